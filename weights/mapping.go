@@ -1,0 +1,51 @@
+package weights
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Mapping is a file's bytes, mapped read-only into memory.
+type Mapping struct {
+	Path string
+	// Data is valid until Close. A file that another program cuts short while
+	// it is mapped takes this process down with it (SIGBUS), so files must not
+	// be changed in place while they are read; swagwrap itself never does.
+	Data  []byte
+	unmap func() error
+}
+
+// Map maps the regular file at path. Errors name the path.
+func Map(path string) (*Mapping, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not wait for a writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	if fi.Size() == 0 { // mmap refuses a length of 0
+		return &Mapping{Path: path}, nil
+	}
+	data, unmap, err := mapFile(f, fi.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &Mapping{Path: path, Data: data, unmap: unmap}, nil
+}
+
+// Close unmaps the file. It may be called twice.
+func (m *Mapping) Close() error {
+	unmap := m.unmap
+	m.Data, m.unmap = nil, nil
+	if unmap == nil {
+		return nil
+	}
+	return unmap()
+}

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package weights
+
+import (
+	"io"
+	"os"
+)
+
+// mapFile reads the whole of f where memory mapping is not at hand.
+func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, nil, err
+	}
+	return data, func() error { return nil }, nil
+}

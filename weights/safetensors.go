@@ -1,0 +1,394 @@
+package weights
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Limits of the safetensors format.
+const (
+	maxHeader   = 100 << 20 // bytes of JSON, as in the reference reader
+	headerAlign = 8         // data begins at a multiple of this
+)
+
+// Keys of __metadata__ that hold the checksums of a file written here. Both
+// are optional to a reader: other programs' files do not have them.
+const (
+	sectionSumsKey = "crc32c"        // JSON object: section name → eight hex digits
+	headerSumKey   = "crc32c_header" // eight hex digits, over the header with these digits as zeros
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Section is one tensor of a safetensors file.
+type Section struct {
+	Name  string
+	DType DType
+	Shape []int64
+}
+
+func (s Section) bytes() int64 {
+	n, _ := Elements(s.Shape)
+	return n * s.DType.Size()
+}
+
+// A SafetensorsWriter writes a safetensors file whose sections are known
+// beforehand and are filled piecemeal, in any interleaving: a fit produces one
+// block of every section at a time.
+type SafetensorsWriter struct {
+	w        io.WriterAt
+	sections []Section
+	metadata map[string]string
+	starts   []int64 // file offset of each section
+	written  []int64
+	sums     []uint32
+}
+
+// NewSafetensorsWriter plans the file. Nothing is written yet; the header goes
+// out last, with [SafetensorsWriter.Close], since it holds the checksums.
+func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string]string) (*SafetensorsWriter, error) {
+	sw := &SafetensorsWriter{
+		w:        w,
+		sections: slices.Clone(sections),
+		metadata: maps.Clone(metadata),
+		written:  make([]int64, len(sections)),
+		sums:     make([]uint32, len(sections)),
+	}
+	for i, s := range sections {
+		if _, err := Elements(s.Shape); err != nil {
+			return nil, fmt.Errorf("section %q: %w", s.Name, err)
+		}
+		if slices.ContainsFunc(sections[:i], func(o Section) bool { return o.Name == s.Name }) {
+			return nil, fmt.Errorf("section %q: listed twice", s.Name)
+		}
+	}
+	header, err := sw.encodeHeader()
+	if err != nil {
+		return nil, err
+	}
+	if len(header) > maxHeader {
+		return nil, fmt.Errorf("header of %d bytes: safetensors allows %d", len(header), maxHeader)
+	}
+	off := int64(8 + len(header))
+	for _, s := range sections {
+		sw.starts = append(sw.starts, off)
+		off += s.bytes()
+	}
+	return sw, nil
+}
+
+// Section returns a writer that appends to section i, in the order of the
+// list given to [NewSafetensorsWriter].
+func (sw *SafetensorsWriter) Section(i int) io.Writer { return sectionWriter{sw, i} }
+
+type sectionWriter struct {
+	sw *SafetensorsWriter
+	i  int
+}
+
+func (s sectionWriter) Write(p []byte) (int, error) {
+	sw, i := s.sw, s.i
+	if sw.written[i]+int64(len(p)) > sw.sections[i].bytes() {
+		return 0, fmt.Errorf("section %q: more data than its shape holds", sw.sections[i].Name)
+	}
+	n, err := sw.w.WriteAt(p, sw.starts[i]+sw.written[i])
+	sw.written[i] += int64(n)
+	sw.sums[i] = crc32.Update(sw.sums[i], castagnoli, p[:n])
+	return n, err
+}
+
+// Close checks that every section is full and writes the header.
+func (sw *SafetensorsWriter) Close() error {
+	for i, s := range sw.sections {
+		if sw.written[i] != s.bytes() {
+			return fmt.Errorf("section %q: %d of %d bytes written", s.Name, sw.written[i], s.bytes())
+		}
+	}
+	header, err := sw.encodeHeader()
+	if err != nil {
+		return err
+	}
+	setHeaderSum(header, crc32.Checksum(header, castagnoli))
+	if _, err := sw.w.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), 0); err != nil {
+		return err
+	}
+	_, err = sw.w.WriteAt(header, 8)
+	return err
+}
+
+// encodeHeader renders the JSON header with the present section sums and a
+// header sum of zeros. Its length does not depend on the sums.
+func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
+	meta := map[string]string{}
+	for k, v := range sw.metadata {
+		meta[k] = v
+	}
+	sums := map[string]string{}
+	for i, s := range sw.sections {
+		sums[s.Name] = fmt.Sprintf("%08x", sw.sums[i])
+	}
+	js, err := json.Marshal(sums)
+	if err != nil {
+		return nil, err
+	}
+	meta[sectionSumsKey] = string(js)
+	meta[headerSumKey] = "00000000"
+
+	var b bytes.Buffer
+	b.WriteString(`{"__metadata__":`)
+	js, err = json.Marshal(meta)
+	if err != nil {
+		return nil, err
+	}
+	b.Write(js)
+	var off int64
+	for _, s := range sw.sections {
+		name, err := json.Marshal(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		shape, err := json.Marshal(append([]int64{}, s.Shape...)) // [] and not null for a scalar
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, `,%s:{"dtype":"%v","shape":%s,"data_offsets":[%d,%d]}`, name, s.DType, shape, off, off+s.bytes())
+		off += s.bytes()
+	}
+	b.WriteByte('}')
+	for b.Len()%headerAlign != 0 {
+		b.WriteByte(' ')
+	}
+	return b.Bytes(), nil
+}
+
+// headerSumAt finds the eight digits of the header sum, or -1.
+func headerSumAt(header []byte) int {
+	mark := []byte(`"` + headerSumKey + `":"`)
+	i := bytes.Index(header, mark)
+	if i < 0 || i+len(mark)+8 > len(header) {
+		return -1
+	}
+	return i + len(mark)
+}
+
+func setHeaderSum(header []byte, sum uint32) {
+	copy(header[headerSumAt(header):], fmt.Sprintf("%08x", sum))
+}
+
+// Safetensors is an open safetensors file.
+type Safetensors struct {
+	Path     string
+	Metadata map[string]string
+	Sections []Section // in file order
+
+	views   map[string]View
+	header  []byte
+	mapping *Mapping
+}
+
+// OpenSafetensors maps the file at path and checks its header: size, JSON,
+// duplicate keys, shapes, and offsets that cover the data without holes or
+// overlap. It does not read the data; see [Safetensors.Verify].
+func OpenSafetensors(path string) (*Safetensors, error) {
+	m, err := Map(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := ParseSafetensors(path, m.Data)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	st.mapping = m
+	return st, nil
+}
+
+// ParseSafetensors is [OpenSafetensors] for bytes in memory; path is for
+// error messages.
+func ParseSafetensors(path string, data []byte) (*Safetensors, error) {
+	st := &Safetensors{Path: path, Metadata: map[string]string{}, views: map[string]View{}}
+	if err := st.parse(data); err != nil {
+		return nil, fmt.Errorf("%s: not a readable safetensors file: %w", path, err)
+	}
+	return st, nil
+}
+
+// Close releases the mapping; views of the file are invalid afterwards.
+func (st *Safetensors) Close() error {
+	if st.mapping == nil {
+		return nil
+	}
+	return st.mapping.Close()
+}
+
+// View returns the section named name.
+func (st *Safetensors) View(name string) (View, bool) {
+	v, ok := st.views[name]
+	return v, ok
+}
+
+// HasChecksums reports whether the file was written with checksums.
+func (st *Safetensors) HasChecksums() bool {
+	return st.Metadata[sectionSumsKey] != "" && headerSumAt(st.header) >= 0
+}
+
+// Verify checks header and sections against their checksums, reading the
+// whole file. It fails on a file without checksums.
+func (st *Safetensors) Verify() error {
+	if !st.HasChecksums() {
+		return fmt.Errorf("%s: has no checksums", st.Path)
+	}
+	want := st.Metadata[headerSumKey]
+	header := slices.Clone(st.header)
+	setHeaderSum(header, 0)
+	if got := fmt.Sprintf("%08x", crc32.Checksum(header, castagnoli)); got != want {
+		return fmt.Errorf("%s: header: checksum %s, want %s: the file is damaged", st.Path, got, want)
+	}
+	var sums map[string]string
+	if err := json.Unmarshal([]byte(st.Metadata[sectionSumsKey]), &sums); err != nil {
+		return fmt.Errorf("%s: checksums: %w", st.Path, err)
+	}
+	for _, s := range st.Sections {
+		got := fmt.Sprintf("%08x", crc32.Checksum(st.views[s.Name].Data, castagnoli))
+		if got != sums[s.Name] {
+			return fmt.Errorf("%s: section %q: checksum %s, want %s: the file is damaged", st.Path, s.Name, got, sums[s.Name])
+		}
+	}
+	return nil
+}
+
+// ID identifies the file's content: with checksums, the sum of the header,
+// which holds the sums of all sections.
+func (st *Safetensors) ID() string { return st.Metadata[headerSumKey] }
+
+// View is a section's elements, in the file.
+type View struct {
+	Section
+	Data []byte
+}
+
+// Len returns the number of elements.
+func (v View) Len() int64 { return int64(len(v.Data)) / v.DType.Size() }
+
+// Float64s decodes elements [off, off+len(dst)) of an F32 or F64 section.
+func (v View) Float64s(dst []float64, off int64) {
+	v.DType.Float64s(dst, v.Data[off*v.DType.Size():])
+}
+
+// Float32s decodes elements [off, off+len(dst)) of a float section.
+func (v View) Float32s(dst []float32, off int64) {
+	v.DType.Float32s(dst, v.Data[off*v.DType.Size():])
+}
+
+func (st *Safetensors) parse(data []byte) error {
+	if len(data) < 8 {
+		return fmt.Errorf("%d bytes: too short", len(data))
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if n > maxHeader {
+		return fmt.Errorf("header of %d bytes: safetensors allows %d", n, maxHeader)
+	}
+	if n > uint64(len(data)-8) {
+		return fmt.Errorf("header of %d bytes in a file of %d: truncated", n, len(data))
+	}
+	st.header = data[8 : 8+n]
+	if n == 0 || st.header[0] != '{' {
+		return errors.New("header is not a JSON object")
+	}
+	body := data[8+n:]
+	end, err := st.parseHeader(body)
+	if err != nil {
+		return err
+	}
+	if end != int64(len(body)) {
+		return fmt.Errorf("sections end at byte %d of %d: truncated or with a tail", end, len(body))
+	}
+	return nil
+}
+
+// parseHeader walks the JSON token by token, since encoding/json would let a
+// duplicate key pass, and returns where the last section ends.
+func (st *Safetensors) parseHeader(body []byte) (int64, error) {
+	dec := json.NewDecoder(bytes.NewReader(st.header))
+	if _, err := dec.Token(); err != nil {
+		return 0, err
+	}
+	type entry struct {
+		DType   DType   `json:"dtype"`
+		Shape   []int64 `json:"shape"`
+		Offsets []int64 `json:"data_offsets"`
+	}
+	type placed struct {
+		Section
+		from, to int64
+	}
+	var all []placed
+	seen := map[string]bool{}
+	for dec.More() {
+		tok, err := dec.Token()
+		if err != nil {
+			return 0, err
+		}
+		name := tok.(string)
+		if seen[name] {
+			return 0, fmt.Errorf("section %q: listed twice", name)
+		}
+		seen[name] = true
+		if name == "__metadata__" {
+			if err := dec.Decode(&st.Metadata); err != nil {
+				return 0, fmt.Errorf("__metadata__: %w", err)
+			}
+			continue
+		}
+		var e entry
+		if err := dec.Decode(&e); err != nil {
+			return 0, fmt.Errorf("section %q: %w", name, err)
+		}
+		n, err := Elements(e.Shape)
+		if err != nil {
+			return 0, fmt.Errorf("section %q: %w", name, err)
+		}
+		if e.DType == Invalid || e.Shape == nil || len(e.Offsets) != 2 {
+			return 0, fmt.Errorf("section %q: wants dtype, shape and two data_offsets", name)
+		}
+		from, to := e.Offsets[0], e.Offsets[1]
+		if from < 0 || to < from || to > int64(len(body)) {
+			return 0, fmt.Errorf("section %q: bytes %d to %d of %d: truncated", name, from, to, len(body))
+		}
+		if n > math.MaxInt64/e.DType.Size() || to-from != n*e.DType.Size() {
+			return 0, fmt.Errorf("section %q: %d bytes, want %d for %v %v", name, to-from, n*e.DType.Size(), e.DType, e.Shape)
+		}
+		all = append(all, placed{Section{name, e.DType, e.Shape}, from, to})
+	}
+	if _, err := dec.Token(); err != nil { // the closing brace
+		return 0, err
+	}
+	if rest := strings.TrimRight(string(st.header[dec.InputOffset():]), " "); rest != "" {
+		return 0, errors.New("header has text after its JSON object")
+	}
+	slices.SortStableFunc(all, func(a, b placed) int {
+		if a.from != b.from {
+			return int(min(max(a.from-b.from, -1), 1))
+		}
+		return int(min(max(a.to-b.to, -1), 1)) // empty sections first
+	})
+	var end int64
+	for _, p := range all {
+		if p.from != end {
+			return 0, fmt.Errorf("section %q: begins at byte %d, want %d: holes and overlaps are not allowed", p.Name, p.from, end)
+		}
+		end = p.to
+		st.Sections = append(st.Sections, p.Section)
+		st.views[p.Name] = View{p.Section, body[p.from:p.to]}
+	}
+	return end, nil
+}

@@ -1,0 +1,82 @@
+package weights
+
+import "fmt"
+
+// Vector is a flat vector of weights that is read stretch by stretch.
+// Implementations are safe for concurrent use.
+type Vector interface {
+	// Len returns the number of elements.
+	Len() int64
+	// ReadAt fills dst with elements [off, off+len(dst)). It fails, with an
+	// error naming file and tensor, where the elements cannot be read, and
+	// panics if the stretch is outside the vector.
+	ReadAt(dst []float32, off int64) error
+}
+
+// Slice is a [Vector] in memory.
+type Slice []float32
+
+// Len returns the number of elements.
+func (s Slice) Len() int64 { return int64(len(s)) }
+
+// ReadAt copies elements [off, off+len(dst)).
+func (s Slice) ReadAt(dst []float32, off int64) error {
+	copy(dst, s[off:len(s):len(s)][:len(dst)]) // not from what lies beyond len(s)
+	return nil
+}
+
+// Piece is one tensor's stored elements: a stretch of a [Concat].
+type Piece struct {
+	DType DType
+	Data  []byte // little-endian
+}
+
+// Concat is a [Vector] made of pieces laid end to end, each read from its
+// stored bytes, which are usually part of a mapped file.
+type Concat struct {
+	pieces []Piece
+	starts []int64 // element index of each piece, then the length
+}
+
+// NewConcat returns the vector of the pieces in their order.
+func NewConcat(pieces []Piece) (*Concat, error) {
+	c := &Concat{pieces: pieces, starts: make([]int64, 1, len(pieces)+1)}
+	for i, p := range pieces {
+		if !p.DType.IsFloat() || int64(len(p.Data))%p.DType.Size() != 0 {
+			return nil, fmt.Errorf("piece %d: %d bytes of %v", i, len(p.Data), p.DType)
+		}
+		c.starts = append(c.starts, c.starts[i]+int64(len(p.Data))/p.DType.Size())
+	}
+	return c, nil
+}
+
+// Len returns the number of elements.
+func (c *Concat) Len() int64 { return c.starts[len(c.starts)-1] }
+
+// ReadAt decodes elements [off, off+len(dst)).
+func (c *Concat) ReadAt(dst []float32, off int64) error {
+	if off < 0 || off+int64(len(dst)) > c.Len() {
+		panic("weights: stretch outside the vector")
+	}
+	for i := c.find(off); len(dst) > 0; i++ {
+		p, skip := c.pieces[i], off-c.starts[i]
+		n := min(int64(len(dst)), c.starts[i+1]-off)
+		p.DType.Float32s(dst[:n], p.Data[skip*p.DType.Size():])
+		dst, off = dst[n:], off+n
+	}
+	return nil
+}
+
+// find returns the piece that holds element off.
+func (c *Concat) find(off int64) int {
+	lo, hi := 0, len(c.pieces)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if c.starts[mid+1] > off {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
