@@ -1,0 +1,28 @@
+// Package bnupdate recomputes batch-norm statistics for weights that no
+// training run ever visited: the SWA solution, or a member drawn from a
+// posterior.
+//
+// [NewPlan] rewrites a network so that every batch norm normalises by its
+// current batch and gives the batch's statistics out; [Recompute] runs it once
+// over the training batches, through a [Runner], and combines the batches'
+// statistics to running statistics.
+//
+// The default rule is that of the reference implementation
+// (github.com/wjmaddox/swa_gaussian, swag/utils.py, bn_update): momentum
+// b/(n+b) for a batch of b images after n, which amounts to
+//
+//	running_mean = Σ_k (b_k/N)·μ_k      running_var = Σ_k (b_k/N)·s²_k
+//
+// with s²_k the variance within batch k, unbiased over its m_k = b_k·H·W
+// elements per channel.
+//
+// # Invariants
+//
+// Batches are combined in float64 in the order of their numbers, so the result
+// does not depend on the number of workers. A statistic that is not finite is
+// an error, never averaged.
+//
+// # Concurrency
+//
+// A [Plan] is read-only and may be used from many goroutines.
+package bnupdate

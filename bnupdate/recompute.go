@@ -1,0 +1,184 @@
+package bnupdate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Rule says how the batches' statistics are combined.
+type Rule int
+
+const (
+	// Reference weights each batch by its number of images, as bn_update of the
+	// reference implementation does.
+	Reference Rule = iota
+	// EqualBatches weights all batches equally, as
+	// torch.optim.swa_utils.update_bn does: a short last batch counts in full.
+	EqualBatches
+	// Pooled is the mean and the unbiased variance over all elements of all
+	// batches, between-batch variance included.
+	Pooled
+)
+
+var rules = []string{"reference", "equal-batches", "pooled"}
+
+// String returns the rule's word on the command line.
+func (r Rule) String() string { return rules[r] }
+
+// ParseRule is the inverse of [Rule.String].
+func ParseRule(s string) (Rule, error) {
+	for i, name := range rules {
+		if s == name {
+			return Rule(i), nil
+		}
+	}
+	return 0, fmt.Errorf("batch-norm rule %q: want one of %q", s, rules)
+}
+
+// Batch is what the rewritten network gave out for one batch.
+type Batch struct {
+	Images int
+	// Of each layer in the plan's order: the batch's mean and population
+	// variance per channel, and the shape of the layer's input, N×C×….
+	Mean, Var [][]float32
+	Shapes    [][]int64
+}
+
+// A Runner runs the rewritten network on the training batches. Run must be
+// safe for concurrent use.
+type Runner interface {
+	Batches() int
+	Run(ctx context.Context, k int) (Batch, error)
+}
+
+// Result is the outcome of a recomputation.
+type Result struct {
+	// Statistics is the flat vector of statistics, in the layout's order.
+	Statistics []float32
+	// BetweenShare is, for each layer, the share of the variance that lies
+	// between the batches' means, averaged over channels: about 1/b with batches
+	// of b images in random order. The reference rule leaves it out of the
+	// running variance, so a large share means that the variances are too small,
+	// as they are when the data is sorted by class.
+	BetweenShare []float64
+	Images       int
+	BatchSize    int // images in the largest batch
+}
+
+// Recompute runs every batch on up to workers goroutines and combines their
+// statistics. It fails if a statistic is not finite or a layer sees fewer than
+// two elements per channel, naming layer and batch.
+func Recompute(ctx context.Context, p *Plan, r Runner, rule Rule, workers int) (Result, error) {
+	res := Result{Statistics: make([]float32, p.length)}
+	if len(p.layers) == 0 {
+		return res, nil
+	}
+	if r.Batches() == 0 {
+		return res, fmt.Errorf("no batches to recompute batch-norm statistics from")
+	}
+	batches := make([]Batch, r.Batches())
+	if err := runAll(ctx, r, batches, workers); err != nil {
+		return res, err
+	}
+	for k, b := range batches {
+		if err := p.check(k, b); err != nil {
+			return res, err
+		}
+		res.Images += b.Images
+		res.BatchSize = max(res.BatchSize, b.Images)
+	}
+	for i, l := range p.layers {
+		between := 0.0
+		for c := range l.mean.Len() {
+			mean, variance, share := combine(batches, i, int(c), rule)
+			res.Statistics[l.mean.Offset+c] = float32(mean)
+			res.Statistics[l.vari.Offset+c] = float32(variance)
+			between += share
+		}
+		res.BetweenShare = append(res.BetweenShare, between/float64(l.mean.Len()))
+	}
+	return res, nil
+}
+
+// combine applies the rule to channel c of layer i.
+func combine(batches []Batch, i, c int, rule Rule) (mean, variance, between float64) {
+	weight := func(b Batch) float64 {
+		switch rule {
+		case EqualBatches:
+			return 1
+		case Pooled:
+			return count(b.Shapes[i])
+		}
+		return float64(b.Images)
+	}
+	var total, elements float64
+	for _, b := range batches {
+		total += weight(b)
+		elements += count(b.Shapes[i])
+	}
+	for _, b := range batches {
+		mean += weight(b) / total * float64(b.Mean[i][c])
+	}
+	var within, spread float64
+	for _, b := range batches {
+		w, m, v := weight(b)/total, count(b.Shapes[i]), float64(b.Var[i][c])
+		// ONNX gives the population variance, PyTorch keeps the unbiased one.
+		variance += w * v * m / (m - 1)
+		within += w * v
+		d := float64(b.Mean[i][c]) - mean
+		spread += w * d * d
+	}
+	if spread+within > 0 {
+		between = spread / (spread + within)
+	}
+	if rule == Pooled {
+		variance = (within + spread) * elements / (elements - 1)
+	}
+	return mean, variance, between
+}
+
+// count returns m, the number of elements per channel of an N×C×… tensor.
+func count(shape []int64) float64 {
+	m := 1.0
+	for axis, d := range shape {
+		if axis != 1 {
+			m *= float64(d)
+		}
+	}
+	return m
+}
+
+func (p *Plan) check(k int, b Batch) error {
+	for i, l := range p.layers {
+		if n := l.mean.Len(); int64(len(b.Mean[i])) != n || int64(len(b.Var[i])) != n {
+			return fmt.Errorf("tensor %q: batch %d: statistics of %d channels, want %d", l.name, k, len(b.Mean[i]), n)
+		}
+		if m := count(b.Shapes[i]); m < 2 {
+			return fmt.Errorf("tensor %q: batch %d has %g elements per channel, and a variance needs 2: choose a batch size that leaves no single image over", l.name, k, m)
+		}
+		for c := range b.Mean[i] {
+			if mean, v := float64(b.Mean[i][c]), float64(b.Var[i][c]); math.IsNaN(mean-mean) || math.IsNaN(v-v) {
+				return fmt.Errorf("tensor %q: batch %d: statistics of channel %d are not finite (mean %v, variance %v)", l.name, k, c, mean, v)
+			}
+		}
+	}
+	return nil
+}
+
+// runAll fills batches by their numbers.
+func runAll(ctx context.Context, r Runner, batches []Batch, workers int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(workers, 1))
+	for k := range batches {
+		g.Go(func() (err error) {
+			if err = ctx.Err(); err == nil {
+				batches[k], err = r.Run(ctx, k)
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}

@@ -1,0 +1,59 @@
+package swag
+
+import (
+	"context"
+	"sync"
+)
+
+// inOrder computes blocks 0 … n−1 on several workers and commits them one
+// after the other in order. Each block in flight has a buffer of its own, of
+// type T, that is used again after the commit. The first error, or the
+// context's, stops everything and is returned.
+func inOrder[T any](ctx context.Context, n, workers int, compute, commit func(i int, buf *T) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+
+	type result struct {
+		buf *T
+		err error
+	}
+	free := make(chan *T, workers+1)
+	for range cap(free) {
+		free <- new(T)
+	}
+	queue := make(chan chan result, workers+1)
+	wg.Go(func() {
+		defer close(queue)
+		slots := make(chan struct{}, workers)
+		for i := range n {
+			var buf *T
+			select {
+			case <-ctx.Done():
+				return
+			case buf = <-free:
+			}
+			slots <- struct{}{}
+			done := make(chan result, 1)
+			queue <- done // never blocks: there are as many places as buffers
+			wg.Go(func() {
+				done <- result{buf, compute(i, buf)}
+				<-slots
+			})
+		}
+	})
+	i := 0
+	for done := range queue {
+		r := <-done
+		if r.err == nil {
+			r.err = commit(i, r.buf)
+		}
+		if r.err != nil {
+			return r.err
+		}
+		free <- r.buf
+		i++
+	}
+	return ctx.Err()
+}
