@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fixed writes x with a fixed number of decimals: "0.1448". What is not a number
+// stays visible: "NaN", "+Inf", "−Inf". Nothing is ever "−0".
+func Fixed(x float64, decimals int) string {
+	s := strconv.FormatFloat(x, 'f', decimals, 64)
+	if digits, neg := strings.CutPrefix(s, "-"); neg {
+		if strings.Trim(digits, "0.") == "" {
+			return digits
+		}
+		return "−" + digits
+	}
+	return s
+}
+
+// Percent writes a fraction as a percentage: Percent(0.954, 1) is "95.4 %".
+func Percent(fraction float64, decimals int) string {
+	return Fixed(100*fraction, decimals) + " %"
+}
+
+// Signed is Fixed with a sign for differences: "+0.0012". What rounds to zero
+// has none.
+func Signed(x float64, decimals int) string {
+	s := Fixed(x, decimals)
+	if x > 0 && s[0] != '+' && strings.Trim(s, "0.") != "" {
+		return "+" + s
+	}
+	return s
+}
+
+// Interval writes a confidence interval of a difference: "[−0.0031, +0.0049]".
+func Interval(lo, hi float64, decimals int) string {
+	return "[" + Signed(lo, decimals) + ", " + Signed(hi, decimals) + "]"
+}
+
+// Thousands writes n with separators: "5,000".
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	s, neg := strings.CutPrefix(s, "-")
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if neg {
+		return "−" + s
+	}
+	return s
+}
+
+// Bytes writes a size in decimal units: "1.2 MB" is 1,200,000 bytes.
+func Bytes(n int64) string {
+	if -1000 < n && n < 1000 {
+		return Fixed(float64(n), 0) + " B"
+	}
+	x, unit := float64(n), 0
+	for math.Abs(x) >= 999.95 && unit < 6 { // 999.95 would be written 1000.0
+		x, unit = x/1000, unit+1
+	}
+	return fmt.Sprintf("%s %cB", Fixed(x, 1), " kMGTPE"[unit])
+}
+
+// Duration writes d to about three digits: "850ms", "4.2s", "1m20s", "2h5m".
+func Duration(d time.Duration) string {
+	switch a := d.Abs(); {
+	case a < 999500*time.Microsecond:
+		d = d.Round(time.Millisecond)
+	case a < 59950*time.Millisecond:
+		d = d.Round(100 * time.Millisecond)
+	case a < time.Hour-500*time.Millisecond:
+		d = d.Round(time.Second)
+	default:
+		return strings.Replace(strings.TrimSuffix(d.Round(time.Minute).String(), "0s"), "-", "−", 1)
+	}
+	return strings.Replace(d.String(), "-", "−", 1)
+}

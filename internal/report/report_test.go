@@ -1,0 +1,151 @@
+package report
+
+import (
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// compareTable is the table of design.md, section 5.
+func compareTable() *Table {
+	t := NewTable(
+		Column{Header: "method"},
+		Column{Header: "accuracy", Align: Decimal},
+		Column{Header: "NLL", Align: Decimal},
+		Column{Header: "NLL − NLL(SWA-Temp)", Align: Decimal},
+		Column{Header: "[95 %]", Align: Decimal, Empty: " "},
+		Column{Empty: " "},
+	)
+	t.Row("SGD, last iterate", Percent(0.954, 1), Fixed(0.1448, 4), Signed(0.0012, 4), Interval(-0.0031, 0.0049, 4))
+	t.Row("SWA, stale BN", Percent(0.162, 1), Fixed(15.637, 3), Signed(15.49, 2), Interval(15.2, 15.8, 1), "!")
+	t.Row("SWA-Temp (T = 1.20)", Percent(0.951, 1), Fixed(0.1436, 4))
+	t.Row("größte Zahl", Percent(1, 0), Thousands(1234567), Signed(-0.0002, 4), "", "")
+	t.Note("! batch-norm statistics do not belong to these weights: recompute them (--bn-data)")
+	return t
+}
+
+func TestGolden(t *testing.T) {
+	for file, write := range map[string]func(*Table, *strings.Builder) error{
+		"testdata/compare.txt": func(t *Table, b *strings.Builder) error { return t.WriteText(b) },
+		"testdata/compare.md":  func(t *Table, b *strings.Builder) error { return t.WriteMarkdown(b) },
+	} {
+		var b strings.Builder
+		if err := write(compareTable(), &b); err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(string(want), b.String()); diff != "" {
+			t.Errorf("%s:\n%s\ngot\n%s", file, diff, b.String())
+		}
+	}
+}
+
+func TestTableEdges(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cols []Column
+		rows [][]string
+		want string
+	}{
+		{"no rows", []Column{{Header: "a"}, {Header: "b", Align: Decimal}}, nil, "a  b\n"},
+		{"no columns", nil, nil, "\n"},
+		{"control characters", []Column{{Header: "path"}}, [][]string{{"a\x1b[2J\nb"}}, "path\na�[2J�b\n"},
+		{"right", []Column{{Header: "n", Align: Right}}, [][]string{{"1.5 s"}, {"10 s"}}, "    n\n1.5 s\n 10 s\n"},
+		{"units", []Column{{Header: "n", Align: Decimal}}, [][]string{{"1.25 %"}, {"10 %"}, {""}, {"NaN"}},
+			"       n\n  1.25 %\n 10 %\n  —\nNaN\n"},
+		{"wide header", []Column{{Header: "wide header", Align: Decimal}, {Header: "x"}}, [][]string{{"1.25", "a"}, {"10", "b"}},
+			"wide header  x\n       1.25  a\n      10     b\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tab := NewTable(tt.cols...)
+			for _, r := range tt.rows {
+				tab.Row(r...)
+			}
+			var b strings.Builder
+			if err := tab.WriteText(&b); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, b.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic for too many cells")
+		}
+	}()
+	NewTable(Column{}).Row("a", "b")
+}
+
+type brokenWriter struct{}
+
+var errBroken = errors.New("broken")
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+func TestWriteError(t *testing.T) {
+	if err := compareTable().WriteText(brokenWriter{}); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	if err := compareTable().WriteMarkdown(brokenWriter{}); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{Fixed(0.14484, 4), "0.1448"},
+		{Fixed(-1.5, 1), "−1.5"},
+		{Fixed(-0.00001, 4), "0.0000"},
+		{Fixed(math.Copysign(0, -1), 0), "0"},
+		{Fixed(math.NaN(), 2), "NaN"},
+		{Fixed(math.Inf(-1), 2), "−Inf"},
+		{Percent(0.95449, 1), "95.4 %"},
+		{Percent(1, 0), "100 %"},
+		{Percent(math.NaN(), 1), "NaN %"},
+		{Signed(0.0012, 4), "+0.0012"},
+		{Signed(-0.0031, 4), "−0.0031"},
+		{Signed(0.00001, 4), "0.0000"},
+		{Signed(-0.00001, 4), "0.0000"},
+		{Signed(0, 0), "0"},
+		{Signed(math.Inf(1), 1), "+Inf"},
+		{Signed(math.Inf(-1), 1), "−Inf"},
+		{Signed(math.NaN(), 1), "NaN"},
+		{Interval(-0.0031, 0.0049, 4), "[−0.0031, +0.0049]"},
+		{Thousands(0), "0"},
+		{Thousands(999), "999"},
+		{Thousands(5000), "5,000"},
+		{Thousands(-123456), "−123,456"},
+		{Thousands(math.MinInt64), "−9,223,372,036,854,775,808"},
+		{Bytes(0), "0 B"},
+		{Bytes(999), "999 B"},
+		{Bytes(1000), "1.0 kB"},
+		{Bytes(1_200_000), "1.2 MB"},
+		{Bytes(999_949), "999.9 kB"},
+		{Bytes(999_950), "1.0 MB"},
+		{Bytes(-2500), "−2.5 kB"},
+		{Bytes(math.MaxInt64), "9.2 EB"},
+		{Duration(0), "0s"},
+		{Duration(850*time.Millisecond + 300*time.Microsecond), "850ms"},
+		{Duration(999700 * time.Microsecond), "1s"},
+		{Duration(4234 * time.Millisecond), "4.2s"},
+		{Duration(59990 * time.Millisecond), "1m0s"},
+		{Duration(80 * time.Second), "1m20s"},
+		{Duration(time.Hour - time.Millisecond), "1h0m"},
+		{Duration(2*time.Hour + 5*time.Minute + 20*time.Second), "2h5m"},
+		{Duration(-80 * time.Second), "−1m20s"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%q, want %q", tt.got, tt.want)
+		}
+	}
+}
