@@ -1,0 +1,84 @@
+package calibrate_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// For the mean of many differences the interval is that of the normal
+// approximation.
+func TestPairedBootstrapAgainstNormal(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 0))
+	const n = 300
+	a, b := make([]float64, n), make([]float64, n)
+	var mean, variance float64
+	for i := range a {
+		common := 10 * rng.NormFloat64() // cancels, if the pairs are kept
+		a[i] = common + 0.3*rng.NormFloat64()
+		b[i] = common + 0.4*rng.NormFloat64() + 0.1
+		mean += (a[i] - b[i]) / n
+	}
+	for i := range a {
+		variance += (a[i] - b[i] - mean) * (a[i] - b[i] - mean) / n
+	}
+	se := math.Sqrt(variance / n)
+	for level, z := range map[float64]float64{0: 1.960, 0.5: 0.674, 0.99: 2.576} {
+		got := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Level: level, Resamples: 5000})
+		diff(t, "mean", got.Mean, mean)
+		// A quantile of 5,000 resamples is good to about 0.05 standard errors.
+		if math.Abs(got.Low-(mean-z*se)) > 0.15*se || math.Abs(got.High-(mean+z*se)) > 0.15*se {
+			t.Errorf("level %v: [%.4f, %.4f], want [%.4f, %.4f]", level, got.Low, got.High, mean-z*se, mean+z*se)
+		}
+	}
+}
+
+func TestPairedBootstrapSeedAndMirror(t *testing.T) {
+	a := calibrate.NegLogLikelihoods(nil, random(100, 3, 1))
+	b := calibrate.NegLogLikelihoods(nil, random(100, 3, 2))
+	got := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Seed: 1})
+	if again := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Seed: 1, Resamples: 2000, Level: 0.95}); again != got {
+		t.Errorf("%v with zero options, %v with the defaults written out", got, again)
+	}
+	if other := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Seed: 2}); other == got {
+		t.Error("the interval does not depend on the seed")
+	}
+	mirror := calibrate.PairedBootstrap(b, a, calibrate.BootstrapOptions{Seed: 1})
+	if want := (calibrate.Interval{Mean: -mirror.Mean, Low: -mirror.High, High: -mirror.Low}); got != want {
+		t.Errorf("a−b gives %v, b−a %v", got, mirror)
+	}
+	if !(got.Low < got.Mean && got.Mean < got.High) {
+		t.Errorf("mean outside the interval: %v", got)
+	}
+}
+
+func TestPairedBootstrapExtremes(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, test := range []struct {
+		name string
+		a, b []float64
+		want calibrate.Interval
+	}{
+		{"equal", []float64{1, 2, 3}, []float64{1, 2, 3}, calibrate.Interval{}},
+		{"one pair", []float64{3}, []float64{1}, calibrate.Interval{Mean: 2, Low: 2, High: 2}},
+		{"all infinite", []float64{inf, inf}, []float64{1, 2}, calibrate.Interval{Mean: inf, Low: inf, High: inf}},
+		{"one infinite", []float64{inf, 1}, []float64{1, 1}, calibrate.Interval{Mean: inf, Low: 0, High: inf}},
+		{"other infinite", []float64{1, 1}, []float64{inf, 1}, calibrate.Interval{Mean: -inf, Low: -inf, High: 0}},
+		{"both infinite", []float64{inf, 1}, []float64{inf, 1}, calibrate.Interval{Mean: nan, Low: nan, High: nan}},
+		{"opposite", []float64{inf, 1}, []float64{1, inf}, calibrate.Interval{Mean: nan, Low: nan, High: nan}},
+		{"NaN", []float64{nan, 1}, []float64{1, 1}, calibrate.Interval{Mean: nan, Low: nan, High: nan}},
+	} {
+		got := calibrate.PairedBootstrap(test.a, test.b, calibrate.BootstrapOptions{})
+		same := func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
+		if !same(got.Mean, test.want.Mean) || !same(got.Low, test.want.Low) || !same(got.High, test.want.High) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+	// A level that leaves nothing between the ends still gives an interval.
+	got := calibrate.PairedBootstrap([]float64{1, 2, 4, 8, 16}, make([]float64, 5), calibrate.BootstrapOptions{Resamples: 10, Level: 1e-9})
+	if got.Low > got.High {
+		t.Errorf("tiny level: %v", got)
+	}
+}

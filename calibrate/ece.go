@@ -1,0 +1,207 @@
+package calibrate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+const (
+	badBins    = "calibrate: number of bins is negative"
+	badBinning = "calibrate: unknown binning"
+)
+
+// defaultBins is the number of bins of the SWAG paper (Maddox et al. 2019,
+// section 5.1) and its code.
+const defaultBins = 20
+
+// Binning is a way to group predictions by confidence, the probability of the
+// most probable class.
+type Binning int
+
+const (
+	// EqualMass sorts the n predictions by confidence and cuts them into B bins
+	// before the elements floor(b·n/B). A cut that would part equal confidences
+	// moves up to the end of their run, so every prediction counts and their
+	// order does not. Bins can come out empty.
+	EqualMass Binning = iota
+
+	// EqualWidth puts confidence x into bin min(floor(x·B), B−1).
+	EqualWidth
+
+	// SwagReference is for reproducing published SWAG numbers only. It follows
+	// calibration_curve in swag/utils.py of github.com/wjmaddox/swa_gaussian: of
+	// the sorted confidences every ceil(n/B)-th, and the largest, is an edge, and
+	// a prediction counts only strictly between two edges. Predictions on an
+	// edge are left out, among them all with the largest confidence; where many
+	// are saturated at 1, most of the error goes unseen.
+	SwagReference
+)
+
+// String returns the name of b as used in tables and flags.
+func (b Binning) String() string {
+	switch b {
+	case EqualMass:
+		return "equal-mass"
+	case EqualWidth:
+		return "equal-width"
+	case SwagReference:
+		return "swag-reference"
+	}
+	return fmt.Sprintf("Binning(%d)", int(b))
+}
+
+// ECEOptions are the options of [ECE] and [Reliability]. The zero value is ready
+// to use.
+type ECEOptions struct {
+	Binning Binning
+	Bins    int // 0 means 20
+}
+
+// bins returns the number of bins asked for, and panics if it is negative.
+func (o ECEOptions) bins() int {
+	if o.Bins < 0 {
+		panic(badBins)
+	}
+	return cmp.Or(o.Bins, defaultBins)
+}
+
+// A ReliabilityBin is a group of predictions of similar confidence. With Count 0
+// it has neither Confidence nor Accuracy, and both are 0.
+type ReliabilityBin struct {
+	// Lower and Upper are the edges of the bin. With EqualMass they are the
+	// smallest and largest confidence in it, or, if it is empty, both the
+	// confidence at which it would begin.
+	Lower, Upper float64
+
+	Count      int     // predictions
+	Confidence float64 // mean confidence
+	Accuracy   float64 // share of predictions that are right
+}
+
+// ECE returns the expected calibration error of p (Naeini et al. 2015),
+//
+//	Σ_b (n_b/n) |confidence_b − accuracy_b|
+//
+// over the bins of [Reliability]. Empty bins add nothing.
+func ECE(p Predictions, opts ECEOptions) float64 {
+	return calibrationError(Reliability(p, opts), p.Len())
+}
+
+// Reliability returns the bins of a reliability diagram in ascending order of
+// confidence, empty ones included. There are opts.Bins of them; [SwagReference]
+// can have fewer. The diagram of the SWAG paper plots Confidence − Accuracy
+// against Confidence.
+//
+// Reliability panics if opts.Bins is negative or opts.Binning is unknown.
+func Reliability(p Predictions, opts ECEOptions) []ReliabilityBin {
+	p.check()
+	g := grade(p)
+	switch opts.Binning {
+	case EqualMass:
+		return equalMass(g, opts.bins())
+	case EqualWidth:
+		return equalWidth(g, opts.bins())
+	case SwagReference:
+		return swagReference(g, opts.bins())
+	}
+	panic(badBinning)
+}
+
+func calibrationError(bins []ReliabilityBin, n int) float64 {
+	var ece float64
+	for _, b := range bins {
+		ece += float64(b.Count) / float64(n) * math.Abs(b.Confidence-b.Accuracy)
+	}
+	return ece
+}
+
+// graded is a prediction reduced to what calibration looks at.
+type graded struct {
+	confidence float64
+	right      bool
+}
+
+// grade returns the predictions in ascending order of confidence. Every binning
+// then is a matter of cutting the slice.
+func grade(p Predictions) []graded {
+	g := make([]graded, p.Len())
+	for i, label := range p.Labels {
+		class, confidence := top(p.Row(i))
+		g[i] = graded{confidence, class == label}
+	}
+	slices.SortFunc(g, func(a, b graded) int { return cmp.Compare(a.confidence, b.confidence) })
+	return g
+}
+
+func equalMass(g []graded, n int) []ReliabilityBin {
+	bins := make([]ReliabilityBin, n)
+	start := 0
+	for b := range bins {
+		end := (b + 1) * len(g) / n
+		for 0 < end && end < len(g) && g[end].confidence == g[end-1].confidence {
+			end++
+		}
+		first := g[min(start, len(g)-1)].confidence
+		last := first
+		if start < end {
+			last = g[end-1].confidence
+		}
+		bins[b] = newBin(first, last, g[start:end])
+		start = end
+	}
+	return bins
+}
+
+func equalWidth(g []graded, n int) []ReliabilityBin {
+	bins := make([]ReliabilityBin, n)
+	start := 0
+	for b := range bins {
+		end := start
+		for end < len(g) && min(int(g[end].confidence*float64(n)), n-1) == b {
+			end++
+		}
+		bins[b] = newBin(float64(b)/float64(n), float64(b+1)/float64(n), g[start:end])
+		start = end
+	}
+	return bins
+}
+
+func swagReference(g []graded, n int) []ReliabilityBin {
+	step := (len(g) + n - 1) / n
+	var edges []float64
+	for i := 0; i < len(g); i += step {
+		edges = append(edges, g[i].confidence)
+	}
+	if len(g)%step != 1 { // else the largest confidence is an edge already
+		edges = append(edges, g[len(g)-1].confidence)
+	}
+	var bins []ReliabilityBin
+	for b := range len(edges) - 1 {
+		lower, upper := edges[b], edges[b+1]
+		start := sort.Search(len(g), func(i int) bool { return g[i].confidence > lower })
+		end := sort.Search(len(g), func(i int) bool { return g[i].confidence >= upper })
+		bins = append(bins, newBin(lower, upper, g[start:max(start, end)]))
+	}
+	return bins
+}
+
+// newBin returns the bin of the predictions in g.
+func newBin(lower, upper float64, g []graded) ReliabilityBin {
+	b := ReliabilityBin{Lower: lower, Upper: upper, Count: len(g)}
+	if len(g) == 0 {
+		return b
+	}
+	var right int
+	for _, x := range g {
+		b.Confidence += x.confidence
+		if x.right {
+			right++
+		}
+	}
+	b.Confidence /= float64(len(g))
+	b.Accuracy = float64(right) / float64(len(g))
+	return b
+}

@@ -1,0 +1,103 @@
+package calibrate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// sumTolerance is how far a row may sum from 1. A softmax in float32 over 1,000
+// classes is off by about 1e-7; probabilities printed with few digits, or
+// logits passed by mistake, are off by more than 1e-6.
+const sumTolerance = 1e-6
+
+const (
+	badShape = "calibrate: number of probabilities is not labels × classes"
+	badDst   = "calibrate: length of dst does not match"
+)
+
+// Predictions are the class probabilities of n labelled images.
+//
+// [NewPredictions] checks the values. The functions of this package panic if the
+// number of probabilities is not labels × classes or if there is no image, and
+// they rely on the rest.
+type Predictions struct {
+	Classes int       // columns, at least 2
+	Probs   []float64 // row-major, n×Classes; each in [0, 1], each row sums to 1
+	Labels  []int     // n true classes, each in [0, Classes)
+}
+
+// NewPredictions returns the predictions probs, n×classes in row-major order,
+// for images whose true classes are labels. The slices are kept, not copied.
+//
+// It is an error, which names the first row at fault, if the lengths disagree,
+// there is no row or are fewer than two classes, a probability is not a finite
+// number in [0, 1], a row does not sum to 1 within 1e-6, or a label is not in
+// [0, classes).
+func NewPredictions(probs []float64, classes int, labels []int) (Predictions, error) {
+	switch {
+	case classes < 2:
+		return Predictions{}, fmt.Errorf("%d classes, want at least 2", classes)
+	case len(labels) == 0:
+		return Predictions{}, errors.New("no labels, want at least one row")
+	case !isMatrix(probs, len(labels), classes):
+		return Predictions{}, fmt.Errorf("%d probabilities for %d labels and %d classes", len(probs), len(labels), classes)
+	}
+	p := Predictions{Classes: classes, Probs: probs, Labels: labels}
+	for i, label := range labels {
+		for c, x := range p.Row(i) {
+			if !(0 <= x && x <= 1) { // also catches NaN
+				return Predictions{}, fmt.Errorf("row %d: class %d: probability %v, want 0 to 1", i, c, x)
+			}
+		}
+		if sum := floats.Sum(p.Row(i)); math.Abs(sum-1) > sumTolerance {
+			return Predictions{}, fmt.Errorf("row %d: probabilities sum to %v, want 1 within %v", i, sum, sumTolerance)
+		}
+		if err := checkLabel(i, label, classes); err != nil {
+			return Predictions{}, err
+		}
+	}
+	return p, nil
+}
+
+// Len returns the number of images.
+func (p Predictions) Len() int { return len(p.Labels) }
+
+// Row returns the probabilities of image i, without copying them.
+func (p Predictions) Row(i int) []float64 {
+	return p.Probs[i*p.Classes : (i+1)*p.Classes : (i+1)*p.Classes]
+}
+
+// check panics on predictions that no function here can work on.
+func (p Predictions) check() {
+	if len(p.Labels) == 0 || p.Classes < 2 || !isMatrix(p.Probs, len(p.Labels), p.Classes) {
+		panic(badShape)
+	}
+}
+
+// isMatrix reports whether x has rows×cols elements. The product itself could
+// overflow.
+func isMatrix(x []float64, rows, cols int) bool {
+	return len(x)%cols == 0 && len(x)/cols == rows
+}
+
+func checkLabel(row, label, classes int) error {
+	if label < 0 || label >= classes {
+		return fmt.Errorf("row %d: label %d, want 0 to %d", row, label, classes-1)
+	}
+	return nil
+}
+
+// destination returns dst, or a new slice in place of nil, and panics if its
+// length is not n.
+func destination(dst []float64, n int) []float64 {
+	if dst == nil {
+		return make([]float64, n)
+	}
+	if len(dst) != n {
+		panic(badDst)
+	}
+	return dst
+}

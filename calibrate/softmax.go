@@ -1,0 +1,79 @@
+package calibrate
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+const (
+	badLogits      = "calibrate: number of logits is not a multiple of classes"
+	badTemperature = "calibrate: temperature is not a positive number"
+)
+
+// Softmax stores softmax(z/temperature) in dst for each row z of logits,
+// n×classes in row-major order. Adding a constant to a row changes nothing, so
+// log-probabilities serve as logits.
+//
+// dst has the length of logits and may be the same slice. A row that holds NaN
+// or +Inf, or nothing but -Inf, has no softmax: the result has NaN in it.
+// Softmax panics if the lengths disagree, or if temperature is not positive and
+// finite.
+func Softmax(dst, logits []float64, classes int, temperature float64) []float64 {
+	dst = softmaxDestination(dst, logits, classes, temperature)
+	for i := 0; i < len(logits); i += classes {
+		row, out := logits[i:i+classes], dst[i:i+classes]
+		peak := floats.Max(row) // subtracted, so that exp cannot overflow
+		var sum float64
+		for c, z := range row {
+			out[c] = math.Exp((z - peak) / temperature)
+			sum += out[c]
+		}
+		for c := range out {
+			out[c] /= sum
+		}
+	}
+	return dst
+}
+
+// LogSoftmax is like [Softmax] but stores the logarithms of the probabilities,
+// which stay finite and exact where a probability rounds to 0 or 1.
+func LogSoftmax(dst, logits []float64, classes int, temperature float64) []float64 {
+	dst = softmaxDestination(dst, logits, classes, temperature)
+	for i := 0; i < len(logits); i += classes {
+		row, out := logits[i:i+classes], dst[i:i+classes]
+		top := floats.MaxIdx(row)
+		peak := row[top]
+		var rest float64 // Σ exp over all classes but top, which adds 1
+		for c, z := range row {
+			out[c] = (z - peak) / temperature
+			if c != top {
+				rest += math.Exp(out[c])
+			}
+		}
+		floats.AddConst(-math.Log1p(rest), out)
+	}
+	return dst
+}
+
+// LogProbs stores the natural logarithm of each of probs in dst. It makes
+// averaged probabilities fit for [FitTemperature] and [Softmax]; a probability
+// of 0 becomes -Inf, which both of them take as a class that is ruled out.
+// dst has the length of probs and may be the same slice.
+func LogProbs(dst, probs []float64) []float64 {
+	dst = destination(dst, len(probs))
+	for i, x := range probs {
+		dst[i] = math.Log(x)
+	}
+	return dst
+}
+
+func softmaxDestination(dst, logits []float64, classes int, temperature float64) []float64 {
+	if classes < 1 || len(logits)%classes != 0 {
+		panic(badLogits)
+	}
+	if !(temperature > 0) || math.IsInf(temperature, 1) {
+		panic(badTemperature)
+	}
+	return destination(dst, len(logits))
+}
