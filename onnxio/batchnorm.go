@@ -91,22 +91,3 @@ func (g *Graph) resolver() func(string) *Tensor {
 		return nil
 	}
 }
-
-// FoldedBatchNorm reports how batch norm was folded into the weights by an
-// exporter, judged by the names that exporters leave behind, or "" where
-// there is no sign of it. One file alone cannot be unfolded.
-func (m *Model) FoldedBatchNorm() string {
-	for i := range m.Graph.Nodes {
-		if m.Graph.Nodes[i].isBatchNorm() {
-			return ""
-		}
-	}
-	for _, t := range m.Graph.Initializers {
-		for _, sign := range foldSigns {
-			if sign.name.MatchString(t.Name) {
-				return fmt.Sprintf("tensor %q bears the name that %s gives to a weight with batch norm folded in", t.Name, sign.exporter)
-			}
-		}
-	}
-	return ""
-}

@@ -49,6 +49,9 @@ func NewLayout(models []*Model) (*weights.Layout, error) {
 		if !entry.DType.IsFloat() {
 			continue
 		}
+		if t.external { // cannot even be compared
+			return nil, first.readable(t)
+		}
 		switch {
 		case statistic[t.Name]:
 			entry.Role = weights.Statistic

@@ -19,9 +19,10 @@ import (
 type Preprocess struct {
 	// Scale multiplies stored values (Hugging Face: rescale_factor). Zero means
 	// 1/255 for uint8 and 1 for floating types.
-	Scale float64
+	Scale float64 `json:"scale,omitempty"`
 	// Mean and Std have length 1 or one value per channel. Nil means 0 and 1.
-	Mean, Std []float64
+	Mean []float64 `json:"mean"`
+	Std  []float64 `json:"std"`
 }
 
 // normalizer is a Preprocess with all defaults filled in.

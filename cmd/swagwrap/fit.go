@@ -1,0 +1,230 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+func (a *app) fitCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "fit",
+		Usage:     "build the posterior from checkpoints",
+		ArgsUsage: "CKPT.onnx...",
+		Description: `Reads SGD checkpoints of one network, exported as ONNX at a constant learning rate, and writes the SWAG posterior:
+the mean of the weights, their variance, and the deviations of the last K checkpoints.
+
+   swagwrap fit -o posterior.safetensors checkpoints/*.onnx
+
+The file holds the network's graph too: nothing else is needed to draw members from it.`,
+		Flags: flags(outputFlags, []cli.Flag{
+			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints", Value: swag.DefaultRank},
+			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
+			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
+			&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order of their names (9 before 10), or as given: natural|given", Value: "natural"},
+			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},
+		}),
+		Action: a.fit,
+	}
+}
+
+func (a *app) fit(c *cli.Context) error {
+	if err := positionals(c); err != nil {
+		return err
+	}
+	paths, err := checkpointOrder(c)
+	if err != nil {
+		return err
+	}
+	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Producer: producer()}
+	if !opts.DiagOnly && opts.Rank < 2 {
+		return usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
+	}
+	if theta0 := c.String("theta0"); theta0 != "" {
+		paths = append([]string{theta0}, paths...)
+	}
+	out, err := createOutput(c.String("output"), c.Bool("force"), paths...)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+
+	models, err := openModels(paths)
+	if err != nil {
+		return err
+	}
+	defer closeModels(models)
+	if err := a.refuseFolded(c, models); err != nil {
+		return err
+	}
+	it, err := iterates(c.Context, models)
+	if err != nil {
+		return badInput(err)
+	}
+	if c.String("theta0") != "" {
+		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
+	}
+
+	bar := a.progress(c, "fit", it.Layout.Len(weights.Parameter))
+	last := int64(0)
+	opts.Progress = func(done, _ int64) {
+		bar.add(int(done - last))
+		last = done
+	}
+	err = swag.Fit(c.Context, out, it, opts)
+	bar.done()
+	if err != nil {
+		return badInput(err)
+	}
+	size, _ := out.Seek(0, 2)
+	if err := out.commit(); err != nil {
+		return err
+	}
+	a.describeFit(c, it, opts, size)
+	return nil
+}
+
+// checkpointOrder returns the checkpoints in training order.
+func checkpointOrder(c *cli.Context) ([]string, error) {
+	paths := c.Args().Slice()
+	switch order := c.String("order"); order {
+	case "given":
+	case "natural":
+		slices.SortStableFunc(paths, naturalCompare)
+	default:
+		return nil, usagef("", "--order %q: want natural or given", order)
+	}
+	if len(paths) < 2 {
+		return nil, usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", len(paths))
+	}
+	return paths, nil
+}
+
+// naturalCompare orders names with the numbers in them as numbers.
+func naturalCompare(a, b string) int {
+	for a != "" && b != "" {
+		da, db := digits(a), digits(b)
+		if da > 0 && db > 0 {
+			x, y := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = a[da:], b[db:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+func (a *app) refuseFolded(c *cli.Context, models []*onnxio.Model) error {
+	for _, m := range models {
+		sign := m.FoldedBatchNorm()
+		if sign == "" {
+			continue
+		}
+		if c.Bool("allow-folded") {
+			a.warnf(c, "%s: batch norm is folded into the weights: %s", m.Path, sign)
+			return nil
+		}
+		return badInput(fmt.Errorf("%s: batch norm is folded into the weights: %s", m.Path, sign),
+			"sampled weights need statistics of their own, and those are gone. Export the checkpoints again with batch norm kept:",
+			onnxio.KeepBatchNorm,
+			"--allow-folded goes on all the same")
+	}
+	return nil
+}
+
+// iterates lays the models out and names them by their content.
+func iterates(ctx context.Context, models []*onnxio.Model) (swag.Iterates, error) {
+	it := swag.Iterates{Checkpoints: make([]swag.Checkpoint, len(models))}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, m := range models {
+		g.Go(func() error {
+			it.Checkpoints[i] = swag.Checkpoint{Path: m.Path, SHA256: contentSum(m)}
+			return ctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return it, err
+	}
+	first := make(map[string]string)
+	for _, ck := range it.Checkpoints {
+		twin, ok := first[ck.SHA256]
+		switch {
+		case ok && twin == ck.Path:
+			return it, badInput(fmt.Errorf("%s: is given twice", ck.Path), "give every checkpoint once")
+		case ok:
+			return it, badInput(fmt.Errorf("%s: has the same content as %s", ck.Path, twin), "give every checkpoint once")
+		}
+		first[ck.SHA256] = ck.Path
+	}
+	var err error
+	if it.Layout, err = onnxio.NewLayout(models); err != nil {
+		return it, err
+	}
+	for i, m := range models {
+		if it.Checkpoints[i].Theta, err = m.Vector(it.Layout, weights.Parameter); err != nil {
+			return it, err
+		}
+	}
+	last := models[len(models)-1]
+	if it.Statistics, err = last.Vector(it.Layout, weights.Statistic); err != nil {
+		return it, err
+	}
+	graph, err := onnxio.NewTemplate(last, it.Layout)
+	if err != nil {
+		return it, err
+	}
+	it.Graph, err = graph.MarshalBinary()
+	return it, err
+}
+
+// contentSum is the SHA-256 of a model's file, in hex.
+func contentSum(m *onnxio.Model) string {
+	sum := sha256.Sum256(m.Bytes())
+	return hex.EncodeToString(sum[:])
+}
+
+func (a *app) describeFit(c *cli.Context, it swag.Iterates, opts swag.FitOptions, size int64) {
+	n := len(it.Checkpoints)
+	what := fmt.Sprintf("rank %d", min(opts.Rank, n))
+	if opts.DiagOnly {
+		what = "diagonal only"
+	}
+	if it.Theta0 != nil {
+		what += ", θ0 counted"
+	}
+	a.logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", c.String("output"),
+		report.Thousands(int(it.Layout.Len(weights.Parameter))), n, what, report.Bytes(size))
+	a.logf(c, "order: %s … %s", it.Checkpoints[0].Path, it.Checkpoints[n-1].Path)
+	for _, ck := range it.Checkpoints {
+		a.debugf(c, "  %s", ck.Path)
+	}
+	if !opts.DiagOnly && n < opts.Rank {
+		a.warnf(c, "%d checkpoints are fewer than rank %d: the low-rank part underestimates the variance", n, opts.Rank)
+	}
+	if s := it.Layout.Role(weights.Statistic); len(s) > 0 {
+		a.logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", len(s)/2)
+	}
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Flags that several commands share.
+var (
+	outputFlags = []cli.Flag{
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`"},
+		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
+	}
+	runFlags = []cli.Flag{
+		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else the one that swagwrap setup fetched)"},
+		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize)},
+		&cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"},
+	}
+	preprocessFlags = []cli.Flag{
+		&cli.StringFlag{Name: "mean", Usage: "subtract `M`, one number or one per channel separated by commas, from values scaled to [0, 1]"},
+		&cli.StringFlag{Name: "std", Usage: "then divide by `S`, likewise"},
+	}
+	bnFlags = []cli.Flag{
+		&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics from the training images in `FILE` (.npz .npy IDX)"},
+		&cli.IntFlag{Name: "bn-samples", Usage: "use `N` of them", DefaultText: "all"},
+		&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"},
+		&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
+	}
+	samplingFlags = []cli.Flag{
+		&cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: 30},
+		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
+	}
+)
+
+func flags(groups ...[]cli.Flag) []cli.Flag {
+	var all []cli.Flag
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all
+}
+
+// numbers reads a comma-separated list.
+func numbers(c *cli.Context, flag string) ([]float64, error) {
+	s := c.String(flag)
+	if s == "" {
+		return nil, nil
+	}
+	var out []float64
+	for _, part := range strings.Split(s, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || flag == "std" && v <= 0 {
+			return nil, usagef("give a number, or one per channel: --"+flag+" 0.485,0.456,0.406", "--%s %q: not a list of usable numbers", flag, s)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func preprocessing(c *cli.Context) (p dataset.Preprocess, err error) {
+	if p.Mean, err = numbers(c, "mean"); err != nil {
+		return p, err
+	}
+	p.Std, err = numbers(c, "std")
+	return p, err
+}
+
+// openData opens examples for a network.
+func openData(path, labels string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+	opts := dataset.Options{Labels: labels, Preprocess: p}
+	if shape := n.Input.Shape[1:]; !containsNegative(shape) {
+		opts.Shape = shape
+	}
+	d, err := dataset.Open(path, opts)
+	return d, badInput(err)
+}
+
+func containsNegative(shape []int64) bool {
+	for _, d := range shape {
+		if d < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// openLabelled is openData for examples that must have labels.
+func openLabelled(path, labels string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+	d, err := openData(path, labels, n, p)
+	if err == nil && d.Labels() == nil {
+		err = badInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")
+	}
+	return d, err
+}
+
+// batchNormData opens what --bn-data names. A network without batch norm needs
+// none.
+func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Preprocess) (ensemble.BatchNormData, error) {
+	var b ensemble.BatchNormData
+	var err error
+	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
+		return b, usagef("", "--bn-rule: %w", err)
+	}
+	b.Order = dataset.Order{Seed: c.Uint64("seed"), Limit: c.Int("bn-samples")}
+	switch order := c.String("bn-order"); order {
+	case "shuffled":
+		b.Order.Shuffle = true
+	case "file":
+	default:
+		return b, usagef("", "--bn-order %q: want shuffled or file", order)
+	}
+	path := c.String("bn-data")
+	switch {
+	case !n.HasBatchNorm():
+		if path != "" {
+			a.logf(c, "the network has no batch norm: --bn-data is not used")
+		}
+		return b, nil
+	case path == "":
+		return b, usagef("give training images: --bn-data FILE. Averaged or sampled weights do not go with any checkpoint's statistics",
+			"%s: the network has batch norm, and there is no --bn-data", n.Posterior.Path)
+	}
+	b.Data, err = openData(path, "", n, p)
+	return b, err
+}
+
+// images returns how many images one recomputation sees.
+func images(b ensemble.BatchNormData) int {
+	if b.Data == nil {
+		return 0
+	}
+	return len(b.Order.Indices(b.Data.Len()))
+}
+
+// warnBatches says when batches differ more than a shuffle would explain.
+func (a *app) warnBatches(c *cli.Context, share []float64) {
+	worst := 0.0
+	for _, s := range share {
+		worst = max(worst, s)
+	}
+	a.debugf(c, "batch norm: at most %s of a layer's variance lies between batches", report.Percent(worst, 1))
+	if worst > 0.2 {
+		a.warnf(c, "%s of a batch-norm layer's variance lies between batches, which the running variance leaves out: are the images sorted (--bn-order), or the batches small (--batch-size)?", report.Percent(worst, 0))
+	}
+}
+
+func (a *app) engine(c *cli.Context) (*ensemble.Engine, error) {
+	if c.Int("batch-size") < 0 || c.Int("threads") < 0 {
+		return nil, usagef("", "--batch-size and --threads: want positive numbers")
+	}
+	rt, err := a.openRuntime(c)
+	return &ensemble.Engine{Runtime: rt, BatchSize: c.Int("batch-size"), Workers: c.Int("threads")}, err
+}
+
+// members checks --members.
+func members(c *cli.Context) (int, error) {
+	n := c.Int("members")
+	if n < 1 || n >= swag.MaxMembers {
+		return 0, usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
+	}
+	return n, nil
+}
+
+// openNetwork opens a posterior and its graph.
+func openNetwork(path string) (*ensemble.Network, error) {
+	p, err := swag.Open(path)
+	if err != nil {
+		return nil, badInput(err, kindHint(path)...)
+	}
+	return networkOf(p)
+}
+
+func networkOf(p *swag.Posterior) (*ensemble.Network, error) {
+	if err := p.Verify(); err != nil {
+		p.Close()
+		return nil, badInput(err)
+	}
+	n, err := ensemble.NewNetwork(p)
+	if err != nil {
+		p.Close()
+		return nil, badInput(err)
+	}
+	return n, nil
+}
+
+// kindHint says what to do with a file of another kind than wanted.
+func kindHint(path string) []string {
+	if filepath.Ext(path) == ".onnx" {
+		return []string{"make a posterior of checkpoints first: swagwrap fit -o posterior.safetensors CKPT.onnx..."}
+	}
+	return nil
+}
+
+// openModels opens checkpoints; the caller closes them.
+func openModels(paths []string) ([]*onnxio.Model, error) {
+	var models []*onnxio.Model
+	for _, path := range paths {
+		m, err := onnxio.Open(path)
+		if err != nil {
+			closeModels(models)
+			return nil, badInput(err)
+		}
+		models = append(models, m)
+	}
+	return models, nil
+}
+
+func closeModels(models []*onnxio.Model) {
+	for _, m := range models {
+		m.Close()
+	}
+}

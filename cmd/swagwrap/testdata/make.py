@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Small ONNX models for the command tests: what users get wrong, one file each.
+
+    python make.py        with onnx 1.23 and NumPy 2
+
+The good ones are a network of one convolution, one batch norm and one linear layer on 1x4x4 images with
+3 classes, as an exporter would write it with batch norm kept. The values are random; the tests only look at what
+the program says of the files.
+"""
+
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def model(seed, channels=2, dtype=np.float32, weight="conv.weight", folded=False, batch="batch", softmax=False):
+    """One checkpoint; checkpoints of a network differ in seed alone."""
+    r = np.random.default_rng(seed)
+    t = lambda name, *shape: numpy_helper.from_array(r.normal(size=shape).astype(dtype), name)
+    pos = lambda name, *shape: numpy_helper.from_array(r.uniform(0.5, 2, size=shape).astype(dtype), name)
+    init = [t(weight, channels, 1, 3, 3), t("fc.weight", 3, channels), t("fc.bias", 3)]
+    nodes = [helper.make_node("Conv", ["input", weight] + (["onnx::Conv_8"] if folded else []), ["conv"], pads=[1, 1, 1, 1])]
+    if folded:
+        init.append(t("onnx::Conv_8", channels))
+    else:
+        init += [pos("bn.weight", channels), t("bn.bias", channels), t("bn.running_mean", channels), pos("bn.running_var", channels)]
+        nodes.append(helper.make_node("BatchNormalization", ["conv", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"], ["bn"]))
+    nodes += [
+        helper.make_node("Relu", ["conv" if folded else "bn"], ["relu"]),
+        helper.make_node("GlobalAveragePool", ["relu"], ["pool"]),
+        helper.make_node("Flatten", ["pool"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "fc.weight", "fc.bias"], ["scores" if softmax else "logits"], transB=1),
+    ]
+    if softmax:
+        nodes.append(helper.make_node("Softmax", ["scores"], ["logits"], axis=1))
+    elem = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph(nodes, "tiny",
+                              [helper.make_tensor_value_info("input", elem, [batch, 1, 4, 4])],
+                              [helper.make_tensor_value_info("logits", elem, [batch, 3])], init)
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
+def save(name, m):
+    (HERE / name).write_bytes(m.SerializeToString())
+
+
+def poison(m, tensor, index, value):
+    for t in m.graph.initializer:
+        if t.name == tensor:
+            a = numpy_helper.to_array(t).copy()
+            a.flat[index] = value
+            t.CopyFrom(numpy_helper.from_array(a, tensor))
+    return m
+
+
+def external(m):
+    """The same model with one tensor in another file, as exporters write it by default."""
+    t = m.graph.initializer[0]
+    t.ClearField("raw_data")
+    t.data_location = TensorProto.EXTERNAL
+    t.external_data.add(key="location", value="../secret.bin")
+    return m
+
+
+for seed in (1, 2, 10):  # 2 before 10: natural order
+    save(f"ckpt-{seed}.onnx", model(seed))
+save("wider.onnx", model(3, channels=4))
+save("renamed.onnx", model(3, weight="backbone.weight"))
+save("double.onnx", model(3, dtype=np.float64))
+save("nan.onnx", poison(model(3), "fc.weight", 4, np.nan))
+save("inf.onnx", poison(model(3), "bn.bias", 1, np.inf))
+for seed in (1, 2):
+    save(f"folded-{seed}.onnx", model(seed, folded=True, weight="onnx::Conv_7"))
+    save(f"fixed-batch-{seed}.onnx", model(seed, batch=4))
+    save(f"softmax-{seed}.onnx", model(seed, softmax=True))
+save("external.onnx", external(model(3)))
+
+r = np.random.default_rng(0)
+images = r.integers(0, 256, (10, 1, 4, 4), dtype=np.uint8)
+np.savez_compressed(HERE / "images.npz", images=images, labels=r.integers(0, 3, 10))
+np.savez_compressed(HERE / "short-labels.npz", images=images, labels=r.integers(0, 3, 9))
+np.savez_compressed(HERE / "five-by-five.npz", images=r.integers(0, 256, (10, 1, 5, 5), dtype=np.uint8), labels=r.integers(0, 3, 10))
+np.savez_compressed(HERE / "class-seven.npz", images=images, labels=np.full(10, 7))
+np.save(HERE / "unlabelled.npy", images)

@@ -1,0 +1,323 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// DefaultBatchSize is the batch of the reference's experiments; batch-norm
+// statistics depend on it, if little.
+const DefaultBatchSize = 128
+
+// Engine runs networks.
+type Engine struct {
+	Runtime   *ort.Runtime
+	BatchSize int // 0 means DefaultBatchSize, or what the network fixes
+	// Workers is the number of batches in flight; 0 means one per core. Each
+	// runs on one thread of its own, which is as fast as all threads on one
+	// batch and keeps the cores busy between batches too.
+	Workers int
+	// Progress, if not nil, is told of every image that went through a network.
+	// It is called from several goroutines.
+	Progress func(images int)
+}
+
+// BatchNormData is what statistics are recomputed from.
+type BatchNormData struct {
+	Data  dataset.Dataset
+	Order dataset.Order
+	Rule  bnupdate.Rule
+}
+
+// Recompute returns batch-norm statistics for the given weights. For a network
+// without batch norm it returns an empty result, and data may be zero.
+func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {
+	if !n.HasBatchNorm() {
+		return bnupdate.Recompute(ctx, n.plan, nil, data.Rule, 1)
+	}
+	// The statistics in the graph take no part, but must be finite.
+	model, err := n.plan.Template.Render(n.Posterior.Layout, parameters, n.Posterior.Statistics)
+	if err != nil {
+		return bnupdate.Result{}, err
+	}
+	s, err := e.open(model, n.plan.Outputs)
+	if err != nil {
+		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	defer s.Close()
+	size, err := e.batchSize(s)
+	if err != nil {
+		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	batches := slices.Collect(data.Order.Batches(data.Data.Len(), size))
+	if last := len(batches) - 1; last >= 0 && s.fixedBatch() > 0 && len(batches[last]) < size {
+		batches = batches[:last] // a network with a fixed batch takes no shorter one
+	}
+	return bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: batches}, data.Rule, e.workers())
+}
+
+// batchRunner feeds training batches to the rewritten network.
+type batchRunner struct {
+	e       *Engine
+	s       *session
+	data    dataset.Dataset
+	batches [][]int
+}
+
+func (r *batchRunner) Batches() int { return len(r.batches) }
+
+func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
+	out, err := r.s.run(ctx, r.data, r.batches[k])
+	if err != nil {
+		return bnupdate.Batch{}, err
+	}
+	b := bnupdate.Batch{Images: len(r.batches[k])}
+	for i := 0; i < len(out); i += 3 { // mean, variance and shape of each layer: Plan.Outputs
+		mean, err := float32s(out[i])
+		if err != nil {
+			return b, err
+		}
+		variance, err := float32s(out[i+1])
+		if err != nil {
+			return b, err
+		}
+		b.Mean, b.Var = append(b.Mean, mean), append(b.Var, variance)
+		b.Shapes = append(b.Shapes, out[i+2].I64)
+	}
+	r.e.report(b.Images)
+	return b, nil
+}
+
+// Predict runs the model over the data and adds its probabilities to sums.
+// The name says in errors which member or checkpoint it is.
+func (e *Engine) Predict(ctx context.Context, name string, model []byte, data dataset.Dataset, sums *Sums) error {
+	m, err := onnxio.Parse(name, model)
+	if err != nil {
+		return err
+	}
+	outputsProbabilities := endsInSoftmax(m)
+	s, err := e.open(model, []string{m.Graph.Outputs[0].Name})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer s.Close()
+	size, err := e.batchSize(s)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var first sync.Once
+	predict := func(ctx context.Context, batch []int) error {
+		out, err := s.run(ctx, data, batch)
+		if err != nil {
+			return err
+		}
+		scores, err := float32s(out[0])
+		if err != nil {
+			return err
+		}
+		shape := out[0].Shape
+		if len(shape) != 2 || int(shape[0]) < len(batch) || shape[1] < 2 {
+			return fmt.Errorf("tensor %q: output of shape %v, want [%d classes] with at least 2 classes", m.Graph.Outputs[0].Name, shape, len(batch))
+		}
+		classes := int(shape[1])
+		first.Do(func() { sums.init(data.Len(), classes) })
+		if classes != sums.Classes {
+			return fmt.Errorf("tensor %q: %d classes, want %d", m.Graph.Outputs[0].Name, classes, sums.Classes)
+		}
+		for j, i := range batch {
+			if err := sums.add(i, scores[j*classes:][:classes], outputsProbabilities); err != nil {
+				return fmt.Errorf("%s: %w", data.Name(i), err)
+			}
+		}
+		e.report(len(batch))
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(e.workers())
+	for batch := range (dataset.Order{}).Batches(data.Len(), size) {
+		g.Go(func() error { return predict(ctx, batch) })
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	sums.Members++
+	return nil
+}
+
+func (e *Engine) report(images int) {
+	if e.Progress != nil {
+		e.Progress(images)
+	}
+}
+
+func (e *Engine) workers() int {
+	if e.Workers > 0 {
+		return e.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// batchSize is what was asked for, unless the network takes one size only.
+func (e *Engine) batchSize(s *session) (int, error) {
+	fixed := s.fixedBatch()
+	switch {
+	case fixed == 0 && e.BatchSize == 0:
+		return DefaultBatchSize, nil
+	case fixed == 0:
+		return e.BatchSize, nil
+	case e.BatchSize == 0 || e.BatchSize == fixed:
+		return fixed, nil
+	}
+	return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", s.input.Name, fixed, e.BatchSize)
+}
+
+// session is an ORT session with one input.
+type session struct {
+	*ort.Session
+	input ort.ValueInfo
+}
+
+func (e *Engine) open(model []byte, outputs []string) (*session, error) {
+	s, err := e.Runtime.NewSession(model, ort.Options{Threads: 1, Outputs: outputs})
+	if err != nil {
+		return nil, err
+	}
+	return &session{Session: s, input: s.Inputs()[0]}, nil
+}
+
+// fixedBatch returns the only batch size that the network takes, or 0.
+func (s *session) fixedBatch() int {
+	if len(s.input.Shape) == 0 {
+		return 0
+	}
+	return int(max(s.input.Shape[0], 0))
+}
+
+// run feeds the examples idx. Where the network has a fixed batch, a shorter
+// one is filled up with copies of its last example; their outputs are the last
+// rows.
+func (s *session) run(ctx context.Context, data dataset.Dataset, idx []int) ([]ort.Tensor, error) {
+	if short := s.fixedBatch() - len(idx); short > 0 {
+		idx = slices.Clone(idx)
+		for range short {
+			idx = append(idx, idx[len(idx)-1])
+		}
+	}
+	shape := append([]int64{int64(len(idx))}, data.Shape()...)
+	elements, err := weights.Elements(shape)
+	if err != nil {
+		return nil, err
+	}
+	values, err := dataset.ReadBatch(data, make([]float32, elements), idx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(ctx, []ort.Tensor{{Shape: shape, F32: values}})
+}
+
+func float32s(t ort.Tensor) ([]float32, error) {
+	switch {
+	case t.F32 != nil:
+		return t.F32, nil
+	case t.F64 != nil:
+		out := make([]float32, len(t.F64))
+		for i, v := range t.F64 {
+			out[i] = float32(v)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("tensor %q: %s, want float32", t.Name, t.DType())
+}
+
+// endsInSoftmax reports whether the model's first output is a Softmax's.
+func endsInSoftmax(m *onnxio.Model) bool {
+	name := m.Graph.Outputs[0].Name
+	for _, n := range m.Graph.Nodes {
+		if slices.Contains(n.Outputs, name) {
+			return n.OpType == "Softmax"
+		}
+	}
+	return false
+}
+
+// Sums is what a Bayesian model average needs of its members.
+type Sums struct {
+	Classes int
+	Members int
+	Prob    []float64 // Σ p over members, n×Classes
+	Entropy []float64 // Σ H(p) over members, n
+}
+
+func (s *Sums) init(n, classes int) {
+	if s.Prob == nil {
+		s.Classes, s.Prob, s.Entropy = classes, make([]float64, n*classes), make([]float64, n)
+	}
+}
+
+// add adds one member's scores for example i.
+func (s *Sums) add(i int, scores []float32, areProbabilities bool) error {
+	p := make([]float64, len(scores))
+	total := 0.0
+	for c, v := range scores {
+		p[c] = float64(v)
+		total += p[c]
+	}
+	switch {
+	case math.IsNaN(total) || math.IsInf(total, 0):
+		return fmt.Errorf("the network's output is not finite: %v", scores)
+	case !areProbabilities:
+		calibrate.Softmax(p, p, len(p), 1)
+	case math.Abs(total-1) > 1e-3 || slices.Min(p) < 0:
+		return fmt.Errorf("the network ends in a softmax, but its outputs are no probabilities: %v", scores)
+	default: // rounded to float32 by the network
+		for c := range p {
+			p[c] /= total
+		}
+	}
+	row := s.Prob[i*s.Classes:][:s.Classes]
+	for c, v := range p {
+		row[c] += v
+	}
+	s.Entropy[i] += calibrate.Entropy(p)
+	return nil
+}
+
+// merge adds the members of o.
+func (s *Sums) merge(o *Sums) {
+	s.init(len(o.Entropy), o.Classes)
+	for i, v := range o.Prob {
+		s.Prob[i] += v
+	}
+	for i, v := range o.Entropy {
+		s.Entropy[i] += v
+	}
+	s.Members += o.Members
+}
+
+// Mean returns the average probabilities, n×Classes.
+func (s *Sums) Mean() []float64 { return scaled(s.Prob, s.Members) }
+
+// ExpectedEntropy returns the mean of the members' entropies for each example,
+// in nats.
+func (s *Sums) ExpectedEntropy() []float64 { return scaled(s.Entropy, s.Members) }
+
+func scaled(sum []float64, members int) []float64 {
+	out := make([]float64, len(sum))
+	for i, v := range sum {
+		out[i] = v / float64(members)
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package ensemble
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Network is a posterior's graph, ready to be filled with weights.
+type Network struct {
+	Posterior *swag.Posterior
+	// Input is what the network takes; -1 stands for a free dimension.
+	Input onnxio.Value
+
+	graph *onnxio.Template
+	plan  *bnupdate.Plan
+}
+
+// NewNetwork reads the graph that p carries.
+func NewNetwork(p *swag.Posterior) (*Network, error) {
+	bad := func(err error) error { return fmt.Errorf("%s: graph: %w", p.Path, err) }
+	graph, err := onnxio.ParseTemplate(p.Graph)
+	if err != nil {
+		return nil, bad(err)
+	}
+	n := &Network{Posterior: p, graph: graph}
+	// The graph's nodes do not depend on the weights: any will do to read it.
+	model, err := n.Model(make(weights.Slice, p.Len()), p.Statistics)
+	if err != nil {
+		return nil, bad(err)
+	}
+	m, err := onnxio.Parse(p.Path, model)
+	if err != nil {
+		return nil, err
+	}
+	if n.plan, err = bnupdate.NewPlan(m, p.Layout); err != nil {
+		return nil, err
+	}
+	if n.Input, err = soleInput(m); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func soleInput(m *onnxio.Model) (onnxio.Value, error) {
+	in := m.FeedInputs()
+	if len(in) != 1 {
+		return onnxio.Value{}, &onnxio.Error{Path: m.Path, What: fmt.Sprintf("the network takes %d inputs, want 1", len(in)),
+			Hint: "networks with several inputs are not supported yet: wrap the model so that it takes one tensor"}
+	}
+	if len(in[0].Shape) == 0 {
+		return onnxio.Value{}, &onnxio.Error{Path: m.Path, Tensor: in[0].Name, What: "the input has no batch dimension"}
+	}
+	return in[0], nil
+}
+
+// HasBatchNorm reports whether the network has statistics to recompute.
+func (n *Network) HasBatchNorm() bool { return n.plan.Layers() > 0 }
+
+// Model returns the network as ONNX with the given weights and statistics.
+func (n *Network) Model(parameters, statistics weights.Vector) ([]byte, error) {
+	return n.graph.Render(n.Posterior.Layout, parameters, statistics)
+}
+
+// Graph returns the template that Model fills, for writing to a file.
+func (n *Network) Graph() *onnxio.Template { return n.graph }
