@@ -30,7 +30,8 @@ type layer struct {
 // the batch's own mean and population variance
 // (https://onnx.ai/onnx/operators/onnx__BatchNormalization.html). All of them
 // are declared as outputs of the graph: ONNX Runtime up to 1.27 computes wrong
-// values where they are not (microsoft/onnxruntime#29790).
+// values where they are not (microsoft/onnxruntime#29790). Dropout stays off:
+// statistics are for the network that will predict.
 //
 // A network without batch norm gives a plan without outputs; there is nothing
 // to recompute.
@@ -41,6 +42,7 @@ func NewPlan(m *onnxio.Model, l *weights.Layout) (*Plan, error) {
 	}
 	p := &Plan{length: l.Len(weights.Statistic)}
 	edit := m.Edit()
+	edit.DisableDropout()
 	for i, bn := range bns {
 		mean, ok1 := l.Find(bn.Mean)
 		vari, ok2 := l.Find(bn.Var)

@@ -386,7 +386,7 @@ func FuzzFitTemperature(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, classes uint8, labels []byte) {
 		p := problem{fuzzFloats(data), int(classes), fuzzLabels(labels)}
 		if p.classes < 1 || len(p.logits) != len(p.labels)*p.classes {
-			t.Skip()
+			return
 		}
 		got, err := calibrate.FitTemperature(p.logits, p.classes, p.labels)
 		if err != nil {

@@ -112,6 +112,8 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 // Block fills dst[j] with weights [off, off+len(dst[j])) of member members[j];
 // all of dst must be of one length. It is what Draw is made of, for callers
 // that cannot hold a whole member.
+//
+// A weight is equation (1): sd holds √α·Σ_diag^½, and z2 holds √(α/(K−1))·z2.
 func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 	if len(dst) == 0 {
 		return nil
@@ -125,7 +127,8 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 	mean, sd := make([]float64, chunk), make([]float64, chunk)
 	z1 := make([]float64, chunk)
 	deviations := make([]float32, chunk*s.k)
-	coefficients := s.coefficients(members)
+	z2 := s.coefficients(members)
+	sums := make([][group]float32, chunk) // stays 0 with the diagonal alone
 	for at := off; at < off+n; {
 		// One chunk of normals at a time, and of it the part asked for.
 		c := at / chunk
@@ -138,6 +141,9 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 		}
 		s.p.Deviations(deviations[:w*int64(s.k)], at)
 		for j, member := range members {
+			if j%group == 0 && s.k > 0 {
+				lowRank(sums[:w], deviations, z2[j/group])
+			}
 			out := dst[j][at-off:][:w]
 			if s.opts.Scale == 0 {
 				for i := range out {
@@ -145,7 +151,9 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 				}
 			} else {
 				normals(z1[:to], s.opts.Seed, member, c)
-				s.combine(out, mean, sd, z1[from:to], deviations, coefficients[j])
+				for i, z := range z1[from:to] {
+					out[i] = float32(mean[i] + (float64(sd[i]*z) + float64(sums[i][j%group])))
+				}
 			}
 			for i, v := range out {
 				if v-v != 0 {
@@ -159,34 +167,45 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 	return nil
 }
 
-// combine is equation (1) for one member and one stretch: sd already holds
-// √α·Σ_diag^½ and z2 holds √(α/(K−1))·z2. Explicit conversions keep
+// group is the number of members whose low-rank parts are computed together:
+// their sums are independent, so the processor works at all of them at once.
+const group = 4
+
+// lowRank sets sums[i] to row i of D̂·z2 for each member of a group, summed in
+// the order of the columns. Explicit conversions, here and in Block, keep
 // processors that could fuse a product and a sum from doing so.
-func (s *Sampler) combine(out []float32, mean, sd, z1 []float64, deviations, z2 []float32) {
-	for i := range out {
-		var lowRank float32
-		row := deviations[i*s.k:][:len(z2)]
-		for k, z := range z2 {
-			lowRank += float32(row[k] * z)
+func lowRank(sums [][group]float32, deviations []float32, z2 [][group]float32) {
+	for i := range sums {
+		row := deviations[i*len(z2):][:len(z2)]
+		var a, b, c, d float32
+		for k, v := range row {
+			z := &z2[k]
+			a += float32(v * z[0])
+			b += float32(v * z[1])
+			c += float32(v * z[2])
+			d += float32(v * z[3])
 		}
-		out[i] = float32(mean[i] + (float64(sd[i]*z1[i]) + float64(lowRank)))
+		sums[i] = [group]float32{a, b, c, d}
 	}
 }
 
-// coefficients returns √(α/(K−1))·z2 for each member: one z2 for all tensors,
-// which is what makes the low-rank part a covariance across tensors.
-func (s *Sampler) coefficients(members []int) [][]float32 {
-	out := make([][]float32, len(members))
+// coefficients returns √(α/(K−1))·z2 of each member, K×4 for a group: one z2
+// for all tensors, which is what makes the low-rank part a covariance across
+// tensors.
+func (s *Sampler) coefficients(members []int) [][][group]float32 {
+	out := make([][][group]float32, (len(members)+group-1)/group)
 	if s.k == 0 {
 		return out
 	}
 	z2 := make([]float64, s.k)
 	factor := math.Sqrt(s.opts.Scale / float64(s.k-1))
 	for j, member := range members {
+		if j%group == 0 {
+			out[j/group] = make([][group]float32, s.k)
+		}
 		normals(z2, s.opts.Seed, member, z2Chunk)
-		out[j] = make([]float32, s.k)
 		for k, z := range z2 {
-			out[j][k] = float32(factor * z)
+			out[j/group][k][j%group] = float32(factor * z)
 		}
 	}
 	return out

@@ -46,6 +46,21 @@ def model(seed, channels=2, dtype=np.float32, weight="conv.weight", folded=False
     return m
 
 
+def training(m):
+    """The same model as exported in training mode: batch norm by batch, and a Dropout that drops."""
+    for n in m.graph.node:
+        if n.op_type == "BatchNormalization":
+            n.attribute.append(helper.make_attribute("training_mode", 1))
+            n.output.extend(["bn.running_mean_out", "bn.running_var_out"])
+        if n.op_type == "Conv":  # before the batch norm, whose statistics it would change
+            n.input[0] = "dropped"
+    m.graph.node.insert(0, helper.make_node("Dropout", ["input", "ratio", "training"], ["dropped"], seed=1))
+    m.graph.initializer.append(numpy_helper.from_array(np.array(0.5, np.float32), "ratio"))
+    m.graph.initializer.append(numpy_helper.from_array(np.array(True), "training"))
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
 def save(name, m):
     (HERE / name).write_bytes(m.SerializeToString())
 
@@ -78,6 +93,7 @@ save("inf.onnx", poison(model(3), "bn.bias", 1, np.inf))
 for seed in (1, 2):
     save(f"folded-{seed}.onnx", model(seed, folded=True, weight="onnx::Conv_7"))
     save(f"fixed-batch-{seed}.onnx", model(seed, batch=4))
+    save(f"training-{seed}.onnx", training(model(seed)))
     save(f"softmax-{seed}.onnx", model(seed, softmax=True))
 save("external.onnx", external(model(3)))
 

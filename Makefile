@@ -1,0 +1,54 @@
+# swagwrap: `make demo` on a fresh machine does everything. Needs Go 1.26 or
+# later, a C compiler, and npm or pip (once, to fetch ONNX Runtime).
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PURE = ./weights ./onnxio ./swag ./bnupdate ./calibrate
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+setup: tools ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_ORT_LIB names one)
+	@test -n "$$SWAGWRAP_ORT_LIB" || go run ./cmd/swagwrap setup
+
+build: tools ## bin/swagwrap
+	go build -trimpath -o bin/swagwrap ./cmd/swagwrap
+
+MNIST = fixtures/mnist
+PIXELS = --mean 0.1307 --std 0.3081
+
+demo: setup build ## the main job on the checkpoints in fixtures/mnist
+	mkdir -p demo
+	./bin/swagwrap fit --force -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
+	./bin/swagwrap compare --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz --mean 0.1307 --std 0.3081 \
+		demo/posterior.safetensors fixtures/mnist/test.npz
+
+test: setup ## all tests
+	go test ./...
+
+race: setup ## all tests under the race detector
+	go test -race -count=1 ./...
+
+bench: setup ## benchmarks, without the tests
+	go test -run '^$$' -bench . -benchmem ./...
+
+check: tools ## format, vet, staticcheck, import arrows, pure packages without cgo
+	@files=$$(gofmt -l .); test -z "$$files" || { echo "error: not formatted, run gofmt -w:" $$files >&2; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+	go test ./internal/arch
+	CGO_ENABLED=0 go build $(PURE)
+
+# A missing tool is named before anything else fails for the lack of it.
+tools:
+	@command -v go >/dev/null 2>&1 || { \
+		echo "error: Go is not installed" >&2; \
+		echo "hint: get Go 1.26 or later from https://go.dev/dl/" >&2; exit 1; }
+	@v=$$(go env GOVERSION) || v="none that can build this module"; case "$$v" in \
+		go1.2[6-9]*|go1.[3-9][0-9]*|go[2-9].*|devel*) ;; \
+		*)	echo "error: Go is too old: $$v, want go1.26 or later" >&2; \
+			echo "hint: get it from https://go.dev/dl/, or unset GOTOOLCHAIN to let Go fetch it" >&2; exit 1;; esac
+	@test "$$(go env CGO_ENABLED)" = 1 && command -v "$$(go env CC | cut -d' ' -f1)" >/dev/null 2>&1 || { \
+		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
+		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
+
+.PHONY: help setup build demo test race bench check tools

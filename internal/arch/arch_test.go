@@ -1,0 +1,189 @@
+// Package arch holds no code, only the test that keeps the import arrows
+// pointing down: the program's layers and what each may import.
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module  = "github.com/swagwrap/swagwrap"
+	binding = "github.com/yalue/onnxruntime_go"
+	cli     = "github.com/urfave/cli"
+)
+
+// A rule says what one package may import. Import paths cover what lies below
+// them.
+type rule struct {
+	own   []string // packages of this module
+	third []string // other modules; nil allows any that is not forbidden
+	never []string // standard packages it must not import
+	pure  bool     // no cgo, in the package or in anything it needs
+}
+
+var (
+	none  = []string{}
+	below = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort", "internal/dataset"}
+)
+
+// rules is the table of the design. A new package must be listed.
+var rules = map[string]rule{
+	"weights":           {own: none, third: []string{"golang.org/x/sys"}, pure: true},
+	"onnxio":            {own: []string{"weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
+	"swag":              {own: []string{"weights"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync"}, pure: true},
+	"bnupdate":          {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"calibrate":         {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"internal/ort":      {own: []string{"onnxio", "weights"}},
+	"internal/dataset":  {own: none},
+	"internal/ensemble": {own: below},
+	"internal/report":   {own: []string{"calibrate"}, never: []string{"C"}},
+	"internal/arch":     {own: none},
+	"cmd/swagwrap":      {own: append(below, "internal/ensemble", "internal/report")},
+}
+
+// libraries never log, print or exit; flags belong to the program.
+var onlyInProgram = []string{cli, "log", "flag"}
+
+// A listed package, as go list prints it.
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+	Standard   bool
+}
+
+// violations applies the rules to the packages of a build.
+func violations(rules map[string]rule, pkgs []pkg) []string {
+	byPath := map[string]pkg{}
+	for _, p := range pkgs {
+		byPath[p.ImportPath] = p
+	}
+	var bad []string
+	for _, p := range pkgs {
+		name, ok := strings.CutPrefix(p.ImportPath, module+"/")
+		if !ok {
+			continue
+		}
+		r, ok := rules[name]
+		if !ok {
+			bad = append(bad, fmt.Sprintf("%s: not in the table of packages", name))
+			continue
+		}
+		for _, imp := range p.Imports {
+			if why := r.refuses(name, imp, byPath[imp].Standard); why != "" {
+				bad = append(bad, fmt.Sprintf("%s imports %s: %s", name, imp, why))
+			}
+		}
+		if r.pure {
+			for _, dep := range append(slices.Clone(p.Deps), p.ImportPath) {
+				if d := byPath[dep]; !d.Standard && slices.Contains(d.Imports, "C") {
+					bad = append(bad, fmt.Sprintf("%s needs cgo: %s", name, dep))
+				}
+			}
+		}
+	}
+	return bad
+}
+
+// refuses returns why the package must not import imp, or "".
+func (r rule) refuses(name, imp string, standard bool) string {
+	own, isOwn := strings.CutPrefix(imp, module+"/")
+	switch {
+	case within(imp, []string{binding}) && name != "internal/ort":
+		return "only internal/ort may"
+	case within(imp, onlyInProgram) && !strings.HasPrefix(name, "cmd/"):
+		return "only cmd/ may"
+	case within(imp, r.never):
+		return "forbidden here"
+	case isOwn && !slices.Contains(r.own, own):
+		return "the arrow points up"
+	case !isOwn && !standard && imp != "C" && r.third != nil && !within(imp, r.third):
+		return "not among the modules it may use"
+	}
+	return ""
+}
+
+// within reports whether path is one of the given ones or lies below one.
+func within(path string, of []string) bool {
+	return slices.ContainsFunc(of, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
+}
+
+func TestImports(t *testing.T) {
+	// With cgo on, or the imports of "C" are not seen.
+	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps,Standard", module+"/...")
+	list.Env = append(os.Environ(), "CGO_ENABLED=1")
+	var stderr bytes.Buffer
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	var pkgs []pkg
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+	for _, v := range violations(rules, pkgs) {
+		t.Error(v)
+	}
+}
+
+// The rules can fail: one package that breaks each.
+func TestViolations(t *testing.T) {
+	tests := []struct {
+		name    string
+		imports []string
+		want    string
+	}{
+		{"weights", []string{"fmt", "golang.org/x/sys/unix"}, ""},
+		{"weights", []string{module + "/onnxio"}, "the arrow points up"},
+		{"weights", []string{"gonum.org/v1/gonum/mat"}, "not among the modules"},
+		{"weights", []string{"C"}, "needs cgo: " + module + "/weights"},
+		{"swag", []string{module + "/weights", "gonum.org/v1/gonum/mat"}, ""},
+		{"swag", []string{module + "/onnxio"}, "the arrow points up"},
+		{"swag", []string{"log/slog"}, "only cmd/ may"},
+		{"onnxio", []string{module + "/native"}, "needs cgo: " + module + "/native"},
+		{"bnupdate", []string{module + "/internal/ort"}, "the arrow points up"},
+		{"calibrate", []string{"gonum.org/v1/gonum/stat"}, ""},
+		{"calibrate", []string{"io/fs"}, "forbidden here"},
+		{"internal/ort", []string{binding, module + "/onnxio"}, ""},
+		{"internal/ort", []string{cli + "/v2"}, "only cmd/ may"},
+		{"internal/ensemble", []string{module + "/internal/ort", "github.com/sbinet/npyio"}, ""},
+		{"internal/ensemble", []string{binding}, "only internal/ort may"},
+		{"internal/ensemble", []string{module + "/cmd/swagwrap"}, "the arrow points up"},
+		{"internal/report", []string{module + "/swag"}, "the arrow points up"},
+		{"cmd/swagwrap", []string{cli + "/v2", module + "/internal/report", "log"}, ""},
+		{"cmd/swagwrap", []string{binding}, "only internal/ort may"},
+		{"util", nil, "not in the table"},
+	}
+	for _, tt := range tests {
+		p := pkg{ImportPath: module + "/" + tt.name, Imports: tt.imports, Deps: tt.imports}
+		pkgs := []pkg{p, {ImportPath: "github.com/sbinet/npyio"}}
+		for _, std := range []string{"fmt", "io/fs", "log", "log/slog"} {
+			pkgs = append(pkgs, pkg{ImportPath: std, Standard: true})
+		}
+		with := map[string]rule{"native": {}}
+		for name, r := range rules {
+			with[name] = r
+		}
+		pkgs = append(pkgs, pkg{ImportPath: module + "/native", Imports: []string{"C"}})
+		got := strings.Join(violations(with, pkgs), "; ")
+		if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s imports %v: %q, want %q", tt.name, tt.imports, got, tt.want)
+		}
+	}
+}

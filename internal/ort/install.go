@@ -1,0 +1,261 @@
+package ort
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// InstallOptions configure Install. The zero value is ready to use.
+type InstallOptions struct {
+	// Progress, if not nil, is called with one line of text per step.
+	Progress func(string)
+}
+
+// Install makes sure that the pinned ONNX Runtime lies in the user's cache
+// folder and returns its path. If it is missing or damaged, Install fetches the
+// official package with pip, or else with npm, takes the one shared library out
+// of it and checks its SHA-256. The library appears whole or not at all.
+//
+// An error is a *LibraryError that names every attempt, or the context's.
+func Install(ctx context.Context, opts InstallOptions) (path string, err error) {
+	path, err = cachePath()
+	if err != nil {
+		return "", err
+	}
+	progress := opts.Progress
+	if progress == nil {
+		progress = func(string) {}
+	}
+	return path, install(ctx, path, pins[platform()], progress)
+}
+
+func install(ctx context.Context, path string, p pin, progress func(string)) error {
+	if sum, err := fileSHA256(path); err == nil && (sum == p.npm.sha256 || sum == p.pip.sha256) {
+		return nil
+	}
+	work, err := os.MkdirTemp("", "swagwrap-setup-")
+	if err != nil {
+		return &LibraryError{path, err.Error(), err}
+	}
+	defer os.RemoveAll(work)
+
+	attempts := []struct {
+		name  string
+		fetch func(context.Context, string, pin) (archive string, err error)
+		lib   library
+	}{
+		{"pip", pipDownload, p.pip}, // a fifth of the download
+		{"npm", npmPack, p.npm},
+	}
+	var failed []string
+	var errs []error
+	for _, a := range attempts {
+		progress(fmt.Sprintf("fetching ONNX Runtime %s with %s", Version, a.name))
+		archive, err := a.fetch(ctx, work, p)
+		if err == nil {
+			err = extract(archive, a.lib, path)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			progress("installed " + path)
+			return nil
+		}
+		progress(fmt.Sprintf("%s: %v", a.name, err))
+		failed = append(failed, fmt.Sprintf("%s: %v", a.name, err))
+		errs = append(errs, err)
+	}
+	return &LibraryError{path, "could not be fetched: " + strings.Join(failed, "; "), errors.Join(errs...)}
+}
+
+// npmPack downloads the package's tarball; it installs nothing and runs no
+// script of the package.
+func npmPack(ctx context.Context, work string, _ pin) (string, error) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return "", errors.New("not found")
+	}
+	if err := command(ctx, work, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--fetch-retries=1", npmPackage+"@"+Version); err != nil {
+		return "", err
+	}
+	return one(filepath.Join(work, "*.tgz"))
+}
+
+func pipDownload(ctx context.Context, work string, p pin) (string, error) {
+	args := []string{"download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+		"--implementation", "cp", "--python-version", pipPython, "--platform", p.wheelTag,
+		"--dest", work, pipPackage + "==" + Version}
+	err := errors.New("not found")
+	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"pip"}} {
+		if _, missing := exec.LookPath(pip[0]); missing != nil {
+			continue
+		}
+		if err = command(ctx, work, pip[0], append(pip[1:], args...)...); err == nil {
+			return one(filepath.Join(work, "*.whl"))
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return "", err
+}
+
+// command runs a program; its error holds the line that says why.
+func command(ctx context.Context, dir, name string, args ...string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	cmd.WaitDelay = 5 * time.Second // a grandchild may hold the pipe open
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w: %s", err, firstError(out.String()))
+	}
+	return nil
+}
+
+// firstError picks the line of a package manager's output that says most: the
+// first one marked as an error, else the last one.
+func firstError(out string) string {
+	last := "no output"
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if strings.Contains(strings.ToLower(line), "error") {
+			return shorten(line)
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	return shorten(last)
+}
+
+func one(pattern string) (string, error) {
+	files, err := filepath.Glob(pattern)
+	if err == nil && len(files) != 1 {
+		err = fmt.Errorf("%d files match %s, want 1", len(files), filepath.Base(pattern))
+	}
+	if err != nil {
+		return "", err
+	}
+	return files[0], nil
+}
+
+// extract copies lib out of a .tgz or .whl archive to path: temporary sibling,
+// SHA-256, fsync, rename.
+func extract(archive string, lib library, path string) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	removeStale(dir)
+	tmp, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		tmp.Close()
+		if err != nil {
+			os.Remove(tmp.Name())
+		}
+	}()
+
+	sum := sha256.New()
+	// One byte more than expected is enough to see that the file is another.
+	err = readMember(archive, lib.member, func(r io.Reader) error {
+		_, err := io.Copy(io.MultiWriter(tmp, sum), io.LimitReader(r, lib.size+1))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(archive), err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != lib.sha256 {
+		return fmt.Errorf("%s: %s has SHA-256 %s, want %s", filepath.Base(archive), lib.member, got, lib.sha256)
+	}
+	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+func readMember(archive, member string, read func(io.Reader) error) error {
+	if strings.HasSuffix(archive, ".whl") {
+		z, err := zip.OpenReader(archive)
+		if err != nil {
+			return err
+		}
+		defer z.Close()
+		f, err := z.Open(member)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return read(f)
+	}
+	f, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	gz, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	for t := tar.NewReader(gz); ; {
+		h, err := t.Next()
+		if err == io.EOF {
+			return fmt.Errorf("no %s in it", member)
+		}
+		if err != nil {
+			return err
+		}
+		if h.Name == member && h.Typeflag == tar.TypeReg {
+			return read(t)
+		}
+	}
+}
+
+// removeStale deletes temporary files that a killed process left behind.
+func removeStale(dir string) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.tmp"))
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > time.Hour {
+			os.Remove(f)
+		}
+	}
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func fileSHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

@@ -1,0 +1,75 @@
+package ort
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// A Runtime is the ONNX Runtime library that this process has loaded.
+type Runtime struct {
+	path    string
+	version string
+}
+
+// loaded is the process's one Runtime: the binding holds a single environment.
+var loaded struct {
+	sync.Mutex
+	rt *Runtime
+}
+
+// Open loads the library at path, as returned by Locate. Opening the library
+// that is loaded already returns the same Runtime; opening another one is an
+// error. All errors are *LibraryError. Open also sets up the C heap, once for
+// the process, so that closed sessions return their memory.
+func Open(path string) (*Runtime, error) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if loaded.rt != nil && sameFile(loaded.rt.path, path) {
+		return loaded.rt, nil
+	}
+	full, err := filepath.Abs(path) // else a bare name is searched for in the linker's path
+	if err != nil {
+		return nil, &LibraryError{path, err.Error(), err}
+	}
+	version, err := probe(full)
+	if err != nil {
+		return nil, &LibraryError{path, err.Error(), err}
+	}
+	if loaded.rt != nil {
+		return nil, &LibraryError{path, "this process has loaded another one, " + loaded.rt.path, nil}
+	}
+	returnFreedMemory()
+	binding.SetSharedLibraryPath(full)
+	// What goes wrong is returned as an error; ONNX Runtime need not print it too.
+	if err := binding.InitializeEnvironment(binding.WithLogLevelFatal()); err != nil {
+		return nil, &LibraryError{path, "version " + version + ": " + shorten(err.Error()), err}
+	}
+	loaded.rt = &Runtime{full, version}
+	return loaded.rt, nil
+}
+
+// Version returns the library's version, such as "1.30.0".
+func (r *Runtime) Version() string { return r.version }
+
+// Path returns the absolute path of the loaded library.
+func (r *Runtime) Path() string { return r.path }
+
+func sameFile(a, b string) bool {
+	ai, aerr := os.Stat(a)
+	bi, berr := os.Stat(b)
+	return aerr == nil && berr == nil && os.SameFile(ai, bi)
+}
+
+// shorten makes one line of at most 400 bytes out of a message.
+func shorten(s string) string {
+	const limit = 400
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + " ..."
+	}
+	return s
+}

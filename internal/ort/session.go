@@ -1,0 +1,307 @@
+package ort
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// Options configure a Session. The zero value uses every core, computes every
+// output and reads no external data.
+type Options struct {
+	// Threads is the number of threads that share the work of one run; 0 means
+	// one per core. With several runs at a time, 1 is best.
+	Threads int
+	// AllowSpinning lets idle threads wait actively: faster for one session
+	// that runs alone, slower for everything beside it.
+	AllowSpinning bool
+	// Outputs names the outputs to compute, in this order; nil means all, in
+	// the model's order.
+	Outputs []string
+	// ExternalDataDir is the folder that holds the model's external data; empty
+	// means that it has none. ONNX Runtime refuses paths that leave the folder.
+	ExternalDataDir string
+}
+
+// ErrClosed is returned by Run after Close.
+var ErrClosed = errors.New("session is closed")
+
+// A Session is a model that is ready to run.
+type Session struct {
+	inputs  []ValueInfo
+	outputs []ValueInfo
+
+	mu      sync.RWMutex // held for reading by runs, for writing by Close
+	session *binding.DynamicAdvancedSession
+}
+
+// NewSession loads a serialized model. The bytes may be reused afterwards. An
+// error says on one line what ONNX Runtime refuses.
+func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
+	if opts.Threads < 0 {
+		return nil, fmt.Errorf("%d threads, want 0 or more", opts.Threads)
+	}
+	if len(model) > math.MaxInt32 {
+		return nil, fmt.Errorf("model of %d bytes: protocol buffers end at 2 GiB, keep the weights in external data", len(model))
+	}
+	inputs, outputs, err := signature(model)
+	if err != nil {
+		return nil, err
+	}
+	if outputs, err = selectOutputs(outputs, opts.Outputs); err != nil {
+		return nil, err
+	}
+	if err := checkSignature(inputs, outputs); err != nil {
+		return nil, err
+	}
+
+	so, err := sessionOptions(len(model), opts)
+	if err != nil {
+		return nil, err
+	}
+	defer so.Destroy()
+	session, err := binding.NewDynamicAdvancedSessionWithONNXData(model, names(inputs), names(outputs), so)
+	if err != nil {
+		return nil, fmt.Errorf("ONNX Runtime cannot load the model: %s",
+			shorten(strings.TrimPrefix(err.Error(), "Error creating C session: ")))
+	}
+	return &Session{inputs: inputs, outputs: outputs, session: session}, nil
+}
+
+// sessionOptions translates opts for a model of the given size.
+func sessionOptions(size int, opts Options) (*binding.SessionOptions, error) {
+	so, err := binding.NewSessionOptions()
+	if err != nil {
+		return nil, err
+	}
+	// The binding's models come from memory; without a folder ONNX Runtime
+	// would look for external data in the working directory.
+	external := os.DevNull
+	entries := map[string]string{"session.intra_op.allow_spinning": "0"}
+	if opts.AllowSpinning {
+		entries["session.intra_op.allow_spinning"] = "1"
+	}
+	if opts.ExternalDataDir != "" {
+		external = opts.ExternalDataDir
+	} else {
+		// Folding may enlarge constants a little (transposed or widened copies
+		// of weights), but 150 bytes must not become gigabytes.
+		const slack = 64 << 20
+		entries["optimization.constant_folding_max_output_size_in_bytes"] = strconv.Itoa(slack + 4*size)
+	}
+	entries["session.model_external_initializers_file_folder_path"] = external
+	for k, v := range entries {
+		err = errors.Join(err, so.AddSessionConfigEntry(k, v))
+	}
+	if opts.Threads > 0 {
+		err = errors.Join(err, so.SetIntraOpNumThreads(opts.Threads))
+	}
+	if err != nil {
+		so.Destroy()
+		return nil, err
+	}
+	return so, nil
+}
+
+// Inputs returns the inputs that Run takes, in the model's order.
+func (s *Session) Inputs() []ValueInfo { return slices.Clone(s.inputs) }
+
+// Outputs returns the outputs that Run computes, in their order.
+func (s *Session) Outputs() []ValueInfo { return slices.Clone(s.outputs) }
+
+// Run computes the outputs for one set of inputs, in the order of Outputs. It
+// may be called from many goroutines. When ctx ends, Run returns ctx.Err() as
+// soon as the node being computed is done.
+func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.session == nil {
+		return nil, ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	inputs, err := s.arrange(inputs)
+	if err != nil {
+		return nil, err
+	}
+
+	// Destroying the values after the run is also what keeps their memory alive.
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	in := make([]binding.Value, len(s.inputs))
+	out := make([]binding.Value, len(s.outputs))
+	defer func() { destroy(in); destroy(out) }()
+	for i, t := range inputs {
+		if in[i], err = t.value(&pins); err != nil {
+			return nil, fmt.Errorf("input %q: %s", s.inputs[i].Name, shorten(err.Error()))
+		}
+	}
+	results := make([]Tensor, len(s.outputs))
+	for i := range out {
+		if results[i], err = s.allocate(i, inputs); err != nil {
+			return nil, err
+		}
+		if results[i].Shape == nil {
+			continue // ONNX Runtime allocates it
+		}
+		if out[i], err = results[i].value(&pins); err != nil {
+			return nil, fmt.Errorf("output %q: %s", s.outputs[i].Name, shorten(err.Error()))
+		}
+	}
+
+	if err := s.run(ctx, in, out); err != nil {
+		return nil, err
+	}
+	for i, v := range out {
+		if results[i].F16 == nil {
+			if results[i], err = take(v); err != nil {
+				return nil, fmt.Errorf("output %q: %w", s.outputs[i].Name, err)
+			}
+		}
+		results[i].Name = s.outputs[i].Name
+	}
+	return results, nil
+}
+
+// run calls the binding and terminates the run when ctx ends.
+func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
+	opts, err := binding.NewRunOptions()
+	if err != nil {
+		return err
+	}
+	defer opts.Destroy()
+	terminated := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		opts.Terminate()
+		close(terminated)
+	})
+	err = s.session.RunWithOptions(in, out, opts)
+	if !stop() {
+		<-terminated // opts must outlive Terminate
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("ONNX Runtime: %s", shorten(strings.TrimPrefix(err.Error(), "Error running network: ")))
+	}
+	return nil
+}
+
+// arrange puts the inputs into the model's order and checks each.
+func (s *Session) arrange(inputs []Tensor) ([]Tensor, error) {
+	if len(inputs) != len(s.inputs) {
+		return nil, fmt.Errorf("%d inputs, want %d: %s", len(inputs), len(s.inputs), quoted(s.inputs))
+	}
+	arranged := make([]Tensor, len(inputs))
+	seen := make([]bool, len(inputs))
+	for i, t := range inputs {
+		if t.Name != "" {
+			i = slices.IndexFunc(s.inputs, func(v ValueInfo) bool { return v.Name == t.Name })
+			if i < 0 {
+				return nil, fmt.Errorf("the model has no input %q, it has %s", t.Name, quoted(s.inputs))
+			}
+		}
+		if seen[i] {
+			return nil, fmt.Errorf("input %q: given twice", s.inputs[i].Name)
+		}
+		if err := t.check(s.inputs[i]); err != nil {
+			return nil, fmt.Errorf("input %q: %w", s.inputs[i].Name, err)
+		}
+		arranged[i], seen[i] = t, true
+	}
+	return arranged, nil
+}
+
+// allocate makes the memory of output i if the binding cannot: float16 and
+// scalars. A zero Tensor means that it can.
+func (s *Session) allocate(i int, inputs []Tensor) (Tensor, error) {
+	want := s.outputs[i]
+	switch {
+	case want.DType == "float16":
+		shape, n, err := s.resolve(want, inputs)
+		if err != nil {
+			return Tensor{}, fmt.Errorf("output %q: %w", want.Name, err)
+		}
+		return Tensor{Shape: shape, F16: make([]uint16, n)}, nil
+	case !want.scalar():
+		return Tensor{}, nil
+	}
+	t := Tensor{Shape: []int64{}}
+	switch want.DType {
+	case "float32":
+		t.F32 = make([]float32, 1)
+	case "float64":
+		t.F64 = make([]float64, 1)
+	case "uint8":
+		t.U8 = make([]uint8, 1)
+	case "int64":
+		t.I64 = make([]int64, 1)
+	default:
+		return Tensor{}, nil
+	}
+	return t, nil
+}
+
+// resolve fills in the dynamic dimensions of an output from the inputs'
+// dimensions of the same name. Exporters may give the batch dimension another
+// name at the output, so an unknown first dimension is taken to be the batch;
+// ONNX Runtime refuses the run if that is wrong.
+func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int64, err error) {
+	known := map[string]int64{}
+	for i, v := range s.inputs {
+		for j, name := range v.dims {
+			if name != "" {
+				known[name] = inputs[i].Shape[j]
+			}
+		}
+	}
+	shape = slices.Clone(want.Shape)
+	for i, d := range shape {
+		if d >= 0 {
+			continue
+		}
+		if size, ok := known[want.dims[i]]; ok {
+			shape[i] = size
+		} else if i == 0 && len(inputs[0].Shape) > 0 {
+			shape[i] = inputs[0].Shape[0]
+		} else {
+			return nil, 0, fmt.Errorf("float16 with shape %s: dimension %d is not known before the run", want.formatShape(), i)
+		}
+	}
+	n, err = elements(shape)
+	return shape, n, err
+}
+
+// Close releases the session's memory after the runs in progress have ended. It
+// may be called more than once.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == nil {
+		return nil
+	}
+	err := s.session.Destroy()
+	s.session = nil
+	return err
+}
+
+// destroy releases values; after an error some are nil or hold a nil pointer.
+func destroy(values []binding.Value) {
+	for _, v := range values {
+		if v != nil && !reflect.ValueOf(v).IsNil() {
+			v.Destroy()
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package ort
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// ValueInfo describes an input or output as the model declares it.
+type ValueInfo struct {
+	Name string
+	// DType is "float32", "float64", "float16", "uint8", "int64", ONNX's word
+	// for another type, or "" when the model does not say.
+	DType string
+	// Shape has -1 for a dynamic dimension. It is empty for a scalar and nil
+	// when the model does not say.
+	Shape []int64
+
+	dims []string // names of the dynamic dimensions, "" where there is none
+}
+
+// signature reads the inputs and outputs out of a serialized model. The binding
+// could ask ONNX Runtime, but only by loading the model a second time, without
+// the session's options.
+func signature(model []byte) (inputs, outputs []ValueInfo, err error) {
+	m, err := onnxio.Parse("model", model)
+	if err != nil {
+		return nil, nil, err
+	}
+	return valueInfos(m.FeedInputs()), valueInfos(m.Graph.Outputs), nil
+}
+
+func valueInfos(values []onnxio.Value) []ValueInfo {
+	list := make([]ValueInfo, len(values))
+	for i, v := range values {
+		list[i] = ValueInfo{strings.Clone(v.Name), dtypeName(v.ElemType), v.Shape, v.Dims}
+	}
+	return list
+}
+
+func dtypeName(e onnxio.ElemType) string {
+	switch e {
+	case 0:
+		return ""
+	case onnxio.Float:
+		return "float32"
+	case onnxio.Double:
+		return "float64"
+	}
+	return e.String()
+}
+
+// selectOutputs returns the wanted outputs in the wanted order.
+func selectOutputs(all []ValueInfo, want []string) ([]ValueInfo, error) {
+	if want == nil {
+		return all, nil
+	}
+	selected := make([]ValueInfo, len(want))
+	for i, name := range want {
+		j := slices.IndexFunc(all, func(v ValueInfo) bool { return v.Name == name })
+		if j < 0 {
+			return nil, fmt.Errorf("the model has no output %q, it has %s", name, quoted(all))
+		}
+		selected[i] = all[j]
+	}
+	return selected, nil
+}
+
+// checkSignature refuses what a Tensor cannot hold and what makes the binding panic.
+func checkSignature(inputs, outputs []ValueInfo) error {
+	if len(inputs) == 0 {
+		return errors.New("the model has no inputs")
+	}
+	if len(outputs) == 0 {
+		return errors.New("no outputs to compute")
+	}
+	for _, v := range inputs {
+		if v.DType == "" || !supported(v) {
+			return fmt.Errorf("input %q: %s", v.Name, v.unsupported())
+		}
+	}
+	for _, v := range outputs {
+		if !supported(v) {
+			return fmt.Errorf("output %q: %s", v.Name, v.unsupported())
+		}
+		if v.DType == "float16" && v.Shape == nil {
+			return fmt.Errorf("output %q: a float16 output must have a declared shape", v.Name)
+		}
+	}
+	return nil
+}
+
+// supported reports whether a Tensor can hold the value, as far as the model
+// says what it is.
+func supported(v ValueInfo) bool {
+	switch v.DType {
+	case "float16":
+		return !v.scalar()
+	case "", "float32", "float64", "uint8", "int64":
+		return true
+	}
+	return false
+}
+
+func (v ValueInfo) unsupported() string {
+	if v.scalar() {
+		return fmt.Sprintf("a scalar of type %q is not supported", v.DType)
+	}
+	return fmt.Sprintf("type %q is not supported", v.DType)
+}
+
+func (v ValueInfo) scalar() bool { return v.Shape != nil && len(v.Shape) == 0 }
+
+// formatShape prints a shape as [batch 3], with ? for a nameless dynamic dimension.
+func (v ValueInfo) formatShape() string {
+	list := make([]string, len(v.Shape))
+	for i, d := range v.Shape {
+		switch {
+		case d >= 0:
+			list[i] = fmt.Sprint(d)
+		case v.dims[i] != "":
+			list[i] = v.dims[i]
+		default:
+			list[i] = "?"
+		}
+	}
+	return "[" + strings.Join(list, " ") + "]"
+}
+
+func names(values []ValueInfo) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = v.Name
+	}
+	return list
+}
+
+// quoted lists the names of values for an error message.
+func quoted(values []ValueInfo) string {
+	list := names(values)
+	for i, name := range list {
+		list[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(list, ", ")
+}

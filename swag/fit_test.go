@@ -1,0 +1,328 @@
+package swag_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// memory is an io.WriterAt in memory.
+type memory []byte
+
+func (m *memory) WriteAt(p []byte, off int64) (int, error) {
+	if grow := int(off) + len(p) - len(*m); grow > 0 {
+		*m = append(*m, make([]byte, grow)...)
+	}
+	return copy((*m)[off:], p), nil
+}
+
+// small is a network of 12 weights in 3 tensors, with batch-norm statistics
+// and a constant between them.
+func small(t testing.TB) *weights.Layout {
+	return layout(t,
+		weights.Tensor{Name: "conv.weight", Shape: []int64{2, 3}, DType: weights.F32, Role: weights.Parameter},
+		weights.Tensor{Name: "bn.running_mean", Shape: []int64{2}, DType: weights.F32, Role: weights.Statistic},
+		weights.Tensor{Name: "bn.running_var", Shape: []int64{2}, DType: weights.F32, Role: weights.Statistic},
+		weights.Tensor{Name: "conv.bias", Shape: []int64{2}, DType: weights.F32, Role: weights.Parameter},
+		weights.Tensor{Name: "axes", Shape: []int64{1}, DType: weights.I64},
+		weights.Tensor{Name: "fc.weight", Shape: []int64{2, 2}, DType: weights.F32, Role: weights.Parameter},
+	)
+}
+
+// flat is a network of d weights in one tensor.
+func flat(t testing.TB, d int) *weights.Layout {
+	return layout(t, weights.Tensor{Name: "w", Shape: []int64{int64(d)}, DType: weights.F32, Role: weights.Parameter})
+}
+
+func layout(t testing.TB, tensors ...weights.Tensor) *weights.Layout {
+	t.Helper()
+	l, err := weights.NewLayout(tensors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// iterates are n checkpoints of l whose weights are value(checkpoint, weight).
+func iterates(l *weights.Layout, n int, value func(t, i int) float64) swag.Iterates {
+	it := swag.Iterates{Layout: l, Statistics: make(weights.Slice, l.Len(weights.Statistic))}
+	for t := range n {
+		theta := make(weights.Slice, l.Len(weights.Parameter))
+		for i := range theta {
+			theta[i] = float32(value(t, i))
+		}
+		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: fmt.Sprintf("ckpt-%03d.onnx", t), SHA256: fmt.Sprint(t), Theta: theta})
+	}
+	return it
+}
+
+// noisy gives weights around mean with standard deviation sd.
+func noisy(mean, sd float64) func(t, i int) float64 {
+	r := rand.New(rand.NewPCG(1, 2))
+	return func(t, i int) float64 { return mean + sd*r.NormFloat64() }
+}
+
+func fitBytes(t testing.TB, it swag.Iterates, opts swag.FitOptions) []byte {
+	t.Helper()
+	var file memory
+	if err := swag.Fit(t.Context(), &file, it, opts); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func fit(t testing.TB, it swag.Iterates, opts swag.FitOptions) *swag.Posterior {
+	t.Helper()
+	p, err := swag.Parse("p.swag", fitBytes(t, it, opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// contents reads the whole posterior.
+func contents(p *swag.Posterior) (mean, variance []float64, deviations []float32) {
+	mean, variance = make([]float64, p.Len()), make([]float64, p.Len())
+	deviations = make([]float32, p.Len()*int64(p.Options.Columns))
+	p.Mean(mean, 0)
+	p.Variance(variance, 0)
+	p.Deviations(deviations, 0)
+	return mean, variance, deviations
+}
+
+func wantError(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Fatalf("error %v, want one with %q", err, part)
+		}
+	}
+}
+
+// TestFitGolden compares with testdata/make.py: exact rational arithmetic.
+func TestFitGolden(t *testing.T) {
+	js, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name       string
+		Rank       int
+		DiagOnly   bool `json:"diag_only"`
+		Theta0     weights.Slice
+		Thetas     [][]float64
+		Mean       []float64
+		Variance   []float64
+		Deviations []float32
+	}
+	if err := json.Unmarshal(js, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			it := iterates(small(t), len(c.Thetas), func(t, i int) float64 { return c.Thetas[t][i] })
+			want := swag.Options{Rank: c.Rank, Columns: min(c.Rank, len(c.Thetas)), Deviations: "running", Models: len(c.Thetas)}
+			if c.Theta0 != nil {
+				it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", Theta: c.Theta0}
+				want.Theta0 = true
+				want.Models++
+			}
+			if c.DiagOnly {
+				want.Rank, want.Columns = 0, 0
+			}
+			p := fit(t, it, swag.FitOptions{Rank: c.Rank, DiagOnly: c.DiagOnly})
+			if p.Options != want {
+				t.Errorf("options %+v, want %+v", p.Options, want)
+			}
+			mean, variance, deviations := contents(p)
+			for i := range mean {
+				if d := math.Abs(mean[i] - c.Mean[i]); d > 1e-12*math.Abs(c.Mean[i]) {
+					t.Errorf("mean %d: %v, want %v", i, mean[i], c.Mean[i])
+				}
+				if d := math.Abs(variance[i] - c.Variance[i]); d > 1e-12*c.Variance[i] {
+					t.Errorf("variance %d: %v, want %v (%.1e)", i, variance[i], c.Variance[i], d/c.Variance[i])
+				}
+			}
+			if len(deviations) != len(c.Deviations) {
+				t.Fatalf("%d deviations, want %d", len(deviations), len(c.Deviations))
+			}
+			for i, d := range deviations {
+				w := c.Deviations[i]
+				if d != w && math.Nextafter32(w, d) != d {
+					t.Errorf("deviation %d: %v, want %v", i, d, w)
+				}
+			}
+		})
+	}
+}
+
+func TestFitSameBits(t *testing.T) {
+	const d = 2*4096 + 5
+	it := iterates(flat(t, d), 5, noisy(1, 0.1))
+	want := fitBytes(t, it, swag.FitOptions{Rank: 3})
+	for _, block := range []int{1, 7, 4096, d} {
+		for _, workers := range []int{1, 2, 8} {
+			var last int64
+			got := fitBytes(t, it, swag.FitOptions{Rank: 3, BlockLen: block, Workers: workers, Progress: func(done, total int64) {
+				if done <= last || total != d {
+					t.Errorf("progress %d of %d after %d", done, total, last)
+				}
+				last = done
+			}})
+			if !bytes.Equal(got, want) {
+				t.Errorf("block %d, %d workers: another file", block, workers)
+			}
+			if last != d {
+				t.Errorf("block %d, %d workers: progress ends at %d", block, workers, last)
+			}
+		}
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	theta := func(it *swag.Iterates, t int) weights.Slice { return it.Checkpoints[t].Theta.(weights.Slice) }
+	for _, c := range []struct {
+		name string
+		edit func(*swag.Iterates, *swag.FitOptions)
+		want []string
+	}{
+		{"NaN", func(it *swag.Iterates, _ *swag.FitOptions) { theta(it, 2)[7] = nan },
+			[]string{"ckpt-002.onnx", `"conv.bias"`, "NaN", "index 1"}},
+		{"+Inf", func(it *swag.Iterates, _ *swag.FitOptions) { theta(it, 0)[0] = inf },
+			[]string{"ckpt-000.onnx", `"conv.weight"`, "+Inf", "index 0"}},
+		{"-Inf in θ0", func(it *swag.Iterates, _ *swag.FitOptions) {
+			it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", Theta: make(weights.Slice, 12)}
+			it.Theta0.Theta.(weights.Slice)[11] = -inf
+		}, []string{"theta0.onnx", `"fc.weight"`, "-Inf", "index 3"}},
+		{"one checkpoint", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints = it.Checkpoints[:1] },
+			[]string{"1 checkpoints", "at least 2"}},
+		{"rank 1", func(_ *swag.Iterates, o *swag.FitOptions) { o.Rank = 1 }, []string{"rank 1", "K must be at least 2"}},
+		{"rank below 0", func(_ *swag.Iterates, o *swag.FitOptions) { o.Rank = -1 }, []string{"rank -1"}},
+		{"no parameters", func(it *swag.Iterates, _ *swag.FitOptions) { it.Layout = &weights.Layout{} },
+			[]string{"nothing to fit"}},
+		{"another network", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Theta = make(weights.Slice, 11) },
+			[]string{"ckpt-001.onnx: 11 weights, want 12"}},
+		{"no statistics", func(it *swag.Iterates, _ *swag.FitOptions) { it.Statistics = nil },
+			[]string{"0 batch-norm statistics, want 4"}},
+		{"statistics of another network", func(it *swag.Iterates, _ *swag.FitOptions) { it.Statistics = make(weights.Slice, 5) },
+			[]string{"5 batch-norm statistics, want 4"}},
+		{"unreadable", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Theta = broken{theta(it, 1)} },
+			[]string{"disk on fire"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			it, opts := iterates(small(t), 4, noisy(0, 1)), swag.FitOptions{BlockLen: 5}
+			c.edit(&it, &opts)
+			wantError(t, swag.Fit(t.Context(), new(memory), it, opts), c.want...)
+		})
+	}
+}
+
+var errFire = errors.New("disk on fire")
+
+type broken struct{ weights.Slice }
+
+func (broken) ReadAt([]float32, int64) error { return errFire }
+
+// full is an io.WriterAt that fails from some offset on.
+type full int64
+
+func (f full) WriteAt(p []byte, off int64) (int, error) {
+	if off > int64(f) {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
+func TestFitStops(t *testing.T) {
+	it := iterates(flat(t, 5000), 3, noisy(0, 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	opts := swag.FitOptions{BlockLen: 10, Workers: 2, Progress: func(_, _ int64) {
+		if calls++; calls == 3 {
+			cancel()
+		}
+	}}
+	if err := swag.Fit(ctx, new(memory), it, opts); !errors.Is(err, context.Canceled) || calls > 10 {
+		t.Errorf("cancelled at block 3: %v after %d blocks of 500", err, calls)
+	}
+	if err := swag.Fit(ctx, new(memory), it, swag.FitOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before: %v", err)
+	}
+	if err := swag.Fit(t.Context(), full(20_000), it, swag.FitOptions{BlockLen: 10}); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("full disk: %v", err)
+	}
+}
+
+func TestFitHugeWeights(t *testing.T) {
+	p := fit(t, iterates(flat(t, 1), 4, func(t, _ int) float64 { return 1e38 * float64(1-2*(t%2)) }), swag.FitOptions{Rank: 2})
+	mean, variance, deviations := contents(p)
+	v := float64(float32(1e38))
+	if mean[0] != 0 || math.Abs(variance[0]/(v*v)-1) > 1e-12 || deviations[1] != -1e38 {
+		t.Errorf("mean %v, variance %v, deviations %v", mean, variance, deviations)
+	}
+}
+
+// Kills: the first checkpoint weighted twice (1…5 gives 2.667); an exponential
+// moving average instead of a mean; a mean buffer that is not zeroed: blocks of
+// small weights follow blocks of large ones in the same buffer.
+func TestMeanIsPlain(t *testing.T) {
+	unit := func(i int) float64 { return []float64{1 << 60, 1}[i/50] }
+	p := fit(t, iterates(flat(t, 100), 5, func(t, i int) float64 { return float64(t+1) * unit(i) }), swag.FitOptions{BlockLen: 5, Workers: 1})
+	mean, variance, _ := contents(p)
+	for i := range mean {
+		if m, v := mean[i]/unit(i), variance[i]/unit(i)/unit(i); m != 3 || math.Abs(v-2) > 1e-15 {
+			t.Fatalf("weight %d: mean %v and variance %v of 1…5, want 3 and 2", i, m, v)
+		}
+	}
+}
+
+// Kills: moments in float32, θ̄²-moment minus squared mean: at mean 1 and
+// standard deviation 1e-4 half of the variances come out at or below 0.
+func TestVarianceDoesNotCancel(t *testing.T) {
+	const T, d = 140, 500
+	it := iterates(flat(t, d), T, noisy(1, 1e-4))
+	_, variance, _ := contents(fit(t, it, swag.FitOptions{}))
+	for i, got := range variance {
+		var sum, squares float64
+		for _, c := range it.Checkpoints {
+			sum += float64(c.Theta.(weights.Slice)[i]) - 1 // exact: the weights are near 1
+		}
+		for _, c := range it.Checkpoints {
+			v := float64(c.Theta.(weights.Slice)[i]) - 1 - sum/T
+			squares += v * v
+		}
+		if want := squares / T; math.Abs(got/want-1) > 1e-10 {
+			t.Fatalf("variance %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// Kills: batch-norm statistics averaged into the posterior.
+func TestStatisticsStayOut(t *testing.T) {
+	it := iterates(small(t), 3, noisy(0, 1))
+	it.Statistics = weights.Slice{7e7, 8e7, 7e7, 8e7}
+	p := fit(t, it, swag.FitOptions{})
+	mean, variance, deviations := contents(p)
+	if p.Len() != 12 || len(p.Layout.Role(weights.Parameter)) != 3 {
+		t.Errorf("posterior over %d weights, want 12", p.Len())
+	}
+	if slices.Max(mean) > 100 || slices.Max(variance) > 100 || slices.Max(deviations) > 100 {
+		t.Error("a statistic is in the posterior")
+	}
+	if !slices.Equal(p.Statistics, it.Statistics.(weights.Slice)) {
+		t.Errorf("statistics %v, want %v", p.Statistics, it.Statistics)
+	}
+}

@@ -1,0 +1,173 @@
+package swag_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// smallFile is a posterior file over 12 weights with 5 columns, all there are.
+func smallFile(t testing.TB) (swag.Iterates, []byte) {
+	it := iterates(small(t), 5, noisy(1, 0.5))
+	it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", SHA256: "00", Theta: make(weights.Slice, 12)}
+	it.Statistics = weights.Slice{1, 2, 3, 4}
+	it.Graph = []byte("graph")
+	return it, fitBytes(t, it, swag.FitOptions{Producer: "swagwrap test"})
+}
+
+func TestRoundTrip(t *testing.T) {
+	it, data := smallFile(t)
+	path := filepath.Join(t.TempDir(), "p.swag")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := swag.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	parsed, err := swag.Parse(path, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range it.Checkpoints {
+		it.Checkpoints[i].Theta = nil
+	}
+	it.Theta0.Theta = nil
+	for _, p := range []*swag.Posterior{opened, parsed} {
+		if err := p.Verify(); err != nil {
+			t.Error(err)
+		}
+		if p.Path != path || p.ID == "" || p.ID != parsed.ID || !p.Layout.Equal(it.Layout) ||
+			!reflect.DeepEqual(p.Checkpoints, it.Checkpoints) || !reflect.DeepEqual(p.Theta0, it.Theta0) ||
+			!slices.Equal(p.Statistics, it.Statistics.(weights.Slice)) || string(p.Graph) != "graph" {
+			t.Errorf("posterior %+v of %+v", p, it)
+		}
+		// Any stretch reads as the whole does.
+		mean, variance, deviations := contents(p)
+		m, v, d := make([]float64, 4), make([]float64, 4), make([]float32, 4*5)
+		p.Mean(m, 5)
+		p.Variance(v, 5)
+		p.Deviations(d, 5)
+		if !slices.Equal(m, mean[5:9]) || !slices.Equal(v, variance[5:9]) || !slices.Equal(d, deviations[25:45]) {
+			t.Error("a stretch differs from the whole")
+		}
+	}
+}
+
+// rewrite returns the safetensors file with its metadata or sections edited.
+func rewrite(t *testing.T, data []byte, edit func(meta map[string]string, sections []weights.Section)) []byte {
+	t.Helper()
+	st, err := weights.ParseSafetensors("", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := slices.Clone(st.Sections)
+	edit(st.Metadata, sections)
+	var out memory
+	sw, err := weights.NewSafetensorsWriter(&out, sections, st.Metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range sections {
+		n, _ := weights.Elements(s.Shape)
+		if _, err := sw.Section(i).Write(make([]byte, n*s.DType.Size())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestParseRefuses(t *testing.T) {
+	_, data := smallFile(t)
+	meta := func(key, value string) func(map[string]string, []weights.Section) {
+		return func(m map[string]string, _ []weights.Section) { m[key] = value }
+	}
+	columns := func(k int) func(map[string]string, []weights.Section) {
+		js, _ := json.Marshal(swag.Options{Columns: k})
+		return meta("options", string(js))
+	}
+	section := func(i int, s weights.Section) func(map[string]string, []weights.Section) {
+		return func(_ map[string]string, all []weights.Section) { all[i] = s }
+	}
+	for _, c := range []struct {
+		name string
+		edit func(map[string]string, []weights.Section)
+		want []string
+	}{
+		{"kind", meta("kind", "swagwrap.ensemble"), []string{`kind is "swagwrap.ensemble", want "swagwrap.posterior"`}},
+		{"version", meta("format_version", "2"), []string{"format version 2, want 1", "swagwrap test"}},
+		{"no options", meta("options", ""), []string{`metadata "options"`}},
+		{"no layout", meta("layout", "{"), []string{`metadata "layout"`}},
+		{"layout", meta("layout", `[{"name":"a","shape":[-1],"dtype":"F32","role":"parameter"}]`), []string{`"a"`, "negative"}},
+		{"one column", columns(1), []string{"1 deviation columns"}},
+		{"columns below 0", columns(-1), []string{"-1 deviation columns"}},
+		{"columns that overflow", columns(1 << 62), []string{"deviation columns of 5 checkpoints"}},
+		{"fewer columns", columns(2), []string{`"deviations"`, "want F32 with 24 elements"}},
+		{"section missing", section(0, weights.Section{Name: "median", DType: weights.F64, Shape: []int64{12}}), []string{`"mean"`}},
+		{"section type", section(1, weights.Section{Name: "variance", DType: weights.F32, Shape: []int64{12}}), []string{`"variance"`, "F64"}},
+		{"section length", section(1, weights.Section{Name: "variance", DType: weights.F64, Shape: []int64{11}}), []string{`"variance"`, "12"}},
+		{"statistics", section(3, weights.Section{Name: "statistics", DType: weights.F32, Shape: []int64{3}}), []string{`"statistics"`, "4"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := swag.Parse("p.swag", rewrite(t, data, c.edit))
+			wantError(t, err, append(c.want, "p.swag: ")...)
+		})
+	}
+	if _, err := swag.Open("no such file"); !os.IsNotExist(err) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func TestDamageIsFound(t *testing.T) {
+	_, data := smallFile(t)
+	sound := func(b []byte) bool {
+		p, err := swag.Parse("p.swag", b)
+		return err == nil && p.Verify() == nil
+	}
+	if !sound(data) {
+		t.Fatal("the file itself")
+	}
+	for n := range data {
+		if sound(data[:n]) {
+			t.Fatalf("cut at byte %d of %d: not noticed", n, len(data))
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		at, bit := r.IntN(len(data)), r.IntN(8)
+		b := slices.Clone(data)
+		b[at] ^= 1 << bit
+		if sound(b) {
+			t.Errorf("bit %d of byte %d flipped: not noticed", bit, at)
+		}
+	}
+}
+
+// FuzzParse: no file makes a reader or a sampler panic.
+func FuzzParse(f *testing.F) {
+	_, data := smallFile(f)
+	f.Add(data)
+	f.Add(fitBytes(f, iterates(flat(f, 3), 2, noisy(0, 1)), swag.FitOptions{DiagOnly: true}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := swag.Parse("p.swag", data)
+		if err != nil {
+			return
+		}
+		for _, c := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
+			if s, err := swag.NewSampler(p, swag.SampleOptions{Scale: 1, Covariance: c}); err == nil {
+				_ = s.Draw(t.Context(), [][]float32{make([]float32, p.Len())}, []int{0})
+			}
+		}
+	})
+}

@@ -1,0 +1,361 @@
+package swag_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+func sampler(t testing.TB, p *swag.Posterior, opts swag.SampleOptions) *swag.Sampler {
+	t.Helper()
+	s, err := swag.NewSampler(p, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// draw returns the given members.
+func draw(t testing.TB, p *swag.Posterior, opts swag.SampleOptions, members ...int) [][]float32 {
+	t.Helper()
+	dst := make([][]float32, len(members))
+	for j := range dst {
+		dst[j] = make([]float32, p.Len())
+	}
+	if err := sampler(t, p, opts).Draw(t.Context(), dst, members); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// TestSplitMix64 compares with the values that the generator's authors and
+// Rosetta Code publish.
+func TestSplitMix64(t *testing.T) {
+	for seed, want := range map[uint64][]uint64{
+		0:       {0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec},
+		1234567: {6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821},
+	} {
+		if got := swag.SplitMix64(seed, len(want)); !slices.Equal(got, want) {
+			t.Errorf("seed %d: %v, want %v", seed, got, want)
+		}
+	}
+}
+
+// TestSequenceIsFixed pins the bits of normals and members: they are part of
+// the format, and a failure here means that every stored ensemble changes.
+func TestSequenceIsFixed(t *testing.T) {
+	for _, c := range []struct {
+		seed   uint64
+		member int
+		chunk  int64
+		first  [3]uint64
+		sum    string // of the whole chunk, which takes every branch of the ziggurat
+	}{
+		{1, 0, 0, [3]uint64{0xbfd68ee493aca230, 0xc0006ee60e603c96, 0xbfdd287ea98e1b85}, "c160b80115378a4b"},
+		{1, 29, swag.Z2Chunk, [3]uint64{0x3ff5f3ab2793f8da, 0x3fe4e162e82e2431, 0x3ff702a905434203}, "56a5f5fb5eaa3838"},
+		{math.MaxUint64, swag.MaxMembers - 1, 12345, [3]uint64{0x3febff6056ef05ed, 0xbfef7975677e8be3, 0x3fd2ba0947595d7a}, "eb821b24ffdc4183"},
+	} {
+		z := make([]float64, swag.Chunk)
+		swag.Normals(z, c.seed, c.member, c.chunk)
+		var first [3]uint64
+		for i := range first {
+			first[i] = math.Float64bits(z[i])
+		}
+		if sum := digest(z); first != c.first || sum != c.sum {
+			t.Errorf("seed %d, member %d, chunk %d: %#x, %s", c.seed, c.member, c.chunk, first, sum)
+		}
+	}
+	p := fit(t, iterates(flat(t, 5000), 6, func(t, i int) float64 { return float64((t*t+3)*(i%17)) / 16 }), swag.FitOptions{Rank: 4})
+	const want = "b44cc38ed5610fb6"
+	if got := digest(draw(t, p, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 3, 29)...); got != want {
+		t.Errorf("members: %s", got)
+	}
+}
+
+// digest returns the first eight bytes of the values' SHA-256.
+func digest[T any](values ...T) string {
+	h := sha256.New()
+	for _, v := range values {
+		if err := binary.Write(h, binary.LittleEndian, v); err != nil {
+			panic(err)
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+func TestDrawIsPure(t *testing.T) {
+	const d = 70_000 // two blocks of Draw
+	p := fit(t, iterates(flat(t, d), 5, noisy(0, 1)), swag.FitOptions{Rank: 4})
+	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Workers: 1}
+	want := draw(t, p, opts, 0, 1, 2, 3, 4, 5, 6)
+	for _, workers := range []int{1, 2, 8} {
+		opts.Workers = workers
+		for _, members := range [][]int{{5}, {3, 0}, {6, 5, 4, 3, 2, 1, 0}, {2, 2}, {}} {
+			for j, got := range draw(t, p, opts, members...) {
+				if !slices.Equal(got, want[members[j]]) {
+					t.Errorf("%d workers: member %d of %v differs", workers, members[j], members)
+				}
+			}
+		}
+	}
+	for _, at := range [][2]int{{0, 1}, {1, 4095}, {4095, 2}, {5000, 9001}, {d - 1, 1}, {d, 0}} {
+		off, n := at[0], at[1]
+		dst := [][]float32{make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)}
+		members := []int{6, 0, 1, 2, 4}
+		if err := sampler(t, p, opts).Block(dst, members, int64(off)); err != nil {
+			t.Fatal(err)
+		}
+		for j, m := range members {
+			if !slices.Equal(dst[j], want[m][off:off+n]) {
+				t.Errorf("block of %d at %d: member %d differs", n, off, m)
+			}
+		}
+	}
+	opts.Seed = 8
+	if slices.Equal(draw(t, p, opts, 0)[0], want[0]) {
+		t.Error("two seeds give one member")
+	}
+}
+
+func TestScaleZeroIsMean(t *testing.T) {
+	for _, fitOpts := range []swag.FitOptions{{Rank: 3}, {DiagOnly: true}} {
+		p := fit(t, iterates(small(t), 5, noisy(1, 0.3)), fitOpts)
+		mean, _, _ := contents(p)
+		for _, c := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
+			for i, got := range draw(t, p, swag.SampleOptions{Seed: 1, Covariance: c}, 4)[0] {
+				if got != float32(mean[i]) {
+					t.Errorf("%v, weight %d: %v, want %v", c, i, got, float32(mean[i]))
+				}
+			}
+		}
+	}
+}
+
+// TestDistribution compares 20,000 draws with equation (1): mean, every entry
+// of the covariance, cross-tensor ones included, and the normal shape of every
+// weight. Bounds are five standard errors, for a covariance those of a Wishart
+// entry, √((C_ij² + C_ii·C_jj)/S), and the 0.1 % point of Kolmogorov's D.
+func TestDistribution(t *testing.T) {
+	const S = 20_000
+	l := small(t)
+	value := noisy(0, 1)
+	theta := func(t, i int) float64 { // tensors of different scales, weights that move together
+		return 1 + []float64{1, 1e-2, 1e-4}[i/4]*(value(t, i)+float64(t*t)/10)
+	}
+	members := make([]int, S)
+	for j := range members {
+		members[j] = j
+	}
+	for _, c := range []struct {
+		name        string
+		checkpoints int
+		opts        swag.SampleOptions
+	}{
+		{"paper's SWAG", 6, swag.SampleOptions{Scale: 0.5}},
+		{"scale 2", 6, swag.SampleOptions{Scale: 2}},
+		{"fewer checkpoints than the rank", 3, swag.SampleOptions{Scale: 0.5}},
+		{"SWAG-Diagonal", 6, swag.SampleOptions{Scale: 1, Covariance: swag.Diagonal}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := fit(t, iterates(l, c.checkpoints, theta), swag.FitOptions{Rank: 4})
+			mean, variance, deviations := contents(p)
+			k := p.Options.Columns
+			cov := func(i, j int) float64 { // α·(Σ_diag + D̂·D̂ᵀ/(K−1))
+				var v float64
+				if c.opts.Covariance == swag.LowRankPlusDiagonal {
+					for n := range k {
+						v += float64(deviations[i*k+n]) * float64(deviations[j*k+n]) / float64(k-1)
+					}
+				}
+				if i == j {
+					v += variance[i]
+				}
+				return c.opts.Scale * v
+			}
+			draws := draw(t, p, c.opts, members...)
+			for i := range mean {
+				sum, z := 0.0, make([]float64, S)
+				for s, d := range draws {
+					z[s] = (float64(d[i]) - mean[i]) / math.Sqrt(cov(i, i))
+					sum += z[s]
+				}
+				if m := sum / S; math.Abs(m) > 5/math.Sqrt(S) {
+					t.Errorf("weight %d: mean is off by %.3f standard deviations", i, m)
+				}
+				if d := kolmogorov(z); d*math.Sqrt(S) > 1.95 {
+					t.Errorf("weight %d is not normal: D = %.4f", i, d)
+				}
+				for j := range i + 1 {
+					got := 0.0
+					for _, d := range draws {
+						got += (float64(d[i]) - mean[i]) * (float64(d[j]) - mean[j]) / S
+					}
+					want, bound := cov(i, j), 5*math.Sqrt((cov(i, j)*cov(i, j)+cov(i, i)*cov(j, j))/S)
+					if math.Abs(got-want) > bound {
+						t.Errorf("covariance %d, %d: %.3g, want %.3g ± %.1g", i, j, got, want, bound)
+					}
+				}
+			}
+		})
+	}
+}
+
+// kolmogorov is the greatest distance of z's distribution from N(0, 1).
+func kolmogorov(z []float64) (d float64) {
+	slices.Sort(z)
+	n := float64(len(z))
+	for i, v := range z {
+		f := math.Erfc(-v/math.Sqrt2) / 2
+		d = max(d, f-float64(i)/n, float64(i+1)/n-f)
+	}
+	return d
+}
+
+// Kills: streams of members, chunks or seeds that overlap or are correlated,
+// such as z2 taken from the numbers of z1.
+func TestStreamsAreIndependent(t *testing.T) {
+	var streams [][]float64
+	for _, seed := range []uint64{0, 1, 2} {
+		for _, member := range []int{0, 1, 2, 29, swag.MaxMembers - 1} {
+			for _, chunk := range []int64{0, 1, 2, swag.Z2Chunk - 1, swag.Z2Chunk} {
+				z := make([]float64, swag.Chunk)
+				swag.Normals(z, seed, member, chunk)
+				streams = append(streams, z)
+			}
+		}
+	}
+	seen := map[float64]bool{}
+	for i, a := range streams {
+		for _, v := range a[:1000] { // 32-bit numbers: a few coincide by chance
+			seen[v] = true
+		}
+		for j, b := range streams[:i] {
+			r := 0.0
+			for k := range a {
+				r += a[k] * b[k] / swag.Chunk
+			}
+			if math.Abs(r) > 5/math.Sqrt(swag.Chunk) {
+				t.Errorf("streams %d and %d: correlation %.3f", i, j, r)
+			}
+		}
+	}
+	if n := 1000 * len(streams); len(seen) < n-10 {
+		t.Errorf("%d of %d normals differ", len(seen), n)
+	}
+}
+
+// lowRank returns what the low-rank part adds to a member: a SWAG and a
+// SWAG-Diagonal draw share z1.
+func lowRank(t *testing.T, p *swag.Posterior, seed uint64, scale float64, member int) []float64 {
+	swagDraw := draw(t, p, swag.SampleOptions{Seed: seed, Scale: scale}, member)[0]
+	diagonal := draw(t, p, swag.SampleOptions{Seed: seed, Scale: scale, Covariance: swag.Diagonal}, member)[0]
+	out := make([]float64, len(diagonal))
+	for i := range out {
+		out[i] = float64(swagDraw[i]) - float64(diagonal[i])
+	}
+	return out
+}
+
+// Kills: the variance used as the standard deviation.
+func TestVarianceIsNotTheDeviation(t *testing.T) {
+	p := fit(t, iterates(flat(t, 50), 2, func(t, _ int) float64 { return float64(1 + 4*t) }), swag.FitOptions{}) // mean 3, variance 4
+	z1 := make([]float64, 50)
+	swag.Normals(z1, 9, 6, 0)
+	for i, got := range draw(t, p, swag.SampleOptions{Seed: 9, Scale: 1, Covariance: swag.Diagonal}, 6)[0] {
+		if got != float32(3+2*z1[i]) {
+			t.Fatalf("weight %d: %v, want 3 + 2·%v", i, got, z1[i])
+		}
+	}
+}
+
+// Kills: a scale on the standard deviation instead of the covariance.
+func TestScaleIsOfTheCovariance(t *testing.T) {
+	p := fit(t, iterates(flat(t, 50), 5, noisy(0, 1)), swag.FitOptions{Rank: 3})
+	mean, _, _ := contents(p)
+	quarter := draw(t, p, swag.SampleOptions{Scale: 0.25}, 0)[0]
+	whole := draw(t, p, swag.SampleOptions{Scale: 1}, 0)[0]
+	for i, m := range mean {
+		if math.Abs(float64(whole[i])-m-2*(float64(quarter[i])-m)) > 1e-6 {
+			t.Fatalf("weight %d: %v at scale 1, %v at ¼, mean %v: want twice the distance", i, whole[i], quarter[i], m)
+		}
+	}
+}
+
+// Kills: the low-rank part divided by the asked-for rank less 1, or by the
+// number of columns. The divisor is the number of columns less 1.
+func TestDivisorIsColumnsLessOne(t *testing.T) {
+	for _, rank := range []int{2, 3, 20} {
+		p := fit(t, iterates(flat(t, 50), 3, noisy(0, 1)), swag.FitOptions{Rank: rank})
+		_, _, deviations := contents(p)
+		k := p.Options.Columns
+		z2 := make([]float64, k)
+		swag.Normals(z2, 3, 11, swag.Z2Chunk)
+		for i, got := range lowRank(t, p, 3, 0.5, 11) {
+			want := 0.0
+			for n, z := range z2 {
+				want += math.Sqrt(0.5) * float64(deviations[i*k+n]) * z / math.Sqrt(float64(min(rank, 3)-1))
+			}
+			if math.Abs(got-want) > 2e-6 {
+				t.Fatalf("rank %d, weight %d: low-rank part %v, want %v", rank, i, got, want)
+			}
+		}
+	}
+}
+
+// Kills: a fresh z2 for each tensor or block. All weights have the same
+// iterates, so the low-rank part moves all of them alike.
+func TestOneZ2ForAllTensors(t *testing.T) {
+	l := layout(t,
+		weights.Tensor{Name: "a", Shape: []int64{10}, DType: weights.F32, Role: weights.Parameter},
+		weights.Tensor{Name: "b", Shape: []int64{70_000}, DType: weights.F32, Role: weights.Parameter},
+	)
+	p := fit(t, iterates(l, 4, func(t, _ int) float64 { return float64(t * t) }), swag.FitOptions{Rank: 3})
+	part := lowRank(t, p, 1, 0.5, 2)
+	for i, v := range part {
+		if math.Abs(v-part[0]) > 1e-5 || v == 0 {
+			t.Fatalf("weight %d moves by %v, weight 0 by %v", i, v, part[0])
+		}
+	}
+}
+
+func TestSamplerRefuses(t *testing.T) {
+	it := iterates(small(t), 4, noisy(0, 1))
+	p, diagonal := fit(t, it, swag.FitOptions{}), fit(t, it, swag.FitOptions{DiagOnly: true})
+	for _, scale := range []float64{-1, math.NaN(), math.Inf(1)} {
+		_, err := swag.NewSampler(p, swag.SampleOptions{Scale: scale})
+		wantError(t, err, "scale", "at least 0")
+	}
+	_, err := swag.NewSampler(diagonal, swag.SampleOptions{Scale: 0.5})
+	wantError(t, err, "p.swag: holds the diagonal alone")
+
+	dst := [][]float32{make([]float32, 12)}
+	s := sampler(t, p, swag.SampleOptions{Scale: 0.5})
+	for _, member := range []int{-1, swag.MaxMembers} {
+		wantError(t, s.Draw(t.Context(), dst, []int{member}), fmt.Sprintf("member %d: want 0 to", member))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Draw(ctx, dst, []int{0}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	huge := sampler(t, p, swag.SampleOptions{Scale: 1e300, Covariance: swag.Diagonal})
+	wantError(t, huge.Draw(t.Context(), dst, []int{3}), `p.swag: member 3: tensor "conv.weight": value at index 0 is beyond float32`)
+}
+
+func TestCovarianceWords(t *testing.T) {
+	for c, scale := range map[swag.Covariance]float64{swag.LowRankPlusDiagonal: 0.5, swag.Diagonal: 1} {
+		if got, err := swag.ParseCovariance(c.String()); got != c || err != nil || c.DefaultScale() != scale {
+			t.Errorf("%v: parsed as %v, %v, scale %v", c, got, err, c.DefaultScale())
+		}
+	}
+	_, err := swag.ParseCovariance("full")
+	wantError(t, err, `"full": want swag or swag-diag`)
+}
