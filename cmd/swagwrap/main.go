@@ -20,7 +20,7 @@ func mainExitCode() int {
 // interrupted is the cause of a context that a signal ended.
 type interrupted struct{ signal syscall.Signal }
 
-func (i interrupted) Error() string { return "interrupted by " + i.signal.String() }
+func (i interrupted) Error() string { return "stopped by signal: " + i.signal.String() }
 
 // interruptible returns a context that the first SIGINT or SIGTERM ends, so
 // that unfinished files are removed; the second kills the process at once.

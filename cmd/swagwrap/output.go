@@ -61,6 +61,25 @@ func removeStale(prefix string) {
 	}
 }
 
+// Write and WriteAt name the file as the user knows it.
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	return n, o.named(err)
+}
+
+func (o *output) WriteAt(p []byte, off int64) (int, error) {
+	n, err := o.File.WriteAt(p, off)
+	return n, o.named(err)
+}
+
+func (o *output) named(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return fmt.Errorf("%s: %w", o.path, at.Err)
+	}
+	return err
+}
+
 // commit puts the file in its place.
 func (o *output) commit() error {
 	err := o.Sync()

@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -317,7 +316,7 @@ func TestGoldenMethods(t *testing.T) {
 			{"Brier", m.Metrics.Brier, w.Brier, tol.Brier},
 			{"ECE", m.Metrics.ECE, w.ECE, tol.ECE},
 		} {
-			t.Log(fmt.Sprintf("%-22s %-9s %.5f, PyTorch %.5f, tolerance %.5f", m.Name, s.name, s.got, s.want, s.tol))
+			t.Logf("%-22s %-9s %.5f, PyTorch %.5f, tolerance %.5f", m.Name, s.name, s.got, s.want, s.tol)
 			if math.Abs(s.got-s.want) > s.tol {
 				t.Errorf("%s: %s %v, want %v ± %v", m.Name, s.name, s.got, s.want, s.tol)
 			}
