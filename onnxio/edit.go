@@ -87,7 +87,7 @@ func (e *Edit) AddGraphOutput(name string, elem ElemType) {
 func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	n := bn.Node
 	e.SetFloat(n, "momentum", 0)
-	e.removeOutputs(n, 1)
+	e.remove(n, n.outputs[1:])
 	e.AppendOutput(n, mean)
 	e.AppendOutput(n, variance)
 	if bn.OldOpset {
@@ -100,11 +100,44 @@ func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	e.SetInt(n, "training_mode", 1)
 }
 
-// removeOutputs drops the outputs of n from the given one on.
-func (e *Edit) removeOutputs(n *Node, from int) {
-	for _, at := range n.outputs[from:] {
+// remove drops inputs or outputs of n.
+func (e *Edit) remove(n *Node, fields []span) {
+	for _, at := range fields {
 		e.splice(at, nil, n.msg)
 	}
+}
+
+// DisableDropout keeps every Dropout of the main graph that was exported in
+// training mode from dropping anything: without its optional inputs, ratio and
+// training_mode, it passes its input on
+// (https://onnx.ai/onnx/operators/onnx__Dropout.html).
+func (e *Edit) DisableDropout() {
+	for i := range e.m.Graph.Nodes {
+		if n := &e.m.Graph.Nodes[i]; n.OpType == "Dropout" && n.Domain == "" && len(n.Inputs) > 2 {
+			e.remove(n, n.inputs[1:])
+		}
+	}
+}
+
+// Inference brings a model that was exported in training mode back to
+// inference: no Dropout drops, and batch norm normalises by its running
+// statistics. A model exported for inference stays as it is; exporters give
+// only a training Dropout its third input.
+func (e *Edit) Inference() error {
+	bns, err := e.m.BatchNorms()
+	if err != nil {
+		return err
+	}
+	for _, bn := range bns {
+		if bn.IsTraining {
+			e.remove(bn.Node, bn.Node.outputs[1:])
+			if !bn.OldOpset {
+				e.SetInt(bn.Node, "training_mode", 0)
+			}
+		}
+	}
+	e.DisableDropout()
+	return nil
 }
 
 // append adds encoded fields at the end of a message.

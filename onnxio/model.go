@@ -39,8 +39,8 @@ type Node struct {
 	Inputs, Outputs      []string
 	Attributes           []Attribute
 
-	outputs []span // the fields of Outputs
-	msg     *message
+	inputs, outputs []span // the fields of Inputs and Outputs
+	msg             *message
 }
 
 // Attribute is an AttributeProto. Only the field that Type names is set, and

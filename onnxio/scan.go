@@ -21,11 +21,11 @@ const (
 
 	// What a scan keeps may take keepBase bytes plus keepPerByte for each byte of
 	// the file, by these rough costs: an empty node takes five bytes of a file and
-	// two hundred of memory. Growing lists doubles it at worst.
-	keepBase    = 24 << 20
+	// two hundred of memory, twice that while its list grows.
+	keepBase    = 16 << 20
 	keepPerByte = 2
-	itemCost    = 256 // a graph, node, attribute, value or tensor
-	nameCost    = 48  // a name or a dimension
+	itemCost    = 384 // a graph, node, attribute, value or tensor
+	nameCost    = 64  // a name or a dimension
 )
 
 // Field numbers of onnx.proto.
@@ -279,6 +279,7 @@ func (s *scanner) node(f field, parent *message, depth int) (Node, error) {
 		switch f.num {
 		case nodeInput:
 			err = s.appendStr(&n.Inputs, f)
+			n.inputs = append(n.inputs, span{f.tag, f.body.end})
 		case nodeOutput:
 			err = s.appendStr(&n.Outputs, f)
 			n.outputs = append(n.outputs, span{f.tag, f.body.end})

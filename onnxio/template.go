@@ -26,8 +26,16 @@ type Hole struct {
 	Bytes  int64  `json:"bytes"` // length of the elements
 }
 
-// NewTemplate cuts the parameters and statistics of l out of m.
-func NewTemplate(m *Model, l *weights.Layout) (*Template, error) { return m.Edit().Template(l) }
+// NewTemplate cuts the parameters and statistics of l out of m, brought to
+// inference mode. Of a model that was exported for inference nothing else is
+// changed.
+func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
+	e := m.Edit()
+	if err := e.Inference(); err != nil {
+		return nil, err
+	}
+	return e.Template(l)
+}
 
 // Size returns the size of the filled model in bytes.
 func (t *Template) Size() int64 {

@@ -20,6 +20,9 @@ const (
 	headerAlign = 8         // data begins at a multiple of this
 )
 
+// metadataKey is the one name in a header that is no section's.
+const metadataKey = "__metadata__"
+
 // Keys of __metadata__ that hold the checksums of a file written here. Both
 // are optional to a reader: other programs' files do not have them.
 const (
@@ -66,6 +69,9 @@ func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string
 	for i, s := range sections {
 		if _, err := Elements(s.Shape); err != nil {
 			return nil, fmt.Errorf("section %q: %w", s.Name, err)
+		}
+		if s.DType == Invalid || s.Name == metadataKey {
+			return nil, fmt.Errorf("section %q: %v cannot be written under this name", s.Name, s.DType)
 		}
 		if slices.ContainsFunc(sections[:i], func(o Section) bool { return o.Name == s.Name }) {
 			return nil, fmt.Errorf("section %q: listed twice", s.Name)
@@ -144,7 +150,7 @@ func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
 	meta[headerSumKey] = "00000000"
 
 	var b bytes.Buffer
-	b.WriteString(`{"__metadata__":`)
+	b.WriteString(`{"` + metadataKey + `":`)
 	js, err = json.Marshal(meta)
 	if err != nil {
 		return nil, err
@@ -343,9 +349,9 @@ func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 			return 0, fmt.Errorf("section %q: listed twice", name)
 		}
 		seen[name] = true
-		if name == "__metadata__" {
+		if name == metadataKey {
 			if err := dec.Decode(&st.Metadata); err != nil {
-				return 0, fmt.Errorf("__metadata__: %w", err)
+				return 0, fmt.Errorf(metadataKey+": %w", err)
 			}
 			continue
 		}

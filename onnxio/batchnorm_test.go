@@ -1,0 +1,91 @@
+package onnxio
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBatchNorms(t *testing.T) {
+	for name, want := range map[string][]string{
+		"batchnorm":          {"bn1 a.running_mean a.running_var 3 false false", "bn2 b.running_mean b.running_var 3 false false"},
+		"batchnorm-opset9":   {"bn a.running_mean a.running_var 3 true false"},
+		"batchnorm-training": {"bn a.running_mean a.running_var 3 false true"},
+		"batchnorm-identity": {"bn1 a.running_mean a.running_var 3 false false"},
+		"raw-f32":            nil,
+	} {
+		bns, err := fixture(t, name).BatchNorms()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []string
+		for _, bn := range bns {
+			got = append(got, fmt.Sprint(bn.Node.Name, " ", bn.Mean, " ", bn.Var, " ", bn.Channels, bn.OldOpset, bn.IsTraining))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestBatchNormErrors(t *testing.T) {
+	stats := func(mean, vari int64) [][]byte {
+		return [][]byte{tensor("m", Float, []int64{mean}, make([]byte, 4*mean)), tensor("v", Float, []int64{vari}, make([]byte, 4*vari))}
+	}
+	bn := func(domain string, inputs ...string) []byte {
+		return appendString(node("BatchNormalization", "bn", inputs, []string{"y"}), nodeDomain, domain)
+	}
+	for name, c := range map[string]struct {
+		node []byte
+		init [][]byte
+		want string
+	}{
+		"four inputs":     {bn("", "x", "g", "b", "m"), stats(2, 2), `m.onnx: node "bn": batch norm with 4 inputs, want 5`},
+		"unlike shapes":   {bn("", "x", "g", "b", "m", "v"), stats(2, 3), `m.onnx: tensor "v": shape [3], want [2] as its running mean has`},
+		"mean = variance": {bn("", "x", "g", "b", "m", "m"), stats(2, 2), `m.onnx: tensor "m": running statistics shared by batch norm nodes "bn" and "bn"`},
+		"full domain":     {bn("ai.onnx", "x", "g", "b", "m", "m"), stats(2, 2), `shared by`},
+	} {
+		m := parse(t, encodeModel(graph([][]byte{c.node}, c.init, [][]byte{output("y", Float)})))
+		_, err := m.BatchNorms()
+		wantError(t, name, err, c.want, "")
+	}
+	other := parse(t, encodeModel(graph([][]byte{bn("com.example", "x")}, nil, [][]byte{output("y", Float)})))
+	if bns, err := other.BatchNorms(); err != nil || len(bns) > 0 {
+		t.Errorf("another domain's operator: %v, %v", bns, err)
+	}
+}
+
+// Before opset 14 outputs say whether a batch norm trains.
+func TestOldTraining(t *testing.T) {
+	for outputs, want := range map[int]bool{1: false, 5: true} {
+		bn := node("BatchNormalization", "bn", []string{"x", "g", "b", "m", "v"}, strings.Fields("y a b c d")[:outputs])
+		g := graph([][]byte{bn}, [][]byte{tensor("m", Float, nil, make([]byte, 4)), tensor("v", Float, nil, make([]byte, 4))}, [][]byte{output("y", Float)})
+		b := appendBytes(varintField(nil, modelIR, 4), modelGraph, g)
+		m := parse(t, appendBytes(b, modelOpset, varintField(nil, opsetVersion, 13)))
+		bns, err := m.BatchNorms()
+		if err != nil || len(bns) != 1 || !bns[0].OldOpset || bns[0].IsTraining != want {
+			t.Errorf("%d outputs: %+v, %v", outputs, bns, err)
+		}
+	}
+}
+
+// Identity nodes in a circle, or in a chain that every node walks, must not
+// keep the reader busy.
+func TestIdentityChains(t *testing.T) {
+	var nodes [][]byte
+	const n = 10_000
+	for i := range n {
+		nodes = append(nodes, node("Identity", "", []string{fmt.Sprint(i)}, []string{fmt.Sprint((i + 1) % n)}))
+		nodes = append(nodes, node("BatchNormalization", "", []string{"x", "g", "b", "0", "0"}, []string{"y"}))
+	}
+	m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float)})))
+	start := time.Now()
+	if bns, err := m.BatchNorms(); err != nil || len(bns) > 0 {
+		t.Errorf("%d batch norms, %v", len(bns), err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

@@ -1,0 +1,89 @@
+package onnxio
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A small encoder of ONNX, for models that no exporter would write.
+
+func varintField(b []byte, num protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
+}
+
+func tensor(name string, elem ElemType, shape []int64, raw []byte) []byte {
+	var b []byte
+	for _, d := range shape {
+		b = varintField(b, tensorDims, uint64(d))
+	}
+	b = appendString(varintField(b, tensorType, uint64(elem)), tensorName, name)
+	if raw != nil {
+		b = appendBytes(b, tensorRaw, raw)
+	}
+	return b
+}
+
+// node takes attributes encoded.
+func node(op, name string, inputs, outputs []string, attributes ...[]byte) []byte {
+	var b []byte
+	for _, s := range inputs {
+		b = appendString(b, nodeInput, s)
+	}
+	for _, s := range outputs {
+		b = appendString(b, nodeOutput, s)
+	}
+	b = appendString(appendString(b, nodeName, name), nodeOpType, op)
+	for _, a := range attributes {
+		b = appendBytes(b, nodeAttribute, a)
+	}
+	return b
+}
+
+func intAttribute(name string, v uint64) []byte {
+	return varintField(varintField(appendString(nil, attrName, name), attrInt, v), attrType, 2)
+}
+
+func graphAttribute(name string, graph []byte) []byte {
+	return varintField(appendBytes(appendString(nil, attrName, name), attrGraph, graph), attrType, 5)
+}
+
+// output is a graph output without a shape.
+func output(name string, elem ElemType) []byte {
+	elemType := varintField(nil, tensorTypeElem, uint64(elem))
+	return appendBytes(appendString(nil, valueName, name), valueType, appendBytes(nil, typeTensor, elemType))
+}
+
+func graph(nodes, initializers, outputs [][]byte) []byte {
+	var b []byte
+	for _, n := range nodes {
+		b = appendBytes(b, graphNode, n)
+	}
+	for _, t := range initializers {
+		b = appendBytes(b, graphInitializer, t)
+	}
+	for _, o := range outputs {
+		b = appendBytes(b, graphOutput, o)
+	}
+	return b
+}
+
+// tinyGraph is the least graph that is accepted.
+func tinyGraph(initializers ...[]byte) []byte {
+	return graph([][]byte{node("Relu", "n", []string{"x"}, []string{"y"})}, initializers, [][]byte{output("y", Float)})
+}
+
+func encodeModel(graph []byte) []byte {
+	b := varintField(nil, modelIR, 8)
+	b = appendBytes(b, modelGraph, graph)
+	return appendBytes(b, modelOpset, varintField(nil, opsetVersion, 18))
+}
+
+func parse(t testing.TB, data []byte) *Model {
+	t.Helper()
+	m, err := Parse("m.onnx", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

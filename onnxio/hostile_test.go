@@ -1,0 +1,215 @@
+package onnxio
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A file cut anywhere is an *Error: at 64 even places, in its last bytes, where
+// a cut may fall between two fields, and everywhere in a small one.
+func TestTruncated(t *testing.T) {
+	real, small := open(t, epoch30).Bytes(), fixture(t, "batchnorm").Bytes()
+	check := func(data []byte, n int) {
+		_, err := Parse("cut.onnx", data[:n:n])
+		var e *Error
+		if !errors.As(err, &e) || e.Path != "cut.onnx" {
+			t.Errorf("cut to %d of %d bytes: %v", n, len(data), err)
+		}
+	}
+	for i := range 64 {
+		check(real, len(real)*i/64)
+		check(real, len(real)-1-i)
+	}
+	for n := range small {
+		check(small, n)
+	}
+}
+
+func TestDeepNesting(t *testing.T) {
+	nest := func(depth int) []byte {
+		g := tinyGraph()
+		for range depth {
+			g = graph([][]byte{node("If", "if", nil, []string{"y"}, graphAttribute("then_branch", g))}, nil, [][]byte{output("y", Float)})
+		}
+		return encodeModel(g)
+	}
+	parse(t, nest(maxDepth))
+	_, err := Parse("m.onnx", nest(maxDepth+1))
+	wantError(t, "one more", err, "graphs nest deeper than 32", "")
+	_, err = Parse("m.onnx", nest(2000))
+	wantError(t, "2000", err, "graphs nest deeper than 32", "")
+
+	// Groups, which ONNX does not use, nest in the wire format itself.
+	_, err = Parse("m.onnx", bytes.Repeat([]byte{99<<3&0x7f | 3}, 1<<20))
+	wantError(t, "groups", err, "not a readable ONNX model", "")
+}
+
+// peakHeap returns by how much the heap rises at most while f runs.
+func peakHeap(f func()) uint64 {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	runtime.GC()
+	base := heap()
+	stop, peak := make(chan struct{}), make(chan uint64)
+	go func() {
+		top := base
+		for {
+			select {
+			case <-stop:
+				peak <- top
+				return
+			case <-time.After(time.Millisecond):
+				top = max(top, heap())
+			}
+		}
+	}()
+	f()
+	last := heap()
+	close(stop)
+	return max(<-peak, last) - base
+}
+
+// Files of a few megabytes that are all items, the cheapest of each kind, must
+// not take more than four times their size and 64 MB.
+func TestItemBombs(t *testing.T) {
+	const n = 1 << 20
+	repeat := func(num protowire.Number, body []byte) []byte { return bytes.Repeat(appendBytes(nil, num, body), n) }
+	var (
+		nodes        = repeat(graphNode, appendString(nil, nodeOpType, "A"))
+		initializers = repeat(graphInitializer, nil)
+		inputs       = repeat(graphInput, nil)
+		inNode       = func(body []byte) []byte {
+			return appendBytes(nil, graphNode, append(appendString(nil, nodeOpType, "A"), body...))
+		}
+		inAttribute = func(body []byte) []byte { return inNode(appendBytes(nil, nodeAttribute, body)) }
+		inTensor    = func(body []byte) []byte { return appendBytes(nil, graphInitializer, body) }
+		dims        = bytes.Repeat(appendBytes(nil, shapeDim, nil), n)
+		shape       = appendBytes(nil, valueType, appendBytes(nil, typeTensor, appendBytes(nil, tensorTypeShape, dims)))
+	)
+	for name, g := range map[string][]byte{
+		"nodes":             nodes,
+		"initializers":      initializers,
+		"inputs":            inputs,
+		"node inputs":       inNode(repeat(nodeInput, nil)),
+		"node outputs":      inNode(repeat(nodeOutput, nil)),
+		"attributes":        inNode(repeat(nodeAttribute, nil)),
+		"graphs":            inAttribute(repeat(attrGraph, nil)),
+		"attribute tensors": inAttribute(repeat(attrTensor, nil)),
+		"shape dimensions":  appendBytes(nil, graphInput, shape),
+		"tensor dimensions": inTensor(bytes.Repeat(varintField(nil, tensorDims, 1), n)),
+		"packed dimensions": inTensor(appendBytes(nil, tensorDims, bytes.Repeat([]byte{1}, n))),
+		"unpacked elements": inTensor(bytes.Repeat(varintField(nil, tensorInt64, 1), n)),
+		"mixed":             bytes.Join([][]byte{nodes, initializers, inputs}, nil),
+	} {
+		data := encodeModel(append(g, tinyGraph()...))
+		var err error
+		peak := peakHeap(func() { _, err = Parse("bomb.onnx", data) })
+		if limit := uint64(4*len(data) + 64<<20); peak > limit {
+			t.Errorf("%d %s in %d bytes: heap rises by %d, want at most %d", n, name, len(data), peak, limit)
+		}
+		if err != nil && !strings.Contains(err.Error(), "too many nodes, tensors and names") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A tensor that claims more than the file holds costs nothing.
+func TestHugeClaims(t *testing.T) {
+	huge := tensor("w", Int64, []int64{1 << 50}, nil)
+	data := encodeModel(tinyGraph(huge, tensor("v", Float, []int64{0, 1 << 50}, nil)))
+	var l *weights.Layout
+	peak := peakHeap(func() { l = layoutOf(t, parse(t, data)) })
+	if peak > 1<<20 || l.Len(weights.Parameter) != 0 {
+		t.Errorf("heap rises by %d for %d bytes; %d parameters", peak, len(data), l.Len(weights.Parameter))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.onnx")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Parse("fuzz", data)
+		if err != nil {
+			return
+		}
+		m.FoldedBatchNorm()
+		m.FeedInputs()
+		l, err := NewLayout([]*Model{m})
+		if err != nil {
+			return
+		}
+		// A model that is accepted comes back byte for byte, but for elements that
+		// float32 cannot hold, and NaNs of 16 bits.
+		tpl, err := m.Edit().Template(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, s := vectors(t, m, l)
+		again := render(t, tpl, l, p, s)
+		exact := true
+		for _, e := range l.Tensors {
+			exact = exact && (e.Role == weights.Constant || e.DType == weights.F32)
+		}
+		if exact && !bytes.Equal(again, data) || len(again) != len(data) {
+			t.Error("with its own weights the model changes")
+		}
+		// It can be brought to inference, its batch norms into training, and the
+		// result be read.
+		parse(t, render(t, templateOf(t, m, l), l, p, s))
+		if bns, err := m.BatchNorms(); err == nil && len(bns) > 0 {
+			back := parse(t, edited(t, m, trainAll(t, m)))
+			if len(back.Graph.Nodes) != len(m.Graph.Nodes)+len(bns) {
+				t.Errorf("%d nodes after the edit, want %d", len(back.Graph.Nodes), len(m.Graph.Nodes)+len(bns))
+			}
+		}
+		stored, err := tpl.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseTemplate(stored); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func FuzzTemplate(f *testing.F) {
+	m := fixture(f, "batchnorm")
+	l := layoutOf(f, m)
+	stored, err := templateOf(f, m, l).MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	p, s := vectors(f, m, l)
+	f.Add(stored)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tpl, err := ParseTemplate(data)
+		if err != nil {
+			return
+		}
+		if b, err := tpl.Render(l, p, s); err == nil && int64(len(b)) != tpl.Size() {
+			t.Errorf("%d bytes, want %d", len(b), tpl.Size())
+		}
+	})
+}
