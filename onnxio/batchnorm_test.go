@@ -57,16 +57,28 @@ func TestBatchNormErrors(t *testing.T) {
 	}
 }
 
-// Before opset 14 outputs say whether a batch norm trains.
-func TestOldTraining(t *testing.T) {
-	for outputs, want := range map[int]bool{1: false, 5: true} {
-		bn := node("BatchNormalization", "bn", []string{"x", "g", "b", "m", "v"}, strings.Fields("y a b c d")[:outputs])
+// Before opset 14 the number of outputs says whether a batch norm trains, from
+// then on an attribute.
+func TestTrainingMode(t *testing.T) {
+	for _, c := range []struct {
+		opset         uint64
+		outputs       string
+		attributes    [][]byte
+		old, training bool
+	}{
+		{13, "y", nil, true, false},
+		{13, "y a b c d", nil, true, true},
+		{14, "y", nil, false, false},
+		{14, "y", [][]byte{intAttribute("training_mode", 0)}, false, false},
+		{14, "y a b", [][]byte{intAttribute("training_mode", 1)}, false, true},
+	} {
+		bn := node("BatchNormalization", "bn", []string{"x", "g", "b", "m", "v"}, strings.Fields(c.outputs), c.attributes...)
 		g := graph([][]byte{bn}, [][]byte{tensor("m", Float, nil, make([]byte, 4)), tensor("v", Float, nil, make([]byte, 4))}, [][]byte{output("y", Float)})
 		b := appendBytes(varintField(nil, modelIR, 4), modelGraph, g)
-		m := parse(t, appendBytes(b, modelOpset, varintField(nil, opsetVersion, 13)))
+		m := parse(t, appendBytes(b, modelOpset, varintField(nil, opsetVersion, c.opset)))
 		bns, err := m.BatchNorms()
-		if err != nil || len(bns) != 1 || !bns[0].OldOpset || bns[0].IsTraining != want {
-			t.Errorf("%d outputs: %+v, %v", outputs, bns, err)
+		if err != nil || len(bns) != 1 || bns[0].OldOpset != c.old || bns[0].IsTraining != c.training {
+			t.Errorf("opset %d, outputs %s: %+v, %v", c.opset, c.outputs, bns, err)
 		}
 	}
 }

@@ -233,19 +233,28 @@ func TestPrefixGrowth(t *testing.T) {
 // A prefix longer than it need be is valid protobuf, and is written anew only
 // where its message changes.
 func TestOverlongPrefix(t *testing.T) {
-	g := tinyGraph(tensor("w", Float, []int64{1}, make([]byte, 4)))
-	data := varintField(nil, modelIR, 8)
-	data = append(data, modelGraph<<3|2, byte(len(g))|0x80, 0x80, 0)
-	data = appendBytes(append(data, g...), modelOpset, varintField(nil, opsetVersion, 18))
-	m := parse(t, data)
-	if got := edited(t, m, m.Edit()); !bytes.Equal(got, data) {
-		t.Error("unedited, the model changes")
+	small := func(v uint64) []byte {
+		return graph([][]byte{node("Relu", "n", []string{"x"}, []string{"y"}, intAttribute("a", v))}, nil, [][]byte{output("y", Float)})
 	}
-	e := m.Edit()
-	e.AddGraphOutput("z", Float)
-	want := encodeModel(appendBytes(g, graphOutput, output("z", Float)))
-	if got := edited(t, m, e); !bytes.Equal(got, want) {
-		t.Errorf("edited model % x, want % x", got, want)
+	overlong := func(g []byte) []byte {
+		data := append(varintField(nil, modelIR, 8), modelGraph<<3|2, byte(len(g))|0x80, 0x80, 0)
+		return appendBytes(append(data, g...), modelOpset, varintField(nil, opsetVersion, 18))
+	}
+	m := parse(t, overlong(small(1)))
+	resized, same := m.Edit(), m.Edit()
+	resized.AddGraphOutput("z", Float)
+	same.SetInt(&m.Graph.Nodes[0], "a", 2)
+	for name, c := range map[string]struct {
+		e    *Edit
+		want []byte
+	}{
+		"unedited":          {m.Edit(), m.Bytes()},
+		"of another length": {resized, encodeModel(appendBytes(small(1), graphOutput, output("z", Float)))},
+		"of equal length":   {same, overlong(small(2))},
+	} {
+		if got := edited(t, m, c.e); !bytes.Equal(got, c.want) {
+			t.Errorf("%s: % x, want % x", name, got, c.want)
+		}
 	}
 }
 

@@ -209,7 +209,7 @@ func TestRefusedFiles(t *testing.T) {
 		write("huge-dims", initializer(dims)):                                                                                     "too many elements",
 		write("negative-dim", initializer(varintField(nil, tensorDims, 1<<64-1))):                                                 "negative dimension",
 		write("no-elements", initializer(tensor("w", Float, []int64{2}, nil))):                                                    `tensor "w": float [2] without elements`,
-		write("few-elements", initializer(tensor("w", Float, []int64{2}, make([]byte, 7)))):                                       `tensor "w": 7 bytes of elements, want 8 for float [2]`,
+		write("odd-elements", initializer(tensor("w", Float, []int64{2}, make([]byte, 9)))):                                       `tensor "w": 9 bytes of elements, want 8 for float [2]`,
 		write("many-elements", initializer(tensor("w", Float16, []int64{2}, make([]byte, 8)))):                                    `tensor "w": 8 bytes of elements, want 4 for float16 [2]`,
 		write("same-name", encodeModel(tinyGraph(tensor("w", Int64, []int64{0}, nil), tensor("w", Float, nil, make([]byte, 4))))): `tensor "w": two initializers have this name`,
 	} {

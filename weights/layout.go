@@ -47,6 +47,11 @@ type Tensor struct {
 	// Offset is the index of the first element in the flat vector of the
 	// tensor's role. It is 0 for constants, which are in no vector.
 	Offset int64 `json:"offset"`
+	// Tied names another parameter whose elements this one shares: it has no
+	// place of its own in the vector. Where Transposed is set, this tensor is
+	// the transpose of the other, both matrices.
+	Tied       string `json:"tied,omitempty"`
+	Transposed bool   `json:"transposed,omitempty"`
 }
 
 // Len returns the number of elements.
@@ -80,7 +85,8 @@ type Layout struct {
 }
 
 // NewLayout assigns offsets to the tensors in their order, one running count
-// for each role, and checks names and shapes.
+// for each role, and checks names and shapes. A tied tensor gets the offset of
+// the one it is tied to, which must stand before it.
 func NewLayout(tensors []Tensor) (*Layout, error) {
 	l := &Layout{Tensors: slices.Clone(tensors)}
 	seen := make(map[string]bool, len(tensors))
@@ -101,6 +107,12 @@ func NewLayout(tensors []Tensor) (*Layout, error) {
 		if !t.DType.IsFloat() {
 			return nil, fmt.Errorf("tensor %q: %s %v, want a float type", t.Name, t.Role, t.DType)
 		}
+		if t.Tied != "" {
+			if err := l.tie(t, l.Tensors[:i]); err != nil {
+				return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+			}
+			continue
+		}
 		t.Offset = l.lens[t.Role]
 		l.lens[t.Role] += n
 		if l.lens[t.Role] < 0 {
@@ -110,14 +122,31 @@ func NewLayout(tensors []Tensor) (*Layout, error) {
 	return l, nil
 }
 
+// tie gives t the place of the tensor it names, one of those before it.
+func (l *Layout) tie(t *Tensor, before []Tensor) error {
+	i := slices.IndexFunc(before, func(o Tensor) bool { return o.Name == t.Tied })
+	if i < 0 {
+		return fmt.Errorf("tied to %q, which does not stand before it", t.Tied)
+	}
+	o, shape := before[i], t.Shape
+	if t.Transposed && len(shape) == 2 {
+		shape = []int64{shape[1], shape[0]}
+	}
+	if o.Role != Parameter || t.Role != Parameter || o.Tied != "" || !slices.Equal(shape, o.Shape) || t.Transposed && len(shape) != 2 {
+		return fmt.Errorf("cannot be tied to %q, a %s of shape %v", t.Tied, o.Role, o.Shape)
+	}
+	t.Offset = o.Offset
+	return nil
+}
+
 // Len returns the length of the flat vector of role r, in elements.
 func (l *Layout) Len(r Role) int64 { return l.lens[r] }
 
-// Role returns the tensors of role r in vector order.
+// Role returns the tensors of role r in vector order, without tied ones.
 func (l *Layout) Role(r Role) []Tensor {
 	var out []Tensor
 	for _, t := range l.Tensors {
-		if t.Role == r {
+		if t.Role == r && t.Tied == "" {
 			out = append(out, t)
 		}
 	}
@@ -149,6 +178,7 @@ func (l *Layout) At(r Role, i int64) (Tensor, int64) {
 // in the same order with the same roles.
 func (l *Layout) Equal(o *Layout) bool {
 	return slices.EqualFunc(l.Tensors, o.Tensors, func(a, b Tensor) bool {
-		return a.Name == b.Name && slices.Equal(a.Shape, b.Shape) && a.DType == b.DType && a.Role == b.Role
+		return a.Name == b.Name && slices.Equal(a.Shape, b.Shape) && a.DType == b.DType && a.Role == b.Role &&
+			a.Tied == b.Tied && a.Transposed == b.Transposed
 	})
 }
