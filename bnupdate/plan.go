@@ -18,6 +18,11 @@ type Plan struct {
 
 	layers []layer
 	length int64
+	// serial says that batches must not run at the same time. ONNX Runtime 1.30
+	// computes 16-bit batch norm through casts, so that its statistics are no
+	// outputs of the graph, and then keeps them in a buffer that all runs of a
+	// session share: two runs at once gave variances off by some per cent.
+	serial bool
 }
 
 type layer struct {
@@ -43,19 +48,23 @@ func NewPlan(m *onnxio.Model, l *weights.Layout) (*Plan, error) {
 	p := &Plan{length: l.Len(weights.Statistic)}
 	edit := m.Edit()
 	edit.DisableDropout()
+	edit.ForRuntime()
 	for i, bn := range bns {
 		mean, ok1 := l.Find(bn.Mean)
 		vari, ok2 := l.Find(bn.Var)
 		if !ok1 || !ok2 || mean.Role != weights.Statistic || vari.Role != weights.Statistic {
 			return nil, &onnxio.Error{Path: m.Path, Tensor: bn.Mean, What: "running statistics that the layout does not have as statistics"}
 		}
+		if bn.ElemType != onnxio.Float && bn.ElemType != onnxio.Double {
+			p.serial = true
+		}
 		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari})
 		out := func(what string) string { return fmt.Sprintf("swagwrap_bn%d_%s", i, what) }
 		edit.TrainBatchNorm(bn, out("mean"), out("var"))
 		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), bn.Node.Inputs[:1], []string{out("shape")})
-		edit.AddGraphOutput(out("mean"), bn.ElemType)
-		edit.AddGraphOutput(out("var"), bn.ElemType)
-		edit.AddGraphOutput(out("shape"), onnxio.Int64)
+		edit.AddGraphOutput(out("mean"), bn.ElemType, bn.Channels)
+		edit.AddGraphOutput(out("var"), bn.ElemType, bn.Channels)
+		edit.AddGraphOutput(out("shape"), onnxio.Int64, -1)
 		p.Outputs = append(p.Outputs, out("mean"), out("var"), out("shape"))
 	}
 	if p.Template, err = edit.Template(l); err != nil {

@@ -79,6 +79,9 @@ func Recompute(ctx context.Context, p *Plan, r Runner, rule Rule, workers int) (
 	if r.Batches() == 0 {
 		return res, fmt.Errorf("no batches to recompute batch-norm statistics from")
 	}
+	if p.serial {
+		workers = 1
+	}
 	batches := make([]Batch, r.Batches())
 	if err := runAll(ctx, r, batches, workers); err != nil {
 		return res, err

@@ -3,7 +3,9 @@ package onnxio
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -17,13 +19,17 @@ import (
 type Edit struct {
 	m       *Model
 	splices []splice
+	embed   bool // elements in other files move into the model
 }
 
-// splice replaces a byte range, inside message in, by other bytes.
+// splice replaces a byte range, inside message in, by other bytes, and behind
+// them a hole for a tensor of a layout.
 type splice struct {
-	at   span
-	with []byte
-	in   *message
+	at    span
+	with  []byte
+	in    *message
+	hole  string // the tensor's name
+	bytes int    // length of its elements; 0 where there is no hole
 }
 
 // Edit starts a set of changes to m.
@@ -73,12 +79,24 @@ func (e *Edit) InsertAfter(n *Node, op, name string, inputs, outputs []string) {
 	e.splice(span{n.msg.end, n.msg.end}, appendBytes(nil, graphNode, body), n.msg.parent)
 }
 
-// AddGraphOutput declares a tensor of the main graph as an output of the
-// model, its shape left to inference.
-func (e *Edit) AddGraphOutput(name string, elem ElemType) {
-	elemType := protowire.AppendVarint(protowire.AppendTag(nil, tensorTypeElem, protowire.VarintType), uint64(elem))
+// AddGraphOutput declares a tensor of the main graph as an output of the model.
+// A dimension of -1 is free; without dimensions, the shape is left to
+// inference.
+func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
+	var dims []byte
+	for _, d := range shape {
+		var dim []byte
+		if d >= 0 {
+			dim = protowire.AppendVarint(protowire.AppendTag(nil, dimValue, protowire.VarintType), uint64(d))
+		}
+		dims = appendBytes(dims, shapeDim, dim)
+	}
+	tensor := protowire.AppendVarint(protowire.AppendTag(nil, tensorTypeElem, protowire.VarintType), uint64(elem))
+	if len(shape) > 0 {
+		tensor = appendBytes(tensor, tensorTypeShape, dims)
+	}
 	body := appendString(nil, valueName, name)
-	body = appendBytes(body, valueType, appendBytes(nil, typeTensor, elemType))
+	body = appendBytes(body, valueType, appendBytes(nil, typeTensor, tensor))
 	e.append(e.m.Graph.msg, appendBytes(nil, graphOutput, body))
 }
 
@@ -136,7 +154,9 @@ func (e *Edit) Inference() error {
 			}
 		}
 	}
-	e.DisableDropout()
+	if !e.m.dropout {
+		e.DisableDropout()
+	}
 	return nil
 }
 
@@ -144,7 +164,7 @@ func (e *Edit) Inference() error {
 func (e *Edit) append(to *message, with []byte) { e.splice(span{to.end, to.end}, with, to) }
 
 func (e *Edit) splice(at span, with []byte, in *message) {
-	e.splices = append(e.splices, splice{at, with, in})
+	e.splices = append(e.splices, splice{at: at, with: with, in: in})
 }
 
 func appendString(b []byte, num protowire.Number, s string) []byte {
@@ -155,44 +175,145 @@ func appendBytes(b []byte, num protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), v)
 }
 
+// ForRuntime readies a model for a session made from memory: elements in other
+// files move into the model, and initializers that are also inputs, as IR
+// versions before 4 want them, become constants that ONNX Runtime can optimise.
+func (e *Edit) ForRuntime() {
+	e.embed = true
+	if e.m.IRVersion >= 4 {
+		return
+	}
+	e.splice(e.m.irVersion, []byte{4}, nil) // one byte for another
+	initializer := make(map[string]bool)
+	for _, t := range e.m.Graph.Initializers {
+		initializer[t.local] = true
+	}
+	for _, in := range e.m.Graph.Inputs {
+		if initializer[in.Name] {
+			e.splice(span{in.msg.tag, in.msg.end}, nil, e.m.Graph.msg)
+		}
+	}
+}
+
+// RenameExternal changes the names of the data files that the model's tensors
+// lie in.
+func (e *Edit) RenameExternal(rename func(location string) string) {
+	for _, t := range e.m.tensors {
+		if x := t.external; x != nil {
+			entry := appendString(appendString(nil, 1, "location"), 2, rename(x.location))
+			e.splice(x.entry, appendBytes(nil, tensorExternal, entry), t.msg)
+		}
+	}
+}
+
 // Template returns the edited model with the parameters and statistics of l
 // cut out.
 func (e *Edit) Template(l *weights.Layout) (*Template, error) {
-	cuts := slices.Concat(e.splices, prefixes(e.splices))
-	holes := map[int]Hole{} // by the offset of the elements
-	for _, role := range []weights.Role{weights.Parameter, weights.Statistic} {
-		tensors, err := e.m.holding(l, role)
+	fills := make(map[*Tensor]string) // the tensors to cut out, by their names in l
+	for _, entry := range l.Tensors {
+		if entry.Role == weights.Constant {
+			continue
+		}
+		t, err := e.m.holding(entry)
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range tensors {
-			if t.Len() == 0 {
-				continue
+		if twin, taken := fills[t]; taken {
+			return nil, &Error{Path: e.m.Path, Tensor: t.Name, What: fmt.Sprintf("stands for both %q and %q, which differ in other checkpoints", twin, entry.Name)}
+		}
+		fills[t] = entry.Name
+	}
+	model := slices.Clone(e.splices)
+	outside := make(map[string][]splice)
+	for _, t := range e.m.tensors {
+		name, fill := fills[t]
+		if t.Len() == 0 && t.external == nil {
+			continue
+		}
+		cut := splice{hole: name, bytes: len(e.m.elements(t))}
+		switch {
+		case t.inPlace:
+			cut.at = t.payload
+			if fill {
+				model = append(model, cut)
 			}
-			cuts = append(cuts, splice{at: t.payload})
-			holes[t.payload.start] = Hole{Tensor: t.Name, Bytes: int64(t.payload.end - t.payload.start)}
+		case t.external != nil && !e.embed:
+			at := int(t.external.offset)
+			cut.at = span{at, at + cut.bytes}
+			if !fill || cut.bytes == 0 {
+				cut = splice{} // so that the file is listed
+			}
+			outside[t.external.location] = append(outside[t.external.location], cut)
+		case t.external != nil || fill:
+			if err := e.m.readable(t); err != nil {
+				return nil, err
+			}
+			model = append(model, e.rawData(t, cut, fill)...)
 		}
 	}
+	main, err := e.cut(filepath.Base(e.m.Path), e.m.data, slices.Concat(model, prefixes(model)))
+	if err != nil {
+		return nil, err
+	}
+	tpl := &Template{files: []templateFile{main}}
+	for _, location := range slices.Sorted(maps.Keys(outside)) {
+		file, err := e.cut(location, e.m.fileData(location), outside[location])
+		if err != nil {
+			return nil, err
+		}
+		tpl.files = append(tpl.files, file)
+	}
+	if tpl.Size() > maxFile && e.embed {
+		return nil, &Error{Path: e.m.Path, What: fmt.Sprintf("%d bytes with its external data: ONNX Runtime takes at most 2 GiB from memory", tpl.Size())}
+	}
+	return tpl, nil
+}
+
+// rawData puts a raw_data field in the place of the fields that hold or point
+// to the elements of t.
+func (e *Edit) rawData(t *Tensor, cut splice, fill bool) []splice {
+	cut.in = t.msg
+	cut.with = protowire.AppendVarint(protowire.AppendTag(nil, tensorRaw, protowire.BytesType), uint64(cut.bytes))
+	if !fill {
+		cut.with, cut.bytes = append(cut.with, e.m.elements(t)...), 0
+	}
+	var out []splice
+	for i, at := range t.fields {
+		if i == 0 {
+			cut.at = at
+			out = append(out, cut)
+		} else {
+			out = append(out, splice{at: at, in: t.msg})
+		}
+	}
+	return out
+}
+
+// cut applies the splices to a file's bytes.
+func (e *Edit) cut(name string, data []byte, cuts []splice) (templateFile, error) {
 	// At one place, what is appended to a node comes before what follows the node.
 	slices.SortStableFunc(cuts, func(a, b splice) int {
 		return cmp.Or(cmp.Compare(a.at.start, b.at.start), cmp.Compare(b.in.depth(), a.in.depth()))
 	})
-	tpl := &Template{}
+	file := templateFile{Name: name}
 	at := 0
 	for _, c := range cuts {
-		if c.at.start < at {
-			return nil, &Error{Path: e.m.Path, What: fmt.Sprintf("edits overlap at byte %d", c.at.start)}
+		if c.at.end == 0 { // nothing to do
+			continue
 		}
-		tpl.literal = append(tpl.literal, e.m.data[at:c.at.start]...)
-		tpl.literal = append(tpl.literal, c.with...)
-		if h, ok := holes[c.at.start]; ok && c.in == nil {
-			h.At = int64(len(tpl.literal))
-			tpl.holes = append(tpl.holes, h)
+		if c.at.start < at {
+			return file, &Error{Path: e.m.Path, Tensor: c.hole, What: fmt.Sprintf("shares byte %d of %s with another tensor or edit", c.at.start, name)}
+		}
+		file.literal = append(file.literal, data[at:c.at.start]...)
+		file.literal = append(file.literal, c.with...)
+		if c.bytes > 0 {
+			file.Holes = append(file.Holes, Hole{Tensor: c.hole, At: int64(len(file.literal)), Bytes: int64(c.bytes)})
 		}
 		at = c.at.end
 	}
-	tpl.literal = append(tpl.literal, e.m.data[at:]...)
-	return tpl, nil
+	file.literal = append(file.literal, data[at:]...)
+	file.Bytes = int64(len(file.literal))
+	return file, nil
 }
 
 // prefixes returns the splices that rewrite the length prefixes around the
@@ -207,7 +328,7 @@ func prefixes(splices []splice) []splice {
 				around = append(around, m)
 			}
 		}
-		growth[s.in] += len(s.with) - (s.at.end - s.at.start)
+		growth[s.in] += len(s.with) + s.bytes - (s.at.end - s.at.start)
 	}
 	// Innermost first, since a longer prefix makes the message around it grow.
 	slices.SortStableFunc(around, func(a, b *message) int { return cmp.Compare(b.depth(), a.depth()) })

@@ -35,9 +35,9 @@ func trainAll(t testing.TB, m *Model) *Edit {
 		out := func(what string) string { return fmt.Sprintf("new_%s_%d", what, i) }
 		e.InsertAfter(bn.Node, "Shape", out("node"), bn.Node.Inputs[:1], []string{out("shape")})
 		e.TrainBatchNorm(bn, out("mean"), out("var"))
-		e.AddGraphOutput(out("mean"), bn.ElemType)
-		e.AddGraphOutput(out("var"), bn.ElemType)
-		e.AddGraphOutput(out("shape"), Int64)
+		e.AddGraphOutput(out("mean"), bn.ElemType, bn.Channels)
+		e.AddGraphOutput(out("var"), bn.ElemType, bn.Channels)
+		e.AddGraphOutput(out("shape"), Int64, -1)
 	}
 	return e
 }
@@ -107,7 +107,11 @@ func TestTrainBatchNorms(t *testing.T) {
 		}
 		for i, v := range got.Graph.Outputs[len(m.Graph.Outputs):] {
 			want := Value{Name: fmt.Sprintf("new_%s_%d", []string{"mean", "var", "shape"}[i%3], i/3), ElemType: []ElemType{Float, Float, Int64}[i%3]}
-			if v.Name != want.Name || v.ElemType != want.ElemType || v.Shape != nil {
+			want.Shape = []int64{bns[i/3].Channels}
+			if i%3 == 2 {
+				want.Shape[0] = -1
+			}
+			if v.Name != want.Name || v.ElemType != want.ElemType || !slices.Equal(v.Shape, want.Shape) {
 				t.Errorf("%s: output %+v, want %+v", path, v, want)
 			}
 		}
@@ -296,7 +300,7 @@ func TestEditConflict(t *testing.T) {
 	e.SetFloat(&m.Graph.Nodes[0], "momentum", 0)
 	e.SetFloat(&m.Graph.Nodes[0], "momentum", 1)
 	_, err := e.Template(layoutOf(t, m))
-	wantError(t, "one attribute twice", err, "batchnorm.onnx: edits overlap at byte", "")
+	wantError(t, "one attribute twice", err, "batchnorm.onnx: shares byte 118 of batchnorm.onnx with another tensor or edit", "")
 }
 
 // Holes and edits mix: the weights of an edited model can be replaced.

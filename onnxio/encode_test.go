@@ -24,6 +24,18 @@ func tensor(name string, elem ElemType, shape []int64, raw []byte) []byte {
 	return b
 }
 
+// entry is a key and value of external_data.
+func entry(key, value string) []byte { return appendString(appendString(nil, 1, key), 2, value) }
+
+// outside puts the elements of a tensor into another file; the pairs are keys
+// and values.
+func outside(t []byte, pairs ...string) []byte {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		t = appendBytes(t, tensorExternal, entry(pairs[i], pairs[i+1]))
+	}
+	return varintField(t, tensorLocation, 1)
+}
+
 // node takes attributes encoded.
 func node(op, name string, inputs, outputs []string, attributes ...[]byte) []byte {
 	var b []byte
@@ -42,6 +54,10 @@ func node(op, name string, inputs, outputs []string, attributes ...[]byte) []byt
 
 func intAttribute(name string, v uint64) []byte {
 	return varintField(varintField(appendString(nil, attrName, name), attrInt, v), attrType, 2)
+}
+
+func tensorAttribute(name string, tensor []byte) []byte {
+	return varintField(appendBytes(appendString(nil, attrName, name), attrTensor, tensor), attrType, 4)
 }
 
 func graphAttribute(name string, graph []byte) []byte {

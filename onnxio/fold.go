@@ -5,31 +5,67 @@ import (
 	"regexp"
 )
 
+// Folding says that an exporter folded batch norm into the weights around it.
+type Folding struct {
+	Exporter string
+	Tensor   string // the name that gives it away, or ""
+	Node     string // the node whose metadata does
+	Keep     string // the export call that keeps batch norm
+}
+
+// String says how it was noticed.
+func (f *Folding) String() string {
+	if f.Tensor == "" {
+		return fmt.Sprintf("batch norm is folded into the weights: %s says so in the metadata of node %q", f.Exporter, f.Node)
+	}
+	return fmt.Sprintf("batch norm is folded into the weights: tensor %q has the name that %s gives to a weight with batch norm folded in", f.Tensor, f.Exporter)
+}
+
+// Export calls that keep batch norm; docs/exporting.md has them in full.
+const (
+	KeepPyTorch     = `torch.onnx.export(model.eval(), (x,), path, dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},))`
+	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
+	KeepKeras       = `tf2onnx.convert.from_keras(model, output_path=path, optimizers=...) with batch norm layers that TensorFlow does not take apart and without tf2onnx's remove_back_to_back: the recipe is in docs/exporting.md, "Keras"`
+)
+
 // foldSigns are the names that exporters give to tensors which batch norm was
-// folded into. fixtures/mnist/folded has both of PyTorch's.
+// folded into. fixtures has an export of each: mnist/folded, and
+// exporters/keras-tf2onnx.
 var foldSigns = []struct {
 	exporter string
 	name     *regexp.Regexp
+	keep     string
 }{
-	{"PyTorch's TorchScript exporter", regexp.MustCompile(`^onnx::Conv(Transpose)?_\d+$`)},
-	{"PyTorch's dynamo exporter", regexp.MustCompile(`\.weight_bias$`)},
-	{"tf2onnx", regexp.MustCompile(`_weights_fused_bn`)},
+	{"PyTorch's TorchScript exporter", regexp.MustCompile(`^onnx::Conv(Transpose)?_\d+$`), KeepTorchScript},
+	{dynamo, regexp.MustCompile(`\.weight_bias$`), KeepPyTorch},
+	{"tf2onnx", regexp.MustCompile(`_(weights|bias)_fused_bn$`), KeepKeras},
+	{"TensorFlow", regexp.MustCompile(`/batchnorm(_\d+)?/(mul|sub)(_\d+)?:0$`), KeepKeras},
 }
 
 // FoldedBatchNorm says how batch norm was folded into the weights by an
-// exporter, judged by the names that exporters leave behind, or "" where there
-// is no sign of it. One file alone cannot be unfolded. Some batch norms may be
-// left: TorchScript's exporter folds those behind a convolution only.
-func (m *Model) FoldedBatchNorm() string {
-	for _, t := range m.Graph.Initializers {
+// exporter, judged by the names that exporters leave behind, or nil where
+// there is no sign of it. One file alone cannot be unfolded. Some batch norms
+// may be left: TorchScript's exporter folds those behind a convolution only.
+func (m *Model) FoldedBatchNorm() *Folding {
+	for _, t := range m.tensors {
 		for _, sign := range foldSigns {
 			if sign.name.MatchString(t.Name) {
-				return fmt.Sprintf("tensor %q has the name that %s gives to a weight with batch norm folded in", t.Name, sign.exporter)
+				return &Folding{Exporter: sign.exporter, Tensor: t.Name, Keep: sign.keep}
 			}
 		}
 	}
-	return ""
+	for _, n := range m.Graph.Nodes {
+		if n.foldsBatchNorm {
+			return &Folding{Exporter: dynamo, Node: n.Name, Keep: KeepPyTorch}
+		}
+	}
+	return nil
 }
 
-// KeepBatchNorm is PyTorch's export call that keeps batch norm, for hints.
-const KeepBatchNorm = `torch.onnx.export(model.eval(), (x,), path, dynamo=True, optimize=False, external_data=False, dynamic_shapes=({0: torch.export.Dim("batch")},))`
+// foldRule begins the names of the rewrites by which PyTorch's dynamo exporter
+// folds batch norm (onnxscript, rewriter/rules/common). It notes them in the
+// metadata of the node that is left. Where a layer had a bias of its own there is
+// no other trace: weight and bias keep their names.
+const foldRule = "FuseBatchNormInto"
+
+const dynamo = "PyTorch's dynamo exporter"

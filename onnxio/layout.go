@@ -4,31 +4,66 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// NewLayout compares the checkpoints of one network and says which tensors
-// make the flat vector. Of the floating-point initializers, those that batch
-// norm nodes read their running statistics from are statistics, those that
-// differ between checkpoints are parameters, and the rest are constants. The
-// order is that of the first checkpoint's file.
+// Set is the checkpoints of one network, matched tensor by tensor.
+type Set struct {
+	Layout *weights.Layout
+	// Models are the checkpoints in the order given, with their tensors known by
+	// the names of the layout.
+	Models []*Model
+	// Reference is the index of the model that the names are of: the last among
+	// those with the most tensors, since exporters merge tensors that happen to
+	// be equal.
+	Reference int
+	// ByPlace says that some checkpoint has other names, and its tensors were
+	// matched by their place in the sequence of nodes.
+	ByPlace bool
+}
+
+// NewSet compares the checkpoints of one network and says which tensors make
+// the flat vector. Of the floating-point tensors, those that batch norm nodes
+// read their running statistics from are statistics, those that differ between
+// checkpoints are parameters, wherever the model keeps them, and the rest are
+// constants. The order is that of the reference's file.
 //
-// The checkpoints must be of one network: the same tensors by name, shape and
-// type, used by the same sequence of operators. Otherwise NewLayout fails with
-// an [*Error] whose hint lists up to five differences.
+// Matrices that are equal in every checkpoint, or each other's transpose, are
+// one weight that an exporter wrote twice (pytorch#108342): they are tied.
 //
 // With a single checkpoint nothing can be seen to differ: then every float
-// tensor that is not a scalar is taken for a parameter.
-func NewLayout(models []*Model) (*weights.Layout, error) {
-	first := models[0]
-	for _, m := range models[1:] {
-		if err := sameNetwork(first, m); err != nil {
-			return nil, err
+// initializer that is not a scalar is taken for a parameter.
+//
+// Errors are of type [*Error]: the models are not of one network (see
+// [Model.As]), elements cannot be read, or the network is of a kind that
+// cannot have a posterior.
+func NewSet(models []*Model) (*Set, error) {
+	s := &Set{}
+	for i, m := range models {
+		if len(m.floats()) >= len(models[s.Reference].floats()) {
+			s.Reference = i
 		}
 	}
-	bns, err := first.BatchNorms()
+	ref := models[s.Reference]
+	if err := ref.unsupported(); err != nil {
+		return nil, err
+	}
+	for _, m := range models {
+		for _, t := range m.tensors {
+			if err := m.readable(t); err != nil {
+				return nil, err
+			}
+		}
+		same, err := m.As(ref)
+		if err != nil {
+			return nil, odd(models, err)
+		}
+		s.Models = append(s.Models, same)
+		names := namesOf(m)
+		s.ByPlace = s.ByPlace || slices.ContainsFunc(ref.floats(), func(t *Tensor) bool { return names[t.Name] != same.known[t.Name] })
+	}
+	bns, err := ref.BatchNorms()
 	if err != nil {
 		return nil, err
 	}
@@ -36,173 +71,137 @@ func NewLayout(models []*Model) (*weights.Layout, error) {
 	for _, bn := range bns {
 		statistic[bn.Mean], statistic[bn.Var] = true, true
 	}
+	initializer := make(map[*Tensor]bool)
+	for _, g := range ref.Graphs() {
+		for _, t := range g.Initializers {
+			initializer[t] = true
+		}
+	}
 
 	var tensors []weights.Tensor
-	for i := range first.Graph.Initializers {
-		t := &first.Graph.Initializers[i]
+	for _, t := range ref.floats() {
 		entry := weights.Tensor{Name: t.Name, Shape: t.Shape, DType: t.ElemType.DType()}
-		for _, m := range models { // elements elsewhere can be neither compared nor copied
-			if o := &m.Graph.Initializers[i]; o.external {
-				return nil, m.readable(o)
-			}
-		}
-		if !entry.DType.IsFloat() {
-			continue
-		}
-		if t.external { // cannot even be compared
-			return nil, first.readable(t)
-		}
 		switch {
 		case statistic[t.Name]:
 			entry.Role = weights.Statistic
-		case len(models) == 1 && len(t.Shape) > 0, differs(models, i):
+		case len(models) == 1 && len(t.Shape) > 0 && initializer[t], s.differs(t.Name):
 			entry.Role = weights.Parameter
-		}
-		if entry.Role != weights.Constant {
-			for _, m := range models {
-				if err := m.readable(&m.Graph.Initializers[i]); err != nil {
-					return nil, err
-				}
-			}
+			s.tie(&entry, tensors)
 		}
 		tensors = append(tensors, entry)
 	}
-	l, err := weights.NewLayout(tensors)
-	if err != nil {
-		return nil, &Error{Path: first.Path, Err: err}
+	if s.Layout, err = weights.NewLayout(tensors); err != nil {
+		return nil, &Error{Path: ref.Path, Err: err}
 	}
-	return l, nil
+	return s, nil
 }
 
-// differs reports whether initializer i is not equal in all models. Tensors
-// whose elements are not readable in place are compared as encoded.
-func differs(models []*Model, i int) bool {
-	encoded := func(m *Model) []byte {
-		t := &m.Graph.Initializers[i]
-		if t.stored {
-			return m.elements(t)
-		}
-		return m.data[t.msg.start:t.msg.end]
-	}
+// odd returns the error in terms of the first model where it can: that is the
+// one a user compares the others with.
+func odd(models []*Model, err error) error {
 	for _, m := range models[1:] {
-		if !bytes.Equal(encoded(models[0]), encoded(m)) {
+		if _, first := m.As(models[0]); first != nil {
+			return first
+		}
+	}
+	return err
+}
+
+// NewLayout is the layout of [NewSet].
+func NewLayout(models []*Model) (*weights.Layout, error) {
+	s, err := NewSet(models)
+	if err != nil {
+		return nil, err
+	}
+	return s.Layout, nil
+}
+
+// elements returns a tensor's elements in model k.
+func (s *Set) elements(k int, name string) []byte {
+	m := s.Models[k]
+	return m.elements(m.known[name])
+}
+
+// differs reports whether a tensor is not equal in all models.
+func (s *Set) differs(name string) bool {
+	for k := range s.Models {
+		if !bytes.Equal(s.elements(0, name), s.elements(k, name)) {
 			return true
 		}
 	}
 	return false
 }
 
-// maxDifferences is how many differences an error lists.
-const maxDifferences = 5
-
-// sameNetwork checks that m has the same float initializers, in the same order,
-// and the same operators as want.
-func sameNetwork(want, m *Model) error {
-	diffs := differences(want, m)
-	if len(diffs) == 0 {
-		return nil
+// tie notes which of the matrices before it entry is a copy of. Vectors are
+// never tied: two biases that started equal and always had the same gradient
+// stay equal without being one weight.
+func (s *Set) tie(entry *weights.Tensor, before []weights.Tensor) {
+	if len(entry.Shape) != 2 || entry.Len() < 2 {
+		return
 	}
-	e := diffs[0]
-	e.Path = m.Path
-	var hint strings.Builder
-	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with swagwrap inspect %s %s", want.Path, m.Path)
-	for _, d := range diffs[1:min(len(diffs), maxDifferences)] {
-		if d.Tensor != "" {
-			fmt.Fprintf(&hint, "\nalso tensor %q: %s", d.Tensor, d.What)
-		} else {
-			fmt.Fprintf(&hint, "\nalso %s", d.What)
+	for _, o := range before {
+		if o.Role != weights.Parameter || o.Tied != "" || o.DType != entry.DType || len(o.Shape) != 2 || o.Len() != entry.Len() {
+			continue
+		}
+		if slices.Equal(o.Shape, entry.Shape) && s.always(func(k int) bool { return bytes.Equal(s.elements(k, o.Name), s.elements(k, entry.Name)) }) {
+			entry.Tied = o.Name
+			return
+		}
+		rows, columns, size := int(o.Shape[0]), int(o.Shape[1]), int(o.DType.Size())
+		if entry.Shape[0] == o.Shape[1] && s.always(func(k int) bool {
+			return transposes(s.elements(k, o.Name), s.elements(k, entry.Name), rows, columns, size)
+		}) {
+			entry.Tied, entry.Transposed = o.Name, true
+			return
 		}
 	}
-	if n := len(diffs) - maxDifferences; n > 0 {
-		fmt.Fprintf(&hint, "\nand %d more differences", n)
-	}
-	e.Hint = hint.String()
-	return e
 }
 
-func differences(want, m *Model) []*Error {
-	var diffs []*Error
-	add := func(tensor, format string, args ...any) {
-		diffs = append(diffs, &Error{Tensor: tensor, What: fmt.Sprintf(format, args...)})
-	}
-	a, b := want.Graph.Initializers, m.Graph.Initializers
-	have := make(map[string]*Tensor, len(b))
-	for i := range b {
-		have[b[i].Name] = &b[i]
-	}
-	known := make(map[string]bool, len(a))
-	for i := range a {
-		w, t := &a[i], have[a[i].Name]
-		known[w.Name] = true
-		switch {
-		case t == nil:
-			add(w.Name, "missing, but present in %s", want.Path)
-		case !slices.Equal(t.Shape, w.Shape):
-			add(w.Name, "shape %v, want %v as in %s", t.Shape, w.Shape, want.Path)
-		case t.ElemType != w.ElemType:
-			add(w.Name, "type %v, want %v as in %s", t.ElemType, w.ElemType, want.Path)
+func (s *Set) always(equal func(k int) bool) bool {
+	for k := range s.Models {
+		if !equal(k) {
+			return false
 		}
 	}
-	for _, t := range b {
-		if !known[t.Name] {
-			add(t.Name, "not in %s", want.Path)
+	return true
+}
+
+// transposes reports whether b is the transpose of a, rows × columns elements of
+// the given size.
+func transposes(a, b []byte, rows, columns, size int) bool {
+	for r := range rows {
+		for c := range columns {
+			i, j := (r*columns+c)*size, (c*rows+r)*size
+			if !bytes.Equal(a[i:i+size], b[j:j+size]) {
+				return false
+			}
 		}
 	}
-	if len(diffs) > 0 {
-		return diffs
-	}
-	for i := range a {
-		if a[i].Name != b[i].Name {
-			add(b[i].Name, "is tensor %d of the file, want %q there as in %s", i, a[i].Name, want.Path)
-			return diffs
-		}
-	}
-	x, y := want.Graph.Nodes, m.Graph.Nodes
-	for i := range min(len(x), len(y)) {
-		if x[i].OpType != y[i].OpType {
-			add("", "node %d is %s %q, want %s %q as in %s", i, y[i].OpType, y[i].Name, x[i].OpType, x[i].Name, want.Path)
-		}
-	}
-	if len(x) != len(y) {
-		add("", "%d nodes, want %d as in %s", len(y), len(x), want.Path)
-	}
-	return diffs
+	return true
 }
 
 // Vector returns the model's flat vector of role r. It reads from the model's
 // file: it is valid until the model is closed.
 func (m *Model) Vector(l *weights.Layout, r weights.Role) (weights.Vector, error) {
-	tensors, err := m.holding(l, r)
-	if err != nil {
-		return nil, err
-	}
 	var pieces []weights.Piece
-	for _, t := range tensors {
-		pieces = append(pieces, weights.Piece{DType: t.ElemType.DType(), Data: m.elements(t)})
+	for _, want := range l.Role(r) {
+		t, err := m.holding(want)
+		if err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, weights.Piece{DType: want.DType, Data: m.elements(t)})
 	}
 	return weights.NewConcat(pieces)
 }
 
-// holding returns the model's tensors of role r in the layout's order, checked
-// against it.
-func (m *Model) holding(l *weights.Layout, r weights.Role) ([]*Tensor, error) {
-	byName := make(map[string]*Tensor)
-	for i := range m.Graph.Initializers {
-		byName[m.Graph.Initializers[i].Name] = &m.Graph.Initializers[i]
+// holding returns the model's tensor for a layout's entry, checked against it.
+func (m *Model) holding(want weights.Tensor) (*Tensor, error) {
+	t := m.known[want.Name]
+	switch {
+	case t == nil:
+		return nil, &Error{Path: m.Path, Tensor: want.Name, What: "missing"}
+	case !slices.Equal(t.Shape, want.Shape) || t.ElemType.DType() != want.DType:
+		return nil, &Error{Path: m.Path, Tensor: want.Name, What: fmt.Sprintf("%v %v, want %v %v", t.ElemType.DType(), t.Shape, want.DType, want.Shape)}
 	}
-	var out []*Tensor
-	for _, want := range l.Role(r) {
-		t := byName[want.Name]
-		switch {
-		case t == nil:
-			return nil, &Error{Path: m.Path, Tensor: want.Name, What: "missing"}
-		case !slices.Equal(t.Shape, want.Shape) || t.ElemType.DType() != want.DType:
-			return nil, &Error{Path: m.Path, Tensor: want.Name, What: fmt.Sprintf("%v %v, want %v %v", t.ElemType.DType(), t.Shape, want.DType, want.Shape)}
-		}
-		if err := m.readable(t); err != nil {
-			return nil, err
-		}
-		out = append(out, t)
-	}
-	return out, nil
+	return t, m.readable(t)
 }

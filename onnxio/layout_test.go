@@ -74,23 +74,31 @@ func TestScalars(t *testing.T) {
 	}
 }
 
-// How elements are stored makes no difference, as long as they can be read in
-// place where they must be.
+// How elements are stored makes no difference.
 func TestStorageDoesNotMatter(t *testing.T) {
-	raw, packed, unpacked := fixture(t, "raw-f32"), fixture(t, "packed-float"), fixture(t, "unpacked-float")
-	if p := layoutOf(t, raw, packed).Role(weights.Parameter); len(p) != 0 {
-		t.Errorf("equal elements in other fields differ: %q", tensorNames(p))
+	raw := fixture(t, "raw-f32")
+	for _, name := range []string{"packed-float", "unpacked-float", "external"} {
+		if p := layoutOf(t, raw, fixture(t, name)).Role(weights.Parameter); len(p) != 0 {
+			t.Errorf("%s: equal elements in other fields differ: %q", name, tensorNames(p))
+		}
 	}
-	if l := layoutOf(t, unpacked, unpacked); len(l.Tensors) != 2 {
-		t.Errorf("constants %q", tensorNames(l.Tensors))
+	if p := layoutOf(t, fixture(t, "raw-f16"), fixture(t, "int32-f16")).Role(weights.Parameter); len(p) != 0 {
+		t.Errorf("equal elements as int32 differ: %q", tensorNames(p))
 	}
 	// Which of two fields a reader of protobuf would take is not for us to guess.
-	w := tensor("w", Float, []int64{1}, make([]byte, 4))
-	rawTwice := parse(t, encodeModel(tinyGraph(appendBytes(w, tensorRaw, make([]byte, 4)))))
-	rawAndList := parse(t, encodeModel(tinyGraph(appendBytes(w, tensorFloat, make([]byte, 4)))))
-	for name, models := range map[string][]*Model{"alone": {unpacked}, "differing": {raw, unpacked}, "raw twice": {rawTwice}, "raw and list": {rawAndList}} {
-		_, err := NewLayout(models)
-		wantError(t, name, err, `.onnx: tensor "w": float elements not stored in one piece`, "onnx.numpy_helper.from_array")
+	w := slices.Clip(tensor("w", Float, []int64{1}, make([]byte, 4)))
+	wrong := varintField(tensor("w", Float16, []int64{1}, nil), tensorInt64, 1)
+	for want, w := range map[string][]byte{
+		"float elements in field 9, want raw data":   appendBytes(w, tensorRaw, make([]byte, 4)),
+		"elements in several kinds of field":         appendBytes(w, tensorFloat, make([]byte, 4)),
+		"float16 elements in field 7, want raw data": wrong,
+		"elements both in the file and outside":      varintField(w, tensorLocation, 1),
+		"its location is said to be the file itself": appendBytes(w, tensorExternal, entry("location", "x")),
+		"2 elements, want 1 for float16 [1]":         appendBytes(tensor("w", Float16, []int64{1}, nil), tensorInt32, []byte{1, 2}),
+	} {
+		_, err := Parse("m.onnx", encodeModel(tinyGraph(w)))
+		wantError(t, want, err, `m.onnx: tensor "w": `, "")
+		wantError(t, want, err, want, "")
 	}
 }
 
@@ -105,19 +113,25 @@ func wantError(t *testing.T, name string, err error, text, hint string) {
 }
 
 func TestRefusedWeights(t *testing.T) {
-	external, raw := fixture(t, "external"), fixture(t, "raw-f32")
+	external, raw := parse(t, fixture(t, "external").Bytes()), fixture(t, "raw-f32")
 	ints := parse(t, encodeModel(tinyGraph(varintField(tensor("i", Int64, []int64{2}, nil), tensorLocation, 1))))
+	strings := parse(t, encodeModel(tinyGraph(appendString(tensor("s", String, []int64{1}, nil), tensorString, "cat"))))
+	quantised := func(op string) *Model {
+		return parse(t, encodeModel(graph([][]byte{node(op, "q", []string{"x"}, []string{"y"})}, nil, [][]byte{output("y", Float)})))
+	}
 	for name, c := range map[string]struct {
 		models     []*Model
 		text, hint string
 	}{
 		// Equal as encoded says nothing about elements that lie elsewhere.
-		"external, equal":  {[]*Model{external, external}, `external.onnx: tensor "w": its elements are in another file`, "external_data=False"},
-		"external, second": {[]*Model{raw, external}, `external.onnx: tensor "w": its elements are in another file`, "external_data=False"},
-		"external int":     {[]*Model{ints}, `m.onnx: tensor "i": its elements are in another file`, "external_data=False"},
-		"f16 as int32":     {[]*Model{fixture(t, "int32-f16")}, `int32-f16.onnx: tensor "w": float16 elements not stored in one piece`, "from_array"},
+		"external, equal":  {[]*Model{external, external}, `m.onnx: tensor "w": its elements are in another file, "weights.bin", which was not given`, ""},
+		"external, second": {[]*Model{raw, external}, `m.onnx: tensor "w": its elements are in another file`, ""},
+		"external int":     {[]*Model{ints}, `m.onnx: tensor "i": its elements are in another file`, ""},
 		"shared":           {[]*Model{fixture(t, "batchnorm-shared")}, `batchnorm-shared.onnx: tensor "a.running_mean": running statistics shared by batch norm nodes "bn1" and "bn2"`, "its own BatchNorm"},
 		"in a branch":      {[]*Model{fixture(t, "batchnorm-if")}, `batchnorm-if.onnx: node "deep": batch norm inside a control-flow body`, ""},
+		"quantised":        {[]*Model{quantised("QLinearConv")}, `m.onnx: is quantised: node "q" is QLinearConv`, "export the float network"},
+		"dequantised":      {[]*Model{quantised("DequantizeLinear")}, `m.onnx: is quantised: node "q" is DequantizeLinear`, "export the float network"},
+		"strings":          {[]*Model{strings}, `m.onnx: tensor "s": holds strings`, "without the look-up of its class names"},
 	} {
 		_, err := NewLayout(c.models)
 		wantError(t, name, err, c.text, c.hint)
@@ -131,11 +145,7 @@ func network(t *testing.T, path string, ops []string, initializers ...[]byte) *M
 	for i, op := range ops {
 		nodes = append(nodes, node(op, "n"+string(rune('0'+i)), []string{"x"}, []string{"y"}))
 	}
-	m, err := Parse(path, encodeModel(graph(nodes, initializers, [][]byte{output("y", Float)})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return withNodes(t, path, nodes, initializers...)
 }
 
 func TestDifferentNetworks(t *testing.T) {
@@ -157,7 +167,6 @@ func TestDifferentNetworks(t *testing.T) {
 		"name":       {ops, [][]byte{f("w", 2, 3), f("c", 3)}, `tensor "b": missing, but present in a.onnx`, "\nalso tensor \"c\": not in a.onnx"},
 		"missing":    {ops, [][]byte{f("b", 3)}, `tensor "w": missing, but present in a.onnx`, ""},
 		"additional": {ops, [][]byte{f("w", 2, 3), f("b", 3), f("c", 1)}, `tensor "c": not in a.onnx`, ""},
-		"order":      {ops, [][]byte{f("b", 3), f("w", 2, 3)}, `tensor "b": is tensor 0 of the file, want "w" there as in a.onnx`, ""},
 		"operator":   {[]string{"Conv", "Tanh"}, [][]byte{f("w", 2, 3), f("b", 3)}, `node 1 is Tanh "n1", want Relu "n1" as in a.onnx`, ""},
 		"nodes": {[]string{"Gemm", "Relu", "Relu"}, [][]byte{f("w", 2, 3), f("b", 3)}, `node 0 is Gemm "n0", want Conv "n0" as in a.onnx`,
 			"\nalso 3 nodes, want 2 as in a.onnx"},
@@ -170,7 +179,9 @@ func TestDifferentNetworks(t *testing.T) {
 	} {
 		_, err := NewLayout([]*Model{first, first, network(t, "b.onnx", c.ops, c.initializers...)})
 		var e *Error
-		if !errors.As(err, &e) || e.Error() != "b.onnx: "+c.text || e.Hint != compare+c.also {
+		if !errors.As(err, &e) {
+			t.Errorf("%s: error %v, want an *Error", name, err)
+		} else if e.Error() != "b.onnx: "+c.text || e.Hint != compare+c.also {
 			t.Errorf("%s: error %q\nwant b.onnx: %s\nhint %q\nwant %q", name, err, c.text, e.Hint, compare+c.also)
 		}
 	}
@@ -179,10 +190,8 @@ func TestDifferentNetworks(t *testing.T) {
 func TestVectorErrors(t *testing.T) {
 	l := layoutOf(t, fixture(t, "raw-f32"))
 	for name, want := range map[string]string{
-		"raw-f16":        `raw-f16.onnx: tensor "w": F16 [4 3], want F32 [4 3]`,
-		"folded":         `folded.onnx: tensor "w": missing`,
-		"external":       `external.onnx: tensor "w": its elements are in another file`,
-		"unpacked-float": `unpacked-float.onnx: tensor "w": float elements not stored in one piece`,
+		"raw-f16": `raw-f16.onnx: tensor "w": F16 [4 3], want F32 [4 3]`,
+		"folded":  `folded.onnx: tensor "w": missing`,
 	} {
 		m := fixture(t, name)
 		_, err := m.Vector(l, weights.Parameter)

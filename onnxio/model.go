@@ -3,6 +3,9 @@ package onnxio
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -16,17 +19,25 @@ type Model struct {
 	ProducerVersion string
 	Opset           int64 // of the default domain
 	Graph           *Graph
-	Functions       int // number of model-local functions
+	// Functions are the bodies of model-local functions.
+	Functions []*Graph
 
-	data    []byte
-	mapping *weights.Mapping
+	data      []byte
+	mapping   *weights.Mapping
+	irVersion span
+	files     map[string]*weights.Mapping // external data, by location
+	given     map[string][]byte           // the same, for ParseFiles
+	dropout   bool                        // see WithDropout
+	tensors   []*Tensor                   // of all graphs, in file order: see Tensors
+	known     map[string]*Tensor          // by the names that layouts know them by
 }
 
-// Graph is a GraphProto: the model's own or the body of an If, Loop or Scan.
+// Graph is a GraphProto: the model's own or the body of an If, Loop or Scan. The
+// body of a function has a name and nodes only.
 type Graph struct {
 	Name         string
 	Nodes        []Node
-	Initializers []Tensor
+	Initializers []*Tensor
 	Inputs       []Value // initializers that IR < 4 repeats here included
 	Outputs      []Value
 
@@ -39,7 +50,9 @@ type Node struct {
 	Inputs, Outputs      []string
 	Attributes           []Attribute
 
-	inputs, outputs []span // the fields of Inputs and Outputs
+	inputs, outputs []span  // the fields of Inputs and Outputs
+	constant        *Tensor // what a Constant node holds
+	foldsBatchNorm  bool    // its metadata says that batch norm was folded into it
 	msg             *message
 }
 
@@ -53,7 +66,8 @@ type Attribute struct {
 	Tensor *Tensor
 	Graphs []*Graph
 
-	msg *message
+	floats []span // the fields of floats
+	msg    *message
 }
 
 // Value is a ValueInfoProto of a tensor.
@@ -69,17 +83,18 @@ type Value struct {
 	msg *message
 }
 
-// Tensor is a TensorProto: its header, and where its elements lie.
+// Tensor is a TensorProto that a graph holds as an initializer or in a Constant
+// node: its header, and where its elements are.
 type Tensor struct {
+	// Name is unique in the model: an initializer's own, or that of a Constant
+	// node's output; where that is taken, with the number of its use.
 	Name     string
 	Shape    []int64
 	ElemType ElemType
 
-	// stored says that payload is the elements as they lie in memory.
-	stored   bool
-	payload  span
-	external bool // the elements are in another file
-	msg      *message
+	elements
+	local string // the name in its graph
+	msg   *message
 }
 
 // span is a byte range of the file.
@@ -166,48 +181,92 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Open maps and scans the ONNX file at path. A file that is not a whole ONNX
-// model gives an [*Error].
+// Open maps and scans the ONNX file at path, and maps the data files it names,
+// which must lie in its folder. A file that is not a whole ONNX model gives an
+// [*Error].
 func Open(path string) (*Model, error) {
-	m, err := weights.Map(path)
+	mapping, err := weights.Map(path)
 	if err != nil {
 		return nil, err
 	}
-	model, err := Parse(path, m.Data)
+	m := &Model{Path: path, data: mapping.Data, mapping: mapping}
+	err = m.scan()
+	if err == nil {
+		err = m.openExternal()
+	}
 	if err != nil {
 		m.Close()
 		return nil, err
 	}
-	model.mapping = m
-	return model, nil
+	return m, nil
 }
 
 // Parse scans a model in memory, which must not change while the result is in
-// use; path is for error messages.
+// use; path is for error messages. Tensors in other files cannot be read; see
+// [ParseFiles].
 func Parse(path string, data []byte) (*Model, error) {
 	m := &Model{Path: path, data: data}
 	if err := m.scan(); err != nil {
-		var e *Error
-		if errors.As(err, &e) {
-			e.Path = path
-			return nil, e
-		}
-		return nil, &Error{Path: path, What: "not a readable ONNX model", Err: err,
-			Hint: "is the file complete, and was it written by an ONNX exporter? (size: " + fmt.Sprint(len(data)) + " bytes)"}
+		return nil, err
 	}
 	return m, nil
+}
+
+// ParseFiles is [Parse] with the contents of the model's data files, by their
+// location.
+func ParseFiles(path string, data []byte, files map[string][]byte) (*Model, error) {
+	m, err := Parse(path, data)
+	if err != nil {
+		return nil, err
+	}
+	m.given = files
+	err = m.attach(func(location string) ([]byte, error) {
+		if b, ok := files[location]; ok {
+			return b, nil
+		}
+		return nil, os.ErrNotExist
+	})
+	return m, err
 }
 
 // Bytes returns the whole file. It is valid until Close.
 func (m *Model) Bytes() []byte { return m.data }
 
+// Files returns the contents of the model's file and of its data files, these in
+// the order of their names. They are valid until Close.
+func (m *Model) Files() [][]byte {
+	out := [][]byte{m.data}
+	for _, name := range slices.Sorted(maps.Keys(m.files)) {
+		out = append(out, m.files[name].Data)
+	}
+	return out
+}
+
+// Size returns the size of all files together, in bytes.
+func (m *Model) Size() int64 {
+	var n int64
+	for _, b := range m.Files() {
+		n += int64(len(b))
+	}
+	return n
+}
+
 // Close unmaps the file; the model must not be used afterwards.
 func (m *Model) Close() error {
-	if m.mapping == nil {
-		return nil
+	var errs []error
+	for _, f := range m.files {
+		errs = append(errs, f.Close())
 	}
-	return m.mapping.Close()
+	if m.mapping != nil {
+		errs = append(errs, m.mapping.Close())
+	}
+	return errors.Join(errs...)
 }
+
+// Tensors returns the tensors that the model holds, in file order: the
+// initializers of its graph and of the graphs nested in it, and what Constant
+// nodes hold, in functions too.
+func (m *Model) Tensors() []*Tensor { return m.tensors }
 
 // Len returns the number of elements.
 func (t *Tensor) Len() int64 {
@@ -215,22 +274,17 @@ func (t *Tensor) Len() int64 {
 	return n
 }
 
-// elements returns the tensor's stored bytes; see readable.
-func (m *Model) elements(t *Tensor) []byte { return m.data[t.payload.start:t.payload.end] }
-
-// readable reports, as an error, why the elements of a float tensor cannot be
-// read and replaced in place.
-func (m *Model) readable(t *Tensor) error {
-	switch {
-	case t.external:
-		return &Error{Path: m.Path, Tensor: t.Name, What: "its elements are in another file (external data)",
-			Hint: "export one file per checkpoint: torch.onnx.export(..., external_data=False)"}
-	case t.stored || t.Len() == 0:
-		return nil
-	}
-	return &Error{Path: m.Path, Tensor: t.Name, What: fmt.Sprintf("%v elements not stored in one piece as they lie in memory", t.ElemType),
-		Hint: "save the model anew with onnx.numpy_helper.from_array, which writes raw data"}
+// WithDropout returns the model as one whose Dropout nodes stay as they were
+// exported, in everything that is written from it. In a training-mode export
+// they drop, anew in each run.
+func (m *Model) WithDropout() *Model {
+	c := *m
+	c.dropout = true
+	return &c
 }
+
+// Tensor returns the tensor that layouts know by this name, or nil.
+func (m *Model) Tensor(name string) *Tensor { return m.known[name] }
 
 // FeedInputs returns the graph inputs that a caller must feed: those that are
 // not initializers (IR < 4 lists the initializers among the inputs).

@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,11 +35,13 @@ const (
 
 	opsetDomain, opsetVersion = 1, 2
 
+	functionName, functionNode = 1, 7
+
 	graphNode, graphName, graphInitializer, graphInput, graphOutput, graphSparse = 1, 2, 5, 11, 12, 15
 
-	nodeInput, nodeOutput, nodeName, nodeOpType, nodeAttribute, nodeDomain = 1, 2, 3, 4, 5, 7
+	nodeInput, nodeOutput, nodeName, nodeOpType, nodeAttribute, nodeDomain, nodeMetadata = 1, 2, 3, 4, 5, 7, 9
 
-	attrName, attrFloat, attrInt, attrTensor, attrGraph, attrTensors, attrGraphs, attrType = 1, 2, 3, 5, 6, 10, 11, 20
+	attrName, attrFloat, attrInt, attrTensor, attrGraph, attrFloats, attrGraphs, attrType = 1, 2, 3, 5, 6, 7, 11, 20
 
 	tensorDims, tensorType, tensorSegment, tensorFloat, tensorInt32, tensorString, tensorInt64 = 1, 2, 3, 4, 5, 6, 7
 	tensorName, tensorRaw, tensorDouble, tensorUint64, tensorExternal, tensorLocation          = 8, 9, 10, 11, 13, 14
@@ -58,8 +61,9 @@ type field struct {
 
 // scanner walks one model.
 type scanner struct {
-	data []byte
-	kept int
+	data    []byte
+	kept    int
+	tensors []*Tensor
 }
 
 // keep accounts for something that the model will hold.
@@ -145,23 +149,42 @@ func (s *scanner) str(f field) (string, error) {
 	return string(b), nil
 }
 
+// scan reads the model's structure. Every error is an [*Error].
 func (m *Model) scan() error {
-	if len(m.data) > maxFile {
-		return &Error{What: fmt.Sprintf("%d bytes: protobuf stops at 2 GiB", len(m.data)),
-			Hint: "export with external data, which has no such limit"}
-	}
-	if len(m.data) == 0 {
-		return errors.New("the file is empty")
-	}
-	if len(m.data) >= 2 && m.data[0] == 'P' && m.data[1] == 'K' {
-		return &Error{What: "a zip archive, not ONNX", Hint: "a PyTorch .pt checkpoint must be exported first: torch.onnx.export (see README.md, \"Exporting\")"}
-	}
 	s := &scanner{data: m.data}
-	root := &message{length: -1, end: len(m.data)}
-	err := s.fields(span{0, len(m.data)}, func(f field) (err error) {
+	err := s.model(m)
+	if err == nil {
+		err = m.check()
+	}
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		e.Path = m.Path
+		return e
+	case err != nil:
+		return &Error{Path: m.Path, What: "not a readable ONNX model", Err: err,
+			Hint: fmt.Sprintf("is the file complete, and was it written by an ONNX exporter? (size: %d bytes)", len(m.data))}
+	}
+	m.tensors = s.tensors
+	m.nameTensors()
+	return nil
+}
+
+func (s *scanner) model(m *Model) error {
+	switch {
+	case len(s.data) > maxFile:
+		return &Error{What: fmt.Sprintf("%d bytes: protobuf stops at 2 GiB", len(s.data)),
+			Hint: "export with external data, which has no such limit"}
+	case len(s.data) == 0:
+		return errors.New("the file is empty")
+	case len(s.data) >= 2 && s.data[0] == 'P' && s.data[1] == 'K':
+		return &Error{What: "a zip archive, not ONNX", Hint: "a PyTorch .pt checkpoint must be exported first: torch.onnx.export (see README.md)"}
+	}
+	root := &message{length: -1, end: len(s.data)}
+	return s.fields(span{0, len(s.data)}, func(f field) (err error) {
 		switch f.num {
 		case modelIR:
-			m.IRVersion = int64(f.varint)
+			m.IRVersion, m.irVersion = int64(f.varint), f.body
 			err = f.want(protowire.VarintType)
 		case modelProducer:
 			m.ProducerName, err = s.str(f)
@@ -173,37 +196,61 @@ func (m *Model) scan() error {
 			if m.Graph != nil {
 				return errors.New("several graph fields")
 			}
-			var msg *message
-			if msg, err = f.child(root); err == nil {
-				m.Graph, err = s.graph(msg, 0)
-			}
+			m.Graph, err = s.graph(f, root, 0)
 		case modelTraining:
 			return &Error{What: "holds training information (TrainingInfoProto)", Hint: "export the inference graph alone"}
 		case modelFunction:
-			m.Functions++
+			var g *Graph
+			g, err = s.function(f, root)
+			m.Functions = append(m.Functions, g)
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
+}
+
+// check looks for what every model has, since exporters write it last and a
+// truncated file lacks it.
+func (m *Model) check() error {
 	if m.Graph == nil || m.IRVersion == 0 {
 		return errors.New("no graph or no IR version in it: not an ONNX model")
 	}
 	if len(m.Graph.Nodes) == 0 || len(m.Graph.Outputs) == 0 {
 		return errors.New("its graph has no nodes or no outputs: truncated?")
 	}
-	if m.Opset <= 0 { // exporters write it last
+	if m.Opset <= 0 {
 		return errors.New("no opset version in it: truncated?")
 	}
-	seen := make(map[string]bool, len(m.Graph.Initializers))
-	for _, t := range m.Graph.Initializers {
-		if seen[t.Name] {
-			return &Error{Tensor: t.Name, What: "two initializers have this name"}
+	for _, g := range m.Graphs() {
+		seen := make(map[string]bool, len(g.Initializers))
+		for _, t := range g.Initializers {
+			if seen[t.local] {
+				return &Error{Tensor: t.local, What: "two initializers have this name"}
+			}
+			seen[t.local] = true
 		}
-		seen[t.Name] = true
 	}
 	return nil
+}
+
+// nameTensors makes the tensors' names unique: those of the main graph's
+// initializers stay, and others get a number where their name is taken.
+func (m *Model) nameTensors() {
+	taken := make(map[string]bool, len(m.tensors))
+	own := make(map[*Tensor]bool, len(m.Graph.Initializers))
+	for _, t := range m.Graph.Initializers {
+		taken[t.local], own[t] = true, true
+	}
+	for _, t := range m.tensors {
+		t.Name = t.local
+		for k := 2; !own[t] && taken[t.Name]; k++ {
+			t.Name = fmt.Sprintf("%s#%d", t.local, k)
+		}
+		taken[t.Name] = true
+	}
+	m.known = make(map[string]*Tensor, len(m.tensors))
+	for _, t := range m.tensors {
+		m.known[t.Name] = t
+	}
 }
 
 func (s *scanner) opset(m *Model, f field) error {
@@ -227,15 +274,19 @@ func (s *scanner) opset(m *Model, f field) error {
 	return err
 }
 
-func (s *scanner) graph(msg *message, depth int) (*Graph, error) {
+func (s *scanner) graph(f field, parent *message, depth int) (*Graph, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("graphs nest deeper than %d", maxDepth)
 	}
 	if err := s.keep(itemCost); err != nil {
 		return nil, err
 	}
+	msg, err := f.child(parent)
+	if err != nil {
+		return nil, err
+	}
 	g := &Graph{msg: msg}
-	err := s.fields(span{msg.start, msg.end}, func(f field) (err error) {
+	err = s.fields(f.body, func(f field) (err error) {
 		switch f.num {
 		case graphName:
 			g.Name, err = s.str(f)
@@ -246,7 +297,8 @@ func (s *scanner) graph(msg *message, depth int) (*Graph, error) {
 		case graphInitializer:
 			var t *Tensor
 			if t, err = s.tensor(f, msg); err == nil {
-				g.Initializers = append(g.Initializers, *t)
+				g.Initializers = append(g.Initializers, t)
+				s.tensors = append(s.tensors, t)
 			}
 		case graphInput, graphOutput:
 			var v Value
@@ -259,6 +311,30 @@ func (s *scanner) graph(msg *message, depth int) (*Graph, error) {
 		case graphSparse:
 			return &Error{What: "has sparse initializers, which cannot be part of a posterior",
 				Hint: "export dense weights"}
+		}
+		return err
+	})
+	return g, err
+}
+
+// function reads the nodes of a FunctionProto.
+func (s *scanner) function(f field, parent *message) (*Graph, error) {
+	if err := s.keep(itemCost); err != nil {
+		return nil, err
+	}
+	msg, err := f.child(parent)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{msg: msg}
+	err = s.fields(f.body, func(f field) (err error) {
+		switch f.num {
+		case functionName:
+			g.Name, err = s.str(f)
+		case functionNode:
+			var n Node
+			n, err = s.node(f, msg, 0)
+			g.Nodes = append(g.Nodes, n)
 		}
 		return err
 	})
@@ -289,6 +365,8 @@ func (s *scanner) node(f field, parent *message, depth int) (Node, error) {
 			n.OpType, err = s.str(f)
 		case nodeDomain:
 			n.Domain, err = s.str(f)
+		case nodeMetadata:
+			n.foldsBatchNorm = n.foldsBatchNorm || bytes.Contains(s.data[f.body.start:f.body.end], []byte(foldRule))
 		case nodeAttribute:
 			var a Attribute
 			a, err = s.attribute(f, msg, depth)
@@ -296,13 +374,46 @@ func (s *scanner) node(f field, parent *message, depth int) (Node, error) {
 		}
 		return err
 	})
-	if err == nil && n.OpType == "" {
-		err = fmt.Errorf("byte %d: a node without an operator", f.tag)
-	}
 	if n.Domain == "ai.onnx" {
 		n.Domain = ""
 	}
+	if err == nil && n.OpType == "Constant" && n.Domain == "" {
+		err = s.constant(&n)
+	}
+	if err == nil && n.OpType == "" {
+		err = fmt.Errorf("byte %d: a node without an operator", f.tag)
+	}
 	return n, err
+}
+
+// constant notes the float tensor that a Constant node holds: exporters keep
+// weights there too.
+func (s *scanner) constant(n *Node) error {
+	if len(n.Outputs) != 1 {
+		return fmt.Errorf("node %q: a Constant with %d outputs", n.Name, len(n.Outputs))
+	}
+	for i := range n.Attributes {
+		a := &n.Attributes[i]
+		t := a.Tensor
+		switch a.Name {
+		case "value_float", "value_floats":
+			if len(a.floats) != 1 || (a.floats[0].end-a.floats[0].start)%4 != 0 {
+				continue // empty, or not in one piece: no exporter keeps weights so
+			}
+			t = &Tensor{ElemType: Float, msg: a.msg, elements: elements{inPlace: true, payload: a.floats[0]}}
+			if a.Name == "value_floats" {
+				t.Shape = []int64{int64(t.payload.end-t.payload.start) / 4}
+			} else if t.payload.end-t.payload.start != 4 {
+				return fmt.Errorf("node %q: a Constant with a value_float of %d bytes", n.Name, t.payload.end-t.payload.start)
+			}
+		}
+		if t != nil {
+			t.local = n.Outputs[0]
+			s.tensors = append(s.tensors, t)
+			n.constant = t
+		}
+	}
+	return nil
 }
 
 func (s *scanner) appendStr(dst *[]string, f field) error {
@@ -334,15 +445,19 @@ func (s *scanner) attribute(f field, parent *message, depth int) (Attribute, err
 			a.Int, err = int64(f.varint), f.want(protowire.VarintType)
 		case attrFloat:
 			a.Float, err = math.Float32frombits(uint32(f.varint)), f.want(protowire.Fixed32Type)
+			a.floats = append(a.floats, f.body)
+		case attrFloats:
+			if f.typ != protowire.Fixed32Type { // else a list of one
+				err = f.want(protowire.BytesType)
+			}
+			a.floats = append(a.floats, f.body)
+			err = errors.Join(err, s.keep(nameCost))
 		case attrTensor:
 			a.Tensor, err = s.tensor(f, msg)
 		case attrGraph, attrGraphs:
-			var sub *message
-			if sub, err = f.child(msg); err == nil {
-				var g *Graph
-				g, err = s.graph(sub, depth+1)
-				a.Graphs = append(a.Graphs, g)
-			}
+			var g *Graph
+			g, err = s.graph(f, msg, depth+1)
+			a.Graphs = append(a.Graphs, g)
 		}
 		return err
 	})
@@ -415,10 +530,6 @@ func (s *scanner) value(f field, parent *message) (Value, error) {
 	return v, err
 }
 
-// elementFields are the TensorProto fields that hold elements as they lie in
-// memory, so that they can be read and replaced in place.
-var elementFields = map[ElemType]int{Float: tensorFloat, Double: tensorDouble}
-
 func (s *scanner) tensor(f field, parent *message) (*Tensor, error) {
 	if err := s.keep(itemCost); err != nil {
 		return nil, err
@@ -428,7 +539,9 @@ func (s *scanner) tensor(f field, parent *message) (*Tensor, error) {
 		return nil, err
 	}
 	t := &Tensor{msg: msg}
-	var elements []field // the fields with elements, of whatever kind
+	x := &external{length: -1, seen: make(map[string]bool)}
+	outside := false
+	var fields []field // those with elements, of whatever kind
 	err = s.fields(f.body, func(f field) (err error) {
 		switch f.num {
 		case tensorDims:
@@ -436,30 +549,41 @@ func (s *scanner) tensor(f field, parent *message) (*Tensor, error) {
 		case tensorType:
 			t.ElemType, err = ElemType(f.varint), f.want(protowire.VarintType)
 		case tensorName:
-			t.Name, err = s.str(f)
+			t.local, err = s.str(f)
 		case tensorSegment:
 			err = errors.New("tensor in segments")
+		case tensorExternal:
+			err = s.externalEntry(x, f)
+			t.replaces(span{f.tag, f.body.end})
 		case tensorLocation:
-			t.external = f.varint == 1
+			outside = f.varint == 1
+			t.replaces(span{f.tag, f.body.end})
 		case tensorRaw, tensorFloat, tensorInt32, tensorString, tensorInt64, tensorDouble, tensorUint64:
-			// Unpacked elements come one a field: the first two say enough.
-			if len(elements) < 2 {
-				elements = append(elements, f)
-			}
+			fields = append(fields, f)
+			err = s.keep(nameCost)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, &Error{Tensor: t.local, Err: err}
 	}
 	n, err := weights.Elements(t.Shape)
-	if err != nil {
-		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+	switch {
+	case err != nil:
+		return nil, &Error{Tensor: t.local, Err: err}
+	case outside && len(fields) > 0:
+		return nil, &Error{Tensor: t.local, What: "elements both in the file and outside"}
+	case outside:
+		t.external = x
+		return t, nil
+	case len(x.seen) > 0:
+		return nil, &Error{Tensor: t.local, What: "external data, but its location is said to be the file itself"}
 	}
-	if t.external || !t.ElemType.DType().IsFloat() || len(elements) == 0 && n == 0 {
+	t.fields = nil // an explicit "not outside" stays as it is
+	if !t.ElemType.DType().IsFloat() {
 		return t, nil
 	}
-	return t, t.locate(elements, n)
+	return t, s.locate(t, fields, n)
 }
 
 func (s *scanner) dims(t *Tensor, f field) error {
@@ -483,25 +607,6 @@ func (s *scanner) dims(t *Tensor, f field) error {
 		}
 		b = b[n:]
 	}
-	return nil
-}
-
-// locate finds the n elements of a float tensor among the fields that hold
-// elements, and checks their size.
-func (t *Tensor) locate(elements []field, n int64) error {
-	if len(elements) == 0 {
-		return &Error{Tensor: t.Name, What: fmt.Sprintf("%v %v without elements", t.ElemType, t.Shape)}
-	}
-	f := elements[0]
-	inPlace := int(f.num) == tensorRaw || int(f.num) == elementFields[t.ElemType]
-	if len(elements) > 1 || f.typ != protowire.BytesType || !inPlace {
-		return nil // no payload: good enough for a constant, see Tensor.readable
-	}
-	size := t.ElemType.DType().Size()
-	if got := int64(f.body.end - f.body.start); got%size != 0 || got/size != n {
-		return &Error{Tensor: t.Name, What: fmt.Sprintf("%d bytes of elements, want %d for %v %v", got, n*size, t.ElemType, t.Shape)}
-	}
-	t.stored, t.payload = true, f.body
 	return nil
 }
 

@@ -122,7 +122,7 @@ func TestScanAgreesWithPython(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			m := open(t, path)
 			got := described{IR: m.IRVersion, Producer: [2]string{m.ProducerName, m.ProducerVersion}, Opset: m.Opset,
-				Functions: m.Functions, Parameters: want.Parameters, Statistics: want.Statistics, Replaced: want.Replaced}
+				Functions: len(m.Functions), Parameters: want.Parameters, Statistics: want.Statistics, Replaced: want.Replaced}
 			js, err := json.Marshal(describeGraph(m.Graph))
 			if err != nil {
 				t.Fatal(err)
@@ -190,7 +190,13 @@ func TestRefusedFiles(t *testing.T) {
 	segment := appendBytes(nil, tensorSegment, nil)
 	dims := slices.Concat(varintField(nil, tensorDims, 1<<40), varintField(nil, tensorDims, 1<<40))
 	initializer := func(body []byte) []byte { return encodeModel(appendBytes(tinyGraph(), graphInitializer, body)) }
+	constant := func(attributes ...[]byte) []byte {
+		return encodeModel(appendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, []string{"c"}, attributes...)))
+	}
 	for path, want := range map[string]string{
+		write("constant-outputs", encodeModel(appendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, nil)))):            `node "k": a Constant with 0 outputs`,
+		write("constant-float", constant(appendBytes(appendString(nil, attrName, "value_float"), attrFloats, make([]byte, 8)))): `node "k": a Constant with a value_float of 8 bytes`,
+		write("constant-varint", constant(varintField(appendString(nil, attrName, "value_floats"), attrFloats, 1<<21))):         "wire type 0, want 2",
 		"testdata/sparse.onnx":                   "has sparse initializers",
 		"testdata/training-info.onnx":            "holds training information",
 		"testdata/zip.onnx":                      "a zip archive, not ONNX",

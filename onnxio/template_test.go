@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -51,6 +52,41 @@ func render(t testing.TB, tpl *Template, l *weights.Layout, parameters, statisti
 	return b
 }
 
+// renderAll returns all files of the template by name, the model's as "".
+func renderAll(t testing.TB, tpl *Template, l *weights.Layout, parameters, statistics weights.Vector) map[string]string {
+	t.Helper()
+	files, err := tpl.render(l, parameters, statistics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]string)
+	for i, name := range tpl.Files() {
+		if i == 0 {
+			name = ""
+		}
+		out[name] = string(files[i])
+	}
+	return out
+}
+
+// allBytes returns the files that the model was read from.
+func allBytes(m *Model) map[string]string {
+	out := map[string]string{"": string(m.Bytes())}
+	for location, f := range m.files {
+		out[location] = string(f.Data)
+	}
+	for location, b := range m.given {
+		out[location] = string(b)
+	}
+	return out
+}
+
+// decodes reports whether some of the model's elements are not in one piece, and
+// become raw data when the model is written.
+func decodes(m *Model) bool {
+	return slices.ContainsFunc(m.tensors, func(t *Tensor) bool { return t.decoded != nil })
+}
+
 func read(t testing.TB, v weights.Vector) weights.Slice {
 	t.Helper()
 	s := make(weights.Slice, v.Len())
@@ -93,23 +129,31 @@ func TestTemplate(t *testing.T) {
 				t.Fatal(err)
 			}
 			own, ownStats := vectors(t, m, l)
-			if got := render(t, tpl, l, own, ownStats); !bytes.Equal(got, m.Bytes()) || tpl.Size() != int64(len(got)) {
-				t.Errorf("with its own weights: %d bytes (Size says %d), differ from the file's %d", len(got), tpl.Size(), len(m.Bytes()))
+			got, size := renderAll(t, tpl, l, own, ownStats), 0
+			for _, f := range got {
+				size += len(f)
+			}
+			if maps.Equal(got, allBytes(m)) == decodes(m) || tpl.Size() != int64(size) {
+				t.Errorf("with its own weights: %d bytes (Size says %d), differ from the file's %d", size, tpl.Size(), len(m.Bytes()))
 			}
 
 			bns, _ := m.BatchNorms()
 			training := slices.ContainsFunc(bns, func(bn BatchNorm) bool { return bn.IsTraining })
-			if got := render(t, templateOf(t, m, l), l, own, ownStats); bytes.Equal(got, m.Bytes()) == training {
+			if again := renderAll(t, templateOf(t, m, l), l, own, ownStats); maps.Equal(again, got) == training {
 				t.Errorf("exported in training mode: %v, but NewTemplate's changes say otherwise", training)
 			}
 
 			// New weights end up where Python's onnx puts them.
 			p, s := replacement(own.Len(), 1000), replacement(ownStats.Len(), 2000)
-			replaced := render(t, tpl, l, p, s)
-			if sum := fmt.Sprintf("%x", sha256.Sum256(replaced)); want.Replaced != "" && sum != want.Replaced {
+			replaced := renderAll(t, tpl, l, p, s)
+			if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(replaced[""]))); want.Replaced != "" && sum != want.Replaced {
 				t.Errorf("with new weights: SHA-256 %s, want %s as Python wrote it", sum, want.Replaced)
 			}
-			gotP, gotS := vectors(t, parse(t, replaced), l)
+			filled, err := tpl.Model("filled.onnx", l, p, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gotP, gotS := vectors(t, filled, l)
 			if !slices.Equal(read(t, gotP), p) || !slices.Equal(read(t, gotS), s) {
 				t.Error("new weights do not read back")
 			}
@@ -122,7 +166,7 @@ func TestTemplate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again := render(t, back, l, p, s); !bytes.Equal(again, replaced) {
+			if again := renderAll(t, back, l, p, s); !maps.Equal(again, replaced) {
 				t.Error("a stored template renders differently")
 			}
 			for _, v := range []weights.Vector{own, ownStats} {
@@ -153,17 +197,19 @@ func TestRenderInBlocks(t *testing.T) {
 	}
 }
 
-// Elements that a narrow type cannot hold are rounded: float64 weights pass
-// through float32.
+// Elements that a vector holds in the type of the file are copied bit for bit,
+// also those that float32 cannot hold; others are rounded to float32.
 func TestRenderRounds(t *testing.T) {
 	third := binary.LittleEndian.AppendUint64(nil, math.Float64bits(1.0/3))
 	m := parse(t, encodeModel(tinyGraph(tensor("w", Double, []int64{1}, third))))
 	l := layoutOf(t, m)
 	own, stats := vectors(t, m, l)
-	again := parse(t, render(t, templateOf(t, m, l), l, own, stats))
-	elements := again.elements(&again.Graph.Initializers[0])
-	if got := math.Float64frombits(binary.LittleEndian.Uint64(elements)); got != float64(float32(1.0/3)) {
-		t.Errorf("1/3 becomes %v", got)
+	for want, p := range map[float64]weights.Vector{1.0 / 3: own, float64(float32(1.0 / 3)): read(t, own)} {
+		again := parse(t, render(t, templateOf(t, m, l), l, p, stats))
+		elements := again.elements(again.Graph.Initializers[0])
+		if got := math.Float64frombits(binary.LittleEndian.Uint64(elements)); got != want {
+			t.Errorf("1/3 in a %T becomes %v, want %v", p, got, want)
+		}
 	}
 }
 
@@ -177,12 +223,12 @@ func TestRenderErrors(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	var b bytes.Buffer
-	if err := tpl.WriteTo(&b, l, failingVector{broken}, weights.Slice{}); !errors.Is(err, broken) {
+	if err := tpl.WriteTo(&b, 0, l, failingVector{broken}, weights.Slice{}); !errors.Is(err, broken) {
 		t.Errorf("an unreadable vector: %v", err)
 	}
 	own, stats := vectors(t, m, l)
 	for room := range tpl.Size() {
-		if err := tpl.WriteTo(&limited{room, broken}, l, own, stats); !errors.Is(err, broken) {
+		if err := tpl.WriteTo(&limited{room, broken}, 0, l, own, stats); !errors.Is(err, broken) {
 			t.Fatalf("a disk with room for %d of %d bytes: %v", room, tpl.Size(), err)
 		}
 	}
@@ -192,6 +238,21 @@ type failingVector struct{ err error }
 
 func (failingVector) Len() int64                      { return 1 << 40 }
 func (v failingVector) ReadAt([]float32, int64) error { return v.err }
+
+// A layout comes from a posterior file too: one that says transposed of what is
+// no matrix must not be believed.
+func TestHostileLayout(t *testing.T) {
+	m := fixture(t, "raw-f32")
+	l := layoutOf(t, m)
+	p, s := vectors(t, m, l)
+	hostile := &weights.Layout{Tensors: slices.Clone(l.Tensors)}
+	for i := range hostile.Tensors {
+		hostile.Tensors[i].Transposed = true
+	}
+	if got := render(t, templateOf(t, m, l), hostile, p, s); !bytes.Equal(got, m.Bytes()) {
+		t.Error("the model changes")
+	}
+}
 
 // limited takes room bytes and no more.
 type limited struct {
@@ -218,6 +279,7 @@ func TestHostileTemplates(t *testing.T) {
 	frame := func(js string) []byte {
 		return append(binary.LittleEndian.AppendUint64(nil, uint64(len(js))), js+"other bytes"...)
 	}
+	holes := func(js string) []byte { return frame(`[{"name":"m.onnx","bytes":11,"holes":[` + js + "]}]") }
 	for name, c := range map[string]struct {
 		data []byte
 		want string // of ParseTemplate or, where that is content, of Render
@@ -225,19 +287,25 @@ func TestHostileTemplates(t *testing.T) {
 		"nothing":              {nil, "truncated"},
 		"half a length":        {whole[:7], "truncated"},
 		"cut in the holes":     {whole[:20], "truncated"},
+		"cut in the file":      {whole[:len(whole)-1], "bytes, of which"},
 		"length 2⁶⁴-1":         {bytes.Repeat([]byte{255}, 32), "truncated"},
 		"not JSON":             {frame("nonsense"), "invalid character"},
 		"not a list":           {frame("{}"), "cannot unmarshal"},
-		"hole before the file": {frame(`[{"tensor":"w","at":-1,"bytes":48}]`), "out of place"},
-		"hole behind the file": {frame(`[{"tensor":"w","at":12,"bytes":48}]`), "out of place"},
-		"negative hole":        {frame(`[{"tensor":"w","at":0,"bytes":-1}]`), "out of place"},
-		"huge hole":            {frame(`[{"tensor":"w","at":0,"bytes":9223372036854775807}]`), "out of place"},
-		"holes over 2 GiB":     {frame(`[{"tensor":"w","at":0,"bytes":2000000000},{"tensor":"b","at":0,"bytes":2000000000}]`), "out of place"},
-		"holes out of order":   {frame(`[{"tensor":"w","at":5,"bytes":48},{"tensor":"b","at":4,"bytes":12}]`), "out of place"},
+		"no file":              {frame("null"), "0 files and 11 bytes too many"},
+		"bytes left":           {frame(`[{"bytes":10}]`), "1 files and 1 bytes too many"},
+		"negative file":        {frame(`[{"name":"f","bytes":-1}]`), `file "f" has -1 bytes`},
+		"huge file":            {frame(`[{"bytes":1},{"name":"f","bytes":9223372036854775807}]`), `file "f" has 9223372036854775807 bytes, of which 10 are left`},
+		"hole before the file": {holes(`{"tensor":"w","at":-1,"bytes":48}`), "out of place"},
+		"hole behind the file": {holes(`{"tensor":"w","at":12,"bytes":48}`), "out of place"},
+		"negative hole":        {holes(`{"tensor":"w","at":0,"bytes":-1}`), "out of place"},
+		"huge hole":            {holes(`{"tensor":"w","at":0,"bytes":9223372036854775807}`), "out of place"},
+		"huge holes":           {holes(`{"tensor":"w","at":0,"bytes":9223372036854775000},{"tensor":"b","at":0,"bytes":2000}`), "out of place"},
+		"holes out of order":   {holes(`{"tensor":"w","at":5,"bytes":48},{"tensor":"b","at":4,"bytes":12}`), "out of place"},
 		"too many holes":       {frame("[" + strings.Repeat("{},", 1<<21) + "{}]"), "want at most"},
-		"unknown tensor":       {frame(`[{"tensor":"v","at":0,"bytes":48}]`), `tensor "v": hole of 48 bytes does not fit`},
-		"wrong size":           {frame(`[{"tensor":"w","at":0,"bytes":2000000000}]`), `tensor "w": hole of 2000000000 bytes does not fit`},
-		"one tensor twice":     {frame(`[{"tensor":"w","at":0,"bytes":48},{"tensor":"w","at":0,"bytes":48}]`), `tensor "w": hole of 48 bytes does not fit`},
+		"unknown tensor":       {holes(`{"tensor":"v","at":0,"bytes":48}`), `tensor "v": hole of 48 bytes does not fit`},
+		"wrong size":           {holes(`{"tensor":"w","at":0,"bytes":2000000000}`), `tensor "w": hole of 2000000000 bytes does not fit`},
+		"one tensor twice":     {holes(`{"tensor":"w","at":0,"bytes":48},{"tensor":"w","at":0,"bytes":48}`), `tensor "w": hole of 48 bytes does not fit`},
+		"two files":            {frame(`[{"name":"m.onnx","bytes":5},{"name":"d","bytes":6}]`), "m.onnx: 2 files, want one"},
 	} {
 		tpl, err := ParseTemplate(c.data)
 		if err == nil {
@@ -247,7 +315,7 @@ func TestHostileTemplates(t *testing.T) {
 			t.Errorf("%s: error %v, want %q in it", name, err, c.want)
 		}
 	}
-	if _, err := ParseTemplate(frame("null")); err != nil {
+	if tpl, err := ParseTemplate(holes("")); err != nil || tpl.Size() != 11 {
 		t.Errorf("no holes at all: %v", err)
 	}
 }

@@ -36,6 +36,8 @@ type Iterates struct {
 	// Statistics are the batch-norm statistics of the last checkpoint, kept so
 	// that a network can be written without recomputing them ("stale").
 	Statistics weights.Vector
+	// Warnings are what a user of the posterior must know; they stay with it.
+	Warnings []string
 	// Graph is what the caller needs to turn a vector back into a model; it is
 	// kept as it is.
 	Graph []byte
@@ -45,6 +47,7 @@ type Iterates struct {
 type FitOptions struct {
 	Rank     int  // K, the number of last deviations kept; 0 means DefaultRank
 	DiagOnly bool // keep no deviations: SWAG-Diagonal
+	Dropout  bool // noted in the file, for whoever runs the graph
 	Producer string
 
 	BlockLen int                     // weights per block; 0 means a good one. Never changes the result

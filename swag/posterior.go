@@ -33,6 +33,7 @@ type Options struct {
 	Deviations string `json:"deviations"` // "running": from the running mean, as in Algorithm 1
 	Theta0     bool   `json:"theta0"`     // θ0 counted as a model
 	Models     int    `json:"models"`     // iterates in the moments, θ0 included
+	Dropout    bool   `json:"dropout"`    // Dropout stays on in predictions, as the graph has it
 }
 
 // Posterior is an open posterior file.
@@ -43,6 +44,7 @@ type Posterior struct {
 	Options     Options
 	Checkpoints []Checkpoint // Theta is not set
 	Theta0      *Checkpoint
+	Warnings    []string
 	Statistics  weights.Slice // of the last checkpoint
 	Graph       []byte        // as given to Fit
 
@@ -61,6 +63,7 @@ func metadata(it Iterates, opts Options, producer string) (map[string]string, er
 		"checkpoints": it.Checkpoints,
 		"theta0":      it.Theta0,
 		"layout":      it.Layout.Tensors,
+		"warnings":    append([]string{}, it.Warnings...),
 	} {
 		js, err := json.Marshal(v)
 		if err != nil {
@@ -79,7 +82,7 @@ type writer struct {
 }
 
 func newWriter(w io.WriterAt, it Iterates, opts FitOptions, columns int) (*writer, error) {
-	o := Options{Rank: opts.Rank, Columns: columns, Deviations: "running", Theta0: it.Theta0 != nil, Models: len(it.all())}
+	o := Options{Rank: opts.Rank, Columns: columns, Deviations: "running", Theta0: it.Theta0 != nil, Models: len(it.all()), Dropout: opts.Dropout}
 	if opts.DiagOnly {
 		o.Rank = 0
 	}
@@ -183,6 +186,7 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 		"checkpoints": &p.Checkpoints,
 		"theta0":      &p.Theta0,
 		"layout":      &tensors,
+		"warnings":    &p.Warnings,
 	} {
 		if err := json.Unmarshal([]byte(st.Metadata[key]), v); err != nil {
 			return nil, fmt.Errorf("metadata %q: %w", key, err)

@@ -151,6 +151,12 @@ func (d DType) Float64s(dst []float64, src []byte) {
 // even where its capacity, usually the rest of a mapped file, is not.
 func (d DType) first(b []byte, n int) []byte { return b[:len(b):len(b)][:int64(n)*d.Size()] }
 
+// Float16Bits returns the binary16 nearest to v, ties to even, as its bits.
+func Float16Bits(v float32) uint16 { return float32to16(v) }
+
+// Float16FromBits returns the value of a binary16.
+func Float16FromBits(b uint16) float32 { return float16to32(b) }
+
 // float16to32 widens an IEEE 754 binary16 exactly.
 func float16to32(h uint16) float32 {
 	sign := uint32(h>>15) << 31

@@ -107,7 +107,7 @@ func NewLayout(tensors []Tensor) (*Layout, error) {
 		if !t.DType.IsFloat() {
 			return nil, fmt.Errorf("tensor %q: %s %v, want a float type", t.Name, t.Role, t.DType)
 		}
-		if t.Tied != "" {
+		if t.Tied != "" || t.Transposed {
 			if err := l.tie(t, l.Tensors[:i]); err != nil {
 				return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 			}
@@ -132,7 +132,7 @@ func (l *Layout) tie(t *Tensor, before []Tensor) error {
 	if t.Transposed && len(shape) == 2 {
 		shape = []int64{shape[1], shape[0]}
 	}
-	if o.Role != Parameter || t.Role != Parameter || o.Tied != "" || !slices.Equal(shape, o.Shape) || t.Transposed && len(shape) != 2 {
+	if o.Role != Parameter || t.Role != Parameter || o.Tied != "" || o.DType != t.DType || !slices.Equal(shape, o.Shape) || t.Transposed && len(shape) != 2 {
 		return fmt.Errorf("cannot be tied to %q, a %s of shape %v", t.Tied, o.Role, o.Shape)
 	}
 	t.Offset = o.Offset

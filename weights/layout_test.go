@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -85,6 +86,69 @@ func TestLayoutErrors(t *testing.T) {
 	} {
 		if _, err := NewLayout(tensors); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}
+
+// Tied tensors share the place of the one they name, and add nothing.
+func TestTies(t *testing.T) {
+	l, err := NewLayout([]Tensor{
+		{Name: "a", Shape: []int64{2}, DType: F32, Role: Parameter},
+		{Name: "w", Shape: []int64{2, 3}, DType: F32, Role: Parameter},
+		{Name: "copy", Shape: []int64{2, 3}, DType: F32, Role: Parameter, Tied: "w"},
+		{Name: "turned", Shape: []int64{3, 2}, DType: F32, Role: Parameter, Tied: "w", Transposed: true},
+		{Name: "z", Shape: []int64{4}, DType: F32, Role: Parameter},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int64{"a": 0, "w": 2, "copy": 2, "turned": 2, "z": 8} {
+		if got, _ := l.Find(name); got.Offset != want {
+			t.Errorf("%s: offset %d, want %d", name, got.Offset, want)
+		}
+	}
+	if n, own := l.Len(Parameter), len(l.Role(Parameter)); n != 12 || own != 3 {
+		t.Errorf("%d elements in %d tensors, want 12 in 3", n, own)
+	}
+	if got, i := l.At(Parameter, 7); got.Name != "w" || i != 5 {
+		t.Errorf("element 7 is %s[%d], want w[5]", got.Name, i)
+	}
+	js, err := json.Marshal(l.Tensors[3])
+	if want := `{"name":"turned","shape":[3,2],"dtype":"F32","role":"parameter","offset":2,"tied":"w","transposed":true}`; err != nil || string(js) != want {
+		t.Errorf("JSON %s, %v, want %s", js, err, want)
+	}
+	for name, change := range map[string]func(*Tensor){"tie": func(t *Tensor) { t.Tied = "copy" }, "transpose": func(t *Tensor) { t.Transposed = false }} {
+		o := &Layout{Tensors: slices.Clone(l.Tensors)}
+		change(&o.Tensors[3])
+		if l.Equal(o) {
+			t.Errorf("another %s goes unnoticed", name)
+		}
+	}
+}
+
+func TestTieErrors(t *testing.T) {
+	first := Tensor{Name: "w", Shape: []int64{2, 3}, DType: F32, Role: Parameter}
+	tied := func(to string, transposed bool, shape ...int64) Tensor {
+		return Tensor{Name: "t", Shape: shape, DType: F32, Role: Parameter, Tied: to, Transposed: transposed}
+	}
+	statistic := tied("w", false, 2, 3)
+	statistic.Role = Statistic
+	for name, c := range map[string]struct {
+		tensors []Tensor
+		want    string
+	}{
+		"absent":            {[]Tensor{first, tied("v", false, 2, 3)}, `"t": tied to "v", which does not stand before it`},
+		"itself":            {[]Tensor{tied("t", false, 2, 3)}, `"t": tied to "t", which does not stand before it`},
+		"later":             {[]Tensor{tied("w", false, 2, 3), first}, `"t": tied to "w", which does not stand before it`},
+		"shape":             {[]Tensor{first, tied("w", false, 3, 2)}, `"t": cannot be tied to "w", a parameter of shape [2 3]`},
+		"transposed shape":  {[]Tensor{first, tied("w", true, 2, 3)}, "cannot be tied"},
+		"transposed vector": {[]Tensor{{Name: "w", Shape: []int64{2}, DType: F32, Role: Parameter}, tied("w", true, 2)}, "cannot be tied"},
+		"statistic":         {[]Tensor{first, statistic}, "cannot be tied"},
+		"to a constant":     {[]Tensor{{Name: "w", Shape: []int64{2, 3}, DType: F32}, tied("w", false, 2, 3)}, `a constant of shape`},
+		"to a tied one":     {[]Tensor{first, {Name: "u", Shape: []int64{2, 3}, DType: F32, Role: Parameter, Tied: "w"}, tied("u", false, 2, 3)}, "cannot be tied"},
+	} {
+		if _, err := NewLayout(c.tensors); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q in it", name, err, c.want)
 		}
 	}
 }

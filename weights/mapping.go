@@ -23,21 +23,26 @@ func Map(path string) (*Mapping, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return MapFile(f)
+}
+
+// MapFile maps the regular file f, which may be closed afterwards.
+func MapFile(f *os.File) (*Mapping, error) {
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
+		return nil, fmt.Errorf("%s: not a regular file", f.Name())
 	}
 	if fi.Size() == 0 { // mmap refuses a length of 0
-		return &Mapping{Path: path}, nil
+		return &Mapping{Path: f.Name()}, nil
 	}
 	data, unmap, err := mapFile(f, fi.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return &Mapping{Path: path, Data: data, unmap: unmap}, nil
+	return &Mapping{Path: f.Name(), Data: data, unmap: unmap}, nil
 }
 
 // Close unmaps the file. It may be called twice.

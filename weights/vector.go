@@ -67,6 +67,20 @@ func (c *Concat) ReadAt(dst []float32, off int64) error {
 	return nil
 }
 
+// Stored returns elements [off, off+n) as they are stored, if one piece holds
+// them all.
+func (c *Concat) Stored(off, n int64) (Piece, bool) {
+	if off < 0 || n <= 0 || off+n > c.Len() {
+		return Piece{}, false
+	}
+	i := c.find(off)
+	if off+n > c.starts[i+1] {
+		return Piece{}, false
+	}
+	p, from := c.pieces[i], off-c.starts[i]
+	return Piece{p.DType, p.Data[from*p.DType.Size() : (from+n)*p.DType.Size()]}, true
+}
+
 // find returns the piece that holds element off.
 func (c *Concat) find(off int64) int {
 	lo, hi := 0, len(c.pieces)

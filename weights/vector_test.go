@@ -40,6 +40,28 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+// A stretch inside one piece is given as it is stored.
+func TestStored(t *testing.T) {
+	data := []byte{0, 1, 2, 3, 4, 5, 6, 7}
+	c, err := NewConcat([]Piece{{F32, nil}, {F16, data}, {F64, data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []struct {
+		off, n int64
+		want   []byte // nil: not in one piece
+		dtype  DType
+	}{
+		{0, 4, data, F16}, {1, 2, data[2:6], F16}, {4, 1, data, F64},
+		{3, 2, nil, Invalid}, {0, 5, nil, Invalid}, {0, 0, nil, Invalid}, {-1, 2, nil, Invalid}, {5, 1, nil, Invalid}, {4, 2, nil, Invalid},
+	} {
+		p, ok := c.Stored(s.off, s.n)
+		if ok != (s.want != nil) || p.DType != s.dtype || !slices.Equal(p.Data, s.want) {
+			t.Errorf("Stored(%d, %d) = %v, %v, want %v %v", s.off, s.n, p, ok, s.dtype, s.want)
+		}
+	}
+}
+
 func TestVectorsRefuseStretchesOutside(t *testing.T) {
 	c, err := NewConcat([]Piece{{F32, make([]byte, 8, 64)}})
 	if err != nil {

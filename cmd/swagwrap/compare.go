@@ -57,7 +57,7 @@ func (a *app) compare(c *cli.Context) error {
 	if !(cmp.Scale >= 0) || math.IsInf(cmp.Scale, 0) {
 		return usagef("", "--scale %g: want a finite number of at least 0", cmp.Scale)
 	}
-	if cmp.Network, err = openNetwork(c.Args().Get(0)); err != nil {
+	if cmp.Network, err = a.openNetwork(c, c.Args().Get(0)); err != nil {
 		return err
 	}
 	defer cmp.Network.Posterior.Close()

@@ -47,10 +47,11 @@ func badInput(err error, hints ...string) error {
 	return &failure{exitData, err, hints}
 }
 
-// badOutput marks err as a failure to write.
+// badOutput marks err as a failure to write, if it is not marked already.
 func badOutput(err error, hints ...string) error {
-	if err == nil {
-		return nil
+	var f *failure
+	if err == nil || errors.As(err, &f) {
+		return err
 	}
 	return &failure{exitTemporary, err, hints}
 }

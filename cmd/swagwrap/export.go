@@ -3,8 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,8 +27,10 @@ func (a *app) exportCommand() *cli.Command {
 
 From a posterior comes SWA, with batch-norm statistics recomputed from --bn-data (or, with --stale-bn, those of the
 last checkpoint, which do not go with averaged weights). From an ensemble comes the member --member, with
-the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go
-through the same road; the result is the file itself, byte for byte.`,
+the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way;
+the result is the file itself, byte for byte, which shows that nothing but weights is ever changed.
+
+External data goes into a file beside the model, as in the checkpoints.`,
 		Flags: flags(outputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "member", Usage: "write member `K` of an ensemble, counted from 0", Value: -1, DefaultText: "none"},
 			&cli.BoolFlag{Name: "stale-bn", Usage: "keep the last checkpoint's batch-norm statistics"},
@@ -44,16 +47,18 @@ func (a *app) export(c *cli.Context) error {
 		return err
 	}
 	path := c.Args().First()
-	out, err := createOutput(c.String("output"), c.Bool("force"), path, c.String("checkpoint"), c.String("posterior"), c.String("bn-data"))
-	if err != nil {
+	out := &modelOutput{path: c.String("output"), force: c.Bool("force"),
+		inputs: []string{path, c.String("checkpoint"), c.String("posterior"), c.String("bn-data")}}
+	defer out.abort()
+	if err := out.check(); err != nil { // before any work
 		return err
 	}
-	defer out.abort()
 
 	var n *ensemble.Network
 	var parameters, statistics weights.Vector
+	var err error
 	if c.IsSet("member") {
-		n, parameters, statistics, err = member(c, path)
+		n, parameters, statistics, err = a.member(c, path)
 	} else {
 		n, parameters, statistics, err = a.fromPosterior(c, path)
 	}
@@ -63,16 +68,65 @@ func (a *app) export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(out, 1<<20)
-	if err := errors.Join(n.Graph().WriteTo(w, n.Posterior.Layout, parameters, statistics), w.Flush()); err != nil {
+	if err := n.Graph().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
 		return badOutput(err)
 	}
 	return out.commit()
 }
 
+// modelOutput is a model with its data files, written to one folder.
+type modelOutput struct {
+	path   string
+	force  bool
+	inputs []string
+	files  []*output
+	buffer []*bufio.Writer
+}
+
+// check fails if the model itself cannot be written.
+func (m *modelOutput) check() error {
+	out, err := createOutput(m.path, m.force, m.inputs...)
+	if err == nil {
+		out.abort()
+	}
+	return err
+}
+
+// create opens one of the files.
+func (m *modelOutput) create(name string) (io.Writer, error) {
+	out, err := createOutput(filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.force, m.inputs...)
+	if err != nil {
+		return nil, err
+	}
+	w := bufio.NewWriterSize(out, 1<<20)
+	m.files, m.buffer = append(m.files, out), append(m.buffer, w)
+	return w, nil
+}
+
+// commit puts the files in their places, the model last.
+func (m *modelOutput) commit() error {
+	for _, w := range m.buffer {
+		if err := w.Flush(); err != nil {
+			return badOutput(err)
+		}
+	}
+	for _, out := range m.files {
+		if err := out.commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *modelOutput) abort() {
+	for _, out := range m.files {
+		out.abort()
+	}
+}
+
 // member returns what makes member --member of the ensemble at path.
-func member(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
-	e, n, err := openEnsemble(c, path)
+func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
+	e, n, err := a.openEnsemble(c, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -100,12 +154,16 @@ func draw(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, membe
 
 // fromPosterior returns SWA, or the weights of --checkpoint.
 func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
-	n, err := openNetwork(path)
+	n, err := a.openNetwork(c, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if checkpoint := c.String("checkpoint"); checkpoint != "" {
-		parameters, statistics, err := checkpointVectors(checkpoint, n.Posterior)
+		m, err := onnxio.Open(checkpoint)
+		if err != nil {
+			return n, nil, nil, badInput(err)
+		}
+		parameters, statistics, err := n.Checkpoint(m) // m stays open: they read from it
 		return n, parameters, statistics, badInput(err)
 	}
 	parameters, err := draw(c.Context, n.Posterior, swag.SampleOptions{}, 0) // scale 0 is SWA
@@ -134,22 +192,8 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 	return n, parameters, weights.Slice(result.Statistics), badInput(err)
 }
 
-// checkpointVectors reads a checkpoint's weights and statistics.
-func checkpointVectors(path string, p *swag.Posterior) (weights.Vector, weights.Vector, error) {
-	m, err := onnxio.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	parameters, err := m.Vector(p.Layout, weights.Parameter)
-	if err != nil {
-		return nil, nil, err
-	}
-	statistics, err := m.Vector(p.Layout, weights.Statistic)
-	return parameters, statistics, err
-}
-
 // openEnsemble opens an ensemble and its posterior's network.
-func openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, *ensemble.Network, error) {
+func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, *ensemble.Network, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
 		return nil, nil, badInput(err, kindHint(path)...)
@@ -158,6 +202,6 @@ func openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, *ensemble.Ne
 	if err != nil {
 		return nil, nil, badInput(fmt.Errorf("%s: posterior: %w", path, err), "an ensemble needs the posterior it was drawn from: --posterior FILE names it")
 	}
-	n, err := networkOf(p)
+	n, err := a.networkOf(c, p)
 	return e, n, err
 }

@@ -35,6 +35,7 @@ The file holds the network's graph too: nothing else is needed to draw members f
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
 			&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order of their names (9 before 10), or as given: natural|given", Value: "natural"},
+			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
 			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},
 		}),
 		Action: a.fit,
@@ -49,7 +50,7 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Producer: producer()}
+	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Dropout: c.Bool("dropout"), Producer: producer()}
 	if !opts.DiagOnly && opts.Rank < 2 {
 		return usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
 	}
@@ -67,12 +68,17 @@ func (a *app) fit(c *cli.Context) error {
 		return err
 	}
 	defer closeModels(models)
-	if err := a.refuseFolded(c, models); err != nil {
+	warnings, err := refuseFolded(c, models)
+	if err != nil {
 		return err
 	}
-	it, err := iterates(c.Context, models)
+	it, byPlace, err := iterates(c.Context, models, opts.Dropout)
 	if err != nil {
 		return badInput(err)
+	}
+	it.Warnings = warnings
+	if byPlace {
+		a.logf(c, "tensors have other names in other files, and were matched by their place in the graph")
 	}
 	if c.String("theta0") != "" {
 		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
@@ -136,27 +142,26 @@ func naturalCompare(a, b string) int {
 // digits returns how many digits s begins with.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-func (a *app) refuseFolded(c *cli.Context, models []*onnxio.Model) error {
+// refuseFolded refuses checkpoints with batch norm folded in. With
+// --allow-folded it returns a warning that stays with the posterior.
+func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, err error) {
 	for _, m := range models {
-		sign := m.FoldedBatchNorm()
-		if sign == "" {
-			continue
+		folding := m.FoldedBatchNorm()
+		switch {
+		case folding == nil:
+		case c.Bool("allow-folded"):
+			return []string{fmt.Sprintf("%s: %v; members predict worse than they could", m.Path, folding)}, nil
+		default:
+			return nil, badInput(fmt.Errorf("%s: %v", m.Path, folding), append(foldingHints(folding), "--allow-folded goes on all the same")...)
 		}
-		if c.Bool("allow-folded") {
-			a.warnf(c, "%s: batch norm is folded into the weights: %s", m.Path, sign)
-			return nil
-		}
-		return badInput(fmt.Errorf("%s: batch norm is folded into the weights: %s", m.Path, sign),
-			"sampled weights need statistics of their own, and those are gone. Export the checkpoints again with batch norm kept:",
-			onnxio.KeepBatchNorm,
-			"--allow-folded goes on all the same")
 	}
-	return nil
+	return nil, nil
 }
 
-// iterates lays the models out and names them by their content.
-func iterates(ctx context.Context, models []*onnxio.Model) (swag.Iterates, error) {
-	it := swag.Iterates{Checkpoints: make([]swag.Checkpoint, len(models))}
+// iterates lays the models out and names them by their content. byPlace says
+// that their tensors have different names.
+func iterates(ctx context.Context, models []*onnxio.Model, dropout bool) (it swag.Iterates, byPlace bool, err error) {
+	it.Checkpoints = make([]swag.Checkpoint, len(models))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range models {
@@ -166,44 +171,53 @@ func iterates(ctx context.Context, models []*onnxio.Model) (swag.Iterates, error
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return it, err
+		return it, false, err
 	}
 	first := make(map[string]string)
 	for _, ck := range it.Checkpoints {
 		twin, ok := first[ck.SHA256]
 		switch {
 		case ok && twin == ck.Path:
-			return it, badInput(fmt.Errorf("%s: is given twice", ck.Path), "give every checkpoint once")
+			return it, false, badInput(fmt.Errorf("%s: is given twice", ck.Path), "give every checkpoint once")
 		case ok:
-			return it, badInput(fmt.Errorf("%s: has the same content as %s", ck.Path, twin), "give every checkpoint once")
+			return it, false, badInput(fmt.Errorf("%s: has the same content as %s", ck.Path, twin), "give every checkpoint once")
 		}
 		first[ck.SHA256] = ck.Path
 	}
-	var err error
-	if it.Layout, err = onnxio.NewLayout(models); err != nil {
-		return it, err
+	set, err := onnxio.NewSet(models)
+	if err != nil {
+		return it, false, err
 	}
-	for i, m := range models {
+	it.Layout = set.Layout
+	for i, m := range set.Models {
 		if it.Checkpoints[i].Theta, err = m.Vector(it.Layout, weights.Parameter); err != nil {
-			return it, err
+			return it, false, err
 		}
 	}
-	last := models[len(models)-1]
+	last := set.Models[len(models)-1]
 	if it.Statistics, err = last.Vector(it.Layout, weights.Statistic); err != nil {
-		return it, err
+		return it, false, err
 	}
-	graph, err := onnxio.NewTemplate(last, it.Layout)
+	ref := set.Models[set.Reference]
+	if dropout {
+		ref = ref.WithDropout()
+	}
+	graph, err := onnxio.NewTemplate(ref, it.Layout)
 	if err != nil {
-		return it, err
+		return it, false, err
 	}
 	it.Graph, err = graph.MarshalBinary()
-	return it, err
+	return it, set.ByPlace, err
 }
 
-// contentSum is the SHA-256 of a model's file, in hex.
+// contentSum is the SHA-256 of a model's file and, behind it, its data files, in
+// hex.
 func contentSum(m *onnxio.Model) string {
-	sum := sha256.Sum256(m.Bytes())
-	return hex.EncodeToString(sum[:])
+	h := sha256.New()
+	for _, b := range m.Files() {
+		h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 func (a *app) describeFit(c *cli.Context, it swag.Iterates, opts swag.FitOptions, size int64) {
@@ -220,6 +234,9 @@ func (a *app) describeFit(c *cli.Context, it swag.Iterates, opts swag.FitOptions
 	a.logf(c, "order: %s … %s", it.Checkpoints[0].Path, it.Checkpoints[n-1].Path)
 	for _, ck := range it.Checkpoints {
 		a.debugf(c, "  %s", ck.Path)
+	}
+	for _, w := range it.Warnings {
+		a.warnf(c, "%s", w)
 	}
 	if !opts.DiagOnly && n < opts.Rank {
 		a.warnf(c, "%d checkpoints are fewer than rank %d: the low-rank part underestimates the variance", n, opts.Rank)

@@ -174,15 +174,18 @@ func members(c *cli.Context) (int, error) {
 }
 
 // openNetwork opens a posterior and its graph.
-func openNetwork(path string) (*ensemble.Network, error) {
+func (a *app) openNetwork(c *cli.Context, path string) (*ensemble.Network, error) {
 	p, err := swag.Open(path)
 	if err != nil {
 		return nil, badInput(err, kindHint(path)...)
 	}
-	return networkOf(p)
+	return a.networkOf(c, p)
 }
 
-func networkOf(p *swag.Posterior) (*ensemble.Network, error) {
+func (a *app) networkOf(c *cli.Context, p *swag.Posterior) (*ensemble.Network, error) {
+	for _, w := range p.Warnings {
+		a.warnf(c, "%s: %s", p.Path, w)
+	}
 	if err := p.Verify(); err != nil {
 		p.Close()
 		return nil, badInput(err)

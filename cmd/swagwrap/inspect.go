@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,16 +13,19 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (a *app) inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "say what a model holds and whether a posterior can be built from it",
+		Usage:     "say what models hold, whether a posterior can be built from them, and if not, why",
 		ArgsUsage: "FILE...",
 		Description: `For one ONNX model: its inputs and outputs, producer, tensors with their roles, batch-norm layers. For several: which
-tensors differ between them. For a posterior or ensemble: what it was made of. The last line is the verdict.
+tensors differ between them, how far each checkpoint moved from the one before, duplicates and values that are not
+finite. For a posterior or ensemble: what it was made of. The last line is the verdict: usable, usable with
+warnings, or not usable and why; then the exit code is 65.
 
    swagwrap inspect checkpoints/epoch-01.onnx
    swagwrap inspect checkpoints/*.onnx`,
@@ -43,7 +47,10 @@ func (a *app) inspect(c *cli.Context) error {
 		return err
 	}
 	defer closeModels(models)
-	d := diagnose(models)
+	d, err := diagnose(c.Context, models)
+	if err != nil {
+		return badInput(err)
+	}
 	if c.Bool("json") {
 		err = indentJSON(a.stdout, d)
 	} else {
@@ -60,20 +67,30 @@ func (a *app) inspect(c *cli.Context) error {
 
 // diagnosis is what inspect prints.
 type diagnosis struct {
-	Files      []string         `json:"files"`
 	Producer   string           `json:"producer"`
 	Opset      int64            `json:"opset"`
 	IRVersion  int64            `json:"ir_version"`
-	Bytes      int64            `json:"bytes"` // of the first file
+	Bytes      int64            `json:"bytes"` // of the first file, its data files included
 	Inputs     []tensorInfo     `json:"inputs"`
 	Outputs    []tensorInfo     `json:"outputs"`
 	Parameters int64            `json:"parameters"`
 	BatchNorms int              `json:"batch_norm_layers"`
 	Tensors    []weights.Tensor `json:"tensors"`
+	Files      []fileInfo       `json:"files"`
 	Duplicates [][2]string      `json:"duplicates"`
+	Warnings   []string         `json:"warnings"`
 	Usable     bool             `json:"usable"`
 	Verdict    string           `json:"verdict"`
 	Hints      []string         `json:"hints"`
+}
+
+// fileInfo is one checkpoint of a set.
+type fileInfo struct {
+	Path      string   `json:"path"`
+	SHA256    string   `json:"sha256"`
+	Norm      *float64 `json:"norm"`  // of its parameters
+	Moved     *float64 `json:"moved"` // distance from the checkpoint before, relative to the norm
+	NonFinite int64    `json:"non_finite"`
 }
 
 type tensorInfo struct {
@@ -83,40 +100,97 @@ type tensorInfo struct {
 	dims  []string
 }
 
-func diagnose(models []*onnxio.Model) *diagnosis {
+func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 	first := models[0]
 	d := &diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
-		IRVersion: first.IRVersion, Bytes: int64(len(first.Bytes())), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),
-		Tensors: []weights.Tensor{}, Duplicates: [][2]string{}, Hints: []string{}}
-	sums := make(map[string]string)
+		IRVersion: first.IRVersion, Bytes: first.Size(), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),
+		Tensors: []weights.Tensor{}, Duplicates: [][2]string{}, Warnings: []string{}, Hints: []string{}}
+	twins := make(map[string]string)
 	for _, m := range models {
-		d.Files = append(d.Files, m.Path)
 		sum := contentSum(m)
-		if twin, ok := sums[sum]; ok {
+		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sum})
+		if twin, ok := twins[sum]; ok {
 			d.Duplicates = append(d.Duplicates, [2]string{twin, m.Path})
 		}
-		sums[sum] = m.Path
+		twins[sum] = m.Path
 	}
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
+	var set *onnxio.Set
 	if err == nil {
-		var layout *weights.Layout
-		if layout, err = onnxio.NewLayout(models); err == nil {
-			d.Tensors, d.Parameters = layout.Tensors, layout.Len(weights.Parameter)
+		if set, err = onnxio.NewSet(models); err == nil {
+			d.Tensors, d.Parameters = set.Layout.Tensors, set.Layout.Len(weights.Parameter)
+			if err := d.readIterates(ctx, set); err != nil {
+				return nil, err
+			}
 		}
 	}
-	d.judge(models, err)
-	return d
+	d.warn(first, bns, set)
+	d.judge(first, err)
+	return d, nil
+}
+
+// readIterates measures how far the checkpoints are from each other.
+func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
+	var thetas []weights.Vector
+	for _, m := range set.Models {
+		theta, err := m.Vector(set.Layout, weights.Parameter)
+		if err != nil {
+			return err
+		}
+		thetas = append(thetas, theta)
+	}
+	steps, err := swag.Steps(ctx, thetas)
+	if err != nil {
+		return err
+	}
+	for i, s := range steps {
+		f := &d.Files[i]
+		f.Norm, f.NonFinite = finite(s.Norm), s.NonFinite
+		if i > 0 {
+			f.Moved = finite(s.Moved / s.Norm)
+		}
+		if s.NonFinite > 0 && d.Verdict == "" {
+			t, at := set.Layout.At(weights.Parameter, s.First)
+			d.Verdict = fmt.Sprintf("not usable: %s: tensor %q: value at index %d is not finite, %d such values in all", f.Path, t.Name, at, s.NonFinite)
+			d.Hints = append(d.Hints, "training diverged: leave this checkpoint out, or lower the learning rate")
+		}
+	}
+	return nil
+}
+
+// enough is the number of checkpoints the paper's rank asks for.
+const enough = swag.DefaultRank
+
+// warn collects what a user should know and can live with.
+func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *onnxio.Set) {
+	add := func(format string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...)) }
+	if n := len(d.Files); n > 1 && n < enough {
+		add("%d checkpoints: the covariance has rank %d, and %d or more are better", n, n, enough)
+	}
+	if set != nil && set.ByPlace {
+		add("tensors have other names in other files, and were matched by their place in the graph")
+	}
+	for _, in := range first.FeedInputs() {
+		if len(bns) > 0 && len(in.Shape) > 0 && in.Shape[0] >= 0 && in.Shape[0] < 16 {
+			add("input %q takes batches of %d only: batch-norm statistics of so few examples are poor; export with a dynamic batch dimension", in.Name, in.Shape[0])
+		}
+	}
+	for _, bn := range bns {
+		if bn.IsTraining {
+			add("exported in training mode: everything swagwrap writes is brought back to inference")
+			break
+		}
+	}
 }
 
 // judge sets the verdict; err is what keeps the models from being laid out.
-func (d *diagnosis) judge(models []*onnxio.Model, err error) {
-	sign := models[0].FoldedBatchNorm()
+func (d *diagnosis) judge(first *onnxio.Model, err error) {
+	folding := first.FoldedBatchNorm()
 	var model *onnxio.Error
 	switch {
-	case sign != "":
-		d.Verdict = "not usable: batch norm is folded into the weights: " + sign
-		d.Hints = append(d.Hints, "export with batch norm kept: "+onnxio.KeepBatchNorm)
+	case folding != nil:
+		d.Verdict, d.Hints = "not usable: "+folding.String(), foldingHints(folding)
 	case errors.As(err, &model):
 		d.Verdict, d.Hints = "not usable: "+model.Error(), lines(model.Hint)
 	case err != nil:
@@ -124,14 +198,30 @@ func (d *diagnosis) judge(models []*onnxio.Model, err error) {
 	case len(d.Duplicates) > 0:
 		d.Verdict = fmt.Sprintf("not usable: %s and %s are the same", d.Duplicates[0][0], d.Duplicates[0][1])
 		d.Hints = append(d.Hints, "give every checkpoint once")
-	case d.Parameters == 0 && len(models) > 1:
+	case d.Verdict != "": // set by readIterates
+	case d.Parameters == 0 && len(d.Files) > 1:
 		d.Verdict = "not usable: no tensor differs between the files"
 	case d.Parameters == 0:
-		d.Verdict = "not usable: no floating-point weights among its initializers"
-	case len(models) == 1:
-		d.Usable, d.Verdict = true, "usable, with more checkpoints of the same network"
+		d.Verdict = "not usable: no floating-point weights in it"
 	default:
-		d.Usable, d.Verdict = true, fmt.Sprintf("usable: %d checkpoints of one network", len(models))
+		d.Usable = true
+		d.Verdict = "usable"
+		if len(d.Warnings) > 0 {
+			d.Verdict = "usable with warnings"
+		}
+		if n := len(d.Files); n > 1 {
+			d.Verdict += fmt.Sprintf(": %d checkpoints of one network", n)
+		} else {
+			d.Verdict += ", with more checkpoints of the same network"
+		}
+	}
+}
+
+// foldingHints says why folded batch norm is in the way, and how to avoid it.
+func foldingHints(f *onnxio.Folding) []string {
+	return []string{
+		"every sampled network needs batch-norm statistics of its own. In these files they are multiplied into the weights and cannot be recomputed: averaged weights would predict worse than any checkpoint, and sampled ones worse still",
+		"export the checkpoints again with batch norm kept: " + f.Keep,
 	}
 }
 
@@ -159,9 +249,9 @@ func (t tensorInfo) String() string {
 }
 
 func (d *diagnosis) write(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n", d.Files[0])
+	fmt.Fprintf(w, "%s\n", d.Files[0].Path)
 	if n := len(d.Files); n > 1 {
-		fmt.Fprintf(w, "… %s, %d files\n", d.Files[n-1], n)
+		fmt.Fprintf(w, "… %s, %d files\n", d.Files[n-1].Path, n)
 	}
 	fmt.Fprintf(w, "  producer  %s, opset %d, IR %d, %s\n", d.Producer, d.Opset, d.IRVersion, report.Bytes(d.Bytes))
 	for _, in := range d.Inputs {
@@ -171,20 +261,54 @@ func (d *diagnosis) write(w io.Writer) error {
 		fmt.Fprintf(w, "  output    %v\n", out)
 	}
 	count := map[weights.Role]int{}
-	for _, t := range d.Tensors {
-		count[t.Role]++
+	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"}, report.Column{Header: "type"}, report.Column{Header: "role"})
+	for _, x := range d.Tensors {
+		count[x.Role]++
+		role := x.Role.String()
+		if x.Tied != "" {
+			role += ", tied to " + x.Tied
+		}
+		if x.Transposed {
+			role += ", transposed"
+		}
+		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), role)
 	}
 	fmt.Fprintf(w, "  weights   %s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d\n\n",
 		report.Thousands(int(d.Parameters)), count[weights.Parameter], d.BatchNorms, count[weights.Constant])
-	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape"}, report.Column{Header: "type"}, report.Column{Header: "role"})
-	for _, x := range d.Tensors {
-		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), x.Role.String())
+	if len(d.Tensors) > 0 {
+		if err := t.WriteText(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
 	}
-	if err := t.WriteText(w); err != nil {
-		return err
+	if len(d.Files) > 1 && d.Files[0].Norm != nil {
+		if err := d.writeFiles(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
 	}
-	_, err := fmt.Fprintf(w, "\nverdict: %s\n", d.Verdict)
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", warning)
+	}
+	_, err := fmt.Fprintf(w, "verdict: %s\n", d.Verdict)
 	return err
+}
+
+// writeFiles shows how far each checkpoint is from the one before.
+func (d *diagnosis) writeFiles(w io.Writer) error {
+	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "‖θ‖", Align: report.Decimal},
+		report.Column{Header: "moved", Align: report.Decimal}, report.Column{Header: "not finite", Align: report.Right, Empty: " "})
+	for _, f := range d.Files {
+		moved, broken := "", ""
+		if f.Moved != nil {
+			moved = report.Percent(*f.Moved, 2)
+		}
+		if f.NonFinite > 0 {
+			broken = report.Thousands(int(f.NonFinite))
+		}
+		t.Row(f.Path, report.Fixed(*f.Norm, 4), moved, broken)
+	}
+	return t.WriteText(w)
 }
 
 // isSafetensors tells a posterior or ensemble from an ONNX model by content:

@@ -45,7 +45,7 @@ func (a *app) sample(c *cli.Context) error {
 		return err
 	}
 	defer out.abort()
-	n, err := openNetwork(path)
+	n, err := a.openNetwork(c, path)
 	if err != nil {
 		return err
 	}

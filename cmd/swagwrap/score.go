@@ -53,7 +53,7 @@ func (a *app) score(c *cli.Context) error {
 		defer out.abort()
 		w, commit = out, out.commit
 	}
-	e, n, err := openEnsemble(c, path)
+	e, n, err := a.openEnsemble(c, path)
 	if err != nil {
 		return err
 	}

@@ -88,8 +88,12 @@ func (c *Comparison) Run(ctx context.Context, e *Engine) ([]Method, error) {
 	if len(c.Iterates) > 0 {
 		all, last := &Sums{}, &Sums{}
 		for i, m := range c.Iterates {
+			model, err := m.Runtime()
+			if err != nil {
+				return nil, err
+			}
 			sums := &Sums{}
-			if err := e.Predict(ctx, m.Path, m.Bytes(), c.Test, sums); err != nil {
+			if err := e.Predict(ctx, m.Path, model, c.Test, sums); err != nil {
 				return nil, err
 			}
 			all.merge(sums)

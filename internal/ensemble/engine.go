@@ -48,25 +48,39 @@ func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.V
 	if !n.HasBatchNorm() {
 		return bnupdate.Recompute(ctx, n.plan, nil, data.Rule, 1)
 	}
+	return e.recompute(ctx, n, parameters, data, func(s *session) ([][]int, error) {
+		size, err := e.batchSize(s)
+		if err != nil {
+			return nil, err
+		}
+		batches := slices.Collect(data.Order.Batches(data.Data.Len(), size))
+		if last := len(batches) - 1; last >= 0 && s.fixedBatch() > 0 && len(batches[last]) < size {
+			batches = batches[:last] // a network with a fixed batch takes no shorter one
+		}
+		return batches, nil
+	})
+}
+
+// recompute is Recompute over batches of the caller's.
+func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData, batches func(*session) ([][]int, error)) (bnupdate.Result, error) {
+	fail := func(err error) (bnupdate.Result, error) {
+		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
 	// The statistics in the graph take no part, but must be finite.
 	model, err := n.plan.Template.Render(n.Posterior.Layout, parameters, n.Posterior.Statistics)
 	if err != nil {
-		return bnupdate.Result{}, err
+		return fail(err)
 	}
 	s, err := e.open(model, n.plan.Outputs)
 	if err != nil {
-		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+		return fail(err)
 	}
 	defer s.Close()
-	size, err := e.batchSize(s)
+	idx, err := batches(s)
 	if err != nil {
-		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+		return fail(err)
 	}
-	batches := slices.Collect(data.Order.Batches(data.Data.Len(), size))
-	if last := len(batches) - 1; last >= 0 && s.fixedBatch() > 0 && len(batches[last]) < size {
-		batches = batches[:last] // a network with a fixed batch takes no shorter one
-	}
-	return bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: batches}, data.Rule, e.workers())
+	return bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx}, data.Rule, e.workers())
 }
 
 // batchRunner feeds training batches to the rewritten network.
@@ -225,7 +239,40 @@ func (s *session) run(ctx context.Context, data dataset.Dataset, idx []int) ([]o
 	if err != nil {
 		return nil, err
 	}
-	return s.Run(ctx, []ort.Tensor{{Shape: shape, F32: values}})
+	in, err := s.feed(shape, values)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(ctx, []ort.Tensor{in})
+}
+
+// feed makes an input of the type that the network takes.
+func (s *session) feed(shape []int64, values []float32) (ort.Tensor, error) {
+	t := ort.Tensor{Shape: shape}
+	switch s.input.DType {
+	case "float32":
+		t.F32 = values
+	case "float64":
+		t.F64 = make([]float64, len(values))
+		for i, v := range values {
+			t.F64[i] = float64(v)
+		}
+	case "float16":
+		t.F16 = make([]uint16, len(values))
+		for i, v := range values {
+			t.F16[i] = weights.Float16Bits(v)
+		}
+	case "int64": // tokens
+		t.I64 = make([]int64, len(values))
+		for i, v := range values {
+			if t.I64[i] = int64(v); float32(t.I64[i]) != v {
+				return t, fmt.Errorf("tensor %q: takes whole numbers, not %v", s.input.Name, v)
+			}
+		}
+	default:
+		return t, fmt.Errorf("tensor %q: takes %s, want a float type or int64", s.input.Name, s.input.DType)
+	}
+	return t, nil
 }
 
 func float32s(t ort.Tensor) ([]float32, error) {
@@ -238,8 +285,14 @@ func float32s(t ort.Tensor) ([]float32, error) {
 			out[i] = float32(v)
 		}
 		return out, nil
+	case t.F16 != nil:
+		out := make([]float32, len(t.F16))
+		for i, v := range t.F16 {
+			out[i] = weights.Float16FromBits(v)
+		}
+		return out, nil
 	}
-	return nil, fmt.Errorf("tensor %q: %s, want float32", t.Name, t.DType())
+	return nil, fmt.Errorf("tensor %q: %s, want a float type", t.Name, t.DType())
 }
 
 // endsInSoftmax reports whether the model's first output is a Softmax's.

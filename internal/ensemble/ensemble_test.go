@@ -87,7 +87,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 			return err
 		}
 		defer f.Close()
-		if err := n.Graph().WriteTo(f, n.Posterior.Layout, parameters, weights.Slice(fresh.Statistics)); err != nil {
+		if err := n.Graph().WriteTo(f, 0, n.Posterior.Layout, parameters, weights.Slice(fresh.Statistics)); err != nil {
 			return err
 		}
 		model, err := n.Model(parameters, weights.Slice(fresh.Statistics))

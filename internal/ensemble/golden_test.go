@@ -101,27 +101,39 @@ func open(t *testing.T, path string) *onnxio.Model {
 func fit(t *testing.T, theta0 bool) *swag.Posterior {
 	t.Helper()
 	models := checkpoints(t)
-	layout, err := onnxio.NewLayout(models)
+	if theta0 {
+		models = append([]*onnxio.Model{open(t, filepath.Join(fixture, "checkpoints", "theta0.onnx"))}, models...)
+	}
+	set, err := onnxio.NewSet(models)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fitIterates(t, set, theta0)
+}
+
+// fitSet fits a posterior to all checkpoints of a set.
+func fitSet(t *testing.T, set *onnxio.Set) *swag.Posterior {
+	t.Helper()
+	return fitIterates(t, set, false)
+}
+
+func fitIterates(t *testing.T, set *onnxio.Set, theta0 bool) *swag.Posterior {
+	t.Helper()
 	vector := func(m *onnxio.Model, r weights.Role) weights.Vector {
-		v, err := m.Vector(layout, r)
+		v, err := m.Vector(set.Layout, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return v
 	}
-	it := swag.Iterates{Layout: layout}
-	for _, m := range models {
+	it := swag.Iterates{Layout: set.Layout, Statistics: vector(set.Models[len(set.Models)-1], weights.Statistic)}
+	for _, m := range set.Models {
 		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, Theta: vector(m, weights.Parameter)})
 	}
 	if theta0 {
-		it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", Theta: vector(open(t, filepath.Join(fixture, "checkpoints", "theta0.onnx")), weights.Parameter)}
+		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
 	}
-	last := models[len(models)-1]
-	it.Statistics = vector(last, weights.Statistic)
-	graph, err := onnxio.NewTemplate(last, layout)
+	graph, err := onnxio.NewTemplate(set.Models[set.Reference], set.Layout)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,10 @@ type Network struct {
 	// Input is what the network takes; -1 stands for a free dimension.
 	Input onnxio.Value
 
-	graph *onnxio.Template
-	plan  *bnupdate.Plan
+	like    *onnxio.Model    // the graph with θ_SWA's names and other values
+	graph   *onnxio.Template // its files as they were
+	runtime *onnxio.Template // one file, for sessions
+	plan    *bnupdate.Plan
 }
 
 // NewNetwork reads the graph that p carries.
@@ -28,21 +30,20 @@ func NewNetwork(p *swag.Posterior) (*Network, error) {
 	}
 	n := &Network{Posterior: p, graph: graph}
 	// The graph's nodes do not depend on the weights: any will do to read it.
-	model, err := n.Model(make(weights.Slice, p.Len()), p.Statistics)
-	if err != nil {
+	if n.like, err = graph.Model(p.Path, p.Layout, make(weights.Slice, p.Len()), p.Statistics); err != nil {
 		return nil, bad(err)
 	}
-	m, err := onnxio.Parse(p.Path, model)
-	if err != nil {
+	if p.Options.Dropout {
+		n.like = n.like.WithDropout()
+	}
+	if n.runtime, err = onnxio.NewRuntimeTemplate(n.like, p.Layout); err != nil {
 		return nil, err
 	}
-	if n.plan, err = bnupdate.NewPlan(m, p.Layout); err != nil {
+	if n.plan, err = bnupdate.NewPlan(n.like, p.Layout); err != nil {
 		return nil, err
 	}
-	if n.Input, err = soleInput(m); err != nil {
-		return nil, err
-	}
-	return n, nil
+	n.Input, err = soleInput(n.like)
+	return n, err
 }
 
 func soleInput(m *onnxio.Model) (onnxio.Value, error) {
@@ -62,8 +63,22 @@ func (n *Network) HasBatchNorm() bool { return n.plan.Layers() > 0 }
 
 // Model returns the network as ONNX with the given weights and statistics.
 func (n *Network) Model(parameters, statistics weights.Vector) ([]byte, error) {
-	return n.graph.Render(n.Posterior.Layout, parameters, statistics)
+	return n.runtime.Render(n.Posterior.Layout, parameters, statistics)
 }
 
-// Graph returns the template that Model fills, for writing to a file.
+// Graph returns the template of the files as the exporter wrote them.
 func (n *Network) Graph() *onnxio.Template { return n.graph }
+
+// Checkpoint returns the weights and statistics of a checkpoint of the same
+// network. The vectors are valid until m is closed.
+func (n *Network) Checkpoint(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
+	same, err := m.As(n.like)
+	if err != nil {
+		return nil, nil, err
+	}
+	if parameters, err = same.Vector(n.Posterior.Layout, weights.Parameter); err != nil {
+		return nil, nil, err
+	}
+	statistics, err = same.Vector(n.Posterior.Layout, weights.Statistic)
+	return parameters, statistics, err
+}

@@ -150,14 +150,16 @@ def replaced_sha256(data, parameters, statistics):
     return hashlib.sha256(m.SerializeToString()).hexdigest()
 
 
-def save(name, m, parameters=None, statistics=(), check=True):
-    """Writes a model. parameters lists what a lone file has for parameters; None where the file must be refused."""
+def save(name, m, parameters=None, statistics=(), check=True, replaced=True):
+    """Writes a model. parameters lists what a lone file has for parameters; None where the file must be refused.
+
+    replaced is off where Go writes raw data in the place of what Python keeps elsewhere."""
     data = m if isinstance(m, bytes) else m.SerializeToString()
     m = onnx.load_from_string(data)
     if check:
         onnx.checker.check_model(m, full_check=True)
     pathlib.Path(name + ".onnx").write_bytes(data)
-    sha = None if parameters is None else replaced_sha256(data, parameters, statistics)
+    sha = None if parameters is None or not replaced else replaced_sha256(data, parameters, statistics)
     golden[name + ".onnx"] = describe(m, parameters, list(statistics), sha)
 
 
@@ -168,14 +170,15 @@ for kind, dtype in (("f32", np.float32), ("f16", np.float16), ("bf16", ml_dtypes
 for kind in ("FLOAT", "DOUBLE"):
     k = getattr(T, kind)
     save("packed-" + kind.lower(), gemm(listed("w", [4, 3], k), listed("b", [3], k, 9), k), ["w", "b"])
-save("int32-f16", gemm(listed("w", [4, 3], T.FLOAT16), raw("b", [3], 9, np.float16), T.FLOAT16))
+save("int32-f16", gemm(listed("w", [4, 3], T.FLOAT16), raw("b", [3], 9, np.float16), T.FLOAT16), ["w", "b"], replaced=False)
 w = listed("w", [4, 3], T.FLOAT)
-save("unpacked-float", unpacked(gemm(w, raw("b", [3], 9)).SerializeToString(), w))
+save("unpacked-float", unpacked(gemm(w, raw("b", [3], 9)).SerializeToString(), w), ["w", "b"], replaced=False)
 w = raw("w", [4, 3])
+pathlib.Path("weights.bin").write_bytes(w.raw_data)
 w.ClearField("raw_data")
 w.data_location = T.EXTERNAL
 w.external_data.add(key="location", value="weights.bin")
-save("external", gemm(w, raw("b", [3], 9)), check=False)
+save("external", gemm(w, raw("b", [3], 9)), ["w", "b"], check=False, replaced=False)
 
 # Batch norm in all its forms.
 several = [

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// The table of docs/exporting.md says what real exporters write and what this
+// program does with it. Every cell comes from the files in fixtures/exporters;
+// SWAGWRAP_UPDATE=1 go test ./cmd/swagwrap -run ExportingTable writes it anew.
+func TestExportingTable(t *testing.T) {
+	const begin, end = "<!-- table: made by TestExportingTable -->\n", "<!-- end of table -->"
+	doc := filepath.Join("..", "..", "docs", "exporting.md")
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok1 := strings.Cut(string(text), begin)
+	_, tail, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatal("docs/exporting.md has no place for the table")
+	}
+	want := head + begin + exportingTable(t) + end + tail
+	if want == string(text) {
+		return
+	}
+	if os.Getenv("SWAGWRAP_UPDATE") == "" {
+		t.Fatalf("the table in docs/exporting.md is not what the fixtures give:\n%s", exportingTable(t))
+	}
+	if err := os.WriteFile(doc, []byte(want), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// observation is what a fixture's script recorded of its exporter.
+type observation struct {
+	Versions map[string]string `json:"versions"`
+	BNLayers int               `json:"bn_layers"`
+}
+
+func exportingTable(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join("..", "..", "fixtures", "exporters")
+	js, err := os.ReadFile(filepath.Join(folder, "observed.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var observed map[string]observation
+	if err := json.Unmarshal(js, &observed); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("| fixture | written by | batch norm kept | names stable | external data | what swagwrap does |\n|---|---|---|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(observed)) {
+		paths, err := filepath.Glob(filepath.Join(folder, filepath.FromSlash(name), "*.onnx"))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: no models, %v", name, err)
+		}
+		b.WriteString(exportingRow(t, name, observed[name], paths))
+	}
+	return b.String()
+}
+
+func exportingRow(t *testing.T, name string, o observation, paths []string) string {
+	t.Helper()
+	models, err := openModels(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeModels(models)
+	d, err := diagnose(t.Context(), models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := "no batch norm"
+	if o.BNLayers > 0 {
+		kept = fmt.Sprintf("%d of %d", d.BatchNorms, o.BNLayers)
+	}
+	names, outside := "yes", "no"
+	if len(models) == 1 {
+		names = "—"
+	} else if set, err := onnxio.NewSet(models); err != nil {
+		names = "—"
+	} else if set.ByPlace {
+		names = "no"
+	}
+	if len(models[0].Files()) > 1 {
+		outside = "yes"
+	}
+	does := "reads it"
+	if d.BatchNorms > 0 {
+		does += ", recomputes batch norm"
+	}
+	if slices.ContainsFunc(d.Tensors, func(t weights.Tensor) bool { return t.Tied != "" }) {
+		does += ", keeps tied weights tied"
+	}
+	if slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "training mode") }) {
+		does += ", brings it back to inference"
+	}
+	if !d.Usable {
+		_, why, _ := strings.Cut(d.Verdict, ".onnx: ")
+		does = "refuses: " + why
+	}
+	if folding := models[0].FoldedBatchNorm(); folding != nil {
+		does = fmt.Sprintf("refuses: batch norm is folded, seen by `%s`", folding.Tensor)
+	}
+	var versions []string
+	for _, pkg := range []string{"torch", "keras", "tf_keras", "tensorflow", "tf2onnx", "jax", "flax", "jax2onnx", "onnxscript", "onnx"} {
+		if v, ok := o.Versions[pkg]; ok && (pkg != "onnx" || len(versions) == 0) {
+			versions = append(versions, pkg+" "+v)
+		}
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", name, strings.Join(versions, ", "), kept, names, outside, does)
+}

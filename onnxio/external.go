@@ -1,0 +1,207 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// external is where a tensor's elements lie in another file
+// (https://onnx.ai/onnx/repo-docs/ExternalData.html).
+type external struct {
+	location       string
+	offset, length int64 // length -1: not given
+	seen           map[string]bool
+	entry          span   // the field that holds the location
+	data           []byte // the elements; nil until the file is opened
+}
+
+// externalEntry reads one key and value of external_data. A key that is given
+// twice, or that no version of ONNX knows, is refused: what one reader
+// checks must be what another uses.
+func (s *scanner) externalEntry(x *external, f field) error {
+	if err := errors.Join(s.keep(nameCost), f.want(protowire.BytesType)); err != nil {
+		return err
+	}
+	var key, value string
+	err := s.fields(f.body, func(f field) (err error) {
+		switch f.num {
+		case 1:
+			key, err = s.str(f)
+		case 2:
+			value, err = s.str(f)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if x.seen[key] {
+		return fmt.Errorf("external data: %q is given twice", key)
+	}
+	x.seen[key] = true
+	switch key {
+	case "location":
+		x.location, x.entry = value, span{f.tag, f.body.end}
+	case "offset":
+		x.offset, err = parseSize(value)
+	case "length":
+		x.length, err = parseSize(value)
+	case "checksum":
+	default:
+		err = fmt.Errorf("unknown key %q", key)
+	}
+	if err != nil {
+		return fmt.Errorf("external data: %w", err)
+	}
+	return nil
+}
+
+func parseSize(s string) (int64, error) {
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("%q is not a size", s)
+	}
+	return v, nil
+}
+
+// attach gives external tensors their elements. The function returns a file's
+// bytes, or why it may not be read.
+func (m *Model) attach(open func(location string) ([]byte, error)) error {
+	for _, t := range m.tensors {
+		x := t.external
+		if x == nil {
+			continue
+		}
+		fail := func(format string, args ...any) error {
+			return &Error{Path: m.Path, Tensor: t.Name, What: "external data: " + fmt.Sprintf(format, args...),
+				Hint: "the data file must lie in the model's folder as the exporter wrote it"}
+		}
+		size, known := elementSizes[t.ElemType]
+		if !known {
+			return fail("%v elements", t.ElemType)
+		}
+		want := t.Len() * size // shapes are checked to stay below 2⁶³/8; complex128 is no weight
+		if x.length < 0 {
+			x.length = want
+		}
+		if x.length != want {
+			return fail("length %d, want %d for %v %v", x.length, want, t.ElemType, t.Shape)
+		}
+		data, err := open(x.location)
+		if err != nil {
+			return fail("%q: %v", x.location, err)
+		}
+		if x.offset > int64(len(data)) || x.length > int64(len(data))-x.offset {
+			return fail("bytes %d to %d of %q, which has %d", x.offset, x.offset+x.length, x.location, len(data))
+		}
+		x.data = data[x.offset : x.offset+x.length : x.offset+x.length]
+	}
+	return nil
+}
+
+// fileData returns the whole content of a data file.
+func (m *Model) fileData(location string) []byte {
+	if f := m.files[location]; f != nil {
+		return f.Data
+	}
+	return m.given[location]
+}
+
+// openExternal maps the data files in the model's folder.
+func (m *Model) openExternal() error {
+	if !m.hasExternal() {
+		return nil
+	}
+	root, err := os.OpenRoot(filepath.Dir(m.Path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	m.files = make(map[string]*weights.Mapping)
+	return m.attach(func(location string) ([]byte, error) {
+		if f := m.files[location]; f != nil {
+			return f.Data, nil
+		}
+		f, err := openContained(root, location)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		mapping, err := weights.MapFile(f)
+		if err != nil {
+			return nil, err
+		}
+		m.files[location] = mapping
+		return mapping.Data, nil
+	})
+}
+
+func (m *Model) hasExternal() bool {
+	for _, t := range m.tensors {
+		if t.external != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// openContained opens a regular file below root that no link leads to. String
+// checks of such paths failed three times in other readers (CVE-2022-25882,
+// CVE-2024-27318, CVE-2026-27489); here the kernel keeps the path below root,
+// and what was opened is looked at before it is read.
+func openContained(root *os.Root, location string) (*os.File, error) {
+	if !contained(location) {
+		return nil, errors.New("not a plain path inside the model's folder")
+	}
+	for at := location; at != "."; at = path.Dir(at) {
+		fi, err := root.Lstat(at)
+		if err != nil {
+			return nil, plain(err)
+		}
+		if fi.Mode()&os.ModeSymlink != 0 {
+			return nil, errors.New("is, or lies behind, a symbolic link")
+		}
+	}
+	f, err := root.OpenFile(location, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block
+	if err != nil {
+		return nil, plain(err)
+	}
+	fi, err := f.Stat()
+	switch {
+	case err != nil:
+	case !fi.Mode().IsRegular():
+		err = errors.New("not a regular file")
+	case links(fi) > 1:
+		err = errors.New("has several names (hard links)")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// contained reports whether a location is a plain path inside the model's
+// folder.
+func contained(location string) bool {
+	return filepath.IsLocal(location) && !strings.Contains(location, `\`) && path.Clean(location) == location
+}
+
+// plain strips what the caller says anyway from an error about a file.
+func plain(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package onnxio
+
+// place is a node that computes, with the tensors it takes.
+type place struct {
+	graph   *Graph
+	node    *Node
+	tensors []*Tensor // by input; nil for what is computed or fed
+}
+
+// scope is what names mean in a graph: its own tensors, then those of the
+// graph around it.
+type scope struct {
+	outer   *scope
+	tensors map[string]*Tensor
+}
+
+func (s *scope) find(name string) *Tensor {
+	for ; s != nil && name != ""; s = s.outer {
+		if t := s.tensors[name]; t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// places lists the nodes of all graphs in file order, functions last. Constant
+// nodes, and Identity nodes of a tensor, are seen through: exporters merge
+// equal tensors and leave Identity nodes behind, in one checkpoint and not in
+// the next.
+func (m *Model) places() []place {
+	var out []place
+	var walk func(g *Graph, outer *scope)
+	walk = func(g *Graph, outer *scope) {
+		s := &scope{outer, make(map[string]*Tensor, len(g.Initializers))}
+		for _, t := range g.Initializers {
+			s.tensors[t.local] = t
+		}
+		for i := range g.Nodes {
+			n := &g.Nodes[i]
+			if n.OpType == "Constant" && n.Domain == "" {
+				if n.constant != nil {
+					s.tensors[n.Outputs[0]] = n.constant
+				}
+				continue
+			}
+			if n.OpType == "Identity" && n.Domain == "" && len(n.Inputs) == 1 && len(n.Outputs) == 1 {
+				if t := s.find(n.Inputs[0]); t != nil {
+					s.tensors[n.Outputs[0]] = t
+					continue
+				}
+			}
+			p := place{graph: g, node: n, tensors: make([]*Tensor, len(n.Inputs))}
+			for k, name := range n.Inputs {
+				p.tensors[k] = s.find(name)
+			}
+			out = append(out, p)
+			for _, a := range n.Attributes {
+				for _, sub := range a.Graphs {
+					walk(sub, s)
+				}
+			}
+		}
+	}
+	walk(m.Graph, nil)
+	for _, f := range m.Functions {
+		walk(f, nil)
+	}
+	return out
+}

@@ -1,0 +1,28 @@
+package onnxio
+
+import "fmt"
+
+// quantised are the operators that compute with integers in place of the
+// floats a network was trained with.
+var quantised = map[string]bool{
+	"QLinearConv": true, "QLinearMatMul": true, "ConvInteger": true, "MatMulInteger": true,
+	"DequantizeLinear": true, "QuantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulNBits": true,
+}
+
+// unsupported says, as an error, why a model of this kind can have no
+// posterior, whatever its checkpoints are.
+func (m *Model) unsupported() error {
+	for _, p := range m.places() {
+		if quantised[p.node.OpType] {
+			return &Error{Path: m.Path, What: fmt.Sprintf("is quantised: node %q is %s", p.node.Name, p.node.OpType),
+				Hint: "a posterior is over the weights that SGD moved: export the float network, and quantise what swagwrap export writes"}
+		}
+	}
+	for _, t := range m.tensors {
+		if t.ElemType == String {
+			return &Error{Path: m.Path, Tensor: t.Name, What: "holds strings, which no network is trained with",
+				Hint: "export the network alone, without the look-up of its class names"}
+		}
+	}
+	return nil
+}
