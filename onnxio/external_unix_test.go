@@ -3,7 +3,6 @@
 package onnxio
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,7 +15,9 @@ func init() {
 	attacks["absolute"] = attack{nil, at("SENTINEL"), "not a plain path inside"}
 	attacks["absolute device"] = attack{nil, at("/dev/zero"), "not a plain path inside"}
 	attacks["linked device"] = attack{symlink("zero", "/dev/zero"), at("zero"), "is, or lies behind, a symbolic link"}
-	attacks["device"] = attack{mknod(unix.S_IFCHR | 0o666), at("node"), "not a regular file"}
+	if os.Geteuid() == 0 { // nobody else may make one; links to devices are tried all the same
+		attacks["device"] = attack{mknod(unix.S_IFCHR | 0o666), at("node"), "not a regular file"}
+	}
 	attacks["named pipe"] = attack{mknod(unix.S_IFIFO | 0o666), at("node"), "not a regular file"}
 	attacks["pipe outside"] = attack{func(folder, sentinel string) error {
 		if err := os.Remove(sentinel); err != nil {
@@ -27,16 +28,10 @@ func init() {
 	watch = watchAccess
 }
 
-// mknod makes a special file. Only root may make a device, the one of
-// /dev/zero; for others a link leads to it.
+// mknod makes a special file, with the device numbers of /dev/zero.
 func mknod(mode uint32) func(folder, sentinel string) error {
 	return func(folder, _ string) error {
-		node := filepath.Join(folder, "node")
-		err := unix.Mknod(node, mode, int(unix.Mkdev(1, 5)))
-		if errors.Is(err, unix.EPERM) {
-			err = os.Symlink("/dev/zero", node)
-		}
-		return err
+		return unix.Mknod(filepath.Join(folder, "node"), mode, int(unix.Mkdev(1, 5)))
 	}
 }
 
