@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -63,166 +61,6 @@ func (a *app) inspect(c *cli.Context) error {
 		return badInput(errors.New(d.Verdict), d.Hints...)
 	}
 	return nil
-}
-
-// diagnosis is what inspect prints.
-type diagnosis struct {
-	Producer   string           `json:"producer"`
-	Opset      int64            `json:"opset"`
-	IRVersion  int64            `json:"ir_version"`
-	Bytes      int64            `json:"bytes"` // of the first file, its data files included
-	Inputs     []tensorInfo     `json:"inputs"`
-	Outputs    []tensorInfo     `json:"outputs"`
-	Parameters int64            `json:"parameters"`
-	BatchNorms int              `json:"batch_norm_layers"`
-	Tensors    []weights.Tensor `json:"tensors"`
-	Files      []fileInfo       `json:"files"`
-	Duplicates [][2]string      `json:"duplicates"`
-	Warnings   []string         `json:"warnings"`
-	Usable     bool             `json:"usable"`
-	Verdict    string           `json:"verdict"`
-	Hints      []string         `json:"hints"`
-}
-
-// fileInfo is one checkpoint of a set.
-type fileInfo struct {
-	Path      string   `json:"path"`
-	SHA256    string   `json:"sha256"`
-	Norm      *float64 `json:"norm"`  // of its parameters
-	Moved     *float64 `json:"moved"` // distance from the checkpoint before, relative to the norm
-	NonFinite int64    `json:"non_finite"`
-}
-
-type tensorInfo struct {
-	Name  string  `json:"name"`
-	Type  string  `json:"type"`
-	Shape []int64 `json:"shape"` // -1 for a free dimension
-	dims  []string
-}
-
-func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
-	first := models[0]
-	d := &diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
-		IRVersion: first.IRVersion, Bytes: first.Size(), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),
-		Tensors: []weights.Tensor{}, Duplicates: [][2]string{}, Warnings: []string{}, Hints: []string{}}
-	twins := make(map[string]string)
-	for _, m := range models {
-		sum := contentSum(m)
-		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sum})
-		if twin, ok := twins[sum]; ok {
-			d.Duplicates = append(d.Duplicates, [2]string{twin, m.Path})
-		}
-		twins[sum] = m.Path
-	}
-	bns, err := first.BatchNorms()
-	d.BatchNorms = len(bns)
-	var set *onnxio.Set
-	if err == nil {
-		if set, err = onnxio.NewSet(models); err == nil {
-			d.Tensors, d.Parameters = set.Layout.Tensors, set.Layout.Len(weights.Parameter)
-			if err := d.readIterates(ctx, set); err != nil {
-				return nil, err
-			}
-		}
-	}
-	d.warn(first, bns, set)
-	d.judge(first, err)
-	return d, nil
-}
-
-// readIterates measures how far the checkpoints are from each other.
-func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
-	var thetas []weights.Vector
-	for _, m := range set.Models {
-		theta, err := m.Vector(set.Layout, weights.Parameter)
-		if err != nil {
-			return err
-		}
-		thetas = append(thetas, theta)
-	}
-	steps, err := swag.Steps(ctx, thetas)
-	if err != nil {
-		return err
-	}
-	for i, s := range steps {
-		f := &d.Files[i]
-		f.Norm, f.NonFinite = finite(s.Norm), s.NonFinite
-		if i > 0 {
-			f.Moved = finite(s.Moved / s.Norm)
-		}
-		if s.NonFinite > 0 && d.Verdict == "" {
-			t, at := set.Layout.At(weights.Parameter, s.First)
-			d.Verdict = fmt.Sprintf("not usable: %s: tensor %q: value at index %d is not finite, %d such values in all", f.Path, t.Name, at, s.NonFinite)
-			d.Hints = append(d.Hints, "training diverged: leave this checkpoint out, or lower the learning rate")
-		}
-	}
-	return nil
-}
-
-// enough is the number of checkpoints the paper's rank asks for.
-const enough = swag.DefaultRank
-
-// warn collects what a user should know and can live with.
-func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *onnxio.Set) {
-	add := func(format string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...)) }
-	if n := len(d.Files); n > 1 && n < enough {
-		add("%d checkpoints: the covariance has rank %d, and %d or more are better", n, n, enough)
-	}
-	if set != nil && set.ByPlace {
-		add("tensors have other names in other files, and were matched by their place in the graph")
-	}
-	for _, in := range first.FeedInputs() {
-		if len(bns) > 0 && len(in.Shape) > 0 && in.Shape[0] >= 0 && in.Shape[0] < 16 {
-			add("input %q takes batches of %d only: batch-norm statistics of so few examples are poor; export with a dynamic batch dimension", in.Name, in.Shape[0])
-		}
-	}
-	for _, bn := range bns {
-		if bn.IsTraining {
-			add("exported in training mode: everything swagwrap writes is brought back to inference")
-			break
-		}
-	}
-}
-
-// judge sets the verdict; err is what keeps the models from being laid out.
-func (d *diagnosis) judge(first *onnxio.Model, err error) {
-	folding := first.FoldedBatchNorm()
-	var model *onnxio.Error
-	switch {
-	case folding != nil:
-		d.Verdict, d.Hints = "not usable: "+folding.String(), foldingHints(folding)
-	case errors.As(err, &model):
-		d.Verdict, d.Hints = "not usable: "+model.Error(), lines(model.Hint)
-	case err != nil:
-		d.Verdict = "not usable: " + err.Error()
-	case len(d.Duplicates) > 0:
-		d.Verdict = fmt.Sprintf("not usable: %s and %s are the same", d.Duplicates[0][0], d.Duplicates[0][1])
-		d.Hints = append(d.Hints, "give every checkpoint once")
-	case d.Verdict != "": // set by readIterates
-	case d.Parameters == 0 && len(d.Files) > 1:
-		d.Verdict = "not usable: no tensor differs between the files"
-	case d.Parameters == 0:
-		d.Verdict = "not usable: no floating-point weights in it"
-	default:
-		d.Usable = true
-		d.Verdict = "usable"
-		if len(d.Warnings) > 0 {
-			d.Verdict = "usable with warnings"
-		}
-		if n := len(d.Files); n > 1 {
-			d.Verdict += fmt.Sprintf(": %d checkpoints of one network", n)
-		} else {
-			d.Verdict += ", with more checkpoints of the same network"
-		}
-	}
-}
-
-// foldingHints says why folded batch norm is in the way, and how to avoid it.
-func foldingHints(f *onnxio.Folding) []string {
-	return []string{
-		"every sampled network needs batch-norm statistics of its own. In these files they are multiplied into the weights and cannot be recomputed: averaged weights would predict worse than any checkpoint, and sampled ones worse still",
-		"export the checkpoints again with batch norm kept: " + f.Keep,
-	}
 }
 
 func infos(values []onnxio.Value) []tensorInfo {
