@@ -25,7 +25,7 @@ func (f *Folding) String() string {
 const (
 	KeepPyTorch     = `torch.onnx.export(model.eval(), (x,), path, dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},))`
 	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
-	KeepKeras       = `tf2onnx.convert.from_keras(model, output_path=path, optimizers=...) with batch norm layers that TensorFlow does not take apart and without tf2onnx's remove_back_to_back: the recipe is in docs/exporting.md, "Keras"`
+	KeepKeras       = `from tf2onnx.optimizer import _get_optimizers; optimizers = dict(_get_optimizers()); del optimizers["remove_back_to_back"]; tf2onnx.convert.from_keras(model, input_signature=(tf.TensorSpec((None, 32, 32, 3), tf.float32, name="input"),), output_path=path, optimizers=optimizers), where the model's batch norm layers are the FusedBN of docs/exporting.md, "Keras": Keras takes its own apart`
 )
 
 // foldSigns are the names that exporters give to tensors which batch norm was
