@@ -130,8 +130,11 @@ func (f field) want(t protowire.Type) error {
 	return nil
 }
 
-// child returns the message that the field is.
-func (f field) child(parent *message) (*message, error) {
+// enter returns the message that the field is, which the model will hold.
+func (s *scanner) enter(f field, parent *message) (*message, error) {
+	if err := s.keep(itemCost); err != nil {
+		return nil, err
+	}
 	if err := f.want(protowire.BytesType); err != nil {
 		return nil, err
 	}
@@ -278,10 +281,7 @@ func (s *scanner) graph(f field, parent *message, depth int) (*Graph, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("graphs nest deeper than %d", maxDepth)
 	}
-	if err := s.keep(itemCost); err != nil {
-		return nil, err
-	}
-	msg, err := f.child(parent)
+	msg, err := s.enter(f, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -319,10 +319,7 @@ func (s *scanner) graph(f field, parent *message, depth int) (*Graph, error) {
 
 // function reads the nodes of a FunctionProto.
 func (s *scanner) function(f field, parent *message) (*Graph, error) {
-	if err := s.keep(itemCost); err != nil {
-		return nil, err
-	}
-	msg, err := f.child(parent)
+	msg, err := s.enter(f, parent)
 	if err != nil {
 		return nil, err
 	}
@@ -343,10 +340,7 @@ func (s *scanner) function(f field, parent *message) (*Graph, error) {
 
 func (s *scanner) node(f field, parent *message, depth int) (Node, error) {
 	var n Node
-	if err := s.keep(itemCost); err != nil {
-		return n, err
-	}
-	msg, err := f.child(parent)
+	msg, err := s.enter(f, parent)
 	if err != nil {
 		return n, err
 	}
@@ -427,10 +421,7 @@ func (s *scanner) appendStr(dst *[]string, f field) error {
 
 func (s *scanner) attribute(f field, parent *message, depth int) (Attribute, error) {
 	var a Attribute
-	if err := s.keep(itemCost); err != nil {
-		return a, err
-	}
-	msg, err := f.child(parent)
+	msg, err := s.enter(f, parent)
 	if err != nil {
 		return a, err
 	}
@@ -466,10 +457,7 @@ func (s *scanner) attribute(f field, parent *message, depth int) (Attribute, err
 
 func (s *scanner) value(f field, parent *message) (Value, error) {
 	var v Value
-	if err := s.keep(itemCost); err != nil {
-		return v, err
-	}
-	msg, err := f.child(parent)
+	msg, err := s.enter(f, parent)
 	if err != nil {
 		return v, err
 	}
@@ -531,10 +519,7 @@ func (s *scanner) value(f field, parent *message) (Value, error) {
 }
 
 func (s *scanner) tensor(f field, parent *message) (*Tensor, error) {
-	if err := s.keep(itemCost); err != nil {
-		return nil, err
-	}
-	msg, err := f.child(parent)
+	msg, err := s.enter(f, parent)
 	if err != nil {
 		return nil, err
 	}

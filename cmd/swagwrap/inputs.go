@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,20 +81,11 @@ func preprocessing(c *cli.Context) (p dataset.Preprocess, err error) {
 // openData opens examples for a network.
 func openData(path, labels string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
 	opts := dataset.Options{Labels: labels, Preprocess: p}
-	if shape := n.Input.Shape[1:]; !containsNegative(shape) {
+	if shape := n.Input.Shape[1:]; len(shape) > 0 && slices.Min(shape) >= 0 {
 		opts.Shape = shape
 	}
 	d, err := dataset.Open(path, opts)
 	return d, badInput(err)
-}
-
-func containsNegative(shape []int64) bool {
-	for _, d := range shape {
-		if d < 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // openLabelled is openData for examples that must have labels.
