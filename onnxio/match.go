@@ -59,7 +59,6 @@ func pairByPlace(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 	}
 	var diffs differences
 	pairs := make(map[*Tensor]*Tensor)
-	used := make(map[*Tensor]bool)
 	for i := range a {
 		for k, t := range a[i].tensors {
 			o := b[i].tensors[k]
@@ -73,22 +72,13 @@ func pairByPlace(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 				diffs.add(o.Name, "has the place that %q has elsewhere, where %s has one tensor, %q", first.Name, ref.Path, t.Name)
 			}
 			diffs.compare(ref, t, o)
-			pairs[t], used[o] = o, true
+			pairs[t] = o
 		}
 	}
-	// What no node uses has a name only.
-	byName := namesOf(m)
-	for _, t := range ref.floats() {
-		if pairs[t] != nil {
-			continue
-		}
-		o := byName[t.Name]
-		if o == nil {
-			diffs.add(t.Name, "missing, but present in %s", ref.Path)
-			continue
-		}
-		diffs.compare(ref, t, o)
-		pairs[t], used[o] = o, true
+	diffs.pairRest(ref, m, pairs) // what no node uses has a name only
+	used := make(map[*Tensor]bool, len(pairs))
+	for _, o := range pairs {
+		used[o] = true
 	}
 	for _, o := range m.floats() {
 		if !used[o] {
@@ -105,17 +95,10 @@ func pairByPlace(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 func pairByName(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 	var diffs differences
 	pairs := make(map[*Tensor]*Tensor)
-	byName := namesOf(m)
+	diffs.pairRest(ref, m, pairs)
 	known := make(map[string]bool)
 	for _, t := range ref.floats() {
 		known[t.Name] = true
-		o := byName[t.Name]
-		if o == nil {
-			diffs.add(t.Name, "missing, but present in %s", ref.Path)
-			continue
-		}
-		diffs.compare(ref, t, o)
-		pairs[t] = o
 	}
 	for _, o := range m.floats() {
 		if !known[o.Name] {
@@ -175,6 +158,23 @@ type differences []*Error
 
 func (d *differences) add(tensor, format string, args ...any) {
 	*d = append(*d, &Error{Tensor: tensor, What: fmt.Sprintf(format, args...)})
+}
+
+// pairRest pairs the tensors of ref that are in no pair yet by their names.
+func (d *differences) pairRest(ref, m *Model, pairs map[*Tensor]*Tensor) {
+	byName := namesOf(m)
+	for _, t := range ref.floats() {
+		if pairs[t] != nil {
+			continue
+		}
+		o := byName[t.Name]
+		if o == nil {
+			d.add(t.Name, "missing, but present in %s", ref.Path)
+			continue
+		}
+		d.compare(ref, t, o)
+		pairs[t] = o
+	}
 }
 
 // compare notes where o, which stands for t of ref, has another shape or type.

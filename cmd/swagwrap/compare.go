@@ -125,8 +125,13 @@ func (a *app) findCheckpoints(c *cli.Context, p *swag.Posterior) ([]*onnxio.Mode
 	if err != nil {
 		return nil, err
 	}
-	for i, m := range models {
-		if contentSum(m) != p.Checkpoints[i].SHA256 {
+	sums, err := contentSums(c.Context, models)
+	if err != nil {
+		closeModels(models)
+		return nil, err
+	}
+	for i, sum := range sums {
+		if sum != p.Checkpoints[i].SHA256 {
 			closeModels(models)
 			return nil, badInput(fmt.Errorf("%s: is not the file that %s was fitted to", paths[i], p.Path),
 				"fit again, or name the folder with the right checkpoints: --checkpoints FOLDER")

@@ -51,15 +51,14 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 	d := &diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
 		IRVersion: first.IRVersion, Bytes: first.Size(), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),
 		Tensors: []weights.Tensor{}, Duplicates: [][2]string{}, Warnings: []string{}, Hints: []string{}}
-	twins := make(map[string]string)
-	for _, m := range models {
-		sum := contentSum(m)
-		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sum})
-		if twin, ok := twins[sum]; ok {
-			d.Duplicates = append(d.Duplicates, [2]string{twin, m.Path})
-		}
-		twins[sum] = m.Path
+	sums, err := contentSums(ctx, models)
+	if err != nil {
+		return nil, err
 	}
+	for i, m := range models {
+		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sums[i]})
+	}
+	d.Duplicates = append(d.Duplicates, duplicates(models, sums)...)
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
 	var set *onnxio.Set
@@ -72,7 +71,7 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 		}
 	}
 	d.warn(first, bns, set)
-	d.judge(first, err)
+	d.judge(models, err)
 	return d, nil
 }
 
@@ -131,8 +130,8 @@ func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *onnxi
 }
 
 // judge sets the verdict; err is what keeps the models from being laid out.
-func (d *diagnosis) judge(first *onnxio.Model, err error) {
-	folding := first.FoldedBatchNorm()
+func (d *diagnosis) judge(models []*onnxio.Model, err error) {
+	_, folding := folded(models)
 	var model *onnxio.Error
 	switch {
 	case folding != nil:
@@ -161,6 +160,16 @@ func (d *diagnosis) judge(first *onnxio.Model, err error) {
 			d.Verdict += ", with more checkpoints of the same network"
 		}
 	}
+}
+
+// folded returns the first model with batch norm folded in, and the sign of it.
+func folded(models []*onnxio.Model) (path string, sign *onnxio.Folding) {
+	for _, m := range models {
+		if sign := m.FoldedBatchNorm(); sign != nil {
+			return m.Path, sign
+		}
+	}
+	return "", nil
 }
 
 // foldingHints says why folded batch norm is in the way, and how to avoid it.

@@ -3,15 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -145,44 +141,32 @@ func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789"
 // refuseFolded refuses checkpoints with batch norm folded in. With
 // --allow-folded it returns a warning that stays with the posterior.
 func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, err error) {
-	for _, m := range models {
-		folding := m.FoldedBatchNorm()
-		switch {
-		case folding == nil:
-		case c.Bool("allow-folded"):
-			return []string{fmt.Sprintf("%s: %v; members predict worse than they could", m.Path, folding)}, nil
-		default:
-			return nil, badInput(fmt.Errorf("%s: %v", m.Path, folding), append(foldingHints(folding), "--allow-folded goes on all the same")...)
-		}
+	path, folding := folded(models)
+	switch {
+	case folding == nil:
+		return nil, nil
+	case c.Bool("allow-folded"):
+		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, nil
+	return nil, badInput(fmt.Errorf("%s: %v", path, folding), append(foldingHints(folding), "--allow-folded goes on all the same")...)
 }
 
 // iterates lays the models out and names them by their content. byPlace says
 // that their tensors have different names.
 func iterates(ctx context.Context, models []*onnxio.Model, dropout bool) (it swag.Iterates, byPlace bool, err error) {
-	it.Checkpoints = make([]swag.Checkpoint, len(models))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, m := range models {
-		g.Go(func() error {
-			it.Checkpoints[i] = swag.Checkpoint{Path: m.Path, SHA256: contentSum(m)}
-			return ctx.Err()
-		})
-	}
-	if err := g.Wait(); err != nil {
+	sums, err := contentSums(ctx, models)
+	if err != nil {
 		return it, false, err
 	}
-	first := make(map[string]string)
-	for _, ck := range it.Checkpoints {
-		twin, ok := first[ck.SHA256]
-		switch {
-		case ok && twin == ck.Path:
-			return it, false, badInput(fmt.Errorf("%s: is given twice", ck.Path), "give every checkpoint once")
-		case ok:
-			return it, false, badInput(fmt.Errorf("%s: has the same content as %s", ck.Path, twin), "give every checkpoint once")
+	for i, m := range models {
+		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, SHA256: sums[i]})
+	}
+	if twins := duplicates(models, sums); len(twins) > 0 {
+		err := fmt.Errorf("%s: has the same content as %s", twins[0][1], twins[0][0])
+		if twins[0][0] == twins[0][1] {
+			err = fmt.Errorf("%s: is given twice", twins[0][0])
 		}
-		first[ck.SHA256] = ck.Path
+		return it, false, badInput(err, "give every checkpoint once")
 	}
 	set, err := onnxio.NewSet(models)
 	if err != nil {
@@ -208,16 +192,6 @@ func iterates(ctx context.Context, models []*onnxio.Model, dropout bool) (it swa
 	}
 	it.Graph, err = graph.MarshalBinary()
 	return it, set.ByPlace, err
-}
-
-// contentSum is the SHA-256 of a model's file and, behind it, its data files, in
-// hex.
-func contentSum(m *onnxio.Model) string {
-	h := sha256.New()
-	for _, b := range m.Files() {
-		h.Write(b)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 func (a *app) describeFit(c *cli.Context, it swag.Iterates, opts swag.FitOptions, size int64) {

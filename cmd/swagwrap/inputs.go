@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -128,14 +133,6 @@ func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Prepr
 	return b, err
 }
 
-// images returns how many images one recomputation sees.
-func images(b ensemble.BatchNormData) int {
-	if b.Data == nil {
-		return 0
-	}
-	return len(b.Order.Indices(b.Data.Len()))
-}
-
 // warnBatches says when batches differ more than a shuffle would explain.
 func (a *app) warnBatches(c *cli.Context, share []float64) {
 	worst := 0.0
@@ -216,4 +213,37 @@ func closeModels(models []*onnxio.Model) {
 	for _, m := range models {
 		m.Close()
 	}
+}
+
+// contentSums returns the SHA-256 of each model's file and, behind it, its data
+// files, in hex.
+func contentSums(ctx context.Context, models []*onnxio.Model) ([]string, error) {
+	sums := make([]string, len(models))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, m := range models {
+		g.Go(func() error {
+			h := sha256.New()
+			for _, b := range m.Files() {
+				h.Write(b)
+			}
+			sums[i] = hex.EncodeToString(h.Sum(nil))
+			return ctx.Err()
+		})
+	}
+	return sums, g.Wait()
+}
+
+// duplicates returns the paths of models of equal content, in pairs.
+func duplicates(models []*onnxio.Model, sums []string) [][2]string {
+	var out [][2]string
+	first := make(map[string]string)
+	for i, m := range models {
+		if twin, ok := first[sums[i]]; ok {
+			out = append(out, [2]string{twin, m.Path})
+			continue
+		}
+		first[sums[i]] = m.Path
+	}
+	return out
 }

@@ -93,7 +93,7 @@ func (a *app) recomputeMembers(c *cli.Context, n *ensemble.Network, opts swag.Sa
 	if err != nil {
 		return err
 	}
-	bar := a.progress(c, "batch norm", int64(e.Sampling.Members)*int64(images(data)))
+	bar := a.progress(c, "batch norm", int64(e.Sampling.Members)*int64(data.Images()))
 	defer bar.done()
 	engine.Progress = bar.add
 	var last bnupdate.Result

@@ -49,10 +49,7 @@ type Method struct {
 
 // Images returns how many images Run sends through networks.
 func (c *Comparison) Images() int64 {
-	test, bn := int64(c.Test.Len()), int64(0)
-	if c.Network.HasBatchNorm() {
-		bn = int64(len(c.BatchNorm.Order.Indices(c.BatchNorm.Data.Len())))
-	}
+	test, bn := int64(c.Test.Len()), int64(c.BatchNorm.Images())
 	total := int64(len(c.Iterates))*test + test + bn // iterates, SWA
 	if c.Network.HasBatchNorm() {
 		total += test // SWA, stale

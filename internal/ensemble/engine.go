@@ -42,6 +42,17 @@ type BatchNormData struct {
 	Rule  bnupdate.Rule
 }
 
+// Images returns how many images one recomputation sees.
+func (b BatchNormData) Images() int {
+	switch {
+	case b.Data == nil:
+		return 0
+	case b.Order.Limit > 0:
+		return min(b.Order.Limit, b.Data.Len())
+	}
+	return b.Data.Len()
+}
+
 // Recompute returns batch-norm statistics for the given weights. For a network
 // without batch norm it returns an empty result, and data may be zero.
 func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {

@@ -15,7 +15,6 @@ type Network struct {
 	// Input is what the network takes; -1 stands for a free dimension.
 	Input onnxio.Value
 
-	like    *onnxio.Model    // the graph with θ_SWA's names and other values
 	graph   *onnxio.Template // its files as they were
 	runtime *onnxio.Template // one file, for sessions
 	plan    *bnupdate.Plan
@@ -29,21 +28,28 @@ func NewNetwork(p *swag.Posterior) (*Network, error) {
 		return nil, bad(err)
 	}
 	n := &Network{Posterior: p, graph: graph}
-	// The graph's nodes do not depend on the weights: any will do to read it.
-	if n.like, err = graph.Model(p.Path, p.Layout, make(weights.Slice, p.Len()), p.Statistics); err != nil {
+	m, err := n.read()
+	if err != nil {
 		return nil, bad(err)
 	}
 	if p.Options.Dropout {
-		n.like = n.like.WithDropout()
+		m = m.WithDropout()
 	}
-	if n.runtime, err = onnxio.NewRuntimeTemplate(n.like, p.Layout); err != nil {
+	if n.runtime, err = onnxio.NewRuntimeTemplate(m, p.Layout); err != nil {
 		return nil, err
 	}
-	if n.plan, err = bnupdate.NewPlan(n.like, p.Layout); err != nil {
+	if n.plan, err = bnupdate.NewPlan(m, p.Layout); err != nil {
 		return nil, err
 	}
-	n.Input, err = soleInput(n.like)
+	n.Input, err = soleInput(m)
 	return n, err
+}
+
+// read returns the graph as a model, which is as large as the network. Its
+// nodes do not depend on the weights: any will do.
+func (n *Network) read() (*onnxio.Model, error) {
+	p := n.Posterior
+	return n.graph.Model(p.Path, p.Layout, make(weights.Slice, p.Len()), p.Statistics)
 }
 
 func soleInput(m *onnxio.Model) (onnxio.Value, error) {
@@ -72,7 +78,11 @@ func (n *Network) Graph() *onnxio.Template { return n.graph }
 // Checkpoint returns the weights and statistics of a checkpoint of the same
 // network. The vectors are valid until m is closed.
 func (n *Network) Checkpoint(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
-	same, err := m.As(n.like)
+	like, err := n.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	same, err := m.As(like)
 	if err != nil {
 		return nil, nil, err
 	}
