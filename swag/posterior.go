@@ -2,7 +2,6 @@ package swag
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -53,25 +52,13 @@ type Posterior struct {
 }
 
 func metadata(it Iterates, opts Options, producer string) (map[string]string, error) {
-	m := map[string]string{
-		"kind":           PosteriorKind,
-		"format_version": fmt.Sprint(PosteriorVersion),
-		"producer":       producer,
-	}
-	for key, v := range map[string]any{
+	return weights.NewMetadata(PosteriorKind, PosteriorVersion, producer, map[string]any{
 		"options":     opts,
 		"checkpoints": it.Checkpoints,
 		"theta0":      it.Theta0,
 		"layout":      it.Layout.Tensors,
 		"warnings":    append([]string{}, it.Warnings...),
-	} {
-		js, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		m[key] = string(js)
-	}
-	return m, nil
+	})
 }
 
 // writer fills the sections of a posterior file block by block.
@@ -176,23 +163,21 @@ func Parse(path string, data []byte) (*Posterior, error) {
 }
 
 func read(st *weights.Safetensors) (*Posterior, error) {
-	if err := CheckKind(st, PosteriorKind, PosteriorVersion); err != nil {
+	if err := st.CheckKind(PosteriorKind, PosteriorVersion); err != nil {
 		return nil, err
 	}
 	p := &Posterior{Path: st.Path, ID: st.ID(), file: st}
 	var tensors []weights.Tensor
-	for key, v := range map[string]any{
+	err := st.DecodeMetadata(map[string]any{
 		"options":     &p.Options,
 		"checkpoints": &p.Checkpoints,
 		"theta0":      &p.Theta0,
 		"layout":      &tensors,
 		"warnings":    &p.Warnings,
-	} {
-		if err := json.Unmarshal([]byte(st.Metadata[key]), v); err != nil {
-			return nil, fmt.Errorf("metadata %q: %w", key, err)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if p.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, err
 	}
@@ -223,18 +208,6 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 	p.Statistics = make(weights.Slice, statistics.Len())
 	statistics.Float32s(p.Statistics, 0)
 	return p, nil
-}
-
-// CheckKind checks that a safetensors file says it is of the given kind and of
-// a version that is understood.
-func CheckKind(st *weights.Safetensors, kind string, version int) error {
-	if got := st.Metadata["kind"]; got != kind {
-		return fmt.Errorf("kind is %q, want %q", got, kind)
-	}
-	if got := st.Metadata["format_version"]; got != fmt.Sprint(version) {
-		return fmt.Errorf("format version %s, want %d: written by another version of swagwrap (%s)", got, version, st.Metadata["producer"])
-	}
-	return nil
 }
 
 // Close releases the file. Views and samplers of it are invalid afterwards.

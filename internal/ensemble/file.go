@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -63,22 +62,14 @@ type BatchNorm struct {
 
 // Write writes the ensemble file.
 func (e *Ensemble) Write(w io.WriterAt, producer string) error {
-	meta := map[string]string{
-		"kind":           Kind,
-		"format_version": fmt.Sprint(Version),
-		"producer":       producer,
-	}
-	for key, v := range map[string]any{
+	meta, err := weights.NewMetadata(Kind, Version, producer, map[string]any{
 		"posterior":  e.Posterior,
 		"sampling":   e.Sampling,
 		"batch_norm": e.BatchNorm,
 		"preprocess": e.Preprocess,
-	} {
-		js, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
-		meta[key] = string(js)
+	})
+	if err != nil {
+		return err
 	}
 	length := 0
 	if len(e.Statistics) > 0 {
@@ -107,22 +98,21 @@ func Open(path string) (*Ensemble, error) {
 		return nil, err
 	}
 	defer st.Close()
-	if err := swag.CheckKind(st, Kind, Version); err != nil {
+	if err := st.CheckKind(Kind, Version); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := st.Verify(); err != nil {
 		return nil, err
 	}
 	e := &Ensemble{Path: path}
-	for key, v := range map[string]any{
+	err = st.DecodeMetadata(map[string]any{
 		"posterior":  &e.Posterior,
 		"sampling":   &e.Sampling,
 		"batch_norm": &e.BatchNorm,
 		"preprocess": &e.Preprocess,
-	} {
-		if err := json.Unmarshal([]byte(st.Metadata[key]), v); err != nil {
-			return nil, fmt.Errorf("%s: metadata %q: %w", path, key, err)
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	v, ok := st.View(statisticsSection)
 	if !ok || v.DType != weights.F32 || len(v.Shape) != 2 || v.Shape[0] != int64(e.Sampling.Members) {
