@@ -6,7 +6,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-const benchmarkLen = 1 << 20 // weights, about a tenth of a ResNet-18
+const benchmarkLen = 1_000_000 // weights, about a tenth of a ResNet-18
 
 func benchmarkIterates(b *testing.B) swag.Iterates {
 	return iterates(flat(b, benchmarkLen), 20, func(t, i int) float64 { return float64((t*t+3)*(i%17)) / 16 })

@@ -3,25 +3,28 @@
 // network's weights, read off the iterates of SGD.
 //
 // [Fit] collects the moments and the low-rank deviations of a set of iterates
-// (Algorithm 1, left column) and writes them as a posterior file; [Open] reads
-// one; a [Sampler] draws members from it (equation 1):
+// (Algorithm 1, left column) and writes them as a posterior file, together with
+// the [Health] of their trajectory; [Open] reads one; a [Sampler] draws members
+// from it (equation 1):
 //
 //	θ̃ = θ_SWA + √α·( Σ_diag^½·z1 + D̂·z2/√(K−1) ),  z1 ~ N(0, I_d), z2 ~ N(0, I_K)
+//
+// Files and vectors are read block by block: memory does not grow with the
+// number of weights.
 //
 // The scale α multiplies the covariance. It is ½ in the paper's SWAG, 1 with
 // the diagonal alone (SWAG-Diagonal), and 0 gives θ_SWA itself.
 //
 // # Invariants
 //
-// Sums run in float64 by Welford's recurrence, so that a standard deviation of
-// 1e-4 around a mean of 1 is right to eight digits where the reference's
-// float32 moments lose it. A fit does not depend on the block size or the
-// number of workers, bit for bit. A draw is a pure function of (posterior,
-// seed, member, scale, covariance): the number of workers, the order of blocks
-// and the other members drawn do not matter. Nor does the processor, since no
-// product is left open to fusing, but for one in math/rand/v2's ziggurat: about
-// once in 10⁹ normals arm64 may take another number than amd64, and what is
-// left of that chunk of 4,096 then differs.
+// Moments run in float64 by Welford's recurrence, so that a standard deviation
+// of 1e-4 around a mean of 1 is right to eight digits where the reference's
+// float32 moments lose it. A fit does not depend on the block size or the number
+// of workers, bit for bit, nor on whether it was done at once or continued. A
+// draw is a pure function of (posterior, seed, member, scale, covariance): the
+// number of workers, the order of blocks and the other members drawn do not
+// matter, and no product is left open to fusing, so that it should not depend on
+// the processor either.
 //
 // Batch-norm statistics are never part of the posterior.
 //

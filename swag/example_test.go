@@ -50,5 +50,5 @@ func Example() {
 	fmt.Printf("member 7: %.3f\n", member)
 	// Output:
 	// mean [2 10], variance [0.667 0.000]
-	// member 7: [1.308 10.000]
+	// member 7: [2.690 10.000]
 }

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -14,15 +18,25 @@ import (
 // (section 5, "we use K = 20").
 const DefaultRank = 20
 
-// defaultBlock is the number of weights a worker holds at a time: with 20
-// deviation columns it keeps 1.6 MB in flight, which stays in a core's cache.
+// defaultBlock is the number of weights a worker holds at a time, of every
+// checkpoint: of 20 checkpoints 1.3 MB. It is a multiple of gramLen.
 const defaultBlock = 1 << 14
 
 // Checkpoint is one SGD iterate.
 type Checkpoint struct {
+	// Path is the file as the posterior records it: relative to the posterior's
+	// folder, or absolute.
 	Path   string         `json:"path"`
 	SHA256 string         `json:"sha256"` // of the file, in hex
+	Given  string         `json:"-"`      // the path as the user wrote it, for errors; empty means Path
 	Theta  weights.Vector `json:"-"`      // its parameters
+}
+
+func (c Checkpoint) String() string {
+	if c.Given != "" {
+		return c.Given
+	}
+	return c.Path
 }
 
 // Iterates is what a posterior is fitted to.
@@ -30,9 +44,13 @@ type Iterates struct {
 	Layout      *weights.Layout
 	Checkpoints []Checkpoint // in training order
 	// Theta0 is the pre-trained network the iterates started from. If it is not
-	// nil, it counts as one model in the moments, as in Algorithm 1, line 1; it
-	// adds no deviation. The reference's CIFAR script leaves it out.
+	// nil, it counts as one model in the moments, as in Algorithm 1, line 1. It
+	// adds no deviation from the running mean; the reference's CIFAR script
+	// leaves it out.
 	Theta0 *Checkpoint
+	// Previous is a posterior of the same layout that the checkpoints continue,
+	// or nil. Its options apply; see [Posterior.Continues].
+	Previous *Posterior
 	// Statistics are the batch-norm statistics of the last checkpoint, kept so
 	// that a network can be written without recomputing them ("stale").
 	Statistics weights.Vector
@@ -41,147 +59,392 @@ type Iterates struct {
 	// Graph is what the caller needs to turn a vector back into a model; it is
 	// kept as it is.
 	Graph []byte
+	// Release, if not nil, is called whenever a good deal of the checkpoints has
+	// been read, to give the memory of mapped files back.
+	Release func()
 }
+
+// Deviations says from which mean D's columns deviate.
+type Deviations string
+
+const (
+	// Running is the paper's Algorithm 1: the deviations of the last K iterates,
+	// each from the mean of the iterates up to and including it. The zero value
+	// of [FitOptions] means it.
+	Running Deviations = "running"
+	// Final takes the deviations of all T models from θ_SWA itself, which
+	// Algorithm 1 would have to keep T models for, and of their covariance with
+	// divisor T−1 the best approximation of rank K.
+	Final Deviations = "final"
+)
 
 // FitOptions are the choices of a fit. The zero value is the paper's.
 type FitOptions struct {
-	Rank     int  // K, the number of last deviations kept; 0 means DefaultRank
-	DiagOnly bool // keep no deviations: SWAG-Diagonal
-	Dropout  bool // noted in the file, for whoever runs the graph
-	Producer string
+	Rank       int  // K, the number of columns of D; 0 means DefaultRank
+	DiagOnly   bool // no deviations: SWAG-Diagonal
+	Deviations Deviations
+	// Reference computes what the authors' code computes, number for number:
+	// float32 moments with a floor below the variance, and K−1 as the divisor of
+	// the low-rank part even with fewer columns than K.
+	Reference bool
+	// ReferToCheckpoints leaves the deviations out of the file: a reader has
+	// them from the checkpoints, with the same bits. See [Posterior.Needs].
+	ReferToCheckpoints bool
+	Dropout            bool // noted in the file, for whoever runs the graph
+	Producer           string
 
 	BlockLen int                     // weights per block; 0 means a good one. Never changes the result
 	Workers  int                     // 0 means one per core. Never changes the result
-	Progress func(done, total int64) // called with weights done; may be nil
+	Progress func(done, total int64) // called with bytes of checkpoints done; may be nil
 }
 
-// Fit runs the paper's Algorithm 1 over the iterates and writes the posterior
-// file to w. With n models seen, mean and variance are those of the n iterates
-// with divisor n, and column i of D is θ_i − θ̄_i, the deviation from the
-// running mean after the update.
+// Fit computes the moments and the low-rank deviations of the iterates and
+// writes the posterior file to w. With n models seen, mean and variance are
+// those of the n models with divisor n.
 //
 // A weight that is NaN or infinite is an error that names checkpoint, tensor
 // and index. The file is complete only if Fit returns nil.
 func Fit(ctx context.Context, w io.WriterAt, it Iterates, opts FitOptions) error {
-	if opts.Rank == 0 {
-		opts.Rank = DefaultRank
-	}
-	if opts.BlockLen <= 0 {
-		opts.BlockLen = defaultBlock
-	}
-	if opts.Workers <= 0 {
-		opts.Workers = runtime.GOMAXPROCS(0)
-	}
-	if err := it.check(opts); err != nil {
-		return err
-	}
-	columns := min(opts.Rank, len(it.Checkpoints))
-	if opts.DiagOnly {
-		columns = 0
-	}
-	out, err := newWriter(w, it, opts, columns)
+	f, err := newFitter(it, opts)
 	if err != nil {
 		return err
 	}
-	d := it.Layout.Len(weights.Parameter)
-	block := int64(opts.BlockLen)
-	err = inOrder(ctx, int((d+block-1)/block), opts.Workers,
-		func(i int, m *moments) error {
-			off := int64(i) * block
-			return m.collect(it, columns, off, min(block, d-off))
-		},
-		func(i int, m *moments) error {
-			if opts.Progress != nil {
-				opts.Progress(min(int64(i+1)*block, d), d)
+	if f.out, err = newWriter(w, f); err != nil {
+		return err
+	}
+	if err := f.pass(ctx, f.moments, f.writeMoments); err != nil {
+		return err
+	}
+	if f.options.Deviations == Final {
+		if err := f.diagonalise(); err != nil {
+			return err
+		}
+		if !f.options.Referenced {
+			if err := f.pass(ctx, f.mixed, f.writeDeviations); err != nil {
+				return err
 			}
-			return out.append(m)
-		})
-	if err != nil {
-		return err
+		}
 	}
-	return out.finish(it)
+	return f.finish()
 }
 
-func (it Iterates) check(opts FitOptions) error {
-	if len(it.Checkpoints) < 2 {
-		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", len(it.Checkpoints))
+// fitter is a fit under way.
+type fitter struct {
+	it      Iterates
+	models  []Checkpoint // θ0, if it counts, and the checkpoints
+	options Options
+	opts    FitOptions
+	d       int64
+	seen    int // models in the posterior that is continued
+	kept    int // columns that come from it
+
+	out        *writer
+	width      int64         // bytes of one model's parameters
+	done       int64         // weights, of all passes
+	unreleased int64         // bytes
+	gram       *mat.SymDense // of all models' deviations from θ_SWA, for Final
+	mixing     [][]float64
+	trajectory [][]float32 // a row for each model, those seen before included
+	frozen     int64
+	subUlp     int64
+}
+
+func newFitter(it Iterates, opts FitOptions) (*fitter, error) {
+	f := &fitter{it: it, models: it.Checkpoints, opts: opts, d: it.Layout.Len(weights.Parameter)}
+	if it.Theta0 != nil {
+		f.models = append([]Checkpoint{*it.Theta0}, it.Checkpoints...)
 	}
-	if !opts.DiagOnly && opts.Rank < 2 {
-		return fmt.Errorf("rank %d: the low-rank part is divided by K−1, so K must be at least 2", opts.Rank)
+	if f.opts.Rank == 0 {
+		f.opts.Rank = DefaultRank
 	}
-	d := it.Layout.Len(weights.Parameter)
-	if d == 0 {
+	if f.opts.Deviations == "" {
+		f.opts.Deviations = Running
+	}
+	if f.opts.Workers <= 0 {
+		f.opts.Workers = runtime.GOMAXPROCS(0)
+	}
+	if f.opts.BlockLen <= 0 {
+		f.opts.BlockLen = defaultBlock
+	}
+	if f.opts.Deviations == Final {
+		f.opts.BlockLen = (f.opts.BlockLen + gramLen - 1) / gramLen * gramLen
+	}
+	if p := it.Previous; p != nil {
+		if err := p.Continues(); err != nil {
+			return nil, err
+		}
+		if !p.Layout.Equal(it.Layout) || it.Theta0 != nil {
+			return nil, fmt.Errorf("%s: is of another network", p.Path)
+		}
+		f.opts.Rank, f.opts.DiagOnly, f.opts.Deviations = p.Options.Rank, p.Options.Rank == 0, p.Options.Deviations
+		f.seen = p.Options.Models
+	}
+	f.plan()
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	for _, t := range it.Layout.Role(weights.Parameter) {
+		f.width += t.Len() * t.DType.Size()
+	}
+	f.trajectory = make([][]float32, f.options.Models)
+	if f.options.Deviations == Final {
+		f.gram = mat.NewSymDense(len(f.models), nil)
+	}
+	if p := it.Previous; p != nil {
+		for t := range f.seen {
+			f.trajectory[t] = p.trajectoryRow(t)
+		}
+	}
+	return f, nil
+}
+
+// plan sets the options that the file will state.
+func (f *fitter) plan() {
+	checkpoints := len(f.it.Checkpoints)
+	if p := f.it.Previous; p != nil {
+		checkpoints += len(p.Checkpoints)
+	}
+	o := Options{Rank: f.opts.Rank, Deviations: f.opts.Deviations, Models: f.seen + len(f.models),
+		Theta0: f.it.Theta0 != nil || f.it.Previous != nil && f.it.Previous.Options.Theta0, Dropout: f.opts.Dropout}
+	switch {
+	case f.opts.DiagOnly:
+		o.Rank, o.Deviations = 0, Running
+	case f.opts.Reference: // θ0 is a model like the others there
+		o.Columns, o.Divisor = min(o.Rank, o.Models), o.Rank-1
+	case o.Deviations == Final: // the deviations of T models from their mean have T−1 dimensions
+		o.Columns, o.Divisor = min(o.Rank, o.Models-1), o.Models-1
+	default:
+		o.Columns = min(o.Rank, checkpoints)
+		o.Divisor = o.Columns - 1
+	}
+	if f.opts.Reference {
+		o.Compat = compatReference
+	}
+	o.Referenced = f.opts.ReferToCheckpoints && o.Columns > 0
+	f.kept = max(0, o.Columns-len(f.models))
+	f.options = o
+}
+
+func (f *fitter) check() error {
+	if f.options.Models < 2 || f.seen == 0 && len(f.it.Checkpoints) < 2 {
+		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", len(f.it.Checkpoints))
+	}
+	if !f.opts.DiagOnly && f.opts.Rank < 2 {
+		return fmt.Errorf("rank %d: the low-rank part is divided by K−1, so K must be at least 2", f.opts.Rank)
+	}
+	if f.opts.Reference && (f.options.Deviations != Running || f.options.Referenced || f.seen > 0) {
+		return errors.New("the reference's code knows the deviations from the running mean only, stored, and starts anew")
+	}
+	if f.options.Referenced && f.seen > 0 {
+		return errors.New("a posterior that refers to its checkpoints is fitted anew from all of them")
+	}
+	if f.d == 0 {
 		return errors.New("no tensor differs between the checkpoints: there is nothing to fit")
 	}
 	var statistics int64
-	if it.Statistics != nil {
-		statistics = it.Statistics.Len()
+	if f.it.Statistics != nil {
+		statistics = f.it.Statistics.Len()
 	}
-	if want := it.Layout.Len(weights.Statistic); statistics != want {
+	if want := f.it.Layout.Len(weights.Statistic); statistics != want {
 		return fmt.Errorf("%d batch-norm statistics, want %d", statistics, want)
 	}
-	for _, c := range it.all() {
-		if c.Theta.Len() != d {
-			return fmt.Errorf("%s: %d weights, want %d", c.Path, c.Theta.Len(), d)
+	for _, c := range f.models {
+		if c.Theta.Len() != f.d {
+			return fmt.Errorf("%s: %d weights, want %d", c, c.Theta.Len(), f.d)
 		}
 	}
 	return nil
 }
 
-// all returns θ0, if it counts, and the checkpoints.
-func (it Iterates) all() []Checkpoint {
-	if it.Theta0 == nil {
-		return it.Checkpoints
-	}
-	return append([]Checkpoint{*it.Theta0}, it.Checkpoints...)
-}
-
-// moments are one block's sums, and its stretches of the posterior's sections.
-type moments struct {
-	theta          []float32
+// block is one stretch of the vector: the models' weights there and what comes
+// of them.
+type block struct {
+	off            int64
+	n              int
+	theta          [][]float32 // a row for each model
 	mean, variance []float64
-	deviations     []float32 // row-major, a row of K for each weight
+	before         []float64   // the running mean before the first deviation
+	deviations     [][]float32 // columns of D, as rows
+	grams          []*mat.SymDense
+	work           []float64
+	samples        [][]float32 // the models at the trajectory's weights
+	frozen, subUlp int64
 }
 
-func (m *moments) reset(n int64, columns int) {
-	if int64(cap(m.theta)) < n {
-		m.theta = make([]float32, n)
-		m.mean, m.variance = make([]float64, n), make([]float64, n)
-		m.deviations = make([]float32, n*int64(columns))
+// pass computes all blocks in parallel and commits them in order.
+func (f *fitter) pass(ctx context.Context, compute, commit func(b *block) error) error {
+	length := int64(f.opts.BlockLen)
+	return inOrder(ctx, int((f.d+length-1)/length), f.opts.Workers,
+		func(i int, b *block) error {
+			b.off = int64(i) * length
+			b.n = int(min(length, f.d-b.off))
+			if err := f.read(b); err != nil {
+				return err
+			}
+			return compute(b)
+		},
+		func(_ int, b *block) error {
+			f.progress(b)
+			return commit(b)
+		})
+}
+
+// read fills a block with the models' weights.
+func (f *fitter) read(b *block) error {
+	if b.theta == nil {
+		length := f.opts.BlockLen
+		b.theta = rows[float32](len(f.models), length)
+		b.mean, b.variance, b.before = make([]float64, length), make([]float64, length), make([]float64, length)
+		b.deviations = rows[float32](f.options.Columns, length)
+		if f.options.Deviations == Final {
+			b.work = make([]float64, len(f.models)*gramLen)
+		}
 	}
-	m.theta, m.mean, m.variance = m.theta[:n], m.mean[:n], m.variance[:n]
-	m.deviations = m.deviations[:n*int64(columns)]
-	clear(m.mean)
-	clear(m.variance)
-}
-
-// collect runs Algorithm 1 over weights [off, off+n) of every iterate.
-func (m *moments) collect(it Iterates, columns int, off, n int64) error {
-	m.reset(n, columns)
-	all := it.all()
-	squares := m.variance // Welford's sum of squared deviations, until divided
-	for t, c := range all {
-		if err := c.Theta.ReadAt(m.theta, off); err != nil {
+	b.mean, b.variance, b.before = b.mean[:b.n], b.variance[:b.n], b.before[:b.n]
+	for k := range b.deviations {
+		b.deviations[k] = b.deviations[k][:b.n]
+	}
+	for t, c := range f.models {
+		b.theta[t] = b.theta[t][:b.n]
+		if err := c.Theta.ReadAt(b.theta[t], b.off); err != nil {
 			return err
 		}
-		count := float64(t + 1)
-		for i, v := range m.theta {
-			if v-v != 0 {
-				tensor, at := it.Layout.At(weights.Parameter, off+int64(i))
-				return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite weights", c.Path, tensor.Name, v, at)
-			}
-			before := float64(v) - m.mean[i]
-			m.mean[i] += before / count
-			squares[i] += float64(before * (float64(v) - m.mean[i]))
+	}
+	return nil
+}
+
+// moments computes mean, variance and, unless they need all of θ_SWA first, the
+// deviations.
+func (f *fitter) moments(b *block) error {
+	clear(b.mean)
+	clear(b.variance)
+	if p := f.it.Previous; p != nil {
+		p.Mean(b.mean, b.off)
+		p.Variance(b.variance, b.off)
+		p.storedDeviations(b.deviations[:f.kept], p.Options.Columns-f.kept, b.off)
+	}
+	// first is the row of the first deviation that is made here.
+	made := b.deviations[f.kept:]
+	if f.options.Deviations == Final {
+		made = nil
+	}
+	first := len(b.theta) - len(made)
+	if f.options.Referenced {
+		made = nil
+	}
+	switch {
+	case f.opts.Reference:
+		reference(b.theta, b.mean, b.variance, made)
+	default:
+		running(b.theta[:first], f.seen, b.mean, b.variance, nil)
+		copy(b.before, b.mean)
+		running(b.theta[first:], f.seen+first, b.mean, b.variance, made)
+	}
+	if err := f.finite(b); err != nil {
+		return err
+	}
+	if f.options.Deviations == Final {
+		f.grams(b)
+	}
+	f.look(b)
+	return nil
+}
+
+// finite fails if a weight is not. A moment that is not finite tells of it.
+func (f *fitter) finite(b *block) error {
+	for i, m := range b.mean {
+		if m-m == 0 && b.variance[i]-b.variance[i] == 0 {
+			continue
 		}
-		if k := t - (len(all) - columns); k >= 0 {
-			for i, v := range m.theta {
-				m.deviations[i*columns+k] = float32(float64(v) - m.mean[i])
+		tensor, at := f.it.Layout.At(weights.Parameter, b.off+int64(i))
+		for t, c := range f.models {
+			if v := b.theta[t][i]; v-v != 0 {
+				return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite weights", c, tensor.Name, v, at)
 			}
+		}
+		return fmt.Errorf("tensor %q: the moments at index %d are beyond float32, which the reference's code computes in", tensor.Name, at)
+	}
+	return nil
+}
+
+// grams computes the inner products over each of the block's gramLen weights.
+func (f *fitter) grams(b *block) {
+	b.grams = b.grams[:0]
+	for lo := 0; lo < b.n; lo += gramLen {
+		hi := min(lo+gramLen, b.n)
+		theta := make([][]float32, len(b.theta))
+		for t := range theta {
+			theta[t] = b.theta[t][lo:hi]
+		}
+		sum := mat.NewSymDense(len(theta), nil)
+		gram(sum, theta, b.mean[lo:hi], b.work)
+		b.grams = append(b.grams, sum)
+	}
+}
+
+// look counts the weights that sampling cannot move, and takes the trajectory's
+// weights from the block.
+func (f *fitter) look(b *block) {
+	b.frozen, b.subUlp = 0, 0
+	for i, v := range b.variance {
+		// Half an ulp of the mean as float32: 2⁻²⁴ of the power of two below it.
+		half := 0x1p-24 * float64(math.Float32frombits(math.Float32bits(float32(b.mean[i]))&0x7f800000))
+		switch {
+		case v <= frozenVariance:
+			b.frozen++
+		case v < half*half:
+			b.subUlp++
 		}
 	}
-	for i := range squares {
-		squares[i] /= float64(len(all))
+	b.samples = slices.Grow(b.samples[:0], len(b.theta))[:len(b.theta)]
+	first, last := trajectoryRange(f.d, b.off, b.off+int64(b.n))
+	for t, row := range b.theta {
+		b.samples[t] = b.samples[t][:0]
+		for j := first; j < last; j++ {
+			b.samples[t] = append(b.samples[t], row[trajectoryIndex(f.d, j)-b.off])
+		}
 	}
+}
+
+// mixed computes the deviations from θ_SWA that diagonalise chose.
+func (f *fitter) mixed(b *block) error {
+	clear(b.mean)
+	clear(b.variance)
+	running(b.theta, 0, b.mean, b.variance, nil) // as in the first pass
+	mixedDeviations(b.theta, f.mixing, b.mean, b.deviations)
+	return nil
+}
+
+// progress reports a block that has been read.
+func (f *fitter) progress(b *block) {
+	f.done += int64(b.n)
+	if read := int64(len(f.models)) * int64(b.n) * f.width / f.d; f.unreleased+read < releaseBytes {
+		f.unreleased += read
+	} else {
+		f.unreleased = 0
+		if f.it.Release != nil {
+			f.it.Release()
+		}
+		if f.it.Previous != nil {
+			f.it.Previous.file.Release()
+		}
+	}
+	if f.opts.Progress != nil {
+		passes := int64(1)
+		if f.options.Deviations == Final && !f.options.Referenced {
+			passes = 2
+		}
+		total := f.width * int64(len(f.models)) * passes
+		f.opts.Progress(int64(float64(f.done)/float64(f.d*passes)*float64(total)), total)
+	}
+}
+
+// diagonalise chooses the combinations of deviations that are kept.
+func (f *fitter) diagonalise() error {
+	mixing, _, ok := principal(f.gram, f.options.Columns)
+	if !ok {
+		return errors.New("the eigenvectors of the checkpoints' inner products were not found")
+	}
+	f.mixing = mixing
 	return nil
 }

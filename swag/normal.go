@@ -1,42 +1,50 @@
 package swag
 
-import "math/rand/v2"
+import "math"
 
-// Normals come from a counter-based generator, so that any stretch of any
-// member can be made without making what lies before it. The counter is cut
-// into slots: a member has 2³¹ chunks, a chunk of 4,096 normals has 2¹³ counter
-// values, twice what the ziggurat uses on average (it rejects 1 % of its
-// draws). No two chunks of a seed share a value: 2²⁰·2³¹·2¹³ = 2⁶⁴.
+// Standard normal variates are a pure function of (seed, member, index), so
+// that any stretch of any member can be made without what lies before it.
+//
+// Variate i of a member comes from output member·2⁴⁰ + i of SplitMix64 (Steele,
+// Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
+// 2014) whose state is mix(seed), through a ziggurat. No two variates of a seed
+// share an output: weights take the indices from 0 up, and z2 those from the
+// top down.
+//
+// The bits are part of the format: a member must come out the same next year.
 const (
-	chunk       = 1 << 12
-	chunkSlots  = 13 // bits
-	memberSlots = 31 // bits
-	z2Chunk     = 1<<memberSlots - 1
+	indexBits = 40
+	z2Index   = 1<<indexBits - 1 // of its first number; the others lie below
+
+	// MaxMembers bounds the index of a member, exclusive.
+	MaxMembers = 1 << 20
+
+	weyl = 0x9e3779b97f4a7c15
 )
 
-// normals fills dst with standard normal variates of one chunk of a member.
-// The sequence is part of the format: a member must come out the same next
-// year. SplitMix64 is fixed here, and math/rand/v2's ziggurat by Go's own
-// regression test.
-func normals(dst []float64, seed uint64, member int, chunk int64) {
-	slot := uint64(member)<<memberSlots | uint64(chunk)
-	src := counter(mix(seed) + (slot<<chunkSlots)*weyl)
-	r := rand.New(&src)
+// normals fills dst with variates first, first+1 … of a member.
+func normals(dst []float64, seed uint64, member int, first int64) {
+	state := mix(seed) + (uint64(member)<<indexBits|uint64(first))*weyl
 	for i := range dst {
-		dst[i] = r.NormFloat64()
+		state += weyl
+		u := mix(state)
+		layer := u % layers
+		j := int32(u >> 32)
+		x := float64(j) * float64(zigWidth[layer])
+		if magnitude(j) >= zigInner[layer] {
+			x = outside(u, j, layer, x)
+		}
+		dst[i] = x
 	}
 }
 
-// counter is SplitMix64: the mixed values of a Weyl sequence (Steele, Lea and
-// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-type counter uint64
-
-const weyl = 0x9e3779b97f4a7c15
-
-// Uint64 implements rand.Source.
-func (c *counter) Uint64() uint64 {
-	*c += weyl
-	return mix(uint64(*c))
+// z2 returns the n variates of a member that all its tensors share.
+func z2(seed uint64, member, n int) []float64 {
+	z := make([]float64, n)
+	for k := range z {
+		normals(z[k:k+1], seed, member, int64(z2Index-k))
+	}
+	return z
 }
 
 // mix is SplitMix64's output function, variant 13 of Stafford's mixers.
@@ -44,4 +52,80 @@ func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
+}
+
+// The ziggurat (Marsaglia and Tsang, "The ziggurat method for generating random
+// variables", Journal of Statistical Software 5(8), 2000) covers the right half
+// of exp(−x²/2) with 256 layers of equal area: 255 rectangles, and below them a
+// base strip that includes the tail beyond zigTail. Layer and position come
+// from different bits of an output; with the same ones, as in the paper, they
+// would be correlated (Doornik, "An improved ziggurat method", 2005).
+const (
+	layers  = 256
+	zigTail = 3.654152885361009    // where the base strip's rectangle ends
+	zigArea = 0.004928673233974658 // of a layer
+	zigUnit = 1.0 / (1 << 31)      // positions are 32-bit integers with a sign
+)
+
+var (
+	zigWidth  [layers]float32 // of a layer, per unit of position
+	zigInner  [layers]uint32  // a position below lies under the curve for sure
+	zigHeight [layers]float64 // of the curve at a layer's width
+)
+
+func init() {
+	curve := func(x float64) float64 { return math.Exp(-x * x / 2) }
+	// Layer 0 is the base strip, stretched so that its rectangle has the whole
+	// layer's area; layer 255 ends in the curve's top.
+	edge := [layers + 1]float64{zigArea / curve(zigTail), zigTail}
+	for i := 2; i < layers; i++ {
+		edge[i] = math.Sqrt(-2 * math.Log(zigArea/edge[i-1]+curve(edge[i-1])))
+	}
+	for i := range layers {
+		zigWidth[i] = float32(edge[i] * zigUnit)
+		zigInner[i] = uint32(edge[i+1] / edge[i] * (1 << 31))
+		zigHeight[i] = curve(edge[i])
+	}
+}
+
+// outside decides about a position that is not under the curve for sure, x in
+// the units of the variate. What else it needs it takes from the output u
+// itself, by mixing it further.
+func outside(u uint64, j int32, layer uint64, x float64) float64 {
+	uniform := func() float64 { // in (0, 1)
+		u = mix(u + weyl)
+		return (float64(u>>12) + 0.5) / (1 << 52)
+	}
+	for {
+		if layer == 0 { // the tail: Marsaglia 1964
+			for {
+				a := -math.Log(uniform()) / zigTail
+				if b := -math.Log(uniform()); b+b >= float64(a*a) {
+					return math.Copysign(zigTail+a, float64(j))
+				}
+			}
+		}
+		// The wedge between the rectangle and the layer's end. Heights grow with
+		// the layer: its floor is its own width's, its ceiling the next one's.
+		floor, ceiling := zigHeight[layer], 1.0
+		if layer+1 < layers {
+			ceiling = zigHeight[layer+1]
+		}
+		if floor+float64(uniform()*(ceiling-floor)) < math.Exp(-float64(x*x)/2) {
+			return x
+		}
+		// Rejected: another draw.
+		u = mix(u + weyl)
+		layer, j = u%layers, int32(u>>32)
+		x = float64(j) * float64(zigWidth[layer])
+		if magnitude(j) < zigInner[layer] {
+			return x
+		}
+	}
+}
+
+// magnitude returns |j|, which for the lowest int32 is 2³¹.
+func magnitude(j int32) uint32 {
+	sign := j >> 31
+	return uint32((j ^ sign) - sign)
 }

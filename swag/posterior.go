@@ -1,10 +1,11 @@
 package swag
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"fmt"
-	"io"
-	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -16,23 +17,39 @@ const (
 	PosteriorVersion = 1
 )
 
-// Sections of a posterior file.
+// Sections of a posterior file. Those that a posterior has no use for are
+// left out.
 const (
 	meanSection       = "mean"
 	varianceSection   = "variance"
+	beforeSection     = "before"
 	deviationsSection = "deviations"
+	mixingSection     = "mixing"
+	trajectorySection = "trajectory"
 	statisticsSection = "statistics"
+	healthSection     = "health"
 	graphSection      = "graph"
 )
 
+// compatReference is [Options.Compat] of a posterior as the authors' code
+// computes it.
+const compatReference = "reference"
+
+// releaseBytes is how much of mapped files is read before their memory is given
+// back.
+const releaseBytes = 64 << 20
+
 // Options are a posterior's choices as its file records them.
 type Options struct {
-	Rank       int    `json:"rank"`       // K as asked for; 0 with the diagonal alone
-	Columns    int    `json:"columns"`    // deviation columns present: K, or fewer when there were fewer iterates
-	Deviations string `json:"deviations"` // "running": from the running mean, as in Algorithm 1
-	Theta0     bool   `json:"theta0"`     // θ0 counted as a model
-	Models     int    `json:"models"`     // iterates in the moments, θ0 included
-	Dropout    bool   `json:"dropout"`    // Dropout stays on in predictions, as the graph has it
+	Rank       int        `json:"rank"`    // K as asked for; 0 with the diagonal alone
+	Columns    int        `json:"columns"` // columns of D: K, or fewer when there were fewer iterates
+	Divisor    int        `json:"divisor"` // Σ_lr = D̂D̂ᵀ/divisor
+	Deviations Deviations `json:"deviations"`
+	Compat     string     `json:"compat"`     // "reference": as the authors' code computes it; else empty
+	Theta0     bool       `json:"theta0"`     // θ0 counted as a model
+	Models     int        `json:"models"`     // models in the moments, θ0 included
+	Dropout    bool       `json:"dropout"`    // Dropout stays on in predictions, as the graph has it
+	Referenced bool       `json:"referenced"` // D̂ is not in the file but in the checkpoints
 }
 
 // Posterior is an open posterior file.
@@ -44,94 +61,20 @@ type Posterior struct {
 	Checkpoints []Checkpoint // Theta is not set
 	Theta0      *Checkpoint
 	Warnings    []string
+	Health      Health
 	Statistics  weights.Slice // of the last checkpoint
 	Graph       []byte        // as given to Fit
 
-	file                       *weights.Safetensors
-	mean, variance, deviations weights.View
-}
+	file                                           *weights.Safetensors
+	mean, variance, before, deviations, trajectory weights.View
+	mixing                                         [][]float64
 
-func metadata(it Iterates, opts Options, producer string) (map[string]string, error) {
-	return weights.NewMetadata(PosteriorKind, PosteriorVersion, producer, map[string]any{
-		"options":     opts,
-		"checkpoints": it.Checkpoints,
-		"theta0":      it.Theta0,
-		"layout":      it.Layout.Tensors,
-		"warnings":    append([]string{}, it.Warnings...),
-	})
-}
+	// Of a posterior that refers to its checkpoints, once they are attached.
+	attached []weights.Vector
+	released func()
+	scratch  sync.Pool // of *rebuilding
 
-// writer fills the sections of a posterior file block by block.
-type writer struct {
-	sw                                            *weights.SafetensorsWriter
-	mean, variance, deviations, statistics, graph io.Writer
-	buf                                           []byte
-}
-
-func newWriter(w io.WriterAt, it Iterates, opts FitOptions, columns int) (*writer, error) {
-	o := Options{Rank: opts.Rank, Columns: columns, Deviations: "running", Theta0: it.Theta0 != nil, Models: len(it.all()), Dropout: opts.Dropout}
-	if opts.DiagOnly {
-		o.Rank = 0
-	}
-	meta, err := metadata(it, o, opts.Producer)
-	if err != nil {
-		return nil, err
-	}
-	d := it.Layout.Len(weights.Parameter)
-	// The widest elements come first, so that every section is aligned.
-	sw, err := weights.NewSafetensorsWriter(w, []weights.Section{
-		{Name: meanSection, DType: weights.F64, Shape: []int64{d}},
-		{Name: varianceSection, DType: weights.F64, Shape: []int64{d}},
-		{Name: deviationsSection, DType: weights.F32, Shape: []int64{d, int64(columns)}},
-		{Name: statisticsSection, DType: weights.F32, Shape: []int64{it.Layout.Len(weights.Statistic)}},
-		{Name: graphSection, DType: weights.U8, Shape: []int64{int64(len(it.Graph))}},
-	}, meta)
-	if err != nil {
-		return nil, err
-	}
-	return &writer{sw: sw, mean: sw.Section(0), variance: sw.Section(1), deviations: sw.Section(2),
-		statistics: sw.Section(3), graph: sw.Section(4)}, nil
-}
-
-// append writes the next block.
-func (w *writer) append(m *moments) error {
-	for _, part := range []struct {
-		to     io.Writer
-		values []float64
-	}{{w.mean, m.mean}, {w.variance, m.variance}} {
-		w.buf = w.buf[:0]
-		for _, v := range part.values {
-			w.buf = binary.LittleEndian.AppendUint64(w.buf, math.Float64bits(v))
-		}
-		if _, err := part.to.Write(w.buf); err != nil {
-			return err
-		}
-	}
-	return w.float32s(w.deviations, m.deviations)
-}
-
-func (w *writer) float32s(to io.Writer, values []float32) error {
-	w.buf = append(w.buf[:0], make([]byte, 4*len(values))...)
-	weights.F32.PutFloat32s(w.buf, values)
-	_, err := to.Write(w.buf)
-	return err
-}
-
-// finish writes what does not come in blocks, and the header.
-func (w *writer) finish(it Iterates) error {
-	if it.Statistics != nil {
-		statistics := make([]float32, it.Statistics.Len())
-		if err := it.Statistics.ReadAt(statistics, 0); err != nil {
-			return err
-		}
-		if err := w.float32s(w.statistics, statistics); err != nil {
-			return err
-		}
-	}
-	if _, err := w.graph.Write(it.Graph); err != nil {
-		return err
-	}
-	return w.sw.Close()
+	unreleased atomic.Int64 // bytes read since the memory was last given back
 }
 
 // Open maps the posterior file at path and checks its header. It does not read
@@ -181,36 +124,82 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 	if p.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, err
 	}
-	if k, n := p.Options.Columns, len(p.Checkpoints); k < 0 || k == 1 || k > n {
-		return nil, fmt.Errorf("metadata \"options\": %d deviation columns of %d checkpoints", k, n)
+	if err := p.Options.check(len(p.Checkpoints), p.Theta0 != nil); err != nil {
+		return nil, fmt.Errorf("metadata \"options\": %w", err)
 	}
-	var statistics, graph weights.View
-	d := p.Layout.Len(weights.Parameter)
+	o, d := p.Options, p.Layout.Len(weights.Parameter)
+	var mixing, statistics, health, graph weights.View
 	for _, s := range []struct {
-		name  string
-		dtype weights.DType
-		len   int64 // or -1
-		view  *weights.View
+		name   string
+		wanted bool
+		dtype  weights.DType
+		shape  []int64 // nil for any
+		view   *weights.View
 	}{
-		{meanSection, weights.F64, d, &p.mean},
-		{varianceSection, weights.F64, d, &p.variance},
-		{deviationsSection, weights.F32, d * int64(p.Options.Columns), &p.deviations},
-		{statisticsSection, weights.F32, p.Layout.Len(weights.Statistic), &statistics},
-		{graphSection, weights.U8, -1, &graph},
+		{meanSection, true, weights.F64, []int64{d}, &p.mean},
+		{varianceSection, true, weights.F64, []int64{d}, &p.variance},
+		{beforeSection, o.keepsBefore(), weights.F64, []int64{d}, &p.before},
+		{mixingSection, o.mixes(), weights.F64, []int64{int64(o.Columns), int64(o.Models)}, &mixing},
+		{deviationsSection, o.Columns > 0 && !o.Referenced, weights.F32, []int64{int64(o.Columns), d}, &p.deviations},
+		{trajectorySection, true, weights.F32, []int64{int64(o.Models), trajectoryLen(d)}, &p.trajectory},
+		{statisticsSection, true, weights.F32, []int64{p.Layout.Len(weights.Statistic)}, &statistics},
+		{healthSection, true, weights.U8, nil, &health},
+		{graphSection, true, weights.U8, nil, &graph},
 	} {
 		v, ok := st.View(s.name)
-		if !ok || v.DType != s.dtype || s.len >= 0 && v.Len() != s.len {
-			return nil, fmt.Errorf("section %q: want %v with %d elements", s.name, s.dtype, s.len)
+		if !s.wanted {
+			if ok {
+				return nil, fmt.Errorf("section %q: is not of a posterior with these options", s.name)
+			}
+			continue
+		}
+		if !ok || v.DType != s.dtype || s.shape != nil && !slices.Equal(v.Shape, s.shape) {
+			return nil, fmt.Errorf("section %q: want %v %v", s.name, s.dtype, s.shape)
 		}
 		*s.view = v
+	}
+	if err := json.Unmarshal(health.Data, &p.Health); err != nil {
+		return nil, fmt.Errorf("section %q: %w", healthSection, err)
 	}
 	p.Graph = graph.Data
 	p.Statistics = make(weights.Slice, statistics.Len())
 	statistics.Float32s(p.Statistics, 0)
+	if o.mixes() {
+		p.mixing = rows[float64](o.Columns, o.Models)
+		for k, row := range p.mixing {
+			mixing.Float64s(row, int64(k*o.Models))
+		}
+	}
 	return p, nil
 }
 
-// Close releases the file. Views and samplers of it are invalid afterwards.
+// check refuses options that no fit has.
+func (o Options) check(checkpoints int, theta0 bool) error {
+	models := checkpoints
+	if theta0 {
+		models++
+	}
+	switch {
+	case o.Models != models || o.Theta0 != theta0:
+		return fmt.Errorf("%d models of %d checkpoints", o.Models, checkpoints)
+	case o.Columns < 0 || o.Columns > models || o.Columns > 0 && o.Divisor < 1 || o.Columns == 0 && o.Deviations == Final:
+		return fmt.Errorf("%d deviation columns of %d checkpoints, divided by %d", o.Columns, checkpoints, o.Divisor)
+	case o.Deviations != Running && o.Deviations != Final || o.Compat != "" && o.Compat != compatReference:
+		return fmt.Errorf("deviations %q, compat %q: written by another version", o.Deviations, o.Compat)
+	case o.Referenced && (o.Columns == 0 || o.Columns > checkpoints):
+		return fmt.Errorf("%d deviation columns in %d checkpoints", o.Columns, checkpoints)
+	}
+	return nil
+}
+
+// keepsBefore reports whether the running mean before the first deviation is
+// needed to find the deviations again.
+func (o Options) keepsBefore() bool { return o.Referenced && o.Deviations == Running }
+
+// mixes reports whether the columns of D̂ are combinations of deviations.
+func (o Options) mixes() bool { return o.Deviations == Final }
+
+// Close unmaps the file. Views and samplers of it are invalid afterwards.
 func (p *Posterior) Close() error { return p.file.Close() }
 
 // Verify reads the whole file and checks it against its checksums.
@@ -226,8 +215,43 @@ func (p *Posterior) Mean(dst []float64, off int64) { p.mean.Float64s(dst, off) }
 // the iterates, with their number as divisor.
 func (p *Posterior) Variance(dst []float64, off int64) { p.variance.Float64s(dst, off) }
 
-// Deviations reads rows [off, off+len(dst)/K) of D̂, a d×K matrix of the
-// deviations of the last K iterates, oldest first, where K is Options.Columns.
-func (p *Posterior) Deviations(dst []float32, off int64) {
-	p.deviations.Float32s(dst, off*int64(p.Options.Columns))
+// Deviations sets dst[k] to elements [off, off+len(dst[k])) of column k of D̂,
+// for all K = Options.Columns of them; all of dst are of one length. With
+// deviations from the running mean, column k is that of the k-th of the last K
+// iterates, oldest first; with those from the final mean it is the k-th
+// principal direction, largest first. It fails where a checkpoint that holds
+// them cannot be read.
+func (p *Posterior) Deviations(dst [][]float32, off int64) error {
+	if p.Options.Referenced {
+		return p.rebuild(dst, off)
+	}
+	p.storedDeviations(dst, 0, off)
+	return nil
+}
+
+// storedDeviations reads the columns from first on.
+func (p *Posterior) storedDeviations(dst [][]float32, first int, off int64) {
+	for k, row := range dst {
+		p.deviations.Float32s(row, int64(first+k)*p.Len()+off)
+	}
+}
+
+// trajectoryRow reads what the posterior keeps of a model.
+func (p *Posterior) trajectoryRow(t int) []float32 {
+	row := make([]float32, p.trajectory.Shape[1])
+	p.trajectory.Float32s(row, int64(t)*int64(len(row)))
+	return row
+}
+
+// read notes that n bytes of mapped files have been read, and gives their memory
+// back when there are many.
+func (p *Posterior) read(n int64) {
+	if p.unreleased.Add(n) < releaseBytes {
+		return
+	}
+	p.unreleased.Store(0)
+	p.file.Release()
+	if p.released != nil {
+		p.released()
+	}
 }

@@ -52,12 +52,20 @@ func TestRoundTrip(t *testing.T) {
 		}
 		// Any stretch reads as the whole does.
 		mean, variance, deviations := contents(p)
-		m, v, d := make([]float64, 4), make([]float64, 4), make([]float32, 4*5)
+		m, v := make([]float64, 4), make([]float64, 4)
 		p.Mean(m, 5)
 		p.Variance(v, 5)
-		p.Deviations(d, 5)
-		if !slices.Equal(m, mean[5:9]) || !slices.Equal(v, variance[5:9]) || !slices.Equal(d, deviations[25:45]) {
+		if !slices.Equal(m, mean[5:9]) || !slices.Equal(v, variance[5:9]) {
 			t.Error("a stretch differs from the whole")
+		}
+		d := [][]float32{make([]float32, 4), make([]float32, 4), make([]float32, 4), make([]float32, 4), make([]float32, 4)}
+		if err := p.Deviations(d, 5); err != nil {
+			t.Fatal(err)
+		}
+		for k := range d {
+			if !slices.Equal(d[k], deviations[k][5:9]) {
+				t.Errorf("a stretch of column %d differs from the whole", k)
+			}
 		}
 	}
 }
@@ -94,7 +102,7 @@ func TestParseRefuses(t *testing.T) {
 		return func(m map[string]string, _ []weights.Section) { m[key] = value }
 	}
 	columns := func(k int) func(map[string]string, []weights.Section) {
-		js, _ := json.Marshal(swag.Options{Columns: k})
+		js, _ := json.Marshal(swag.Options{Columns: k, Divisor: 1, Models: 6, Theta0: true, Deviations: swag.Running})
 		return meta("options", string(js))
 	}
 	section := func(i int, s weights.Section) func(map[string]string, []weights.Section) {
@@ -110,14 +118,20 @@ func TestParseRefuses(t *testing.T) {
 		{"no options", meta("options", ""), []string{`metadata "options"`}},
 		{"no layout", meta("layout", "{"), []string{`metadata "layout"`}},
 		{"layout", meta("layout", `[{"name":"a","shape":[-1],"dtype":"F32","role":"parameter"}]`), []string{`"a"`, "negative"}},
-		{"one column", columns(1), []string{"1 deviation columns"}},
+		{"models", meta("options", `{"models":7,"theta0":true}`), []string{"7 models of 5 checkpoints"}},
+		{"θ0", meta("options", `{"models":6}`), []string{"6 models of 5 checkpoints"}},
+		{"divisor", meta("options", `{"models":6,"theta0":true,"columns":2}`), []string{"divided by 0"}},
+		{"deviations", meta("options", `{"models":6,"theta0":true,"columns":5,"divisor":4,"deviations":"last"}`), []string{`deviations "last"`}},
+		{"compat", meta("options", `{"models":6,"theta0":true,"columns":5,"divisor":4,"deviations":"running","compat":"other"}`), []string{`compat "other"`}},
+		{"no mixing", meta("options", `{"models":6,"theta0":true,"columns":5,"divisor":5,"deviations":"final"}`), []string{`"mixing"`, "want F64 [5 6]"}},
+		{"referenced", meta("options", `{"models":6,"theta0":true,"columns":5,"divisor":4,"deviations":"running","referenced":true}`), []string{`"before"`}},
 		{"columns below 0", columns(-1), []string{"-1 deviation columns"}},
 		{"columns that overflow", columns(1 << 62), []string{"deviation columns of 5 checkpoints"}},
-		{"fewer columns", columns(2), []string{`"deviations"`, "want F32 with 24 elements"}},
+		{"fewer columns", columns(2), []string{`"deviations"`, "want F32 [2 12]"}},
 		{"section missing", section(0, weights.Section{Name: "median", DType: weights.F64, Shape: []int64{12}}), []string{`"mean"`}},
 		{"section type", section(1, weights.Section{Name: "variance", DType: weights.F32, Shape: []int64{12}}), []string{`"variance"`, "F64"}},
 		{"section length", section(1, weights.Section{Name: "variance", DType: weights.F64, Shape: []int64{11}}), []string{`"variance"`, "12"}},
-		{"statistics", section(3, weights.Section{Name: "statistics", DType: weights.F32, Shape: []int64{3}}), []string{`"statistics"`, "4"}},
+		{"statistics", section(4, weights.Section{Name: "statistics", DType: weights.F32, Shape: []int64{3}}), []string{`"statistics"`, "4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := swag.Parse("p.swag", rewrite(t, data, c.edit))

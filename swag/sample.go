@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -51,18 +52,22 @@ func (c Covariance) DefaultScale() float64 {
 
 // SampleOptions say which distribution to draw from. Scale has no default:
 // see [Covariance.DefaultScale].
+//
+// Random numbers are common: with one seed, member m has the same z1 and z2 at
+// every scale, with either covariance and from every posterior, so that
+// differences between them are not those of luck.
 type SampleOptions struct {
 	Seed       uint64
 	Scale      float64 // α ≥ 0, a factor of the covariance; 0 gives θ_SWA
 	Covariance Covariance
+	// Antithetic draws members in pairs about the mean: member 2j+1 has −z1 and
+	// −z2 of member 2j.
+	Antithetic bool
 	Workers    int // 0 means one per core. Never changes a draw
 }
 
-// MaxMembers bounds the index of a member, exclusive.
-const MaxMembers = 1 << 20
-
 // drawBlock is the number of weights that a worker of Draw takes at a time.
-const drawBlock = 16 * chunk
+const drawBlock = 1 << 16
 
 // A Sampler draws members from a posterior.
 type Sampler struct {
@@ -81,6 +86,9 @@ func NewSampler(p *Posterior, opts SampleOptions) (*Sampler, error) {
 		s.k = 0
 	} else if s.k == 0 {
 		return nil, fmt.Errorf("%s: holds the diagonal alone and cannot give SWAG members", p.Path)
+	}
+	if s.k > 0 && len(p.Needs()) > 0 {
+		return nil, fmt.Errorf("%s: its deviations are in the checkpoints, which were not attached", p.Path)
 	}
 	if opts.Workers <= 0 {
 		s.opts.Workers = runtime.GOMAXPROCS(0)
@@ -112,8 +120,6 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 // Block fills dst[j] with weights [off, off+len(dst[j])) of member members[j];
 // all of dst must be of one length. It is what Draw is made of, for callers
 // that cannot hold a whole member.
-//
-// A weight is equation (1): sd holds √α·Σ_diag^½, and z2 holds √(α/(K−1))·z2.
 func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 	if len(dst) == 0 {
 		return nil
@@ -123,90 +129,151 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 			return fmt.Errorf("member %d: want 0 to %d", member, MaxMembers-1)
 		}
 	}
-	n := int64(len(dst[0]))
-	mean, sd := make([]float64, chunk), make([]float64, chunk)
-	z1 := make([]float64, chunk)
-	deviations := make([]float32, chunk*s.k)
-	z2 := s.coefficients(members)
-	sums := make([][group]float32, chunk) // stays 0 with the diagonal alone
-	for at := off; at < off+n; {
-		// One chunk of normals at a time, and of it the part asked for.
-		c := at / chunk
-		from, to := at-c*chunk, min((c+1)*chunk, off+n)-c*chunk
-		w := to - from
-		s.p.Mean(mean[:w], at)
-		s.p.Variance(sd[:w], at)
-		for i, v := range sd[:w] {
-			sd[i] = math.Sqrt(float64(s.opts.Scale * v))
+	t := s.newTile(members)
+	for from, n := 0, len(dst[0]); from < n; from += tileLen {
+		to := min(from+tileLen, n)
+		if err := t.read(to-from, off+int64(from)); err != nil {
+			return err
 		}
-		s.p.Deviations(deviations[:w*int64(s.k)], at)
-		for j, member := range members {
-			if j%group == 0 && s.k > 0 {
-				lowRank(sums[:w], deviations, z2[j/group])
-			}
-			out := dst[j][at-off:][:w]
-			if s.opts.Scale == 0 {
-				for i := range out {
-					out[i] = float32(mean[i])
-				}
-			} else {
-				normals(z1[:to], s.opts.Seed, member, c)
-				for i, z := range z1[from:to] {
-					out[i] = float32(mean[i] + (float64(sd[i]*z) + float64(sums[i][j%group])))
-				}
-			}
-			for i, v := range out {
-				if v-v != 0 {
-					tensor, index := s.p.Layout.At(weights.Parameter, at+int64(i))
-					return fmt.Errorf("%s: member %d: tensor %q: value at index %d is beyond float32", s.p.Path, member, tensor.Name, index)
-				}
+		for j := range members {
+			out := dst[j][from:to]
+			t.draw(out, j)
+			if i := firstNonFinite(out); i >= 0 {
+				tensor, index := s.p.Layout.At(weights.Parameter, t.off+int64(i))
+				return fmt.Errorf("%s: member %d: tensor %q: value at index %d is beyond float32", s.p.Path, members[j], tensor.Name, index)
 			}
 		}
-		at += w
 	}
+	s.p.read(int64(len(dst[0])) * int64(16+4*s.k))
 	return nil
 }
 
-// group is the number of members whose low-rank parts are computed together:
-// their sums are independent, so the processor works at all of them at once.
-const group = 4
+// Vector returns a member as a vector whose weights are drawn when they are
+// read: a member larger than memory can be written piece by piece.
+func (s *Sampler) Vector(member int) weights.Vector { return memberVector{s, member} }
 
-// lowRank sets sums[i] to row i of D̂·z2 for each member of a group, summed in
-// the order of the columns. Explicit conversions, here and in Block, keep
-// processors that could fuse a product and a sum from doing so.
-func lowRank(sums [][group]float32, deviations []float32, z2 [][group]float32) {
-	for i := range sums {
-		row := deviations[i*len(z2):][:len(z2)]
-		var a, b, c, d float32
-		for k, v := range row {
-			z := &z2[k]
-			a += float32(v * z[0])
-			b += float32(v * z[1])
-			c += float32(v * z[2])
-			d += float32(v * z[3])
-		}
-		sums[i] = [group]float32{a, b, c, d}
-	}
+type memberVector struct {
+	s      *Sampler
+	member int
 }
 
-// coefficients returns √(α/(K−1))·z2 of each member, K×4 for a group: one z2
-// for all tensors, which is what makes the low-rank part a covariance across
-// tensors.
-func (s *Sampler) coefficients(members []int) [][][group]float32 {
-	out := make([][][group]float32, (len(members)+group-1)/group)
-	if s.k == 0 {
-		return out
+func (v memberVector) Len() int64 { return v.s.p.Len() }
+
+func (v memberVector) ReadAt(dst []float32, off int64) error {
+	return v.s.Block([][]float32{dst}, []int{v.member}, off)
+}
+
+// tileLen is the number of weights that are drawn at a time. The deviations of
+// a tile are read once for all members, and with 20 columns stay in the first
+// cache.
+const tileLen = 1 << 10
+
+// tile is a stretch of the posterior, and the members' random numbers.
+type tile struct {
+	s          *Sampler
+	members    []int
+	z2         [][]float32 // for each member √(α/divisor)·z2, K numbers
+	off        int64
+	mean, sd   []float64 // sd is √α·Σ_diag^½
+	deviations [][]float32
+	z1         []float64
+	lowRank    []float32
+}
+
+func (s *Sampler) newTile(members []int) *tile {
+	t := &tile{s: s, members: members, z2: s.coefficients(members),
+		mean: make([]float64, tileLen), sd: make([]float64, tileLen), z1: make([]float64, tileLen), lowRank: make([]float32, tileLen)}
+	for range s.k {
+		t.deviations = append(t.deviations, make([]float32, tileLen))
 	}
-	z2 := make([]float64, s.k)
-	factor := math.Sqrt(s.opts.Scale / float64(s.k-1))
+	return t
+}
+
+// coefficients returns √(α/divisor)·z2 of each member: one z2 for all tensors,
+// which is what makes the low-rank part a covariance across tensors.
+func (s *Sampler) coefficients(members []int) [][]float32 {
+	out := make([][]float32, len(members))
+	factor := math.Sqrt(s.opts.Scale / float64(s.p.Options.Divisor))
 	for j, member := range members {
-		if j%group == 0 {
-			out[j/group] = make([][group]float32, s.k)
-		}
-		normals(z2, s.opts.Seed, member, z2Chunk)
-		for k, z := range z2 {
-			out[j/group][k][j%group] = float32(factor * z)
+		stream, sign := s.stream(member)
+		for _, z := range z2(s.opts.Seed, stream, s.k) {
+			out[j] = append(out[j], float32(factor*sign*z))
 		}
 	}
 	return out
+}
+
+// stream returns which member's random numbers a member has, and their sign.
+func (s *Sampler) stream(member int) (stream int, sign float64) {
+	if s.opts.Antithetic && member%2 == 1 {
+		return member - 1, -1
+	}
+	return member, 1
+}
+
+// read moves the tile to weights [off, off+n).
+func (t *tile) read(n int, off int64) error {
+	t.off = off
+	t.mean, t.sd, t.z1, t.lowRank = t.mean[:n], t.sd[:n], t.z1[:n], t.lowRank[:n]
+	t.s.p.Mean(t.mean, off)
+	t.s.p.Variance(t.sd, off)
+	for i, v := range t.sd {
+		t.sd[i] = math.Sqrt(float64(t.s.opts.Scale * v))
+	}
+	for k := range t.deviations {
+		t.deviations[k] = t.deviations[k][:n]
+	}
+	if t.s.k == 0 {
+		return nil
+	}
+	return t.s.p.Deviations(t.deviations, off)
+}
+
+// draw fills out with the tile's weights of member members[j], equation (1).
+// Explicit conversions keep processors that could fuse a product and a sum
+// from doing so.
+func (t *tile) draw(out []float32, j int) {
+	if t.s.opts.Scale == 0 {
+		for i, m := range t.mean {
+			out[i] = float32(m)
+		}
+		return
+	}
+	clear(t.lowRank) // and stays so with the diagonal alone
+	for k, z := range t.z2[j] {
+		addScaled(t.lowRank, z, t.deviations[k])
+	}
+	stream, sign := t.s.stream(t.members[j])
+	normals(t.z1, t.s.opts.Seed, stream, t.off)
+	mean, sd, lowRank := t.mean[:len(out)], t.sd[:len(out)], t.lowRank[:len(out)]
+	for i, z := range t.z1[:len(out)] {
+		out[i] = float32(mean[i] + (float64(sd[i]*(sign*z)) + float64(lowRank[i])))
+	}
+}
+
+// addScaled adds a·x to y in float32: a column's part of the product D·z2,
+// summed in the order of the columns. Where gonum has no vector instructions
+// for it, its loop is open to fusing, and ours, with the same bits, is not.
+func addScaled(y []float32, a float32, x []float32) {
+	if runtime.GOARCH == "amd64" {
+		blas32.Axpy(a, blas32.Vector{N: len(x), Inc: 1, Data: x}, blas32.Vector{N: len(y), Inc: 1, Data: y})
+		return
+	}
+	addScaledGo(y, a, x)
+}
+
+func addScaledGo(y []float32, a float32, x []float32) {
+	for i, v := range x {
+		y[i] += float32(a * v)
+	}
+}
+
+// firstNonFinite returns the index of the first NaN or infinity, or -1.
+func firstNonFinite(values []float32) int {
+	for i, v := range values {
+		if v-v != 0 {
+			return i
+		}
+	}
+	return -1
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -55,26 +56,26 @@ func TestSequenceIsFixed(t *testing.T) {
 	for _, c := range []struct {
 		seed   uint64
 		member int
-		chunk  int64
+		index  int64
 		first  [3]uint64
-		sum    string // of the whole chunk, which takes every branch of the ziggurat
+		sum    string // of 100,000, which take every branch of the ziggurat
 	}{
-		{1, 0, 0, [3]uint64{0xbfd68ee493aca230, 0xc0006ee60e603c96, 0xbfdd287ea98e1b85}, "c160b80115378a4b"},
-		{1, 29, swag.Z2Chunk, [3]uint64{0x3ff5f3ab2793f8da, 0x3fe4e162e82e2431, 0x3ff702a905434203}, "56a5f5fb5eaa3838"},
-		{math.MaxUint64, swag.MaxMembers - 1, 12345, [3]uint64{0x3febff6056ef05ed, 0xbfef7975677e8be3, 0x3fd2ba0947595d7a}, "eb821b24ffdc4183"},
+		{1, 0, 0, [3]uint64{0xbfea21c7259436d0, 0x3ff762df980a4c71, 0x3ff1db45a4215e0d}, "783a050651595ddf"},
+		{1, 29, 1 << 35, [3]uint64{0x3ffd9cd062585658, 0xbfd2e1a10582a7f1, 0xbfd0bbf2e91e1d3c}, "6398328b02332c0b"},
+		{math.MaxUint64, swag.MaxMembers - 1, 12345, [3]uint64{0xbff95cd864ba57f6, 0xbfe90ac7f9522968, 0xbffa455ecad684c7}, "a98cf35b4fa5f310"},
 	} {
-		z := make([]float64, swag.Chunk)
-		swag.Normals(z, c.seed, c.member, c.chunk)
+		z := make([]float64, 100_000)
+		swag.Normals(z, c.seed, c.member, c.index)
 		var first [3]uint64
 		for i := range first {
 			first[i] = math.Float64bits(z[i])
 		}
 		if sum := digest(z); first != c.first || sum != c.sum {
-			t.Errorf("seed %d, member %d, chunk %d: %#x, %s", c.seed, c.member, c.chunk, first, sum)
+			t.Errorf("seed %d, member %d, index %d: %#x, %s", c.seed, c.member, c.index, first, sum)
 		}
 	}
 	p := fit(t, iterates(flat(t, 5000), 6, func(t, i int) float64 { return float64((t*t+3)*(i%17)) / 16 }), swag.FitOptions{Rank: 4})
-	const want = "b44cc38ed5610fb6"
+	const want = "a12102f96968e2ee"
 	if got := digest(draw(t, p, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 3, 29)...); got != want {
 		t.Errorf("members: %s", got)
 	}
@@ -125,6 +126,142 @@ func TestDrawIsPure(t *testing.T) {
 	}
 }
 
+// A member that is drawn when it is read is the member.
+func TestVector(t *testing.T) {
+	p := fit(t, iterates(flat(t, 10_000), 5, noisy(0, 1)), swag.FitOptions{})
+	opts := swag.SampleOptions{Seed: 7, Scale: 0.5}
+	want := draw(t, p, opts, 4)[0]
+	v := sampler(t, p, opts).Vector(4)
+	if v.Len() != p.Len() {
+		t.Errorf("%d weights", v.Len())
+	}
+	for _, at := range [][2]int{{0, 10_000}, {9_999, 1}, {1023, 3000}, {5, 0}} {
+		got := make([]float32, at[1])
+		if err := v.ReadAt(got, int64(at[0])); err != nil || !slices.Equal(got, want[at[0]:at[0]+at[1]]) {
+			t.Errorf("%d weights at %d: %v, or not the member's", at[1], at[0], err)
+		}
+	}
+}
+
+// The members of an antithetic pair lie opposite each other about the mean, and
+// the even ones are those that are drawn without pairs.
+func TestAntithetic(t *testing.T) {
+	p := fit(t, iterates(flat(t, 3000), 5, noisy(0, 1)), swag.FitOptions{})
+	mean, _, _ := contents(p)
+	for _, c := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
+		opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Covariance: c}
+		plain := draw(t, p, opts, 0, 1, 2)
+		opts.Antithetic = true
+		pairs := draw(t, p, opts, 3, 0, 1, 2) // in any order, alone or not
+		if !slices.Equal(pairs[1], plain[0]) || !slices.Equal(pairs[3], plain[2]) || slices.Equal(pairs[2], plain[1]) {
+			t.Errorf("%v: even members must be as without pairs, odd ones not", c)
+		}
+		for i, m := range mean {
+			for _, pair := range [][2]int{{1, 2}, {3, 0}} {
+				a, b := float64(pairs[pair[0]][i]), float64(pairs[pair[1]][i])
+				if math.Abs((a+b)/2-m) > 1e-6*max(math.Abs(a), math.Abs(b)) {
+					t.Fatalf("%v, weight %d: %v and %v about %v", c, i, a, b, m)
+				}
+			}
+		}
+	}
+}
+
+// One seed has the same random numbers at every scale, with either covariance
+// and from every posterior.
+func TestCommonRandomNumbers(t *testing.T) {
+	z := func(p *swag.Posterior, scale float64, c swag.Covariance) []float64 {
+		mean, variance, _ := contents(p)
+		out := make([]float64, len(mean))
+		for i, v := range draw(t, p, swag.SampleOptions{Seed: 5, Scale: scale, Covariance: c}, 2)[0] {
+			out[i] = (float64(v) - mean[i]) / math.Sqrt(scale*variance[i])
+		}
+		return out
+	}
+	p := fit(t, iterates(flat(t, 500), 5, noisy(0, 1)), swag.FitOptions{})
+	other := fit(t, iterates(flat(t, 500), 8, noisy(3, 10)), swag.FitOptions{DiagOnly: true})
+	want := make([]float64, 500)
+	swag.Normals(want, 5, 2, 0)
+	for name, got := range map[string][]float64{"scale ½": z(p, 0.5, swag.Diagonal), "scale 2": z(p, 2, swag.Diagonal), "another posterior": z(other, 1, swag.Diagonal)} {
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-4 { // members are float32
+				t.Fatalf("%s, weight %d: z1 = %v, want %v", name, i, got[i], want[i])
+			}
+		}
+	}
+	low := lowRank(t, p, 5, 0.5, 2)
+	for i, v := range lowRank(t, p, 5, 2, 2) {
+		if math.Abs(v-2*low[i]) > 1e-5 {
+			t.Fatalf("weight %d: low-rank part %v at scale 2, %v at scale ½", i, v, low[i])
+		}
+	}
+}
+
+// gonum's vector instructions and the loop for other processors have the same
+// bits.
+func TestAddScaledSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 100 {
+		x, y := make([]float32, n), make([]float32, n)
+		for i := range x {
+			x[i], y[i] = float32(r.NormFloat64()), float32(r.NormFloat64())
+		}
+		want := slices.Clone(y)
+		a := float32(r.NormFloat64())
+		swag.AddScaled(y, a, x)
+		swag.AddScaledGo(want, a, x)
+		if !slices.Equal(y, want) {
+			t.Fatalf("%d elements: %v, want %v", n, y, want)
+		}
+	}
+}
+
+// TestNormals compares ten million variates with the normal distribution: the
+// first six moments, the tail beyond the ziggurat's, and χ² over bins that are
+// narrower than its layers.
+func TestNormals(t *testing.T) {
+	const n, bins, width, tail = 10_000_000, 160, 0.05, 3.654152885361009
+	count := make([]float64, bins)
+	var moment [7]float64
+	beyond := 0.0
+	z := make([]float64, 100_000)
+	for at := 0; at < n; at += len(z) {
+		swag.Normals(z, 2026, 11, int64(at))
+		for _, v := range z {
+			power := 1.0
+			for k := range moment {
+				moment[k] += power / n
+				power *= v
+			}
+			if i := int(math.Floor(v/width)) + bins/2; i >= 0 && i < bins {
+				count[i]++
+			}
+			if math.Abs(v) > tail {
+				beyond++
+			}
+		}
+	}
+	for k, want := range []float64{1, 0, 1, 0, 3, 0, 15} {
+		sd := math.Sqrt([]float64{0, 1, 2, 15, 96, 945, 10170}[k] / n)
+		if math.Abs(moment[k]-want) > 4.5*sd+1e-9 {
+			t.Errorf("moment %d: %v, want %v ± %v", k, moment[k], want, sd)
+		}
+	}
+	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	if want := 2 * n * cdf(-tail); math.Abs(beyond-want) > 4.5*math.Sqrt(want) {
+		t.Errorf("%v beyond the last layer, want %.0f", beyond, want)
+	}
+	chi2 := 0.0
+	for i, got := range count {
+		lo := float64(i-bins/2) * width
+		want := n * (cdf(lo+width) - cdf(lo))
+		chi2 += (got - want) * (got - want) / want
+	}
+	if limit := bins + 4.5*math.Sqrt(2*bins); chi2 > limit {
+		t.Errorf("χ² = %.0f over %d bins, want less than %.0f", chi2, bins, limit)
+	}
+}
+
 func TestScaleZeroIsMean(t *testing.T) {
 	for _, fitOpts := range []swag.FitOptions{{Rank: 3}, {DiagOnly: true}} {
 		p := fit(t, iterates(small(t), 5, noisy(1, 0.3)), fitOpts)
@@ -172,7 +309,7 @@ func TestDistribution(t *testing.T) {
 				var v float64
 				if c.opts.Covariance == swag.LowRankPlusDiagonal {
 					for n := range k {
-						v += float64(deviations[i*k+n]) * float64(deviations[j*k+n]) / float64(k-1)
+						v += float64(deviations[n][i]) * float64(deviations[n][j]) / float64(k-1)
 					}
 				}
 				if i == j {
@@ -222,14 +359,16 @@ func kolmogorov(z []float64) (d float64) {
 // Kills: streams of members, chunks or seeds that overlap or are correlated,
 // such as z2 taken from the numbers of z1.
 func TestStreamsAreIndependent(t *testing.T) {
+	const stretch = 4096
 	var streams [][]float64
 	for _, seed := range []uint64{0, 1, 2} {
 		for _, member := range []int{0, 1, 2, 29, swag.MaxMembers - 1} {
-			for _, chunk := range []int64{0, 1, 2, swag.Z2Chunk - 1, swag.Z2Chunk} {
-				z := make([]float64, swag.Chunk)
-				swag.Normals(z, seed, member, chunk)
+			for _, first := range []int64{0, stretch, 2 * stretch, 1 << 39, swag.Z2Index - 2*stretch} {
+				z := make([]float64, stretch)
+				swag.Normals(z, seed, member, first)
 				streams = append(streams, z)
 			}
+			streams = append(streams, swag.Z2(seed, member, stretch))
 		}
 	}
 	seen := map[float64]bool{}
@@ -240,9 +379,9 @@ func TestStreamsAreIndependent(t *testing.T) {
 		for j, b := range streams[:i] {
 			r := 0.0
 			for k := range a {
-				r += a[k] * b[k] / swag.Chunk
+				r += a[k] * b[k] / stretch
 			}
-			if math.Abs(r) > 5/math.Sqrt(swag.Chunk) {
+			if math.Abs(r) > 5/math.Sqrt(stretch) {
 				t.Errorf("streams %d and %d: correlation %.3f", i, j, r)
 			}
 		}
@@ -296,12 +435,10 @@ func TestDivisorIsColumnsLessOne(t *testing.T) {
 		p := fit(t, iterates(flat(t, 50), 3, noisy(0, 1)), swag.FitOptions{Rank: rank})
 		_, _, deviations := contents(p)
 		k := p.Options.Columns
-		z2 := make([]float64, k)
-		swag.Normals(z2, 3, 11, swag.Z2Chunk)
 		for i, got := range lowRank(t, p, 3, 0.5, 11) {
 			want := 0.0
-			for n, z := range z2 {
-				want += math.Sqrt(0.5) * float64(deviations[i*k+n]) * z / math.Sqrt(float64(min(rank, 3)-1))
+			for n, z := range swag.Z2(3, 11, k) {
+				want += math.Sqrt(0.5) * float64(deviations[n][i]) * z / math.Sqrt(float64(min(rank, 3)-1))
 			}
 			if math.Abs(got-want) > 2e-6 {
 				t.Fatalf("rank %d, weight %d: low-rank part %v, want %v", rank, i, got, want)

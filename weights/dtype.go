@@ -3,7 +3,9 @@ package weights
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
+	"unsafe"
 )
 
 // DType is the storage type of a tensor's elements.
@@ -82,6 +84,10 @@ func (d DType) Float32s(dst []float32, src []byte) {
 	src = d.first(src, len(dst))
 	switch d {
 	case F32:
+		if littleEndian {
+			copy(bytesOf(dst), src)
+			return
+		}
 		for i := range dst {
 			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		}
@@ -109,6 +115,10 @@ func (d DType) PutFloat32s(dst []byte, src []float32) {
 	dst = d.first(dst, len(src))
 	switch d {
 	case F32:
+		if littleEndian {
+			copy(dst, bytesOf(src))
+			return
+		}
 		for i, v := range src {
 			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
 		}
@@ -139,12 +149,43 @@ func (d DType) Float64s(dst []float64, src []byte) {
 			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
 		}
 	case F64:
+		if littleEndian {
+			copy(bytesOf(dst), src)
+			return
+		}
 		for i := range dst {
 			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
 		}
 	default:
 		panic("weights: not F32 or F64")
 	}
+}
+
+// WriteFloat32s writes values as little-endian F32.
+func WriteFloat32s(w io.Writer, values []float32) error {
+	if littleEndian {
+		_, err := w.Write(bytesOf(values))
+		return err
+	}
+	return binary.Write(w, binary.LittleEndian, values)
+}
+
+// WriteFloat64s writes values as little-endian F64.
+func WriteFloat64s(w io.Writer, values []float64) error {
+	if littleEndian {
+		_, err := w.Write(bytesOf(values))
+		return err
+	}
+	return binary.Write(w, binary.LittleEndian, values)
+}
+
+// littleEndian says that elements lie in memory as they do in files, so that
+// they are copied, or not even that, and not converted one by one.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// bytesOf returns the bytes that s occupies.
+func bytesOf[T float32 | float64](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(T(0))))
 }
 
 // first returns the bytes of the first n elements. It panics if b is too short,

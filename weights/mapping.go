@@ -13,6 +13,7 @@ type Mapping struct {
 	// it is mapped takes this process down with it (SIGBUS), so files must not
 	// be changed in place while they are read; swagwrap itself never does.
 	Data  []byte
+	file  bool // Data is file pages, which the system can read again
 	unmap func() error
 }
 
@@ -42,7 +43,17 @@ func MapFile(f *os.File) (*Mapping, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return &Mapping{Path: f.Name(), Data: data, unmap: unmap}, nil
+	return &Mapping{Path: f.Name(), Data: data, file: true, unmap: unmap}, nil
+}
+
+// Release takes the file's pages out of this process's memory; what is read
+// again comes back from the system's cache. Readers of Data may go on
+// meanwhile. A pass over large files calls it now and then, or all that it has
+// read counts as its memory.
+func (m *Mapping) Release() {
+	if m.file && len(m.Data) > 0 {
+		release(m.Data)
+	}
 }
 
 // Close unmaps the file. It may be called twice.

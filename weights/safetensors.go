@@ -30,8 +30,6 @@ const (
 	headerSumKey   = "crc32c_header" // eight hex digits, over the header with these digits as zeros
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Section is one tensor of a safetensors file.
 type Section struct {
 	Name  string
@@ -46,14 +44,13 @@ func (s Section) bytes() int64 {
 
 // A SafetensorsWriter writes a safetensors file whose sections are known
 // beforehand and are filled piecemeal, in any interleaving: a fit produces one
-// block of every section at a time.
+// block of every section, and of every row of some, at a time.
 type SafetensorsWriter struct {
 	w        io.WriterAt
 	sections []Section
 	metadata map[string]string
-	starts   []int64 // file offset of each section
-	written  []int64
-	sums     []uint32
+	starts   []int64       // file offset of each section
+	rows     [][]*appender // of each section; a single one but for those that Rows was called for
 }
 
 // NewSafetensorsWriter plans the file. Nothing is written yet; the header goes
@@ -63,8 +60,7 @@ func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string
 		w:        w,
 		sections: slices.Clone(sections),
 		metadata: maps.Clone(metadata),
-		written:  make([]int64, len(sections)),
-		sums:     make([]uint32, len(sections)),
+		rows:     make([][]*appender, len(sections)),
 	}
 	for i, s := range sections {
 		if _, err := Elements(s.Shape); err != nil {
@@ -85,38 +81,61 @@ func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string
 		return nil, fmt.Errorf("header of %d bytes: safetensors allows %d", len(header), maxHeader)
 	}
 	off := int64(8 + len(header))
-	for _, s := range sections {
+	for i, s := range sections {
 		sw.starts = append(sw.starts, off)
 		off += s.bytes()
+		sw.split(i, 1)
 	}
 	return sw, nil
 }
 
 // Section returns a writer that appends to section i, in the order of the
 // list given to [NewSafetensorsWriter].
-func (sw *SafetensorsWriter) Section(i int) io.Writer { return sectionWriter{sw, i} }
+func (sw *SafetensorsWriter) Section(i int) io.Writer { return sw.rows[i][0] }
 
-type sectionWriter struct {
-	sw *SafetensorsWriter
-	i  int
+// Rows returns writers that append to the rows of section i, the slices of its
+// first dimension. They may be used from different goroutines. It takes the
+// place of Section for i.
+func (sw *SafetensorsWriter) Rows(i int) []io.Writer {
+	sw.split(i, sw.sections[i].Shape[0])
+	var out []io.Writer
+	for _, r := range sw.rows[i] {
+		out = append(out, r)
+	}
+	return out
 }
 
-func (s sectionWriter) Write(p []byte) (int, error) {
-	sw, i := s.sw, s.i
-	if sw.written[i]+int64(len(p)) > sw.sections[i].bytes() {
-		return 0, fmt.Errorf("section %q: more data than its shape holds", sw.sections[i].Name)
+// split cuts section i into n rows of equal length.
+func (sw *SafetensorsWriter) split(i int, n int64) {
+	sw.rows[i] = nil
+	for k := range n {
+		size := sw.sections[i].bytes() / n
+		sw.rows[i] = append(sw.rows[i], &appender{w: sw.w, name: sw.sections[i].Name, start: sw.starts[i] + k*size, size: size})
 	}
-	n, err := sw.w.WriteAt(p, sw.starts[i]+sw.written[i])
-	sw.written[i] += int64(n)
-	sw.sums[i] = crc32.Update(sw.sums[i], castagnoli, p[:n])
+}
+
+// appender fills one stretch of a file.
+type appender struct {
+	w           io.WriterAt
+	name        string // of the section
+	start, size int64
+	checksum
+}
+
+func (a *appender) Write(p []byte) (int, error) {
+	if a.n+int64(len(p)) > a.size {
+		return 0, fmt.Errorf("section %q: more data than its shape holds", a.name)
+	}
+	n, err := a.w.WriteAt(p, a.start+a.n)
+	a.write(p[:n])
 	return n, err
 }
 
 // Close checks that every section is full and writes the header.
 func (sw *SafetensorsWriter) Close() error {
 	for i, s := range sw.sections {
-		if sw.written[i] != s.bytes() {
-			return fmt.Errorf("section %q: %d of %d bytes written", s.Name, sw.written[i], s.bytes())
+		if n := sw.sum(i).n; n != s.bytes() {
+			return fmt.Errorf("section %q: %d of %d bytes written", s.Name, n, s.bytes())
 		}
 	}
 	header, err := sw.encodeHeader()
@@ -131,6 +150,15 @@ func (sw *SafetensorsWriter) Close() error {
 	return err
 }
 
+// sum returns the checksum of what was written of section i.
+func (sw *SafetensorsWriter) sum(i int) checksum {
+	var sum checksum
+	for _, r := range sw.rows[i] {
+		sum = sum.then(r.checksum)
+	}
+	return sum
+}
+
 // encodeHeader renders the JSON header with the present section sums and a
 // header sum of zeros. Its length does not depend on the sums.
 func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
@@ -140,7 +168,7 @@ func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
 	}
 	sums := map[string]string{}
 	for i, s := range sw.sections {
-		sums[s.Name] = fmt.Sprintf("%08x", sw.sums[i])
+		sums[s.Name] = fmt.Sprintf("%08x", sw.sum(i).sum)
 	}
 	js, err := json.Marshal(sums)
 	if err != nil {
@@ -247,6 +275,17 @@ func (st *Safetensors) HasChecksums() bool {
 	return st.Metadata[sectionSumsKey] != "" && headerSumAt(st.header) >= 0
 }
 
+// Release gives the memory that reads have taken back to the system: see
+// [Mapping.Release].
+func (st *Safetensors) Release() {
+	if st.mapping != nil {
+		st.mapping.Release()
+	}
+}
+
+// verifyStretch is the number of bytes that Verify holds at a time.
+const verifyStretch = 64 << 20
+
 // Verify checks header and sections against their checksums, reading the
 // whole file. It fails on a file without checksums.
 func (st *Safetensors) Verify() error {
@@ -264,7 +303,12 @@ func (st *Safetensors) Verify() error {
 		return fmt.Errorf("%s: checksums: %w", st.Path, err)
 	}
 	for _, s := range st.Sections {
-		got := fmt.Sprintf("%08x", crc32.Checksum(st.views[s.Name].Data, castagnoli))
+		var sum checksum
+		for stretch := range slices.Chunk(st.views[s.Name].Data, verifyStretch) {
+			sum.write(stretch)
+			st.Release()
+		}
+		got := fmt.Sprintf("%08x", sum.sum)
 		if got != sums[s.Name] {
 			return fmt.Errorf("%s: section %q: checksum %s, want %s: the file is damaged", st.Path, s.Name, got, sums[s.Name])
 		}

@@ -36,6 +36,17 @@ def moments(theta0, thetas, rank, diag_only):
     }
 
 
+def final(thetas, rank):
+    """The low-rank covariance of --deviations final, by a singular value decomposition of the deviations from their mean."""
+    exact = [[Fraction(float(v)) for v in t] for t in thetas]
+    mean = [sum(column, Fraction(0)) / len(exact) for column in zip(*exact)]
+    delta = np.array([[float(v - m) for v, m in zip(t, mean)] for t in exact])
+    _, values, rows = np.linalg.svd(delta, full_matrices=False)
+    part = values[:rank, None] * rows[:rank]
+    part[:, ~delta.any(0)] = 0  # a weight that does not move; the decomposition leaves rounding there
+    return (part.T @ part / (len(thetas) - 1)).ravel().tolist()
+
+
 rng = np.random.default_rng(1902)
 center = np.array([0, 1, 1, 1, -1, 0.5, 3, -20, 1e3, 1e-6, 0.1, 2])
 spread = np.array([1, 1e-4, 1e-3, 0, 1e-4, 0.1, 1, 2, 30, 1e-7, 0.05, 1e-3])
@@ -57,6 +68,7 @@ for name, start, some, rank, diag_only in [
         "theta0": None if start is None else [float(v) for v in start],
         "thetas": [[float(v) for v in t] for t in some],
         **moments(start, some, rank, diag_only),
+        "final": [] if diag_only else final(([] if start is None else [start]) + some, rank),
     })
 out = pathlib.Path(__file__).with_name("golden.json")
 out.write_text("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")

@@ -1,0 +1,143 @@
+package swag
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// writer fills the sections of a posterior file.
+type writer struct {
+	sw                                    *weights.SafetensorsWriter
+	mean, variance, before, mixing        io.Writer
+	deviations                            []io.Writer
+	trajectory, statistics, health, graph io.Writer
+	healthLen                             int
+}
+
+func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
+	it, o := f.it, f.options
+	checkpoints, theta0, warnings := it.Checkpoints, it.Theta0, append([]string{}, it.Warnings...)
+	if p := it.Previous; p != nil {
+		checkpoints, theta0 = append(slices.Clone(p.Checkpoints), checkpoints...), p.Theta0
+	}
+	meta, err := weights.NewMetadata(PosteriorKind, PosteriorVersion, f.opts.Producer, map[string]any{
+		"options":     o,
+		"checkpoints": checkpoints,
+		"theta0":      theta0,
+		"layout":      it.Layout.Tensors,
+		"warnings":    warnings,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{healthLen: 1<<14 + 256*o.Models}
+	// The widest elements come first, so that every section is aligned.
+	var sections []weights.Section
+	var places []*io.Writer
+	deviations := -1
+	add := func(wanted bool, name string, dtype weights.DType, at *io.Writer, shape ...int64) {
+		if wanted {
+			sections, places = append(sections, weights.Section{Name: name, DType: dtype, Shape: shape}), append(places, at)
+		}
+	}
+	add(true, meanSection, weights.F64, &w.mean, f.d)
+	add(true, varianceSection, weights.F64, &w.variance, f.d)
+	add(o.keepsBefore(), beforeSection, weights.F64, &w.before, f.d)
+	add(o.mixes(), mixingSection, weights.F64, &w.mixing, int64(o.Columns), int64(o.Models))
+	if o.Columns > 0 && !o.Referenced {
+		deviations = len(sections)
+		add(true, deviationsSection, weights.F32, nil, int64(o.Columns), f.d)
+	}
+	add(true, trajectorySection, weights.F32, &w.trajectory, int64(o.Models), trajectoryLen(f.d))
+	add(true, statisticsSection, weights.F32, &w.statistics, it.Layout.Len(weights.Statistic))
+	add(true, healthSection, weights.U8, &w.health, int64(w.healthLen))
+	add(true, graphSection, weights.U8, &w.graph, int64(len(it.Graph)))
+	if w.sw, err = weights.NewSafetensorsWriter(to, sections, meta); err != nil {
+		return nil, err
+	}
+	for i, at := range places {
+		if i == deviations {
+			w.deviations = w.sw.Rows(i)
+		} else {
+			*at = w.sw.Section(i)
+		}
+	}
+	return w, nil
+}
+
+// writeMoments writes a block's part of mean, variance and what was made along
+// with them, and adds what is summed over blocks.
+func (f *fitter) writeMoments(b *block) error {
+	if err := weights.WriteFloat64s(f.out.mean, b.mean); err != nil {
+		return err
+	}
+	if err := weights.WriteFloat64s(f.out.variance, b.variance); err != nil {
+		return err
+	}
+	if f.out.before != nil {
+		if err := weights.WriteFloat64s(f.out.before, b.before); err != nil {
+			return err
+		}
+	}
+	for _, g := range b.grams {
+		f.gram.AddSym(f.gram, g)
+	}
+	for t, row := range b.samples {
+		f.trajectory[f.seen+t] = append(f.trajectory[f.seen+t], row...)
+	}
+	f.frozen, f.subUlp = f.frozen+b.frozen, f.subUlp+b.subUlp
+	if f.options.Deviations == Final {
+		return nil
+	}
+	return f.writeDeviations(b)
+}
+
+// writeDeviations writes a block's part of the deviations.
+func (f *fitter) writeDeviations(b *block) error {
+	for k, w := range f.out.deviations {
+		if err := weights.WriteFloat32s(w, b.deviations[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish writes what does not come in blocks, and the header.
+func (f *fitter) finish() error {
+	w := f.out
+	for _, row := range f.mixing {
+		if err := weights.WriteFloat64s(w.mixing, row); err != nil {
+			return err
+		}
+	}
+	for _, row := range f.trajectory {
+		if err := weights.WriteFloat32s(w.trajectory, row); err != nil {
+			return err
+		}
+	}
+	if f.it.Statistics != nil {
+		statistics := make([]float32, f.it.Statistics.Len())
+		if err := f.it.Statistics.ReadAt(statistics, 0); err != nil {
+			return err
+		}
+		if err := weights.WriteFloat32s(w.statistics, statistics); err != nil {
+			return err
+		}
+	}
+	js, err := json.Marshal(health(f.options, f.d, f.trajectory, f.mixing, f.frozen, f.subUlp))
+	if err != nil {
+		return err
+	}
+	// Its length had to be known before the content: JSON may end in spaces.
+	if _, err := fmt.Fprintf(w.health, "%-*s", w.healthLen, js); err != nil {
+		return err
+	}
+	if _, err := w.graph.Write(f.it.Graph); err != nil {
+		return err
+	}
+	return w.sw.Close()
+}
