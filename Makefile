@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PURE = ./weights ./onnxio ./swag ./bnupdate ./calibrate
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: tools ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_ORT_LIB names one)
 	@test -n "$$SWAGWRAP_ORT_LIB" || go run ./cmd/swagwrap setup
@@ -28,7 +28,12 @@ test: setup ## all tests
 race: setup ## all tests under the race detector
 	go test -race -count=1 ./...
 
-bench: setup ## benchmarks, without the tests
+PYTHON ?= python3
+
+bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
+	go run ./fixtures/bench --python "$(PYTHON)" $(BENCH)
+
+bench-go: setup ## Go's own benchmarks, without the tests
 	go test -run '^$$' -bench . -benchmem ./...
 
 check: tools ## format, vet, staticcheck, import arrows, pure packages without cgo
@@ -51,4 +56,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo test race bench check tools
+.PHONY: help setup build demo test race bench bench-go check tools

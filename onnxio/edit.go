@@ -1,9 +1,7 @@
 package onnxio
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -19,17 +17,27 @@ import (
 type Edit struct {
 	m       *Model
 	splices []splice
-	embed   bool // elements in other files move into the model
+	move    move
 }
 
+// move says which elements change files.
+type move int
+
+const (
+	stay    move = iota
+	moveIn       // those in other files move into the model
+	moveOut      // large ones move out of the model
+)
+
 // splice replaces a byte range, inside message in, by other bytes, and behind
-// them a hole for a tensor of a layout.
+// them the elements of a tensor: given ones, or a hole for those of a layout.
 type splice struct {
-	at    span
-	with  []byte
-	in    *message
-	hole  string // the tensor's name
-	bytes int    // length of its elements; 0 where there is no hole
+	at       span
+	with     []byte
+	in       *message
+	elements []byte
+	hole     string // the tensor's name
+	bytes    int    // length of the hole; 0 where there is none
 }
 
 // Edit starts a set of changes to m.
@@ -175,11 +183,17 @@ func appendBytes(b []byte, num protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), v)
 }
 
-// ForRuntime readies a model for a session made from memory: elements in other
-// files move into the model, and initializers that are also inputs, as IR
-// versions before 4 want them, become constants that ONNX Runtime can optimise.
+// ForRuntime readies a model for a session. A small one gets all elements in one
+// file, which ONNX Runtime takes from memory. Of a large one the elements move
+// into data files: protobuf stops at 2 GiB, and ONNX Runtime copies a model that
+// it gets from memory, but maps data files. Initializers that are also
+// inputs, as IR versions before 4 want them, become constants that it can
+// optimise.
 func (e *Edit) ForRuntime() {
-	e.embed = true
+	e.move = moveIn
+	if e.m.Size() > maxInside {
+		e.move = moveOut
+	}
 	if e.m.IRVersion >= 4 {
 		return
 	}
@@ -195,26 +209,56 @@ func (e *Edit) ForRuntime() {
 	}
 }
 
+// maxInside is the size in bytes up to which a model runs from memory.
+const maxInside = 64 << 20
+
 // RenameExternal changes the names of the data files that the model's tensors
 // lie in.
 func (e *Edit) RenameExternal(rename func(location string) string) {
 	for _, t := range e.m.tensors {
 		if x := t.external; x != nil {
-			entry := appendString(appendString(nil, 1, "location"), 2, rename(x.location))
-			e.splice(x.entry, appendBytes(nil, tensorExternal, entry), t.msg)
+			entry := encodeEntry("location", rename(x.location))
+			e.splice(x.entry, entry, t.msg)
 		}
 	}
+}
+
+// encodeEntry encodes a key and value of external_data.
+func encodeEntry(key, value string) []byte {
+	return appendBytes(nil, tensorExternal, appendString(appendString(nil, 1, key), 2, value))
 }
 
 // Template returns the edited model with the parameters and statistics of l
 // cut out.
 func (e *Edit) Template(l *weights.Layout) (*Template, error) {
-	fills := make(map[*Tensor]string) // the tensors to cut out, by their names in l
+	fills, err := e.fills(l)
+	if err != nil {
+		return nil, err
+	}
+	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]splice)}
+	if e.move == moveOut {
+		c.newName = e.unusedName()
+	}
+	for _, t := range e.m.tensors {
+		name, fill := fills[t]
+		if err := c.tensor(t, name, fill); err != nil {
+			return nil, err
+		}
+	}
+	return c.template()
+}
+
+// fills returns the tensors to cut out, by their names in l.
+func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
+	fills := make(map[*Tensor]string)
 	for _, entry := range l.Tensors {
 		if entry.Role == weights.Constant {
 			continue
 		}
-		t, err := e.m.holding(entry)
+		t, err := e.m.matching(entry)
+		if err == nil {
+			err = e.m.located(t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -223,132 +267,20 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 		}
 		fills[t] = entry.Name
 	}
-	model := slices.Clone(e.splices)
-	outside := make(map[string][]splice)
+	return fills, nil
+}
+
+// unusedName returns a name for a data file that the model does not have.
+func (e *Edit) unusedName() string {
+	taken := map[string]bool{filepath.Base(e.m.Path): true}
 	for _, t := range e.m.tensors {
-		name, fill := fills[t]
-		if t.Len() == 0 && t.external == nil {
-			continue
-		}
-		cut := splice{hole: name, bytes: len(e.m.elements(t))}
-		switch {
-		case t.inPlace:
-			cut.at = t.payload
-			if fill {
-				model = append(model, cut)
-			}
-		case t.external != nil && !e.embed:
-			at := int(t.external.offset)
-			cut.at = span{at, at + cut.bytes}
-			if !fill || cut.bytes == 0 {
-				cut = splice{} // so that the file is listed
-			}
-			outside[t.external.location] = append(outside[t.external.location], cut)
-		case t.external != nil || fill:
-			if err := e.m.readable(t); err != nil {
-				return nil, err
-			}
-			model = append(model, e.rawData(t, cut, fill)...)
+		if t.external != nil {
+			taken[t.external.location] = true
 		}
 	}
-	main, err := e.cut(filepath.Base(e.m.Path), e.m.data, slices.Concat(model, prefixes(model)))
-	if err != nil {
-		return nil, err
+	name := "weights"
+	for taken[name] {
+		name += "_"
 	}
-	tpl := &Template{files: []templateFile{main}}
-	for _, location := range slices.Sorted(maps.Keys(outside)) {
-		file, err := e.cut(location, e.m.fileData(location), outside[location])
-		if err != nil {
-			return nil, err
-		}
-		tpl.files = append(tpl.files, file)
-	}
-	if tpl.Size() > maxFile && e.embed {
-		return nil, &Error{Path: e.m.Path, What: fmt.Sprintf("%d bytes with its external data: ONNX Runtime takes at most 2 GiB from memory", tpl.Size())}
-	}
-	return tpl, nil
-}
-
-// rawData puts a raw_data field in the place of the fields that hold or point
-// to the elements of t.
-func (e *Edit) rawData(t *Tensor, cut splice, fill bool) []splice {
-	cut.in = t.msg
-	cut.with = protowire.AppendVarint(protowire.AppendTag(nil, tensorRaw, protowire.BytesType), uint64(cut.bytes))
-	if !fill {
-		cut.with, cut.bytes = append(cut.with, e.m.elements(t)...), 0
-	}
-	var out []splice
-	for i, at := range t.fields {
-		if i == 0 {
-			cut.at = at
-			out = append(out, cut)
-		} else {
-			out = append(out, splice{at: at, in: t.msg})
-		}
-	}
-	return out
-}
-
-// cut applies the splices to a file's bytes.
-func (e *Edit) cut(name string, data []byte, cuts []splice) (templateFile, error) {
-	// At one place, what is appended to a node comes before what follows the node.
-	slices.SortStableFunc(cuts, func(a, b splice) int {
-		return cmp.Or(cmp.Compare(a.at.start, b.at.start), cmp.Compare(b.in.depth(), a.in.depth()))
-	})
-	file := templateFile{Name: name}
-	at := 0
-	for _, c := range cuts {
-		if c.at.end == 0 { // nothing to do
-			continue
-		}
-		if c.at.start < at {
-			return file, &Error{Path: e.m.Path, Tensor: c.hole, What: fmt.Sprintf("shares byte %d of %s with another tensor or edit", c.at.start, name)}
-		}
-		file.literal = append(file.literal, data[at:c.at.start]...)
-		file.literal = append(file.literal, c.with...)
-		if c.bytes > 0 {
-			file.Holes = append(file.Holes, Hole{Tensor: c.hole, At: int64(len(file.literal)), Bytes: int64(c.bytes)})
-		}
-		at = c.at.end
-	}
-	file.literal = append(file.literal, data[at:]...)
-	file.Bytes = int64(len(file.literal))
-	return file, nil
-}
-
-// prefixes returns the splices that rewrite the length prefixes around the
-// given ones.
-func prefixes(splices []splice) []splice {
-	growth := make(map[*message]int)
-	var around []*message
-	for _, s := range splices {
-		for m := s.in; m != nil; m = m.parent {
-			if _, seen := growth[m]; !seen {
-				growth[m] = 0
-				around = append(around, m)
-			}
-		}
-		growth[s.in] += len(s.with) + s.bytes - (s.at.end - s.at.start)
-	}
-	// Innermost first, since a longer prefix makes the message around it grow.
-	slices.SortStableFunc(around, func(a, b *message) int { return cmp.Compare(b.depth(), a.depth()) })
-	var out []splice
-	for _, m := range around {
-		if m.parent == nil || growth[m] == 0 {
-			continue
-		}
-		prefix := protowire.AppendVarint(nil, uint64(m.end-m.start+growth[m]))
-		old := span{m.length, m.start}
-		growth[m.parent] += growth[m] + len(prefix) - (old.end - old.start)
-		out = append(out, splice{at: old, with: prefix, in: m.parent})
-	}
-	return out
-}
-
-func (m *message) depth() int {
-	d := 0
-	for ; m != nil; m = m.parent {
-		d++
-	}
-	return d
+	return name
 }

@@ -42,7 +42,7 @@ func trainAll(t testing.TB, m *Model) *Edit {
 	return e
 }
 
-func (m *Model) encoded(msg *message) []byte { return m.data[msg.tag:msg.end] }
+func (m *Model) encoded(msg *message) []byte { return m.Bytes()[msg.tag:msg.end] }
 
 // The edited graph is as wanted, and all else is there byte for byte.
 func TestTrainBatchNorms(t *testing.T) {
@@ -116,8 +116,8 @@ func TestTrainBatchNorms(t *testing.T) {
 			}
 		}
 		// What surrounds the graph is untouched.
-		before, after := m.data[:m.Graph.msg.length], m.data[m.Graph.msg.end:]
-		if !bytes.HasPrefix(got.data, before) || !bytes.HasSuffix(got.data, after) {
+		before, after := m.Bytes()[:m.Graph.msg.length], m.Bytes()[m.Graph.msg.end:]
+		if !bytes.HasPrefix(got.Bytes(), before) || !bytes.HasSuffix(got.Bytes(), after) {
 			t.Errorf("%s: bytes outside the graph changed", path)
 		}
 		again, err := got.BatchNorms()

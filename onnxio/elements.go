@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,8 +17,8 @@ type elements struct {
 	payload  span      // inPlace: in the model file
 	decoded  []byte    // else: as they would lie in memory; nil where they were not wanted
 	external *external // else: in another file
-	// fields are the fields that a raw_data field can stand in for, where the
-	// elements are not in place.
+	// fields are the fields that say what or where the elements are: what another
+	// way of saying it replaces.
 	fields []span
 }
 
@@ -75,8 +76,8 @@ func (s *scanner) locate(t *Tensor, fields []field, n int64) error {
 
 // decode appends the elements of one field, a packed list or a single element.
 func (s *scanner) decode(dst []byte, f field, num protowire.Number) ([]byte, error) {
-	b := s.data[f.body.start:f.body.end]
-	if err := s.keep(len(b)); err != nil {
+	b, err := s.bytes(f)
+	if err := errors.Join(err, s.keep(len(b))); err != nil {
 		return nil, err
 	}
 	if num != tensorInt32 {
@@ -102,21 +103,47 @@ func (t *Tensor) replaces(at span) {
 	t.fields = append(t.fields, at)
 }
 
-// elements returns the tensor's elements as they lie in memory.
+// elements returns the tensor's elements as they lie in memory, or nil where they
+// are not at hand.
 func (m *Model) elements(t *Tensor) []byte {
 	switch {
 	case t.external != nil:
 		return t.external.data
 	case t.inPlace:
-		return m.data[t.payload.start:t.payload.end]
+		b, _ := m.data.bytes(t.payload)
+		return b
 	}
 	return t.decoded
 }
 
+// bytes returns the length of the elements, at hand or not. It is 0 for those
+// in a file that was not given.
+func (e *elements) bytes() int {
+	switch {
+	case e.external != nil && e.external.found:
+		return int(e.external.length)
+	case e.inPlace:
+		return e.payload.end - e.payload.start
+	}
+	return len(e.decoded)
+}
+
+// located reports, as an error, that a tensor's elements lie in a file that was
+// not given.
+func (m *Model) located(t *Tensor) error {
+	if t.external != nil && !t.external.found && t.Len() > 0 {
+		return &Error{Path: m.Path, Tensor: t.Name, What: fmt.Sprintf("its elements are in another file, %q, which was not given", t.external.location)}
+	}
+	return nil
+}
+
 // readable reports, as an error, why a tensor's elements cannot be read.
 func (m *Model) readable(t *Tensor) error {
-	if t.external != nil && t.external.data == nil && t.Len() > 0 {
-		return &Error{Path: m.Path, Tensor: t.Name, What: fmt.Sprintf("its elements are in another file, %q, which was not given", t.external.location)}
+	if err := m.located(t); err != nil {
+		return err
+	}
+	if t.bytes() > 0 && m.elements(t) == nil {
+		return &Error{Path: m.Path, Tensor: t.Name, What: "was cut out of the model"}
 	}
 	return nil
 }

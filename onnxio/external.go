@@ -22,7 +22,8 @@ type external struct {
 	offset, length int64 // length -1: not given
 	seen           map[string]bool
 	entry          span   // the field that holds the location
-	data           []byte // the elements; nil until the file is opened
+	found          bool   // the file was opened; then length is known
+	data           []byte // the elements, if they are at hand
 }
 
 // externalEntry reads one key and value of external_data. A key that is given
@@ -74,9 +75,10 @@ func parseSize(s string) (int64, error) {
 	return v, nil
 }
 
-// attach gives external tensors their elements. The function returns a file's
-// bytes, or why it may not be read.
-func (m *Model) attach(open func(location string) ([]byte, error)) error {
+// attach gives external tensors their elements. The function returns what a file
+// holds, or why it may not be read.
+func (m *Model) attach(open func(location string) (content, error)) error {
+	m.files = make(map[string]content)
 	for _, t := range m.tensors {
 		x := t.external
 		if x == nil {
@@ -97,24 +99,23 @@ func (m *Model) attach(open func(location string) ([]byte, error)) error {
 		if x.length != want {
 			return fail("length %d, want %d for %v %v", x.length, want, t.ElemType, t.Shape)
 		}
-		data, err := open(x.location)
-		if err != nil {
-			return fail("%q: %v", x.location, err)
+		file, opened := m.files[x.location]
+		if !opened {
+			var err error
+			if file, err = open(x.location); err != nil {
+				return fail("%q: %v", x.location, err)
+			}
+			m.files[x.location] = file
 		}
-		if x.offset > int64(len(data)) || x.length > int64(len(data))-x.offset {
-			return fail("bytes %d to %d of %q, which has %d", x.offset, x.offset+x.length, x.location, len(data))
+		if size := int64(file.size); x.offset > size || x.length > size-x.offset {
+			return fail("bytes %d to %d of %q, which has %d", x.offset, x.offset+x.length, x.location, size)
 		}
-		x.data = data[x.offset : x.offset+x.length : x.offset+x.length]
+		x.found = true
+		if b, ok := file.bytes(span{int(x.offset), int(x.offset + x.length)}); ok {
+			x.data = b
+		}
 	}
 	return nil
-}
-
-// fileData returns the whole content of a data file.
-func (m *Model) fileData(location string) []byte {
-	if f := m.files[location]; f != nil {
-		return f.Data
-	}
-	return m.given[location]
 }
 
 // openExternal maps the data files in the model's folder.
@@ -127,22 +128,18 @@ func (m *Model) openExternal() error {
 		return err
 	}
 	defer root.Close()
-	m.files = make(map[string]*weights.Mapping)
-	return m.attach(func(location string) ([]byte, error) {
-		if f := m.files[location]; f != nil {
-			return f.Data, nil
-		}
+	return m.attach(func(location string) (content, error) {
 		f, err := openContained(root, location)
 		if err != nil {
-			return nil, err
+			return content{}, err
 		}
 		defer f.Close()
 		mapping, err := weights.MapFile(f)
 		if err != nil {
-			return nil, err
+			return content{}, err
 		}
-		m.files[location] = mapping
-		return mapping.Data, nil
+		m.mappings = append(m.mappings, mapping)
+		return contentOf(mapping.Data), nil
 	})
 }
 

@@ -193,7 +193,7 @@ func FuzzParse(f *testing.F) {
 		sameElements(t, m, parse(t, render(t, forRuntime, l, p, s)))
 		// It can be brought to inference, its batch norms into training, and the
 		// result be read.
-		if _, err := templateOf(t, m, l).Model("inference", l, p, s); err != nil {
+		if _, err := templateOf(t, m, l).Model("inference", l); err != nil {
 			t.Error(err)
 		}
 		if bns, err := m.BatchNorms(); err == nil && len(bns) > 0 && !m.hasExternal() {
@@ -236,7 +236,7 @@ func held(m *Model, t *Tensor) []byte {
 	s := &scanner{data: m.data}
 	s.fields(span{t.msg.start, t.msg.end}, func(f field) error {
 		if f.num == tensorRaw {
-			raw = m.data[f.body.start:f.body.end]
+			raw, _ = s.bytes(f)
 		}
 		return nil
 	})
@@ -269,6 +269,6 @@ func FuzzTemplate(f *testing.F) {
 				t.Errorf("%d bytes, want %d", total.Len(), tpl.Size())
 			}
 		}
-		tpl.Model("fuzz", l, p, s)
+		tpl.Model("fuzz", l)
 	})
 }

@@ -21,6 +21,8 @@ type Set struct {
 	// ByPlace says that some checkpoint has other names, and its tensors were
 	// matched by their place in the sequence of nodes.
 	ByPlace bool
+
+	unreleased int // bytes
 }
 
 // NewSet compares the checkpoints of one network and says which tensors make
@@ -124,12 +126,35 @@ func (s *Set) elements(k int, name string) []byte {
 
 // differs reports whether a tensor is not equal in all models.
 func (s *Set) differs(name string) bool {
-	for k := range s.Models {
-		if !bytes.Equal(s.elements(0, name), s.elements(k, name)) {
-			return true
+	return !s.always(func(k int) bool { return s.equal(0, name, k, name) })
+}
+
+// equal compares a tensor of model i with one of model k.
+func (s *Set) equal(i int, a string, k int, b string) bool {
+	if i == k && a == b {
+		return true
+	}
+	x, y := s.elements(i, a), s.elements(k, b)
+	for len(x) > 0 && len(x) == len(y) {
+		n := min(len(x), releaseBytes/4)
+		if !bytes.Equal(x[:n], y[:n]) {
+			return false
+		}
+		x, y = x[n:], y[n:]
+		s.read(2 * n)
+	}
+	return len(x) == len(y)
+}
+
+// read notes that so many bytes were read, and gives their memory back now and
+// then.
+func (s *Set) read(n int) {
+	if s.unreleased += n; s.unreleased >= releaseBytes {
+		s.unreleased = 0
+		for _, m := range s.Models {
+			m.Release()
 		}
 	}
-	return false
 }
 
 // tie notes which of the matrices before it entry is a copy of. Vectors are
@@ -143,13 +168,15 @@ func (s *Set) tie(entry *weights.Tensor, before []weights.Tensor) {
 		if o.Role != weights.Parameter || o.Tied != "" || o.DType != entry.DType || len(o.Shape) != 2 || o.Len() != entry.Len() {
 			continue
 		}
-		if slices.Equal(o.Shape, entry.Shape) && s.always(func(k int) bool { return bytes.Equal(s.elements(k, o.Name), s.elements(k, entry.Name)) }) {
+		if slices.Equal(o.Shape, entry.Shape) && s.always(func(k int) bool { return s.equal(k, o.Name, k, entry.Name) }) {
 			entry.Tied = o.Name
 			return
 		}
 		rows, columns, size := int(o.Shape[0]), int(o.Shape[1]), int(o.DType.Size())
 		if entry.Shape[0] == o.Shape[1] && s.always(func(k int) bool {
-			return transposes(s.elements(k, o.Name), s.elements(k, entry.Name), rows, columns, size)
+			a, b := s.elements(k, o.Name), s.elements(k, entry.Name)
+			defer s.read(len(a) + len(b))
+			return transposes(a, b, rows, columns, size)
 		}) {
 			entry.Tied, entry.Transposed = o.Name, true
 			return
@@ -180,6 +207,14 @@ func transposes(a, b []byte, rows, columns, size int) bool {
 	return true
 }
 
+// A vector is a flat vector of a model, whose memory it can give back.
+type vector struct {
+	*weights.Concat
+	m *Model
+}
+
+func (v vector) Release() { v.m.Release() }
+
 // Vector returns the model's flat vector of role r. It reads from the model's
 // file: it is valid until the model is closed.
 func (m *Model) Vector(l *weights.Layout, r weights.Role) (weights.Vector, error) {
@@ -191,11 +226,25 @@ func (m *Model) Vector(l *weights.Layout, r weights.Role) (weights.Vector, error
 		}
 		pieces = append(pieces, weights.Piece{DType: want.DType, Data: m.elements(t)})
 	}
-	return weights.NewConcat(pieces)
+	c, err := weights.NewConcat(pieces)
+	if err != nil {
+		return nil, err
+	}
+	return vector{c, m}, nil
 }
 
-// holding returns the model's tensor for a layout's entry, checked against it.
+// holding returns the model's tensor for a layout's entry, checked against it,
+// whose elements can be read.
 func (m *Model) holding(want weights.Tensor) (*Tensor, error) {
+	t, err := m.matching(want)
+	if err != nil {
+		return nil, err
+	}
+	return t, m.readable(t)
+}
+
+// matching returns the model's tensor for a layout's entry, checked against it.
+func (m *Model) matching(want weights.Tensor) (*Tensor, error) {
 	t := m.known[want.Name]
 	switch {
 	case t == nil:
@@ -203,5 +252,5 @@ func (m *Model) holding(want weights.Tensor) (*Tensor, error) {
 	case !slices.Equal(t.Shape, want.Shape) || t.ElemType.DType() != want.DType:
 		return nil, &Error{Path: m.Path, Tensor: want.Name, What: fmt.Sprintf("%v %v, want %v %v", t.ElemType.DType(), t.Shape, want.DType, want.Shape)}
 	}
-	return t, m.readable(t)
+	return t, nil
 }

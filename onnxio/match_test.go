@@ -392,7 +392,7 @@ func TestForRuntime(t *testing.T) {
 	}
 	// There is nothing to ready in a newer model.
 	newer := fixture(t, "int32-f16")
-	if b, err := newer.Runtime(); err != nil || string(b) != string(newer.Bytes()) {
+	if f, err := newer.Runtime(); err != nil || string(rendered(t, f)) != string(newer.Bytes()) {
 		t.Errorf("a model of IR %d changes, %v", newer.IRVersion, err)
 	}
 }

@@ -22,14 +22,13 @@ type Model struct {
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
 
-	data      []byte
-	mapping   *weights.Mapping
+	data      content
+	files     map[string]content // external data, by location
+	mappings  []*weights.Mapping // of all these
 	irVersion span
-	files     map[string]*weights.Mapping // external data, by location
-	given     map[string][]byte           // the same, for ParseFiles
-	dropout   bool                        // see WithDropout
-	tensors   []*Tensor                   // of all graphs, in file order: see Tensors
-	known     map[string]*Tensor          // by the names that layouts know them by
+	dropout   bool               // see WithDropout
+	tensors   []*Tensor          // of all graphs, in file order: see Tensors
+	known     map[string]*Tensor // by the names that layouts know them by
 }
 
 // Graph is a GraphProto: the model's own or the body of an If, Loop or Scan. The
@@ -189,7 +188,7 @@ func Open(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Path: path, data: mapping.Data, mapping: mapping}
+	m := &Model{Path: path, data: contentOf(mapping.Data), mappings: []*weights.Mapping{mapping}}
 	err = m.scan()
 	if err == nil {
 		err = m.openExternal()
@@ -205,7 +204,7 @@ func Open(path string) (*Model, error) {
 // use; path is for error messages. Tensors in other files cannot be read; see
 // [ParseFiles].
 func Parse(path string, data []byte) (*Model, error) {
-	m := &Model{Path: path, data: data}
+	m := &Model{Path: path, data: contentOf(data)}
 	if err := m.scan(); err != nil {
 		return nil, err
 	}
@@ -219,46 +218,56 @@ func ParseFiles(path string, data []byte, files map[string][]byte) (*Model, erro
 	if err != nil {
 		return nil, err
 	}
-	m.given = files
-	err = m.attach(func(location string) ([]byte, error) {
+	err = m.attach(func(location string) (content, error) {
 		if b, ok := files[location]; ok {
-			return b, nil
+			return contentOf(b), nil
 		}
-		return nil, os.ErrNotExist
+		return content{}, os.ErrNotExist
 	})
 	return m, err
 }
 
-// Bytes returns the whole file. It is valid until Close.
-func (m *Model) Bytes() []byte { return m.data }
+// Bytes returns the whole file. It is valid until Close. A model without weights
+// has none: see [Template.Model].
+func (m *Model) Bytes() []byte {
+	b, _ := m.data.bytes(span{0, m.data.size})
+	return b
+}
 
 // Files returns the contents of the model's file and of its data files, these in
-// the order of their names. They are valid until Close.
+// the order of their names, as Bytes does.
 func (m *Model) Files() [][]byte {
-	out := [][]byte{m.data}
+	out := [][]byte{m.Bytes()}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		out = append(out, m.files[name].Data)
+		b, _ := m.files[name].bytes(span{0, m.files[name].size})
+		out = append(out, b)
 	}
 	return out
 }
 
 // Size returns the size of all files together, in bytes.
 func (m *Model) Size() int64 {
-	var n int64
-	for _, b := range m.Files() {
-		n += int64(len(b))
+	n := int64(m.data.size)
+	for _, f := range m.files {
+		n += int64(f.size)
 	}
 	return n
 }
 
-// Close unmaps the file; the model must not be used afterwards.
+// Release gives the memory that reading the mapped files has taken back to the
+// system; what is read again comes back from its cache. Readers may go on
+// meanwhile.
+func (m *Model) Release() {
+	for _, f := range m.mappings {
+		f.Release()
+	}
+}
+
+// Close unmaps the files; the model must not be used afterwards.
 func (m *Model) Close() error {
 	var errs []error
-	for _, f := range m.files {
+	for _, f := range m.mappings {
 		errs = append(errs, f.Close())
-	}
-	if m.mapping != nil {
-		errs = append(errs, m.mapping.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -61,15 +61,16 @@ type field struct {
 
 // scanner walks one model.
 type scanner struct {
-	data    []byte
+	data    content
+	held    int // bytes of data at hand
 	kept    int
 	tensors []*Tensor
 }
 
 // keep accounts for something that the model will hold.
 func (s *scanner) keep(cost int) error {
-	if s.kept += cost; s.kept > keepBase+keepPerByte*len(s.data) {
-		return fmt.Errorf("too many nodes, tensors and names for a file of %d bytes", len(s.data))
+	if s.kept += cost; s.kept > keepBase+keepPerByte*s.held {
+		return fmt.Errorf("too many nodes, tensors and names for a file of %d bytes", s.held)
 	}
 	return nil
 }
@@ -77,35 +78,43 @@ func (s *scanner) keep(cost int) error {
 // fields calls f for each field of the message body.
 func (s *scanner) fields(body span, f func(field) error) error {
 	for at := body.start; at < body.end; {
-		num, typ, n := protowire.ConsumeTag(s.data[at:body.end])
+		b := s.data.from(span{at, body.end})
+		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return fmt.Errorf("byte %d: %w", at, wireError(n))
 		}
 		fl := field{num: num, typ: typ, tag: at, length: at + n}
-		at += n
+		at, b = at+n, b[n:]
+		length := 0 // of what a length prefix announces, which may be a hole
 		switch typ {
 		case protowire.VarintType:
-			fl.varint, n = protowire.ConsumeVarint(s.data[at:body.end])
+			fl.varint, n = protowire.ConsumeVarint(b)
 		case protowire.Fixed32Type:
+			if s.data.absent(span{at, at + 4}) {
+				n = 4
+				break
+			}
 			var v uint32
-			v, n = protowire.ConsumeFixed32(s.data[at:body.end])
+			v, n = protowire.ConsumeFixed32(b)
 			fl.varint = uint64(v)
 		case protowire.Fixed64Type:
-			fl.varint, n = protowire.ConsumeFixed64(s.data[at:body.end])
+			fl.varint, n = protowire.ConsumeFixed64(b)
 		case protowire.BytesType:
-			var b []byte
-			b, n = protowire.ConsumeBytes(s.data[at:body.end])
-			fl.body = span{at + n - len(b), at + n}
+			var v uint64
+			if v, n = protowire.ConsumeVarint(b); n >= 0 {
+				if v > uint64(body.end-at-n) {
+					return fmt.Errorf("byte %d: field %d: %w", at, num, errTruncated)
+				}
+				at, length, n = at+n, int(v), 0
+			}
 		default: // groups are not used by onnx.proto
-			n = protowire.ConsumeFieldValue(num, typ, s.data[at:body.end])
+			n = protowire.ConsumeFieldValue(num, typ, b)
 		}
 		if n < 0 {
 			return fmt.Errorf("byte %d: field %d: %w", at, num, wireError(n))
 		}
-		if typ != protowire.BytesType {
-			fl.body = span{at, at + n}
-		}
-		at += n
+		fl.body = span{at, at + n + length}
+		at = fl.body.end
 		if err := f(fl); err != nil {
 			return err
 		}
@@ -113,13 +122,24 @@ func (s *scanner) fields(body span, f func(field) error) error {
 	return nil
 }
 
+var errTruncated = errors.New("the file ends in the middle of a field: truncated, or not protobuf")
+
 // wireError explains a protowire failure in words a user can act on.
 func wireError(n int) error {
 	err := protowire.ParseError(n)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the file ends in the middle of a field: truncated, or not protobuf")
+		return errTruncated
 	}
 	return err
+}
+
+// bytes returns the body of a field.
+func (s *scanner) bytes(f field) ([]byte, error) {
+	b, ok := s.data.bytes(f.body)
+	if !ok {
+		return nil, fmt.Errorf("byte %d: field %d: has a hole for weights in it", f.tag, f.num)
+	}
+	return b, nil
 }
 
 // want checks a field's wire type.
@@ -145,7 +165,10 @@ func (s *scanner) str(f field) (string, error) {
 	if err := f.want(protowire.BytesType); err != nil {
 		return "", err
 	}
-	b := s.data[f.body.start:f.body.end]
+	b, err := s.bytes(f)
+	if err != nil {
+		return "", err
+	}
 	if !utf8.Valid(b) {
 		return "", fmt.Errorf("byte %d: field %d: not UTF-8", f.tag, f.num)
 	}
@@ -154,7 +177,7 @@ func (s *scanner) str(f field) (string, error) {
 
 // scan reads the model's structure. Every error is an [*Error].
 func (m *Model) scan() error {
-	s := &scanner{data: m.data}
+	s := &scanner{data: m.data, held: m.data.held()}
 	err := s.model(m)
 	if err == nil {
 		err = m.check()
@@ -166,7 +189,7 @@ func (m *Model) scan() error {
 		return e
 	case err != nil:
 		return &Error{Path: m.Path, What: "not a readable ONNX model", Err: err,
-			Hint: fmt.Sprintf("is the file complete, and was it written by an ONNX exporter? (size: %d bytes)", len(m.data))}
+			Hint: fmt.Sprintf("is the file complete, and was it written by an ONNX exporter? (size: %d bytes)", m.data.size)}
 	}
 	m.tensors = s.tensors
 	m.nameTensors()
@@ -174,17 +197,17 @@ func (m *Model) scan() error {
 }
 
 func (s *scanner) model(m *Model) error {
-	switch {
-	case len(s.data) > maxFile:
-		return &Error{What: fmt.Sprintf("%d bytes: protobuf stops at 2 GiB", len(s.data)),
+	switch start := s.data.from(span{0, s.data.size}); {
+	case s.data.size > maxFile:
+		return &Error{What: fmt.Sprintf("%d bytes: protobuf stops at 2 GiB", s.data.size),
 			Hint: "export with external data, which has no such limit"}
-	case len(s.data) == 0:
+	case s.data.size == 0:
 		return errors.New("the file is empty")
-	case len(s.data) >= 2 && s.data[0] == 'P' && s.data[1] == 'K':
+	case bytes.HasPrefix(start, []byte("PK")):
 		return &Error{What: "a zip archive, not ONNX", Hint: "a PyTorch .pt checkpoint must be exported first: torch.onnx.export (see README.md)"}
 	}
-	root := &message{length: -1, end: len(s.data)}
-	return s.fields(span{0, len(s.data)}, func(f field) (err error) {
+	root := &message{length: -1, end: s.data.size}
+	return s.fields(span{0, s.data.size}, func(f field) (err error) {
 		switch f.num {
 		case modelIR:
 			m.IRVersion, m.irVersion = int64(f.varint), f.body
@@ -360,7 +383,9 @@ func (s *scanner) node(f field, parent *message, depth int) (Node, error) {
 		case nodeDomain:
 			n.Domain, err = s.str(f)
 		case nodeMetadata:
-			n.foldsBatchNorm = n.foldsBatchNorm || bytes.Contains(s.data[f.body.start:f.body.end], []byte(foldRule))
+			var b []byte
+			b, err = s.bytes(f)
+			n.foldsBatchNorm = n.foldsBatchNorm || bytes.Contains(b, []byte(foldRule))
 		case nodeAttribute:
 			var a Attribute
 			a, err = s.attribute(f, msg, depth)
@@ -564,11 +589,16 @@ func (s *scanner) tensor(f field, parent *message) (*Tensor, error) {
 	case len(x.seen) > 0:
 		return nil, &Error{Tensor: t.local, What: "external data, but its location is said to be the file itself"}
 	}
+	notOutside := t.fields
 	t.fields = nil // an explicit "not outside" stays as it is
 	if !t.ElemType.DType().IsFloat() {
 		return t, nil
 	}
-	return t, s.locate(t, fields, n)
+	if err := s.locate(t, fields, n); err != nil || !t.inPlace {
+		return t, err
+	}
+	t.fields = append(notOutside, span{fields[0].tag, t.payload.end})
+	return t, nil
 }
 
 func (s *scanner) dims(t *Tensor, f field) error {
@@ -582,7 +612,11 @@ func (s *scanner) dims(t *Tensor, f field) error {
 	if err := f.want(protowire.BytesType); err != nil {
 		return err
 	}
-	for b := s.data[f.body.start:f.body.end]; len(b) > 0; {
+	b, err := s.bytes(f)
+	if err != nil {
+		return err
+	}
+	for len(b) > 0 {
 		v, n := protowire.ConsumeVarint(b)
 		if n < 0 {
 			return wireError(n)

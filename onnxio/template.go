@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path"
 	"strings"
 
@@ -16,24 +17,24 @@ import (
 
 // Template is a model whose parameters and statistics were cut out: the other
 // bytes of its files, and the holes between them. The elements that fill a
-// hole are as many bytes as were cut, so that no length prefix changes.
+// hole are as many bytes as were cut, so that no length prefix changes. It
+// refers to the model it was cut from, which must stay open.
 type Template struct {
-	files []templateFile // the model itself, then its data files by name
+	files   []templateFile // the model itself, then its data files by name
+	release func()         // see [Model.Release]
 }
 
 type templateFile struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"` // of literal
-	Holes []Hole `json:"holes"` // in file order
-
-	literal []byte
+	name string
+	content
 }
 
-// Hole is where a tensor's elements belong.
-type Hole struct {
-	Tensor string `json:"tensor"`
-	At     int64  `json:"at"`    // index into the file's other bytes
-	Bytes  int64  `json:"bytes"` // length of the elements
+// Filled is a template and what fills it, see [Template.Fill]: a whole model,
+// which is put together only where it is written or run.
+type Filled struct {
+	Template               *Template
+	Layout                 *weights.Layout
+	Parameters, Statistics weights.Vector // flat vectors of Layout
 }
 
 // NewTemplate cuts the parameters and statistics of l out of m, brought to
@@ -47,8 +48,7 @@ func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return e.Template(l)
 }
 
-// NewRuntimeTemplate is NewTemplate readied for sessions made from memory: it has
-// one file, see [Edit.ForRuntime].
+// NewRuntimeTemplate is NewTemplate readied for sessions: see [Edit.ForRuntime].
 func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	e := m.Edit()
 	if err := e.Inference(); err != nil {
@@ -58,14 +58,28 @@ func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return e.Template(l)
 }
 
+// Fill returns the template with what fills it, after a check that it fits: flat
+// vectors of l.
+func (t *Template) Fill(l *weights.Layout, parameters, statistics weights.Vector) (Filled, error) {
+	if _, err := t.entries(l); err != nil {
+		return Filled{}, fmt.Errorf("%s: %w", t.files[0].name, err)
+	}
+	for role, v := range map[weights.Role]weights.Vector{weights.Parameter: parameters, weights.Statistic: statistics} {
+		if v.Len() != l.Len(role) {
+			return Filled{}, fmt.Errorf("%s: %d elements for the %ss, want %d", t.files[0].name, v.Len(), role, l.Len(role))
+		}
+	}
+	return Filled{t, l, parameters, statistics}, nil
+}
+
 // Runtime returns the model as it is, readied like a [NewRuntimeTemplate].
-func (m *Model) Runtime() ([]byte, error) {
+func (m *Model) Runtime() (Filled, error) {
 	none := &weights.Layout{}
 	t, err := NewRuntimeTemplate(m, none)
 	if err != nil {
-		return nil, err
+		return Filled{}, err
 	}
-	return t.Render(none, nil, nil)
+	return t.Fill(none, weights.Slice{}, weights.Slice{})
 }
 
 // Files returns the names of the template's files: the model's own, then those
@@ -73,7 +87,7 @@ func (m *Model) Runtime() ([]byte, error) {
 func (t *Template) Files() []string {
 	var out []string
 	for _, f := range t.files {
-		out = append(out, f.Name)
+		out = append(out, f.name)
 	}
 	return out
 }
@@ -82,15 +96,7 @@ func (t *Template) Files() []string {
 func (t *Template) Size() int64 {
 	var n int64
 	for _, f := range t.files {
-		n += f.size()
-	}
-	return n
-}
-
-func (f templateFile) size() int64 {
-	n := int64(len(f.literal))
-	for _, h := range f.Holes {
-		n += h.Bytes
+		n += int64(f.size)
 	}
 	return n
 }
@@ -100,7 +106,7 @@ func (f templateFile) size() int64 {
 // with it, others get the new name in front; under the old name all names
 // stay. create is called for each file in turn, the model last.
 func (t *Template) Write(name string, create func(file string) (io.Writer, error), l *weights.Layout, parameters, statistics weights.Vector) error {
-	old := t.files[0].Name
+	old := t.files[0].name
 	rename := func(location string) string {
 		dir, base := path.Split(location)
 		switch {
@@ -113,7 +119,7 @@ func (t *Template) Write(name string, create func(file string) (io.Writer, error
 	}
 	taken := map[string]bool{name: true}
 	for i := 1; i < len(t.files); i++ {
-		file := rename(t.files[i].Name)
+		file := rename(t.files[i].name)
 		switch {
 		case !contained(file): // a template comes from a posterior file, which is untrusted
 			return &Error{Path: name, What: fmt.Sprintf("data file %q: not a plain path inside the model's folder", file)}
@@ -136,21 +142,17 @@ func (t *Template) Write(name string, create func(file string) (io.Writer, error
 	if len(t.files) == 1 || name == old {
 		return t.WriteTo(w, 0, l, parameters, statistics)
 	}
-	var model bytes.Buffer // small: its weights are elsewhere
-	if err := t.WriteTo(&model, 0, l, parameters, statistics); err != nil {
-		return err
-	}
-	m, err := Parse(name, model.Bytes())
+	m, err := t.Model(name, l)
 	if err != nil {
 		return err
 	}
-	e, none := m.Edit(), &weights.Layout{}
+	e := m.Edit()
 	e.RenameExternal(rename)
-	renamed, err := e.Template(none)
+	renamed, err := e.Template(&weights.Layout{}) // the holes stay
 	if err != nil {
 		return err
 	}
-	return renamed.WriteTo(w, 0, none, nil, nil)
+	return renamed.WriteTo(w, 0, l, parameters, statistics)
 }
 
 // WriteTo writes file i of the template, filled with the given parameters and
@@ -162,82 +164,16 @@ func (t *Template) WriteTo(w io.Writer, i int, l *weights.Layout, parameters, st
 	if err != nil {
 		return err
 	}
-	file, at := t.files[i], int64(0)
-	for _, h := range file.Holes {
-		if _, err := w.Write(file.literal[at:h.At]); err != nil {
-			return err
+	w = &releasing{w: w, release: []func(){t.release, releaser(parameters), releaser(statistics)}}
+	for _, p := range t.files[i].parts {
+		if !p.isHole() {
+			_, err = w.Write(p.data)
+		} else if entries[p.tensor].Role == weights.Statistic {
+			err = writeElements(w, entries[p.tensor], statistics)
+		} else {
+			err = writeElements(w, entries[p.tensor], parameters)
 		}
-		at = h.At
-		from := parameters
-		if entries[h.Tensor].Role == weights.Statistic {
-			from = statistics
-		}
-		if err := writeElements(w, entries[h.Tensor], from); err != nil {
-			return err
-		}
-	}
-	_, err = w.Write(file.literal[at:])
-	return err
-}
-
-// renderBlock is the number of elements converted at a time.
-const renderBlock = 1 << 16
-
-// writeElements writes the elements of one tensor.
-func writeElements(w io.Writer, entry weights.Tensor, from weights.Vector) error {
-	n := entry.Len()
-	if entry.Tied != "" && entry.Transposed {
-		return writeTransposed(w, entry, from)
-	}
-	if data, ok := stored(entry, from); ok {
-		_, err := w.Write(data)
-		return err
-	}
-	values := make([]float32, min(n, renderBlock))
-	encoded := make([]byte, int64(len(values))*entry.DType.Size())
-	for off := int64(0); off < n; off += renderBlock {
-		block := values[:min(renderBlock, n-off)]
-		if err := from.ReadAt(block, entry.Offset+off); err != nil {
-			return err
-		}
-		b := encoded[:int64(len(block))*entry.DType.Size()]
-		entry.DType.PutFloat32s(b, block)
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// stored returns the elements of a tensor where the vector holds them in its
-// very type.
-func stored(entry weights.Tensor, from weights.Vector) ([]byte, bool) {
-	if c, ok := from.(*weights.Concat); ok {
-		if p, ok := c.Stored(entry.Offset, entry.Len()); ok && p.DType == entry.DType {
-			return p.Data, true
-		}
-	}
-	return nil, false
-}
-
-// writeTransposed writes a tied matrix whose transpose is in the vector.
-func writeTransposed(w io.Writer, entry weights.Tensor, from weights.Vector) error {
-	rows, columns, size := int(entry.Shape[0]), int(entry.Shape[1]), int(entry.DType.Size())
-	data, ok := stored(entry, from)
-	if !ok {
-		values := make([]float32, rows*columns)
-		if err := from.ReadAt(values, entry.Offset); err != nil {
-			return err
-		}
-		data = make([]byte, len(values)*size)
-		entry.DType.PutFloat32s(data, values)
-	}
-	row := make([]byte, columns*size)
-	for r := range rows {
-		for c := range columns {
-			copy(row[c*size:], data[(c*rows+r)*size:][:size])
-		}
-		if _, err := w.Write(row); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -255,12 +191,15 @@ func (t *Template) entries(l *weights.Layout) (map[string]weights.Tensor, error)
 	}
 	filled := make(map[string]bool)
 	for _, f := range t.files {
-		for _, h := range f.Holes {
-			entry, ok := byName[h.Tensor]
-			if !ok || filled[h.Tensor] || entry.Len()*entry.DType.Size() != h.Bytes {
-				return nil, fmt.Errorf("tensor %q: hole of %d bytes does not fit the layout", h.Tensor, h.Bytes)
+		for _, p := range f.parts {
+			if !p.isHole() {
+				continue
 			}
-			filled[h.Tensor] = true
+			entry, ok := byName[p.tensor]
+			if !ok || filled[p.tensor] || entry.Len()*entry.DType.Size() != int64(p.end-p.start) {
+				return nil, fmt.Errorf("tensor %q: hole of %d bytes does not fit the layout", p.tensor, p.end-p.start)
+			}
+			filled[p.tensor] = true
 		}
 	}
 	return byName, nil
@@ -269,44 +208,64 @@ func (t *Template) entries(l *weights.Layout) (map[string]weights.Tensor, error)
 // Render fills a template of one file in memory; see [Edit.ForRuntime].
 func (t *Template) Render(l *weights.Layout, parameters, statistics weights.Vector) ([]byte, error) {
 	if len(t.files) != 1 {
-		return nil, fmt.Errorf("%s: %d files, want one", t.files[0].Name, len(t.files))
+		return nil, fmt.Errorf("%s: %d files, want one", t.files[0].name, len(t.files))
 	}
-	files, err := t.render(l, parameters, statistics)
-	if err != nil {
-		return nil, err
-	}
-	return files[0], nil
-}
-
-// render fills all files in memory, in the order of Files.
-func (t *Template) render(l *weights.Layout, parameters, statistics weights.Vector) ([][]byte, error) {
 	if _, err := t.entries(l); err != nil {
 		return nil, err
 	}
-	var out [][]byte
-	for i, f := range t.files {
-		var b bytes.Buffer
-		b.Grow(int(f.size()))
-		if err := t.WriteTo(&b, i, l, parameters, statistics); err != nil {
-			return nil, err
-		}
-		out = append(out, b.Bytes())
-	}
-	return out, nil
-}
-
-// Model is the template as a model whose parameters and statistics have these
-// values; path is for error messages.
-func (t *Template) Model(path string, l *weights.Layout, parameters, statistics weights.Vector) (*Model, error) {
-	files, err := t.render(l, parameters, statistics)
-	if err != nil {
+	var b bytes.Buffer
+	b.Grow(t.files[0].size)
+	if err := t.WriteTo(&b, 0, l, parameters, statistics); err != nil {
 		return nil, err
 	}
-	external := make(map[string][]byte)
-	for i, name := range t.Files()[1:] {
-		external[name] = files[i+1]
+	return b.Bytes(), nil
+}
+
+// Model is the template as a model without weights, which is small: its graph can
+// be read and edited, but the elements of its parameters and statistics cannot
+// be. They must fit l. path is for error messages.
+func (t *Template) Model(path string, l *weights.Layout) (*Model, error) {
+	if _, err := t.entries(l); err != nil {
+		return nil, err
 	}
-	return ParseFiles(path, files[0], external)
+	m := &Model{Path: path, data: t.files[0].content}
+	if err := m.scan(); err != nil {
+		return nil, err
+	}
+	err := m.attach(func(location string) (content, error) {
+		for _, f := range t.files[1:] {
+			if f.name == location {
+				return f.content, nil
+			}
+		}
+		return content{}, os.ErrNotExist
+	})
+	return m, err
+}
+
+// fileHeader is what a stored template says of a file.
+type fileHeader struct {
+	Name  string       `json:"name"`
+	Bytes int64        `json:"bytes"` // but for those in holes
+	Holes []holeHeader `json:"holes"` // in file order
+}
+
+type holeHeader struct {
+	Tensor string `json:"tensor"`
+	At     int64  `json:"at"`    // index into the file's other bytes
+	Bytes  int64  `json:"bytes"` // length of the elements
+}
+
+func (f templateFile) header() fileHeader {
+	h := fileHeader{Name: f.name}
+	for _, p := range f.parts {
+		if p.isHole() {
+			h.Holes = append(h.Holes, holeHeader{p.tensor, h.Bytes, int64(p.end - p.start)})
+		} else {
+			h.Bytes += int64(len(p.data))
+		}
+	}
+	return h
 }
 
 // maxHoles bounds the JSON of a template's holes, which takes some hundred
@@ -317,14 +276,20 @@ const maxHoles = 4 << 20
 // of JSON that list the files and their holes, and the other bytes of each
 // file. See docs/formats.md.
 func (t *Template) MarshalBinary() ([]byte, error) {
-	js, err := json.Marshal(t.files)
+	var headers []fileHeader
+	for _, f := range t.files {
+		headers = append(headers, f.header())
+	}
+	js, err := json.Marshal(headers)
 	if err != nil {
 		return nil, err
 	}
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(js)))
 	b = append(b, js...)
 	for _, f := range t.files {
-		b = append(b, f.literal...)
+		for _, p := range f.parts {
+			b = append(b, p.data...)
+		}
 	}
 	return b, nil
 }
@@ -341,27 +306,40 @@ func ParseTemplate(data []byte) (*Template, error) {
 	if n > maxHoles {
 		return nil, fmt.Errorf("graph skeleton: %d bytes of holes, want at most %d", n, maxHoles)
 	}
-	t := &Template{}
-	if err := json.Unmarshal(data[8:8+n], &t.files); err != nil {
+	var headers []fileHeader
+	if err := json.Unmarshal(data[8:8+n], &headers); err != nil {
 		return nil, fmt.Errorf("graph skeleton: %w", err)
 	}
 	rest := data[8+n:]
-	for i := range t.files {
-		f := &t.files[i]
-		if f.Bytes < 0 || f.Bytes > int64(len(rest)) {
-			return nil, fmt.Errorf("graph skeleton: file %q has %d bytes, of which %d are left", f.Name, f.Bytes, len(rest))
+	t := &Template{release: func() {}}
+	for _, h := range headers {
+		if h.Bytes < 0 || h.Bytes > int64(len(rest)) {
+			return nil, fmt.Errorf("graph skeleton: file %q has %d bytes, of which %d are left", h.Name, h.Bytes, len(rest))
 		}
-		f.literal, rest = rest[:f.Bytes:f.Bytes], rest[f.Bytes:]
-		at, size := int64(0), f.Bytes
-		for _, h := range f.Holes {
-			if h.At < at || h.At > f.Bytes || h.Bytes < 0 || h.Bytes > math.MaxInt64-size {
-				return nil, fmt.Errorf("graph skeleton: hole for tensor %q is out of place", h.Tensor)
-			}
-			at, size = h.At, size+h.Bytes
+		file, err := h.file(rest[:h.Bytes])
+		if err != nil {
+			return nil, err
 		}
+		t.files, rest = append(t.files, file), rest[h.Bytes:]
 	}
 	if len(t.files) == 0 || len(rest) > 0 {
 		return nil, fmt.Errorf("graph skeleton: %d files and %d bytes too many", len(t.files), len(rest))
 	}
 	return t, nil
+}
+
+// file is the inverse of header.
+func (h fileHeader) file(data []byte) (templateFile, error) {
+	f := templateFile{name: h.Name}
+	at := int64(0)
+	for _, hole := range h.Holes {
+		if hole.At < at || hole.At > h.Bytes || hole.Bytes < 0 || hole.Bytes > int64(math.MaxInt-f.size-len(data)) {
+			return f, fmt.Errorf("graph skeleton: hole for tensor %q is out of place", hole.Tensor)
+		}
+		f.add(data[at:hole.At])
+		f.addHole(hole.Tensor, int(hole.Bytes))
+		at = hole.At
+	}
+	f.add(data[at:])
+	return f, nil
 }

@@ -52,19 +52,25 @@ func render(t testing.TB, tpl *Template, l *weights.Layout, parameters, statisti
 	return b
 }
 
+// rendered returns a filled template of one file.
+func rendered(t testing.TB, f Filled) []byte {
+	t.Helper()
+	return render(t, f.Template, f.Layout, f.Parameters, f.Statistics)
+}
+
 // renderAll returns all files of the template by name, the model's as "".
 func renderAll(t testing.TB, tpl *Template, l *weights.Layout, parameters, statistics weights.Vector) map[string]string {
 	t.Helper()
-	files, err := tpl.render(l, parameters, statistics)
-	if err != nil {
-		t.Fatal(err)
-	}
 	out := make(map[string]string)
 	for i, name := range tpl.Files() {
 		if i == 0 {
 			name = ""
 		}
-		out[name] = string(files[i])
+		var b strings.Builder
+		if err := tpl.WriteTo(&b, i, l, parameters, statistics); err != nil {
+			t.Fatal(err)
+		}
+		out[name] = b.String()
 	}
 	return out
 }
@@ -73,9 +79,7 @@ func renderAll(t testing.TB, tpl *Template, l *weights.Layout, parameters, stati
 func allBytes(m *Model) map[string]string {
 	out := map[string]string{"": string(m.Bytes())}
 	for location, f := range m.files {
-		out[location] = string(f.Data)
-	}
-	for location, b := range m.given {
+		b, _ := f.bytes(span{0, f.size})
 		out[location] = string(b)
 	}
 	return out
@@ -149,7 +153,11 @@ func TestTemplate(t *testing.T) {
 			if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(replaced[""]))); want.Replaced != "" && sum != want.Replaced {
 				t.Errorf("with new weights: SHA-256 %s, want %s as Python wrote it", sum, want.Replaced)
 			}
-			filled, err := tpl.Model("filled.onnx", l, p, s)
+			outside := make(map[string][]byte)
+			for name, b := range replaced {
+				outside[name] = []byte(b)
+			}
+			filled, err := ParseFiles("filled.onnx", outside[""], outside)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +195,7 @@ func render32(v weights.Slice) []byte {
 // A tensor of several blocks, and of more elements than a block divides,
 // arrives whole.
 func TestRenderInBlocks(t *testing.T) {
-	const n = 2*renderBlock + 3
+	const n = 2*fillBlock + 3
 	m := parse(t, encodeModel(tinyGraph(tensor("w", BFloat16, []int64{n}, make([]byte, 2*n)), tensor("v", Double, []int64{2}, make([]byte, 16)))))
 	l := layoutOf(t, m)
 	p := replacement(n+2, 0)

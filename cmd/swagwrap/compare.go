@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -114,9 +113,9 @@ func binning(s string) (calibrate.Binning, error) {
 func (a *app) findCheckpoints(c *cli.Context, p *swag.Posterior) ([]*onnxio.Model, error) {
 	var paths []string
 	for _, ck := range p.Checkpoints {
-		path := findCheckpoint(ck.Path, c.String("checkpoints"), filepath.Dir(p.Path))
-		if path == "" {
-			a.warnf(c, "%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", ck.Path)
+		path := ensemble.CheckpointPath(p, ck, c.String("checkpoints"))
+		if _, err := os.Stat(path); err != nil {
+			a.warnf(c, "%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path)
 			return nil, nil
 		}
 		paths = append(paths, path)
@@ -125,7 +124,7 @@ func (a *app) findCheckpoints(c *cli.Context, p *swag.Posterior) ([]*onnxio.Mode
 	if err != nil {
 		return nil, err
 	}
-	sums, err := contentSums(c.Context, models)
+	sums, err := contentSums(c.Context, models, nil)
 	if err != nil {
 		closeModels(models)
 		return nil, err
@@ -138,21 +137,6 @@ func (a *app) findCheckpoints(c *cli.Context, p *swag.Posterior) ([]*onnxio.Mode
 		}
 	}
 	return models, nil
-}
-
-// findCheckpoint looks for a file that was at path when the posterior was
-// fitted: in the folder given, where it was, or as seen from the posterior.
-func findCheckpoint(path, folder, besides string) string {
-	candidates := []string{path, filepath.Join(besides, path), filepath.Join(besides, filepath.Base(path))}
-	if folder != "" {
-		candidates = []string{filepath.Join(folder, filepath.Base(path))}
-	}
-	for _, p := range candidates {
-		if _, err := os.Stat(p); err == nil {
-			return p
-		}
-	}
-	return ""
 }
 
 func writeTable(w io.Writer, cmp *ensemble.Comparison, methods []ensemble.Method) error {

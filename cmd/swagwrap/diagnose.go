@@ -51,7 +51,7 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 	d := &diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
 		IRVersion: first.IRVersion, Bytes: first.Size(), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),
 		Tensors: []weights.Tensor{}, Duplicates: [][2]string{}, Warnings: []string{}, Hints: []string{}}
-	sums, err := contentSums(ctx, models)
+	sums, err := contentSums(ctx, models, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ External data goes into a file beside the model, as in the checkpoints.`,
 			&cli.IntFlag{Name: "member", Usage: "write member `K` of an ensemble, counted from 0", Value: -1, DefaultText: "none"},
 			&cli.BoolFlag{Name: "stale-bn", Usage: "keep the last checkpoint's batch-norm statistics"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
-			&cli.StringFlag{Name: "posterior", Usage: "the ensemble's posterior is now `FILE`"},
+			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the training images", Value: 1},
 		}, bnFlags, preprocessFlags, runFlags),
 		Action: a.export,
@@ -48,7 +48,7 @@ func (a *app) export(c *cli.Context) error {
 	}
 	path := c.Args().First()
 	out := &modelOutput{path: c.String("output"), force: c.Bool("force"),
-		inputs: []string{path, c.String("checkpoint"), c.String("posterior"), c.String("bn-data")}}
+		inputs: append(c.StringSlice("posterior"), path, c.String("checkpoint"), c.String("bn-data"))}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
@@ -124,22 +124,28 @@ func (m *modelOutput) abort() {
 	}
 }
 
-// member returns what makes member --member of the ensemble at path.
+// member returns what makes member --member of the ensemble at path. Of the
+// ensemble's posteriors only the member's own is needed.
 func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
-	e, n, err := a.openEnsemble(c, path)
+	e, err := openEnsemble(path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	k := c.Int("member")
-	if k < 0 || k >= e.Sampling.Members {
-		return n, nil, nil, usagef("members are counted from 0", "--member %d: %s has %d members", k, path, e.Sampling.Members)
+	if k < 0 || k >= e.Members() {
+		return nil, nil, nil, usagef("members are counted from 0", "--member %d: %s has %d members", k, path, e.Members())
+	}
+	component, place := e.Find(k)
+	n, err := a.openComponent(c, e, component)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	opts, err := e.Sampling.Options()
 	if err != nil {
 		return n, nil, nil, badInput(err)
 	}
 	parameters, err := draw(c.Context, n.Posterior, opts, k)
-	return n, parameters, weights.Slice(e.Statistics[k]), badInput(err)
+	return n, parameters, weights.Slice(e.Components[component].Statistics[place]), badInput(err)
 }
 
 // draw returns one member's weights.
@@ -192,16 +198,19 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 	return n, parameters, weights.Slice(result.Statistics), badInput(err)
 }
 
-// openEnsemble opens an ensemble and its posterior's network.
-func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, *ensemble.Network, error) {
+// posteriorFlag is for posteriors that are no longer where the ensemble says.
+var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
+
+func openEnsemble(path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
+	return e, badInput(err, kindHint(path)...)
+}
+
+// openComponent opens the network of one of the ensemble's posteriors.
+func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*ensemble.Network, error) {
+	p, err := e.OpenPosterior(i, c.StringSlice("posterior"))
 	if err != nil {
-		return nil, nil, badInput(err, kindHint(path)...)
+		return nil, badInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
 	}
-	p, err := e.OpenPosterior(c.String("posterior"))
-	if err != nil {
-		return nil, nil, badInput(fmt.Errorf("%s: posterior: %w", path, err), "an ensemble needs the posterior it was drawn from: --posterior FILE names it")
-	}
-	n, err := a.networkOf(c, p)
-	return e, n, err
+	return a.networkOf(c, p)
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -25,64 +23,61 @@ the mean of the weights, their variance, and the deviations of the last K checkp
 
    swagwrap fit -o posterior.safetensors checkpoints/*.onnx
 
-The file holds the network's graph too: nothing else is needed to draw members from it.`,
+Training went on? --extend takes an older posterior and the checkpoints since:
+
+   swagwrap fit -o new.safetensors --extend posterior.safetensors checkpoints/epoch-3?.onnx
+
+The file holds the network's graph too: nothing else is needed to draw members from it. With --reference-checkpoints it
+is a tenth as large, and draws on the checkpoints, which must then stay where they are.`,
 		Flags: flags(outputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints", Value: swag.DefaultRank},
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
+			&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
-			&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order of their names (9 before 10), or as given: natural|given", Value: "natural"},
+		}, orderFlags, []cli.Flag{
+			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
+			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
+			&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"},
 			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
 			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},
+			threadsFlag,
 		}),
 		Action: a.fit,
 	}
 }
 
+// inherited are the flags that --extend takes from the older posterior.
+var inherited = []string{"rank", "diag-only", "deviations", "theta0", "compat", "reference-checkpoints", "dropout"}
+
 func (a *app) fit(c *cli.Context) error {
 	if err := positionals(c); err != nil {
 		return err
 	}
-	paths, err := checkpointOrder(c)
+	opts, err := fitOptions(c)
 	if err != nil {
 		return err
 	}
-	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Dropout: c.Bool("dropout"), Producer: producer()}
-	if !opts.DiagOnly && opts.Rank < 2 {
-		return usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
+	paths, err := a.checkpointOrder(c)
+	if err != nil {
+		return err
 	}
-	if theta0 := c.String("theta0"); theta0 != "" {
-		paths = append([]string{theta0}, paths...)
-	}
-	out, err := createOutput(c.String("output"), c.Bool("force"), paths...)
+	out, err := createOutput(c.String("output"), c.Bool("force"), append(paths, c.String("theta0"), c.String("extend"))...)
 	if err != nil {
 		return err
 	}
 	defer out.abort()
 
-	models, err := openModels(paths)
+	s := &fitSources{app: a, c: c}
+	defer s.close()
+	it, err := s.iterates(paths, &opts)
 	if err != nil {
 		return err
 	}
-	defer closeModels(models)
-	warnings, err := refuseFolded(c, models)
-	if err != nil {
-		return err
-	}
-	it, byPlace, err := iterates(c.Context, models, opts.Dropout)
-	if err != nil {
-		return badInput(err)
-	}
-	it.Warnings = warnings
-	if byPlace {
-		a.logf(c, "tensors have other names in other files, and were matched by their place in the graph")
-	}
-	if c.String("theta0") != "" {
-		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
-	}
-
-	bar := a.progress(c, "fit", it.Layout.Len(weights.Parameter))
-	last := int64(0)
-	opts.Progress = func(done, _ int64) {
+	bar, last := &progress{}, int64(0)
+	opts.Progress = func(done, total int64) {
+		if last == 0 {
+			bar = a.progressBytes(c, "fit", total)
+		}
 		bar.add(int(done - last))
 		last = done
 	}
@@ -95,48 +90,235 @@ func (a *app) fit(c *cli.Context) error {
 	if err := out.commit(); err != nil {
 		return err
 	}
-	a.describeFit(c, it, opts, size)
-	return nil
+	return a.describeFit(c, size)
 }
 
-// checkpointOrder returns the checkpoints in training order.
-func checkpointOrder(c *cli.Context) ([]string, error) {
-	paths := c.Args().Slice()
-	switch order := c.String("order"); order {
-	case "given":
-	case "natural":
-		slices.SortStableFunc(paths, naturalCompare)
-	default:
-		return nil, usagef("", "--order %q: want natural or given", order)
+func fitOptions(c *cli.Context) (swag.FitOptions, error) {
+	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Deviations: swag.Deviations(c.String("deviations")),
+		Reference: c.String("compat") != "", ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
+		Workers: c.Int("threads"), Producer: producer()}
+	switch {
+	case c.IsSet("extend"):
+		for _, flag := range inherited {
+			if c.IsSet(flag) {
+				return opts, usagef("fit a new posterior to choose anew", "--%s: --extend takes it from the older posterior", flag)
+			}
+		}
+	case !opts.DiagOnly && opts.Rank < 2:
+		return opts, usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
+	case opts.Deviations != swag.Running && opts.Deviations != swag.Final:
+		return opts, usagef("", "--deviations %q: want running or final", opts.Deviations)
+	case opts.Reference && c.String("compat") != "reference":
+		return opts, usagef("", "--compat %q: want reference", c.String("compat"))
+	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):
+		return opts, usagef("", "--compat reference: the authors' code has neither --deviations final nor --reference-checkpoints")
+	case opts.Workers < 0:
+		return opts, usagef("", "--threads %d: want a positive number", opts.Workers)
 	}
-	if len(paths) < 2 {
-		return nil, usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", len(paths))
+	return opts, nil
+}
+
+// fitSources are the open files of a fit.
+type fitSources struct {
+	*app
+	c        *cli.Context
+	models   []*onnxio.Model
+	previous *ensemble.Network
+}
+
+func (s *fitSources) close() {
+	closeModels(s.models)
+	if s.previous != nil {
+		s.previous.Posterior.Close()
+	}
+}
+
+// open opens models, named by their content.
+func (s *fitSources) open(paths []string) ([]swag.Checkpoint, error) {
+	models, err := openModels(paths)
+	if err != nil {
+		return nil, err
+	}
+	s.models = append(s.models, models...)
+	size := int64(0)
+	for _, m := range models {
+		size += m.Size()
+	}
+	bar := s.progressBytes(s.c, "reading", size)
+	defer bar.done()
+	sums, err := contentSums(s.c.Context, models, bar.add)
+	if err != nil {
+		return nil, err
+	}
+	var checkpoints []swag.Checkpoint
+	for i, m := range models {
+		checkpoints = append(checkpoints, swag.Checkpoint{Path: relativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i]})
+	}
+	return checkpoints, nil
+}
+
+// release gives back the memory of all files.
+func (s *fitSources) release() {
+	for _, m := range s.models {
+		m.Release()
+	}
+}
+
+// iterates opens everything that is fitted.
+func (s *fitSources) iterates(paths []string, opts *swag.FitOptions) (swag.Iterates, error) {
+	if older := s.c.String("extend"); older != "" {
+		n, err := s.openNetwork(s.c, older)
+		if err != nil {
+			return swag.Iterates{}, err
+		}
+		s.previous = n
+		if n.Posterior.Continues() == nil {
+			return s.continued(paths, opts)
+		}
+	}
+	return s.anew(paths, opts)
+}
+
+// anew is what a posterior is fitted to from its first checkpoint on. Those of
+// an older posterior that says too little to go on from are read again.
+func (s *fitSources) anew(paths []string, opts *swag.FitOptions) (it swag.Iterates, err error) {
+	theta0 := s.c.String("theta0")
+	if theta0 != "" {
+		paths = append([]string{theta0}, paths...)
+	}
+	if s.previous != nil {
+		old, err := s.older(opts)
+		if err != nil {
+			return it, err
+		}
+		paths = append(old, paths...)
+	}
+	if it.Checkpoints, err = s.open(paths); err != nil {
+		return it, err
+	}
+	if err := s.checkOlder(it.Checkpoints); err != nil {
+		return it, err
+	}
+	if it.Warnings, err = s.sound(it.Checkpoints); err != nil {
+		return it, err
+	}
+	set, err := onnxio.NewSet(s.models)
+	if err != nil {
+		return it, badInput(err)
+	}
+	if err := s.vectors(&it, set, set.Models[set.Reference], opts.Dropout); err != nil {
+		return it, badInput(err)
+	}
+	if theta0 != "" || s.previous != nil && s.previous.Posterior.Theta0 != nil {
+		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
+	}
+	if len(it.Checkpoints) < 2 {
+		return it, usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", len(it.Checkpoints))
+	}
+	return it, nil
+}
+
+// older returns the files of the posterior that is extended, θ0 first, and
+// takes its options.
+func (s *fitSources) older(opts *swag.FitOptions) ([]string, error) {
+	p := s.previous.Posterior
+	s.logf(s.c, "%v: all its checkpoints are read again", p.Continues())
+	o := p.Options
+	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference = o.Rank, o.Rank == 0, o.Deviations, o.Compat != ""
+	opts.ReferToCheckpoints, opts.Dropout = o.Referenced, o.Dropout
+	var paths []string
+	for _, c := range p.Models() {
+		paths = append(paths, ensemble.CheckpointPath(p, c, ""))
 	}
 	return paths, nil
 }
 
-// naturalCompare orders names with the numbers in them as numbers.
-func naturalCompare(a, b string) int {
-	for a != "" && b != "" {
-		da, db := digits(a), digits(b)
-		if da > 0 && db > 0 {
-			x, y := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-				return c
-			}
-			a, b = a[da:], b[db:]
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
+// checkOlder fails if a checkpoint of the older posterior has changed since.
+func (s *fitSources) checkOlder(checkpoints []swag.Checkpoint) error {
+	if s.previous == nil {
+		return nil
 	}
-	return cmp.Compare(len(a), len(b))
+	for i, old := range s.previous.Posterior.Models() {
+		if c := checkpoints[i]; c.SHA256 != old.SHA256 {
+			return badInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", c, c.SHA256, s.previous.Posterior.Path, old.SHA256))
+		}
+	}
+	return nil
 }
 
-// digits returns how many digits s begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+// continued is what a posterior is extended with.
+func (s *fitSources) continued(paths []string, opts *swag.FitOptions) (it swag.Iterates, err error) {
+	p := s.previous.Posterior
+	it.Previous, opts.Dropout = p, p.Options.Dropout
+	if it.Checkpoints, err = s.open(paths); err != nil {
+		return it, err
+	}
+	for _, old := range p.Checkpoints {
+		for _, c := range it.Checkpoints {
+			if c.SHA256 == old.SHA256 {
+				return it, badInput(fmt.Errorf("%s: is in %s already, as %s", c, p.Path, old.Path), "give the checkpoints since then")
+			}
+		}
+	}
+	warnings, err := s.sound(it.Checkpoints)
+	if err != nil {
+		return it, err
+	}
+	it.Warnings = slices.Compact(append(slices.Clone(p.Warnings), warnings...))
+	set, err := s.previous.Continue(s.models)
+	if err != nil {
+		return it, badInput(err)
+	}
+	it.Graph = p.Graph
+	var graph *onnxio.Model
+	if set.Reference >= 0 {
+		graph = set.Models[set.Reference]
+	}
+	return it, badInput(s.vectors(&it, set, graph, opts.Dropout))
+}
+
+// sound refuses checkpoints that are given twice or are folded, and returns what
+// a user of the posterior must know.
+func (s *fitSources) sound(checkpoints []swag.Checkpoint) (warnings []string, err error) {
+	var sums []string
+	for _, c := range checkpoints {
+		sums = append(sums, c.SHA256)
+	}
+	if twins := duplicates(s.models, sums); len(twins) > 0 {
+		err := fmt.Errorf("%s: has the same content as %s", twins[0][1], twins[0][0])
+		if twins[0][0] == twins[0][1] {
+			err = fmt.Errorf("%s: is given twice", twins[0][0])
+		}
+		return nil, badInput(err, "give every checkpoint once")
+	}
+	return refuseFolded(s.c, s.models)
+}
+
+// vectors fills in what the models hold. graph, if not nil, is the one that
+// stands for the network.
+func (s *fitSources) vectors(it *swag.Iterates, set *onnxio.Set, graph *onnxio.Model, dropout bool) (err error) {
+	if set.ByPlace {
+		s.logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
+	}
+	it.Layout, it.Release = set.Layout, s.release
+	for i, m := range set.Models {
+		if it.Checkpoints[i].Theta, err = m.Vector(it.Layout, weights.Parameter); err != nil {
+			return err
+		}
+	}
+	if it.Statistics, err = set.Models[len(set.Models)-1].Vector(it.Layout, weights.Statistic); err != nil || graph == nil {
+		return err
+	}
+	if dropout {
+		graph = graph.WithDropout()
+	}
+	template, err := onnxio.NewTemplate(graph, it.Layout)
+	if err != nil {
+		return err
+	}
+	it.Graph, err = template.MarshalBinary()
+	return err
+}
 
 // refuseFolded refuses checkpoints with batch norm folded in. With
 // --allow-folded it returns a warning that stays with the posterior.
@@ -151,71 +333,44 @@ func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, er
 	return nil, badInput(fmt.Errorf("%s: %v", path, folding), append(foldingHints(folding), "--allow-folded goes on all the same")...)
 }
 
-// iterates lays the models out and names them by their content. byPlace says
-// that their tensors have different names.
-func iterates(ctx context.Context, models []*onnxio.Model, dropout bool) (it swag.Iterates, byPlace bool, err error) {
-	sums, err := contentSums(ctx, models)
+// describeFit says what was made.
+func (a *app) describeFit(c *cli.Context, size int64) error {
+	p, err := swag.Open(c.String("output"))
 	if err != nil {
-		return it, false, err
+		return err
 	}
-	for i, m := range models {
-		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, SHA256: sums[i]})
-	}
-	if twins := duplicates(models, sums); len(twins) > 0 {
-		err := fmt.Errorf("%s: has the same content as %s", twins[0][1], twins[0][0])
-		if twins[0][0] == twins[0][1] {
-			err = fmt.Errorf("%s: is given twice", twins[0][0])
-		}
-		return it, false, badInput(err, "give every checkpoint once")
-	}
-	set, err := onnxio.NewSet(models)
-	if err != nil {
-		return it, false, err
-	}
-	it.Layout = set.Layout
-	for i, m := range set.Models {
-		if it.Checkpoints[i].Theta, err = m.Vector(it.Layout, weights.Parameter); err != nil {
-			return it, false, err
-		}
-	}
-	last := set.Models[len(models)-1]
-	if it.Statistics, err = last.Vector(it.Layout, weights.Statistic); err != nil {
-		return it, false, err
-	}
-	ref := set.Models[set.Reference]
-	if dropout {
-		ref = ref.WithDropout()
-	}
-	graph, err := onnxio.NewTemplate(ref, it.Layout)
-	if err != nil {
-		return it, false, err
-	}
-	it.Graph, err = graph.MarshalBinary()
-	return it, set.ByPlace, err
-}
-
-func (a *app) describeFit(c *cli.Context, it swag.Iterates, opts swag.FitOptions, size int64) {
-	n := len(it.Checkpoints)
-	what := fmt.Sprintf("rank %d", min(opts.Rank, n))
-	if opts.DiagOnly {
+	defer p.Close()
+	o := p.Options
+	what := fmt.Sprintf("rank %d", o.Columns)
+	switch {
+	case o.Rank == 0:
 		what = "diagonal only"
+	case o.Deviations == swag.Final:
+		what += " of all deviations from the final mean"
+	case o.Compat != "":
+		what += ", as the authors' code"
 	}
-	if it.Theta0 != nil {
+	if o.Theta0 {
 		what += ", θ0 counted"
 	}
-	a.logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", c.String("output"),
-		report.Thousands(int(it.Layout.Len(weights.Parameter))), n, what, report.Bytes(size))
-	a.logf(c, "order: %s … %s", it.Checkpoints[0].Path, it.Checkpoints[n-1].Path)
-	for _, ck := range it.Checkpoints {
-		a.debugf(c, "  %s", ck.Path)
+	if o.Referenced {
+		what += ", deviations left in the checkpoints"
 	}
-	for _, w := range it.Warnings {
+	n := len(p.Checkpoints)
+	a.logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", p.Path, report.Thousands(int(p.Len())), n, what, report.Bytes(size))
+	var paths []string
+	for _, ck := range p.Checkpoints {
+		paths = append(paths, ck.Path)
+	}
+	a.logOrder(c, paths)
+	for _, w := range p.Warnings {
 		a.warnf(c, "%s", w)
 	}
-	if !opts.DiagOnly && n < opts.Rank {
-		a.warnf(c, "%d checkpoints are fewer than rank %d: the low-rank part underestimates the variance", n, opts.Rank)
+	for _, line := range healthReport(p) {
+		a.logf(c, "%s", line)
 	}
-	if s := it.Layout.Role(weights.Statistic); len(s) > 0 {
+	if s := p.Layout.Role(weights.Statistic); len(s) > 0 {
 		a.logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", len(s)/2)
 	}
+	return nil
 }

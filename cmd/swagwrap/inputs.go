@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -29,10 +27,11 @@ var (
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`"},
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
-	runFlags = []cli.Flag{
+	threadsFlag = &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"}
+	runFlags    = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else the one that swagwrap setup fetched)"},
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize)},
-		&cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"},
+		threadsFlag,
 	}
 	preprocessFlags = []cli.Flag{
 		&cli.StringFlag{Name: "mean", Usage: "subtract `M`, one number or one per channel separated by commas, from values scaled to [0, 1]"},
@@ -89,7 +88,7 @@ func openData(path, labels string, n *ensemble.Network, p dataset.Preprocess) (d
 	if shape := n.Input.Shape[1:]; len(shape) > 0 && slices.Min(shape) >= 0 {
 		opts.Shape = shape
 	}
-	d, err := dataset.Open(path, opts)
+	d, err := dataset.Open([]string{path}, opts)
 	return d, badInput(err)
 }
 
@@ -180,6 +179,11 @@ func (a *app) networkOf(c *cli.Context, p *swag.Posterior) (*ensemble.Network, e
 		return nil, badInput(err)
 	}
 	n, err := ensemble.NewNetwork(p)
+	if err == nil && len(p.Needs()) > 0 {
+		if err = n.Attach(c.Context); err != nil {
+			err = fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err)
+		}
+	}
 	if err != nil {
 		p.Close()
 		return nil, badInput(err)
@@ -204,6 +208,7 @@ func openModels(paths []string) ([]*onnxio.Model, error) {
 			closeModels(models)
 			return nil, badInput(err)
 		}
+		m.Release() // looking into a large file maps a good deal around
 		models = append(models, m)
 	}
 	return models, nil
@@ -215,20 +220,19 @@ func closeModels(models []*onnxio.Model) {
 	}
 }
 
-// contentSums returns the SHA-256 of each model's file and, behind it, its data
-// files, in hex.
-func contentSums(ctx context.Context, models []*onnxio.Model) ([]string, error) {
+// contentSums returns the SHA-256 of each model's files, in hex. progress, if not
+// nil, is told of the bytes read, from several goroutines.
+func contentSums(ctx context.Context, models []*onnxio.Model, progress func(bytes int)) ([]string, error) {
 	sums := make([]string, len(models))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range models {
 		g.Go(func() error {
-			h := sha256.New()
-			for _, b := range m.Files() {
-				h.Write(b)
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-			sums[i] = hex.EncodeToString(h.Sum(nil))
-			return ctx.Err()
+			sums[i] = m.Sum(progress)
+			return nil
 		})
 	}
 	return sums, g.Wait()

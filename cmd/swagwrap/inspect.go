@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -176,10 +177,10 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	if c.Bool("json") {
 		return badOutput(indentJSON(a.stdout, st.Metadata))
 	}
-	fmt.Fprintf(a.stdout, "%s\n  kind      %s, format version %s, written by %s\n", path, st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	for _, key := range []string{"options", "posterior", "sampling", "batch_norm", "preprocess"} {
+	fmt.Fprintf(a.stdout, "%s\n  kind       %s, format version %s, written by %s\n", path, st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
+	for _, key := range []string{"options", "components", "sampling", "preprocess"} {
 		if v := st.Metadata[key]; v != "" {
-			fmt.Fprintf(a.stdout, "  %-9s %s\n", key, v)
+			fmt.Fprintf(a.stdout, "  %-10s %s\n", key, v)
 		}
 	}
 	t := report.NewTable(report.Column{Header: "section"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
@@ -187,7 +188,16 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 		t.Row(s.Name, strings.Trim(fmt.Sprint(s.Shape), "[]"), s.DType.String())
 	}
 	fmt.Fprintln(a.stdout)
-	return badOutput(t.WriteText(a.stdout))
+	if err := t.WriteText(a.stdout); err != nil || st.Metadata["kind"] != swag.PosteriorKind {
+		return badOutput(err)
+	}
+	p, err := swag.Open(path)
+	if err != nil {
+		return badInput(err)
+	}
+	defer p.Close()
+	_, err = fmt.Fprintf(a.stdout, "\n%s\n", strings.Join(healthReport(p), "\n"))
+	return badOutput(err)
 }
 
 func indentJSON(w io.Writer, v any) error {

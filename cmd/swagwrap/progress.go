@@ -15,6 +15,15 @@ type progress struct {
 
 // progress starts a bar for work of the given size.
 func (a *app) progress(c *cli.Context, what string, total int64) *progress {
+	return a.bar(c, what, total)
+}
+
+// progressBytes starts a bar that shows bytes, and how many a second.
+func (a *app) progressBytes(c *cli.Context, what string, total int64) *progress {
+	return a.bar(c, what, total, decor.CountersKibiByte("% .1f of % .1f, "), decor.AverageSpeed(decor.SizeB1024(0), "% .0f, "))
+}
+
+func (a *app) bar(c *cli.Context, what string, total int64, more ...decor.Decorator) *progress {
 	if c.Bool("quiet") {
 		return &progress{}
 	}
@@ -22,7 +31,7 @@ func (a *app) progress(c *cli.Context, what string, total int64) *progress {
 	return &progress{bars, bars.AddBar(total,
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(what+" "), decor.Percentage()),
-		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO)),
+		mpb.AppendDecorators(append(more, decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO))...),
 	)}
 }
 

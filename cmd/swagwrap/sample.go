@@ -3,29 +3,38 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (a *app) sampleCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sample",
 		Usage:     "draw members and recompute their batch-norm statistics",
-		ArgsUsage: "POSTERIOR",
+		ArgsUsage: "POSTERIOR...",
 		Description: `Draws members from the posterior, recomputes each one's batch-norm statistics on training images, and writes the
 ensemble: a small file that, with the posterior, is all that scoring needs.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors
 
-Preprocessing (--mean, --std) is kept in the ensemble, and score applies the same.`,
+Preprocessing (--mean, --std) is kept in the ensemble, and score applies the same.
+
+From several posteriors, such as those of runs with different seeds, comes a mixture (MultiSWAG): each gives as many of
+the members as the others, as far as that goes, and counts as much, or as --weights say. The networks may differ in all
+but their input and their classes.
+
+   swagwrap sample -o ensemble.safetensors --bn-data train.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors`,
 		Flags: flags(outputFlags, samplingFlags, []cli.Flag{
 			&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
 			&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
+			&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
+			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
 		}, bnFlags, preprocessFlags, runFlags),
 		Action: a.sample,
 	}
@@ -35,46 +44,28 @@ func (a *app) sample(c *cli.Context) error {
 	if err := positionals(c); err != nil {
 		return err
 	}
-	count, err := members(c)
+	e, err := plan(c)
 	if err != nil {
 		return err
 	}
-	path := c.Args().First()
-	out, err := createOutput(c.String("output"), c.Bool("force"), path, c.String("bn-data"))
+	paths := c.Args().Slice()
+	out, err := createOutput(e.Path, c.Bool("force"), append(paths, c.String("bn-data"))...)
 	if err != nil {
 		return err
 	}
 	defer out.abort()
-	n, err := a.openNetwork(c, path)
+	networks, err := a.openNetworks(c, e, paths)
+	defer closeNetworks(networks)
 	if err != nil {
 		return err
 	}
-	defer n.Posterior.Close()
-
-	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Workers: c.Int("threads")}
-	if c.Bool("diagonal") {
-		opts.Covariance = swag.Diagonal
-	}
-	opts.Scale = opts.Covariance.DefaultScale()
-	if c.IsSet("scale") {
-		opts.Scale = c.Float64("scale")
-	}
-	if _, err := swag.NewSampler(n.Posterior, opts); err != nil {
-		return usagef("", "%w", err)
-	}
-	e := &ensemble.Ensemble{
-		Path:      c.String("output"),
-		Posterior: ensemble.Reference{Path: relativeTo(c.String("output"), path), ID: n.Posterior.ID},
-		Sampling:  ensemble.Sampling{Members: count, Seed: opts.Seed, Scale: opts.Scale, Covariance: opts.Covariance.String()},
-	}
-	if e.Preprocess, err = preprocessing(c); err != nil {
-		return err
-	}
-	data, err := a.batchNormData(c, n, e.Preprocess)
+	// Data that suits one network suits all.
+	withBatchNorm := max(0, slices.IndexFunc(networks, (*ensemble.Network).HasBatchNorm))
+	data, err := a.batchNormData(c, networks[withBatchNorm], e.Preprocess)
 	if err != nil {
 		return err
 	}
-	if err := a.recomputeMembers(c, n, opts, data, e); err != nil {
+	if err := a.recomputeMembers(c, networks, data, e); err != nil {
 		return err
 	}
 	if err := e.Write(out, producer()); err != nil {
@@ -83,36 +74,120 @@ func (a *app) sample(c *cli.Context) error {
 	if err := out.commit(); err != nil {
 		return err
 	}
-	a.logf(c, "%s: %d members of %s (%s, scale %g, seed %d)", e.Path, count, path, e.Sampling.Covariance, opts.Scale, opts.Seed)
+	for i, part := range e.Components {
+		share := ""
+		if len(e.Components) > 1 {
+			share = fmt.Sprintf(" with weight %.3g", part.Weight)
+		}
+		a.logf(c, "%s: %d members of %s%s (%s, scale %g, seed %d)", e.Path, part.Members, paths[i], share, e.Sampling.Covariance, e.Sampling.Scale, e.Sampling.Seed)
+	}
 	return nil
 }
 
+// plan reads from the flags what the ensemble shall be.
+func plan(c *cli.Context) (*ensemble.Ensemble, error) {
+	count, err := members(c)
+	if err != nil {
+		return nil, err
+	}
+	ratio, err := mixtureWeights(c)
+	if err != nil {
+		return nil, err
+	}
+	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: ensemble.Sampling{Seed: c.Uint64("seed"), Antithetic: c.Bool("antithetic")}}
+	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, e.Sampling.Antithetic); err != nil {
+		return nil, usagef("", "%w", err)
+	}
+	var covariance swag.Covariance
+	if c.Bool("diagonal") {
+		covariance = swag.Diagonal
+	}
+	e.Sampling.Covariance, e.Sampling.Scale = covariance.String(), covariance.DefaultScale()
+	if c.IsSet("scale") {
+		e.Sampling.Scale = c.Float64("scale")
+	}
+	e.Preprocess, err = preprocessing(c)
+	return e, err
+}
+
+// mixtureWeights reads --weights; nil stands for equal ones.
+func mixtureWeights(c *cli.Context) ([]float64, error) {
+	if !c.IsSet("weights") {
+		return nil, nil
+	}
+	var out []float64
+	for _, part := range strings.Split(c.String("weights"), ",") {
+		w, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return nil, usagef("give one number for each posterior: --weights 0.5,0.3,0.2", "--weights %q: not a list of numbers", c.String("weights"))
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// openNetworks opens the posteriors that the ensemble's members are to be drawn
+// from, and checks that they can be, and go together.
+func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string) ([]*ensemble.Network, error) {
+	opts, err := e.Sampling.Options()
+	if err != nil {
+		return nil, err
+	}
+	var networks []*ensemble.Network
+	for i, path := range paths {
+		n, err := a.openNetwork(c, path)
+		if err != nil {
+			return networks, err
+		}
+		networks = append(networks, n)
+		if _, err := swag.NewSampler(n.Posterior, opts); err != nil {
+			return networks, usagef("", "%w", err)
+		}
+		e.Components[i].Posterior = ensemble.Reference{Path: relativeTo(e.Path, path), ID: n.Posterior.ID}
+	}
+	return networks, badInput(ensemble.Align(networks))
+}
+
+func closeNetworks(networks []*ensemble.Network) {
+	for _, n := range networks {
+		n.Posterior.Close()
+	}
+}
+
 // recomputeMembers fills in the members' statistics.
-func (a *app) recomputeMembers(c *cli.Context, n *ensemble.Network, opts swag.SampleOptions, data ensemble.BatchNormData, e *ensemble.Ensemble) error {
+func (a *app) recomputeMembers(c *cli.Context, networks []*ensemble.Network, data ensemble.BatchNormData, e *ensemble.Ensemble) error {
 	engine, err := a.engine(c)
 	if err != nil {
 		return err
 	}
-	bar := a.progress(c, "batch norm", int64(e.Sampling.Members)*int64(data.Images()))
+	images := 0
+	for i, n := range networks {
+		if n.HasBatchNorm() {
+			images += e.Components[i].Members * data.Images()
+		}
+	}
+	bar := a.progress(c, "batch norm", int64(images))
 	defer bar.done()
 	engine.Progress = bar.add
-	var last bnupdate.Result
-	err = ensemble.EachMember(c.Context, n.Posterior, opts, e.Sampling.Members, func(k int, parameters weights.Slice) error {
-		last, err = engine.Recompute(c.Context, n, parameters, data)
+	var between []float64
+	err = e.EachMember(c.Context, networks, c.Int("threads"), func(m ensemble.Member) error {
+		fresh, err := engine.Recompute(c.Context, m.Network, m.Parameters, data)
 		if err != nil {
-			return fmt.Errorf("member %d: %w", k, err)
+			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
-		e.Statistics = append(e.Statistics, last.Statistics)
+		between = append(between, fresh.BetweenShare...)
+		part := &e.Components[m.Component]
+		part.Statistics = append(part.Statistics, fresh.Statistics)
+		if m.Network.HasBatchNorm() {
+			part.BatchNorm = &ensemble.BatchNorm{Sources: data.Data.Sources(), Images: fresh.Images, BatchSize: fresh.BatchSize,
+				Rule: data.Rule.String(), Shuffle: data.Order.Shuffle, Seed: data.Order.Seed}
+		}
 		return nil
 	})
 	if err != nil {
 		return badInput(err)
 	}
-	a.warnBatches(c, last.BetweenShare)
-	if n.HasBatchNorm() {
-		e.BatchNorm = &ensemble.BatchNorm{Sources: data.Data.Sources(), Images: last.Images, BatchSize: last.BatchSize,
-			Rule: data.Rule.String(), Shuffle: data.Order.Shuffle, Seed: data.Order.Seed}
-	}
+	a.warnBatches(c, between)
 	return nil
 }
 

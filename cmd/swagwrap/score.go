@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (a *app) scoreCommand() *cli.Command {
@@ -28,7 +27,7 @@ The output's extension chooses the format: .csv .jsonl .npz; - is CSV on standar
 		Flags: flags(outputFlags, []cli.Flag{
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
-			&cli.StringFlag{Name: "posterior", Usage: "the ensemble's posterior is now `FILE`"},
+			posteriorFlag,
 		}, runFlags),
 		Action: a.score,
 	}
@@ -46,23 +45,27 @@ func (a *app) score(c *cli.Context) error {
 	var w io.Writer = a.stdout
 	commit := func() error { return nil }
 	if c.String("output") != "-" {
-		out, err := createOutput(c.String("output"), c.Bool("force"), path, dataPath, c.String("labels"), c.String("posterior"))
+		out, err := createOutput(c.String("output"), c.Bool("force"), append(c.StringSlice("posterior"), path, dataPath, c.String("labels"))...)
 		if err != nil {
 			return err
 		}
 		defer out.abort()
 		w, commit = out, out.commit
 	}
-	e, n, err := a.openEnsemble(c, path)
+	e, err := openEnsemble(path)
 	if err != nil {
 		return err
 	}
-	defer n.Posterior.Close()
-	data, err := openData(dataPath, c.String("labels"), n, e.Preprocess)
+	networks, err := a.components(c, e)
+	defer closeNetworks(networks)
 	if err != nil {
 		return err
 	}
-	sums, err := a.predictMembers(c, e, n, data)
+	data, err := openData(dataPath, c.String("labels"), networks[0], e.Preprocess)
+	if err != nil {
+		return err
+	}
+	sums, err := a.predictMembers(c, e, networks, data)
 	if err != nil {
 		return err
 	}
@@ -75,25 +78,34 @@ func (a *app) score(c *cli.Context) error {
 	return a.describeScore(c, data, sums)
 }
 
-func (a *app) predictMembers(c *cli.Context, e *ensemble.Ensemble, n *ensemble.Network, data dataset.Dataset) (*ensemble.Sums, error) {
+// components opens the posteriors of the ensemble.
+func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*ensemble.Network, error) {
+	var networks []*ensemble.Network
+	for i := range e.Components {
+		n, err := a.openComponent(c, e, i)
+		if err != nil {
+			return networks, err
+		}
+		networks = append(networks, n)
+	}
+	return networks, badInput(ensemble.Align(networks))
+}
+
+func (a *app) predictMembers(c *cli.Context, e *ensemble.Ensemble, networks []*ensemble.Network, data dataset.Dataset) (*ensemble.Sums, error) {
 	engine, err := a.engine(c)
 	if err != nil {
 		return nil, err
 	}
-	opts, err := e.Sampling.Options()
-	if err != nil {
-		return nil, badInput(err)
-	}
-	bar := a.progress(c, "score", int64(e.Sampling.Members)*int64(data.Len()))
+	bar := a.progress(c, "score", int64(e.Members())*int64(data.Len()))
 	defer bar.done()
 	engine.Progress = bar.add
 	sums := &ensemble.Sums{}
-	err = ensemble.EachMember(c.Context, n.Posterior, opts, e.Sampling.Members, func(k int, parameters weights.Slice) error {
-		model, err := n.Model(parameters, weights.Slice(e.Statistics[k]))
+	err = e.EachMember(c.Context, networks, c.Int("threads"), func(m ensemble.Member) error {
+		model, err := m.Network.Model(m.Parameters, m.Statistics)
 		if err != nil {
 			return err
 		}
-		return engine.Predict(c.Context, fmt.Sprintf("%s: member %d", e.Path, k), model, data, sums)
+		return engine.Predict(c.Context, fmt.Sprintf("%s: member %d of %s", e.Path, m.Number, m.Network.Posterior.Path), model, data, m.Weight, sums)
 	})
 	return sums, badInput(err)
 }

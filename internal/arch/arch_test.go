@@ -39,7 +39,7 @@ var (
 var rules = map[string]rule{
 	"weights":           {own: none, third: []string{"golang.org/x/sys"}, pure: true},
 	"onnxio":            {own: []string{"weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
-	"swag":              {own: []string{"weights"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync"}, pure: true},
+	"swag":              {own: []string{"weights"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
 	"bnupdate":          {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
 	"calibrate":         {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"internal/ort":      {own: []string{"onnxio", "weights"}},
@@ -48,6 +48,8 @@ var rules = map[string]rule{
 	"internal/report":   {own: []string{"calibrate"}, never: []string{"C"}},
 	"internal/arch":     {own: none},
 	"cmd/swagwrap":      {own: append(below, "internal/ensemble", "internal/report")},
+	"internal/measure":  {own: []string{"internal/report"}, pure: true},
+	"fixtures/bench":    {own: []string{"weights", "onnxio", "swag", "internal/report", "internal/measure"}, pure: true},
 }
 
 // libraries never log, print or exit; flags belong to the program.
@@ -100,8 +102,8 @@ func (r rule) refuses(name, imp string, standard bool) string {
 	switch {
 	case within(imp, []string{binding}) && name != "internal/ort":
 		return "only internal/ort may"
-	case within(imp, onlyInProgram) && !strings.HasPrefix(name, "cmd/"):
-		return "only cmd/ may"
+	case within(imp, onlyInProgram) && !strings.HasPrefix(name, "cmd/") && !strings.HasPrefix(name, "fixtures/"):
+		return "only programs may"
 	case within(imp, r.never):
 		return "forbidden here"
 	case isOwn && !slices.Contains(r.own, own):
@@ -155,25 +157,27 @@ func TestViolations(t *testing.T) {
 		{"weights", []string{"C"}, "needs cgo: " + module + "/weights"},
 		{"swag", []string{module + "/weights", "gonum.org/v1/gonum/mat"}, ""},
 		{"swag", []string{module + "/onnxio"}, "the arrow points up"},
-		{"swag", []string{"log/slog"}, "only cmd/ may"},
+		{"swag", []string{"log/slog"}, "only programs may"},
 		{"onnxio", []string{module + "/native"}, "needs cgo: " + module + "/native"},
 		{"bnupdate", []string{module + "/internal/ort"}, "the arrow points up"},
 		{"calibrate", []string{"gonum.org/v1/gonum/stat"}, ""},
 		{"calibrate", []string{"io/fs"}, "forbidden here"},
 		{"internal/ort", []string{binding, module + "/onnxio"}, ""},
-		{"internal/ort", []string{cli + "/v2"}, "only cmd/ may"},
+		{"internal/ort", []string{cli + "/v2"}, "only programs may"},
 		{"internal/ensemble", []string{module + "/internal/ort", "github.com/sbinet/npyio"}, ""},
 		{"internal/ensemble", []string{binding}, "only internal/ort may"},
 		{"internal/ensemble", []string{module + "/cmd/swagwrap"}, "the arrow points up"},
 		{"internal/report", []string{module + "/swag"}, "the arrow points up"},
 		{"cmd/swagwrap", []string{cli + "/v2", module + "/internal/report", "log"}, ""},
 		{"cmd/swagwrap", []string{binding}, "only internal/ort may"},
+		{"fixtures/bench", []string{"flag", module + "/swag"}, ""},
+		{"fixtures/bench", []string{module + "/cmd/swagwrap"}, "the arrow points up"},
 		{"util", nil, "not in the table"},
 	}
 	for _, tt := range tests {
 		p := pkg{ImportPath: module + "/" + tt.name, Imports: tt.imports, Deps: tt.imports}
 		pkgs := []pkg{p, {ImportPath: "github.com/sbinet/npyio"}}
-		for _, std := range []string{"fmt", "io/fs", "log", "log/slog"} {
+		for _, std := range []string{"flag", "fmt", "io/fs", "log", "log/slog"} {
 			pkgs = append(pkgs, pkg{ImportPath: std, Standard: true})
 		}
 		with := map[string]rule{"native": {}}

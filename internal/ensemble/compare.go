@@ -90,7 +90,7 @@ func (c *Comparison) Run(ctx context.Context, e *Engine) ([]Method, error) {
 				return nil, err
 			}
 			sums := &Sums{}
-			if err := e.Predict(ctx, m.Path, model, c.Test, sums); err != nil {
+			if err := e.Predict(ctx, m.Path, model, c.Test, 1, sums); err != nil {
 				return nil, err
 			}
 			all.merge(sums)
@@ -135,9 +135,9 @@ func (c *Comparison) swa(ctx context.Context, e *Engine, methods *[]Method, add 
 			return nil, err
 		}
 		sums := &Sums{}
-		return sums, e.Predict(ctx, c.Network.Posterior.Path+": SWA", model, data, sums)
+		return sums, e.Predict(ctx, c.Network.Posterior.Path+": SWA", model, data, 1, sums)
 	}
-	return EachMember(ctx, c.Network.Posterior, swag.SampleOptions{}, 1, func(_ int, parameters weights.Slice) error {
+	return EachMember(ctx, c.Network.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
 		if c.Network.HasBatchNorm() {
 			sums, err := predict(c.Test, parameters, c.Network.Posterior.Statistics)
 			if err != nil {
@@ -181,7 +181,7 @@ func (c *Comparison) swa(ctx context.Context, e *Engine, methods *[]Method, add 
 // members averages members with statistics of their own.
 func (c *Comparison) members(ctx context.Context, e *Engine, name string, opts swag.SampleOptions) (*Sums, error) {
 	sums := &Sums{}
-	return sums, EachMember(ctx, c.Network.Posterior, opts, c.Members, func(k int, parameters weights.Slice) error {
+	return sums, EachMember(ctx, c.Network.Posterior, opts, 0, c.Members, func(k int, parameters weights.Slice) error {
 		who := fmt.Sprintf("%s: %s member %d", c.Network.Posterior.Path, name, k)
 		fresh, err := e.Recompute(ctx, c.Network, parameters, c.BatchNorm)
 		if err != nil {
@@ -191,7 +191,7 @@ func (c *Comparison) members(ctx context.Context, e *Engine, name string, opts s
 		if err != nil {
 			return err
 		}
-		return e.Predict(ctx, who, model, c.Test, sums)
+		return e.Predict(ctx, who, model, c.Test, 1, sums)
 	})
 }
 

@@ -78,11 +78,11 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
 	// The statistics in the graph take no part, but must be finite.
-	model, err := n.plan.Template.Render(n.Posterior.Layout, parameters, n.Posterior.Statistics)
+	model, err := n.plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
 	if err != nil {
 		return fail(err)
 	}
-	s, err := e.open(model, n.plan.Outputs)
+	s, err := e.open(ctx, model, n.plan.Outputs)
 	if err != nil {
 		return fail(err)
 	}
@@ -126,15 +126,15 @@ func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
 	return b, nil
 }
 
-// Predict runs the model over the data and adds its probabilities to sums.
-// The name says in errors which member or checkpoint it is.
-func (e *Engine) Predict(ctx context.Context, name string, model []byte, data dataset.Dataset, sums *Sums) error {
-	m, err := onnxio.Parse(name, model)
+// Predict runs the model over the data and adds its probabilities to sums, times
+// a weight. The name says in errors which member or checkpoint it is.
+func (e *Engine) Predict(ctx context.Context, name string, model onnxio.Filled, data dataset.Dataset, weight float64, sums *Sums) error {
+	m, err := model.Template.Model(name, model.Layout)
 	if err != nil {
 		return err
 	}
 	outputsProbabilities := endsInSoftmax(m)
-	s, err := e.open(model, []string{m.Graph.Outputs[0].Name})
+	s, err := e.open(ctx, model, []string{m.Graph.Outputs[0].Name})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -158,12 +158,12 @@ func (e *Engine) Predict(ctx context.Context, name string, model []byte, data da
 			return fmt.Errorf("tensor %q: output of shape %v, want [%d classes] with at least 2 classes", m.Graph.Outputs[0].Name, shape, len(batch))
 		}
 		classes := int(shape[1])
-		first.Do(func() { sums.init(data.Len(), classes) })
+		first.Do(func() { sums.init(name, data.Len(), classes) })
 		if classes != sums.Classes {
-			return fmt.Errorf("tensor %q: %d classes, want %d", m.Graph.Outputs[0].Name, classes, sums.Classes)
+			return fmt.Errorf("tensor %q: %d classes, want %d as in %s", m.Graph.Outputs[0].Name, classes, sums.Classes, sums.first)
 		}
 		for j, i := range batch {
-			if err := sums.add(i, scores[j*classes:][:classes], outputsProbabilities); err != nil {
+			if err := sums.add(i, scores[j*classes:][:classes], outputsProbabilities, weight); err != nil {
 				return fmt.Errorf("%s: %w", data.Name(i), err)
 			}
 		}
@@ -179,6 +179,7 @@ func (e *Engine) Predict(ctx context.Context, name string, model []byte, data da
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	sums.Members++
+	sums.Weight += weight
 	return nil
 }
 
@@ -215,8 +216,8 @@ type session struct {
 	input ort.ValueInfo
 }
 
-func (e *Engine) open(model []byte, outputs []string) (*session, error) {
-	s, err := e.Runtime.NewSession(model, ort.Options{Threads: 1, Outputs: outputs})
+func (e *Engine) open(ctx context.Context, model onnxio.Filled, outputs []string) (*session, error) {
+	s, err := e.Runtime.NewFilledSession(ctx, model, ort.Options{Threads: 1, Outputs: outputs})
 	if err != nil {
 		return nil, err
 	}
@@ -321,18 +322,21 @@ func endsInSoftmax(m *onnxio.Model) bool {
 type Sums struct {
 	Classes int
 	Members int
-	Prob    []float64 // Σ p over members, n×Classes
-	Entropy []float64 // Σ H(p) over members, n
+	Weight  float64   // Σ w over members
+	Prob    []float64 // Σ w·p over members, n×Classes
+	Entropy []float64 // Σ w·H(p) over members, n
+
+	first string // the name of the first, for errors
 }
 
-func (s *Sums) init(n, classes int) {
+func (s *Sums) init(first string, n, classes int) {
 	if s.Prob == nil {
-		s.Classes, s.Prob, s.Entropy = classes, make([]float64, n*classes), make([]float64, n)
+		s.first, s.Classes, s.Prob, s.Entropy = first, classes, make([]float64, n*classes), make([]float64, n)
 	}
 }
 
-// add adds one member's scores for example i.
-func (s *Sums) add(i int, scores []float32, areProbabilities bool) error {
+// add adds one member's scores for example i, with weight w.
+func (s *Sums) add(i int, scores []float32, areProbabilities bool, w float64) error {
 	p := make([]float64, len(scores))
 	total := 0.0
 	for c, v := range scores {
@@ -353,15 +357,15 @@ func (s *Sums) add(i int, scores []float32, areProbabilities bool) error {
 	}
 	row := s.Prob[i*s.Classes:][:s.Classes]
 	for c, v := range p {
-		row[c] += v
+		row[c] += w * v
 	}
-	s.Entropy[i] += calibrate.Entropy(p)
+	s.Entropy[i] += w * calibrate.Entropy(p)
 	return nil
 }
 
 // merge adds the members of o.
 func (s *Sums) merge(o *Sums) {
-	s.init(len(o.Entropy), o.Classes)
+	s.init(o.first, len(o.Entropy), o.Classes)
 	for i, v := range o.Prob {
 		s.Prob[i] += v
 	}
@@ -369,19 +373,20 @@ func (s *Sums) merge(o *Sums) {
 		s.Entropy[i] += v
 	}
 	s.Members += o.Members
+	s.Weight += o.Weight
 }
 
-// Mean returns the average probabilities, n×Classes.
-func (s *Sums) Mean() []float64 { return scaled(s.Prob, s.Members) }
+// Mean returns the average probabilities Σ w·p / Σ w, n×Classes.
+func (s *Sums) Mean() []float64 { return divided(s.Prob, s.Weight) }
 
-// ExpectedEntropy returns the mean of the members' entropies for each example,
-// in nats.
-func (s *Sums) ExpectedEntropy() []float64 { return scaled(s.Entropy, s.Members) }
+// ExpectedEntropy returns the average of the members' entropies Σ w·H(p) / Σ w
+// for each example, in nats.
+func (s *Sums) ExpectedEntropy() []float64 { return divided(s.Entropy, s.Weight) }
 
-func scaled(sum []float64, members int) []float64 {
+func divided(sum []float64, weight float64) []float64 {
 	out := make([]float64, len(sum))
 	for i, v := range sum {
-		out[i] = v / float64(members)
+		out[i] = v / weight
 	}
 	return out
 }

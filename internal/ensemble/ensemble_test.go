@@ -21,24 +21,34 @@ import (
 )
 
 // Averages are of probabilities, and what one member says is kept apart from
-// how much members disagree.
+// how much members disagree. Expected values are those of the formulas, which
+// rounding may miss by a few of float64's 2e-16.
 func TestSums(t *testing.T) {
-	s := &Sums{}
-	s.init(1, 2)
-	for _, logits := range [][]float32{{0, 0}, {2, -2}} {
-		if err := s.add(0, logits, false); err != nil {
-			t.Fatal(err)
+	sure := 1 / (1 + math.Exp(-4)) // the softmax of (2, −2)
+	entropy := func(p float64) float64 { return -p*math.Log(p) - (1-p)*math.Log1p(-p) }
+	for _, w := range [][2]float64{{1, 1}, {0.3, 1.7}, {30, 10}} {
+		s := &Sums{}
+		s.init("first", 1, 2)
+		for j, logits := range [][]float32{{0, 0}, {2, -2}} {
+			if err := s.add(0, logits, false, w[j]); err != nil {
+				t.Fatal(err)
+			}
+			s.Weight += w[j]
 		}
-		s.Members++
-	}
-	// Kills: averaging logits instead of probabilities, which gives 1/(1+e⁻²).
-	sure := 1 / (1 + math.Exp(-4))
-	if got, want := s.Mean()[0], (0.5+sure)/2; math.Abs(got-want) > 1e-15 {
-		t.Errorf("mean probability %v, want %v", got, want)
-	}
-	entropy := -sure*math.Log(sure) - (1-sure)*math.Log1p(-sure)
-	if got, want := s.ExpectedEntropy()[0], (math.Ln2+entropy)/2; math.Abs(got-want) > 1e-14 {
-		t.Errorf("expected entropy %v, want %v", got, want)
+		// Kills: averaging logits instead of probabilities, which with equal weights
+		// gives 1/(1+e⁻²).
+		mean := (w[0]*0.5 + w[1]*sure) / (w[0] + w[1])
+		if got := s.Mean()[0]; math.Abs(got-mean) > 1e-15 {
+			t.Errorf("weights %v: mean probability %v, want %v", w, got, mean)
+		}
+		expected := (w[0]*math.Ln2 + w[1]*entropy(sure)) / (w[0] + w[1])
+		if got := s.ExpectedEntropy()[0]; math.Abs(got-expected) > 1e-14 {
+			t.Errorf("weights %v: expected entropy %v, want %v", w, got, expected)
+		}
+		p := NewPredictions(nil, s)
+		if want := entropy(mean) - expected; math.Abs(p.mutual[0]-want) > 1e-14 || want < 0.05 {
+			t.Errorf("weights %v: mutual information %v, want %v", w, p.mutual[0], want)
+		}
 	}
 }
 
@@ -61,8 +71,8 @@ func TestSumsRefuse(t *testing.T) {
 		{[]float32{-300, 300}, false, true},
 	} {
 		s := &Sums{}
-		s.init(1, 2)
-		if err := s.add(0, tc.scores, tc.probs); (err == nil) != tc.ok {
+		s.init("first", 1, 2)
+		if err := s.add(0, tc.scores, tc.probs, 1); (err == nil) != tc.ok {
 			t.Errorf("%v as probabilities %v: %v", tc.scores, tc.probs, err)
 		}
 		if !tc.ok && (s.Prob[0] != 0 || s.Entropy[0] != 0) {
@@ -76,7 +86,7 @@ func TestSumsRefuse(t *testing.T) {
 func TestExportedMemberScoresAlike(t *testing.T) {
 	n, e := network(t, fit(t, false)), &Engine{Runtime: openRuntime(t)}
 	test := data(t, "val.npz")
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 1, func(k int, parameters weights.Slice) error {
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Slice) error {
 		fresh, err := e.Recompute(t.Context(), n, parameters, fileOrder(t))
 		if err != nil {
 			return err
@@ -95,7 +105,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 			return err
 		}
 		sums := &Sums{}
-		if err := e.Predict(t.Context(), "member", model, test, sums); err != nil {
+		if err := e.Predict(t.Context(), "member", model, test, 1, sums); err != nil {
 			return err
 		}
 		file, err := os.ReadFile(path)
@@ -143,7 +153,7 @@ func TestEngineWorkers(t *testing.T) {
 	}
 	run := func(ctx context.Context, workers int) (o outcome, err error) {
 		e := &Engine{Runtime: rt, Workers: workers, BatchSize: 64}
-		err = EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 1, func(_ int, parameters weights.Slice) error {
+		err = EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Slice) error {
 			fresh, err := e.Recompute(ctx, n, parameters, bn)
 			if err != nil {
 				return err
@@ -156,7 +166,7 @@ func TestEngineWorkers(t *testing.T) {
 				return err
 			}
 			o = outcome{fresh.Statistics, &Sums{}}
-			return e.Predict(ctx, "member", model, test, o.Sums)
+			return e.Predict(ctx, "member", model, test, 1, o.Sums)
 		})
 		return o, err
 	}
@@ -168,7 +178,7 @@ func TestEngineWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(one, four); diff != "" {
+	if diff := cmp.Diff(one, four, cmp.AllowUnexported(Sums{})); diff != "" {
 		t.Errorf("1 and 4 workers differ: %s", diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -183,7 +193,7 @@ func TestEngineWorkers(t *testing.T) {
 func TestRecomputeRefusesSingleImage(t *testing.T) {
 	n, e := network(t, fit(t, false)), &Engine{Runtime: openRuntime(t), BatchSize: 333}
 	bn := fileOrder(t) // 1,000 images: three batches of 333 and one image
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 1, func(_ int, parameters weights.Slice) error {
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
 		_, err := e.Recompute(t.Context(), n, parameters, bn)
 		return err
 	})
@@ -194,24 +204,25 @@ func TestRecomputeRefusesSingleImage(t *testing.T) {
 
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
-	p := fit(t, false)
+	p, q := fit(t, false), fit(t, true)
+	statistics := func(n int) (rows [][]float32) {
+		for k := range n {
+			rows = append(rows, make([]float32, p.Layout.Len(weights.Statistic)))
+			rows[k][3] = float32(k) + 0.5
+		}
+		return rows
+	}
+	bn := &BatchNorm{Sources: []dataset.Source{{Path: "train.npz", SHA256: "00"}}, Images: 10, BatchSize: 5, Rule: bnupdate.Reference.String(), Shuffle: true, Seed: 7}
 	want := &Ensemble{
-		Path:       filepath.Join(dir, "e.safetensors"),
-		Posterior:  Reference{Path: p.Path, ID: p.ID},
-		Sampling:   Sampling{Members: 2, Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()},
-		BatchNorm:  &BatchNorm{Sources: []dataset.Source{{Path: "train.npz", SHA256: "00"}}, Images: 10, BatchSize: 5, Rule: bnupdate.Reference.String(), Shuffle: true, Seed: 7},
+		Path: filepath.Join(dir, "e.safetensors"),
+		Components: []Component{
+			{Posterior: Reference{Path: p.Path, ID: p.ID}, Members: 2, Weight: 1. / 3, BatchNorm: bn, Statistics: statistics(2)},
+			{Posterior: Reference{Path: "gone.safetensors", ID: q.ID}, Members: 4, Weight: 1 - 1./3, BatchNorm: bn, Statistics: statistics(4)},
+		},
+		Sampling:   Sampling{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
 		Preprocess: dataset.Preprocess{Mean: []float64{0.1}, Std: []float64{0.2}},
-		Statistics: [][]float32{make([]float32, p.Layout.Len(weights.Statistic)), make([]float32, p.Layout.Len(weights.Statistic))},
 	}
-	want.Statistics[1][3] = 42
-	f, err := os.Create(want.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := want.Write(f, "test"); err != nil {
-		t.Fatal(err)
-	}
+	write(t, want)
 	got, err := Open(want.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -219,13 +230,16 @@ func TestFile(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if q, err := got.OpenPosterior(""); err != nil {
-		t.Error(err)
-	} else {
-		q.Close()
+	if got.Members() != 6 {
+		t.Errorf("%d members, want 6", got.Members())
 	}
-	if _, err := got.OpenPosterior(fit(t, true).Path); err == nil || !strings.Contains(err.Error(), "was drawn from") {
-		t.Errorf("another posterior: %v", err)
+	var found [][2]int
+	for k := range got.Members() {
+		component, place := got.Find(k)
+		found = append(found, [2]int{component, place})
+	}
+	if diff := cmp.Diff([][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {1, 2}, {1, 3}}, found); diff != "" {
+		t.Error(diff)
 	}
 
 	// Every flipped bit is caught.
@@ -247,20 +261,66 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// write writes an ensemble to its path.
+func write(t *testing.T, e *Ensemble) {
+	t.Helper()
+	f, err := os.Create(e.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := e.Write(f, "test"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Files whose sums are right and whose content is not.
+func TestFileRefused(t *testing.T) {
+	half := func(w float64) Component {
+		return Component{Posterior: Reference{Path: "p.safetensors"}, Members: 1, Weight: w, Statistics: [][]float32{{}}}
+	}
+	of := func(c ...Component) *Ensemble { return &Ensemble{Components: c} }
+	pairs := of(half(1))
+	pairs.Sampling.Antithetic = true
+	for _, tc := range []struct {
+		e    *Ensemble
+		want string
+	}{
+		{of(), "weights of 0 posteriors add up to 0, want 1"},
+		{of(half(0.5), half(0.4)), "weights of 2 posteriors add up to 0.9, want 1"},
+		{of(half(1.5), half(-0.5)), "weight -0.5 of p.safetensors, want a positive number"},
+		{of(half(1), half(0)), "weight 0 of p.safetensors"},
+		{pairs, "1 antithetic members of p.safetensors, want pairs"},
+		{of(Component{Posterior: Reference{Path: "p.safetensors"}, Weight: 1, Statistics: [][]float32{{}}}), "0 members of p.safetensors"},
+	} {
+		tc.e.Path = filepath.Join(t.TempDir(), "e.safetensors")
+		f, err := os.Create(tc.e.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := tc.e.Write(f, "test"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(tc.e.Path)
+		wantError(t, err, "e.safetensors: metadata \"components\": "+tc.want)
+	}
+}
+
 func TestPredictionsCSV(t *testing.T) {
 	labels := filepath.Join(fixture, "val.npz")
-	d, err := dataset.Open(labels, dataset.Options{})
+	d, err := dataset.Open([]string{labels}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &Sums{}
-	s.init(d.Len(), 2)
+	s.init("first", d.Len(), 2)
 	for i := range d.Len() {
-		if err := s.add(i, []float32{0, float32(i % 3)}, false); err != nil {
+		if err := s.add(i, []float32{0, float32(i % 3)}, false, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.Members = 1
+	s.Members, s.Weight = 1, 1
 	var buf bytes.Buffer
 	if err := NewPredictions(d, s).Write(&buf, ".csv", true); err != nil {
 		t.Fatal(err)

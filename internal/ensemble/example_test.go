@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	images, err := dataset.Open("../../cmd/swagwrap/testdata/images.npz", dataset.Options{})
+	images, err := dataset.Open([]string{"../../cmd/swagwrap/testdata/images.npz"}, dataset.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -33,7 +33,11 @@ func Example() {
 			log.Fatal(err)
 		}
 		defer m.Close()
-		if err := engine.Predict(context.Background(), name, m.Bytes(), images, sums); err != nil {
+		model, err := m.Runtime()
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := engine.Predict(context.Background(), name, model, images, 1, sums); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -114,6 +114,7 @@ func (a array) size() int {
 func (a array) Len() int                  { return len(a.values) / a.size() }
 func (a array) Shape() []int64            { return a.shape }
 func (a array) Labels() []int             { return nil }
+func (a array) ClassNames() []string      { return nil }
 func (a array) Name(i int) string         { return "example" }
 func (a array) Sources() []dataset.Source { return nil }
 func (a array) Read(dst []float32, i int) error {
@@ -161,7 +162,7 @@ func TestExporters(t *testing.T) {
 				wantError(t, err, except.noRun)
 				return
 			}
-			err = EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 1, func(_ int, parameters weights.Slice) error {
+			err = EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
 				statistics := n.Posterior.Statistics
 				if n.HasBatchNorm() {
 					statistics = c.checkStatistics(t, e, n, set, parameters, statTol)
@@ -256,8 +257,16 @@ func (c exported) checkMean(t *testing.T, set *onnxio.Set, p *swag.Posterior) {
 func checkTies(t *testing.T, n *Network) {
 	t.Helper()
 	l := n.Posterior.Layout
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 1, func(_ int, parameters weights.Slice) error {
-		member, err := n.Graph().Model("member", l, parameters, n.Posterior.Statistics)
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Slice) error {
+		filled, err := n.Model(parameters, n.Posterior.Statistics)
+		if err != nil {
+			return err
+		}
+		b, err := filled.Template.Render(l, parameters, n.Posterior.Statistics)
+		if err != nil {
+			return err
+		}
+		member, err := onnxio.Parse("member", b)
 		if err != nil {
 			return err
 		}
@@ -398,9 +407,9 @@ func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *onnx
 	return got.Statistics
 }
 
-func (c exported) checkOutputs(t *testing.T, e *Engine, model []byte, name string, tol float64) {
+func (c exported) checkOutputs(t *testing.T, e *Engine, model onnxio.Filled, name string, tol float64) {
 	t.Helper()
-	s, err := e.open(model, nil)
+	s, err := e.open(t.Context(), model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,10 @@ package ensemble
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/swag"
@@ -16,18 +19,27 @@ const (
 	Version = 1
 )
 
-const statisticsSection = "statistics"
+// statisticsSection returns the name of the section of component i.
+func statisticsSection(i int) string { return fmt.Sprintf("statistics.%d", i) }
 
-// Ensemble is what makes S members, but for the posterior: that stays in its
-// own file, which is large.
+// Ensemble is what makes S members, but for the posteriors: those stay in files
+// of their own, which are large. The members of the first component come first.
 type Ensemble struct {
 	Path       string
-	Posterior  Reference
+	Components []Component
 	Sampling   Sampling
-	BatchNorm  *BatchNorm // nil for a network without batch norm
 	Preprocess dataset.Preprocess
-	// Statistics holds the recomputed batch-norm statistics of each member.
-	Statistics [][]float32
+}
+
+// Component is what an ensemble has of one posterior.
+type Component struct {
+	Posterior Reference  `json:"posterior"`
+	Members   int        `json:"members"`
+	Weight    float64    `json:"weight"`     // of all its members together; the components' add up to 1
+	BatchNorm *BatchNorm `json:"batch_norm"` // nil for a network without batch norm
+	// Statistics holds the recomputed batch-norm statistics of each member, none
+	// for a network without.
+	Statistics [][]float32 `json:"-"`
 }
 
 // Reference names a posterior file and its content.
@@ -38,16 +50,16 @@ type Reference struct {
 
 // Sampling says how the members were drawn.
 type Sampling struct {
-	Members    int     `json:"members"`
 	Seed       uint64  `json:"seed"`
 	Scale      float64 `json:"scale"`
 	Covariance string  `json:"covariance"` // "swag" or "swag-diag"
+	Antithetic bool    `json:"antithetic"` // in pairs about the mean
 }
 
 // Options returns what a sampler needs.
 func (s Sampling) Options() (swag.SampleOptions, error) {
 	c, err := swag.ParseCovariance(s.Covariance)
-	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c}, err
+	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Antithetic: s.Antithetic}, err
 }
 
 // BatchNorm says what the statistics were recomputed from.
@@ -60,32 +72,52 @@ type BatchNorm struct {
 	Seed      uint64           `json:"seed"`
 }
 
+// Members returns S, the number of members.
+func (e *Ensemble) Members() int { return e.first(len(e.Components)) }
+
+// first returns the number of the first member of component i.
+func (e *Ensemble) first(i int) int {
+	n := 0
+	for _, c := range e.Components[:i] {
+		n += c.Members
+	}
+	return n
+}
+
+// Find returns the component of member k, one of 0 … S−1, and its place there.
+func (e *Ensemble) Find(k int) (component, place int) {
+	for k >= e.Components[component].Members {
+		k -= e.Components[component].Members
+		component++
+	}
+	return component, k
+}
+
 // Write writes the ensemble file.
 func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 	meta, err := weights.NewMetadata(Kind, Version, producer, map[string]any{
-		"posterior":  e.Posterior,
+		"components": e.Components,
 		"sampling":   e.Sampling,
-		"batch_norm": e.BatchNorm,
 		"preprocess": e.Preprocess,
 	})
 	if err != nil {
 		return err
 	}
-	length := 0
-	if len(e.Statistics) > 0 {
-		length = len(e.Statistics[0])
+	var sections []weights.Section
+	for i, c := range e.Components {
+		sections = append(sections, weights.Section{Name: statisticsSection(i), DType: weights.F32, Shape: []int64{int64(c.Members), int64(len(c.Statistics[0]))}})
 	}
-	sw, err := weights.NewSafetensorsWriter(w, []weights.Section{
-		{Name: statisticsSection, DType: weights.F32, Shape: []int64{int64(len(e.Statistics)), int64(length)}},
-	}, meta)
+	sw, err := weights.NewSafetensorsWriter(w, sections, meta)
 	if err != nil {
 		return err
 	}
-	for _, s := range e.Statistics {
-		b := make([]byte, 4*len(s))
-		weights.F32.PutFloat32s(b, s)
-		if _, err := sw.Section(0).Write(b); err != nil {
-			return err
+	for i, c := range e.Components {
+		for _, s := range c.Statistics {
+			b := make([]byte, 4*len(s))
+			weights.F32.PutFloat32s(b, s)
+			if _, err := sw.Section(i).Write(b); err != nil {
+				return err
+			}
 		}
 	}
 	return sw.Close()
@@ -105,48 +137,109 @@ func Open(path string) (*Ensemble, error) {
 		return nil, err
 	}
 	e := &Ensemble{Path: path}
-	err = st.DecodeMetadata(map[string]any{
-		"posterior":  &e.Posterior,
-		"sampling":   &e.Sampling,
-		"batch_norm": &e.BatchNorm,
-		"preprocess": &e.Preprocess,
-	})
-	if err != nil {
+	if err := e.read(st); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	v, ok := st.View(statisticsSection)
-	if !ok || v.DType != weights.F32 || len(v.Shape) != 2 || v.Shape[0] != int64(e.Sampling.Members) {
-		return nil, fmt.Errorf("%s: section %q: want F32 with a row for each of %d members", path, statisticsSection, e.Sampling.Members)
-	}
-	for k := range v.Shape[0] {
-		row := make([]float32, v.Shape[1])
-		v.Float32s(row, k*v.Shape[1])
-		e.Statistics = append(e.Statistics, row)
 	}
 	return e, nil
 }
 
-// OpenPosterior opens the posterior the members were drawn from: the file at
-// path, or where that is empty the one the ensemble names. It fails if the
-// content is not what it was.
-func (e *Ensemble) OpenPosterior(path string) (*swag.Posterior, error) {
-	if path == "" {
-		path = e.Posterior.Path
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(e.Path), path)
+func (e *Ensemble) read(st *weights.Safetensors) error {
+	err := st.DecodeMetadata(map[string]any{
+		"components": &e.Components,
+		"sampling":   &e.Sampling,
+		"preprocess": &e.Preprocess,
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.check(); err != nil {
+		return fmt.Errorf("metadata \"components\": %w", err)
+	}
+	for i := range e.Components {
+		c := &e.Components[i]
+		v, ok := st.View(statisticsSection(i))
+		if !ok || v.DType != weights.F32 || len(v.Shape) != 2 || v.Shape[0] != int64(c.Members) {
+			return fmt.Errorf("section %q: want F32 with a row for each of %d members", statisticsSection(i), c.Members)
+		}
+		for k := range v.Shape[0] {
+			row := make([]float32, v.Shape[1])
+			v.Float32s(row, k*v.Shape[1])
+			c.Statistics = append(c.Statistics, row)
+		}
+	}
+	return nil
+}
+
+// check refuses components that no ensemble has.
+func (e *Ensemble) check() error {
+	total := 0.0
+	for _, c := range e.Components {
+		switch {
+		case c.Members < 1 || c.Members >= swag.MaxMembers:
+			return fmt.Errorf("%d members of %s, want 1 to %d", c.Members, c.Posterior.Path, swag.MaxMembers-1)
+		case e.Sampling.Antithetic && c.Members%2 != 0:
+			return fmt.Errorf("%d antithetic members of %s, want pairs", c.Members, c.Posterior.Path)
+		case !(c.Weight > 0):
+			return fmt.Errorf("weight %v of %s, want a positive number", c.Weight, c.Posterior.Path)
+		}
+		total += c.Weight
+	}
+	if !(math.Abs(total-1) <= 1e-9) { // rounded sums of shares are closer
+		return fmt.Errorf("weights of %d posteriors add up to %v, want 1", len(e.Components), total)
+	}
+	return nil
+}
+
+// OpenPosterior opens the posterior of component i: the one among the moved
+// files that has its content, in whatever order they come, or else the one that
+// the ensemble names. It fails if the content is not what it was, or if a moved
+// file is of no component.
+func (e *Ensemble) OpenPosterior(i int, moved []string) (*swag.Posterior, error) {
+	c := e.Components[i]
+	path := c.Posterior.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(e.Path), path)
+	}
+	for _, candidate := range moved {
+		id, err := posteriorID(candidate)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case id == c.Posterior.ID:
+			path = candidate
+		case !slices.ContainsFunc(e.Components, func(o Component) bool { return o.Posterior.ID == id }):
+			return nil, e.strange(candidate, id, e.Components)
 		}
 	}
 	p, err := swag.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if p.ID != e.Posterior.ID {
+	if p.ID != c.Posterior.ID {
 		p.Close()
-		return nil, fmt.Errorf("%s: its content has the sum %s, but %s was drawn from %s", path, p.ID, e.Path, e.Posterior.ID)
+		return nil, e.strange(path, p.ID, e.Components[i:i+1])
 	}
-	if n := p.Layout.Len(weights.Statistic); len(e.Statistics) > 0 && int64(len(e.Statistics[0])) != n {
+	if n := p.Layout.Len(weights.Statistic); int64(len(c.Statistics[0])) != n {
 		p.Close()
-		return nil, fmt.Errorf("%s: %d batch-norm statistics for each member, want %d", e.Path, len(e.Statistics[0]), n)
+		return nil, fmt.Errorf("%s: %d batch-norm statistics for each member of %s, want %d", e.Path, len(c.Statistics[0]), path, n)
 	}
 	return p, nil
+}
+
+func posteriorID(path string) (string, error) {
+	p, err := swag.Open(path)
+	if err != nil {
+		return "", err
+	}
+	return p.ID, p.Close()
+}
+
+// strange is the error of a posterior that is none of those wanted.
+func (e *Ensemble) strange(path, id string, want []Component) error {
+	var sums []string
+	for _, c := range want {
+		sums = append(sums, fmt.Sprintf("%s (%s)", c.Posterior.ID, c.Posterior.Path))
+	}
+	return fmt.Errorf("%s: its content has the sum %s, but %s was drawn from %s", path, id, e.Path, strings.Join(sums, ", "))
 }

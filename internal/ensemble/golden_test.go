@@ -167,7 +167,7 @@ func network(t *testing.T, p *swag.Posterior) *Network {
 
 func data(t *testing.T, name string) dataset.Dataset {
 	t.Helper()
-	d, err := dataset.Open(filepath.Join(fixture, name), dataset.Options{
+	d, err := dataset.Open([]string{filepath.Join(fixture, name)}, dataset.Options{
 		Preprocess: dataset.Preprocess{Mean: []float64{0.1307}, Std: []float64{0.3081}},
 	})
 	if err != nil {
@@ -205,10 +205,16 @@ func TestGoldenPosterior(t *testing.T) {
 		k := p.Options.Columns
 		for _, tensor := range p.Layout.Role(weights.Parameter) {
 			n := tensor.Len()
-			mean, variance, deviations := make([]float64, n), make([]float64, n), make([]float32, n*int64(k))
+			mean, variance := make([]float64, n), make([]float64, n)
+			var deviations [][]float32
+			for range k {
+				deviations = append(deviations, make([]float32, n))
+			}
 			p.Mean(mean, tensor.Offset)
 			p.Variance(variance, tensor.Offset)
-			p.Deviations(deviations, tensor.Offset)
+			if err := p.Deviations(deviations, tensor.Offset); err != nil {
+				t.Fatal(err)
+			}
 			wantMean, wantVar := golden(t, st, tc.mean+tensor.Name), golden(t, st, tc.vari+tensor.Name)
 			for i := range n {
 				if far(mean[i], wantMean[i], 1e-12, 0) || far(variance[i], wantVar[i], 1e-10, 0) {
@@ -221,7 +227,7 @@ func TestGoldenPosterior(t *testing.T) {
 			wantDev := golden(t, st, "dev."+tensor.Name) // [K, n]
 			for i := range int(n) {
 				for c := range k {
-					if got, want := float64(deviations[i*k+c]), wantDev[c*int(n)+i]; far(got, want, 1e-6, 0) {
+					if got, want := float64(deviations[c][i]), wantDev[c*int(n)+i]; far(got, want, 1e-6, 0) {
 						t.Fatalf("deviation %d of %s[%d]: %v, want %v", c, tensor.Name, i, got, want)
 					}
 				}
@@ -236,7 +242,7 @@ func TestGoldenPosterior(t *testing.T) {
 func TestGoldenBatchNorm(t *testing.T) {
 	st, n := goldenTensors(t), network(t, fit(t, false))
 	e := &Engine{Runtime: openRuntime(t)}
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 1, func(_ int, parameters weights.Slice) error {
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
 		got, err := e.Recompute(t.Context(), n, parameters, fileOrder(t))
 		if err != nil {
 			return err
@@ -270,14 +276,18 @@ func TestGoldenBatchNorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkLogits(t, e, open(t, filepath.Join(fixture, "checkpoints", "epoch-30.onnx")).Bytes(), golden(t, st, "logits.epoch-30"))
+	last, err := open(t, filepath.Join(fixture, "checkpoints", "epoch-30.onnx")).Runtime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLogits(t, e, last, golden(t, st, "logits.epoch-30"))
 }
 
 // checkLogits compares the first test images' logits, which are around 10 in
 // size, within 1e-4.
-func checkLogits(t *testing.T, e *Engine, model []byte, want []float64) {
+func checkLogits(t *testing.T, e *Engine, model onnxio.Filled, want []float64) {
 	t.Helper()
-	s, err := e.open(model, nil)
+	s, err := e.open(t.Context(), model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,10 @@ type Network struct {
 	Input onnxio.Value
 
 	graph   *onnxio.Template // its files as they were
-	runtime *onnxio.Template // one file, for sessions
+	model   *onnxio.Model    // the same, without weights
+	runtime *onnxio.Template // for sessions
 	plan    *bnupdate.Plan
+	classes int64 // 0 if the graph does not say
 }
 
 // NewNetwork reads the graph that p carries.
@@ -27,11 +29,11 @@ func NewNetwork(p *swag.Posterior) (*Network, error) {
 	if err != nil {
 		return nil, bad(err)
 	}
-	n := &Network{Posterior: p, graph: graph}
-	m, err := n.read()
+	m, err := graph.Model(p.Path, p.Layout)
 	if err != nil {
 		return nil, bad(err)
 	}
+	n := &Network{Posterior: p, graph: graph, model: m}
 	if p.Options.Dropout {
 		m = m.WithDropout()
 	}
@@ -41,15 +43,9 @@ func NewNetwork(p *swag.Posterior) (*Network, error) {
 	if n.plan, err = bnupdate.NewPlan(m, p.Layout); err != nil {
 		return nil, err
 	}
+	n.classes = classCount(m)
 	n.Input, err = soleInput(m)
 	return n, err
-}
-
-// read returns the graph as a model, which is as large as the network. Its
-// nodes do not depend on the weights: any will do.
-func (n *Network) read() (*onnxio.Model, error) {
-	p := n.Posterior
-	return n.graph.Model(p.Path, p.Layout, make(weights.Slice, p.Len()), p.Statistics)
 }
 
 func soleInput(m *onnxio.Model) (onnxio.Value, error) {
@@ -67,9 +63,9 @@ func soleInput(m *onnxio.Model) (onnxio.Value, error) {
 // HasBatchNorm reports whether the network has statistics to recompute.
 func (n *Network) HasBatchNorm() bool { return n.plan.Layers() > 0 }
 
-// Model returns the network as ONNX with the given weights and statistics.
-func (n *Network) Model(parameters, statistics weights.Vector) ([]byte, error) {
-	return n.runtime.Render(n.Posterior.Layout, parameters, statistics)
+// Model returns the network with the given weights and statistics.
+func (n *Network) Model(parameters, statistics weights.Vector) (onnxio.Filled, error) {
+	return n.runtime.Fill(n.Posterior.Layout, parameters, statistics)
 }
 
 // Graph returns the template of the files as the exporter wrote them.
@@ -78,11 +74,7 @@ func (n *Network) Graph() *onnxio.Template { return n.graph }
 // Checkpoint returns the weights and statistics of a checkpoint of the same
 // network. The vectors are valid until m is closed.
 func (n *Network) Checkpoint(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
-	like, err := n.read()
-	if err != nil {
-		return nil, nil, err
-	}
-	same, err := m.As(like)
+	same, err := m.As(n.model)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,7 @@ type Predictions struct {
 	mutual       []float64
 }
 
-// NewPredictions averages the members in sums.
+// NewPredictions averages the members in sums, by their weights.
 func NewPredictions(data dataset.Dataset, sums *Sums) *Predictions {
 	p := &Predictions{data: data, sums: sums, probs: sums.Mean(), noise: sums.ExpectedEntropy()}
 	p.total = calibrate.PredictiveEntropy(nil, p.probs, sums.Classes)

@@ -4,8 +4,9 @@
 // rank-0 outputs that cannot be allocated, and errors of several lines.
 //
 // [Install] fetches the pinned ONNX Runtime once, [Locate] finds it, [Open]
-// loads it into the process, and [Runtime.NewSession] makes a [Session] that
-// [Session.Run] may call from many goroutines.
+// loads it into the process, and [Runtime.NewSession] or
+// [Runtime.NewFilledSession] makes a [Session] that [Session.Run] may call from
+// many goroutines.
 //
 // # Invariants
 //
@@ -15,8 +16,8 @@
 //     any C code sees them; the error names the tensor.
 //   - Inputs are only read, and only until Run returns. Outputs are Go memory
 //     that the caller owns. Nothing is shared between two runs.
-//   - External data is read from Options.ExternalDataDir and nowhere else; in
-//     particular not from the working directory.
+//   - External data is read from the folder that NewFilledSession writes and
+//     removes, and nowhere else; in particular not from the working directory.
 //   - The package never writes to standard output or standard error, and neither
 //     does ONNX Runtime's log.
 //

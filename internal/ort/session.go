@@ -16,8 +16,8 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// Options configure a Session. The zero value uses every core, computes every
-// output and reads no external data.
+// Options configure a Session. The zero value uses every core and computes every
+// output.
 type Options struct {
 	// Threads is the number of threads that share the work of one run; 0 means
 	// one per core. With several runs at a time, 1 is best.
@@ -28,9 +28,6 @@ type Options struct {
 	// Outputs names the outputs to compute, in this order; nil means all, in
 	// the model's order.
 	Outputs []string
-	// ExternalDataDir is the folder that holds the model's external data; empty
-	// means that it has none. ONNX Runtime refuses paths that leave the folder.
-	ExternalDataDir string
 }
 
 // ErrClosed is returned by Run after Close.
@@ -45,9 +42,15 @@ type Session struct {
 	session *binding.DynamicAdvancedSession
 }
 
-// NewSession loads a serialized model. The bytes may be reused afterwards. An
-// error says on one line what ONNX Runtime refuses.
+// NewSession loads a serialized model, which has no external data. The bytes may
+// be reused afterwards. An error says on one line what ONNX Runtime refuses.
 func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
+	return r.load(model, "", int64(len(model)), opts)
+}
+
+// load loads a model of the given size in all, whose external data lies in the
+// folder dir, or nowhere.
+func (r *Runtime) load(model []byte, dir string, size int64, opts Options) (*Session, error) {
 	if opts.Threads < 0 {
 		return nil, fmt.Errorf("%d threads, want 0 or more", opts.Threads)
 	}
@@ -65,7 +68,7 @@ func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
 		return nil, err
 	}
 
-	so, err := sessionOptions(len(model), opts)
+	so, err := sessionOptions(dir, size, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -79,27 +82,27 @@ func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
 }
 
 // sessionOptions translates opts for a model of the given size.
-func sessionOptions(size int, opts Options) (*binding.SessionOptions, error) {
+func sessionOptions(dir string, size int64, opts Options) (*binding.SessionOptions, error) {
 	so, err := binding.NewSessionOptions()
 	if err != nil {
 		return nil, err
 	}
-	// The binding's models come from memory; without a folder ONNX Runtime
-	// would look for external data in the working directory.
-	external := os.DevNull
-	entries := map[string]string{"session.intra_op.allow_spinning": "0"}
+	if dir == "" {
+		// Without a folder ONNX Runtime would look for the external data of a model
+		// from memory in the working directory.
+		dir = os.DevNull
+	}
+	// Folding may enlarge constants a little (transposed or widened copies of
+	// weights), but 150 bytes must not become gigabytes.
+	const slack = 64 << 20
+	entries := map[string]string{
+		"session.intra_op.allow_spinning":                        "0",
+		"session.model_external_initializers_file_folder_path":   dir,
+		"optimization.constant_folding_max_output_size_in_bytes": strconv.FormatInt(slack+4*size, 10),
+	}
 	if opts.AllowSpinning {
 		entries["session.intra_op.allow_spinning"] = "1"
 	}
-	if opts.ExternalDataDir != "" {
-		external = opts.ExternalDataDir
-	} else {
-		// Folding may enlarge constants a little (transposed or widened copies
-		// of weights), but 150 bytes must not become gigabytes.
-		const slack = 64 << 20
-		entries["optimization.constant_folding_max_output_size_in_bytes"] = strconv.Itoa(slack + 4*size)
-	}
-	entries["session.model_external_initializers_file_folder_path"] = external
 	for k, v := range entries {
 		err = errors.Join(err, so.AddSessionConfigEntry(k, v))
 	}

@@ -17,12 +17,12 @@ from onnx import TensorProto, helper, numpy_helper
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def model(seed, channels=2, dtype=np.float32, weight="conv.weight", folded=False, batch="batch", softmax=False):
+def model(seed, channels=2, dtype=np.float32, weight="conv.weight", folded=False, batch="batch", softmax=False, classes=3):
     """One checkpoint; checkpoints of a network differ in seed alone."""
     r = np.random.default_rng(seed)
     t = lambda name, *shape: numpy_helper.from_array(r.normal(size=shape).astype(dtype), name)
     pos = lambda name, *shape: numpy_helper.from_array(r.uniform(0.5, 2, size=shape).astype(dtype), name)
-    init = [t(weight, channels, 1, 3, 3), t("fc.weight", 3, channels), t("fc.bias", 3)]
+    init = [t(weight, channels, 1, 3, 3), t("fc.weight", classes, channels), t("fc.bias", classes)]
     nodes = [helper.make_node("Conv", ["input", weight] + (["onnx::Conv_8"] if folded else []), ["conv"], pads=[1, 1, 1, 1])]
     if folded:
         init.append(t("onnx::Conv_8", channels))
@@ -40,7 +40,7 @@ def model(seed, channels=2, dtype=np.float32, weight="conv.weight", folded=False
     elem = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = helper.make_graph(nodes, "tiny",
                               [helper.make_tensor_value_info("input", elem, [batch, 1, 4, 4])],
-                              [helper.make_tensor_value_info("logits", elem, [batch, 3])], init)
+                              [helper.make_tensor_value_info("logits", elem, [batch, classes])], init)
     m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(m, full_check=True)
     return m
@@ -95,6 +95,7 @@ for seed in (1, 2):
     save(f"fixed-batch-{seed}.onnx", model(seed, batch=4))
     save(f"training-{seed}.onnx", training(model(seed)))
     save(f"softmax-{seed}.onnx", model(seed, softmax=True))
+    save(f"four-classes-{seed}.onnx", model(seed, classes=4))
 save("external.onnx", external(model(3)))
 
 r = np.random.default_rng(0)

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// healthReport says what a posterior's trajectory is like, and the verdict.
+func healthReport(p *swag.Posterior) []string {
+	lines := healthLines(p.Health)
+	found := p.Health.Verdict(func(i int) string { return path.Base(p.Checkpoints[i].Path) })
+	for _, f := range found {
+		if f.Serious {
+			lines = append(lines, "warning: "+f.String())
+		} else {
+			lines = append(lines, "note: "+f.String())
+		}
+	}
+	if len(found) == 0 {
+		lines = append(lines, "nothing speaks against this posterior")
+	}
+	return lines
+}
+
+// healthLines are a table of what was measured, each beside what it should be,
+// and the spectrum.
+func healthLines(h swag.Health) []string {
+	t := report.NewTable(report.Column{Header: "trajectory"}, report.Column{Header: "value", Align: report.Right}, report.Column{Header: "good", Empty: " "})
+	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints), "10 and more; a random walk has about 2")
+	if h.Checkpoints >= 4 {
+		independent := 1 / float64(h.Checkpoints/2*2-1)
+		t.Row("variance between the halves", report.Percent(h.Drift, 0),
+			"below 60 %; independent checkpoints have "+report.Percent(independent, 0)+", a straight line 75 %")
+	}
+	t.Row("spread / size of the weights", significant(h.Spread), "0.2 % to 50 %")
+	t.Row("step / size of the weights", significant(h.Step))
+	if h.Checkpoints >= 8 {
+		t.Row("last steps / first steps", report.Fixed(h.Slowing, 2), "about 1: a constant learning rate")
+	}
+	t.Row("weights at rest", significant(h.Frozen+h.SubUlp), "0 %, if none was frozen")
+	if len(h.Spectrum) > 0 {
+		t.Row("low-rank / diagonal variance", report.Fixed(h.LowRank, 2), "about 1")
+		t.Row("largest eigenvalue", report.Percent(h.Spectrum[0], 0),
+			bars(h.Spectrum)+"  as concentrated as "+report.Fixed(h.Dimensions, 1)+" equal ones")
+	}
+	var b strings.Builder
+	t.WriteText(&b) // to memory: it cannot fail
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+// significant prints a share as a percentage with about two digits.
+func significant(share float64) string {
+	decimals := 0
+	for s := share; s > 0 && s < 0.1 && decimals < 5; s *= 10 {
+		decimals++
+	}
+	return report.Percent(share, decimals)
+}
+
+// bars draws values as blocks of up to eight eighths of the largest, which is
+// the first.
+func bars(values []float64) string {
+	var b strings.Builder
+	for _, v := range values {
+		b.WriteRune([]rune(" ▁▂▃▄▅▆▇█")[int(8*v/values[0]+0.5)])
+	}
+	return strings.TrimRight(b.String(), " ")
+}

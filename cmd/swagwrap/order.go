@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+var orderFlags = []cli.Flag{
+	&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order of their names (9 before 10), or as given: natural|given", Value: "natural"},
+	&cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1},
+	&cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1},
+}
+
+// checkpointOrder returns the chosen checkpoints in training order.
+func (a *app) checkpointOrder(c *cli.Context) ([]string, error) {
+	given := c.Args().Slice()
+	natural := slices.Clone(given)
+	slices.SortStableFunc(natural, naturalCompare)
+	paths := natural
+	switch order := c.String("order"); {
+	case order == "given" && !slices.Equal(given, natural):
+		paths = given
+		a.warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
+	case order == "natural" && !slices.Equal(given, natural) && !slices.IsSorted(given):
+		a.logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
+	case order != "given" && order != "natural":
+		return nil, usagef("", "--order %q: want natural or given", order)
+	}
+	start, every := c.Int("start"), c.Int("every")
+	if start < 1 || every < 1 {
+		return nil, usagef("", "--start %d, --every %d: want at least 1", start, every)
+	}
+	if start > len(paths) {
+		return nil, usagef("", "--start %d: there are %d checkpoints", start, len(paths))
+	}
+	var chosen []string
+	for i := start - 1; i < len(paths); i += every {
+		chosen = append(chosen, paths[i])
+	}
+	if len(chosen) < len(paths) {
+		a.logf(c, "%d of %d checkpoints (--start %d, --every %d)", len(chosen), len(paths), start, every)
+	}
+	return chosen, nil
+}
+
+// listed is the number of checkpoints that are named one by one.
+const listed = 40
+
+// logOrder prints the order of the checkpoints: what their names have in common
+// once, then what tells them apart.
+func (a *app) logOrder(c *cli.Context, paths []string) {
+	var names []string
+	for _, path := range paths {
+		names = append(names, filepath.Base(path))
+	}
+	prefix, suffix := common(names)
+	for i, name := range names {
+		names[i] = name[len(prefix) : len(name)-len(suffix)]
+	}
+	if len(names) > listed && !c.Bool("verbose") {
+		names = slices.Concat(names[:listed/2], []string{"…"}, names[len(names)-listed/2:])
+	}
+	for i, line := range report.Wrap("order: "+prefix+"{"+strings.Join(names, " ")+"}"+suffix, 110) {
+		if i > 0 {
+			line = "       " + line
+		}
+		a.logf(c, "%s", line)
+	}
+}
+
+// common returns what all names begin with and, behind that, end with. A number
+// is never cut.
+func common(names []string) (prefix, suffix string) {
+	if len(names) < 2 {
+		return "", ""
+	}
+	shared := func(a, b string) int {
+		n := 0
+		for n < len(a) && n < len(b) && a[n] == b[n] {
+			n++
+		}
+		return n
+	}
+	prefix = names[0]
+	for _, name := range names {
+		prefix = prefix[:shared(prefix, name)]
+	}
+	prefix = strings.TrimRight(prefix, "0123456789")
+	suffix = reversed(names[0][len(prefix):])
+	for _, name := range names {
+		suffix = suffix[:shared(suffix, reversed(name[len(prefix):]))]
+	}
+	return prefix, strings.TrimLeft(reversed(suffix), "0123456789")
+}
+
+func reversed(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
+}
+
+// naturalCompare orders names with the numbers in them as numbers.
+func naturalCompare(a, b string) int {
+	for a != "" && b != "" {
+		da, db := digits(a), digits(b)
+		if da > 0 && db > 0 {
+			x, y := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = a[da:], b[db:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

@@ -1,0 +1,381 @@
+package ensemble
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+func TestMix(t *testing.T) {
+	type shares struct {
+		members []int
+		weights []float64
+	}
+	third := 1. / 3
+	for _, tc := range []struct {
+		posteriors, members int
+		ratio               []float64
+		antithetic          bool
+		want                shares
+		err                 string
+	}{
+		{posteriors: 1, members: 30, want: shares{[]int{30}, []float64{1}}},
+		{posteriors: 3, members: 30, want: shares{[]int{10, 10, 10}, []float64{third, third, third}}},
+		{posteriors: 3, members: 5, want: shares{[]int{2, 2, 1}, []float64{third, third, third}}},
+		{posteriors: 3, members: 3, want: shares{[]int{1, 1, 1}, []float64{third, third, third}}},
+		{posteriors: 2, members: 5, ratio: []float64{7, 3}, want: shares{[]int{3, 2}, []float64{0.7, 0.3}}},
+		{posteriors: 1, members: 2, ratio: []float64{42}, want: shares{[]int{2}, []float64{1}}},
+		// Pairs stay together, or they would not lie about one mean.
+		{posteriors: 2, members: 6, antithetic: true, want: shares{[]int{4, 2}, []float64{0.5, 0.5}}},
+		{posteriors: 2, members: 4, antithetic: true, want: shares{[]int{2, 2}, []float64{0.5, 0.5}}},
+		{posteriors: 3, members: 2, err: "2 members: want at least 3, 1 from each of 3 posteriors"},
+		{posteriors: 2, members: 2, antithetic: true, err: "2 members: want at least 4, 2 from each of 2 posteriors"},
+		{posteriors: 1, members: 5, antithetic: true, err: "5 members: antithetic ones come in pairs"},
+		{posteriors: 2, members: 2, ratio: []float64{1}, err: "1 weights for 2 posteriors"},
+		{posteriors: 2, members: 2, ratio: []float64{1, 0}, err: "weight 0: want a finite number above 0"},
+		{posteriors: 2, members: 2, ratio: []float64{-1, -1}, err: "weight -1: "},
+		{posteriors: 2, members: 2, ratio: []float64{1, math.NaN()}, err: "weight NaN: "},
+		{posteriors: 2, members: 2, ratio: []float64{math.Inf(1), 1}, err: "weight +Inf: "},
+		{posteriors: 2, members: 2, ratio: []float64{1e300, 1e-300}, err: "weight 1e-300: is nothing beside the others"},
+		{posteriors: 2, members: 2, ratio: []float64{1e308, 1e308}, err: "weight 1e+308: "},
+	} {
+		components, err := Mix(tc.posteriors, tc.members, tc.ratio, tc.antithetic)
+		if tc.err != "" {
+			wantError(t, err, tc.err)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%+v: %v", tc, err)
+		}
+		var got shares
+		for _, c := range components {
+			got.members, got.weights = append(got.members, c.Members), append(got.weights, c.Weight)
+		}
+		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(shares{})); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestAlign(t *testing.T) {
+	n := func(path string, classes int64, shape ...int64) *Network {
+		return &Network{Posterior: &swag.Posterior{Path: path, ID: path}, Input: onnxio.Value{Name: "x", Shape: shape}, classes: classes}
+	}
+	twin := n("copy", 10, -1, 1, 28, 28)
+	twin.Posterior.ID = "a"
+	for _, tc := range []struct {
+		others []*Network
+		err    string
+		shapes [][]int64 // of the first and the others, once aligned
+	}{
+		{others: []*Network{n("b", 10, 16, 1, 28, 28)}, shapes: [][]int64{{-1, 1, 28, -1}, {16, 1, 28, 28}}},
+		{others: []*Network{n("b", 0, -1, 1, -1, -1), n("c", 10, -1, -1, -1, 28)}, shapes: [][]int64{{-1, 1, 28, 28}, {-1, 1, 28, 28}, {-1, 1, 28, 28}}},
+		{others: []*Network{twin}, err: "copy: is the same posterior as a"},
+		{others: []*Network{n("b", 3, -1, 1, 28, 28)}, err: "b: 3 classes, want 10 as in a"},
+		// The first says nothing of the last dimension, so it takes the third to disagree.
+		{others: []*Network{n("b", 10, -1, 1, 28, 28), n("c", 10, -1, 1, 28, 32)}, err: `c: tensor "x": examples of shape [1 28 32], want [1 28 28] as in b`},
+		{others: []*Network{n("b", 10, -1, 3, 28, 28)}, err: `b: tensor "x": examples of shape [3 28 28], want [1 28 -1] as in a`},
+		{others: []*Network{n("b", 10, -1, 784)}, err: "examples of shape [784], want"},
+	} {
+		networks := append([]*Network{n("a", 10, -1, 1, 28, -1)}, tc.others...)
+		err := Align(networks)
+		if tc.err != "" {
+			wantError(t, err, tc.err)
+			continue
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		tc.shapes[0][3] = 28
+		for i, n := range networks {
+			if diff := cmp.Diff(tc.shapes[i], n.Input.Shape); diff != "" {
+				t.Errorf("%s: %s", n.Posterior.Path, diff)
+			}
+		}
+	}
+}
+
+// halves fits one posterior to the first 15 checkpoints and one to the others.
+func halves(t *testing.T) []*Network {
+	t.Helper()
+	models := checkpoints(t)
+	var out []*Network
+	for _, part := range [][]*onnxio.Model{models[:15], models[15:]} {
+		set, err := onnxio.NewSet(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, network(t, fitSet(t, set)))
+	}
+	if err := Align(out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// mixture makes an ensemble of the networks, with statistics, and reads it back
+// from its file.
+func mixture(t *testing.T, e *Engine, networks []*Network, components []Component, s Sampling, bn BatchNormData) *Ensemble {
+	t.Helper()
+	mix := &Ensemble{Path: filepath.Join(t.TempDir(), "e.safetensors"), Components: components, Sampling: s}
+	err := mix.EachMember(t.Context(), networks, 0, func(m Member) error {
+		fresh, err := e.Recompute(t.Context(), m.Network, m.Parameters, bn)
+		c := &mix.Components[m.Component]
+		c.Posterior = Reference{Path: m.Network.Posterior.Path, ID: m.Network.Posterior.ID}
+		c.Statistics = append(c.Statistics, fresh.Statistics)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, mix)
+	mix, err = Open(mix.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mix
+}
+
+// score averages the members of an ensemble.
+func score(t *testing.T, e *Engine, mix *Ensemble, networks []*Network, data dataset.Dataset) *Sums {
+	t.Helper()
+	sums := &Sums{}
+	err := mix.EachMember(t.Context(), networks, 0, func(m Member) error {
+		model, err := m.Network.Model(m.Parameters, m.Statistics)
+		if err != nil {
+			return err
+		}
+		return e.Predict(t.Context(), "member", model, data, m.Weight, sums)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+// Five members of two posteriors, weighed 0.7 to 0.3: the average of the
+// averages of each posterior's own members, drawn by the numbers that they have
+// in the mixture. The two differ by the order of float64 sums alone.
+func TestMixture(t *testing.T) {
+	e, networks := &Engine{Runtime: openRuntime(t)}, halves(t)
+	bn, val := fileOrder(t), data(t, "val.npz")
+	bn.Order.Limit = 200
+	components, err := Mix(2, 5, []float64{0.7, 0.3}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampling := Sampling{Seed: 4, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()}
+	got := score(t, e, mixture(t, e, networks, components, sampling, bn), networks, val)
+
+	var mean, entropy [2][]float64
+	for i, numbers := range [][]int{{0, 1, 2}, {3, 4}} {
+		alone := &Sums{}
+		for _, k := range numbers {
+			s, err := swag.NewSampler(networks[i].Posterior, swag.SampleOptions{Seed: 4, Scale: 0.5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parameters := make(weights.Slice, networks[i].Posterior.Len())
+			if err := s.Draw(t.Context(), [][]float32{parameters}, []int{k}); err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := e.Recompute(t.Context(), networks[i], parameters, bn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			model, err := networks[i].Model(parameters, weights.Slice(fresh.Statistics))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Weights that are all the same do not matter.
+			if err := e.Predict(t.Context(), "member", model, val, 2.5, alone); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mean[i], entropy[i] = alone.Mean(), alone.ExpectedEntropy()
+	}
+	if got.Members != 5 || len(got.Mean()) != 10*val.Len() {
+		t.Fatalf("%d members, %d probabilities", got.Members, len(got.Mean()))
+	}
+	apart := 0.0
+	for i, p := range got.Mean() {
+		if want := 0.7*mean[0][i] + 0.3*mean[1][i]; math.Abs(p-want) > 1e-12 {
+			t.Fatalf("probability %d: %v, want %v", i, p, want)
+		}
+		apart = max(apart, math.Abs(mean[0][i]-mean[1][i]))
+	}
+	for i, h := range got.ExpectedEntropy() {
+		if want := 0.7*entropy[0][i] + 0.3*entropy[1][i]; math.Abs(h-want) > 1e-12 {
+			t.Fatalf("expected entropy %d: %v, want %v", i, h, want)
+		}
+	}
+	if apart < 0.1 { // or weights would not matter
+		t.Errorf("the posteriors' probabilities differ by %v at most", apart)
+	}
+}
+
+// The mixture of two SWA networks against PyTorch's in float64:
+// testdata/make_mixture.py. There are no random numbers in it, so the two differ
+// by float32 arithmetic in the networks alone, and tolerances are those of
+// TestGoldenMethods: at most one of 5,000 images may change sides.
+func TestGoldenMixture(t *testing.T) {
+	js, err := os.ReadFile(filepath.Join("testdata", "mixture.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		Weights                   []float64
+		Accuracy, NLL, Brier, ECE float64
+		Predictive, Expected      float64 // entropies, means over the images
+		MutualInformation         float64 `json:"mutual_information"` // likewise
+		LargestMutualInformation  float64 `json:"largest_mutual_information"`
+	}
+	if err := json.Unmarshal(js, &want); err != nil {
+		t.Fatal(err)
+	}
+	e, networks, test := &Engine{Runtime: openRuntime(t)}, halves(t), data(t, "test.npz")
+	components, err := Mix(2, 2, want.Weights, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := score(t, e, mixture(t, e, networks, components, Sampling{Covariance: swag.Diagonal.String()}, fileOrder(t)), networks, test)
+	p, err := calibrate.NewPredictions(sums.Mean(), sums.Classes, test.Labels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, rows := calibrate.Evaluate(p, calibrate.EvaluateOptions{}), NewPredictions(test, sums)
+	average := func(v []float64) float64 {
+		total := 0.0
+		for _, x := range v {
+			total += x / float64(len(v))
+		}
+		return total
+	}
+	largest := 0.0
+	for _, v := range rows.mutual {
+		largest = max(largest, v)
+	}
+	for _, s := range []struct {
+		name           string
+		got, want, tol float64
+	}{
+		{"accuracy", m.Accuracy, want.Accuracy, 1.0 / 5000},
+		{"NLL", m.NLL, want.NLL, 1e-4},
+		{"Brier", m.Brier, want.Brier, 1e-4},
+		{"ECE", m.ECE, want.ECE, 2e-4},
+		{"predictive entropy", average(rows.total), want.Predictive, 1e-4},
+		{"expected entropy", average(rows.noise), want.Expected, 1e-4},
+		{"mutual information", average(rows.mutual), want.MutualInformation, 1e-4},
+		{"largest mutual information", largest, want.LargestMutualInformation, 1e-3},
+	} {
+		t.Logf("%-26s %.6f, PyTorch %.6f", s.name, s.got, s.want)
+		if !(math.Abs(s.got-s.want) <= s.tol) {
+			t.Errorf("%s: %v, want %v ± %v", s.name, s.got, s.want, s.tol)
+		}
+	}
+}
+
+// Antithetic members lie about the mean of their own posterior, two by two: a
+// pair's sum is twice the mean, up to the rounding of two float32 weights.
+func TestMixtureAntithetic(t *testing.T) {
+	networks := halves(t)
+	components, err := Mix(2, 6, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mix := &Ensemble{Components: components, Sampling: Sampling{Seed: 1, Scale: 0.5, Covariance: "swag", Antithetic: true}}
+	var even []float32
+	err = mix.EachMember(t.Context(), networks, 0, func(m Member) error {
+		if m.Number%2 == 0 {
+			even = append([]float32(nil), m.Parameters...)
+			return nil
+		}
+		mean := make([]float64, len(even))
+		m.Network.Posterior.Mean(mean, 0)
+		moved := 0
+		for i, w := range m.Parameters {
+			a, b := float64(even[i]), float64(w)
+			if math.Abs(a+b-2*mean[i]) > 2e-7*(math.Abs(a)+math.Abs(b)) {
+				t.Fatalf("member %d, weight %d: %v and %v about %v", m.Number, i, a, b, mean[i])
+			}
+			if a != b {
+				moved++
+			}
+		}
+		if moved < len(mean)/2 {
+			t.Errorf("member %d differs from its twin in %d weights", m.Number, moved)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Moved posteriors are told apart by their content, not by their order, and a
+// file that is none of them is not ignored.
+func TestOpenPosterior(t *testing.T) {
+	networks := halves(t)
+	dir := t.TempDir()
+	e := &Ensemble{Path: filepath.Join(dir, "e.safetensors")}
+	var moved []string
+	for _, n := range networks {
+		p := n.Posterior
+		moved = append([]string{p.Path}, moved...) // backwards
+		e.Components = append(e.Components, Component{Posterior: Reference{Path: filepath.Base(p.Path), ID: p.ID}, Members: 1,
+			Statistics: [][]float32{make([]float32, p.Layout.Len(weights.Statistic))}})
+	}
+	for i := range networks {
+		p, err := e.OpenPosterior(i, moved)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.ID != e.Components[i].Posterior.ID {
+			t.Errorf("component %d: %s", i, p.Path)
+		}
+		p.Close()
+		_, err = e.OpenPosterior(i, nil)
+		wantError(t, err, filepath.Join(dir, e.Components[i].Posterior.Path))
+	}
+	other := fit(t, true)
+	_, err := e.OpenPosterior(0, append(moved, other.Path))
+	wantError(t, err, other.Path+": its content has the sum "+other.ID)
+	// In the place of one component lies another's posterior.
+	e.Components[1].Posterior.Path = moved[1]
+	_, err = e.OpenPosterior(1, nil)
+	wantError(t, err, "was drawn from "+e.Components[1].Posterior.ID)
+	e.Components[1].Statistics[0] = e.Components[1].Statistics[0][1:]
+	_, err = e.OpenPosterior(1, moved)
+	wantError(t, err, "batch-norm statistics for each member of "+moved[0])
+}
+
+// Networks whose graphs do not tell are caught when they predict.
+func TestClassesDiffer(t *testing.T) {
+	e := &Engine{Runtime: openRuntime(t)}
+	sums := &Sums{}
+	data := data(t, "val.npz")
+	sums.init("e: member 0 of p", data.Len(), 3)
+	m, err := checkpoints(t)[0].Runtime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = e.Predict(t.Context(), "e: member 1 of q", m, data, 1, sums)
+	wantError(t, err, `e: member 1 of q: tensor "logits": 10 classes, want 3 as in e: member 0 of p`)
+	if err != nil && strings.Contains(err.Error(), "\n") {
+		t.Error("the error has more than one line")
+	}
+	if sums.Members != 0 || sums.Weight != 0 {
+		t.Errorf("counted all the same: %+v", sums.Members)
+	}
+}

@@ -1,0 +1,104 @@
+package ort
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// NewFilledSession is NewSession for a model that was not put together yet. One
+// with data files is written to a folder in the system's folder for temporary
+// files, from which ONNX Runtime maps what it reads: the session takes hardly
+// more memory than a run touches. The folder is gone when NewFilledSession
+// returns, whether it fails or not: what is mapped needs no name. When ctx ends,
+// writing ends.
+func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
+	if len(f.Template.Files()) == 1 {
+		model, err := f.Template.Render(f.Layout, f.Parameters, f.Statistics)
+		if err != nil {
+			return nil, err
+		}
+		return r.NewSession(model, opts)
+	}
+	removeStaleFolders()
+	dir, err := os.MkdirTemp("", folderPattern)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	model, err := writeFolder(ctx, dir, f)
+	if err != nil {
+		return nil, err
+	}
+	return r.load(model, dir, f.Template.Size(), opts)
+}
+
+// writeFolder writes the data files of the model into dir and returns the model
+// itself.
+func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte, err error) {
+	root, err := os.OpenRoot(dir) // the names come from a posterior, which is untrusted
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var main bytes.Buffer
+	var files []*os.File
+	defer func() {
+		for _, file := range files {
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			model, err = nil, fmt.Errorf("temporary copy of a model of %d bytes (TMPDIR names another folder): %w", f.Template.Size(), err)
+		}
+	}()
+	name := f.Template.Files()[0]
+	err = f.Template.Write(name, func(file string) (io.Writer, error) {
+		if file == name {
+			return &main, nil
+		}
+		if err := root.MkdirAll(path.Dir(file), 0o700); err != nil {
+			return nil, err
+		}
+		out, err := root.Create(file)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, out)
+		return until{ctx, out}, nil
+	}, f.Layout, f.Parameters, f.Statistics)
+	return main.Bytes(), err
+}
+
+// until is a writer that fails when its context ends.
+type until struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (u until) Write(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.w.Write(p)
+}
+
+const folderPattern = "swagwrap-model-*"
+
+// removeStaleFolders removes what killed processes left behind. A folder is in
+// use for as long as it takes to write a model.
+func removeStaleFolders() {
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPattern))
+	for _, dir := range folders {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() && time.Since(info.ModTime()) > 24*time.Hour {
+			os.RemoveAll(dir) // not ours to remove if it fails
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Wrap breaks text between words into lines of at most width runes. A word that
+// is longer has a line of its own.
+func Wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
