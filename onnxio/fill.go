@@ -16,7 +16,7 @@ const fillBlock = 1 << 16
 func writeElements(w io.Writer, entry weights.Tensor, from weights.Vector) error {
 	n := entry.Len()
 	if entry.Tied != "" && entry.Transposed {
-		return writeTransposed(w, entry, from)
+		return writeTransposed(w, entry, from, transposeBytes)
 	}
 	if data, ok := stored(entry, from); ok {
 		_, err := w.Write(data)
@@ -81,13 +81,13 @@ func (s *stretch) read(entry weights.Tensor, from weights.Vector, off, n int64) 
 // transpose.
 const transposeBytes = 64 << 20
 
-// writeTransposed writes a tied matrix whose transpose is in the vector: some
-// rows at a time, which are a stretch of each row there.
-func writeTransposed(w io.Writer, entry weights.Tensor, from weights.Vector) error {
+// writeTransposed writes a tied matrix whose transpose is in the vector: as many
+// rows at a time as fit into limit bytes, which are a stretch of each row there.
+func writeTransposed(w io.Writer, entry weights.Tensor, from weights.Vector, limit int64) error {
 	rows, columns, size := entry.Shape[0], entry.Shape[1], entry.DType.Size()
 	whole, isStored := stored(entry, from)
 	var s stretch
-	group := max(1, min(rows, transposeBytes/(columns*size)))
+	group := max(1, min(rows, limit/max(1, columns*size)))
 	out := make([]byte, group*columns*size)
 	for first := int64(0); first < rows; first += group {
 		n := min(group, rows-first)
@@ -122,7 +122,7 @@ type releasing struct {
 
 func (r *releasing) Write(p []byte) (done int, err error) {
 	for done < len(p) && err == nil {
-		next := p[done:min(len(p), done+releaseBytes)]
+		next := p[done:min(len(p), done+releaseBytes-r.pending)]
 		n, failed := r.w.Write(next)
 		if err = failed; n < len(next) && err == nil {
 			err = io.ErrShortWrite

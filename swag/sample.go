@@ -149,10 +149,14 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 }
 
 // Vector returns a member as a vector whose weights are drawn when they are
-// read: a member larger than memory can be written piece by piece.
-func (s *Sampler) Vector(member int) weights.Vector { return memberVector{s, member} }
+// read, until ctx ends: a member larger than memory can be written piece by
+// piece.
+func (s *Sampler) Vector(ctx context.Context, member int) weights.Vector {
+	return memberVector{ctx, s, member}
+}
 
 type memberVector struct {
+	ctx    context.Context
 	s      *Sampler
 	member int
 }
@@ -160,6 +164,9 @@ type memberVector struct {
 func (v memberVector) Len() int64 { return v.s.p.Len() }
 
 func (v memberVector) ReadAt(dst []float32, off int64) error {
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
 	return v.s.Block([][]float32{dst}, []int{v.member}, off)
 }
 

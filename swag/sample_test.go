@@ -131,7 +131,7 @@ func TestVector(t *testing.T) {
 	p := fit(t, iterates(flat(t, 10_000), 5, noisy(0, 1)), swag.FitOptions{})
 	opts := swag.SampleOptions{Seed: 7, Scale: 0.5}
 	want := draw(t, p, opts, 4)[0]
-	v := sampler(t, p, opts).Vector(4)
+	v := sampler(t, p, opts).Vector(t.Context(), 4)
 	if v.Len() != p.Len() {
 		t.Errorf("%d weights", v.Len())
 	}

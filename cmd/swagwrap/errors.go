@@ -39,21 +39,18 @@ func usagef(hint, format string, args ...any) error {
 	return &failure{exitUsage, fmt.Errorf(format, args...), lines(hint)}
 }
 
-// badInput marks err as the fault of an input file.
-func badInput(err error, hints ...string) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{exitData, err, hints}
-}
+// badInput marks err as the fault of an input file, if it is not marked already.
+func badInput(err error, hints ...string) error { return mark(exitData, err, hints) }
 
 // badOutput marks err as a failure to write, if it is not marked already.
-func badOutput(err error, hints ...string) error {
+func badOutput(err error, hints ...string) error { return mark(exitTemporary, err, hints) }
+
+func mark(code int, err error, hints []string) error {
 	var f *failure
 	if err == nil || errors.As(err, &f) {
 		return err
 	}
-	return &failure{exitTemporary, err, hints}
+	return &failure{code, err, hints}
 }
 
 func lines(s string) []string {

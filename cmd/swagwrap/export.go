@@ -69,7 +69,7 @@ func (a *app) export(c *cli.Context) error {
 		return err
 	}
 	if err := n.Graph().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
-		return badOutput(err)
+		return badInput(err) // files being written speak for themselves
 	}
 	return out.commit()
 }
@@ -144,18 +144,17 @@ func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Ve
 	if err != nil {
 		return n, nil, nil, badInput(err)
 	}
-	parameters, err := draw(c.Context, n.Posterior, opts, k)
+	parameters, err := drawn(c.Context, n.Posterior, opts, k)
 	return n, parameters, weights.Slice(e.Components[component].Statistics[place]), badInput(err)
 }
 
-// draw returns one member's weights.
-func draw(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, member int) (weights.Slice, error) {
+// drawn returns one member, whose weights are drawn as they are written.
+func drawn(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, member int) (weights.Vector, error) {
 	s, err := swag.NewSampler(p, opts)
 	if err != nil {
 		return nil, err
 	}
-	w := make(weights.Slice, p.Len())
-	return w, s.Draw(ctx, [][]float32{w}, []int{member})
+	return s.Vector(ctx, member), nil
 }
 
 // fromPosterior returns SWA, or the weights of --checkpoint.
@@ -172,7 +171,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 		parameters, statistics, err := n.Checkpoint(m) // m stays open: they read from it
 		return n, parameters, statistics, badInput(err)
 	}
-	parameters, err := draw(c.Context, n.Posterior, swag.SampleOptions{}, 0) // scale 0 is SWA
+	parameters, err := drawn(c.Context, n.Posterior, swag.SampleOptions{}, 0) // scale 0 is SWA
 	if err != nil {
 		return n, nil, nil, badInput(err)
 	}

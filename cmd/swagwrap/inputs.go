@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
@@ -33,10 +30,6 @@ var (
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize)},
 		threadsFlag,
 	}
-	preprocessFlags = []cli.Flag{
-		&cli.StringFlag{Name: "mean", Usage: "subtract `M`, one number or one per channel separated by commas, from values scaled to [0, 1]"},
-		&cli.StringFlag{Name: "std", Usage: "then divide by `S`, likewise"},
-	}
 	bnFlags = []cli.Flag{
 		&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics from the training images in `FILE` (.npz .npy IDX)"},
 		&cli.IntFlag{Name: "bn-samples", Usage: "use `N` of them", DefaultText: "all"},
@@ -55,50 +48,6 @@ func flags(groups ...[]cli.Flag) []cli.Flag {
 		all = append(all, g...)
 	}
 	return all
-}
-
-// numbers reads a comma-separated list.
-func numbers(c *cli.Context, flag string) ([]float64, error) {
-	s := c.String(flag)
-	if s == "" {
-		return nil, nil
-	}
-	var out []float64
-	for _, part := range strings.Split(s, ",") {
-		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || flag == "std" && v <= 0 {
-			return nil, usagef("give a number, or one per channel: --"+flag+" 0.485,0.456,0.406", "--%s %q: not a list of usable numbers", flag, s)
-		}
-		out = append(out, v)
-	}
-	return out, nil
-}
-
-func preprocessing(c *cli.Context) (p dataset.Preprocess, err error) {
-	if p.Mean, err = numbers(c, "mean"); err != nil {
-		return p, err
-	}
-	p.Std, err = numbers(c, "std")
-	return p, err
-}
-
-// openData opens examples for a network.
-func openData(path, labels string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
-	opts := dataset.Options{Labels: labels, Preprocess: p}
-	if shape := n.Input.Shape[1:]; len(shape) > 0 && slices.Min(shape) >= 0 {
-		opts.Shape = shape
-	}
-	d, err := dataset.Open([]string{path}, opts)
-	return d, badInput(err)
-}
-
-// openLabelled is openData for examples that must have labels.
-func openLabelled(path, labels string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
-	d, err := openData(path, labels, n, p)
-	if err == nil && d.Labels() == nil {
-		err = badInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")
-	}
-	return d, err
 }
 
 // batchNormData opens what --bn-data names. A network without batch norm needs
@@ -128,7 +77,7 @@ func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Prepr
 		return b, usagef("give training images: --bn-data FILE. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", n.Posterior.Path)
 	}
-	b.Data, err = openData(path, "", n, p)
+	b.Data, err = openData([]string{path}, "", n, p)
 	return b, err
 }
 

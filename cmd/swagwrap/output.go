@@ -64,12 +64,12 @@ func removeStale(prefix string) {
 // Write and WriteAt name the file as the user knows it.
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.File.Write(p)
-	return n, o.named(err)
+	return n, badOutput(o.named(err))
 }
 
 func (o *output) WriteAt(p []byte, off int64) (int, error) {
 	n, err := o.File.WriteAt(p, off)
-	return n, o.named(err)
+	return n, badOutput(o.named(err))
 }
 
 func (o *output) named(err error) error {

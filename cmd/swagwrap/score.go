@@ -61,7 +61,7 @@ func (a *app) score(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := openData(dataPath, c.String("labels"), networks[0], e.Preprocess)
+	data, err := openData([]string{dataPath}, c.String("labels"), networks[0], e.Preprocess)
 	if err != nil {
 		return err
 	}

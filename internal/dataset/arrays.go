@@ -17,20 +17,28 @@ type arrays struct {
 	x       array
 	norm    normalizer
 	labels  []int
+	names   []string
 	sources []Source
 }
+
+// byteArrays is arrays of uint8.
+type byteArrays struct{ *arrays }
 
 func newArrays(path string, x array, opts Options) (*arrays, error) {
 	if len(x.shape) < 2 {
 		return nil, fmt.Errorf("images of shape %d, want the examples along the first of at least 2 dimensions", x.shape)
 	}
-	d := &arrays{path: path, n: x.shape[0], elems: 1, x: x}
+	isUint8 := x.dtype.kind == 'u'
+	if opts.Uint8 && !isUint8 {
+		return nil, fmt.Errorf("%s values, and the network takes uint8", x.dtype.name)
+	}
+	d := &arrays{path: path, n: x.shape[0], elems: 1, x: x, names: opts.ClassNames}
 	for _, v := range x.shape[1:] {
 		d.shape = append(d.shape, int64(v))
 		d.elems *= v
 	}
 	switch {
-	case opts.Shape != nil:
+	case len(opts.Shape) > 0 && slices.Min(opts.Shape) > 0:
 		if !slices.Equal(squeeze(d.shape), squeeze(opts.Shape)) {
 			hint := ""
 			if n := len(d.shape); n == 3 && slices.Equal(opts.Shape, []int64{d.shape[2], d.shape[0], d.shape[1]}) {
@@ -39,11 +47,14 @@ func newArrays(path string, x array, opts Options) (*arrays, error) {
 			return nil, fmt.Errorf("examples of shape %d, want %d%s", d.shape, opts.Shape, hint)
 		}
 		d.shape = slices.Clone(opts.Shape)
-	case x.dtype.kind == 'u' && len(d.shape) == 2:
+	case isUint8 && len(d.shape) == 2:
 		d.shape = []int64{1, d.shape[0], d.shape[1]}
 	}
-	var err error
-	d.norm, err = opts.Preprocess.resolve(d.shape, x.dtype.kind == 'u')
+	p, err := opts.preprocess()
+	if err != nil {
+		return nil, err
+	}
+	d.norm, err = p.normalizer(d.shape, isUint8)
 	return d, err
 }
 
@@ -53,32 +64,52 @@ func squeeze(shape []int64) []int64 {
 	return slices.DeleteFunc(slices.Clone(shape), func(d int64) bool { return d == 1 })
 }
 
-func (d *arrays) Len() int          { return d.n }
-func (d *arrays) Shape() []int64    { return d.shape }
-func (d *arrays) Labels() []int     { return d.labels }
-func (d *arrays) Sources() []Source { return d.sources }
+func (d *arrays) Len() int             { return d.n }
+func (d *arrays) Shape() []int64       { return d.shape }
+func (d *arrays) Labels() []int        { return d.labels }
+func (d *arrays) ClassNames() []string { return d.names }
+func (d *arrays) Sources() []Source    { return d.sources }
 
 func (d *arrays) Name(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(d.path), i) }
 
 func (d *arrays) Read(dst []float32, i int) error {
-	if i < 0 || i >= d.n {
-		panic("dataset: example out of range")
-	}
-	if len(dst) != d.elems {
-		panic("dataset: length of dst is not the product of Shape")
-	}
-	bytes := d.elems * d.x.dtype.size
-	src := d.x.data[i*bytes : (i+1)*bytes]
-	bad := -1
+	checkLen(len(dst), d.elems)
+	src := d.example(i)
 	if d.norm.table != nil {
 		d.norm.applyTable(dst, src)
-	} else {
-		bad = d.norm.applyFloat(dst, src, d.x.dtype.size)
+		return nil
 	}
-	if bad >= 0 {
+	if bad := d.norm.applyFloat(dst, src, d.x.dtype.size); bad >= 0 {
 		return fmt.Errorf("%s[%d]: element %d is %v, want finite float32 values", d.path, i, unravel(bad, d.shape), dst[bad])
 	}
 	return nil
+}
+
+// example returns the stored bytes of example i.
+func (d *arrays) example(i int) []byte {
+	if i < 0 || i >= d.n {
+		panic("dataset: example out of range")
+	}
+	bytes := d.elems * d.x.dtype.size
+	return d.x.data[i*bytes : (i+1)*bytes]
+}
+
+func checkLen(n, want int) {
+	if n != want {
+		panic("dataset: length is not the product of Shape")
+	}
+}
+
+func (d byteArrays) Pixels(dst []byte, i int) error {
+	checkLen(len(dst), d.elems)
+	copy(dst, d.example(i))
+	return nil
+}
+
+func (d byteArrays) Normalize(dst []float32, src []byte) {
+	checkLen(len(dst), d.elems)
+	checkLen(len(src), d.elems)
+	d.norm.applyTable(dst, src)
 }
 
 // unravel turns a flat index into one per dimension.

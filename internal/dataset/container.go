@@ -38,7 +38,7 @@ func newContainer(path string, r io.ReaderAt, size int64) (*container, error) {
 	if _, err := r.ReadAt(magic[:], 0); err != nil && err != io.EOF {
 		return nil, pathError(path, err)
 	}
-	if magic != [4]byte{'P', 'K', 3, 4} && magic != [4]byte{'P', 'K', 5, 6} {
+	if !isZip(magic[:]) {
 		return c, nil // load looks closer
 	}
 	var err error
@@ -60,6 +60,12 @@ func newContainer(path string, r io.ReaderAt, size int64) (*container, error) {
 	}
 	return c, nil
 }
+
+func isZip(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
+}
+
+func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
 
 func (c *container) close() {
 	if c.closer != nil {
@@ -165,7 +171,7 @@ func (c *container) load(key string, role role) (array, error) {
 func (c *container) open(key string) (r *bufio.Reader, limit int64, packed bool, err error) {
 	if c.zip == nil {
 		r = bufio.NewReader(io.NewSectionReader(c.r, 0, c.size))
-		if b, _ := r.Peek(2); !bytes.Equal(b, []byte{0x1f, 0x8b}) {
+		if b, _ := r.Peek(2); !isGzip(b) {
 			return r, c.size, false, nil
 		}
 		gz, err := gzip.NewReader(r)

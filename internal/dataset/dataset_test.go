@@ -22,9 +22,6 @@ import (
 )
 
 var (
-	imagenetMean = []float64{0.485, 0.456, 0.406}
-	imagenetStd  = []float64{0.229, 0.224, 0.225}
-
 	labelsAll = []int{3, 0, 9, 1, 200}
 	labels127 = []int{3, 0, 9, 1, 127}
 )
@@ -136,7 +133,7 @@ func TestOpenGolden(t *testing.T) {
 		name := strings.Join([]string{tt.path, tt.want, tt.opts.Labels, tt.opts.ImagesKey}, " ")
 		t.Run(name, func(t *testing.T) {
 			tt.opts.Labels = td(tt.opts.Labels)
-			d, err := Open(td(tt.path), tt.opts)
+			d, err := Open([]string{td(tt.path)}, tt.opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +154,7 @@ func TestOpenGolden(t *testing.T) {
 }
 
 func TestSources(t *testing.T) {
-	d, err := Open(td("t10k-images-idx3-ubyte"), Options{})
+	d, err := Open([]string{td("t10k-images-idx3-ubyte")}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,10 +237,10 @@ func TestOpenErrors(t *testing.T) {
 		want string // without the path in front, which is checked too
 	}{
 		{"missing", td("nothing.npy"), Options{}, "no such file or directory"},
-		{"folder", "testdata", Options{}, "a folder, want a .npy, .npz or IDX file"},
-		{"device", os.DevNull, Options{}, "not a regular file, want a .npy, .npz or IDX file"},
-		{"empty file", file("0", nil), Options{}, "empty, want a .npy, .npz or IDX file"},
-		{"jpeg", file("a.npy", []byte("\xff\xd8\xff\xe0\x00\x10JFIF")), Options{}, `starts with "\xff\xd8\xff\xe0\x00\x10", want a .npy, .npz or IDX file`},
+		{"folder", "testdata", Options{}, "no images in this folder, want files named .jpg .jpeg"},
+		{"device", os.DevNull, Options{}, "not a regular file, want images or arrays"},
+		{"empty file", file("0", nil), Options{}, "empty, want images (JPEG PNG WebP GIF BMP TIFF), a folder or a tar of them, a list of them (.txt .csv .tsv), or a .npy, .npz or IDX file"},
+		{"pdf", file("a.npy", []byte("%PDF-1.7")), Options{}, `starts with "%PDF-1", want images`},
 		{"zeros", file("zeros", make([]byte, 100)), Options{}, `starts with "\x00\x00\x00\x00\x00\x00", want`},
 
 		{"npy cut in data", file("cut", u8[:len(u8)-1]), Options{}, "truncated: 119 bytes of data, want 120 for shape [5 3 4 2] of uint8"},
@@ -312,7 +309,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Open(tt.path, tt.opts)
+			_, err := Open([]string{tt.path}, tt.opts)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -331,11 +328,13 @@ func TestOpenErrors(t *testing.T) {
 		{"unlabelled.npz", `no labels among "X", want a labels key`},
 		{"object.npy", "labels of type object, want an integer type (class numbers): its elements are pickled"},
 		{"none.npy", "no such file or directory"},
+		{".", "a folder, want a .npy, .npz or IDX file"},
+		{"make.py", `starts with "\"\"\"Wri", want a .npy, .npz or IDX file`},
 		{"splits.npz", `any of "y_test", "y_train" could be the labels`},
 	}
 	for _, tt := range labelTests {
 		t.Run("labels "+tt.labels, func(t *testing.T) {
-			_, err := Open(td("f32.npy"), Options{Labels: td(tt.labels)})
+			_, err := Open([]string{td("f32.npy")}, Options{Labels: td(tt.labels)})
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -345,7 +344,7 @@ func TestOpenErrors(t *testing.T) {
 		})
 	}
 
-	if _, err := Open(td("nothing.npy"), Options{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open([]string{td("nothing.npy")}, Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v is not fs.ErrNotExist", err)
 	}
 }
@@ -384,7 +383,7 @@ func TestReadNotFinite(t *testing.T) {
 		{"nan.npy", 3, "testdata/nan.npy[3]: element [2 1 0] is NaN, want finite float32 values"},
 		{"big.npy", 1, "testdata/big.npy[1]: element [0 0 1] is +Inf, want finite float32 values"},
 	} {
-		d, err := Open(td(tt.path), Options{})
+		d, err := Open([]string{td(tt.path)}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,7 +404,7 @@ func TestReadNotFinite(t *testing.T) {
 }
 
 func TestReadPanics(t *testing.T) {
-	d, err := Open(td("u8.npy"), Options{})
+	d, err := Open([]string{td("u8.npy")}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +426,7 @@ func TestReadPanics(t *testing.T) {
 }
 
 func TestReadConcurrent(t *testing.T) {
-	d, err := Open(td("u8.npy"), Options{})
+	d, err := Open([]string{td("u8.npy")}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +454,7 @@ func TestBombMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := Open(p, Options{})
+	_, err := Open([]string{p}, Options{})
 	runtime.ReadMemStats(&after)
 	if err == nil {
 		t.Error("no error")
@@ -480,7 +479,7 @@ func TestNpyio(t *testing.T) {
 		t.Error(diff)
 	}
 	var n normalizer
-	n, _ = Preprocess{}.resolve([]int64{4}, false)
+	n, _ = Preprocess{}.normalizer([]int64{4}, false)
 	got := make([]float32, 4)
 	if n.applyFloat(got, a.data, 4); !cmp.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

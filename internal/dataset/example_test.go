@@ -8,7 +8,7 @@ import (
 )
 
 func Example() {
-	d, err := dataset.Open("testdata/plain.npz", dataset.Options{
+	d, err := dataset.Open([]string{"testdata/plain.npz"}, dataset.Options{
 		Preprocess: dataset.Preprocess{
 			Mean: []float64{0.485, 0.456, 0.406},
 			Std:  []float64{0.229, 0.224, 0.225},
@@ -34,4 +34,30 @@ func Example() {
 	// [3 0] 48 plain.npz[3]
 	// [4 2] 48 plain.npz[4]
 	// [1] 24 plain.npz[1]
+}
+
+// Images are decoded once, and normalised whenever they are needed.
+func ExampleBytes() {
+	preprocess, err := dataset.Preset("imagenet")
+	if err != nil {
+		log.Fatal(err)
+	}
+	d, err := dataset.Open([]string{"../../fixtures/images/transforms-shard.tar"}, dataset.Options{
+		Shape:      []int64{3, 32, 32}, // the network's
+		Preprocess: preprocess,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	images := d.(dataset.Bytes) // true of all image files
+	pixels, x := make([]byte, 3*32*32), make([]float32, 3*32*32)
+	if err := images.Pixels(pixels, 0); err != nil {
+		fmt.Println(err) // names the image; the next may be good
+	}
+	for range 3 { // members
+		images.Normalize(x, pixels)
+	}
+	fmt.Printf("%d images, class %d, red %d is %.4f\n", d.Len(), d.Labels()[0], pixels[0], x[0])
+	// Output:
+	// 6 images, class 3, red 5 is -2.0323
 }

@@ -111,15 +111,24 @@ func readHeader(r *bufio.Reader) (header, error) {
 		return header{}, err
 	}
 	switch {
-	case string(magic) == "\x93NUMPY":
+	case isNPY(magic):
 		return readNPYHeader(r)
-	case len(magic) >= 4 && magic[0] == 0 && magic[1] == 0 && idxTypes[magic[2]].size > 0:
+	case isIDX(magic):
 		return readIDXHeader(r)
 	case len(magic) == 0:
 		return header{}, fmt.Errorf("empty, want a .npy, .npz or IDX file")
 	}
 	return header{}, fmt.Errorf("starts with %q, want a .npy, .npz or IDX file", magic)
 }
+
+func isNPY(head []byte) bool { return bytes.HasPrefix(head, []byte("\x93NUMPY")) }
+
+func isIDX(head []byte) bool {
+	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].size > 0
+}
+
+// isArray says that a file is one of the kinds that openArrays reads.
+func isArray(head []byte) bool { return isNPY(head) || isIDX(head) || isZip(head) || isGzip(head) }
 
 // idxTypes are the types of IDX, all big endian.
 var idxTypes = map[byte]dtype{

@@ -60,6 +60,10 @@ func soleInput(m *onnxio.Model) (onnxio.Value, error) {
 	return in[0], nil
 }
 
+// TakesBytes reports whether the network takes uint8 values, and normalises them
+// itself.
+func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
+
 // HasBatchNorm reports whether the network has statistics to recompute.
 func (n *Network) HasBatchNorm() bool { return n.plan.Layers() > 0 }
 

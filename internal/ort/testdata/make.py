@@ -39,6 +39,13 @@ if os.path.exists("external.bin"):
 linear("external.onnx", save_as_external_data=True, location="external.bin", size_threshold=0)
 os.chmod("external.bin", 0o644)
 
+# Rows of a table of 72 MiB, in a data file that the test makes.
+table = T(name="table", data_type=T.FLOAT, dims=[1 << 18, 72], data_location=T.EXTERNAL)
+for key, value in (("location", "data/table.bin"), ("offset", "8192")):
+    table.external_data.add(key=key, value=value)
+save("table.onnx", [h.make_node("Gather", ["table", "row"], ["y"])],
+     [vi("row", T.INT64, ["n"])], [vi("y", T.FLOAT, ["n", 72])], [table])
+
 # Every supported type in and out, two inputs of it each; y = c ? a : b.
 for name, elem in [("float32", T.FLOAT), ("float64", T.DOUBLE), ("float16", T.FLOAT16),
                    ("uint8", T.UINT8), ("int64", T.INT64)]:

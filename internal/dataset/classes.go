@@ -1,0 +1,184 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// classes turns the labels as written into class numbers. Names are numbered by
+// their place in names; without names, by their order when sorted, as
+// torchvision numbers class folders. Both results are nil if nothing is
+// labelled.
+func (l *listing) classes(names []string) (labels []int, all []string, err error) {
+	if i := slices.IndexFunc(l.examples, func(e example) bool { return e.label < 0 }); i >= 0 {
+		if j := slices.IndexFunc(l.examples, func(e example) bool { return e.label >= 0 }); j >= 0 {
+			return nil, nil, fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].path(), l.examples[j].path())
+		}
+		return nil, names, nil
+	}
+	where := func(k int) string { // the first example with label k
+		i := slices.IndexFunc(l.examples, func(e example) bool { return int(e.label) == k })
+		return l.examples[i].path()
+	}
+	if names == nil {
+		if names, err = l.classNames(where); err != nil {
+			return nil, nil, err
+		}
+	}
+	const twice = -1 // ImageNet has two classes named crane
+	index := make(map[string]int, len(names))
+	for i, n := range names {
+		if _, ok := index[n]; ok {
+			i = twice
+		}
+		index[n] = i
+	}
+	numbers := make([]int, len(l.labels))
+	for k, v := range l.labels {
+		n, ok := index[v.text]
+		if ok && n == twice {
+			return nil, nil, fmt.Errorf("%s: two classes are named %q: want another name, or numbers", where(k), v.text)
+		}
+		if !ok && !v.folder {
+			n, ok = classNumber(v.text)
+		}
+		if !ok {
+			return nil, nil, fmt.Errorf("%s: class %q is not among the %d class names", where(k), v.text, len(names))
+		}
+		if names != nil && n >= len(names) {
+			return nil, nil, fmt.Errorf("%s: class %d, and there are %d class names", where(k), n, len(names))
+		}
+		numbers[k] = n
+	}
+	labels = make([]int, len(l.examples))
+	for i, e := range l.examples {
+		labels[i] = numbers[e.label]
+	}
+	return labels, names, nil
+}
+
+// classNames returns the names among the labels, sorted, or nil if all labels
+// are numbers.
+func (l *listing) classNames(where func(k int) string) ([]string, error) {
+	var names []string
+	number := -1
+	for k, v := range l.labels {
+		if _, ok := classNumber(v.text); ok && !v.folder {
+			number = k
+		} else {
+			names = append(names, v.text) // twice, if a folder and a list both have it
+		}
+	}
+	if number >= 0 && len(names) > 0 {
+		return nil, fmt.Errorf("%s: class %s, a number, where others have names such as %q: want a list of class names that says which number each has", where(number), l.labels[number].text, names[0])
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func classNumber(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0
+}
+
+// checkLabels makes sure that every label has a name, if there are names.
+func checkLabels(labels []int, names []string, path string) error {
+	if i := slices.IndexFunc(labels, func(v int) bool { return v >= len(names) }); names != nil && i >= 0 {
+		return fmt.Errorf("%s: label %d is %d, and there are %d class names", path, i, labels[i], len(names))
+	}
+	return nil
+}
+
+// ReadClassNames reads the names of classes 0, 1, 2 ... from a file: one a line,
+// a JSON list, or a JSON object {"0": name, ...}, which may be the id2label of a
+// Hugging Face or the label_names of a timm config.json.
+func ReadClassNames(path string) ([]string, error) {
+	b, err := readSmall(path)
+	if err != nil {
+		return nil, err
+	}
+	names, err := parseClassNames(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if i := slices.Index(names, ""); i >= 0 {
+		return nil, fmt.Errorf("%s: class %d has an empty name", path, i)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no class names, want one a line, a JSON list, or an object with id2label", path)
+	}
+	return names, nil
+}
+
+func parseClassNames(b []byte) ([]string, error) {
+	text := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
+	var names []string
+	switch {
+	case len(text) == 0:
+		return nil, nil
+	case text[0] == '[':
+		err := json.Unmarshal(text, &names)
+		return names, err
+	case text[0] != '{':
+		for line := range strings.Lines(string(text)) {
+			names = append(names, strings.TrimSpace(line))
+		}
+		return names, nil
+	}
+	var config struct {
+		ID2Label   json.RawMessage `json:"id2label"`
+		LabelNames []string        `json:"label_names"`
+		Pretrained struct {
+			LabelNames []string `json:"label_names"`
+		} `json:"pretrained_cfg"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return nil, err
+	}
+	switch {
+	case config.LabelNames != nil:
+		return config.LabelNames, nil
+	case config.Pretrained.LabelNames != nil:
+		return config.Pretrained.LabelNames, nil
+	case config.ID2Label != nil:
+		text = config.ID2Label
+	}
+	var byID map[string]string
+	if err := json.Unmarshal(text, &byID); err != nil {
+		return nil, err
+	}
+	names = make([]string, len(byID))
+	for id, name := range byID {
+		i, ok := classNumber(id)
+		if !ok || i >= len(names) || names[i] != "" {
+			return nil, fmt.Errorf("class %q of %d, want each number from 0 to %d once", id, len(names), len(names)-1)
+		}
+		names[i] = name
+	}
+	return names, nil
+}
+
+// maxSmall bounds files with settings: 22,000 classes of ImageNet take 0.5 MB.
+const maxSmall = 16 << 20
+
+// readSmall reads a file with settings.
+func readSmall(path string) ([]byte, error) {
+	// Stat first: opening a FIFO would block.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxSmall {
+		return nil, fmt.Errorf("%s: want a regular file of at most %d bytes", path, maxSmall)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,32 @@
+package dataset
+
+import (
+	"image"
+	"math"
+)
+
+// shortSide returns the size that torchvision's Resize(size) gives a w by h
+// image: the shorter side becomes size, the longer one keeps the shape, rounded
+// down.
+func shortSide(w, h, size int) (int, int) {
+	// The quotient is taken in floating point, as Python's division does.
+	long := int(float64(size*max(w, h)) / float64(min(w, h)))
+	if w <= h {
+		return size, long
+	}
+	return long, size
+}
+
+// centreCrop returns the part of a w by h image that torchvision's
+// CenterCrop((ch, cw)) keeps. It reaches outside of an image that is smaller;
+// [resize] makes that black.
+func centreCrop(w, h, cw, ch int) image.Rectangle {
+	start := func(have, want int) int {
+		if have < want {
+			return -((want - have) / 2) // the odd pixel of padding comes last
+		}
+		return int(math.RoundToEven(float64(have-want) / 2))
+	}
+	at := image.Pt(start(w, cw), start(h, ch))
+	return image.Rectangle{at, at.Add(image.Pt(cw, ch))}
+}

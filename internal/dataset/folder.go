@@ -1,0 +1,149 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// addFolder lists a folder as torchvision's ImageFolder does: its sub-folders
+// are the classes, in sorted order, and hold images at any depth. A folder
+// without images in sub-folders is a flat list without labels.
+func (l *listing) addFolder(root string, strict bool) error {
+	info, err := os.Stat(root)
+	if err != nil {
+		return pathError(root, err)
+	}
+	top, err := readFolder(root, "")
+	if err != nil {
+		return err
+	}
+	var filled, empty []string
+	for _, class := range top.folders {
+		parts, err := walk(root, class, []os.FileInfo{info})
+		if err != nil {
+			return err
+		}
+		// Python sorts the folders' paths, so that "a-b" comes before "a/b".
+		slices.SortFunc(parts, func(a, b folder) int { return strings.Compare(a.path, b.path) })
+		before := len(l.examples)
+		for _, p := range parts {
+			l.addImages(root, p, class)
+		}
+		if len(l.examples) == before {
+			empty = append(empty, class)
+		} else {
+			filled = append(filled, class)
+		}
+	}
+	switch {
+	case len(filled) == 0 && len(top.images) == 0:
+		return fmt.Errorf("%s: no images in this folder, want files named %s", root, strings.Join(imageExtensions, " "))
+	case len(filled) == 0:
+		l.addImages(root, top, "")
+	case len(top.images) > 0:
+		return fmt.Errorf("%s: %s and %d other images lie beside class folders such as %s, want all in class folders, or no such folders", root, top.images[0].name, len(top.images)-1, filled[0])
+	case strict && len(empty) > 0:
+		return fmt.Errorf("%s: no images in class folder %s: fill it, remove it, or give a list of class names", root, strings.Join(empty[:min(len(empty), 5)], ", "))
+	}
+	return nil
+}
+
+// addImages adds the images of one folder; class is empty for a flat one.
+func (l *listing) addImages(root string, f folder, class string) {
+	in := &place{path: filepath.Join(root, f.path)}
+	label := int32(-1)
+	if class != "" && len(f.images) > 0 {
+		label = l.label(class, true)
+	}
+	for _, image := range f.images {
+		l.addExample(example{in: in, name: image.name, label: label}, filepath.Join(f.path, image.name), image.size)
+	}
+}
+
+// folder is what one folder holds, sorted by name.
+type folder struct {
+	path    string // below the root
+	folders []string
+	images  []imageFile
+}
+
+type imageFile struct {
+	name string
+	size int64
+}
+
+// readFolder reads the folder path below root. Links are followed.
+func readFolder(root, path string) (folder, error) {
+	out := folder{path: path}
+	full := filepath.Join(root, path)
+	f, err := os.Open(full)
+	if err != nil {
+		return out, pathError(full, err)
+	}
+	defer f.Close()
+	for {
+		entries, err := f.ReadDir(1024) // a folder may hold a million
+		for _, e := range entries {
+			isLink := e.Type()&os.ModeSymlink != 0
+			isImage := hasExtension(e.Name(), imageExtensions)
+			if !e.IsDir() && !isLink && !isImage {
+				continue
+			}
+			// A broken link stays a file: its own row gets the error.
+			size := int64(-1)
+			info, err := os.Stat(filepath.Join(full, e.Name()))
+			if err == nil {
+				size = info.Size()
+			}
+			switch {
+			case err == nil && info.IsDir():
+				out.folders = append(out.folders, e.Name())
+			case isImage:
+				out.images = append(out.images, imageFile{e.Name(), size})
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return out, pathError(full, err)
+		}
+	}
+	slices.Sort(out.folders)
+	slices.SortFunc(out.images, func(a, b imageFile) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// walk reads the folder path below root and all below it. above are the folders
+// on the way to it: a link back to one of them would have no end.
+func walk(root, path string, above []os.FileInfo) ([]folder, error) {
+	full := filepath.Join(root, path)
+	info, err := os.Stat(full)
+	if err != nil {
+		return nil, pathError(full, err)
+	}
+	for _, a := range above {
+		if os.SameFile(a, info) {
+			return nil, fmt.Errorf("%s: a link to a folder that it is in", full)
+		}
+	}
+	f, err := readFolder(root, path)
+	if err != nil {
+		return nil, err
+	}
+	all := []folder{f}
+	above = append(slices.Clip(above), info)
+	for _, sub := range f.folders {
+		below, err := walk(root, filepath.Join(path, sub), above)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
+}

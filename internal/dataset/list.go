@@ -1,0 +1,171 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// addList adds the images that a list file names, relative to its folder.
+func (l *listing) addList(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return pathError(path, err)
+	}
+	defer f.Close()
+	in := &place{path: filepath.Dir(path)}
+	err = parseList(f, strings.ToLower(filepath.Ext(path)), func(name, label string) {
+		e := example{in: in, name: strings.Clone(filepath.FromSlash(name)), label: -1}
+		if filepath.IsAbs(e.name) {
+			e.in = nil
+		}
+		if label != "" {
+			e.label = l.label(label, false)
+		}
+		size := int64(-1)
+		if info, err := os.Stat(e.path()); err == nil {
+			size = info.Size()
+		}
+		l.addExample(e, name, size)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// maxLine bounds the lines of a list.
+const maxLine = 64 << 10
+
+// parseList calls row for each line of a list: a path, and a label or "". Empty
+// lines and those that begin with # are left out. Fields are separated by commas
+// in .csv, else by tabs; in .txt a label may also follow the image's extension
+// after a space, as in "a b.jpg 3". A first line with a column named path or the
+// like is a header.
+func parseList(r io.Reader, ext string, row func(path, label string)) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	var columns listColumns
+	first := true
+	n := 0
+	for lines.Scan() {
+		n++
+		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")) // some editors write a byte order mark
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		fields, err := splitLine(line, ext)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if first {
+			first = false
+			var header bool
+			if columns, header = columnsOf(fields); header {
+				continue
+			}
+		}
+		path, label, err := columns.pick(fields)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		row(path, label)
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d: longer than %d bytes, want one path a line", n+1, maxLine)
+	}
+	return lines.Err()
+}
+
+// splitLine returns the fields of a line without the spaces around them.
+func splitLine(line, ext string) ([]string, error) {
+	var fields []string
+	switch {
+	case ext == ".csv" && strings.Contains(line, `"`):
+		var err error
+		if fields, err = csv.NewReader(strings.NewReader(line)).Read(); err != nil {
+			if pe, ok := errors.AsType[*csv.ParseError](err); ok {
+				err = fmt.Errorf("column %d: %w", pe.Column, pe.Err)
+			}
+			return nil, err
+		}
+	case ext == ".csv":
+		fields = strings.Split(line, ",")
+	case ext == ".txt" && !strings.Contains(line, "\t"):
+		fields = splitSpace(line)
+	default:
+		fields = strings.Split(line, "\t")
+	}
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	return fields, nil
+}
+
+// splitSpace cuts a line at the first space that ends a name like an image's,
+// unless the whole line has such a name: paths have spaces, too.
+func splitSpace(line string) []string {
+	if hasExtension(line, imageExtensions) {
+		return []string{line}
+	}
+	for i, b := range []byte(line) {
+		if b == ' ' && hasExtension(line[:i], imageExtensions) {
+			return []string{line[:i], line[i+1:]}
+		}
+	}
+	return []string{line}
+}
+
+// Names of columns, in small letters.
+var (
+	pathColumns  = []string{"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "img"}
+	labelColumns = []string{"label", "class", "class_name", "target", "category"}
+)
+
+// listColumns says where path and label stand. label is -1 if there is none.
+type listColumns struct{ path, label, count int }
+
+// columnsOf reads the first line, and says whether it is a header.
+func columnsOf(fields []string) (c listColumns, header bool) {
+	c = listColumns{path: -1, label: -1, count: len(fields)}
+	for i, f := range fields {
+		f = strings.ToLower(f)
+		if c.path < 0 && slices.Contains(pathColumns, f) {
+			c.path = i
+		}
+		if c.label < 0 && slices.Contains(labelColumns, f) {
+			c.label = i
+		}
+	}
+	if c.path >= 0 {
+		return c, true
+	}
+	return listColumns{path: 0, label: 1, count: 2}, false
+}
+
+func (c listColumns) pick(fields []string) (path, label string, err error) {
+	if len(fields) > c.count {
+		return "", "", fmt.Errorf("%d columns, want %d: a path and a label, or as the header says", len(fields), c.count)
+	}
+	if c.path < len(fields) {
+		path = fields[c.path]
+	}
+	if c.label >= 0 && c.label < len(fields) {
+		label = fields[c.label]
+	}
+	switch {
+	case path == "":
+		return "", "", errors.New("no path")
+	case strings.ContainsRune(path, 0):
+		return "", "", fmt.Errorf("%.40q, want a path: is this a text file?", path)
+	case strings.Contains(path, "://"):
+		return "", "", fmt.Errorf("%.80q is a URL, want the path of a file", path)
+	}
+	return path, label, nil
+}

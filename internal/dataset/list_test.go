@@ -1,0 +1,43 @@
+package dataset
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestSplitSpace(t *testing.T) {
+	for line, want := range map[string]string{
+		"a.jpg":             "a.jpg",
+		"a.jpg 3":           "a.jpg|3",
+		"a b.JPG 3":         "a b.JPG|3",
+		"a b.jpg":           "a b.jpg",
+		"x.png copy.png":    "x.png copy.png",
+		"a.png wolf hound":  "a.png|wolf hound",
+		"photo":             "photo",
+		"photo 3":           "photo 3", // no extension: a path
+		"d.x/photo.tiff  0": "d.x/photo.tiff|0",
+	} {
+		fields, err := splitLine(line, ".txt")
+		if got := strings.Join(fields, "|"); got != want || err != nil {
+			t.Errorf("%q: %s, %v, want %s", line, got, err, want)
+		}
+	}
+}
+
+func FuzzList(f *testing.F) {
+	for _, ext := range listExtensions {
+		for _, s := range []string{"a.jpg 3\nb c.png\n", "path,label\n\"a, b.png\",1\n", "# x\n\nimage\tclass\nq.png\tcat\n", "\ufeff\"", "a.jpg,\"\"\"\"\n"} {
+			f.Add([]byte(s), ext)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte, ext string) {
+		limitHeap(t, len(b), func() {
+			parseList(bytes.NewReader(b), ext, func(path, label string) {
+				if path == "" || len(path)+len(label) > maxLine || strings.ContainsRune(path, 0) {
+					t.Fatalf("path %q, label %q", path, label)
+				}
+			})
+		})
+	})
+}

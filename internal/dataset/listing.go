@@ -1,0 +1,269 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// listing collects the examples of several inputs, in the order given.
+type listing struct {
+	examples []example
+	labels   []label
+	index    map[label]int32 // into labels
+	sources  []Source
+	sum      hash.Hash // of the input being listed
+}
+
+// label is a class as an input writes it.
+type label struct {
+	text   string
+	folder bool // the name of a class folder, and never a number
+}
+
+// list lists what the inputs name: folders, tars, lists, images, and patterns
+// for them. In strict mode a class folder must not be empty.
+func list(inputs []string, strict bool) (*listing, error) {
+	l := &listing{index: map[label]int32{}}
+	loose := false // the last source is of images named one by one
+	for _, input := range inputs {
+		paths, err := expand(input)
+		if err != nil {
+			return nil, err
+		}
+		kinds := make([]kind, len(paths))
+		for i, path := range paths {
+			if kinds[i], err = kindOf(path); err != nil {
+				return nil, err
+			}
+		}
+		single := len(paths) == 1 && kinds[0] == kindImage && paths[0] == input
+		if !single || !loose {
+			l.beginSource(input)
+		}
+		loose = single
+		for i, path := range paths {
+			if err := l.add(path, kinds[i], strict); err != nil {
+				return nil, err
+			}
+		}
+		l.endSource()
+	}
+	if len(l.examples) == 0 {
+		return nil, fmt.Errorf("%s: no images, want some", inputs[0])
+	}
+	return l, nil
+}
+
+func (l *listing) add(path string, k kind, strict bool) error {
+	switch k {
+	case kindFolder:
+		return l.addFolder(path, strict)
+	case kindTar:
+		return l.addTar(path)
+	case kindList:
+		return l.addList(path)
+	case kindImage:
+		info, err := os.Stat(path)
+		if err != nil {
+			return pathError(path, err)
+		}
+		l.addExample(example{name: path, label: -1}, path, info.Size())
+		return nil
+	}
+	return fmt.Errorf("%s: an array, want it as the only input", path)
+}
+
+// addExample adds an example. Its name below the input, its size and its label
+// go into the source's hash; the size is below 0 if there is no such file.
+func (l *listing) addExample(e example, name string, size int64) {
+	written := ""
+	if e.label >= 0 {
+		written = l.labels[e.label].text
+	}
+	fmt.Fprintf(l.sum, "%s\x00%d\x00%s\n", filepath.ToSlash(name), size, written)
+	l.examples = append(l.examples, e)
+	l.sources[len(l.sources)-1].Files++
+}
+
+// label returns the index of a label.
+func (l *listing) label(text string, folder bool) int32 {
+	v := label{text, folder}
+	i, ok := l.index[v]
+	if !ok {
+		v.text = strings.Clone(text) // not the line it was a part of
+		i = int32(len(l.labels))
+		l.labels, l.index[v] = append(l.labels, v), i
+	}
+	return i
+}
+
+// beginSource starts the hash of an input; endSource notes it.
+func (l *listing) beginSource(input string) {
+	l.sources = append(l.sources, Source{Path: input, Kind: "listing"})
+	l.sum = sha256.New()
+}
+
+func (l *listing) endSource() {
+	l.sources[len(l.sources)-1].SHA256 = hex.EncodeToString(l.sum.Sum(nil))
+}
+
+// kind is what an input is.
+type kind int
+
+const (
+	kindFolder kind = iota
+	kindImage
+	kindTar
+	kindList
+	kindArray
+)
+
+// imageExtensions are torchvision's IMG_EXTENSIONS, and .gif.
+var imageExtensions = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif"}
+
+var listExtensions = []string{".txt", ".csv", ".tsv"}
+
+func hasExtension(name string, of []string) bool {
+	return slices.Contains(of, strings.ToLower(filepath.Ext(name)))
+}
+
+// kindOf tells what the file at path is. What is named like an image is not
+// opened before its turn.
+func kindOf(path string) (kind, error) {
+	// Stat first: opening a FIFO would block.
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return 0, pathError(path, err)
+	case info.IsDir():
+		return kindFolder, nil
+	case !info.Mode().IsRegular():
+		return 0, fmt.Errorf("%s: not a regular file, want images or arrays", path)
+	case hasExtension(path, imageExtensions):
+		return kindImage, nil
+	case hasExtension(path, listExtensions):
+		return kindList, nil
+	case hasExtension(path, []string{".tar"}):
+		return kindTar, nil
+	}
+	k, err := kindOfContent(path)
+	if err != nil {
+		return 0, pathError(path, err)
+	}
+	return k, nil
+}
+
+// kindOfContent tells by first bytes what a file is whose name does not.
+func kindOfContent(path string) (kind, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if n == 0 && err != nil && err != io.EOF {
+		return 0, err
+	}
+	head = head[:n]
+	_, notImage := codecOf(head)
+	switch {
+	case isTar(head):
+		return kindTar, nil
+	case notImage == nil:
+		return kindImage, nil
+	case isGzip(head):
+		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))
+		if err != nil {
+			break // openContainer says what is wrong
+		}
+		inside := make([]byte, 512)
+		n, _ := io.ReadFull(z, inside)
+		if isTar(inside[:n]) {
+			return 0, errors.New("a compressed tar, and images are read from where they lie in it: unpack it with gunzip")
+		}
+	case !isArray(head):
+		const want = "want images (JPEG PNG WebP GIF BMP TIFF), a folder or a tar of them, a list of them (" +
+			".txt .csv .tsv), or a .npy, .npz or IDX file"
+		if n == 0 {
+			return 0, errors.New("empty, " + want)
+		}
+		return 0, fmt.Errorf("starts with %q, %s", head[:min(n, 6)], want)
+	}
+	return kindArray, nil
+}
+
+// expand returns the paths that an input names: itself if there is such a file,
+// else what its numbered ranges {000..010} and its wildcards * ? [] stand for.
+func expand(input string) ([]string, error) {
+	if _, err := os.Lstat(input); err == nil {
+		return []string{input}, nil
+	}
+	ranges, err := expandRanges(input)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", input, err)
+	}
+	var paths []string
+	for _, p := range ranges {
+		if !strings.ContainsAny(p, "*?[") {
+			paths = append(paths, p)
+			continue
+		}
+		if strings.Contains(p, "**") {
+			return nil, fmt.Errorf("%s: ** is not understood: name the folder itself", input)
+		}
+		found, err := filepath.Glob(p) // sorted within each folder
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", input, err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: no file matches", p)
+		}
+		slices.Sort(found)
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+var numberRange = regexp.MustCompile(`\{(\d{1,9})\.\.(\d{1,9})\}`)
+
+// maxRange bounds the files that an input's ranges may stand for.
+const maxRange = 1 << 20
+
+// expandRanges expands {000..010} as shells do, zeros included.
+func expandRanges(s string) ([]string, error) {
+	out := []string{s}
+	for {
+		at := numberRange.FindStringSubmatchIndex(out[0])
+		if at == nil {
+			return out, nil
+		}
+		from, to := out[0][at[2]:at[3]], out[0][at[4]:at[5]]
+		lo, _ := strconv.Atoi(from) // digits only
+		hi, _ := strconv.Atoi(to)
+		if lo > hi || (hi-lo+1)*len(out) > maxRange {
+			return nil, fmt.Errorf("range {%s..%s}, want it to go upwards and to make at most %d names", from, to, maxRange)
+		}
+		var next []string
+		for _, p := range out {
+			// All of out are alike but for numbers already filled in.
+			at := numberRange.FindStringSubmatchIndex(p)
+			for v := lo; v <= hi; v++ {
+				next = append(next, fmt.Sprintf("%s%0*d%s", p[:at[0]], len(from), v, p[at[1]:]))
+			}
+		}
+		out = next
+	}
+}

@@ -1,0 +1,137 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/bmp"
+)
+
+// The kinds that Go's decoders restore exactly. What is left is to make of the
+// result what Pillow makes of it.
+
+func sizePNG(data []byte) (w, h int, err error) { return size(data, png.DecodeConfig) }
+
+func sizeBMP(data []byte) (w, h int, err error) {
+	w, h, err = size(data, bmp.DecodeConfig)
+	if errors.Is(err, bmp.ErrUnsupported) {
+		err = errors.New("compressed, of 16 bits or of OS/2, want uncompressed BMP with 1, 2, 4, 8, 24 or 32 bits")
+	}
+	return w, h, err
+}
+
+func size(data []byte, config func(io.Reader) (image.Config, error)) (w, h int, err error) {
+	c, err := config(bytes.NewReader(data))
+	return c.Width, c.Height, err
+}
+
+func decodePNG(data []byte) (pixels, error) {
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return pixels{}, err
+	}
+	// Grey of 16 bits with a transparent value: Go makes it NRGBA64.
+	if n, ok := img.(*image.NRGBA64); ok && data[24] == 16 && data[25] == 0 {
+		return clip16(n.Pix, n.Stride, 8, n.Rect), nil
+	}
+	return fromImage(img)
+}
+
+func decodeBMP(data []byte) (pixels, error) {
+	img, err := bmp.Decode(bytes.NewReader(data))
+	if err != nil {
+		return pixels{}, err
+	}
+	return fromImage(img)
+}
+
+// fromImage takes colours out of the images that Go's decoders return, alpha
+// left aside.
+func fromImage(img image.Image) (pixels, error) {
+	b := img.Bounds()
+	switch m := img.(type) {
+	case *image.Gray:
+		p := newPixels(b.Dx(), b.Dy(), 1)
+		for y := range p.H {
+			copy(p.row(y), m.Pix[y*m.Stride:])
+		}
+		return p, nil
+	case *image.Gray16:
+		return clip16(m.Pix, m.Stride, 2, b), nil
+	case *image.Paletted:
+		var palette colours
+		for i, c := range m.Palette {
+			palette[i] = rgb(c)
+		}
+		return indexed(m, &palette), nil
+	case *image.RGBA:
+		return threeOf(m.Pix, m.Stride, 4, 1, b), nil
+	case *image.NRGBA:
+		return threeOf(m.Pix, m.Stride, 4, 1, b), nil
+	case *image.RGBA64:
+		return threeOf(m.Pix, m.Stride, 8, 2, b), nil
+	case *image.NRGBA64:
+		return threeOf(m.Pix, m.Stride, 8, 2, b), nil
+	}
+	return pixels{}, fmt.Errorf("unknown colour model %T", img)
+}
+
+// threeOf takes the first byte of each of the first three channels of pixels
+// that are step bytes long.
+func threeOf(pix []byte, stride, step, channel int, b image.Rectangle) pixels {
+	p := newPixels(b.Dx(), b.Dy(), 3)
+	for y := range p.H {
+		d, s := p.row(y), pix[y*stride:]
+		for ; len(d) > 0; d, s = d[3:], s[step:] {
+			d[0], d[1], d[2] = s[0], s[channel], s[2*channel]
+		}
+	}
+	return p
+}
+
+// clip16 takes 16-bit grey values, the first two of every step bytes. Pillow
+// does not scale them down: what is above 255 becomes 255.
+func clip16(pix []byte, stride, step int, b image.Rectangle) pixels {
+	p := newPixels(b.Dx(), b.Dy(), 1)
+	for y := range p.H {
+		d, s := p.row(y), pix[y*stride:]
+		for x := range d {
+			d[x] = byte(min(binary.BigEndian.Uint16(s[x*step:]), 255))
+		}
+	}
+	return p
+}
+
+// colours is a palette. Colours that a file does not list are black.
+type colours [256][3]byte
+
+func indexed(m *image.Paletted, palette *colours) pixels {
+	p := newPixels(m.Rect.Dx(), m.Rect.Dy(), 3)
+	for y := range p.H {
+		row := p.row(y)
+		for x, v := range m.Pix[y*m.Stride:][:p.W] {
+			copy(row[3*x:], palette[v][:])
+		}
+	}
+	return p
+}
+
+// rgb is the colour of a palette entry as the file has it. (color.Color's RGBA
+// would multiply it by alpha.)
+func rgb(c color.Color) [3]byte {
+	switch c := c.(type) {
+	case color.NRGBA:
+		return [3]byte{c.R, c.G, c.B}
+	case color.RGBA:
+		return [3]byte{c.R, c.G, c.B}
+	case color.RGBA64:
+		return [3]byte{byte(c.R >> 8), byte(c.G >> 8), byte(c.B >> 8)}
+	}
+	return [3]byte{}
+}

@@ -1,0 +1,302 @@
+package dataset
+
+import (
+	"fmt"
+	"image"
+	"math"
+	"strings"
+)
+
+// Filter is the kernel with which an image is resized. The zero value is
+// torchvision's default.
+type Filter int
+
+// The filters of Pillow. Each but Nearest gets wider when an image shrinks, so
+// that every pixel of the source counts (torchvision: antialias).
+const (
+	Bilinear Filter = iota
+	Nearest
+	Bicubic
+	Lanczos
+	Box
+	Hamming
+)
+
+// filters is in the order of the constants.
+var filters = []struct {
+	name    string
+	support float64
+	weight  func(x float64) float64
+}{
+	{"bilinear", 1, triangle},
+	{"nearest", 0, nil},
+	{"bicubic", 2, cubic},
+	{"lanczos", 3, lanczos},
+	{"box", 0.5, box},
+	{"hamming", 1, hamming},
+}
+
+// String returns the name that timm and torchvision use: "bilinear".
+func (f Filter) String() string {
+	if f < 0 || int(f) >= len(filters) {
+		return fmt.Sprintf("Filter(%d)", int(f))
+	}
+	return filters[f].name
+}
+
+// ParseFilter returns the filter of that name, in any case.
+func ParseFilter(name string) (Filter, error) {
+	var known []string
+	for f, k := range filters {
+		if strings.EqualFold(name, k.name) {
+			return Filter(f), nil
+		}
+		known = append(known, k.name)
+	}
+	return 0, fmt.Errorf("interpolation %q, want one of %s", name, strings.Join(known, ", "))
+}
+
+// resize returns the part keep of src resized to w by h pixels, equal bit for
+// bit to Image.resize((w, h), f) of Pillow 13. Only that part is computed. What keep
+// covers outside of the resized image is black, as torchvision's CenterCrop pads
+// it.
+func resize(src pixels, w, h int, f Filter, keep image.Rectangle) (pixels, error) {
+	for _, s := range []image.Point{{w, h}, keep.Size()} {
+		if err := checkSize(s.X, s.Y); err != nil {
+			return pixels{}, fmt.Errorf("resize to %d×%d, crop to %v: %w", w, h, keep, err)
+		}
+	}
+	dst := newPixels(keep.Dx(), keep.Dy(), src.C)
+	part := keep.Intersect(image.Rect(0, 0, w, h))
+	if part.Empty() {
+		return dst, nil
+	}
+	if f == Nearest {
+		resizeNearest(dst, keep.Min, src, w, h, part)
+		return dst, nil
+	}
+	across := newTaps(src.W, w, part.Min.X, part.Max.X, f)
+	down := newTaps(src.H, h, part.Min.Y, part.Max.Y, f)
+	origin, size := part.Min.Sub(keep.Min), part.Dx()*src.C
+	out := func(i int) []byte { return dst.row(origin.Y + i)[origin.X*src.C:][:size] }
+	// Each pass rounds to a byte, so the order shows. Since version 13 Pillow
+	// begins with the columns if that makes the second pass much shorter; before,
+	// it never did.
+	if cut := src.H - h; cut > 0 && cut > 2*(src.W-w) {
+		resizeDownFirst(out, src, across, down)
+	} else {
+		resizeAcrossFirst(out, src, across, down)
+	}
+	return dst, nil
+}
+
+// resizeAcrossFirst resizes each row when the first output row needs it, into a
+// ring of as many rows as an output row can need.
+func resizeAcrossFirst(out func(i int) []byte, src pixels, across, down []tap) {
+	size := len(across) * src.C
+	depth := 0
+	for _, t := range down {
+		depth = max(depth, len(t.weights))
+	}
+	ring := make([]byte, depth*size)
+	rows := make([][]byte, depth)
+	sums := make([]int32, size)
+	next := down[0].first
+	for i, t := range down {
+		rows = rows[:len(t.weights)]
+		for j := range rows {
+			y := t.first + j
+			at := y % depth * size
+			rows[j] = ring[at : at+size]
+			if y >= next {
+				resizeRow(rows[j], src.row(y), across, src.C)
+				next = y + 1
+			}
+		}
+		combine(out(i), rows, t.weights, sums)
+	}
+}
+
+func resizeDownFirst(out func(i int) []byte, src pixels, across, down []tap) {
+	last := across[len(across)-1]
+	lo, hi := across[0].first*src.C, (last.first+len(last.weights))*src.C
+	row := make([]byte, src.W*src.C) // of which lo to hi are used
+	sums := make([]int32, hi-lo)
+	var rows [][]byte
+	for i, t := range down {
+		rows = rows[:0]
+		for j := range t.weights {
+			rows = append(rows, src.row(t.first + j)[lo:hi])
+		}
+		combine(row[lo:hi], rows, t.weights, sums)
+		resizeRow(out(i), row, across, src.C)
+	}
+}
+
+// A tap is the weighted sum that makes one output pixel: of the source pixels
+// from first on.
+type tap struct {
+	first   int
+	weights []int32 // in units of 1/one
+}
+
+const (
+	precision = 22 // bits; PRECISION_BITS of Resample.c
+	one       = 1 << precision
+)
+
+// newTaps returns the sums for the output pixels lo to hi of an axis that goes
+// from in to out pixels: precompute_coeffs and normalize_coeffs_8bpc of
+// libImaging/Resample.c in Pillow.
+func newTaps(in, out, lo, hi int, f Filter) []tap {
+	k := filters[f]
+	scale := float64(in) / float64(out)
+	stretch := max(scale, 1)
+	support := k.support * stretch
+	step := 1 / stretch
+	taps := make([]tap, hi-lo)
+	var exact []float64
+	var fixed []int32 // of all taps
+	for i := range taps {
+		centre := (float64(lo+i) + 0.5) * scale
+		first := max(int(centre-support+0.5), 0)
+		end := min(int(centre+support+0.5), in)
+		exact = exact[:0]
+		sum := 0.0
+		for x := first; x < end; x++ {
+			v := k.weight((float64(x) - centre + 0.5) * step)
+			exact = append(exact, v)
+			sum += v
+		}
+		start := len(fixed)
+		for _, v := range exact {
+			if sum != 0 {
+				v /= sum
+			}
+			fixed = append(fixed, int32(math.Copysign(0.5, v)+float64(v*one)))
+		}
+		taps[i] = tap{first, fixed[start:]}
+	}
+	return taps
+}
+
+// resizeRow resizes one row of pixels with c channels.
+func resizeRow(dst, src []byte, taps []tap, c int) {
+	if c == 1 {
+		for i, t := range taps {
+			sum := int32(one / 2)
+			p := src[t.first:][:len(t.weights)]
+			for j, w := range t.weights {
+				sum += int32(p[j]) * w
+			}
+			dst[i] = clip(sum >> precision)
+		}
+		return
+	}
+	for i, t := range taps {
+		r, g, b := int32(one/2), int32(one/2), int32(one/2)
+		p := src[3*t.first:][:3*len(t.weights)]
+		for _, w := range t.weights {
+			r += int32(p[0]) * w
+			g += int32(p[1]) * w
+			b += int32(p[2]) * w
+			p = p[3:]
+		}
+		d := dst[3*i : 3*i+3 : 3*i+3]
+		d[0], d[1], d[2] = clip(r>>precision), clip(g>>precision), clip(b>>precision)
+	}
+}
+
+// combine makes one row as the weighted sum of rows. It overwrites sums.
+func combine(dst []byte, rows [][]byte, weights []int32, sums []int32) {
+	sums = sums[:len(dst)]
+	for i := range sums {
+		sums[i] = one / 2
+	}
+	for j, w := range weights {
+		row := rows[j][:len(sums)]
+		for i := range sums {
+			sums[i] += int32(row[i]) * w
+		}
+	}
+	for i, s := range sums {
+		dst[i] = clip(s >> precision)
+	}
+}
+
+func clip(v int32) byte { return byte(max(0, min(v, 255))) }
+
+// resizeNearest takes the source pixel that holds the centre of each output
+// pixel. The centres are added up one by one, with the rounding that brings, as
+// ImagingScaleAffine of libImaging/Geometry.c does it.
+func resizeNearest(dst pixels, origin image.Point, src pixels, w, h int, part image.Rectangle) {
+	centres := func(in, out int) []int {
+		at := make([]int, out)
+		step := float64(in) / float64(out)
+		pos := float64(step * 0.5)
+		for i := range at {
+			at[i] = int(pos)
+			pos += step
+		}
+		return at
+	}
+	xs, ys := centres(src.W, w), centres(src.H, h)
+	for y := part.Min.Y; y < part.Max.Y; y++ {
+		if ys[y] >= src.H {
+			continue // left black there, too
+		}
+		from, to := src.row(ys[y]), dst.row(y-origin.Y)
+		for x := part.Min.X; x < part.Max.X; x++ {
+			if xs[x] < src.W {
+				copy(to[(x-origin.X)*src.C:][:src.C], from[xs[x]*src.C:])
+			}
+		}
+	}
+}
+
+// Kernels, of libImaging/Resample.c in Pillow. A product is rounded by a
+// conversion before something is added to it: no fused multiply-add may change a
+// weight on some processors.
+
+func triangle(x float64) float64 { return max(0, 1-math.Abs(x)) }
+
+func cubic(x float64) float64 {
+	const a = -0.5
+	switch x = math.Abs(x); {
+	case x < 1:
+		return float64((float64((a+2)*x)-(a+3))*x*x) + 1
+	case x < 2:
+		return (float64((float64((x-5)*x)+8)*x) - 4) * a
+	}
+	return 0
+}
+
+func lanczos(x float64) float64 {
+	if x < -3 || x >= 3 {
+		return 0
+	}
+	return sinc(x) * sinc(x/3)
+}
+
+func sinc(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	x *= math.Pi
+	return math.Sin(x) / x
+}
+
+func box(x float64) float64 {
+	if x > -0.5 && x <= 0.5 {
+		return 1
+	}
+	return 0
+}
+
+func hamming(x float64) float64 {
+	if x = math.Abs(x); x >= 1 {
+		return 0
+	}
+	const a, b = float32(0.54), float32(0.46) // of single precision there, too
+	return sinc(x) * (float64(a) + float64(float64(b)*math.Cos(x*math.Pi)))
+}

@@ -1,0 +1,204 @@
+package dataset
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+)
+
+// addTar adds the images of a tar in the layout of WebDataset: files of one
+// example stand together and share their name up to the first dot of its last
+// part, as 0001.jpg and 0001.cls do. Only headers and labels are read; an image
+// is read from its place when it is asked for.
+func (l *listing) addTar(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return pathError(file, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return pathError(file, err)
+	}
+	in := &place{path: file, tar: true}
+	err = indexTar(f, info.Size(), func(name, label string, off, size int64) {
+		e := example{in: in, name: strings.Clone(name), off: off, size: size, label: -1}
+		if label != "" {
+			e.label = l.label(label, false)
+		}
+		l.addExample(e, name, size)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// isTar tells a tar by the magic number in its first header.
+func isTar(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
+
+// Limits on tars.
+const (
+	maxTarName   = 4096
+	maxTarLabel  = 1 << 20 // bytes of a .json; it may hold much else
+	maxTarNumber = 256     // bytes of a .cls
+)
+
+// tarExample is what is known of the example whose files are being read.
+type tarExample struct {
+	key       string
+	image     string
+	off, size int64
+	cls, json string
+}
+
+// indexTar calls row for each example that has an image, in the order of the
+// tar, with what labels it: the text of its .cls, or "label" of its .json, or "".
+func indexTar(r io.ReaderAt, size int64, row func(name, label string, off, size int64)) error {
+	section := io.NewSectionReader(r, 0, size)
+	t := tar.NewReader(section)
+	var e tarExample
+	flush := func() {
+		label := e.cls
+		if label == "" {
+			label = e.json
+		}
+		if e.image != "" {
+			row(e.image, label, e.off, e.size)
+		}
+	}
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			flush()
+			return checkTarEnd(section)
+		}
+		if err != nil {
+			return unexpectedEOF(err)
+		}
+		at, _ := section.Seek(0, io.SeekCurrent) // the reader stands before the data
+		key, ext := tarKey(h.Name)
+		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse || key == "" {
+			continue // folders, links, and names that begin with a dot
+		}
+		if len(h.Name) > maxTarName {
+			return fmt.Errorf("%.40q...: a name of %d bytes, want at most %d", h.Name, len(h.Name), maxTarName)
+		}
+		if key != e.key {
+			flush()
+			e = tarExample{key: key}
+		}
+		if err := e.add(t, h, ext, at, size); err != nil {
+			return fmt.Errorf("%q: %w", h.Name, err)
+		}
+	}
+}
+
+// checkTarEnd makes sure that the reader saw an empty block last. It takes the
+// end of the file for the end of the tar, too.
+func checkTarEnd(section *io.SectionReader) error {
+	at, _ := section.Seek(0, io.SeekCurrent) // cannot fail
+	var block [512]byte
+	if n, _ := section.ReadAt(block[:], max(at-512, 0)); n < len(block) || block != [512]byte{} {
+		return errors.New("truncated: it does not end in an empty block, as a tar does")
+	}
+	return nil
+}
+
+// tarKey splits a name at the first dot of its last part. There is no key where
+// that part begins with a dot or has none.
+func tarKey(name string) (key, ext string) {
+	dir, base := path.Split(name)
+	stem, ext, ok := strings.Cut(base, ".")
+	if !ok || stem == "" {
+		return "", ""
+	}
+	return dir + stem, "." + strings.ToLower(ext)
+}
+
+// add notes one file of the example, whose data is at off of a tar of the given
+// size.
+func (e *tarExample) add(t *tar.Reader, h *tar.Header, ext string, off, size int64) error {
+	switch {
+	case hasExtension(ext, imageExtensions) && strings.Count(ext, ".") == 1:
+		if e.image != "" {
+			return fmt.Errorf("a second image of example %q, beside %q, want one", e.key, e.image)
+		}
+		if sparse(h) {
+			return errors.New("a sparse file, want its bytes in one piece")
+		}
+		if h.Size > size-off {
+			return unexpectedEOF(io.ErrUnexpectedEOF)
+		}
+		e.image, e.off, e.size = h.Name, off, h.Size
+	case ext == ".cls":
+		b, err := readAtMost(t, maxTarNumber)
+		if err != nil {
+			return err
+		}
+		if e.cls = strings.TrimSpace(string(b)); e.cls == "" {
+			return errors.New("empty, want a class")
+		}
+	case ext == ".json":
+		b, err := readAtMost(t, maxTarLabel)
+		if err != nil {
+			return err
+		}
+		if e.json, err = jsonLabel(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sparse says that the data has holes, which tar leaves out.
+func sparse(h *tar.Header) bool {
+	if h.Typeflag == tar.TypeGNUSparse {
+		return true
+	}
+	for k := range h.PAXRecords {
+		if strings.HasPrefix(k, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
+}
+
+func readAtMost(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return nil, unexpectedEOF(err)
+	}
+	if int64(len(b)) > most {
+		return nil, fmt.Errorf("longer than %d bytes", most)
+	}
+	return b, nil
+}
+
+// jsonLabel returns "label", a number or a string, of an object, or "".
+func jsonLabel(b []byte) (string, error) {
+	var object struct {
+		Label json.RawMessage `json:"label"`
+	}
+	if err := json.Unmarshal(b, &object); err != nil {
+		return "", err
+	}
+	raw := bytes.TrimSpace(object.Label)
+	var text string
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return "", nil
+	case raw[0] == '"':
+		err := json.Unmarshal(raw, &text)
+		return text, err
+	case strings.IndexByte("{[tf", raw[0]) >= 0:
+		return "", fmt.Errorf("label %.40s, want a number or a string", raw)
+	}
+	return string(raw), nil
+}

@@ -1,0 +1,187 @@
+package dataset
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func gzipped(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(data)
+	w.Close()
+	return b.Bytes()
+}
+
+// tarOf makes a tar of files, given as name, content, name, content ...
+func tarOf(t testing.TB, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		h := &tar.Header{Name: files[i], Size: int64(len(files[i+1])), Mode: 0o644, Typeflag: tar.TypeReg}
+		if strings.HasSuffix(files[i], "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte(files[i+1]))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// index returns what indexTar finds: name, label and content.
+func index(b []byte) (string, error) {
+	var out []string
+	err := indexTar(bytes.NewReader(b), int64(len(b)), func(name, label string, off, size int64) {
+		out = append(out, fmt.Sprintf("%s=%s:%s", name, label, b[off:off+size]))
+	})
+	return strings.Join(out, " "), err
+}
+
+func TestIndexTar(t *testing.T) {
+	long := strings.Repeat("d/", 200) + "k.jpg"
+	tests := []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"class first", []string{"k.cls", "3\n", "k.jpg", "J"}, "k.jpg=3:J"},
+		{"class last", []string{"k.jpg", "J", "k.cls", "3"}, "k.jpg=3:J"},
+		{"json", []string{"k.json", `{"label":12}`, "k.jpeg", "J", "l.json", `{"label":"cat"}`, "l.png", "P"}, "k.jpeg=12:J l.png=cat:P"},
+		{"cls before json", []string{"k.json", `{"label":1}`, "k.jpg", "J", "k.cls", "2"}, "k.jpg=2:J"},
+		{"json without label", []string{"k.json", `{"caption":"x","label":null}`, "k.jpg", "J"}, "k.jpg=:J"},
+		{"other files", []string{"k.txt", "x", "k.jpg", "J", "k.seg.png", "S", "l.txt", "none", "m.WebP", "W"}, "k.jpg=:J m.WebP=:W"},
+		{"folders", []string{"a/", "", "a/k.jpg", "J", "b.c/", "", "b.c/k.jpg", "K"}, "a/k.jpg=:J b.c/k.jpg=:K"},
+		{"hidden", []string{"._k.jpg", "mac", "k.jpg", "J", ".png", "x"}, "k.jpg=:J"},
+		{"long name", []string{long, "J"}, long + "=:J"},
+		{"key again", []string{"k.jpg", "J", "l.jpg", "L", "k.png", "P"}, "k.jpg=:J l.jpg=:L k.png=:P"},
+
+		{"two images", []string{"k.jpg", "J", "k.png", "P"}, `"k.png": a second image of example "k", beside "k.jpg", want one`},
+		{"empty class", []string{"k.jpg", "J", "k.cls", " "}, `"k.cls": empty, want a class`},
+		{"long class", []string{"k.jpg", "J", "k.cls", strings.Repeat("1", 300)}, `"k.cls": longer than 256 bytes`},
+		{"bad json", []string{"k.jpg", "J", "k.json", "{"}, `"k.json": unexpected end of JSON input`},
+		{"list as label", []string{"k.jpg", "J", "k.json", `{"label":[1]}`}, `"k.json": label [1], want a number or a string`},
+		{"very long name", []string{strings.Repeat("d/", 2100) + "k.jpg", "J"}, "a name of 4205 bytes, want at most 4096"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := index(tarOf(t, tt.files...))
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestIndexTarTruncated cuts a tar anywhere, between files too. Of the two empty
+// blocks at the end one is enough.
+func TestIndexTarTruncated(t *testing.T) {
+	b := tarOf(t, "k.jpg", strings.Repeat("J", 700), "k.cls", "1", "l.jpg", "L")
+	for n := range len(b) - 512 {
+		if got, err := index(b[:n]); err == nil {
+			t.Fatalf("cut to %d of %d bytes: no error but %.40s", n, len(b), got)
+		}
+	}
+	for _, n := range []int{len(b) - 512, len(b)} {
+		if got, err := index(b[:n]); err != nil || !strings.HasSuffix(got, " l.jpg=:L") {
+			t.Fatalf("cut to %d of %d bytes: %v", n, len(b), err)
+		}
+	}
+}
+
+// TestSparse: GNU tar leaves out holes, so the bytes are not in one piece.
+func TestSparse(t *testing.T) {
+	old := tarOf(t, "k.jpg", "J")
+	h := old[:512]
+	h[156] = tar.TypeGNUSparse
+	copy(h[257:], "ustar  \x00") // GNU's magic
+	copy(h[386:], fmt.Sprintf("%011o\x00%011o\x00", 0, 1))
+	copy(h[483:], fmt.Sprintf("%011o\x00", 1))
+	sum := 0
+	copy(h[148:156], "        ")
+	for _, v := range h {
+		sum += int(v)
+	}
+	copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
+	if got, err := index(old); err == nil || !strings.Contains(err.Error(), `"k.jpg": a sparse file`) {
+		t.Errorf("%s, %v", got, err)
+	}
+	// PAX: the names that archive/tar hides.
+	if !sparse(&tar.Header{PAXRecords: map[string]string{"GNU.sparse.major": "1"}}) || sparse(&tar.Header{PAXRecords: map[string]string{"path": "x"}}) {
+		t.Error("PAX records of a sparse file")
+	}
+}
+
+// TestTarMember: an example of a tar that is broken, or gone since.
+func TestTarMember(t *testing.T) {
+	small, err := os.ReadFile(filepath.Join(imageFixtures, "transforms-24x24.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.tar")
+	b := tarOf(t, "a.png", string(small), "b.png", "no image", "c.png", string(small[:len(small)-20]), "d.png", string(small))
+	write(t, path, b)
+	d, err := Open([]string{path}, any24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]float32, 3*24*24)
+	for i, want := range []string{"", "/b.png: not an image, want JPEG", "/c.png: PNG: ", ""} {
+		err := d.Read(dst, i)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), path+want) {
+			t.Errorf("example %d: %v, want %s", i, err, want)
+		}
+	}
+	write(t, path, b[:len(b)-2048])
+	if err := d.Read(dst, 3); err == nil || err.Error() != path+"/d.png: truncated: unexpected EOF" {
+		t.Error(err)
+	}
+	os.Remove(path)
+	if err := d.Read(dst, 0); err == nil || err.Error() != path+"/a.png: no such file or directory" {
+		t.Error(err)
+	}
+}
+
+func FuzzTar(f *testing.F) {
+	b, err := os.ReadFile(filepath.Join(imageFixtures, "transforms-shard.tar"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add(tarOf(f, "k.json", `{"label":"x"}`, "k.jpg", "J", "k.cls", "1"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		limitHeap(t, len(b), func() {
+			indexTar(bytes.NewReader(b), int64(len(b)), func(name, label string, off, size int64) {
+				if off < 0 || size < 0 || off+size > int64(len(b)) || name == "" || len(name) > maxTarName {
+					t.Fatalf("%q at %d, %d bytes, of %d", name, off, size, len(b))
+				}
+			})
+		})
+	})
+}
+
+// limitHeap fails if f takes more memory than a file of n bytes may ask for.
+func limitHeap(t *testing.T, n int, f func()) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(4*n+64<<20) {
+		t.Errorf("%d bytes allocated for a file of %d", took, n)
+	}
+}

@@ -1,0 +1,132 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+
+	"golang.org/x/image/tiff"
+)
+
+// Tags of TIFF 6.0 that Go's decoder does not tell about, or does not heed.
+const (
+	tagPhotometric  = 262
+	tagOrientation  = 274
+	tagPlanes       = 284
+	tagExtraSamples = 338
+)
+
+func sizeTIFF(data []byte) (w, h int, err error) {
+	w, h, err = size(data, tiff.DecodeConfig)
+	if tiffTag(data, tagOrientation) >= 5 {
+		w, h = h, w
+	}
+	return w, h, err
+}
+
+// decodeTIFF decodes the first page. Unlike other kinds, Pillow turns TIFF files
+// upright.
+func decodeTIFF(data []byte) (pixels, error) {
+	img, err := tiff.Decode(bytes.NewReader(data))
+	if err != nil {
+		return pixels{}, err
+	}
+	const separate, premultiplied = 2, 1
+	switch m := img.(type) {
+	case *image.Gray16:
+		if tiffTag(data, tagPhotometric) == 0 { // white is zero: Pillow reads it, but does not care
+			for i := range m.Pix {
+				m.Pix[i] ^= 0xff
+			}
+		}
+	case *image.RGBA:
+		if tiffTag(data, tagExtraSamples) == premultiplied {
+			divideByAlpha(m.Pix, 4, 1)
+		}
+	case *image.RGBA64:
+		if tiffTag(data, tagExtraSamples) == premultiplied {
+			divideByAlpha(m.Pix, 8, 2)
+		}
+	}
+	p, err := fromImage(img)
+	if p.C > 1 && tiffTag(data, tagPlanes) == separate {
+		return pixels{}, errors.New("colours in separate planes, want them interleaved")
+	}
+	if err != nil {
+		return pixels{}, err
+	}
+	return orient(p, tiffTag(data, tagOrientation)), nil
+}
+
+// divideByAlpha undoes the multiplication by alpha on the first byte of each
+// channel, rounding down.
+func divideByAlpha(pix []byte, step, channel int) {
+	for ; len(pix) > 0; pix = pix[step:] {
+		a := int(pix[3*channel])
+		for c := 0; c < 3*channel; c += channel {
+			if a == 0 {
+				pix[c] = 0
+			} else {
+				pix[c] = byte(min(int(pix[c])*255/a, 255))
+			}
+		}
+	}
+}
+
+// orient turns an image upright whose first row and column are where the
+// orientation tag says.
+func orient(p pixels, orientation int) pixels {
+	if orientation < 2 || orientation > 8 {
+		return p
+	}
+	flipX := orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8
+	flipY := orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7
+	swap := orientation >= 5
+	q := newPixels(p.W, p.H, p.C)
+	if swap {
+		q.W, q.H = p.H, p.W
+	}
+	for y := range q.H {
+		row := q.row(y)
+		for x := range q.W {
+			sx, sy := x, y
+			if swap {
+				sx, sy = y, x
+			}
+			if flipX {
+				sx = p.W - 1 - sx
+			}
+			if flipY {
+				sy = p.H - 1 - sy
+			}
+			copy(row[x*p.C:(x+1)*p.C], p.row(sy)[sx*p.C:])
+		}
+	}
+	return q
+}
+
+// tiffTag returns the first value of a tag of type SHORT of the first page, or
+// -1 if there is none.
+func tiffTag(data []byte, tag uint16) int {
+	if len(data) < 8 {
+		return -1
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if data[0] == 'M' {
+		order = binary.BigEndian
+	}
+	start := int(order.Uint32(data[4:]))
+	if start > len(data)-2 {
+		return -1
+	}
+	const short, entry = 3, 12 // bytes
+	rest := data[start+2:]
+	for n := order.Uint16(data[start:]); n > 0 && len(rest) >= entry; n-- {
+		if order.Uint16(rest) == tag && order.Uint16(rest[2:]) == short {
+			return int(order.Uint16(rest[8:]))
+		}
+		rest = rest[entry:]
+	}
+	return -1
+}

@@ -1,0 +1,102 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// BatchNormData is what statistics are recomputed from.
+type BatchNormData struct {
+	Data  dataset.Dataset
+	Order dataset.Order
+	Rule  bnupdate.Rule
+}
+
+// Images returns how many images one recomputation sees.
+func (b BatchNormData) Images() int {
+	switch {
+	case b.Data == nil:
+		return 0
+	case b.Order.Limit > 0:
+		return min(b.Order.Limit, b.Data.Len())
+	}
+	return b.Data.Len()
+}
+
+// Recompute returns batch-norm statistics for the given weights. For a network
+// without batch norm it returns an empty result, and data may be zero.
+func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {
+	if !n.HasBatchNorm() {
+		return bnupdate.Recompute(ctx, n.plan, nil, data.Rule, 1)
+	}
+	return e.recompute(ctx, n, parameters, data, func(s *session) ([][]int, error) {
+		size, err := e.batchSize(s)
+		if err != nil {
+			return nil, err
+		}
+		batches := slices.Collect(data.Order.Batches(data.Data.Len(), size))
+		if last := len(batches) - 1; last >= 0 && s.fixedBatch() > 0 && len(batches[last]) < size {
+			batches = batches[:last] // a network with a fixed batch takes no shorter one
+		}
+		return batches, nil
+	})
+}
+
+// recompute is Recompute over batches of the caller's.
+func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData, batches func(*session) ([][]int, error)) (bnupdate.Result, error) {
+	fail := func(err error) (bnupdate.Result, error) {
+		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	// The statistics in the graph take no part, but must be finite.
+	model, err := n.plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := e.open(ctx, model, n.plan.Outputs)
+	if err != nil {
+		return fail(err)
+	}
+	defer s.Close()
+	idx, err := batches(s)
+	if err != nil {
+		return fail(err)
+	}
+	return bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx}, data.Rule, e.workers())
+}
+
+// batchRunner feeds training batches to the rewritten network.
+type batchRunner struct {
+	e       *Engine
+	s       *session
+	data    dataset.Dataset
+	batches [][]int
+}
+
+func (r *batchRunner) Batches() int { return len(r.batches) }
+
+func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
+	out, err := r.s.run(ctx, r.data, r.batches[k])
+	if err != nil {
+		return bnupdate.Batch{}, err
+	}
+	b := bnupdate.Batch{Images: len(r.batches[k])}
+	for i := 0; i < len(out); i += 3 { // mean, variance and shape of each layer: Plan.Outputs
+		mean, err := float32s(out[i])
+		if err != nil {
+			return b, err
+		}
+		variance, err := float32s(out[i+1])
+		if err != nil {
+			return b, err
+		}
+		b.Mean, b.Var = append(b.Mean, mean), append(b.Var, variance)
+		b.Shapes = append(b.Shapes, out[i+2].I64)
+	}
+	r.e.report(b.Images)
+	return b, nil
+}
