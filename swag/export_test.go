@@ -3,14 +3,16 @@ package swag
 const Z2Index = z2Index
 
 var (
-	Normals     = normals
-	Z2          = z2
-	AddScaled   = addScaled
-	AddScaledGo = addScaledGo
-	Welford     = welford
-	WelfordGo   = welfordGo
-	Subtract    = subtract
-	SubtractGo  = subtractGo
+	Normals    = normals
+	Z2         = z2
+	LowRank    = lowRank
+	LowRankGo  = lowRankGo
+	Combine    = combine
+	CombineGo  = combineGo
+	Welford    = welford
+	WelfordGo  = welfordGo
+	Subtract   = subtract
+	SubtractGo = subtractGo
 )
 
 // SplitMix64 returns the first n outputs of the generator.
@@ -21,3 +23,6 @@ func SplitMix64(seed uint64, n int) []uint64 {
 	}
 	return out
 }
+
+// Rows returns n rows of the given length, as kernels want them.
+func Rows(n, length int) [][]float32 { return rows[float32](n, length) }

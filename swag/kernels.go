@@ -1,9 +1,8 @@
 package swag
 
-// The inner loops of a fit, each over one iterate's weights. Where a processor
-// has vector instructions for them, welford and subtract use these, with the
-// same bits. Explicit conversions keep compilers from fusing a product and a
-// sum.
+// The inner loops of fits and draws. Where a processor has vector instructions
+// for them, welford, subtract, lowRank and combine use these, with the same
+// bits. Explicit conversions keep compilers from fusing a product and a sum.
 
 // welfordGo takes mean and variance on over one more iterate, whose share of the
 // models is 1/n.
@@ -21,5 +20,26 @@ func subtractGo(dst, row []float32, mean []float64) {
 	dst, mean = dst[:len(row)], mean[:len(row)]
 	for i, v := range row {
 		dst[i] = float32(float64(v) - mean[i])
+	}
+}
+
+// lowRankGo sets dst to the sum of the rows, from their element first on, each
+// times its z: a stretch of the product D̂·z2, in float32 and in the order of the
+// columns of D̂. The rows lie at equal distances in memory.
+func lowRankGo(dst []float32, rows [][]float32, z []float32, first int) {
+	clear(dst)
+	for k, row := range rows {
+		row := row[first:][:len(dst)]
+		for i, v := range row {
+			dst[i] += float32(z[k] * v)
+		}
+	}
+}
+
+// combineGo sets dst to mean + (sd·z + lowRank), computed in float64.
+func combineGo(dst []float32, mean, sd, z []float64, lowRank []float32) {
+	mean, sd, z, lowRank = mean[:len(dst)], sd[:len(dst)], z[:len(dst)], lowRank[:len(dst)]
+	for i := range dst {
+		dst[i] = float32(mean[i] + (float64(sd[i]*z[i]) + float64(lowRank[i])))
 	}
 }

@@ -1,15 +1,10 @@
 package swag
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
 
-// lanes is the number of weights that a vector instruction takes at a time, or 0
-// where there is none.
-var lanes = func() int {
-	if cpu.X86.HasAVX2 {
-		return 4
-	}
-	return 0
-}()
+	"golang.org/x/sys/cpu"
+)
 
 //go:noescape
 func welfordAVX2(mean, variance *float64, row *float32, n int, share float64)
@@ -17,8 +12,23 @@ func welfordAVX2(mean, variance *float64, row *float32, n int, share float64)
 //go:noescape
 func subtractAVX2(dst, row *float32, mean *float64, n int)
 
+//go:noescape
+func lowRankAVX2(dst, rows *float32, stride int, z *float32, k, n int)
+
+//go:noescape
+func combineAVX2(dst *float32, mean, sd, z *float64, lowRank *float32, n int)
+
+// whole returns how many of n weights the vector instructions take, which work
+// on some at a time.
+func whole(n, some int) int {
+	if !cpu.X86.HasAVX2 {
+		return 0
+	}
+	return n / some * some
+}
+
 func welford(mean, variance []float64, row []float32, share float64) {
-	n := whole(len(row))
+	n := whole(len(row), 4)
 	mean, variance = mean[:len(row)], variance[:len(row)]
 	if n > 0 {
 		welfordAVX2(&mean[0], &variance[0], &row[0], n, share)
@@ -27,7 +37,7 @@ func welford(mean, variance []float64, row []float32, share float64) {
 }
 
 func subtract(dst, row []float32, mean []float64) {
-	n := whole(len(row))
+	n := whole(len(row), 4)
 	dst, mean = dst[:len(row)], mean[:len(row)]
 	if n > 0 {
 		subtractAVX2(&dst[0], &row[0], &mean[0], n)
@@ -35,10 +45,30 @@ func subtract(dst, row []float32, mean []float64) {
 	subtractGo(dst[n:], row[n:], mean[n:])
 }
 
-// whole returns how many of n weights vector instructions take.
-func whole(n int) int {
-	if lanes == 0 {
-		return 0
+func lowRank(dst []float32, rows [][]float32, z []float32) {
+	n := whole(len(dst), 32)
+	if len(rows) == 0 {
+		n = 0
 	}
-	return n / lanes * lanes
+	if n > 0 {
+		for _, row := range rows {
+			_ = row[:len(dst)]
+		}
+		stride := 0
+		if len(rows) > 1 {
+			stride = int(uintptr(unsafe.Pointer(&rows[1][0])) - uintptr(unsafe.Pointer(&rows[0][0])))
+		}
+		_ = z[:len(rows)]
+		lowRankAVX2(&dst[0], &rows[0][0], stride, &z[0], len(rows), n)
+	}
+	lowRankGo(dst[n:], rows, z, n)
+}
+
+func combine(dst []float32, mean, sd, z []float64, lowRank []float32) {
+	n := whole(len(dst), 4)
+	mean, sd, z, lowRank = mean[:len(dst)], sd[:len(dst)], z[:len(dst)], lowRank[:len(dst)]
+	if n > 0 {
+		combineAVX2(&dst[0], &mean[0], &sd[0], &z[0], &lowRank[0], n)
+	}
+	combineGo(dst[n:], mean[n:], sd[n:], z[n:], lowRank[n:])
 }

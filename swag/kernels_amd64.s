@@ -50,3 +50,72 @@ loop:
 	JLT        loop
 	VZEROUPPER
 	RET
+
+// func lowRankAVX2(dst, rows *float32, stride int, z *float32, k, n int)
+//
+// 32 weights at a time, so that four sums are under way.
+TEXT ·lowRankAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ rows+8(FP), SI
+	MOVQ stride+16(FP), R8
+	MOVQ z+24(FP), DX
+	MOVQ k+32(FP), R9
+	MOVQ n+40(FP), CX
+	XORQ AX, AX
+
+weights:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	LEAQ   (SI)(AX*4), R10
+	XORQ   BX, BX
+
+columns:
+	VBROADCASTSS (DX)(BX*4), Y8
+	VMULPS       (R10), Y8, Y4
+	VMULPS       32(R10), Y8, Y5
+	VMULPS       64(R10), Y8, Y6
+	VMULPS       96(R10), Y8, Y7
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	ADDQ         R8, R10
+	INCQ         BX
+	CMPQ         BX, R9
+	JLT          columns
+
+	VMOVUPS Y0, (DI)(AX*4)
+	VMOVUPS Y1, 32(DI)(AX*4)
+	VMOVUPS Y2, 64(DI)(AX*4)
+	VMOVUPS Y3, 96(DI)(AX*4)
+	ADDQ    $32, AX
+	CMPQ    AX, CX
+	JLT     weights
+	VZEROUPPER
+	RET
+
+// func combineAVX2(dst *float32, mean, sd, z *float64, lowRank *float32, n int)
+TEXT ·combineAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ mean+8(FP), SI
+	MOVQ sd+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ lowRank+32(FP), R8
+	MOVQ n+40(FP), CX
+	XORQ AX, AX
+
+loop:
+	VMOVUPD    (BX)(AX*8), Y0
+	VMULPD     (DX)(AX*8), Y0, Y0
+	VCVTPS2PD  (R8)(AX*4), Y1
+	VADDPD     Y1, Y0, Y0
+	VADDPD     (SI)(AX*8), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (DI)(AX*4)
+	ADDQ       $4, AX
+	CMPQ       AX, CX
+	JLT        loop
+	VZEROUPPER
+	RET

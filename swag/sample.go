@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -190,9 +189,8 @@ type tile struct {
 func (s *Sampler) newTile(members []int) *tile {
 	t := &tile{s: s, members: members, z2: s.coefficients(members),
 		mean: make([]float64, tileLen), sd: make([]float64, tileLen), z1: make([]float64, tileLen), lowRank: make([]float32, tileLen)}
-	for range s.k {
-		t.deviations = append(t.deviations, make([]float32, tileLen))
-	}
+	// Rows 4 KiB apart would get into each other's way in the first cache.
+	t.deviations = rows[float32](s.k, tileLen+16)
 	return t
 }
 
@@ -237,8 +235,6 @@ func (t *tile) read(n int, off int64) error {
 }
 
 // draw fills out with the tile's weights of member members[j], equation (1).
-// Explicit conversions keep processors that could fuse a product and a sum
-// from doing so.
 func (t *tile) draw(out []float32, j int) {
 	if t.s.opts.Scale == 0 {
 		for i, m := range t.mean {
@@ -246,33 +242,15 @@ func (t *tile) draw(out []float32, j int) {
 		}
 		return
 	}
-	clear(t.lowRank) // and stays so with the diagonal alone
-	for k, z := range t.z2[j] {
-		addScaled(t.lowRank, z, t.deviations[k])
-	}
+	lowRank(t.lowRank, t.deviations, t.z2[j]) // 0 with the diagonal alone
 	stream, sign := t.s.stream(t.members[j])
 	normals(t.z1, t.s.opts.Seed, stream, t.off)
-	mean, sd, lowRank := t.mean[:len(out)], t.sd[:len(out)], t.lowRank[:len(out)]
-	for i, z := range t.z1[:len(out)] {
-		out[i] = float32(mean[i] + (float64(sd[i]*(sign*z)) + float64(lowRank[i])))
+	if sign < 0 {
+		for i, z := range t.z1 {
+			t.z1[i] = -z
+		}
 	}
-}
-
-// addScaled adds a·x to y in float32: a column's part of the product D·z2,
-// summed in the order of the columns. Where gonum has no vector instructions
-// for it, its loop is open to fusing, and ours, with the same bits, is not.
-func addScaled(y []float32, a float32, x []float32) {
-	if runtime.GOARCH == "amd64" {
-		blas32.Axpy(a, blas32.Vector{N: len(x), Inc: 1, Data: x}, blas32.Vector{N: len(y), Inc: 1, Data: y})
-		return
-	}
-	addScaledGo(y, a, x)
-}
-
-func addScaledGo(y []float32, a float32, x []float32) {
-	for i, v := range x {
-		y[i] += float32(a * v)
-	}
+	combine(out, t.mean, t.sd, t.z1, t.lowRank)
 }
 
 // firstNonFinite returns the index of the first NaN or infinity, or -1.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -193,25 +192,6 @@ func TestCommonRandomNumbers(t *testing.T) {
 	for i, v := range lowRank(t, p, 5, 2, 2) {
 		if math.Abs(v-2*low[i]) > 1e-5 {
 			t.Fatalf("weight %d: low-rank part %v at scale 2, %v at scale ½", i, v, low[i])
-		}
-	}
-}
-
-// gonum's vector instructions and the loop for other processors have the same
-// bits.
-func TestAddScaledSameBits(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for n := range 100 {
-		x, y := make([]float32, n), make([]float32, n)
-		for i := range x {
-			x[i], y[i] = float32(r.NormFloat64()), float32(r.NormFloat64())
-		}
-		want := slices.Clone(y)
-		a := float32(r.NormFloat64())
-		swag.AddScaled(y, a, x)
-		swag.AddScaledGo(want, a, x)
-		if !slices.Equal(y, want) {
-			t.Fatalf("%d elements: %v, want %v", n, y, want)
 		}
 	}
 }
