@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PURE = ./weights ./onnxio ./swag ./bnupdate ./calibrate
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: tools ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_ORT_LIB names one)
 	@test -n "$$SWAGWRAP_ORT_LIB" || go run ./cmd/swagwrap setup
@@ -25,6 +25,9 @@ demo: setup build ## the main job on the checkpoints in fixtures/mnist
 test: setup ## all tests
 	go test ./...
 
+test-large: setup ## the program on networks above 2 GiB; takes minutes and 25 GB of disk (TMPDIR)
+	go test -tags large ./fixtures/large -v -count=1 -timeout 60m
+
 race: setup ## all tests under the race detector
 	go test -race -count=1 ./...
 
@@ -32,6 +35,12 @@ PYTHON ?= python3
 
 bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 	go run ./fixtures/bench --python "$(PYTHON)" $(BENCH)
+
+bench-score: build ## scoring, side by side with bare ONNX Runtime and PyTorch; FULL=1: 2,000 photographs
+	go run ./fixtures/benchscore --python "$(PYTHON)" $(if $(FULL),--images 2000 --repeat 1) $(BENCH)
+
+results: build ## the tables of docs/results.md
+	go run ./fixtures/results
 
 bench-go: setup ## Go's own benchmarks, without the tests
 	go test -run '^$$' -bench . -benchmem ./...
@@ -56,4 +65,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo test race bench bench-go check tools
+.PHONY: help setup build demo results test test-large race bench bench-score bench-go check tools

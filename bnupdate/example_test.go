@@ -54,7 +54,7 @@ func Example() {
 	for _, bn := range layers {
 		s.channels = append(s.channels, int(bn.Channels))
 	}
-	res, err := bnupdate.Recompute(context.Background(), plan, s, bnupdate.Reference, 2)
+	res, err := bnupdate.Recompute(context.Background(), plan, s, bnupdate.Options{Workers: 2})
 	if err != nil {
 		log.Fatal(err)
 	}

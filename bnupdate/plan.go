@@ -28,6 +28,7 @@ type Plan struct {
 type layer struct {
 	name       string // of the running mean, for messages
 	mean, vari weights.Tensor
+	epsilon    float64
 }
 
 // NewPlan rewrites m, whose statistics must have a place in l. Every batch
@@ -58,7 +59,7 @@ func NewPlan(m *onnxio.Model, l *weights.Layout) (*Plan, error) {
 		if bn.ElemType != onnxio.Float && bn.ElemType != onnxio.Double {
 			p.serial = true
 		}
-		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari})
+		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari, epsilon: epsilon(bn.Node)})
 		out := func(what string) string { return fmt.Sprintf("swagwrap_bn%d_%s", i, what) }
 		edit.TrainBatchNorm(bn, out("mean"), out("var"))
 		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), bn.Node.Inputs[:1], []string{out("shape")})
@@ -75,3 +76,13 @@ func NewPlan(m *onnxio.Model, l *weights.Layout) (*Plan, error) {
 
 // Layers returns the number of batch-norm layers.
 func (p *Plan) Layers() int { return len(p.layers) }
+
+// epsilon returns what the node adds to the variance; ONNX's default is 1e-5.
+func epsilon(n *onnxio.Node) float64 {
+	for _, a := range n.Attributes {
+		if a.Name == "epsilon" {
+			return float64(a.Float)
+		}
+	}
+	return 1e-5
+}

@@ -54,6 +54,23 @@ type Runner interface {
 	Run(ctx context.Context, k int) (Batch, error)
 }
 
+// variance returns the unbiased variance of channel c of layer i: ONNX gives the
+// population variance, PyTorch keeps the unbiased one.
+func (b Batch) variance(i, c int) float64 {
+	m := count(b.Shapes[i])
+	return float64(b.Var[i][c]) * m / (m - 1)
+}
+
+// Options says how [Recompute] goes about it. The zero value runs all batches,
+// one at a time, and combines them as the reference does.
+type Options struct {
+	Rule    Rule
+	Workers int // batches run at the same time; 0 means 1
+	// Tolerance, if not 0, ends the pass as soon as [Result.StandardError] is no
+	// larger, after 8 batches at the earliest. Batches must come in random order.
+	Tolerance float64
+}
+
 // Result is the outcome of a recomputation.
 type Result struct {
 	// Statistics is the flat vector of statistics, in the layout's order.
@@ -64,46 +81,81 @@ type Result struct {
 	// running variance, so a large share means that the variances are too small,
 	// as they are when the data is sorted by class.
 	BetweenShare []float64
-	Images       int
-	BatchSize    int // images in the largest batch
+	// StandardError tells how much the statistics would vary with other images of
+	// the same number: by how much that moves the layers' normalised outputs, as a
+	// share of their standard deviation and a root mean square over channels and
+	// layers. It is estimated from the scatter between batches, and +Inf with
+	// fewer than two. It is 0 for a network without batch norm.
+	StandardError float64
+	Halves        Halves
+	Images        int
+	BatchSize     int // images in the largest batch
 }
 
-// Recompute runs every batch on up to workers goroutines and combines their
-// statistics. It fails if a statistic is not finite or a layer sees fewer than
-// two elements per channel, naming layer and batch.
-func Recompute(ctx context.Context, p *Plan, r Runner, rule Rule, workers int) (Result, error) {
-	res := Result{Statistics: make([]float32, p.length)}
+// Recompute runs the batches and combines their statistics. Batches run at the
+// same time as others when the pass ends early have no part in the result. It
+// fails if a statistic is not finite or a layer sees fewer than two elements per
+// channel, naming layer and batch.
+func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, error) {
+	res := Result{Statistics: make([]float32, p.length), Halves: Halves{PValue: 1}}
 	if len(p.layers) == 0 {
 		return res, nil
 	}
 	if r.Batches() == 0 {
 		return res, fmt.Errorf("no batches to recompute batch-norm statistics from")
 	}
-	if p.serial {
-		workers = 1
-	}
-	batches := make([]Batch, r.Batches())
-	if err := runAll(ctx, r, batches, workers); err != nil {
+	batches, s, err := p.run(ctx, r, opts)
+	if err != nil {
 		return res, err
 	}
-	for k, b := range batches {
-		if err := p.check(k, b); err != nil {
-			return res, err
-		}
+	for _, b := range batches {
 		res.Images += b.Images
 		res.BatchSize = max(res.BatchSize, b.Images)
 	}
 	for i, l := range p.layers {
 		between := 0.0
 		for c := range l.mean.Len() {
-			mean, variance, share := combine(batches, i, int(c), rule)
+			mean, variance, share := combine(batches, i, int(c), opts.Rule)
 			res.Statistics[l.mean.Offset+c] = float32(mean)
 			res.Statistics[l.vari.Offset+c] = float32(variance)
 			between += share
 		}
 		res.BetweenShare = append(res.BetweenShare, between/float64(l.mean.Len()))
 	}
+	res.StandardError = s.standardError()
+	res.Halves = p.compareHalves(batches)
 	return res, nil
+}
+
+// run returns the first batches, as many as the tolerance needs, in their order.
+func (p *Plan) run(ctx context.Context, r Runner, opts Options) ([]Batch, *scatter, error) {
+	workers := max(opts.Workers, 1)
+	if p.serial {
+		workers = 1
+	}
+	round := r.Batches()
+	if opts.Tolerance > 0 {
+		round = workers
+	}
+	var batches []Batch
+	s := newScatter(p)
+	for len(batches) < r.Batches() {
+		next := make([]Batch, min(round, r.Batches()-len(batches)))
+		if err := runAll(ctx, r, len(batches), next, workers); err != nil {
+			return nil, nil, err
+		}
+		for _, b := range next {
+			if err := p.check(len(batches), b); err != nil {
+				return nil, nil, err
+			}
+			batches = append(batches, b)
+			s.add(b)
+			if opts.Tolerance > 0 && len(batches) >= minBatches && s.standardError() <= opts.Tolerance {
+				return batches, s, nil
+			}
+		}
+	}
+	return batches, s, nil
 }
 
 // combine applies the rule to channel c of layer i.
@@ -127,10 +179,9 @@ func combine(batches []Batch, i, c int, rule Rule) (mean, variance, between floa
 	}
 	var within, spread float64
 	for _, b := range batches {
-		w, m, v := weight(b)/total, count(b.Shapes[i]), float64(b.Var[i][c])
-		// ONNX gives the population variance, PyTorch keeps the unbiased one.
-		variance += w * v * m / (m - 1)
-		within += w * v
+		w := weight(b) / total
+		variance += w * b.variance(i, c)
+		within += w * float64(b.Var[i][c])
 		d := float64(b.Mean[i][c]) - mean
 		spread += w * d * d
 	}
@@ -171,14 +222,14 @@ func (p *Plan) check(k int, b Batch) error {
 	return nil
 }
 
-// runAll fills batches by their numbers.
-func runAll(ctx context.Context, r Runner, batches []Batch, workers int) error {
+// runAll runs batches from number first on, one for each place of out.
+func runAll(ctx context.Context, r Runner, first int, out []Batch, workers int) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(workers, 1))
-	for k := range batches {
+	g.SetLimit(workers)
+	for k := range out {
 		g.Go(func() (err error) {
 			if err = ctx.Err(); err == nil {
-				batches[k], err = r.Run(ctx, k)
+				out[k], err = r.Run(ctx, first+k)
 			}
 			return err
 		})

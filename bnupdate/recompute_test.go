@@ -110,7 +110,7 @@ func plan(t testing.TB, layers int, channels int64) *Plan {
 
 func recompute(t testing.TB, p *Plan, r Runner, rule Rule) Result {
 	t.Helper()
-	res, err := Recompute(t.Context(), p, r, rule, 2)
+	res, err := Recompute(t.Context(), p, r, Options{Rule: rule, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestSameBits(t *testing.T) {
 				return huge(k, b)
 			}
 		}
-		if got, err := Recompute(t.Context(), p, in, Reference, workers); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := Recompute(t.Context(), p, in, Options{Workers: workers}); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d workers: %v, %v, want %v", workers, got, err, want)
 		}
 	}
@@ -316,7 +316,7 @@ func TestRecomputeRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.in.edit = c.edit
-			_, err := Recompute(t.Context(), plan(t, 2, 3), c.in, Reference, 2)
+			_, err := Recompute(t.Context(), plan(t, 2, 3), c.in, Options{Workers: 2})
 			for _, part := range c.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("error %v, want one with %q", err, part)
@@ -333,12 +333,12 @@ func TestRecomputeStops(t *testing.T) {
 	in := random(1, []int64{3}, 4, 4, 4, 4, 4, 4, 4, 4)
 	ran := 0
 	in.edit = func(int, *Batch) error { ran++; return errFire }
-	if _, err := Recompute(t.Context(), p, in, Reference, 1); !errors.Is(err, errFire) || ran != 1 {
+	if _, err := Recompute(t.Context(), p, in, Options{}); !errors.Is(err, errFire) || ran != 1 {
 		t.Errorf("runner's error: %v after %d batches", err, ran)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	in.edit = func(int, *Batch) error { cancel(); return nil }
-	if _, err := Recompute(ctx, p, in, Reference, 1); !errors.Is(err, context.Canceled) {
+	if _, err := Recompute(ctx, p, in, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package onnxio
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -125,6 +126,25 @@ func TestItemBombs(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "too many nodes, tensors and names") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A graph of 100,000 nodes whose weights are elsewhere is not taken for a bomb.
+func TestManyNodes(t *testing.T) {
+	var nodes [][]byte
+	x := "input"
+	for i := range 100_000 {
+		name := fmt.Sprintf("/model/layers.%d/self_attn/Gemm_%d", i/40, i)
+		var attributes [][]byte
+		if i%5 == 0 {
+			attributes = [][]byte{intAttribute("transA", 0), intAttribute("transB", 1)}
+		}
+		nodes = append(nodes, node("Gemm", name, []string{x, "model.weight", "model.bias"}, []string{name + "_output_0"}, attributes...))
+		x = name + "_output_0"
+	}
+	m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output(x, Float)})))
+	if len(m.Graph.Nodes) != len(nodes) {
+		t.Errorf("%d nodes, want %d", len(m.Graph.Nodes), len(nodes))
 	}
 }
 

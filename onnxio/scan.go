@@ -22,11 +22,12 @@ const (
 
 	// What a scan keeps may take keepBase bytes plus keepPerByte for each byte of
 	// the file, by these rough costs: an empty node takes five bytes of a file and
-	// two hundred of memory, twice that while its list grows.
-	keepBase    = 16 << 20
-	keepPerByte = 2
-	itemCost    = 384 // a graph, node, attribute, value or tensor
-	nameCost    = 64  // a name or a dimension
+	// three hundred of memory. A real graph of 100,000 nodes has 16 MB and takes
+	// 110, by the costs; its weights may be elsewhere, and do not count.
+	keepBase    = 40 << 20
+	keepPerByte = 5
+	itemCost    = 320 // a graph, node, attribute, value or tensor
+	nameCost    = 112 // a name, a dimension or a field, while their list grows
 )
 
 // Field numbers of onnx.proto.
@@ -69,10 +70,32 @@ type scanner struct {
 
 // keep accounts for something that the model will hold.
 func (s *scanner) keep(cost int) error {
-	if s.kept += cost; s.kept > keepBase+keepPerByte*s.held {
+	s.kept += cost
+	return s.room(0)
+}
+
+// room fails if there is none left for something of the given cost.
+func (s *scanner) room(cost int) error {
+	if s.kept+cost > keepBase+keepPerByte*s.held {
 		return fmt.Errorf("too many nodes, tensors and names for a file of %d bytes", s.held)
 	}
 	return nil
+}
+
+// nodes returns a list with room for the nodes among the fields of a message: a
+// list that grows takes twice as much, and there may be a hundred thousand.
+func (s *scanner) nodes(body span, num protowire.Number) ([]Node, error) {
+	n := 0
+	err := s.fields(body, func(f field) error {
+		if f.num == num {
+			n++
+		}
+		return nil
+	})
+	if err := errors.Join(err, s.room(n*itemCost)); err != nil {
+		return nil, err
+	}
+	return make([]Node, 0, n), nil
 }
 
 // fields calls f for each field of the message body.
@@ -309,6 +332,9 @@ func (s *scanner) graph(f field, parent *message, depth int) (*Graph, error) {
 		return nil, err
 	}
 	g := &Graph{msg: msg}
+	if g.Nodes, err = s.nodes(f.body, graphNode); err != nil {
+		return nil, err
+	}
 	err = s.fields(f.body, func(f field) (err error) {
 		switch f.num {
 		case graphName:
@@ -347,6 +373,9 @@ func (s *scanner) function(f field, parent *message) (*Graph, error) {
 		return nil, err
 	}
 	g := &Graph{msg: msg}
+	if g.Nodes, err = s.nodes(f.body, functionNode); err != nil {
+		return nil, err
+	}
 	err = s.fields(f.body, func(f field) (err error) {
 		switch f.num {
 		case functionName:
@@ -570,7 +599,7 @@ func (s *scanner) tensor(f field, parent *message) (*Tensor, error) {
 			t.replaces(span{f.tag, f.body.end})
 		case tensorRaw, tensorFloat, tensorInt32, tensorString, tensorInt64, tensorDouble, tensorUint64:
 			fields = append(fields, f)
-			err = s.keep(nameCost)
+			err = s.keep(itemCost / 2)
 		}
 		return err
 	})

@@ -16,13 +16,15 @@ type Step struct {
 }
 
 // Steps reads the iterates block by block. The norms tell whether the learning
-// rate moves the network at all, and whether an iterate is out of line.
-func Steps(ctx context.Context, iterates []weights.Vector) ([]Step, error) {
+// rate moves the network at all, and whether an iterate is out of line. release,
+// if not nil, is called now and then to give the memory of mapped files back.
+func Steps(ctx context.Context, iterates []weights.Vector, release func()) ([]Step, error) {
 	steps := make([]Step, len(iterates))
 	if len(iterates) == 0 {
 		return steps, nil
 	}
 	block, before := make([]float32, defaultBlock), make([]float32, defaultBlock)
+	unreleased := int64(0)
 	for off, d := int64(0), iterates[0].Len(); off < d; off += defaultBlock {
 		n := min(defaultBlock, d-off)
 		for t, theta := range iterates {
@@ -47,6 +49,10 @@ func Steps(ctx context.Context, iterates []weights.Vector) ([]Step, error) {
 				}
 			}
 			block, before = before, block
+		}
+		if unreleased += 4 * n * int64(len(iterates)); unreleased > releaseBytes && release != nil {
+			release()
+			unreleased = 0
 		}
 	}
 	for t := range steps {

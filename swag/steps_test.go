@@ -15,7 +15,7 @@ func TestSteps(t *testing.T) {
 	moved[0], moved[defaultBlock+1] = 4, 3
 	broken := make(weights.Slice, len(long))
 	broken[2], broken[defaultBlock+2] = nan, float32(math.Inf(1))
-	got, err := Steps(t.Context(), []weights.Vector{long, moved, broken, long})
+	got, err := Steps(t.Context(), []weights.Vector{long, moved, broken, long}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("step %d: %+v, want %+v", i, got[i], want[i])
 		}
 	}
-	if none, err := Steps(t.Context(), nil); err != nil || len(none) != 0 {
+	if none, err := Steps(t.Context(), nil, nil); err != nil || len(none) != 0 {
 		t.Errorf("no iterates: %v, %v", none, err)
 	}
 }

@@ -44,7 +44,7 @@ func version() string {
 
 const exitStatus = `
 EXIT STATUS
-   0 done; 1 failed, may be retried; 64 usage; 65 bad model, posterior or data; 69 no usable ONNX Runtime;
+   0 done; 1 failed, may be retried; 3 finished, some inputs unreadable; 64 usage; 65 bad model, posterior or data; 69 no usable ONNX Runtime;
    75 disk full or I/O; 130, 143 interrupted`
 
 func (a *app) cli() *cli.App {

@@ -85,7 +85,11 @@ func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
 		}
 		thetas = append(thetas, theta)
 	}
-	steps, err := swag.Steps(ctx, thetas)
+	steps, err := swag.Steps(ctx, thetas, func() {
+		for _, m := range set.Models {
+			m.Release()
+		}
+	})
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,14 @@ import (
 // Exit codes. They are an interface: batch schedulers decide by them whether
 // to retry. Code 2 is left to crashes.
 const (
-	exitOK        = 0
-	exitFailed    = 1  // may be retried
-	exitUsage     = 64 // the command line
-	exitData      = 65 // a model, posterior or data set: do not retry
-	exitNoRuntime = 69 // no usable ONNX Runtime
-	exitTemporary = 75 // disk full, I/O
-	exitSignal    = 128
+	exitOK         = 0
+	exitFailed     = 1  // may be retried
+	exitIncomplete = 3  // finished, but some inputs could not be read
+	exitUsage      = 64 // the command line
+	exitData       = 65 // a model, posterior or data set: do not retry
+	exitNoRuntime  = 69 // no usable ONNX Runtime
+	exitTemporary  = 75 // disk full, I/O
+	exitSignal     = 128
 )
 
 // A failure is an error with its exit code and the way out.
@@ -52,6 +53,15 @@ func mark(code int, err error, hints []string) error {
 	}
 	return &failure{code, err, hints}
 }
+
+// unfinished is a failure that leaves something to go on with.
+type unfinished struct {
+	err  error
+	kept string // in words
+}
+
+func (u *unfinished) Error() string { return u.err.Error() }
+func (u *unfinished) Unwrap() error { return u.err }
 
 func lines(s string) []string {
 	if s == "" {
@@ -101,10 +111,15 @@ func printError(w io.Writer, ctx context.Context, err error) {
 		library *ort.LibraryError
 		f       *failure
 		model   *onnxio.Error
+		part    *unfinished
 		hints   []string
 	)
+	left := "nothing was written"
+	if errors.As(err, &part) {
+		left = part.kept
+	}
 	if errors.As(context.Cause(ctx), &sig) {
-		err = fmt.Errorf("%w: nothing was written", sig)
+		err = fmt.Errorf("%w: %s", sig, left)
 	} else {
 		if errors.As(err, &model) {
 			hints = append(hints, lines(model.Hint)...)
@@ -115,6 +130,9 @@ func printError(w io.Writer, ctx context.Context, err error) {
 		if errors.As(err, &f) {
 			hints = append(hints, f.hints...)
 		}
+	}
+	if part != nil {
+		hints = append(hints, part.kept+": the same command with --resume goes on from there")
 	}
 	fmt.Fprintf(w, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 	for _, h := range hints {

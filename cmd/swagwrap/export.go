@@ -193,8 +193,11 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 		}
 	}
 	result, err := engine.Recompute(c.Context, n, parameters, data)
-	a.warnBatches(c, result.BetweenShare)
-	return n, parameters, weights.Slice(result.Statistics), badInput(err)
+	if err != nil {
+		return n, nil, nil, badInput(err)
+	}
+	a.describeBatchNorm(c, data, result)
+	return n, parameters, weights.Slice(result.Statistics), nil
 }
 
 // posteriorFlag is for posteriors that are no longer where the ensemble says.

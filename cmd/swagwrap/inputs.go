@@ -10,10 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -30,12 +27,6 @@ var (
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize)},
 		threadsFlag,
 	}
-	bnFlags = []cli.Flag{
-		&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics from the training images in `FILE` (.npz .npy IDX)"},
-		&cli.IntFlag{Name: "bn-samples", Usage: "use `N` of them", DefaultText: "all"},
-		&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"},
-		&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
-	}
 	samplingFlags = []cli.Flag{
 		&cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: 30},
 		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
@@ -48,49 +39,6 @@ func flags(groups ...[]cli.Flag) []cli.Flag {
 		all = append(all, g...)
 	}
 	return all
-}
-
-// batchNormData opens what --bn-data names. A network without batch norm needs
-// none.
-func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Preprocess) (ensemble.BatchNormData, error) {
-	var b ensemble.BatchNormData
-	var err error
-	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
-		return b, usagef("", "--bn-rule: %w", err)
-	}
-	b.Order = dataset.Order{Seed: c.Uint64("seed"), Limit: c.Int("bn-samples")}
-	switch order := c.String("bn-order"); order {
-	case "shuffled":
-		b.Order.Shuffle = true
-	case "file":
-	default:
-		return b, usagef("", "--bn-order %q: want shuffled or file", order)
-	}
-	path := c.String("bn-data")
-	switch {
-	case !n.HasBatchNorm():
-		if path != "" {
-			a.logf(c, "the network has no batch norm: --bn-data is not used")
-		}
-		return b, nil
-	case path == "":
-		return b, usagef("give training images: --bn-data FILE. Averaged or sampled weights do not go with any checkpoint's statistics",
-			"%s: the network has batch norm, and there is no --bn-data", n.Posterior.Path)
-	}
-	b.Data, err = openData([]string{path}, "", n, p)
-	return b, err
-}
-
-// warnBatches says when batches differ more than a shuffle would explain.
-func (a *app) warnBatches(c *cli.Context, share []float64) {
-	worst := 0.0
-	for _, s := range share {
-		worst = max(worst, s)
-	}
-	a.debugf(c, "batch norm: at most %s of a layer's variance lies between batches", report.Percent(worst, 1))
-	if worst > 0.2 {
-		a.warnf(c, "%s of a batch-norm layer's variance lies between batches, which the running variance leaves out: are the images sorted (--bn-order), or the batches small (--batch-size)?", report.Percent(worst, 0))
-	}
 }
 
 func (a *app) engine(c *cli.Context) (*ensemble.Engine, error) {

@@ -41,6 +41,13 @@ func (p *progress) add(n int) {
 	}
 }
 
+// resize changes the size of the work.
+func (p *progress) resize(total int64) {
+	if p.bar != nil {
+		p.bar.SetTotal(total, false)
+	}
+}
+
 // done takes the bar away, finished or not.
 func (p *progress) done() {
 	if p.bar != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -154,7 +155,8 @@ func closeNetworks(networks []*ensemble.Network) {
 	}
 }
 
-// recomputeMembers fills in the members' statistics.
+// recomputeMembers fills in the members' statistics. All members of a component
+// see the images that its first one needed.
 func (a *app) recomputeMembers(c *cli.Context, networks []*ensemble.Network, data ensemble.BatchNormData, e *ensemble.Ensemble) error {
 	engine, err := a.engine(c)
 	if err != nil {
@@ -167,27 +169,36 @@ func (a *app) recomputeMembers(c *cli.Context, networks []*ensemble.Network, dat
 		}
 	}
 	bar := a.progress(c, "batch norm", int64(images))
-	defer bar.done()
 	engine.Progress = bar.add
-	var between []float64
+	settled, results := make([]ensemble.BatchNormData, len(networks)), make([]bnupdate.Result, len(networks))
 	err = e.EachMember(c.Context, networks, c.Int("threads"), func(m ensemble.Member) error {
-		fresh, err := engine.Recompute(c.Context, m.Network, m.Parameters, data)
+		part := &e.Components[m.Component]
+		own, first := data, len(part.Statistics) == 0
+		if !first {
+			own = settled[m.Component]
+		}
+		fresh, err := engine.Recompute(c.Context, m.Network, m.Parameters, own)
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
-		between = append(between, fresh.BetweenShare...)
-		part := &e.Components[m.Component]
 		part.Statistics = append(part.Statistics, fresh.Statistics)
-		if m.Network.HasBatchNorm() {
-			part.BatchNorm = &ensemble.BatchNorm{Sources: data.Data.Sources(), Images: fresh.Images, BatchSize: fresh.BatchSize,
-				Rule: data.Rule.String(), Shuffle: data.Order.Shuffle, Seed: data.Order.Seed}
+		if !m.Network.HasBatchNorm() || !first {
+			return nil
 		}
+		settled[m.Component], results[m.Component] = data.Settled(fresh), fresh
+		images -= part.Members * (data.Images() - fresh.Images)
+		bar.resize(int64(images))
+		part.BatchNorm = &ensemble.BatchNorm{Sources: data.Data.Sources(), Images: fresh.Images, BatchSize: fresh.BatchSize,
+			Rule: data.Rule.String(), Shuffle: data.Order.Shuffle, Seed: data.Order.Seed}
 		return nil
 	})
+	bar.done()
 	if err != nil {
 		return badInput(err)
 	}
-	a.warnBatches(c, between)
+	for _, r := range results {
+		a.describeBatchNorm(c, data, r)
+	}
 	return nil
 }
 

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -16,66 +22,146 @@ func (a *app) scoreCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "score",
 		Usage:     "predict with an ensemble",
-		ArgsUsage: "ENSEMBLE DATA",
-		Description: `Runs every member over the data (.npz .npy IDX), averages their probabilities, and writes one row per example: the
-prediction, its confidence, and how uncertain it is (entropies in nats; mutual information is the part that
-comes from members disagreeing).
+		ArgsUsage: "ENSEMBLE IMAGES...",
+		Description: `Runs every member over the images, averages their probabilities, and writes a row for each image: the prediction, its
+confidence, and how uncertain it is (entropies in nats; mutual information is the part that comes from members
+disagreeing). Images are folders, files, tars, lists, patterns for these, or one array (.npz .npy IDX). They are
+preprocessed as the ensemble says.
 
-   swagwrap score -o predictions.csv ensemble.safetensors test.npz
+   swagwrap score -o predictions.csv ensemble.safetensors images/
 
-The output's extension chooses the format: .csv .jsonl .npz; - is CSV on standard output.`,
+The output's extension chooses the format: .csv .jsonl .parquet .npz; - is CSV on standard output. Beside the output
+stand FILE.meta.json, which says what the rows were made from, and FILE.partial as long as they are not complete.
+When a run is stopped, the same command with --resume goes on from there, and gives the same bytes.`,
 		Flags: flags(outputFlags, []cli.Flag{
+			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped; if there was none, begin"},
+			&cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1},
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
+			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
+			&cli.StringFlag{Name: "on-error", Usage: "what an image that cannot be read does: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
+			&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `FILE`: one a line, or JSON", DefaultText: "those of class folders"},
+			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "the first"},
 			posteriorFlag,
-		}, runFlags),
+		}, montageFlags, runFlags[:1], []cli.Flag{ // batches and threads have other defaults here
+			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize) + ", fewer of large images"},
+			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
+			&cli.StringFlag{Name: "memory", Usage: "keep to about `SIZE`, such as 500M or 4G", DefaultText: "half of what is free, at most 1G and 128M for each core"},
+		}),
 		Action: a.score,
 	}
+}
+
+// scoreJob is a run of score: what it reads, and what it writes.
+type scoreJob struct {
+	output, format string
+	inputs         []string // files that the output must not be
+	scorer         *ensemble.Scorer
+	ensemble       *ensemble.Ensemble
+	data           dataset.Dataset
+	table          *ensemble.Table
+	parameters     ensemble.Parameters
+	montage        *montage
+	summary        summary
 }
 
 func (a *app) score(c *cli.Context) error {
 	if err := positionals(c); err != nil {
 		return err
 	}
-	path, dataPath := c.Args().Get(0), c.Args().Get(1)
-	format, err := ensemble.Format(c.String("output"))
-	if err != nil {
-		return usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
-	}
-	var w io.Writer = a.stdout
-	commit := func() error { return nil }
-	if c.String("output") != "-" {
-		out, err := createOutput(c.String("output"), c.Bool("force"), append(c.StringSlice("posterior"), path, dataPath, c.String("labels"))...)
-		if err != nil {
-			return err
-		}
-		defer out.abort()
-		w, commit = out, out.commit
-	}
-	e, err := openEnsemble(path)
+	job, scoring, err := scoreFlags(c)
 	if err != nil {
 		return err
 	}
-	networks, err := a.components(c, e)
+	// Large buffers live long here, and hold no pointers: collecting often is
+	// cheap, and keeps what images leave behind from doubling them.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+
+	path, images := c.Args().First(), c.Args().Tail()
+	job.inputs = slices.Concat(c.StringSlice("posterior"), []string{path, c.String("labels"), c.String("class-names")}, images)
+	if err := job.check(c); err != nil {
+		return err
+	}
+	if job.ensemble, err = openEnsemble(path); err != nil {
+		return err
+	}
+	networks, err := a.components(c, job.ensemble)
 	defer closeNetworks(networks)
 	if err != nil {
 		return err
 	}
-	data, err := openData([]string{dataPath}, c.String("labels"), networks[0], e.Preprocess)
+	if job.data, err = scoreData(c, images, networks[0], job.ensemble.Preprocess); err != nil {
+		return err
+	}
+	if job.montage, err = newMontage(c, job.data, job.ensemble.Preprocess); err != nil {
+		return err
+	}
+	engine, err := a.engine(c)
 	if err != nil {
 		return err
 	}
-	sums, err := a.predictMembers(c, e, networks, data)
-	if err != nil {
+	if engine.Memory, err = byteSize(c.String("memory")); err != nil {
+		return usagef("", "--memory %w", err)
+	}
+	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
+	if err := a.prepare(c, job, engine, scoring); err != nil {
 		return err
 	}
-	if err := ensemble.NewPredictions(data, sums).Write(w, format, c.Bool("probs")); err != nil {
-		return badOutput(err)
+	if job.output == "-" {
+		return a.scoreStream(c, job, engine)
 	}
-	if err := commit(); err != nil {
-		return err
+	return a.scoreFile(c, job, engine)
+}
+
+// scoreFlags reads what the flags say of the rows.
+func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
+	var s ensemble.Scoring
+	job := &scoreJob{output: c.String("output")}
+	var err error
+	if job.format, err = ensemble.Format(job.output); err != nil {
+		return nil, s, usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
 	}
-	return a.describeScore(c, data, sums)
+	if job.output == "-" && c.Bool("resume") {
+		return nil, s, usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+	}
+	if c.Bool("force") && c.Bool("resume") {
+		return nil, s, usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
+	}
+	if threads := c.String("threads"); threads != "auto" {
+		if n, err := strconv.Atoi(threads); err != nil || n < 1 {
+			return nil, s, usagef("", "--threads %q: want a number, or auto", threads)
+		}
+	}
+	switch on := c.String("on-error"); on {
+	case "fail":
+	case "skip":
+		s.SkipErrors = true
+	default:
+		return nil, s, usagef("", "--on-error %q: want fail or skip", on)
+	}
+	s.Output = c.String("output-name")
+	s.Columns = ensemble.Columns{Top: c.Int("topk"), Probabilities: c.Bool("probs") || job.format == ".npz", Members: c.Bool("keep-members")}
+	if s.Columns.Top < 1 {
+		return nil, s, usagef("", "--topk %d: want a positive number", s.Columns.Top)
+	}
+	if c.IsSet("montage") {
+		const shown = 3 // with their probabilities
+		s.Columns.Top = max(s.Columns.Top, shown)
+	}
+	return job, s, nil
+}
+
+// scoreData opens the images.
+func scoreData(c *cli.Context, images []string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+	opts := dataset.Options{Labels: c.String("labels"), Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
+	if names := c.String("class-names"); names != "" {
+		var err error
+		if opts.ClassNames, err = dataset.ReadClassNames(names); err != nil {
+			return nil, badInput(err)
+		}
+	}
+	d, err := dataset.Open(images, opts)
+	return d, badInput(err, sizeHint(err)...)
 }
 
 // components opens the posteriors of the ensemble.
@@ -91,39 +177,332 @@ func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*ensemble.Netw
 	return networks, badInput(ensemble.Align(networks))
 }
 
-func (a *app) predictMembers(c *cli.Context, e *ensemble.Ensemble, networks []*ensemble.Network, data dataset.Dataset) (*ensemble.Sums, error) {
-	engine, err := a.engine(c)
-	if err != nil {
-		return nil, err
+// prepare makes the scorer, and says how it understands its task.
+func (a *app) prepare(c *cli.Context, job *scoreJob, engine *ensemble.Engine, scoring ensemble.Scoring) error {
+	var err error
+	if job.scorer, err = ensemble.NewScorer(c.Context, engine, scoring); err != nil {
+		return badInput(err)
 	}
-	bar := a.progress(c, "score", int64(e.Members())*int64(data.Len()))
-	defer bar.done()
-	engine.Progress = bar.add
-	sums := &ensemble.Sums{}
-	err = e.EachMember(c.Context, networks, c.Int("threads"), func(m ensemble.Member) error {
-		model, err := m.Network.Model(m.Parameters, m.Statistics)
+	for _, task := range job.scorer.Tasks() {
+		a.logf(c, "%s", task)
+	}
+	for _, w := range job.scorer.Warnings {
+		a.warnf(c, "%v", w)
+	}
+	a.debugf(c, "%s", job.scorer.Plan())
+	job.table = job.scorer.Table()
+	job.table.Columns.Top = min(c.Int("topk"), job.table.Columns.Top) // a montage has more
+	job.parameters, err = job.scorer.Parameters(producer())
+	return err
+}
+
+// check refuses an output that cannot be written, before the work.
+func (job *scoreJob) check(c *cli.Context) error {
+	overwrite := c.Bool("force") || c.Bool("resume") // a complete result is looked at later
+	for _, path := range []string{job.output, job.sidecar(), c.String("montage")} {
+		if path == "" || job.output == "-" && path != c.String("montage") {
+			continue
+		}
+		out, err := createOutput(path, overwrite, job.inputs...)
 		if err != nil {
 			return err
 		}
-		return engine.Predict(c.Context, fmt.Sprintf("%s: member %d of %s", e.Path, m.Number, m.Network.Posterior.Path), model, data, m.Weight, sums)
-	})
-	return sums, badInput(err)
-}
-
-// describeScore says how good the predictions are, where labels tell.
-func (a *app) describeScore(c *cli.Context, data dataset.Dataset, sums *ensemble.Sums) error {
-	a.logf(c, "%s: %s examples, %d members", c.String("output"), report.Thousands(data.Len()), sums.Members)
-	if data.Labels() == nil {
-		return nil
-	}
-	p, err := calibrate.NewPredictions(sums.Mean(), sums.Classes, data.Labels())
-	if err != nil {
-		return badInput(fmt.Errorf("%s: %w", c.Args().Get(1), err))
-	}
-	m := calibrate.Evaluate(p, calibrate.EvaluateOptions{})
-	a.logf(c, "accuracy %s, NLL %s nats, ECE %s, Brier %s", report.Percent(m.Accuracy, 1), report.Fixed(m.NLL, 4), report.Fixed(m.ECE, 4), report.Fixed(m.Brier, 4))
-	for _, w := range m.Warnings {
-		a.warnf(c, "%v", w)
+		out.abort()
 	}
 	return nil
+}
+
+func (job *scoreJob) sidecar() string { return job.output + ".meta.json" }
+
+// scoreStream writes rows to standard output as they come.
+func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *ensemble.Engine) error {
+	bar := a.progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
+	engine.Progress = bar.add
+	out := job.table.CSV(a.stdout)
+	var row ensemble.Row
+	err := job.scorer.Run(c.Context, 0, func(chunk *ensemble.Chunk) error {
+		for i := range chunk.Len {
+			chunk.Row(i, &row)
+			job.note(&row)
+			if err := out.Write(&row); err != nil {
+				return badOutput(err)
+			}
+		}
+		return badOutput(out.Flush())
+	})
+	bar.done()
+	if err != nil {
+		return blame(err)
+	}
+	return a.conclude(c, job)
+}
+
+// scoreFile collects rows in the work file, and writes the output when they are
+// complete.
+func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *ensemble.Engine) error {
+	if done, err := a.complete(c, job); done || err != nil {
+		return err
+	}
+	records, err := a.openRecords(c, job)
+	if err != nil {
+		return err
+	}
+	if err := a.scoreRecords(c, job, engine, records); err != nil {
+		return keep(records, job, err)
+	}
+	if err := records.Remove(); err != nil {
+		return badOutput(err)
+	}
+	return a.conclude(c, job)
+}
+
+// complete reports whether the output is there already: of a run with the same
+// parameters, as --resume finds it when a finished job is started again.
+func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
+	if !c.Bool("resume") {
+		return false, nil
+	}
+	if _, err := os.Stat(job.output); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var was sidecar
+	js, err := os.ReadFile(job.sidecar())
+	if err == nil {
+		err = json.Unmarshal(js, &was)
+	}
+	if err != nil {
+		return false, badInput(fmt.Errorf("%s: exists, and nothing beside it says what it was made from: %w", job.output, err), "--force overwrites it")
+	}
+	if d := was.Parameters.Differences(job.parameters); d != nil {
+		return false, badInput(&ensemble.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+	}
+	a.logf(c, "%s: is complete", job.output)
+	if r, err := job.scorer.Records(job.output+".partial", job.parameters, ensemble.Resume); err == nil {
+		r.Remove() // the run was killed before it could
+	}
+	if was.Errors > 0 {
+		return true, incomplete(job.output, was.Errors, was.Rows)
+	}
+	return true, nil
+}
+
+func (a *app) openRecords(c *cli.Context, job *scoreJob) (*ensemble.Records, error) {
+	existing := ensemble.Refuse
+	if c.Bool("resume") {
+		existing = ensemble.Resume
+	} else if c.Bool("force") {
+		existing = ensemble.Discard
+	}
+	records, err := job.scorer.Records(job.output+".partial", job.parameters, existing)
+	if changed := new(ensemble.ChangedError); errors.As(err, &changed) {
+		return nil, badInput(err, "go on with the parameters of then, or begin anew: --force")
+	}
+	switch {
+	case errors.Is(err, ensemble.ErrUnfinished):
+		return nil, usagef("--resume goes on with it\n--force begins anew", "%w", err)
+	case errors.Is(err, ensemble.ErrBusy):
+		return nil, badOutput(err)
+	case err != nil:
+		return nil, badOutput(err, "--force begins anew")
+	}
+	if n := records.Rows(); n > 0 {
+		a.logf(c, "%s: %s of %s rows are there", records.Path, report.Thousands(n), report.Thousands(job.data.Len()))
+	}
+	return records, nil
+}
+
+// scoreRecords makes the rows that are missing, then the output of all.
+func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *ensemble.Engine, records *ensemble.Records) error {
+	members, from := job.ensemble.Members(), records.Rows()
+	bar := a.progress(c, "score", int64(members)*int64(job.data.Len()))
+	bar.add(members * from)
+	engine.Progress = bar.add
+	err := job.scorer.Run(c.Context, from, func(chunk *ensemble.Chunk) error { return badOutput(records.Append(chunk)) })
+	bar.done()
+	if err != nil {
+		return blame(err)
+	}
+	if records.Errors() > 0 && !job.table.Errors {
+		return badInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
+	}
+	out, err := createOutput(job.output, true)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	err = job.table.Write(out, job.format, records.Each)
+	if err == nil {
+		err = records.Each(func(r *ensemble.Row) error { job.note(r); return c.Context.Err() })
+	}
+	if err != nil {
+		return badOutput(err)
+	}
+	if err := job.writeSidecar(c, records.Errors()); err != nil {
+		return err
+	}
+	return out.commit()
+}
+
+// blame marks an error as the input's fault, if it is not marked already.
+func blame(err error) error {
+	if f := new(failure); errors.As(err, &f) {
+		return err
+	}
+	return badInput(err)
+}
+
+// keep lets go of the work file of a run that failed. With no rows in it, it is
+// of no use.
+func keep(records *ensemble.Records, job *scoreJob, err error) error {
+	rows := records.Rows()
+	if rows == 0 {
+		records.Remove()
+		return err
+	}
+	if cerr := records.Close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	return &unfinished{err, fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.data.Len()))}
+}
+
+// sidecar is what FILE.meta.json holds.
+type sidecar struct {
+	Program     string               `json:"program"`
+	ONNXRuntime string               `json:"onnxruntime"`
+	Command     []string             `json:"command"`
+	Ensemble    ensemble.Reference   `json:"ensemble"`
+	Components  []ensemble.Component `json:"components"`
+	Sampling    ensemble.Sampling    `json:"sampling"`
+	Preprocess  dataset.Preprocess   `json:"preprocess"`
+	Temperature float64              `json:"temperature"` // 0 for none
+	Sources     []dataset.Source     `json:"sources"`
+	Tasks       []string             `json:"tasks"`
+	Format      string               `json:"format"`
+	Columns     []string             `json:"columns"` // of a CSV file
+	ClassNames  []string             `json:"class_names"`
+	Rows        int                  `json:"rows"`
+	Errors      int                  `json:"errors"` // rows that have one
+	// Parameters are what --resume compares.
+	Parameters ensemble.Parameters `json:"parameters"`
+}
+
+func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
+	e := job.ensemble
+	var runtime string
+	if err := json.Unmarshal(job.parameters["onnxruntime"], &runtime); err != nil {
+		return err
+	}
+	out, err := createOutput(job.sidecar(), true)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	err = indentJSON(out, sidecar{
+		Program: producer(), ONNXRuntime: runtime, Command: os.Args,
+		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
+		Preprocess: e.Preprocess, Temperature: e.Temperature, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
+		Format: job.format, Columns: job.table.Names(), ClassNames: job.table.ClassNames(),
+		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
+	})
+	if err != nil {
+		return badOutput(err)
+	}
+	return out.commit()
+}
+
+// note adds a row to what is said at the end.
+func (job *scoreJob) note(r *ensemble.Row) {
+	label := job.table.Label(r.Index)
+	job.summary.add(r, label)
+	if job.montage == nil || r.Error != "" {
+		return
+	}
+	e := report.Example{Index: r.Index, Label: label, Entropy: r.PredictiveEntropy, MutualInformation: r.MutualInformation}
+	for _, t := range r.Top {
+		e.Top = append(e.Top, report.Score{Class: t.Class, Probability: t.Probability})
+	}
+	job.montage.Add(e)
+}
+
+// summary adds up how good the predictions are.
+type summary struct {
+	rows, failed int
+	first        string // error
+	labelled     int
+	right        int
+	loss, square float64
+}
+
+func (s *summary) add(r *ensemble.Row, label int) {
+	s.rows++
+	if r.Error != "" {
+		if s.failed++; s.failed == 1 {
+			s.first = r.Error
+		}
+		return
+	}
+	if label < 0 {
+		return
+	}
+	s.labelled++
+	s.loss += r.Loss
+	s.square += r.Square
+	if r.Prediction == label {
+		s.right++
+	}
+}
+
+// conclude says what was written, and how good it is where labels tell.
+func (a *app) conclude(c *cli.Context, job *scoreJob) error {
+	s := &job.summary
+	a.logf(c, "%s: %s examples, %d members", job.output, report.Thousands(s.rows), job.ensemble.Members())
+	if n := float64(s.labelled); n > 0 {
+		a.logf(c, "accuracy %s, NLL %s nats, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4), report.Fixed(s.square/n, 4))
+	}
+	if err := a.showMontage(c, job); err != nil {
+		return err
+	}
+	if s.failed > 0 {
+		a.warnf(c, "the first error: %s", s.first)
+		return incomplete(job.output, s.failed, s.rows)
+	}
+	return nil
+}
+
+func (a *app) showMontage(c *cli.Context, job *scoreJob) error {
+	if job.montage == nil {
+		return nil
+	}
+	out, err := createOutput(c.String("montage"), true)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	title := fmt.Sprintf("%s, %d members", job.ensemble.Path, job.ensemble.Members())
+	note := fmt.Sprintf("%s: %s images", strings.Join(c.Args().Tail(), " "), report.Thousands(job.summary.rows))
+	if err := job.montage.show(out, title, note, job.table.ClassNames()); err != nil {
+		return badOutput(err)
+	}
+	return out.commit()
+}
+
+// incomplete is the end of a run that could not read all.
+func incomplete(path string, failed, rows int) error {
+	return &failure{exitIncomplete, fmt.Errorf("%s: %s of %s rows have an error and no prediction", path, report.Thousands(failed), report.Thousands(rows)), nil}
+}
+
+// byteSize reads 1000000, 500M or 4G, in powers of 1,024. Empty is 0.
+func byteSize(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	digits, shift := s, 0
+	if i := strings.IndexByte("KMGT", s[len(s)-1]&^0x20); i >= 0 {
+		digits, shift = s[:len(s)-1], 10*(i+1)
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > 1<<62>>shift {
+		return 0, fmt.Errorf("%q: want a number of bytes, such as 500M or 4G", s)
+	}
+	return n << shift, nil
 }

@@ -137,7 +137,7 @@ func (c *Comparison) swa(ctx context.Context, e *Engine, methods *[]Method, add 
 		sums := &Sums{}
 		return sums, e.Predict(ctx, c.Network.Posterior.Path+": SWA", model, data, 1, sums)
 	}
-	return EachMember(ctx, c.Network.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
+	return EachMember(ctx, c.Network.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
 		if c.Network.HasBatchNorm() {
 			sums, err := predict(c.Test, parameters, c.Network.Posterior.Statistics)
 			if err != nil {
@@ -152,6 +152,7 @@ func (c *Comparison) swa(ctx context.Context, e *Engine, methods *[]Method, add 
 		if err != nil {
 			return fmt.Errorf("SWA: %w", err)
 		}
+		c.BatchNorm = c.BatchNorm.Settled(fresh)
 		sums, err := predict(c.Test, parameters, weights.Slice(fresh.Statistics))
 		if err != nil {
 			return err
@@ -181,7 +182,7 @@ func (c *Comparison) swa(ctx context.Context, e *Engine, methods *[]Method, add 
 // members averages members with statistics of their own.
 func (c *Comparison) members(ctx context.Context, e *Engine, name string, opts swag.SampleOptions) (*Sums, error) {
 	sums := &Sums{}
-	return sums, EachMember(ctx, c.Network.Posterior, opts, 0, c.Members, func(k int, parameters weights.Slice) error {
+	return sums, EachMember(ctx, c.Network.Posterior, opts, 0, c.Members, func(k int, parameters weights.Vector) error {
 		who := fmt.Sprintf("%s: %s member %d", c.Network.Posterior.Path, name, k)
 		fresh, err := e.Recompute(ctx, c.Network, parameters, c.BatchNorm)
 		if err != nil {

@@ -3,14 +3,9 @@ package ensemble
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -29,66 +24,12 @@ type Engine struct {
 	// runs on one thread of its own, which is as fast as all threads on one
 	// batch and keeps the cores busy between batches too.
 	Workers int
+	// Memory bounds what a [Scorer] takes, in bytes and about; 0 means
+	// [DefaultMemory].
+	Memory int64
 	// Progress, if not nil, is told of every image that went through a network.
 	// It is called from several goroutines.
 	Progress func(images int)
-}
-
-// Predict runs the model over the data and adds its probabilities to sums, times
-// a weight. The name says in errors which member or checkpoint it is.
-func (e *Engine) Predict(ctx context.Context, name string, model onnxio.Filled, data dataset.Dataset, weight float64, sums *Sums) error {
-	m, err := model.Template.Model(name, model.Layout)
-	if err != nil {
-		return err
-	}
-	outputsProbabilities := endsInSoftmax(m)
-	s, err := e.open(ctx, model, []string{m.Graph.Outputs[0].Name})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	defer s.Close()
-	size, err := e.batchSize(s)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	var first sync.Once
-	predict := func(ctx context.Context, batch []int) error {
-		out, err := s.run(ctx, data, batch)
-		if err != nil {
-			return err
-		}
-		scores, err := float32s(out[0])
-		if err != nil {
-			return err
-		}
-		shape := out[0].Shape
-		if len(shape) != 2 || int(shape[0]) < len(batch) || shape[1] < 2 {
-			return fmt.Errorf("tensor %q: output of shape %v, want [%d classes] with at least 2 classes", m.Graph.Outputs[0].Name, shape, len(batch))
-		}
-		classes := int(shape[1])
-		first.Do(func() { sums.init(name, data.Len(), classes) })
-		if classes != sums.Classes {
-			return fmt.Errorf("tensor %q: %d classes, want %d as in %s", m.Graph.Outputs[0].Name, classes, sums.Classes, sums.first)
-		}
-		for j, i := range batch {
-			if err := sums.add(i, scores[j*classes:][:classes], outputsProbabilities, weight); err != nil {
-				return fmt.Errorf("%s: %w", data.Name(i), err)
-			}
-		}
-		e.report(len(batch))
-		return nil
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(e.workers())
-	for batch := range (dataset.Order{}).Batches(data.Len(), size) {
-		g.Go(func() error { return predict(ctx, batch) })
-	}
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	sums.Members++
-	sums.Weight += weight
-	return nil
 }
 
 func (e *Engine) report(images int) {
@@ -106,16 +47,34 @@ func (e *Engine) workers() int {
 
 // batchSize is what was asked for, unless the network takes one size only.
 func (e *Engine) batchSize(s *session) (int, error) {
-	fixed := s.fixedBatch()
+	return e.batch(s.input.Name, s.fixedBatch(), DefaultBatchSize)
+}
+
+// scoreBatchBytes bounds the default batch of large examples. More than 16
+// images of 224×224 made no network faster, and take more memory.
+const scoreBatchBytes = 10 << 20
+
+// scoreBatch is the batch for predictions, of examples of size elements: a
+// network's own, what was asked for, or a power of two.
+func (e *Engine) scoreBatch(input onnxio.Value, size int64) (int, error) {
+	preset := DefaultBatchSize
+	for preset > 1 && 4*size*int64(preset) > scoreBatchBytes {
+		preset /= 2
+	}
+	return e.batch(input.Name, int(max(input.Shape[0], 0)), preset)
+}
+
+// batch returns the batch size of an input that takes a fixed one, or any.
+func (e *Engine) batch(input string, fixed, preset int) (int, error) {
 	switch {
 	case fixed == 0 && e.BatchSize == 0:
-		return DefaultBatchSize, nil
+		return preset, nil
 	case fixed == 0:
 		return e.BatchSize, nil
 	case e.BatchSize == 0 || e.BatchSize == fixed:
 		return fixed, nil
 	}
-	return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", s.input.Name, fixed, e.BatchSize)
+	return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", input, fixed, e.BatchSize)
 }
 
 // session is an ORT session with one input.
@@ -189,8 +148,15 @@ func (s *session) feed(shape []int64, values []float32) (ort.Tensor, error) {
 				return t, fmt.Errorf("tensor %q: takes whole numbers, not %v", s.input.Name, v)
 			}
 		}
+	case "uint8": // pixels
+		t.U8 = make([]uint8, len(values))
+		for i, v := range values {
+			if t.U8[i] = uint8(v); float32(t.U8[i]) != v {
+				return t, fmt.Errorf("tensor %q: takes whole numbers up to 255, not %v", s.input.Name, v)
+			}
+		}
 	default:
-		return t, fmt.Errorf("tensor %q: takes %s, want a float type or int64", s.input.Name, s.input.DType)
+		return t, fmt.Errorf("tensor %q: takes %s, want a float type, int64 or uint8", s.input.Name, s.input.DType)
 	}
 	return t, nil
 }
@@ -213,88 +179,4 @@ func float32s(t ort.Tensor) ([]float32, error) {
 		return out, nil
 	}
 	return nil, fmt.Errorf("tensor %q: %s, want a float type", t.Name, t.DType())
-}
-
-// endsInSoftmax reports whether the model's first output is a Softmax's.
-func endsInSoftmax(m *onnxio.Model) bool {
-	name := m.Graph.Outputs[0].Name
-	for _, n := range m.Graph.Nodes {
-		if slices.Contains(n.Outputs, name) {
-			return n.OpType == "Softmax"
-		}
-	}
-	return false
-}
-
-// Sums is what a Bayesian model average needs of its members.
-type Sums struct {
-	Classes int
-	Members int
-	Weight  float64   // Σ w over members
-	Prob    []float64 // Σ w·p over members, n×Classes
-	Entropy []float64 // Σ w·H(p) over members, n
-
-	first string // the name of the first, for errors
-}
-
-func (s *Sums) init(first string, n, classes int) {
-	if s.Prob == nil {
-		s.first, s.Classes, s.Prob, s.Entropy = first, classes, make([]float64, n*classes), make([]float64, n)
-	}
-}
-
-// add adds one member's scores for example i, with weight w.
-func (s *Sums) add(i int, scores []float32, areProbabilities bool, w float64) error {
-	p := make([]float64, len(scores))
-	total := 0.0
-	for c, v := range scores {
-		p[c] = float64(v)
-		total += p[c]
-	}
-	switch {
-	case math.IsNaN(total) || math.IsInf(total, 0):
-		return fmt.Errorf("the network's output is not finite: %v", scores)
-	case !areProbabilities:
-		calibrate.Softmax(p, p, len(p), 1)
-	case math.Abs(total-1) > 1e-3 || slices.Min(p) < 0:
-		return fmt.Errorf("the network ends in a softmax, but its outputs are no probabilities: %v", scores)
-	default: // rounded to float32 by the network
-		for c := range p {
-			p[c] /= total
-		}
-	}
-	row := s.Prob[i*s.Classes:][:s.Classes]
-	for c, v := range p {
-		row[c] += w * v
-	}
-	s.Entropy[i] += w * calibrate.Entropy(p)
-	return nil
-}
-
-// merge adds the members of o.
-func (s *Sums) merge(o *Sums) {
-	s.init(o.first, len(o.Entropy), o.Classes)
-	for i, v := range o.Prob {
-		s.Prob[i] += v
-	}
-	for i, v := range o.Entropy {
-		s.Entropy[i] += v
-	}
-	s.Members += o.Members
-	s.Weight += o.Weight
-}
-
-// Mean returns the average probabilities Σ w·p / Σ w, n×Classes.
-func (s *Sums) Mean() []float64 { return divided(s.Prob, s.Weight) }
-
-// ExpectedEntropy returns the average of the members' entropies Σ w·H(p) / Σ w
-// for each example, in nats.
-func (s *Sums) ExpectedEntropy() []float64 { return divided(s.Entropy, s.Weight) }
-
-func divided(sum []float64, weight float64) []float64 {
-	out := make([]float64, len(sum))
-	for i, v := range sum {
-		out[i] = v / weight
-	}
-	return out
 }

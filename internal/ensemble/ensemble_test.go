@@ -3,7 +3,6 @@ package ensemble
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,9 +29,11 @@ func TestSums(t *testing.T) {
 		s := &Sums{}
 		s.init("first", 1, 2)
 		for j, logits := range [][]float32{{0, 0}, {2, -2}} {
-			if err := s.add(0, logits, false, w[j]); err != nil {
+			p := make([]float64, 2)
+			if err := (Task{}).probabilities(p, logits); err != nil {
 				t.Fatal(err)
 			}
+			s.add(0, p, calibrate.Entropy(p), w[j])
 			s.Weight += w[j]
 		}
 		// Kills: averaging logits instead of probabilities, which with equal weights
@@ -45,38 +46,25 @@ func TestSums(t *testing.T) {
 		if got := s.ExpectedEntropy()[0]; math.Abs(got-expected) > 1e-14 {
 			t.Errorf("weights %v: expected entropy %v, want %v", w, got, expected)
 		}
-		p := NewPredictions(nil, s)
-		if want := entropy(mean) - expected; math.Abs(p.mutual[0]-want) > 1e-14 || want < 0.05 {
-			t.Errorf("weights %v: mutual information %v, want %v", w, p.mutual[0], want)
+		var r Row
+		r.describe(s, 0, 1, 1)
+		if want := entropy(mean) - expected; math.Abs(r.MutualInformation-want) > 1e-14 || want < 0.05 {
+			t.Errorf("weights %v: mutual information %v, want %v", w, r.MutualInformation, want)
 		}
-	}
-}
-
-// What is not finite, and what claims to be probabilities and is not, is never
-// averaged.
-func TestSumsRefuse(t *testing.T) {
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	for _, tc := range []struct {
-		scores []float32
-		probs  bool
-		ok     bool
-	}{
-		{[]float32{1, nan}, false, false},
-		{[]float32{1, inf}, false, false},
-		{[]float32{-inf, 0}, false, false},
-		{[]float32{0.5, 0.6}, true, false},
-		{[]float32{1.5, -0.5}, true, false},
-		{[]float32{0.5, nan}, true, false},
-		{[]float32{0.25, 0.7500001}, true, true},
-		{[]float32{-300, 300}, false, true},
-	} {
-		s := &Sums{}
-		s.init("first", 1, 2)
-		if err := s.add(0, tc.scores, tc.probs, 1); (err == nil) != tc.ok {
-			t.Errorf("%v as probabilities %v: %v", tc.scores, tc.probs, err)
+		if want := -math.Log(1 - mean); math.Abs(r.Loss-want) > 1e-14 {
+			t.Errorf("weights %v: loss %v, want %v", w, r.Loss, want)
 		}
-		if !tc.ok && (s.Prob[0] != 0 || s.Entropy[0] != 0) {
-			t.Errorf("%v was added all the same", tc.scores)
+		if want := 2 * mean * mean; math.Abs(r.Square-want) > 1e-14 {
+			t.Errorf("weights %v: Brier's square %v, want %v", w, r.Square, want)
+		}
+		// A temperature changes the average alone: its logarithms are divided.
+		r.describe(s, 0, 2, -1)
+		root := math.Sqrt(mean) / (math.Sqrt(mean) + math.Sqrt(1-mean))
+		if math.Abs(r.Confidence-root) > 1e-15 || math.Abs(r.PredictiveEntropy-entropy(root)) > 1e-14 {
+			t.Errorf("weights %v: confidence %v and entropy %v at temperature 2, want %v and %v", w, r.Confidence, r.PredictiveEntropy, root, entropy(root))
+		}
+		if want := entropy(mean) - expected; math.Abs(r.MutualInformation-want) > 1e-14 || !math.IsNaN(r.Loss) {
+			t.Errorf("weights %v: mutual information %v at temperature 2, want %v; loss %v without a label", w, r.MutualInformation, want, r.Loss)
 		}
 	}
 }
@@ -86,7 +74,7 @@ func TestSumsRefuse(t *testing.T) {
 func TestExportedMemberScoresAlike(t *testing.T) {
 	n, e := network(t, fit(t, false)), &Engine{Runtime: openRuntime(t)}
 	test := data(t, "val.npz")
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Slice) error {
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
 		fresh, err := e.Recompute(t.Context(), n, parameters, fileOrder(t))
 		if err != nil {
 			return err
@@ -153,7 +141,7 @@ func TestEngineWorkers(t *testing.T) {
 	}
 	run := func(ctx context.Context, workers int) (o outcome, err error) {
 		e := &Engine{Runtime: rt, Workers: workers, BatchSize: 64}
-		err = EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Slice) error {
+		err = EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Vector) error {
 			fresh, err := e.Recompute(ctx, n, parameters, bn)
 			if err != nil {
 				return err
@@ -193,7 +181,7 @@ func TestEngineWorkers(t *testing.T) {
 func TestRecomputeRefusesSingleImage(t *testing.T) {
 	n, e := network(t, fit(t, false)), &Engine{Runtime: openRuntime(t), BatchSize: 333}
 	bn := fileOrder(t) // 1,000 images: three batches of 333 and one image
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
 		_, err := e.Recompute(t.Context(), n, parameters, bn)
 		return err
 	})
@@ -219,13 +207,17 @@ func TestFile(t *testing.T) {
 			{Posterior: Reference{Path: p.Path, ID: p.ID}, Members: 2, Weight: 1. / 3, BatchNorm: bn, Statistics: statistics(2)},
 			{Posterior: Reference{Path: "gone.safetensors", ID: q.ID}, Members: 4, Weight: 1 - 1./3, BatchNorm: bn, Statistics: statistics(4)},
 		},
-		Sampling:   Sampling{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
-		Preprocess: dataset.Preprocess{Mean: []float64{0.1}, Std: []float64{0.2}},
+		Sampling:    Sampling{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
+		Preprocess:  dataset.Preprocess{Mean: []float64{0.1}, Std: []float64{0.2}},
+		Temperature: 1.25,
 	}
 	write(t, want)
 	got, err := Open(want.Path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want.ID = got.ID; len(got.ID) != 8 {
+		t.Errorf("ID %q, want eight hex digits", got.ID)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -304,36 +296,5 @@ func TestFileRefused(t *testing.T) {
 		}
 		_, err = Open(tc.e.Path)
 		wantError(t, err, "e.safetensors: metadata \"components\": "+tc.want)
-	}
-}
-
-func TestPredictionsCSV(t *testing.T) {
-	labels := filepath.Join(fixture, "val.npz")
-	d, err := dataset.Open([]string{labels}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Sums{}
-	s.init("first", d.Len(), 2)
-	for i := range d.Len() {
-		if err := s.add(i, []float32{0, float32(i % 3)}, false, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.Members, s.Weight = 1, 1
-	var buf bytes.Buffer
-	if err := NewPredictions(d, s).Write(&buf, ".csv", true); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(&buf).ReadAll()
-	if err != nil || len(rows) != d.Len()+1 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
-	// Ties go to the first class; one member has no disagreement.
-	if got := strings.Join(rows[1][2:], " "); got != "0 0.5 0.693147181 0.693147181 0 0.5 0.5" {
-		t.Errorf("row 1: %s", got)
-	}
-	if got := strings.Join(rows[2][2:4], " "); got != "1 0.731058579" {
-		t.Errorf("row 2: %s", got)
 	}
 }

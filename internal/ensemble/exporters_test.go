@@ -162,7 +162,7 @@ func TestExporters(t *testing.T) {
 				wantError(t, err, except.noRun)
 				return
 			}
-			err = EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
+			err = EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
 				statistics := n.Posterior.Statistics
 				if n.HasBatchNorm() {
 					statistics = c.checkStatistics(t, e, n, set, parameters, statTol)
@@ -257,7 +257,7 @@ func (c exported) checkMean(t *testing.T, set *onnxio.Set, p *swag.Posterior) {
 func checkTies(t *testing.T, n *Network) {
 	t.Helper()
 	l := n.Posterior.Layout
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Slice) error {
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
 		filled, err := n.Model(parameters, n.Posterior.Statistics)
 		if err != nil {
 			return err
@@ -365,7 +365,7 @@ func (c exported) checkBytes(t *testing.T, tpl *onnxio.Template, l *weights.Layo
 	}
 }
 
-func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *onnxio.Set, parameters weights.Slice, tol float64) weights.Slice {
+func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *onnxio.Set, parameters weights.Vector, tol float64) weights.Slice {
 	t.Helper()
 	train := newArray(t, c.golden, "input")
 	var batches [][]int

@@ -26,9 +26,13 @@ func statisticsSection(i int) string { return fmt.Sprintf("statistics.%d", i) }
 // of their own, which are large. The members of the first component come first.
 type Ensemble struct {
 	Path       string
+	ID         string // identifies the file's content; set by Open
 	Components []Component
 	Sampling   Sampling
 	Preprocess dataset.Preprocess
+	// Temperature divides the logarithms of the averaged probabilities; 0 means
+	// that they are left as they are.
+	Temperature float64
 }
 
 // Component is what an ensemble has of one posterior.
@@ -84,6 +88,13 @@ func (e *Ensemble) first(i int) int {
 	return n
 }
 
+// weight returns what the probabilities of a member of component i count in the
+// average, as a multiple of 1/S.
+func (e *Ensemble) weight(i int) float64 {
+	c := e.Components[i]
+	return c.Weight * float64(e.Members()) / float64(c.Members)
+}
+
 // Find returns the component of member k, one of 0 … S−1, and its place there.
 func (e *Ensemble) Find(k int) (component, place int) {
 	for k >= e.Components[component].Members {
@@ -96,9 +107,10 @@ func (e *Ensemble) Find(k int) (component, place int) {
 // Write writes the ensemble file.
 func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 	meta, err := weights.NewMetadata(Kind, Version, producer, map[string]any{
-		"components": e.Components,
-		"sampling":   e.Sampling,
-		"preprocess": e.Preprocess,
+		"components":  e.Components,
+		"sampling":    e.Sampling,
+		"preprocess":  e.Preprocess,
+		"temperature": e.Temperature,
 	})
 	if err != nil {
 		return err
@@ -136,7 +148,7 @@ func Open(path string) (*Ensemble, error) {
 	if err := st.Verify(); err != nil {
 		return nil, err
 	}
-	e := &Ensemble{Path: path}
+	e := &Ensemble{Path: path, ID: st.ID()}
 	if err := e.read(st); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -145,12 +157,16 @@ func Open(path string) (*Ensemble, error) {
 
 func (e *Ensemble) read(st *weights.Safetensors) error {
 	err := st.DecodeMetadata(map[string]any{
-		"components": &e.Components,
-		"sampling":   &e.Sampling,
-		"preprocess": &e.Preprocess,
+		"components":  &e.Components,
+		"sampling":    &e.Sampling,
+		"preprocess":  &e.Preprocess,
+		"temperature": &e.Temperature,
 	})
 	if err != nil {
 		return err
+	}
+	if !(e.Temperature >= 0) {
+		return fmt.Errorf("metadata \"temperature\": %v, want a positive number, or 0 for none", e.Temperature)
 	}
 	if err := e.check(); err != nil {
 		return fmt.Errorf("metadata \"components\": %w", err)

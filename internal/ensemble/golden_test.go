@@ -242,7 +242,7 @@ func TestGoldenPosterior(t *testing.T) {
 func TestGoldenBatchNorm(t *testing.T) {
 	st, n := goldenTensors(t), network(t, fit(t, false))
 	e := &Engine{Runtime: openRuntime(t)}
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Slice) error {
+	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
 		got, err := e.Recompute(t.Context(), n, parameters, fileOrder(t))
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,13 +151,16 @@ func mixture(t *testing.T, e *Engine, networks []*Network, components []Componen
 // score averages the members of an ensemble.
 func score(t *testing.T, e *Engine, mix *Ensemble, networks []*Network, data dataset.Dataset) *Sums {
 	t.Helper()
+	s, err := NewScorer(t.Context(), e, Scoring{Ensemble: mix, Networks: networks, Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
 	sums := &Sums{}
-	err := mix.EachMember(t.Context(), networks, 0, func(m Member) error {
-		model, err := m.Network.Model(m.Parameters, m.Statistics)
-		if err != nil {
-			return err
-		}
-		return e.Predict(t.Context(), "member", model, data, m.Weight, sums)
+	err = s.Run(t.Context(), 0, func(c *Chunk) error {
+		sums.init("", data.Len(), c.sums.Classes)
+		sums.addRows(c.First, &c.sums)
+		sums.Members, sums.Weight = c.sums.Members, c.sums.Weight
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -254,17 +258,16 @@ func TestGoldenMixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, rows := calibrate.Evaluate(p, calibrate.EvaluateOptions{}), NewPredictions(test, sums)
-	average := func(v []float64) float64 {
-		total := 0.0
-		for _, x := range v {
-			total += x / float64(len(v))
-		}
-		return total
-	}
-	largest := 0.0
-	for _, v := range rows.mutual {
-		largest = max(largest, v)
+	m := calibrate.Evaluate(p, calibrate.EvaluateOptions{})
+	var predictive, expected, mutual, largest float64 // the first three are means
+	n := float64(test.Len())
+	for i := range test.Len() {
+		var r Row
+		r.describe(sums, i, 1, -1)
+		predictive += r.PredictiveEntropy / n
+		expected += r.ExpectedEntropy / n
+		mutual += r.MutualInformation / n
+		largest = max(largest, r.MutualInformation)
 	}
 	for _, s := range []struct {
 		name           string
@@ -274,9 +277,9 @@ func TestGoldenMixture(t *testing.T) {
 		{"NLL", m.NLL, want.NLL, 1e-4},
 		{"Brier", m.Brier, want.Brier, 1e-4},
 		{"ECE", m.ECE, want.ECE, 2e-4},
-		{"predictive entropy", average(rows.total), want.Predictive, 1e-4},
-		{"expected entropy", average(rows.noise), want.Expected, 1e-4},
-		{"mutual information", average(rows.mutual), want.MutualInformation, 1e-4},
+		{"predictive entropy", predictive, want.Predictive, 1e-4},
+		{"expected entropy", expected, want.Expected, 1e-4},
+		{"mutual information", mutual, want.MutualInformation, 1e-4},
 		{"largest mutual information", largest, want.LargestMutualInformation, 1e-3},
 	} {
 		t.Logf("%-26s %.6f, PyTorch %.6f", s.name, s.got, s.want)
@@ -298,13 +301,13 @@ func TestMixtureAntithetic(t *testing.T) {
 	var even []float32
 	err = mix.EachMember(t.Context(), networks, 0, func(m Member) error {
 		if m.Number%2 == 0 {
-			even = append([]float32(nil), m.Parameters...)
+			even = slices.Clone(m.Parameters.(weights.Slice))
 			return nil
 		}
 		mean := make([]float64, len(even))
 		m.Network.Posterior.Mean(mean, 0)
 		moved := 0
-		for i, w := range m.Parameters {
+		for i, w := range m.Parameters.(weights.Slice) {
 			a, b := float64(even[i]), float64(w)
 			if math.Abs(a+b-2*mean[i]) > 2e-7*(math.Abs(a)+math.Abs(b)) {
 				t.Fatalf("member %d, weight %d: %v and %v about %v", m.Number, i, a, b, mean[i])

@@ -15,9 +15,21 @@ type BatchNormData struct {
 	Data  dataset.Dataset
 	Order dataset.Order
 	Rule  bnupdate.Rule
+	// Tolerance, if not 0, is the standard error at which a recomputation ends
+	// before it has seen all images: see [bnupdate.Options].
+	Tolerance float64
 }
 
-// Images returns how many images one recomputation sees.
+// Settled returns b for the members after the first one, whose recomputation
+// gave r: they see the same images as it.
+func (b BatchNormData) Settled(r bnupdate.Result) BatchNormData {
+	if b.Tolerance > 0 {
+		b.Tolerance, b.Order.Limit = 0, r.Images
+	}
+	return b
+}
+
+// Images returns how many images one recomputation sees, at most.
 func (b BatchNormData) Images() int {
 	switch {
 	case b.Data == nil:
@@ -32,7 +44,7 @@ func (b BatchNormData) Images() int {
 // without batch norm it returns an empty result, and data may be zero.
 func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {
 	if !n.HasBatchNorm() {
-		return bnupdate.Recompute(ctx, n.plan, nil, data.Rule, 1)
+		return bnupdate.Recompute(ctx, n.plan, nil, bnupdate.Options{})
 	}
 	return e.recompute(ctx, n, parameters, data, func(s *session) ([][]int, error) {
 		size, err := e.batchSize(s)
@@ -66,7 +78,8 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	if err != nil {
 		return fail(err)
 	}
-	return bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx}, data.Rule, e.workers())
+	return bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx},
+		bnupdate.Options{Rule: data.Rule, Workers: e.workers(), Tolerance: data.Tolerance})
 }
 
 // batchRunner feeds training batches to the rewritten network.

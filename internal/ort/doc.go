@@ -18,6 +18,8 @@
 //     that the caller owns. Nothing is shared between two runs.
 //   - External data is read from the folder that NewFilledSession writes and
 //     removes, and nowhere else; in particular not from the working directory.
+//   - ONNX Runtime's telemetry is off: it sends nothing, and leaves no file
+//     behind.
 //   - The package never writes to standard output or standard error, and neither
 //     does ONNX Runtime's log.
 //

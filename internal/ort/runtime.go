@@ -24,7 +24,8 @@ var loaded struct {
 // Open loads the library at path, as returned by Locate. Opening the library
 // that is loaded already returns the same Runtime; opening another one is an
 // error. All errors are *LibraryError. Open also sets up the C heap, once for
-// the process, so that closed sessions return their memory.
+// the process, so that closed sessions return their memory, and switches ONNX
+// Runtime's telemetry off.
 func Open(path string) (*Runtime, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -33,6 +34,12 @@ func Open(path string) (*Runtime, error) {
 	}
 	full, err := filepath.Abs(path) // else a bare name is searched for in the linker's path
 	if err != nil {
+		return nil, &LibraryError{path, err.Error(), err}
+	}
+	// Since 1.29 ONNX Runtime reports every session, model names and hashes
+	// included, to its makers, unless the environment says no before it is
+	// initialised (microsoft/onnxruntime#27379).
+	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return nil, &LibraryError{path, err.Error(), err}
 	}
 	version, err := probe(full)
@@ -46,6 +53,9 @@ func Open(path string) (*Runtime, error) {
 	binding.SetSharedLibraryPath(full)
 	// What goes wrong is returned as an error; ONNX Runtime need not print it too.
 	if err := binding.InitializeEnvironment(binding.WithLogLevelFatal()); err != nil {
+		return nil, &LibraryError{path, "version " + version + ": " + shorten(err.Error()), err}
+	}
+	if err := shareMemory(); err != nil {
 		return nil, &LibraryError{path, "version " + version + ": " + shorten(err.Error()), err}
 	}
 	loaded.rt = &Runtime{full, version}

@@ -125,3 +125,20 @@ func TestAtLeast(t *testing.T) {
 		}
 	}
 }
+
+// A process that opens ONNX Runtime and runs a model leaves no file behind: its
+// telemetry would leave a log, a session and a device's number.
+func TestNoTelemetry(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestRunTypes$")
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "ORT_DISABLE_TELEMETRY=") && !strings.HasPrefix(v, "CI=") { // each switches it off
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, LibraryEnv+"="+rt.Path(), "TMPDIR="+dir, "HOME="+dir, "XDG_CACHE_HOME="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checkEmpty(t, dir)
+}

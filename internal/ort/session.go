@@ -99,6 +99,10 @@ func sessionOptions(dir string, size int64, opts Options) (*binding.SessionOptio
 		"session.intra_op.allow_spinning":                        "0",
 		"session.model_external_initializers_file_folder_path":   dir,
 		"optimization.constant_folding_max_output_size_in_bytes": strconv.FormatInt(slack+4*size, 10),
+		// Runs take their memory from the pool that all sessions share, weights do not:
+		// they would leave holes in it.
+		"session.use_env_allocators":                    "1",
+		"session.use_device_allocator_for_initializers": "1",
 	}
 	if opts.AllowSpinning {
 		entries["session.intra_op.allow_spinning"] = "1"
@@ -106,6 +110,8 @@ func sessionOptions(dir string, size int64, opts Options) (*binding.SessionOptio
 	for k, v := range entries {
 		err = errors.Join(err, so.AddSessionConfigEntry(k, v))
 	}
+	// A run would ask for all its memory in one piece, which the pool seldom has.
+	err = errors.Join(err, so.SetMemPattern(false))
 	if opts.Threads > 0 {
 		err = errors.Join(err, so.SetIntraOpNumThreads(opts.Threads))
 	}

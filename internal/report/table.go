@@ -1,16 +1,19 @@
 // Package report writes what a person reads: tables as aligned text for a
-// terminal or as Markdown for documentation, and the numbers in them.
+// terminal or as Markdown for documentation, the numbers in them, and montages of
+// images with their predictions.
 //
 // # Invariants
 //
 // Output depends on the input only, not on terminal, locale or clock. Width is
 // counted in runes, so wide and combining characters shift what follows them.
 // Control characters in cells are shown as "�": a file name cannot move the
-// cursor. Negative numbers carry a true minus sign (U+2212).
+// cursor, and in a page it is text. Negative numbers carry a true minus sign
+// (U+2212).
 //
 // # Concurrency
 //
-// A Table must not be used by two goroutines at once while rows are added.
+// A Table must not be used by two goroutines at once while rows are added, nor a
+// Selection while examples are.
 package report
 
 import (

@@ -61,6 +61,26 @@ def training(m):
     return m
 
 
+def head(m, scores, *nodes, outputs=("logits",)):
+    """The same model with other nodes behind the linear layer, whose output gets the name scores."""
+    m.graph.node[-1].output[0] = scores
+    m.graph.node.extend(nodes)
+    old = m.graph.output.pop()
+    for name in outputs:
+        m.graph.output.append(helper.make_tensor_value_info(name, old.type.tensor_type.elem_type, ["batch", old.type.tensor_type.shape.dim[1].dim_value]))
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
+def brightest(m):
+    """The same model, which adds the logarithm of the brightest pixel to all logits: a black image has none."""
+    return head(m, "scores",
+                helper.make_node("ReduceMax", ["input"], ["max"], axes=[1, 2, 3], keepdims=0),
+                helper.make_node("Log", ["max"], ["log"]),
+                helper.make_node("Unsqueeze", ["log", "one"], ["column"]),
+                helper.make_node("Add", ["scores", "column"], ["logits"]))
+
+
 def save(name, m):
     (HERE / name).write_bytes(m.SerializeToString())
 
@@ -97,6 +117,15 @@ for seed in (1, 2):
     save(f"softmax-{seed}.onnx", model(seed, softmax=True))
     save(f"four-classes-{seed}.onnx", model(seed, classes=4))
 save("external.onnx", external(model(3)))
+for seed in (1, 2):
+    save(f"binary-{seed}.onnx", model(seed, classes=1))
+    save(f"sigmoid-{seed}.onnx", head(model(seed, classes=1), "scores", helper.make_node("Sigmoid", ["scores"], ["logits"])))
+    save(f"labels-{seed}.onnx", head(model(seed), "logits", helper.make_node("Sigmoid", ["logits"], ["each"]),
+                                     helper.make_node("Softmax", ["logits"], ["soft"], axis=1), helper.make_node("Identity", ["soft"], ["probs"]),
+                                     outputs=("each", "logits", "probs")))
+    bright = model(seed)
+    bright.graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), "one"))
+    save(f"brightest-{seed}.onnx", brightest(bright))
 
 r = np.random.default_rng(0)
 images = r.integers(0, 256, (10, 1, 4, 4), dtype=np.uint8)
@@ -105,3 +134,8 @@ np.savez_compressed(HERE / "short-labels.npz", images=images, labels=r.integers(
 np.savez_compressed(HERE / "five-by-five.npz", images=r.integers(0, 256, (10, 1, 5, 5), dtype=np.uint8), labels=r.integers(0, 3, 10))
 np.savez_compressed(HERE / "class-seven.npz", images=images, labels=np.full(10, 7))
 np.save(HERE / "unlabelled.npy", images)
+black = images.copy()
+black[3] = 0
+np.savez_compressed(HERE / "black.npz", images=black, labels=r.integers(0, 3, 10))
+# 160 images from dark to bright: what sorted training data does to batch norm.
+np.save(HERE / "sorted.npy", np.random.default_rng(1).integers(np.arange(160).reshape(-1, 1, 1, 1), 256, (160, 1, 4, 4), dtype=np.uint8))

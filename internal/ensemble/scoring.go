@@ -1,0 +1,183 @@
+package ensemble
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Scoring is what a [Scorer] shall do.
+type Scoring struct {
+	Ensemble *Ensemble
+	Networks []*Network // of the ensemble's components
+	Data     dataset.Dataset
+	// Output names the networks' output with the scores; empty means the first.
+	Output  string
+	Columns Columns
+	// SkipErrors gives an example that cannot be read, or whose scores are not
+	// finite, a row with an error. Else it ends the run.
+	SkipErrors bool
+}
+
+// NewScorer prepares a Scorer for an ensemble. It runs a member over a batch of
+// zeros, to plan memory and threads by what that takes.
+func NewScorer(ctx context.Context, e *Engine, job Scoring) (*Scorer, error) {
+	m, err := newDrawn(e, job)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newScorer(e, m, job.Data)
+	if err != nil {
+		return nil, err
+	}
+	s.job, s.columns, s.skip = job, job.Columns, job.SkipErrors
+	if t := job.Ensemble.Temperature; t > 0 {
+		s.temperature = t
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	s.columns.Top = min(max(s.columns.Top, 1), s.classes)
+	return s, s.name()
+}
+
+// name checks labels and class names against the number of classes. Those of a
+// few class folders of many are not the network's.
+func (s *Scorer) name() error {
+	names, labels := s.data.ClassNames(), s.data.Labels()
+	if names != nil && len(names) != s.classes {
+		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %d classes: names and labels are left out", len(names), s.classes))
+		return nil
+	}
+	for i, label := range labels {
+		if label >= s.classes {
+			return fmt.Errorf("%s: label %d, want 0 to %d", s.data.Name(i), label, s.classes-1)
+		}
+	}
+	s.names, s.labels = names, labels
+	return nil
+}
+
+// drawn are the members of an ensemble.
+type drawn struct {
+	e        *Ensemble
+	networks []*Network
+	list     []part
+	drawers  []*drawer
+}
+
+func newDrawn(e *Engine, job Scoring) (*drawn, error) {
+	d := &drawn{e: job.Ensemble, networks: job.Networks}
+	opts, err := d.e.Sampling.Options()
+	if err != nil {
+		return nil, err
+	}
+	opts.Workers = e.Workers
+	for i, n := range d.networks {
+		task, err := newTask(n.model, job.Output)
+		if err != nil {
+			return nil, err
+		}
+		d.list = append(d.list, part{count: d.e.Components[i].Members, input: n.Input, task: task})
+		drawer, err := newDrawer(n.Posterior, opts, e.memory()/16)
+		if err != nil {
+			return nil, err
+		}
+		d.drawers = append(d.drawers, drawer)
+	}
+	return d, nil
+}
+
+func (d *drawn) parts() []part { return d.list }
+
+func (d *drawn) each(ctx context.Context, first, count int, f func(model) error) error {
+	i, place := d.e.Find(first)
+	n, c := d.networks[i], d.e.Components[i]
+	return d.drawers[i].each(ctx, first, count, func(k int, parameters weights.Vector) error {
+		filled, err := n.Model(parameters, weights.Slice(c.Statistics[place+k-first]))
+		if err != nil {
+			return err
+		}
+		return f(model{fmt.Sprintf("%s: member %d of %s", d.e.Path, k, n.Posterior.Path), d.e.weight(i), filled})
+	})
+}
+
+// Classes returns how many classes the ensemble tells apart.
+func (s *Scorer) Classes() int { return s.classes }
+
+// Plan says how the work will be done.
+func (s *Scorer) Plan() string { return s.plan.String() }
+
+// Tasks says what the outputs of the networks are taken for.
+func (s *Scorer) Tasks() []string {
+	var out []string
+	for i, part := range s.models.parts() {
+		out = append(out, s.job.Networks[i].Posterior.Path+": "+part.task.Describe(s.scores))
+	}
+	return out
+}
+
+// Parameters are what the rows of a result depend on, by name. Two runs with
+// equal parameters give equal rows.
+type Parameters map[string]json.RawMessage
+
+// Parameters returns those of s. producer is the program and its version.
+func (s *Scorer) Parameters(producer string) (Parameters, error) {
+	var batches []int
+	for i, g := range s.plan.groups {
+		if i == 0 || g.first == s.job.Ensemble.first(len(batches)) {
+			batches = append(batches, g.batch)
+		}
+	}
+	var tasks []Task
+	for _, part := range s.models.parts() {
+		tasks = append(tasks, part.task)
+	}
+	p := Parameters{}
+	for name, value := range map[string]any{
+		"producer":    producer,
+		"onnxruntime": s.engine.Runtime.Version(),
+		"ensemble":    s.job.Ensemble.ID,
+		"preprocess":  s.job.Ensemble.Preprocess,
+		"data":        s.data.Sources(),
+		"examples":    s.data.Len(),
+		"batch_size":  batches,
+		"tasks":       tasks,
+		"classes":     s.classes,
+		"class_names": nameSum(s.names),
+		"columns":     s.columns,
+	} {
+		js, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		p[name] = js
+	}
+	return p, nil
+}
+
+// Differences lists in words what is not the same in p and o.
+func (p Parameters) Differences(o Parameters) []string {
+	var out []string
+	for _, name := range []string{"producer", "onnxruntime", "ensemble", "preprocess", "data", "examples", "batch_size", "tasks", "classes", "class_names", "columns"} {
+		if a, b := string(p[name]), string(o[name]); a != b {
+			out = append(out, fmt.Sprintf("%s was %s and is %s", name, a, b))
+		}
+	}
+	return out
+}
+
+// nameSum identifies a list of names, or "" for none.
+func nameSum(names []string) string {
+	if names == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,171 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Montage is a page of images with what was predicted for them, for people who
+// look. WriteHTML and WritePNG write the same tiles.
+type Montage struct {
+	Title string
+	Note  string // below the title: which ensemble, which data
+	// Classes holds the name of every class. Classes without one are shown by
+	// their number.
+	Classes  []string
+	Sections []Section
+	// Name names the example with an index, as in output rows.
+	Name func(index int) string
+	// Image returns the image of the example with an index. It is called once for
+	// each tile, and the image is not kept. An error is shown in place of the
+	// image; it concerns this tile only.
+	Image func(index int) (image.Image, error)
+}
+
+// Section is a part of a [Montage]: examples that have something in common.
+type Section struct {
+	Heading, Explanation string
+	Examples             []Example
+}
+
+// Example is a scored example.
+type Example struct {
+	Index int // row, from 0
+	Label int // true class, negative if it is not known
+	// Top holds the most probable classes with their averaged probabilities, the
+	// prediction first; three of them are shown.
+	Top []Score
+	// Entropy is that of the averaged probabilities, MutualInformation the part of
+	// it that comes from members disagreeing; in nats.
+	Entropy, MutualInformation float64
+}
+
+// Score is a class with its probability.
+type Score struct {
+	Class       int
+	Probability float64
+}
+
+// prediction is the most probable class.
+func (e *Example) prediction() Score { return e.Top[0] }
+
+func (e *Example) wrong() bool { return e.Label >= 0 && e.Label != e.prediction().Class }
+
+// shownScores is how many of the most probable classes a tile shows.
+const shownScores = 3
+
+const legend = "Bars are averaged probabilities. Entropy is the predictive entropy and MI the mutual information, the part of it that comes from members disagreeing; both in nats."
+
+// A caption is what a tile says below its image, as printable text.
+type caption struct {
+	Name        string
+	Bars        []bar
+	Label       string // what the label says of the prediction; empty without one
+	Wrong       bool
+	Entropy, MI string
+}
+
+// A bar is a class with its probability.
+type bar struct {
+	Class, Percent string
+	Part           float64 // of the full width, from 0 to 1
+}
+
+// Width is Part for CSS.
+func (b bar) Width() string { return strconv.FormatFloat(100*b.Part, 'f', 1, 64) + "%" }
+
+func (m *Montage) caption(e *Example) caption {
+	c := caption{Name: cleanText(m.Name(e.Index)), Wrong: e.wrong(), Entropy: nats(e.Entropy), MI: nats(e.MutualInformation)}
+	for _, s := range e.Top[:min(len(e.Top), shownScores)] {
+		part := s.Probability
+		if !(part >= 0) { // NaN too
+			part = 0
+		}
+		c.Bars = append(c.Bars, bar{m.class(s.Class), Percent(s.Probability, 1), min(part, 1)})
+	}
+	switch {
+	case c.Wrong:
+		c.Label = "wrong, labelled " + m.class(e.Label)
+	case e.Label >= 0:
+		c.Label = "right"
+	}
+	return c
+}
+
+// String is the caption as one sentence, for those who do not see the image.
+func (c caption) String() string {
+	s := fmt.Sprintf("%s: predicted %s, %s", c.Name, c.Bars[0].Class, c.Bars[0].Percent)
+	if c.Label != "" {
+		s += ", " + c.Label
+	}
+	return s
+}
+
+// image returns the image of an example, which has at least one pixel.
+func (m *Montage) image(index int) (image.Image, error) {
+	img, err := m.Image(index)
+	if err != nil {
+		return nil, errors.New(cleanText(err.Error()))
+	}
+	if b := img.Bounds(); b.Empty() {
+		return nil, fmt.Errorf("an image of %d×%d pixels", b.Dx(), b.Dy())
+	}
+	return img, nil
+}
+
+func (m *Montage) class(k int) string {
+	if k < len(m.Classes) {
+		if name := strings.TrimSpace(cleanText(m.Classes[k])); name != "" {
+			return name
+		}
+	}
+	return "class " + strconv.Itoa(k)
+}
+
+// nats writes an entropy. What rounds to zero but is not zero is told apart.
+func nats(x float64) string {
+	if 0 < x && x < 0.0005 {
+		return "< 0.001"
+	}
+	if math.Abs(x) < 0.0005 { // rounding may leave a negative one
+		x = 0
+	}
+	return Fixed(x, 3)
+}
+
+// cleanText shows what a name must not do to its surroundings: control
+// characters, and those that reverse the direction of text, as "�".
+func cleanText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
+			return unicode.ReplacementChar
+		}
+		return printable(r)
+	}, s)
+}
+
+// shortenMiddle takes out as few runes around the middle of s as fits asks for,
+// and puts an ellipsis there: names differ at both ends. A string that fits
+// fewer runes must fit, too.
+func shortenMiddle(s string, fits func(string) bool) string {
+	if fits(s) {
+		return s
+	}
+	r := []rune(s)
+	keep := func(n int) string { return string(r[:n-n/2]) + "…" + string(r[len(r)-n/2:]) }
+	lo, hi := 0, len(r)-1 // the most runes that fit lie in [lo, hi]
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if fits(keep(mid)) {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return keep(lo)
+}
