@@ -26,18 +26,18 @@ func (a *app) exportCommand() *cli.Command {
    swagwrap export -o member-007.onnx --member 7 ensemble.safetensors
 
 From a posterior comes SWA, with batch-norm statistics recomputed from --bn-data (or, with --stale-bn, those of the
-last checkpoint, which do not go with averaged weights). From an ensemble comes the member --member, with
-the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way;
+last checkpoint, which do not go with averaged weights), or with --member a member drawn there and then. From an ensemble
+comes the member --member, with the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way;
 the result is the file itself, byte for byte, which shows that nothing but weights is ever changed.
 
 External data goes into a file beside the model, as in the checkpoints.`,
 		Flags: flags(outputFlags, []cli.Flag{
-			&cli.IntFlag{Name: "member", Usage: "write member `K` of an ensemble, counted from 0", Value: -1, DefaultText: "none"},
+			&cli.IntFlag{Name: "member", Usage: "write member `K`, counted from 0", Value: -1, DefaultText: "none"},
 			&cli.BoolFlag{Name: "stale-bn", Usage: "keep the last checkpoint's batch-norm statistics"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the training images", Value: 1},
-		}, bnFlags, preprocessFlags, runFlags),
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
+		}, covarianceFlags, bnFlags, preprocessFlags, runFlags),
 		Action: a.export,
 	}
 }
@@ -57,7 +57,7 @@ func (a *app) export(c *cli.Context) error {
 	var n *ensemble.Network
 	var parameters, statistics weights.Vector
 	var err error
-	if c.IsSet("member") {
+	if c.IsSet("member") && !isPosterior(path) {
 		n, parameters, statistics, err = a.member(c, path)
 	} else {
 		n, parameters, statistics, err = a.fromPosterior(c, path)
@@ -157,7 +157,17 @@ func drawn(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, memb
 	return s.Vector(ctx, member), nil
 }
 
-// fromPosterior returns SWA, or the weights of --checkpoint.
+// isPosterior tells a posterior from an ensemble.
+func isPosterior(path string) bool {
+	st, err := weights.OpenSafetensors(path)
+	if err != nil {
+		return false // the reader that expects an ensemble says why
+	}
+	defer st.Close()
+	return st.Metadata["kind"] == swag.PosteriorKind
+}
+
+// fromPosterior returns SWA, a member, or the weights of --checkpoint.
 func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
 	n, err := a.openNetwork(c, path)
 	if err != nil {
@@ -171,9 +181,16 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 		parameters, statistics, err := n.Checkpoint(m) // m stays open: they read from it
 		return n, parameters, statistics, badInput(err)
 	}
-	parameters, err := drawn(c.Context, n.Posterior, swag.SampleOptions{}, 0) // scale 0 is SWA
+	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
+	if c.IsSet("member") {
+		opts, k = sampling(c), c.Int("member")
+		if k < 0 || k >= swag.MaxMembers {
+			return n, nil, nil, usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
+		}
+	}
+	parameters, err := drawn(c.Context, n.Posterior, opts, k)
 	if err != nil {
-		return n, nil, nil, badInput(err)
+		return n, nil, nil, usagef("", "%w", err)
 	}
 	if c.Bool("stale-bn") {
 		return n, parameters, n.Posterior.Statistics, nil

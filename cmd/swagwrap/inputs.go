@@ -27,6 +27,11 @@ var (
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize)},
 		threadsFlag,
 	}
+	covarianceFlags = []cli.Flag{
+		&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
+		&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
+		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
+	}
 	samplingFlags = []cli.Flag{
 		&cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: 30},
 		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
@@ -47,6 +52,19 @@ func (a *app) engine(c *cli.Context) (*ensemble.Engine, error) {
 	}
 	rt, err := a.openRuntime(c)
 	return &ensemble.Engine{Runtime: rt, BatchSize: c.Int("batch-size"), Workers: c.Int("threads")}, err
+}
+
+// sampling reads the flags of the distribution that members are drawn from.
+func sampling(c *cli.Context) swag.SampleOptions {
+	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Antithetic: c.Bool("antithetic")}
+	if c.Bool("diagonal") {
+		opts.Covariance = swag.Diagonal
+	}
+	opts.Scale = opts.Covariance.DefaultScale()
+	if c.IsSet("scale") {
+		opts.Scale = c.Float64("scale")
+	}
+	return opts
 }
 
 // members checks --members.

@@ -31,10 +31,7 @@ the members as the others, as far as that goes, and counts as much, or as --weig
 but their input and their classes.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors`,
-		Flags: flags(outputFlags, samplingFlags, []cli.Flag{
-			&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
-			&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
-			&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
+		Flags: flags(outputFlags, samplingFlags, covarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
 		}, bnFlags, preprocessFlags, runFlags),
 		Action: a.sample,
@@ -95,17 +92,11 @@ func plan(c *cli.Context) (*ensemble.Ensemble, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: ensemble.Sampling{Seed: c.Uint64("seed"), Antithetic: c.Bool("antithetic")}}
+	opts := sampling(c)
+	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: ensemble.Sampling{Seed: opts.Seed, Scale: opts.Scale,
+		Covariance: opts.Covariance.String(), Antithetic: opts.Antithetic}}
 	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, e.Sampling.Antithetic); err != nil {
 		return nil, usagef("", "%w", err)
-	}
-	var covariance swag.Covariance
-	if c.Bool("diagonal") {
-		covariance = swag.Diagonal
-	}
-	e.Sampling.Covariance, e.Sampling.Scale = covariance.String(), covariance.DefaultScale()
-	if c.IsSet("scale") {
-		e.Sampling.Scale = c.Float64("scale")
 	}
 	e.Preprocess, err = preprocessing(c)
 	return e, err
