@@ -14,10 +14,15 @@ func healthReport(p *swag.Posterior) []string {
 	lines := healthLines(p.Health)
 	found := p.Health.Verdict(func(i int) string { return path.Base(p.Checkpoints[i].Path) })
 	for _, f := range found {
+		what := "note: "
 		if f.Serious {
-			lines = append(lines, "warning: "+f.String())
-		} else {
-			lines = append(lines, "note: "+f.String())
+			what = "warning: "
+		}
+		for i, line := range report.Wrap(what+f.String(), 118) {
+			if i > 0 {
+				line = strings.Repeat(" ", len(what)) + line
+			}
+			lines = append(lines, line)
 		}
 	}
 	if len(found) == 0 {
