@@ -98,7 +98,18 @@ func ECE(p Predictions, opts ECEOptions) float64 {
 // Reliability panics if opts.Bins is negative or opts.Binning is unknown.
 func Reliability(p Predictions, opts ECEOptions) []ReliabilityBin {
 	p.check()
-	g := grade(p)
+	return reliability(grade(p), opts)
+}
+
+// GradedECE is [ECE] of predictions of which no more is left than what it looks
+// at. It sorts g.
+func GradedECE(g []Graded, opts ECEOptions) float64 {
+	order(g)
+	return calibrationError(reliability(g, opts), len(g))
+}
+
+// reliability cuts predictions in ascending order of confidence into bins.
+func reliability(g []Graded, opts ECEOptions) []ReliabilityBin {
 	switch opts.Binning {
 	case EqualMass:
 		return equalMass(g, opts.bins())
@@ -118,36 +129,40 @@ func calibrationError(bins []ReliabilityBin, n int) float64 {
 	return ece
 }
 
-// graded is a prediction reduced to what calibration looks at.
-type graded struct {
-	confidence float64
-	right      bool
+// Graded is a prediction reduced to what calibration looks at.
+type Graded struct {
+	Confidence float64 // the probability of the class that it favours
+	Right      bool    // that class is the label
 }
 
 // grade returns the predictions in ascending order of confidence. Every binning
 // then is a matter of cutting the slice.
-func grade(p Predictions) []graded {
-	g := make([]graded, p.Len())
+func grade(p Predictions) []Graded {
+	g := make([]Graded, p.Len())
 	for i, label := range p.Labels {
 		class, confidence := top(p.Row(i))
-		g[i] = graded{confidence, class == label}
+		g[i] = Graded{confidence, class == label}
 	}
-	slices.SortFunc(g, func(a, b graded) int { return cmp.Compare(a.confidence, b.confidence) })
+	order(g)
 	return g
 }
 
-func equalMass(g []graded, n int) []ReliabilityBin {
+func order(g []Graded) {
+	slices.SortFunc(g, func(a, b Graded) int { return cmp.Compare(a.Confidence, b.Confidence) })
+}
+
+func equalMass(g []Graded, n int) []ReliabilityBin {
 	bins := make([]ReliabilityBin, n)
 	start := 0
 	for b := range bins {
 		end := (b + 1) * len(g) / n
-		for 0 < end && end < len(g) && g[end].confidence == g[end-1].confidence {
+		for 0 < end && end < len(g) && g[end].Confidence == g[end-1].Confidence {
 			end++
 		}
-		first := g[min(start, len(g)-1)].confidence
+		first := g[min(start, len(g)-1)].Confidence
 		last := first
 		if start < end {
-			last = g[end-1].confidence
+			last = g[end-1].Confidence
 		}
 		bins[b] = newBin(first, last, g[start:end])
 		start = end
@@ -155,12 +170,12 @@ func equalMass(g []graded, n int) []ReliabilityBin {
 	return bins
 }
 
-func equalWidth(g []graded, n int) []ReliabilityBin {
+func equalWidth(g []Graded, n int) []ReliabilityBin {
 	bins := make([]ReliabilityBin, n)
 	start := 0
 	for b := range bins {
 		end := start
-		for end < len(g) && min(int(g[end].confidence*float64(n)), n-1) == b {
+		for end < len(g) && min(int(g[end].Confidence*float64(n)), n-1) == b {
 			end++
 		}
 		bins[b] = newBin(float64(b)/float64(n), float64(b+1)/float64(n), g[start:end])
@@ -169,35 +184,35 @@ func equalWidth(g []graded, n int) []ReliabilityBin {
 	return bins
 }
 
-func swagReference(g []graded, n int) []ReliabilityBin {
+func swagReference(g []Graded, n int) []ReliabilityBin {
 	step := (len(g) + n - 1) / n
 	var edges []float64
 	for i := 0; i < len(g); i += step {
-		edges = append(edges, g[i].confidence)
+		edges = append(edges, g[i].Confidence)
 	}
 	if len(g)%step != 1 { // else the largest confidence is an edge already
-		edges = append(edges, g[len(g)-1].confidence)
+		edges = append(edges, g[len(g)-1].Confidence)
 	}
 	var bins []ReliabilityBin
 	for b := range len(edges) - 1 {
 		lower, upper := edges[b], edges[b+1]
-		start := sort.Search(len(g), func(i int) bool { return g[i].confidence > lower })
-		end := sort.Search(len(g), func(i int) bool { return g[i].confidence >= upper })
+		start := sort.Search(len(g), func(i int) bool { return g[i].Confidence > lower })
+		end := sort.Search(len(g), func(i int) bool { return g[i].Confidence >= upper })
 		bins = append(bins, newBin(lower, upper, g[start:max(start, end)]))
 	}
 	return bins
 }
 
 // newBin returns the bin of the predictions in g.
-func newBin(lower, upper float64, g []graded) ReliabilityBin {
+func newBin(lower, upper float64, g []Graded) ReliabilityBin {
 	b := ReliabilityBin{Lower: lower, Upper: upper, Count: len(g)}
 	if len(g) == 0 {
 		return b
 	}
 	var right int
 	for _, x := range g {
-		b.Confidence += x.confidence
-		if x.right {
+		b.Confidence += x.Confidence
+		if x.Right {
 			right++
 		}
 	}
