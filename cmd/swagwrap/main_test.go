@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users
-// get wrong. In them $FIXTURES is fixtures/mnist and $T holds the small models
-// that testdata/make.py made.
+// get wrong. In them $FIXTURES is fixtures/mnist, $IMAGES holds pictures, and $T
+// the small models that testdata/make.py made.
 func TestScripts(t *testing.T) {
 	runScripts(t, testscript.Params{Dir: filepath.Join("testdata", "script")})
 }
@@ -66,6 +66,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		env.Setenv(ort.LibraryEnv, library)
 		env.Setenv("FIXTURES", absolute("..", "..", "fixtures", "mnist"))
 		env.Setenv("T", absolute("testdata"))
+		env.Setenv("IMAGES", absolute("..", "..", "fixtures", "images", "files"))
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){

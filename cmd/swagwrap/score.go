@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -46,7 +47,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 		}, montageFlags, runFlags[:1], []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
-			&cli.StringFlag{Name: "memory", Usage: "keep to about `SIZE`, such as 500M or 4G", DefaultText: "half of what is free, at most 1G and 128M for each core"},
+			&cli.StringFlag{Name: "memory", Usage: "keep to about `SIZE`, such as 500M or 4G", DefaultText: "half of what is free, at most 1G and 256M for each core"},
 		}),
 		Action: a.score,
 	}
@@ -431,6 +432,7 @@ type summary struct {
 	labelled     int
 	right        int
 	loss, square float64
+	graded       []calibrate.Graded // 16 bytes an example: all that grows with their number
 }
 
 func (s *summary) add(r *ensemble.Row, label int) {
@@ -450,6 +452,7 @@ func (s *summary) add(r *ensemble.Row, label int) {
 	if r.Prediction == label {
 		s.right++
 	}
+	s.graded = append(s.graded, calibrate.Graded{Confidence: r.Confidence, Right: r.Prediction == label})
 }
 
 // conclude says what was written, and how good it is where labels tell.
@@ -457,7 +460,8 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := &job.summary
 	a.logf(c, "%s: %s examples, %d members", job.output, report.Thousands(s.rows), job.ensemble.Members())
 	if n := float64(s.labelled); n > 0 {
-		a.logf(c, "accuracy %s, NLL %s nats, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4), report.Fixed(s.square/n, 4))
+		a.logf(c, "accuracy %s, NLL %s nats, ECE %s, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4),
+			report.Fixed(calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), 4), report.Fixed(s.square/n, 4))
 	}
 	if err := a.showMontage(c, job); err != nil {
 		return err

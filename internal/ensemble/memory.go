@@ -9,9 +9,9 @@ import (
 )
 
 // DefaultMemory is what a [Scorer] may take unless it is told otherwise: half of
-// what is free, at most 1 GiB and 128 MiB more for each core.
+// what is free, at most 1 GiB and 256 MiB more for each core.
 func DefaultMemory() int64 {
-	limit := int64(1<<30 + runtime.GOMAXPROCS(0)*128<<20)
+	limit := int64(1<<30 + runtime.GOMAXPROCS(0)*256<<20)
 	if free := freeMemory(); free > 0 {
 		limit = min(limit, free/2)
 	}

@@ -29,11 +29,13 @@ type parquetRow struct {
 const rowGroupBytes = 32 << 20
 
 type parquetWriter struct {
-	t     *Table
-	out   *parquet.Writer
-	row   reflect.Value // of a struct with the fields of parquetRow that are wanted
-	limit int           // rows in a group
-	rows  int
+	t      *Table
+	schema *parquet.Schema
+	out    *parquet.GenericWriter[any]
+	values parquet.Row
+	row    reflect.Value // of a struct with the fields of parquetRow that are wanted
+	limit  int           // rows in a group
+	rows   int
 }
 
 func (t *Table) parquet(w io.Writer) RowWriter {
@@ -57,8 +59,9 @@ func (t *Table) parquet(w io.Writer) RowWriter {
 	if t.Columns.Members {
 		bytes += 4 * t.Members * t.Classes
 	}
-	return &parquetWriter{t: t, row: row, limit: max(1, rowGroupBytes/bytes),
-		out: parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("swagwrap", "", ""))}
+	schema := parquet.SchemaOf(row.Interface())
+	return &parquetWriter{t: t, row: row, limit: max(1, rowGroupBytes/bytes), schema: schema,
+		out: parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("swagwrap", "", ""))}
 }
 
 func (p *parquetWriter) Write(r *Row) error {
@@ -82,7 +85,8 @@ func (p *parquetWriter) Write(r *Row) error {
 	for i := range p.row.NumField() {
 		p.row.Field(i).Set(from.FieldByName(p.row.Type().Field(i).Name))
 	}
-	if err := p.out.Write(p.row.Addr().Interface()); err != nil {
+	p.values = p.schema.Deconstruct(p.values[:0], p.row.Addr().Interface())
+	if _, err := p.out.WriteRows([]parquet.Row{p.values}); err != nil {
 		return err
 	}
 	if p.rows++; p.rows%p.limit == 0 {

@@ -49,7 +49,7 @@ func (s *Scorer) chunks(lengths ...int) []*Chunk {
 					left -= p
 				}
 			}
-			c.add(0, m, 1, o)
+			c.add(0, m, &loaded{weight: 1}, o)
 			c.sums.Weight++
 		}
 		out = append(out, c)

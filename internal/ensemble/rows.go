@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -98,25 +99,26 @@ func zeros[T float32 | float64](buffer []T, n int) []T {
 	return buffer[:n]
 }
 
-// add adds what a model says of the examples from the given one on.
-func (c *Chunk) add(from, model int, weight float64, o *outcome) {
+// add adds what a model says of the examples from the given one on. k is its
+// number.
+func (c *Chunk) add(from, k int, m *loaded, o *outcome) {
 	n := len(o.entropies)
 	classes := len(o.probabilities) / n
 	c.make(classes)
 	for i := range n {
 		row := from + i
 		if o.errs != nil && o.errs[i] != nil && c.errs[row] == nil {
-			c.errs[row] = o.errs[i]
+			c.errs[row] = fmt.Errorf("%s: %w", m.name, o.errs[i])
 		}
 		if c.errs[row] != nil {
 			continue
 		}
 		p := o.probabilities[i*classes:][:classes]
-		c.sums.add(row, p, o.entropies[i], weight)
+		c.sums.add(row, p, o.entropies[i], m.weight)
 		if c.scorer.columns.Members {
-			kept := c.members[(row*c.scorer.count+model)*classes:][:classes]
-			for k, v := range p {
-				kept[k] = float32(v)
+			kept := c.members[(row*c.scorer.count+k)*classes:][:classes]
+			for class, v := range p {
+				kept[class] = float32(v)
 			}
 		}
 	}

@@ -281,9 +281,8 @@ func (p *pass) run(ctx context.Context, b *batch, k int) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
 	}
-	p.add(b, k, o)
 	p.scorer.engine.report(b.n)
-	return nil
+	return p.add(b, k, o)
 }
 
 // load makes a batch of what was read: its examples one after the other, and
@@ -328,13 +327,10 @@ func (p *pass) judge(b *batch, m *loaded, out ort.Tensor) (*outcome, error) {
 		}
 		row := o.probabilities[i*classes:][:classes]
 		if err := m.task.probabilities(row, scores[i*columns:][:columns]); err != nil {
-			if !p.scorer.skip {
-				return nil, fmt.Errorf("%s: %w", p.scorer.data.Name(p.in.first+b.from+i), err)
-			}
 			if o.errs == nil {
 				o.errs = make([]error, b.n)
 			}
-			o.errs[i] = fmt.Errorf("%s: %w", m.name, err)
+			o.errs[i] = err
 			continue
 		}
 		o.entropies[i] = calibrate.Entropy(row)
@@ -342,18 +338,26 @@ func (p *pass) judge(b *batch, m *loaded, out ort.Tensor) (*outcome, error) {
 	return o, nil
 }
 
-// add adds the outcome of model k, and those that waited for it.
-func (p *pass) add(b *batch, k int, o *outcome) {
+// add adds the outcome of model k, and those that waited for it. Without skip it
+// fails with the first error of the first model.
+func (p *pass) add(b *batch, k int, o *outcome) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.outcomes[k] = o
 	for ; b.added < len(b.outcomes) && b.outcomes[b.added] != nil; b.added++ {
-		p.out.add(b.from, p.group.first+b.added, p.group.sessions[b.added].weight, b.outcomes[b.added])
+		o, m := b.outcomes[b.added], p.group.sessions[b.added]
+		for i, err := range o.errs {
+			if err != nil && !p.scorer.skip {
+				return fmt.Errorf("%s: %s: %w", m.name, p.scorer.data.Name(p.in.first+b.from+i), err)
+			}
+		}
+		p.out.add(b.from, p.group.first+b.added, m, o)
 		b.outcomes[b.added] = nil
 	}
 	if b.added == len(b.outcomes) {
 		p.scorer.giveBack(b.values)
 	}
+	return nil
 }
 
 // learn returns the number of classes, which the first run tells and all others

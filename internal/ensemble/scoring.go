@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -85,7 +86,7 @@ func newDrawn(e *Engine, job Scoring) (*drawn, error) {
 			return nil, err
 		}
 		d.list = append(d.list, part{count: d.e.Components[i].Members, input: n.Input, task: task})
-		drawer, err := newDrawer(n.Posterior, opts, e.memory()/16)
+		drawer, err := newDrawer(n.Posterior, opts, e.memory()/8)
 		if err != nil {
 			return nil, err
 		}
@@ -166,11 +167,25 @@ func (s *Scorer) Parameters(producer string) (Parameters, error) {
 func (p Parameters) Differences(o Parameters) []string {
 	var out []string
 	for _, name := range []string{"producer", "onnxruntime", "ensemble", "preprocess", "data", "examples", "batch_size", "tasks", "classes", "class_names", "columns"} {
-		if a, b := string(p[name]), string(o[name]); a != b {
-			out = append(out, fmt.Sprintf("%s was %s and is %s", name, a, b))
+		const telling = 600 // bytes; more would hide the rest
+		switch was, is := compact(p[name]), compact(o[name]); {
+		case was == is:
+		case len(was)+len(is) > telling:
+			out = append(out, name+" is not what it was")
+		default:
+			out = append(out, fmt.Sprintf("%s was %s and is %s", name, was, is))
 		}
 	}
 	return out
+}
+
+// compact returns JSON without spaces: a file for people has some.
+func compact(js json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, js) != nil {
+		return string(js)
+	}
+	return b.String()
 }
 
 // nameSum identifies a list of names, or "" for none.
