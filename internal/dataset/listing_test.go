@@ -188,12 +188,16 @@ func TestInputs(t *testing.T) {
 			}
 		})
 	}
-	for pattern, want := range map[string]string{"s-{09..11}.tar": "s-09.tar s-10.tar s-11.tar", "s-0{2..3}.tar": "s-02.tar s-03.tar",
-		"s-{0..1}{1..1}.tar": "s-01.tar s-11.tar", "s-{0..1}[3-5].tar": "s-03.tar s-04.tar s-05.tar"} {
+	for _, c := range [][2]string{
+		{"s-{09..11}.tar", "s-09.tar s-10.tar s-11.tar"},
+		{"s-0{2..3}.tar", "s-02.tar s-03.tar"},
+		{"s-{0..1}{1..1}.tar", "s-01.tar s-11.tar"},
+		{"s-{0..1}[3-5].tar", "s-03.tar s-04.tar s-05.tar s-13.tar"}, // the last: it takes a file away
+	} {
+		pattern, want := c[0], c[1]
 		if pattern == "s-{0..1}[3-5].tar" {
 			os.Remove(at("s-10.tar")[0])
 			write(t, at("s-13.tar")[0], shard)
-			want += " s-13.tar"
 		}
 		d, err := Open(at(pattern), any24)
 		if err != nil {
