@@ -45,6 +45,11 @@ func NewScorer(ctx context.Context, e *Engine, job Scoring) (*Scorer, error) {
 		return nil, err
 	}
 	s.columns.Top = min(max(s.columns.Top, 1), s.classes)
+	for _, n := range job.Networks {
+		if n.Posterior.Options.Dropout {
+			s.Warnings = append(s.Warnings, fmt.Errorf("%s: dropout stays on, so that numbers differ from run to run", n.Posterior.Path))
+		}
+	}
 	return s, s.name()
 }
 

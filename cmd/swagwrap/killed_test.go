@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestScoreKilled kills score at random points of its run and resumes it, until
+// it is done: the result has the bytes of a run that nobody killed. The loop of
+// 50 is TestScoreKilledOften, behind the build tag large.
+func TestScoreKilled(t *testing.T) { killed(t, 5) }
+
+func killed(t *testing.T, kills int) {
+	v := newVictim(t)
+	start := time.Now()
+	if out, err := v.command().CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	whole := time.Since(start)
+	v.check(t)
+
+	r := rand.New(rand.NewPCG(1, 1))
+	struck, halfway := 0, 0
+	for struck < kills {
+		c := v.command()
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(time.Duration(r.Float64()*0.6*float64(whole)), func() { c.Process.Kill() })
+		err := c.Wait()
+		kill.Stop()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+			struck++
+			if v.hasRows() {
+				halfway++
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v: %s", err, stderr.String())
+		}
+		v.check(t)
+	}
+	if out, err := v.command().CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	v.check(t)
+	t.Logf("%d kills in runs of %v, %d of them between the first row and the last", struck, whole, halfway)
+	if halfway < kills/5 {
+		t.Errorf("%d of %d kills came when there were some rows and not all: the test shows little", halfway, kills)
+	}
+}
+
+// A signal stops a run within seconds. Its rows are kept, and it says so.
+func TestScoreInterrupted(t *testing.T) {
+	v := newVictim(t)
+	c := v.command()
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for !v.hasRows() {
+		time.Sleep(time.Millisecond)
+	}
+	start := time.Now()
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	c.Wait()
+	if took := time.Since(start); c.ProcessState.ExitCode() != exitSignal+int(syscall.SIGTERM) || took > 10*time.Second {
+		t.Errorf("exit code %d after %v: %s", c.ProcessState.ExitCode(), took, stderr.String())
+	}
+	for _, want := range []string{"error: stopped by signal: terminated: ", "out.csv.partial keeps ", "of 2,000 rows", "hint: ", "--resume goes on from there"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q says nothing of %q", stderr.String(), want)
+		}
+	}
+	if out, err := v.command().CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	v.check(t)
+}
+
+// A victim is a run of score in a process of its own.
+type victim struct {
+	dir  string
+	args []string
+	want []byte // of out.csv
+}
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	v := &victim{dir: t.TempDir()}
+	fixture := filepath.Join("..", "..", "fixtures", "mnist")
+	must := func(args ...string) {
+		t.Helper()
+		var stderr strings.Builder
+		if code := run(t.Context(), append([]string{"swagwrap"}, args...), &stderr, &stderr); code != exitOK {
+			t.Fatalf("%q: exit code %d: %s", args, code, stderr.String())
+		}
+	}
+	must("fit", "-q", "-o", v.at("p.safetensors"), filepath.Join(fixture, "checkpoints", "epoch-29.onnx"), filepath.Join(fixture, "checkpoints", "epoch-30.onnx"))
+	must("sample", "-q", "-n", "5", "--bn-data", filepath.Join(fixture, "train.npz"), "--bn-samples", "128", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
+	// So little memory gives many chunks.
+	score := func(out, resume string) []string {
+		return []string{"score", resume, "-b", "32", "--memory", "500K", "--probs", "--keep-members", "-o", v.at(out), v.at("e.safetensors"), filepath.Join(fixture, "val.npz")}
+	}
+	must(score("clean.csv", "--force")...)
+	var err error
+	if v.want, err = os.ReadFile(v.at("clean.csv")); err != nil {
+		t.Fatal(err)
+	}
+	v.args = score("out.csv", "--resume")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, v.at("swagwrap")); err != nil { // by this name TestMain knows what to be
+		t.Fatal(err)
+	}
+	return v
+}
+
+func (v *victim) at(name string) string { return filepath.Join(v.dir, name) }
+
+func (v *victim) command() *exec.Cmd { return exec.Command(v.at("swagwrap"), v.args...) }
+
+// hasRows reports whether the work file has more than its head.
+func (v *victim) hasRows() bool {
+	info, err := os.Stat(v.at("out.csv.partial"))
+	return err == nil && info.Size() > 4096
+}
+
+// check compares the result, and takes it away.
+func (v *victim) check(t *testing.T) {
+	t.Helper()
+	got, err := os.ReadFile(v.at("out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, v.want) {
+		t.Fatal("another result than that of a run that nobody stopped")
+	}
+	if _, err := os.Stat(v.at("out.csv.partial")); err == nil {
+		t.Error("the work file is still there")
+	}
+	os.Remove(v.at("out.csv"))
+	os.Remove(v.at("out.csv.meta.json"))
+}
