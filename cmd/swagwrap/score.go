@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -47,6 +48,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 		}, montageFlags, runFlags[:1], []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
+			&cli.StringFlag{Name: "provider", Usage: "compute on `P`: " + strings.Join(ort.Providers, "|") + ". CUDA needs a library that has it: --ort-lib", Value: ort.Providers[0]},
 			&cli.StringFlag{Name: "memory", Usage: "keep to about `SIZE`, such as 500M or 4G", DefaultText: "half of what is free, at most 1G and 256M for each core"},
 		}),
 		Action: a.score,
@@ -101,6 +103,7 @@ func (a *app) score(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	engine.Provider = c.String("provider")
 	if engine.Memory, err = byteSize(c.String("memory")); err != nil {
 		return usagef("", "--memory %w", err)
 	}
@@ -132,6 +135,9 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 		if n, err := strconv.Atoi(threads); err != nil || n < 1 {
 			return nil, s, usagef("", "--threads %q: want a number, or auto", threads)
 		}
+	}
+	if provider := c.String("provider"); !slices.Contains(ort.Providers, provider) {
+		return nil, s, usagef("", "--provider %q: want one of %s", provider, strings.Join(ort.Providers, ", "))
 	}
 	switch on := c.String("on-error"); on {
 	case "fail":
@@ -331,9 +337,17 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *ensemble.Engin
 		return err
 	}
 	defer out.abort()
-	err = job.table.Write(out, job.format, records.Each)
+	each := func(f func(*ensemble.Row) error) error {
+		return records.Each(func(r *ensemble.Row) error {
+			if err := c.Context.Err(); err != nil {
+				return err
+			}
+			return f(r)
+		})
+	}
+	err = job.table.Write(out, job.format, each)
 	if err == nil {
-		err = records.Each(func(r *ensemble.Row) error { job.note(r); return c.Context.Err() })
+		err = each(func(r *ensemble.Row) error { job.note(r); return nil })
 	}
 	if err != nil {
 		return badOutput(err)

@@ -27,6 +27,8 @@ type Engine struct {
 	// Memory bounds what a [Scorer] takes, in bytes and about; 0 means
 	// [DefaultMemory].
 	Memory int64
+	// Provider is what computes: see [ort.Options].
+	Provider string
 	// Progress, if not nil, is told of every image that went through a network.
 	// It is called from several goroutines.
 	Progress func(images int)
@@ -84,7 +86,7 @@ type session struct {
 }
 
 func (e *Engine) open(ctx context.Context, model onnxio.Filled, outputs []string) (*session, error) {
-	s, err := e.Runtime.NewFilledSession(ctx, model, ort.Options{Threads: 1, Outputs: outputs})
+	s, err := e.Runtime.NewFilledSession(ctx, model, ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider})
 	if err != nil {
 		return nil, err
 	}

@@ -47,12 +47,12 @@ func freeMemory() int64 {
 	return free
 }
 
-// residentMemory returns how many bytes of the process are in memory; where the
-// system tells only the most there ever were, that.
-func residentMemory() int64 {
+// ownMemory returns how many bytes the process has in memory, but for those of
+// mapped files; where the system tells only the most that there ever were, that.
+func ownMemory() int64 {
 	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
-		if _, rest, ok := bytes.Cut(b, []byte(" ")); ok {
-			return firstNumber(rest) * int64(os.Getpagesize())
+		if fields := bytes.Fields(b); len(fields) > 2 {
+			return (firstNumber(fields[1]) - firstNumber(fields[2])) * int64(os.Getpagesize())
 		}
 	}
 	var u syscall.Rusage

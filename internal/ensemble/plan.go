@@ -138,6 +138,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 			workers, err = p.tune(ctx, workers)
 		}
 		p.group.close()
+		s.giveBack(p.values)
 		if err != nil {
 			return err
 		}
@@ -150,11 +151,12 @@ func (s *Scorer) prepare(ctx context.Context) error {
 
 // trial is a model that runs over a batch of zeros.
 type trial struct {
-	group *group
-	model *loaded
-	input ort.Tensor
-	cost  cost
-	check func(ort.Tensor) error
+	group  *group
+	model  *loaded
+	values []float32
+	input  ort.Tensor // of the values
+	cost   cost
+	check  func(ort.Tensor) error
 }
 
 // try opens a model and runs it. The memory of runs is measured; where some that
@@ -181,14 +183,14 @@ func (s *Scorer) try(ctx context.Context, of part, first int) (*trial, error) {
 		}
 		return err
 	}
-	values := s.buffer(int64(batch) * s.size)
-	clear(values)
-	t.input, err = t.model.feed(append([]int64{int64(batch)}, s.data.Shape()...), values)
-	before := residentMemory()
+	t.values = s.buffer(int64(batch) * s.size)
+	clear(t.values)
+	t.input, err = t.model.feed(append([]int64{int64(batch)}, s.data.Shape()...), t.values)
+	before := ownMemory()
 	if err == nil {
 		err = t.run(ctx) // the first one prepares itself
 	}
-	t.cost.runBytes = max(residentMemory()-before, 4*int64(len(values)))
+	t.cost.runBytes = max(ownMemory()-before, 4*int64(len(t.values)))
 	start = time.Now()
 	if err == nil {
 		err = t.run(ctx)

@@ -149,6 +149,7 @@ func (s *Scorer) Parameters(producer string) (Parameters, error) {
 	for name, value := range map[string]any{
 		"producer":    producer,
 		"onnxruntime": s.engine.Runtime.Version(),
+		"provider":    s.engine.Provider,
 		"ensemble":    s.job.Ensemble.ID,
 		"preprocess":  s.job.Ensemble.Preprocess,
 		"data":        s.data.Sources(),
@@ -171,7 +172,7 @@ func (s *Scorer) Parameters(producer string) (Parameters, error) {
 // Differences lists in words what is not the same in p and o.
 func (p Parameters) Differences(o Parameters) []string {
 	var out []string
-	for _, name := range []string{"producer", "onnxruntime", "ensemble", "preprocess", "data", "examples", "batch_size", "tasks", "classes", "class_names", "columns"} {
+	for _, name := range []string{"producer", "onnxruntime", "provider", "ensemble", "preprocess", "data", "examples", "batch_size", "tasks", "classes", "class_names", "columns"} {
 		const telling = 600 // bytes; more would hide the rest
 		switch was, is := compact(p[name]), compact(o[name]); {
 		case was == is:

@@ -28,7 +28,13 @@ type Options struct {
 	// Outputs names the outputs to compute, in this order; nil means all, in
 	// the model's order.
 	Outputs []string
+	// Provider is what computes: "cpu", which is the default, or "cuda", which only
+	// some builds of the library have.
+	Provider string
 }
+
+// Providers lists what [Options] may name.
+var Providers = []string{"cpu", "cuda"}
 
 // ErrClosed is returned by Run after Close.
 var ErrClosed = errors.New("session is closed")
@@ -73,6 +79,9 @@ func (r *Runtime) load(model []byte, dir string, size int64, opts Options) (*Ses
 		return nil, err
 	}
 	defer so.Destroy()
+	if err := r.setProvider(so, opts.Provider); err != nil {
+		return nil, err
+	}
 	session, err := binding.NewDynamicAdvancedSessionWithONNXData(model, names(inputs), names(outputs), so)
 	if err != nil {
 		return nil, fmt.Errorf("ONNX Runtime cannot load the model: %s",
@@ -120,6 +129,26 @@ func sessionOptions(dir string, size int64, opts Options) (*binding.SessionOptio
 		return nil, err
 	}
 	return so, nil
+}
+
+// setProvider chooses what computes.
+func (r *Runtime) setProvider(so *binding.SessionOptions, name string) error {
+	switch name {
+	case "", "cpu":
+		return nil
+	case "cuda":
+	default:
+		return fmt.Errorf("provider %q, want one of %q", name, Providers)
+	}
+	cuda, err := binding.NewCUDAProviderOptions()
+	if err == nil {
+		defer cuda.Destroy()
+		err = so.AppendExecutionProviderCUDA(cuda)
+	}
+	if err != nil {
+		return &LibraryError{r.path, "has no provider cuda: " + shorten(err.Error()), err}
+	}
+	return nil
 }
 
 // Inputs returns the inputs that Run takes, in the model's order.
