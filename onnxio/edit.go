@@ -188,7 +188,7 @@ func appendBytes(b []byte, num protowire.Number, v []byte) []byte {
 // into data files: protobuf stops at 2 GiB, and ONNX Runtime copies a model that
 // it gets from memory, but maps data files. Initializers that are also
 // inputs, as IR versions before 4 want them, become constants that it can
-// optimise.
+// optimise, and convolutions lose biases that are zero by construction.
 func (e *Edit) ForRuntime() {
 	e.move = moveIn
 	if e.m.Size() > maxInside {
@@ -234,6 +234,9 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	fills, err := e.fills(l)
 	if err != nil {
 		return nil, err
+	}
+	if e.move != stay { // it is for a session
+		e.dropZeroBiases(fills)
 	}
 	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]splice)}
 	if e.move == moveOut {

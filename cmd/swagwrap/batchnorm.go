@@ -106,29 +106,29 @@ func decodeOnce(d dataset.Dataset) (dataset.Dataset, error) {
 }
 
 // describeBatchNorm tells of a recomputation, and warns where its batches
-// differ by more than chance.
-func (a *app) describeBatchNorm(c *cli.Context, data ensemble.BatchNormData, r bnupdate.Result) {
+// differ by more than chance. What says whose it is: "batch norm".
+func (a *app) describeBatchNorm(c *cli.Context, what string, data ensemble.BatchNormData, r bnupdate.Result) {
 	if r.Images == 0 {
 		return
 	}
 	all, used := data.Data.Len(), report.Thousands(r.Images)
 	switch precision := report.Percent(r.StandardError, 1) + " of the standard deviation"; {
 	case data.Tolerance > 0 && r.Images < data.Images():
-		a.logf(c, "batch norm: %s of %s images are enough (standard error %s)", used, report.Thousands(all), precision)
+		a.logf(c, "%s: %s of %s images are enough (standard error %s)", what, used, report.Thousands(all), precision)
 	case math.IsInf(r.StandardError, 1):
-		a.debugf(c, "batch norm: %s of %s images, in one batch", used, report.Thousands(all))
+		a.debugf(c, "%s: %s of %s images, in one batch", what, used, report.Thousands(all))
 	default:
-		a.debugf(c, "batch norm: %s of %s images (standard error %s)", used, report.Thousands(all), precision)
+		a.debugf(c, "%s: %s of %s images (standard error %s)", what, used, report.Thousands(all), precision)
 	}
 	if cache, ok := data.Data.(*ensemble.Cache); ok && cache.Room() < r.Images {
-		a.debugf(c, "batch norm: %s of these images fit in %d MiB, the others are decoded for every member anew", report.Thousands(cache.Room()), bnCacheBytes>>20)
+		a.debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded for every member anew", what, report.Thousands(cache.Room()), bnCacheBytes>>20)
 	}
 	if h := r.Halves; h.Disagree() {
 		a.warnf(c, "the first and the second half of the batch-norm images disagree: in layer %q their means are %s of a standard deviation apart, which chance makes as large in %s of random orders at most: are the images sorted (--bn-order)?",
 			h.Layer, report.Percent(h.Difference, 0), report.Percent(h.PValue, 2))
 	}
 	worst := slices.Max(r.BetweenShare)
-	a.debugf(c, "batch norm: at most %s of a layer's variance lies between batches", report.Percent(worst, 1))
+	a.debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(worst, 1))
 	if worst > 0.2 {
 		a.warnf(c, "%s of a batch-norm layer's variance lies between batches, which the running variance leaves out: are the images sorted (--bn-order), or the batches small (--batch-size)?", report.Percent(worst, 0))
 	}

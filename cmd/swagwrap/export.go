@@ -133,7 +133,7 @@ func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Ve
 	}
 	k := c.Int("member")
 	if k < 0 || k >= e.Members() {
-		return nil, nil, nil, usagef("members are counted from 0", "--member %d: %s has %d members", k, path, e.Members())
+		return nil, nil, nil, usagef("members are counted from 0", "--member %d: %s has %s", k, path, plural(e.Members(), "member"))
 	}
 	component, place := e.Find(k)
 	n, err := a.openComponent(c, e, component)
@@ -213,7 +213,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 	if err != nil {
 		return n, nil, nil, badInput(err)
 	}
-	a.describeBatchNorm(c, data, result)
+	a.describeBatchNorm(c, "batch norm", data, result)
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sync/errgroup"
@@ -165,4 +166,20 @@ func duplicates(models []*onnxio.Model, sums []string) [][2]string {
 		first[sums[i]] = m.Path
 	}
 	return out
+}
+
+// byteSize reads 1000000, 500M or 4G, in powers of 1,024. Empty is 0.
+func byteSize(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	digits, shift := s, 0
+	if i := strings.IndexByte("KMGT", s[len(s)-1]&^0x20); i >= 0 {
+		digits, shift = s[:len(s)-1], 10*(i+1)
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > 1<<62>>shift {
+		return 0, fmt.Errorf("%q: want a number of bytes, such as 500M or 4G", s)
+	}
+	return n << shift, nil
 }

@@ -179,3 +179,20 @@ func quantize(pixels []byte, values []float32) {
 		pixels[i] = byte(255*min(max(part, 0), 1) + 0.5)
 	}
 }
+
+func (a *app) showMontage(c *cli.Context, job *scoreJob) error {
+	if job.montage == nil {
+		return nil
+	}
+	out, err := createOutput(c.String("montage"), true)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	title := fmt.Sprintf("%s, %s", job.ensemble.Path, plural(job.ensemble.Members(), "member"))
+	note := fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), plural(job.summary.rows, "image"))
+	if err := job.montage.show(out, title, note, job.table.ClassNames()); err != nil {
+		return badOutput(err)
+	}
+	return out.commit()
+}

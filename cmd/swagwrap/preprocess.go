@@ -43,8 +43,12 @@ func preprocessing(c *cli.Context) (dataset.Preprocess, error) {
 		to   *[]float64
 	}{{"mean", &p.Mean}, {"std", &p.Std}} {
 		if c.IsSet(f.name) {
-			if *f.to, err = numbers(c, f.name); err != nil {
+			hint := "give a number, or one per channel: --" + f.name + " 0.485,0.456,0.406"
+			if *f.to, err = numbers(c, f.name, hint); err != nil {
 				return p, err
+			}
+			if f.name == "std" && slices.ContainsFunc(*f.to, func(v float64) bool { return v <= 0 }) {
+				return p, usagef(hint, "--std %q: want numbers above 0", c.String("std"))
 			}
 		}
 	}
@@ -127,8 +131,9 @@ func size(s string) (out [2]int, err error) {
 	return out, nil
 }
 
-// numbers reads a comma-separated list.
-func numbers(c *cli.Context, flag string) ([]float64, error) {
+// numbers reads a comma-separated list; nil if the flag was not given. The hint
+// says what it should look like.
+func numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	s := c.String(flag)
 	if s == "" {
 		return nil, nil
@@ -136,8 +141,8 @@ func numbers(c *cli.Context, flag string) ([]float64, error) {
 	var out []float64
 	for _, part := range strings.Split(s, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || flag == "std" && v <= 0 {
-			return nil, usagef("give a number, or one per channel: --"+flag+" 0.485,0.456,0.406", "--%s %q: not a list of usable numbers", flag, s)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, usagef(hint, "--%s %q: not a list of numbers", flag, s)
 		}
 		out = append(out, v)
 	}

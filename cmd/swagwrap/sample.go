@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -77,7 +75,7 @@ func (a *app) sample(c *cli.Context) error {
 		if len(e.Components) > 1 {
 			share = fmt.Sprintf(" with weight %.3g", part.Weight)
 		}
-		a.logf(c, "%s: %d members of %s%s (%s, scale %g, seed %d)", e.Path, part.Members, paths[i], share, e.Sampling.Covariance, e.Sampling.Scale, e.Sampling.Seed)
+		a.logf(c, "%s: %s of %s%s (%s, scale %g, seed %d)", e.Path, plural(part.Members, "member"), paths[i], share, e.Sampling.Covariance, e.Sampling.Scale, e.Sampling.Seed)
 	}
 	return nil
 }
@@ -88,7 +86,7 @@ func plan(c *cli.Context) (*ensemble.Ensemble, error) {
 	if err != nil {
 		return nil, err
 	}
-	ratio, err := mixtureWeights(c)
+	ratio, err := numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2")
 	if err != nil {
 		return nil, err
 	}
@@ -100,22 +98,6 @@ func plan(c *cli.Context) (*ensemble.Ensemble, error) {
 	}
 	e.Preprocess, err = preprocessing(c)
 	return e, err
-}
-
-// mixtureWeights reads --weights; nil stands for equal ones.
-func mixtureWeights(c *cli.Context) ([]float64, error) {
-	if !c.IsSet("weights") {
-		return nil, nil
-	}
-	var out []float64
-	for _, part := range strings.Split(c.String("weights"), ",") {
-		w, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil {
-			return nil, usagef("give one number for each posterior: --weights 0.5,0.3,0.2", "--weights %q: not a list of numbers", c.String("weights"))
-		}
-		out = append(out, w)
-	}
-	return out, nil
 }
 
 // openNetworks opens the posteriors that the ensemble's members are to be drawn
@@ -187,8 +169,12 @@ func (a *app) recomputeMembers(c *cli.Context, networks []*ensemble.Network, dat
 	if err != nil {
 		return badInput(err)
 	}
-	for _, r := range results {
-		a.describeBatchNorm(c, data, r)
+	for i, r := range results {
+		what := "batch norm"
+		if len(results) > 1 {
+			what += " of " + networks[i].Posterior.Path
+		}
+		a.describeBatchNorm(c, what, data, r)
 	}
 	return nil
 }

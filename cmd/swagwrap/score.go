@@ -13,7 +13,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -44,6 +43,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `FILE`: one a line, or JSON", DefaultText: "those of class folders"},
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "the first"},
+			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
 			posteriorFlag,
 		}, montageFlags, runFlags[:1], []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize) + ", fewer of large images"},
@@ -109,6 +109,9 @@ func (a *app) score(c *cli.Context) error {
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
 	if err := a.prepare(c, job, engine, scoring); err != nil {
+		return err
+	}
+	if err := saveBatch(c, job, networks[0]); err != nil {
 		return err
 	}
 	if job.output == "-" {
@@ -206,8 +209,8 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *ensemble.Engine, sc
 // check refuses an output that cannot be written, before the work.
 func (job *scoreJob) check(c *cli.Context) error {
 	overwrite := c.Bool("force") || c.Bool("resume") // a complete result is looked at later
-	for _, path := range []string{job.output, job.sidecar(), c.String("montage")} {
-		if path == "" || job.output == "-" && path != c.String("montage") {
+	for _, path := range []string{job.output, job.sidecar(), c.String("montage"), c.String("save-batch")} {
+		if path == "" || job.output == "-" && (path == job.output || path == job.sidecar()) {
 			continue
 		}
 		out, err := createOutput(path, overwrite, job.inputs...)
@@ -218,8 +221,6 @@ func (job *scoreJob) check(c *cli.Context) error {
 	}
 	return nil
 }
-
-func (job *scoreJob) sidecar() string { return job.output + ".meta.json" }
 
 // scoreStream writes rows to standard output as they come.
 func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *ensemble.Engine) error {
@@ -378,149 +379,4 @@ func keep(records *ensemble.Records, job *scoreJob, err error) error {
 		err = errors.Join(err, cerr)
 	}
 	return &unfinished{err, fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.data.Len()))}
-}
-
-// sidecar is what FILE.meta.json holds.
-type sidecar struct {
-	Program     string               `json:"program"`
-	ONNXRuntime string               `json:"onnxruntime"`
-	Command     []string             `json:"command"`
-	Ensemble    ensemble.Reference   `json:"ensemble"`
-	Components  []ensemble.Component `json:"components"`
-	Sampling    ensemble.Sampling    `json:"sampling"`
-	Preprocess  dataset.Preprocess   `json:"preprocess"`
-	Temperature float64              `json:"temperature"` // 0 for none
-	Sources     []dataset.Source     `json:"sources"`
-	Tasks       []string             `json:"tasks"`
-	Format      string               `json:"format"`
-	Columns     []string             `json:"columns"` // of a CSV file
-	ClassNames  []string             `json:"class_names"`
-	Rows        int                  `json:"rows"`
-	Errors      int                  `json:"errors"` // rows that have one
-	// Parameters are what --resume compares.
-	Parameters ensemble.Parameters `json:"parameters"`
-}
-
-func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
-	e := job.ensemble
-	var runtime string
-	if err := json.Unmarshal(job.parameters["onnxruntime"], &runtime); err != nil {
-		return err
-	}
-	out, err := createOutput(job.sidecar(), true)
-	if err != nil {
-		return err
-	}
-	defer out.abort()
-	err = indentJSON(out, sidecar{
-		Program: producer(), ONNXRuntime: runtime, Command: os.Args,
-		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: e.Preprocess, Temperature: e.Temperature, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
-		Format: job.format, Columns: job.table.Names(), ClassNames: job.table.ClassNames(),
-		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
-	})
-	if err != nil {
-		return badOutput(err)
-	}
-	return out.commit()
-}
-
-// note adds a row to what is said at the end.
-func (job *scoreJob) note(r *ensemble.Row) {
-	label := job.table.Label(r.Index)
-	job.summary.add(r, label)
-	if job.montage == nil || r.Error != "" {
-		return
-	}
-	e := report.Example{Index: r.Index, Label: label, Entropy: r.PredictiveEntropy, MutualInformation: r.MutualInformation}
-	for _, t := range r.Top {
-		e.Top = append(e.Top, report.Score{Class: t.Class, Probability: t.Probability})
-	}
-	job.montage.Add(e)
-}
-
-// summary adds up how good the predictions are.
-type summary struct {
-	rows, failed int
-	first        string // error
-	labelled     int
-	right        int
-	loss, square float64
-	graded       []calibrate.Graded // 16 bytes an example: all that grows with their number
-}
-
-func (s *summary) add(r *ensemble.Row, label int) {
-	s.rows++
-	if r.Error != "" {
-		if s.failed++; s.failed == 1 {
-			s.first = r.Error
-		}
-		return
-	}
-	if label < 0 {
-		return
-	}
-	s.labelled++
-	s.loss += r.Loss
-	s.square += r.Square
-	if r.Prediction == label {
-		s.right++
-	}
-	s.graded = append(s.graded, calibrate.Graded{Confidence: r.Confidence, Right: r.Prediction == label})
-}
-
-// conclude says what was written, and how good it is where labels tell.
-func (a *app) conclude(c *cli.Context, job *scoreJob) error {
-	s := &job.summary
-	a.logf(c, "%s: %s examples, %d members", job.output, report.Thousands(s.rows), job.ensemble.Members())
-	if n := float64(s.labelled); n > 0 {
-		a.logf(c, "accuracy %s, NLL %s nats, ECE %s, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4),
-			report.Fixed(calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), 4), report.Fixed(s.square/n, 4))
-	}
-	if err := a.showMontage(c, job); err != nil {
-		return err
-	}
-	if s.failed > 0 {
-		a.warnf(c, "the first error: %s", s.first)
-		return incomplete(job.output, s.failed, s.rows)
-	}
-	return nil
-}
-
-func (a *app) showMontage(c *cli.Context, job *scoreJob) error {
-	if job.montage == nil {
-		return nil
-	}
-	out, err := createOutput(c.String("montage"), true)
-	if err != nil {
-		return err
-	}
-	defer out.abort()
-	title := fmt.Sprintf("%s, %d members", job.ensemble.Path, job.ensemble.Members())
-	note := fmt.Sprintf("%s: %s images", strings.Join(c.Args().Tail(), " "), report.Thousands(job.summary.rows))
-	if err := job.montage.show(out, title, note, job.table.ClassNames()); err != nil {
-		return badOutput(err)
-	}
-	return out.commit()
-}
-
-// incomplete is the end of a run that could not read all.
-func incomplete(path string, failed, rows int) error {
-	return &failure{exitIncomplete, fmt.Errorf("%s: %s of %s rows have an error and no prediction", path, report.Thousands(failed), report.Thousands(rows)), nil}
-}
-
-// byteSize reads 1000000, 500M or 4G, in powers of 1,024. Empty is 0.
-func byteSize(s string) (int64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	digits, shift := s, 0
-	if i := strings.IndexByte("KMGT", s[len(s)-1]&^0x20); i >= 0 {
-		digits, shift = s[:len(s)-1], 10*(i+1)
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 1 || n > 1<<62>>shift {
-		return 0, fmt.Errorf("%q: want a number of bytes, such as 500M or 4G", s)
-	}
-	return n << shift, nil
 }

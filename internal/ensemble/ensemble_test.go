@@ -118,7 +118,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 			logits[i] = float64(v)
 		}
 		for i, want := range calibrate.Softmax(nil, logits, 10, 1) {
-			if math.Abs(sums.Prob[i]-want) > 1e-6 {
+			if math.Abs(sums.Prob[i]-want) > 1e-5 { // float32: ONNX Runtime fuses the file, which keeps biases of 0, less
 				t.Fatalf("probability %d: %v when scored, %v from the file", i, sums.Prob[i], want)
 			}
 		}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
 )
 
 // column is an array of an .npz file, whose rows come one after the other.
@@ -31,7 +32,7 @@ func (t *Table) writeNPZ(w io.Writer, each func(func(*Row) error) error) error {
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(c.header(t.data.Len())); err != nil {
+		if _, err := out.Write(dataset.NPYHeader(c.dtype, append([]int{t.data.Len()}, c.shape...)...)); err != nil {
 			return err
 		}
 		var b []byte
@@ -51,19 +52,6 @@ func (t *Table) writeNPZ(w io.Writer, each func(func(*Row) error) error) error {
 		}
 	}
 	return z.Close()
-}
-
-// header returns that of an array of n rows in version 1 of
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
-func (c column) header(n int) []byte {
-	shape := fmt.Sprintf("%d,", n)
-	for _, d := range c.shape {
-		shape += fmt.Sprintf(" %d,", d)
-	}
-	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", c.dtype, shape)
-	const align, before = 64, 10
-	dict += strings.Repeat(" ", (align-(before+len(dict)+1)%align)%align) + "\n"
-	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(dict))), dict...)
 }
 
 // columns lists the arrays of the file.

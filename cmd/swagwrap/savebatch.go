@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+)
+
+// saveBatch writes what --save-batch asks for.
+func saveBatch(c *cli.Context, job *scoreJob, n *ensemble.Network) error {
+	path := c.String("save-batch")
+	if path == "" {
+		return nil
+	}
+	size := c.Int("batch-size")
+	if size == 0 {
+		size = ensemble.DefaultBatchSize
+	}
+	out, err := createOutput(path, c.Bool("force") || c.Bool("resume"), job.inputs...)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes()); err != nil {
+		return blame(err)
+	}
+	return out.commit()
+}

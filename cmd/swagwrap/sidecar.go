@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+)
+
+// sidecar is what FILE.meta.json holds.
+type sidecar struct {
+	Program     string               `json:"program"`
+	ONNXRuntime string               `json:"onnxruntime"`
+	Command     []string             `json:"command"`
+	Ensemble    ensemble.Reference   `json:"ensemble"`
+	Components  []ensemble.Component `json:"components"`
+	Sampling    ensemble.Sampling    `json:"sampling"`
+	Preprocess  dataset.Preprocess   `json:"preprocess"`
+	Temperature float64              `json:"temperature"` // 0 for none
+	Sources     []dataset.Source     `json:"sources"`
+	Tasks       []string             `json:"tasks"`
+	Format      string               `json:"format"`
+	Columns     []string             `json:"columns"` // of a CSV file
+	ClassNames  []string             `json:"class_names"`
+	Rows        int                  `json:"rows"`
+	Errors      int                  `json:"errors"` // rows that have one
+	// Parameters are what --resume compares.
+	Parameters ensemble.Parameters `json:"parameters"`
+}
+
+func (job *scoreJob) sidecar() string { return job.output + ".meta.json" }
+
+func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
+	e := job.ensemble
+	var runtime string
+	if err := json.Unmarshal(job.parameters["onnxruntime"], &runtime); err != nil {
+		return err
+	}
+	out, err := createOutput(job.sidecar(), true)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	err = indentJSON(out, sidecar{
+		Program: producer(), ONNXRuntime: runtime, Command: os.Args,
+		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
+		Preprocess: e.Preprocess, Temperature: e.Temperature, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
+		Format: job.format, Columns: job.table.Names(), ClassNames: job.table.ClassNames(),
+		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
+	})
+	if err != nil {
+		return badOutput(err)
+	}
+	return out.commit()
+}

@@ -1,0 +1,62 @@
+package dataset
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// What WriteBatch writes is what Read yields, as any reader of arrays sees it.
+func TestWriteBatch(t *testing.T) {
+	pictures := []string{"../../fixtures/images/files/hopper.jpg", "../../fixtures/images/files/camera.png"}
+	resized := Preprocess{Image: Transform{InputSize: [2]int{8, 6}, CropMode: Center}, Mean: []float64{0.5}, Std: []float64{0.25}}
+	for name, test := range map[string]struct {
+		paths   []string
+		opts    Options
+		n, want int
+	}{
+		"pictures":         {pictures, Options{Preprocess: resized, Shape: []int64{3, -1, -1}}, 128, 2},
+		"the first":        {pictures, Options{Preprocess: resized, Shape: []int64{-1, -1, 3}}, 1, 1},
+		"an array":         {[]string{"testdata/plain.npz"}, Options{Preprocess: Preprocess{Mean: []float64{0.1}}}, 3, 3},
+		"bytes, unchanged": {[]string{"testdata/plain.npz"}, Options{Uint8: true}, 3, 3},
+	} {
+		d, err := Open(test.paths, test.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "batch.npy")
+		var b bytes.Buffer
+		if err := WriteBatch(&b, d, test.n, test.opts.Uint8); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Open([]string{path}, Options{Uint8: test.opts.Uint8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Len() != test.want || !slices.Equal(got.Shape(), d.Shape()) {
+			t.Errorf("%s: %d examples of shape %d, want %d of %d", name, got.Len(), got.Shape(), test.want, d.Shape())
+			continue
+		}
+		size := 1
+		for _, s := range d.Shape() {
+			size *= int(s)
+		}
+		x, y := make([]float32, size), make([]float32, size)
+		for i := range got.Len() {
+			if err := d.Read(x, i); err != nil {
+				t.Fatal(err)
+			}
+			if err := got.Read(y, i); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(x, y) {
+				t.Errorf("%s: example %d differs", name, i)
+			}
+		}
+	}
+}

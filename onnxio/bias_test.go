@@ -1,0 +1,75 @@
+package onnxio
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// biased is the graph that PyTorch's exporter writes for a convolution without a
+// bias when it is told not to optimise, with another constant in the place of 0.
+func biased(t *testing.T, constant float32, spread ...string) *Model {
+	value := make([]byte, 4)
+	weights.F32.PutFloat32s(value, []float32{constant})
+	nodes := [][]byte{
+		node("Shape", "", []string{"w"}, []string{"channels"}, intAttribute("start", 0), intAttribute("end", 1)),
+		node("Constant", "", nil, []string{"c0"}, tensorAttribute("value", tensor("", Float, nil, value))),
+	}
+	last := "c0"
+	for _, op := range spread {
+		in := []string{last, "x"}
+		if op == "Expand" {
+			in[1] = "channels"
+		}
+		last += "'"
+		nodes = append(nodes, node(op, "", in, []string{last}))
+	}
+	nodes = append(nodes, node("Conv", "conv", []string{"x", "w", last}, []string{"y"}))
+	w := tensor("w", Float, []int64{2, 1, 1, 1}, make([]byte, 8))
+	return parse(t, encodeModel(graph(nodes, [][]byte{w}, [][]byte{output("y", Float)})))
+}
+
+func convInputs(m *Model) []string { return m.Graph.Nodes[len(m.Graph.Nodes)-1].Inputs }
+
+func TestDropZeroBiases(t *testing.T) {
+	none := &weights.Layout{}
+	for name, test := range map[string]struct {
+		model *Model
+		drops bool
+	}{
+		"zero":              {biased(t, 0, "CastLike", "Expand"), true},
+		"the other order":   {biased(t, 0, "Expand", "Cast", "Identity"), true},
+		"not zero":          {biased(t, 1, "CastLike", "Expand"), false},
+		"smaller than zero": {biased(t, -1e-45, "Expand"), false},
+		"exp(0) is 1":       {biased(t, 0, "Exp", "Expand"), false},
+		"input":             {biased(t, 0, "Shape", "Expand"), false},
+	} {
+		f, err := test.model.Runtime()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := convInputs(parse(t, rendered(t, f)))
+		if dropped := len(got) == 2; dropped != test.drops || !slices.Equal(got, convInputs(test.model)[:len(got)]) {
+			t.Errorf("%s: the convolution takes %q", name, got)
+		}
+		// What users get keeps it.
+		if got := convInputs(parse(t, render(t, templateOf(t, test.model, none), none, weights.Slice{}, weights.Slice{}))); len(got) != 3 {
+			t.Errorf("%s: an exported convolution takes %q", name, got)
+		}
+	}
+}
+
+// A bias that is 0 in one checkpoint and not in others is a parameter: it stays.
+func TestDropZeroBiasesKeepsParameters(t *testing.T) {
+	zero, other := biased(t, 0, "CastLike", "Expand"), biased(t, 1, "CastLike", "Expand")
+	l := layoutOf(t, zero, other)
+	tpl, err := NewRuntimeTemplate(zero, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, s := vectors(t, other, l)
+	if got := convInputs(parse(t, render(t, tpl, l, p, s))); len(got) != 3 {
+		t.Errorf("the convolution takes %q", got)
+	}
+}
