@@ -27,7 +27,7 @@ func Mix(posteriors, members int, ratio []float64, antithetic bool) ([]Component
 	case members%unit != 0:
 		return nil, fmt.Errorf("%d members: antithetic ones come in pairs", members)
 	case members < unit*posteriors:
-		return nil, fmt.Errorf("%d members: want at least %d, %d from each of %d posteriors", members, unit*posteriors, unit, posteriors)
+		return nil, fmt.Errorf("members: %d, want at least %d, %d from each of %d posteriors", members, unit*posteriors, unit, posteriors)
 	case ratio == nil:
 		ratio = slices.Repeat([]float64{1}, posteriors)
 	case len(ratio) != posteriors:

@@ -40,8 +40,8 @@ func TestMix(t *testing.T) {
 		// Pairs stay together, or they would not lie about one mean.
 		{posteriors: 2, members: 6, antithetic: true, want: shares{[]int{4, 2}, []float64{0.5, 0.5}}},
 		{posteriors: 2, members: 4, antithetic: true, want: shares{[]int{2, 2}, []float64{0.5, 0.5}}},
-		{posteriors: 3, members: 2, err: "2 members: want at least 3, 1 from each of 3 posteriors"},
-		{posteriors: 2, members: 2, antithetic: true, err: "2 members: want at least 4, 2 from each of 2 posteriors"},
+		{posteriors: 3, members: 2, err: "members: 2, want at least 3, 1 from each of 3 posteriors"},
+		{posteriors: 2, members: 2, antithetic: true, err: "members: 2, want at least 4, 2 from each of 2 posteriors"},
 		{posteriors: 1, members: 5, antithetic: true, err: "5 members: antithetic ones come in pairs"},
 		{posteriors: 2, members: 2, ratio: []float64{1}, err: "1 weights for 2 posteriors"},
 		{posteriors: 2, members: 2, ratio: []float64{1, 0}, err: "weight 0: want a finite number above 0"},
