@@ -1,12 +1,19 @@
 // Package calibrate measures how far predicted class probabilities can be
-// trusted, and repairs them with one temperature.
+// trusted, and repairs them.
 //
-// It computes accuracy, negative log-likelihood, Brier score and expected
-// calibration error of a set of [Predictions], reliability bins for plotting,
-// the entropy and mutual information of averaged predictions, temperature
-// scaling (Guo et al. 2017, section 4.2) with a cross-fitted score (Ashukha et
-// al. 2020), and paired bootstrap intervals for comparing two methods on the
-// same images.
+// [Evaluate] gives the scores of a set of [Predictions]: accuracy, negative
+// log-likelihood, Brier score, expected calibration error in several ways, the
+// area under the risk–coverage curve, and the size of conformal sets of classes.
+// [Reliability] and [RiskCoverage] are for plotting, [FitAPS] for sets of classes
+// that hold the true one with a promised probability.
+//
+// [FitTemperature] and [FitVectorScaling] repair probabilities (Guo et al. 2017,
+// section 4.2); [CrossFitTemperature] and [CrossFitVector] say what that is worth
+// on labels that the fit has not seen (Ashukha et al. 2020).
+//
+// [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] judge a score, such as the entropy
+// of averaged predictions, by how well it tells images of another domain.
+// [PairedBootstrap] compares two methods on the same images.
 //
 // The functions take arrays and return numbers. To average the members of an
 // ensemble, average their probabilities, not their logits, and pass the average

@@ -108,6 +108,31 @@ func GradedECE(g []Graded, opts ECEOptions) float64 {
 	return calibrationError(reliability(g, opts), len(g))
 }
 
+// ClasswiseECE returns the mean over the classes of the calibration error of one
+// probability each,
+//
+//	1/C Σ_c Σ_b (n_cb/n) |mean p_c − share of label c|
+//
+// over bins of the images by p_c (Kull et al. 2019, equation 4, and, with bins of
+// equal mass, Nixon et al. 2019). Unlike [ECE] it sees the probabilities of classes
+// that are not the most probable. A class without labels counts like any other:
+// its error is its mean probability. With many classes nearly all of p_c is near
+// 0, and so is the result: compare it between predictions of the same classes.
+//
+// ClasswiseECE panics where [Reliability] does.
+func ClasswiseECE(p Predictions, opts ECEOptions) float64 {
+	p.check()
+	g := make([]Graded, p.Len())
+	var sum float64
+	for c := range p.Classes {
+		for i, label := range p.Labels {
+			g[i] = Graded{p.Row(i)[c], label == c}
+		}
+		sum += GradedECE(g, opts)
+	}
+	return sum / float64(p.Classes)
+}
+
 // reliability cuts predictions in ascending order of confidence into bins.
 func reliability(g []Graded, opts ECEOptions) []ReliabilityBin {
 	switch opts.Binning {
@@ -138,12 +163,18 @@ type Graded struct {
 // grade returns the predictions in ascending order of confidence. Every binning
 // then is a matter of cutting the slice.
 func grade(p Predictions) []Graded {
+	g := gradeInOrder(p)
+	order(g)
+	return g
+}
+
+// gradeInOrder returns the predictions in the order of p.
+func gradeInOrder(p Predictions) []Graded {
 	g := make([]Graded, p.Len())
 	for i, label := range p.Labels {
 		class, confidence := top(p.Row(i))
 		g[i] = Graded{confidence, class == label}
 	}
-	order(g)
 	return g
 }
 

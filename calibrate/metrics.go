@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -17,16 +18,39 @@ const minPerBin = 10
 
 // EvaluateOptions are the options of [Evaluate]. The zero value is ready to use.
 type EvaluateOptions struct {
-	ECE ECEOptions // zero: 20 bins of equal mass
+	ECE      ECEOptions // zero: 20 bins of equal mass
+	Coverage float64    // of SelectiveRisk, above 0 and at most 1; 0 means 0.9
+
+	// Conformal are sets fitted on other images. With nil, each half of the
+	// images, cut at random by Seed, gets the sets fitted on the other, and these
+	// are to hold the true class of the share SetLevel; 0 means 0.9.
+	Conformal *APS
+	SetLevel  float64
+	Seed      uint64
 }
 
 // Metrics are the scores of a set of predictions.
 type Metrics struct {
 	N        int     // images
 	Accuracy float64 // share of images, 0 to 1
+	Top5     float64 // the same for the five most probable classes; NaN of five classes or fewer
 	NLL      float64 // mean per image, nats; +Inf if a true class has probability 0
 	Brier    float64 // mean per image, 0 to 2
-	ECE      float64 // 0 to 1
+	ECE      float64 // 0 to 1, in the bins that were asked for
+	Entropy  float64 // mean predictive entropy, nats; 0 to ln(classes)
+
+	// The calibration error in other ways, with the same number of bins. The first
+	// two are [ECE] with EqualWidth and SwagReference.
+	ECEEqualWidth, ECEReference float64
+	ClasswiseECE                float64 // see [ClasswiseECE]; in the bins that were asked for
+
+	AURC          float64 // see [AURC]; 0 to 1
+	SelectiveRisk float64 // share of wrong answers, 0 to 1; see [SelectiveRisk]
+
+	// SetSize is the mean number of classes in the sets of [APS], and SetCoverage
+	// the share of them that hold the true class. Both are NaN if there are too few
+	// images to fit sets.
+	SetSize, SetCoverage float64
 
 	// Warnings say why a score should not be taken at face value. They are not
 	// failures, but whoever reads the scores must see them.
@@ -36,22 +60,57 @@ type Metrics struct {
 // Evaluate returns the scores of p.
 //
 // It warns if true classes have probability 0, if there are fewer than 10
-// predictions to a bin, if bins of equal mass stay empty, and if
-// [SwagReference] leaves predictions out.
+// predictions to a bin, if bins of equal mass stay empty, if [SwagReference] was
+// asked for and leaves predictions out, and if there are too few images for sets.
 func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
-	bins := Reliability(p, opts.ECE)
+	p.check()
+	graded := grade(p)
+	bins := reliability(graded, opts.ECE)
+	risks := riskCoverage(graded)
 	m := Metrics{
-		N:        p.Len(),
-		Accuracy: Accuracy(p),
-		NLL:      NegLogLikelihood(p),
-		Brier:    Brier(p),
-		ECE:      calibrationError(bins, p.Len()),
+		N:             p.Len(),
+		Accuracy:      Accuracy(p),
+		Top5:          math.NaN(),
+		NLL:           NegLogLikelihood(p),
+		Brier:         Brier(p),
+		ECE:           calibrationError(bins, p.Len()),
+		Entropy:       stat.Mean(PredictiveEntropy(nil, p.Probs, p.Classes), nil),
+		ECEEqualWidth: calibrationError(equalWidth(graded, opts.ECE.bins()), p.Len()),
+		ECEReference:  calibrationError(swagReference(graded, opts.ECE.bins()), p.Len()),
+		ClasswiseECE:  ClasswiseECE(p, opts.ECE),
+		AURC:          areaUnder(risks),
+		SelectiveRisk: riskAt(risks, cmp.Or(opts.Coverage, 0.9)),
 	}
+	if p.Classes > 5 {
+		m.Top5 = TopK(p, 5)
+	}
+	m.warnOfLoss(p)
+	m.warnOfBins(bins, opts.ECE)
+	m.conform(p, opts)
+	return m
+}
+
+// conform fills in what the sets of classes say.
+func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
+	if a := opts.Conformal; a != nil {
+		m.SetSize, m.SetCoverage = a.meanSize(p), a.Coverage(p)
+		return
+	}
+	var err error
+	if m.SetSize, m.SetCoverage, err = crossAPS(p, cmp.Or(opts.SetLevel, 0.9), opts.Seed); err != nil {
+		m.warnf("set size: %w", err)
+	}
+}
+
+func (m *Metrics) warnOfLoss(p Predictions) {
 	if math.IsInf(m.NLL, 1) {
 		count, first := impossible(p)
 		m.warnf("NLL is infinite: %d of %d true classes have probability 0, the first in row %d", count, m.N, first)
 	}
-	if want := opts.ECE.bins(); m.N/want < minPerBin {
+}
+
+func (m *Metrics) warnOfBins(bins []ReliabilityBin, opts ECEOptions) {
+	if want := opts.bins(); m.N/want < minPerBin {
 		m.warnf("ECE is mostly noise: %d predictions, want at least %d (%d per bin)", m.N, minPerBin*want, minPerBin)
 	}
 	var empty, counted int
@@ -63,13 +122,12 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	}
 	// Bins of equal width are empty as a matter of course: no confidence is
 	// below 1/Classes.
-	if opts.ECE.Binning == EqualMass && empty > 0 {
+	if opts.Binning == EqualMass && empty > 0 {
 		m.warnf("ECE: %d of %d bins are empty, because confidences are equal or few", empty, len(bins))
 	}
 	if counted < m.N {
-		m.warnf("ECE leaves out %d of %d predictions, on the edges of %v bins", m.N-counted, m.N, opts.ECE.Binning)
+		m.warnf("ECE leaves out %d of %d predictions, on the edges of %v bins", m.N-counted, m.N, opts.Binning)
 	}
-	return m
 }
 
 func (m *Metrics) warnf(format string, args ...any) {
@@ -104,14 +162,7 @@ func TopK(p Predictions, k int) float64 {
 	}
 	var hits int
 	for i, label := range p.Labels {
-		row := p.Row(i)
-		var above int
-		for c, x := range row {
-			if x > row[label] || x == row[label] && c < label {
-				above++
-			}
-		}
-		if above < k {
+		if rank(p.Row(i), label) < k {
 			hits++
 		}
 	}
@@ -138,17 +189,48 @@ func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
 // Brier returns the mean over the images of Σ_c (p_c − 1[c is the true class])²,
 // Brier's own form (1950), which goes from 0 to 2.
 func Brier(p Predictions) float64 {
+	return stat.Mean(Briers(nil, p), nil)
+}
+
+// Briers stores Σ_c (p_c − 1[c is the true class])² of each image in dst. dst has
+// the length p.Len().
+func Briers(dst []float64, p Predictions) []float64 {
 	p.check()
-	var sum float64
+	dst = destination(dst, p.Len())
 	for i, label := range p.Labels {
+		dst[i] = 0
 		for c, x := range p.Row(i) {
 			if c == label {
 				x--
 			}
-			sum += x * x
+			dst[i] += x * x
 		}
 	}
-	return sum / float64(p.Len())
+	return dst
+}
+
+// Errors stores 1 in dst for each image whose most probable class is not the true
+// one, and 0 for the others: losses whose mean is 1 − [Accuracy]. dst has the
+// length p.Len().
+func Errors(dst []float64, p Predictions) []float64 {
+	p.check()
+	dst = destination(dst, p.Len())
+	for i, label := range p.Labels {
+		dst[i] = float64(min(1, rank(p.Row(i), label)))
+	}
+	return dst
+}
+
+// rank returns how many classes are more probable than the given one, or equally
+// and before it.
+func rank(row []float64, class int) int {
+	var above int
+	for c, x := range row {
+		if x > row[class] || x == row[class] && c < class {
+			above++
+		}
+	}
+	return above
 }
 
 // top returns the most probable class, the first of equals, and its probability.

@@ -162,6 +162,32 @@ func TestShapeMistakesPanic(t *testing.T) {
 		"bootstrap: resamples":     func() { calibrate.PairedBootstrap(x, x, calibrate.BootstrapOptions{Resamples: -1}) },
 		"bootstrap: level":         func() { calibrate.PairedBootstrap(x, x, calibrate.BootstrapOptions{Level: 95}) },
 		"bootstrap: level NaN":     func() { calibrate.PairedBootstrap(x, x, calibrate.BootstrapOptions{Level: math.NaN()}) },
+		"bootstrap: no losses":     func() { calibrate.MeanBootstrap(nil, calibrate.BootstrapOptions{}) },
+		"bootstrap: no rows":       func() { calibrate.BootstrapMetric(0, nil, calibrate.BootstrapOptions{}) },
+		"bootstrap: other images": func() {
+			calibrate.ECEBootstrap(good, random(5, 3, 1), calibrate.ECEOptions{}, calibrate.BootstrapOptions{})
+		},
+		"Brier: dst":        func() { calibrate.Briers(x[:3], good) },
+		"errors: dst":       func() { calibrate.Errors(x[:3], good) },
+		"ragged AURC":       func() { calibrate.AURC(ragged) },
+		"coverage 0":        func() { calibrate.SelectiveRisk(good, 0) },
+		"coverage above 1":  func() { calibrate.SelectiveRisk(good, 1.1) },
+		"coverage NaN":      func() { calibrate.Evaluate(good, calibrate.EvaluateOptions{Coverage: math.NaN()}) },
+		"set level":         func() { calibrate.Evaluate(good, calibrate.EvaluateOptions{SetLevel: 90}) },
+		"sets: level 0":     func() { calibrate.FitAPS(good, 0, 1) },
+		"sets: level 1":     func() { calibrate.FitAPS(good, 1, 1) },
+		"sets: dst":         func() { calibrate.APS{}.Sizes(make([]int, 3), good) },
+		"vector: labels":    func() { calibrate.FitVectorScaling(x, 3, make([]int, 3)) },
+		"vector: ragged":    func() { calibrate.VectorScaling{Scale: x[:4], Bias: x[:4]}.Apply(nil, x) },
+		"vector: zero":      func() { calibrate.VectorScaling{}.Apply(nil, x) },
+		"vector: one fold":  func() { calibrate.CrossFitVector(x, 3, make([]int, 2), 1, 0) },
+		"AUROC: nothing in": func() { calibrate.AUROC(nil, x) },
+		"AUPR: nothing out": func() { calibrate.AUPR(x, nil) },
+		"FPR: rate 0":       func() { calibrate.FPRAt(x, x, 0) },
+		"FPR: rate NaN":     func() { calibrate.FPRAt(x, x, math.NaN()) },
+		"entropy NaN":       func() { calibrate.EntropyHistogram([]float64{math.NaN()}) },
+		"KL: other bins":    func() { calibrate.SymmetrizedKL(calibrate.Histogram{}, calibrate.EntropyHistogram(x), 1) },
+		"KL: smoothing":     func() { calibrate.SymmetrizedKL(calibrate.Histogram{}, calibrate.Histogram{}, 0) },
 	}
 	for name, f := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,6 +223,9 @@ func FuzzNewPredictions(f *testing.F) {
 			m := calibrate.Evaluate(p, calibrate.EvaluateOptions{ECE: calibrate.ECEOptions{Binning: b}})
 			if !(0 <= m.Accuracy && m.Accuracy <= 1 && 0 <= m.NLL && 0 <= m.Brier && m.Brier <= 2+1e-5 && 0 <= m.ECE && m.ECE <= 1+1e-9) {
 				t.Errorf("%v of %+v", m, p)
+			}
+			if !(0 <= m.ClasswiseECE && m.ClasswiseECE <= 1+1e-9 && 0 <= m.AURC && m.AURC <= 1 && 0 <= m.SelectiveRisk && m.SelectiveRisk <= 1 && m.Entropy >= -1e-6) {
+				t.Errorf("%+v of %+v", m, p)
 			}
 		}
 	})

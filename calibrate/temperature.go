@@ -67,11 +67,7 @@ func FitTemperature(logits []float64, classes int, labels []int) (Temperature, e
 	if err != nil {
 		return Temperature{}, err
 	}
-	rows := make([]int, len(labels))
-	for i := range rows {
-		rows[i] = i
-	}
-	return s.fit(rows), nil
+	return s.fit(s.all()), nil
 }
 
 // scored are logits that have been checked, with their labels.
@@ -86,7 +82,7 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 		panic(badLabels)
 	}
 	if len(labels) == 0 {
-		return scored{}, errors.New("no rows to fit a temperature on")
+		return scored{}, errors.New("no rows to fit on")
 	}
 	s := scored{logits, classes, labels}
 	for i, label := range labels {
@@ -109,6 +105,15 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 
 func (s scored) row(i int) []float64 {
 	return s.logits[i*s.classes : (i+1)*s.classes]
+}
+
+// all returns the numbers of all rows.
+func (s scored) all() []int {
+	rows := make([]int, len(s.labels))
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
 }
 
 // fit returns the best temperature for the given rows.

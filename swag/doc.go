@@ -4,8 +4,9 @@
 //
 // [Fit] collects the moments and the low-rank deviations of a set of iterates
 // (Algorithm 1, left column) and writes them as a posterior file, together with
-// the [Health] of their trajectory; [Open] reads one; a [Sampler] draws members
-// from it (equation 1):
+// the [Health] of their trajectory; [Open] reads one; a [Geometry] has the
+// directions in which it varies most (section 5); a [Sampler] draws members from it
+// (equation 1):
 //
 //	θ̃ = θ_SWA + √α·( Σ_diag^½·z1 + D̂·z2/√(K−1) ),  z1 ~ N(0, I_d), z2 ~ N(0, I_K)
 //
@@ -21,7 +22,7 @@
 // of 1e-4 around a mean of 1 is right to eight digits where the reference's
 // float32 moments lose it. A fit does not depend on the block size or the number
 // of workers, bit for bit, nor on whether it was done at once or continued. A
-// draw is a pure function of (posterior, seed, member, scale, covariance): the
+// draw is a pure function of (posterior, seed, member, scale, covariance, rank): the
 // number of workers, the order of blocks and the other members drawn do not
 // matter, and no product is left open to fusing, so that it should not depend on
 // the processor either.

@@ -221,11 +221,18 @@ func (p *Posterior) Variance(dst []float64, off int64) { p.variance.Float64s(dst
 // iterates, oldest first; with those from the final mean it is the k-th
 // principal direction, largest first. It fails where a checkpoint that holds
 // them cannot be read.
+//
+// With fewer rows in dst, they are the columns that a fit of that rank would have
+// kept: those of the last iterates, or the first principal directions.
 func (p *Posterior) Deviations(dst [][]float32, off int64) error {
+	first := p.Options.Columns - len(dst)
+	if p.Options.Deviations == Final {
+		first = 0
+	}
 	if p.Options.Referenced {
 		return p.rebuild(dst, off)
 	}
-	p.storedDeviations(dst, 0, off)
+	p.storedDeviations(dst, first, off)
 	return nil
 }
 

@@ -87,7 +87,7 @@ func (p *Posterior) rebuild(dst [][]float32, off int64) error {
 	p.read(4 * int64(n) * int64(len(r.theta)))
 	if p.Options.Deviations == Final {
 		p.Mean(r.mean, off)
-		mixedDeviations(r.theta, p.mixing, r.mean, dst)
+		mixedDeviations(r.theta, p.mixing[:len(dst)], r.mean, dst)
 		return nil
 	}
 	p.before.Float64s(r.mean, off)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,29 +20,38 @@ const (
 	LowRankPlusDiagonal Covariance = iota
 	// Diagonal is Σ_diag alone: SWAG-Diagonal.
 	Diagonal
+	// Isotropic is tr(Σ_diag + Σ_lr)/d · I: noise that moves the weights as far
+	// as SWAG does on average, but knows nothing of its directions. Where it does
+	// as well as SWAG, the shape of SWAG's covariance is of no use.
+	Isotropic
 )
 
-// String returns "swag" or "swag-diag".
+var covariances = []Covariance{LowRankPlusDiagonal, Diagonal, Isotropic}
+
+// String returns "swag", "swag-diag" or "isotropic".
 func (c Covariance) String() string {
-	if c == Diagonal {
+	switch c {
+	case Diagonal:
 		return "swag-diag"
+	case Isotropic:
+		return "isotropic"
 	}
 	return "swag"
 }
 
 // ParseCovariance is the inverse of [Covariance.String].
 func ParseCovariance(s string) (Covariance, error) {
-	for _, c := range []Covariance{LowRankPlusDiagonal, Diagonal} {
+	for _, c := range covariances {
 		if s == c.String() {
 			return c, nil
 		}
 	}
-	return 0, fmt.Errorf("covariance %q: want swag or swag-diag", s)
+	return 0, fmt.Errorf("covariance %q: want swag, swag-diag or isotropic", s)
 }
 
 // DefaultScale is the paper's α for the covariance: ½ with the low-rank part,
 // since both parts hold the variance of the weights (footnote to section 4.2),
-// and 1 with the diagonal alone.
+// and 1 with the diagonal alone. Isotropic has SWAG's, and so its trace.
 func (c Covariance) DefaultScale() float64 {
 	if c == Diagonal {
 		return 1
@@ -59,6 +69,11 @@ type SampleOptions struct {
 	Seed       uint64
 	Scale      float64 // α ≥ 0, a factor of the covariance; 0 gives θ_SWA
 	Covariance Covariance
+	// Rank, if not 0, is how many columns of D̂ are used, from 2 to
+	// Options.Columns of the posterior: those that a fit of that rank would have
+	// kept, with the divisor that it would have had. Members are those of such a
+	// fit, bit for bit. The diagonal alone has no use for it.
+	Rank int
 	// Antithetic draws members in pairs about the mean: member 2j+1 has −z1 and
 	// −z2 of member 2j.
 	Antithetic bool
@@ -70,29 +85,55 @@ const drawBlock = 1 << 16
 
 // A Sampler draws members from a posterior.
 type Sampler struct {
-	p    *Posterior
-	opts SampleOptions
-	k    int // columns of D in use
+	p       *Posterior
+	opts    SampleOptions
+	k       int // columns of D̂ that members are made of
+	columns int // those that the covariance is made of: k, but for Isotropic
+	divisor int // Σ_lr = D̂D̂ᵀ/divisor
+	// variance returns that of every weight, where they all have the same.
+	variance func() (float64, error)
 }
 
-// NewSampler checks the options against the posterior.
+// NewSampler checks the options against the posterior. It reads no weights.
 func NewSampler(p *Posterior, opts SampleOptions) (*Sampler, error) {
 	if !(opts.Scale >= 0) || math.IsInf(opts.Scale, 0) {
 		return nil, fmt.Errorf("scale %v: want a finite number of at least 0", opts.Scale)
 	}
-	s := &Sampler{p: p, opts: opts, k: p.Options.Columns}
-	if opts.Covariance == Diagonal || opts.Scale == 0 {
-		s.k = 0
-	} else if s.k == 0 {
-		return nil, fmt.Errorf("%s: holds the diagonal alone and cannot give SWAG members", p.Path)
+	s := &Sampler{p: p, opts: opts}
+	if opts.Covariance != Diagonal && opts.Scale > 0 {
+		var err error
+		if s.columns, s.divisor, err = p.lowRank(opts.Rank); err != nil {
+			return nil, err
+		}
+		if opts.Covariance == LowRankPlusDiagonal {
+			s.k = s.columns
+		}
 	}
-	if s.k > 0 && len(p.Needs()) > 0 {
+	if s.columns > 0 && len(p.Needs()) > 0 {
 		return nil, fmt.Errorf("%s: its deviations are in the checkpoints, which were not attached", p.Path)
 	}
+	s.variance = sync.OnceValues(s.isotropicVariance)
 	if opts.Workers <= 0 {
 		s.opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	return s, nil
+}
+
+// lowRank returns the number of columns of D̂, and the divisor of Σ_lr, that a
+// fit of the given rank would have had; 0 stands for the posterior's own.
+func (p *Posterior) lowRank(rank int) (columns, divisor int, err error) {
+	o := p.Options
+	switch {
+	case o.Columns == 0:
+		return 0, 0, fmt.Errorf("%s: holds the diagonal alone and cannot give SWAG members", p.Path)
+	case rank == 0:
+		return o.Columns, o.Divisor, nil
+	case rank < 2 || rank > o.Columns:
+		return 0, 0, fmt.Errorf("rank %d: want 0 for all, or 2 to %d, the columns of %s", rank, o.Columns, p.Path)
+	case o.Deviations == Final:
+		return rank, o.Divisor, nil // principal directions of T models: the divisor is T−1 at every rank
+	}
+	return rank, rank - 1, nil
 }
 
 // Draw fills dst[j] with member members[j], d weights each. It fails if a
@@ -180,7 +221,7 @@ type tile struct {
 	members    []int
 	z2         [][]float32 // for each member √(α/divisor)·z2, K numbers
 	off        int64
-	mean, sd   []float64 // sd is √α·Σ_diag^½
+	mean, sd   []float64 // sd is √α·Σ_diag^½, or that of isotropic noise
 	deviations [][]float32
 	z1         []float64
 	lowRank    []float32
@@ -198,7 +239,7 @@ func (s *Sampler) newTile(members []int) *tile {
 // which is what makes the low-rank part a covariance across tensors.
 func (s *Sampler) coefficients(members []int) [][]float32 {
 	out := make([][]float32, len(members))
-	factor := math.Sqrt(s.opts.Scale / float64(s.p.Options.Divisor))
+	factor := math.Sqrt(s.opts.Scale / float64(s.divisor))
 	for j, member := range members {
 		stream, sign := s.stream(member)
 		for _, z := range z2(s.opts.Seed, stream, s.k) {
@@ -221,9 +262,8 @@ func (t *tile) read(n int, off int64) error {
 	t.off = off
 	t.mean, t.sd, t.z1, t.lowRank = t.mean[:n], t.sd[:n], t.z1[:n], t.lowRank[:n]
 	t.s.p.Mean(t.mean, off)
-	t.s.p.Variance(t.sd, off)
-	for i, v := range t.sd {
-		t.sd[i] = math.Sqrt(float64(t.s.opts.Scale * v))
+	if err := t.s.spread(t.sd, off); err != nil {
+		return err
 	}
 	for k := range t.deviations {
 		t.deviations[k] = t.deviations[k][:n]
@@ -232,6 +272,25 @@ func (t *tile) read(n int, off int64) error {
 		return nil
 	}
 	return t.s.p.Deviations(t.deviations, off)
+}
+
+// spread sets dst to the standard deviations of what z1 is multiplied by.
+func (s *Sampler) spread(dst []float64, off int64) error {
+	if s.opts.Covariance != Isotropic || s.opts.Scale == 0 {
+		s.p.Variance(dst, off)
+	} else {
+		v, err := s.variance()
+		if err != nil {
+			return err
+		}
+		for i := range dst {
+			dst[i] = v
+		}
+	}
+	for i, v := range dst {
+		dst[i] = math.Sqrt(float64(s.opts.Scale * v))
+	}
+	return nil
 }
 
 // draw fills out with the tile's weights of member members[j], equation (1).

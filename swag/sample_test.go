@@ -468,11 +468,11 @@ func TestSamplerRefuses(t *testing.T) {
 }
 
 func TestCovarianceWords(t *testing.T) {
-	for c, scale := range map[swag.Covariance]float64{swag.LowRankPlusDiagonal: 0.5, swag.Diagonal: 1} {
+	for c, scale := range map[swag.Covariance]float64{swag.LowRankPlusDiagonal: 0.5, swag.Diagonal: 1, swag.Isotropic: 0.5} {
 		if got, err := swag.ParseCovariance(c.String()); got != c || err != nil || c.DefaultScale() != scale {
 			t.Errorf("%v: parsed as %v, %v, scale %v", c, got, err, c.DefaultScale())
 		}
 	}
 	_, err := swag.ParseCovariance("full")
-	wantError(t, err, `"full": want swag or swag-diag`)
+	wantError(t, err, `"full": want swag, swag-diag or isotropic`)
 }

@@ -1,6 +1,11 @@
 // Package report writes what a person reads: tables as aligned text for a
-// terminal or as Markdown for documentation, the numbers in them, and montages of
-// images with their predictions.
+// terminal or as Markdown for documentation, the numbers in them, montages of
+// images with their predictions, and reports: one page with a verdict, tables and
+// figures, which are files of their own too.
+//
+// A [Report] is plain data. Each of its figures becomes a drawing, lines and texts
+// at places, and a drawing becomes SVG, in the colours of the page that it stands
+// in, or PNG.
 //
 // # Invariants
 //
@@ -13,7 +18,7 @@
 // # Concurrency
 //
 // A Table must not be used by two goroutines at once while rows are added, nor a
-// Selection while examples are.
+// Selection while examples are. A Report is only read.
 package report
 
 import (

@@ -1,0 +1,199 @@
+package calibrate_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// extended is testdata/extended.json; testdata/extended.py says what is in it and
+// where the tolerances are from.
+type extended struct {
+	Seed    uint64
+	Metrics []struct {
+		Name      string
+		Top5      *float64 // nil: NaN
+		Entropy   float64
+		Classwise map[string]float64
+		Risks     []float64
+		Selective map[string]float64
+		APS       []struct {
+			Level, Threshold, Coverage float64
+			Sizes                      []int
+		}
+	}
+	Detection []struct {
+		Name        string
+		In, Out     []float64
+		AUROC, AUPR float64
+		FPR         map[string]float64
+	}
+	Entropies []struct {
+		Name          string
+		In, Out       []float64
+		Smoothing, KL float64
+		Counts        [2][]int
+		Below, Above  [2]int
+	}
+	Vector []struct {
+		Name        string
+		Classes     int
+		Logits      []float64
+		Labels      []int
+		Before, NLL float64
+		Scale, Bias []float64
+		Probs       []float64 // of the first rows
+	}
+}
+
+func readExtended(t *testing.T) extended {
+	t.Helper()
+	data, err := os.ReadFile("testdata/extended.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e extended
+	if err := json.Unmarshal(data, &e); err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Metrics) == 0 || len(e.Detection) == 0 || len(e.Entropies) == 0 || len(e.Vector) < 20 {
+		t.Fatal("testdata/extended.json lacks problems")
+	}
+	return e
+}
+
+// share parses a key of the file.
+func share(t *testing.T, key string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(key, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func TestExtendedMetrics(t *testing.T) {
+	g, e := readGolden(t), readExtended(t)
+	for i, want := range e.Metrics {
+		t.Run(want.Name, func(t *testing.T) {
+			source := g.Metrics[i]
+			p := predictions(t, g.probs(source.Counts), source.Classes, source.Labels...)
+			m := calibrate.Evaluate(p, calibrate.EvaluateOptions{})
+			if want.Top5 == nil {
+				want.Top5 = new(math.NaN())
+			}
+			if diff := cmp.Diff(*want.Top5, m.Top5, approx, cmpopts.EquateNaNs()); diff != "" {
+				t.Errorf("top 5 (-want +got):\n%s", diff)
+			}
+			diff(t, "entropy", m.Entropy, want.Entropy)
+			diff(t, "classwise ECE", m.ClasswiseECE, want.Classwise["equal-mass"])
+			diff(t, "classwise ECE, equal width", calibrate.ClasswiseECE(p, calibrate.ECEOptions{Binning: calibrate.EqualWidth}), want.Classwise["equal-width"])
+			for _, other := range source.ECE { // of golden.py
+				if other.Bins == 20 {
+					got := map[string]float64{"equal_mass": m.ECE, "equal_width": m.ECEEqualWidth, "swag_reference": m.ECEReference}
+					diff(t, "ECE "+other.Binning, got[other.Binning], other.ECE)
+				}
+			}
+
+			var curve []float64
+			var mean float64
+			for k, point := range calibrate.RiskCoverage(p) {
+				curve = append(curve, point.Risk)
+				mean += want.Risks[k] / float64(p.Len())
+				diff(t, "coverage", point.Coverage, float64(k+1)/float64(p.Len()))
+			}
+			diff(t, "risk–coverage curve", curve, want.Risks)
+			diff(t, "AURC", m.AURC, mean)
+			diff(t, "AURC", calibrate.AURC(p), mean)
+			diff(t, "selective risk", m.SelectiveRisk, want.Selective["0.9"])
+			for coverage, risk := range want.Selective {
+				diff(t, "risk at "+coverage, calibrate.SelectiveRisk(p, share(t, coverage)), risk)
+			}
+		})
+	}
+}
+
+func TestExtendedAPS(t *testing.T) {
+	g, e := readGolden(t), readExtended(t)
+	sets := 0
+	for i, metrics := range e.Metrics {
+		source := g.Metrics[i]
+		p := predictions(t, g.probs(source.Counts), source.Classes, source.Labels...)
+		for _, want := range metrics.APS {
+			sets++
+			a, err := calibrate.FitAPS(p, want.Level, e.Seed)
+			if err != nil {
+				t.Fatalf("%s: %v", metrics.Name, err)
+			}
+			diff(t, metrics.Name+": threshold", a.Threshold, want.Threshold)
+			diff(t, metrics.Name+": sizes", a.Sizes(nil, p), want.Sizes)
+			diff(t, metrics.Name+": coverage", a.Coverage(p), want.Coverage)
+
+			m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Conformal: &a})
+			var mean float64
+			for _, s := range want.Sizes {
+				mean += float64(s) / float64(len(want.Sizes))
+			}
+			diff(t, metrics.Name+": set size", m.SetSize, mean)
+			diff(t, metrics.Name+": set coverage", m.SetCoverage, want.Coverage)
+		}
+	}
+	if sets < 15 {
+		t.Errorf("%d fits, want at least 15", sets)
+	}
+}
+
+func TestExtendedDetection(t *testing.T) {
+	for _, want := range readExtended(t).Detection {
+		diff(t, want.Name+": AUROC", calibrate.AUROC(want.In, want.Out), want.AUROC)
+		diff(t, want.Name+": AUPR", calibrate.AUPR(want.In, want.Out), want.AUPR)
+		for tpr, fpr := range want.FPR {
+			diff(t, want.Name+": FPR at "+tpr, calibrate.FPRAt(want.In, want.Out, share(t, tpr)), fpr)
+		}
+	}
+}
+
+func TestExtendedEntropies(t *testing.T) {
+	for _, want := range readExtended(t).Entropies {
+		var h [2]calibrate.Histogram
+		for i, x := range [][]float64{want.In, want.Out} {
+			h[i] = calibrate.EntropyHistogram(x)
+			diff(t, want.Name+": counts", h[i].Counts, want.Counts[i])
+			diff(t, want.Name+": below", h[i].Below, want.Below[i])
+			diff(t, want.Name+": above", h[i].Above, want.Above[i])
+		}
+		diff(t, want.Name+": KL", calibrate.SymmetrizedKL(h[0], h[1], want.Smoothing), want.KL)
+	}
+}
+
+func TestExtendedVector(t *testing.T) {
+	fitted := cmpopts.EquateApprox(1e-6, 1e-6)
+	for _, want := range readExtended(t).Vector {
+		got, err := calibrate.FitVectorScaling(want.Logits, want.Classes, want.Labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, want.Name+": NLL before", got.NLLBefore, want.Before)
+		diff(t, want.Name+": NLL", got.NLL, want.NLL)
+		for what, pair := range map[string][2][]float64{
+			"scale":         {want.Scale, got.Scale},
+			"bias":          {want.Bias, got.Bias},
+			"probabilities": {want.Probs, got.Apply(nil, want.Logits)[:len(want.Probs)]},
+		} {
+			if diff := cmp.Diff(pair[0], pair[1], fitted); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", want.Name, what, diff)
+			}
+		}
+		if !got.Converged || got.NLL > got.NLLBefore {
+			t.Errorf("%s: %+v", want.Name, got)
+		}
+		t.Logf("%s: %d steps", want.Name, got.Steps)
+	}
+}

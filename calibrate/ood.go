@@ -1,0 +1,212 @@
+package calibrate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	badScores    = "calibrate: no scores"
+	badRate      = "calibrate: rate is not above 0 and at most 1"
+	badHistogram = "calibrate: histograms do not have the same bins"
+	badSmoothing = "calibrate: smoothing is not a positive number"
+)
+
+// Telling images of the training domain ("in") from others ("out") by a score
+// that should be larger for the latter, such as the predictive entropy. In the
+// functions below images out of the domain are the positives. All depend on the
+// order of the scores alone. With a NaN among them the result is NaN, and without
+// any image on one side they panic.
+
+// AUROC returns the area under the receiver operating characteristic: the
+// probability that a random score of out is larger than one of in, where equal
+// scores count one half (Mann and Whitney 1947). It is 0.5 if all scores are
+// equal.
+func AUROC(in, out []float64) float64 {
+	var area float64
+	ok := eachThreshold(in, out, func(before, after outcome) {
+		// The trapezoid between two points of the curve.
+		area += float64(after.alarms-before.alarms) * float64(after.found+before.found) / 2
+	})
+	if !ok {
+		return math.NaN()
+	}
+	return area / float64(len(in)) / float64(len(out))
+}
+
+// AUPR returns the average precision, the area under the precision–recall curve
+// by the step rule of scikit-learn's average_precision_score,
+//
+//	Σ_t (recall_t − recall_{t−1}) · precision_t
+//
+// over the distinct scores t in descending order. It does not interpolate, which
+// would be too optimistic (Davis and Goadrich 2006). If all scores are equal it
+// is the share of out among all images, so compare it between data sets of equal
+// shares only.
+func AUPR(in, out []float64) float64 {
+	var area float64
+	ok := eachThreshold(in, out, func(before, after outcome) {
+		precision := float64(after.found) / float64(after.found+after.alarms)
+		area += float64(after.found-before.found) * precision
+	})
+	if !ok {
+		return math.NaN()
+	}
+	return area / float64(len(out))
+}
+
+// FPRAt returns the share of in that is taken for out (the false positive rate)
+// at the largest threshold at which at least the share tpr of out is found, 0.95
+// by custom (Hendrycks et al. 2019). A score at the threshold counts as found, so
+// that it is 1 if all scores are equal. FPRAt panics unless 0 < tpr ≤ 1.
+//
+// Others take images of the domain for the positives (Liang et al. 2018): that is
+// FPRAt(−out, −in, tpr), and another number.
+func FPRAt(in, out []float64, tpr float64) float64 {
+	if !(0 < tpr && tpr <= 1) {
+		panic(badRate)
+	}
+	fpr := -1.0
+	want := ceilShare(tpr, len(out))
+	ok := eachThreshold(in, out, func(_, after outcome) {
+		if fpr < 0 && after.found >= want {
+			fpr = float64(after.alarms) / float64(len(in))
+		}
+	})
+	if !ok {
+		return math.NaN()
+	}
+	return fpr
+}
+
+// outcome counts the images with scores at or above a threshold.
+type outcome struct {
+	found, alarms int // out of the domain, and in it
+}
+
+// eachThreshold lowers a threshold through the distinct scores and tells what it
+// finds before and after each. It returns false if a score is NaN.
+func eachThreshold(in, out []float64, f func(before, after outcome)) bool {
+	if len(in) == 0 || len(out) == 0 {
+		panic(badScores)
+	}
+	type scored struct {
+		score float64
+		out   bool
+	}
+	all := make([]scored, 0, len(in)+len(out))
+	for _, x := range in {
+		all = append(all, scored{x, false})
+	}
+	for _, x := range out {
+		all = append(all, scored{x, true})
+	}
+	if slices.ContainsFunc(all, func(s scored) bool { return math.IsNaN(s.score) }) {
+		return false
+	}
+	slices.SortFunc(all, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	var before, after outcome
+	for i, s := range all {
+		if s.out {
+			after.found++
+		} else {
+			after.alarms++
+		}
+		if i+1 == len(all) || all[i+1].score != s.score {
+			f(before, after)
+			before = after
+		}
+	}
+	return true
+}
+
+// Histogram counts values in bins.
+type Histogram struct {
+	// Edges ascend. Bin b holds the values from Edges[b] up to but without
+	// Edges[b+1]; the last bin has its upper edge too.
+	Edges  []float64
+	Counts []int // one fewer than Edges
+
+	// Below and Above count the values outside of the edges, which are in no bin.
+	Below, Above int
+}
+
+// EntropyHistogram counts entropies, in nats, in the bins of the SWAG paper
+// (Maddox et al. 2019, appendix on out-of-sample detection) and its code: 30
+// edges from 1e−8 to 10^0.5 = 3.16, evenly spaced in their logarithms.
+//
+// The entropy of a nearly certain prediction is less than 1e−8, and with more
+// than 23 classes it can be above 3.16. The paper's histogram loses both in
+// silence; here they are Below and Above, and whoever reads the counts should be
+// told. EntropyHistogram panics on NaN.
+func EntropyHistogram(h []float64) Histogram {
+	const edges = 30
+	hist := Histogram{Edges: make([]float64, edges), Counts: make([]int, edges-1)}
+	for i := range hist.Edges {
+		hist.Edges[i] = math.Pow(10, -8+8.5*float64(i)/(edges-1))
+	}
+	for _, x := range h {
+		if math.IsNaN(x) {
+			panic("calibrate: entropy is NaN")
+		}
+		b, found := slices.BinarySearch(hist.Edges, x)
+		if !found {
+			b-- // the bin that begins at the edge before
+		}
+		switch last := len(hist.Counts) - 1; {
+		case b < 0:
+			hist.Below++
+		case b > last && x > hist.Edges[edges-1]:
+			hist.Above++
+		default:
+			hist.Counts[min(b, last)]++
+		}
+	}
+	return hist
+}
+
+// DefaultSmoothing is what the SWAG paper adds to every count before it compares
+// two histograms.
+const DefaultSmoothing = 1e-7
+
+// SymmetrizedKL returns KL(a‖b) + KL(b‖a) between the distributions of two
+// histograms, in nats (Maddox et al. 2019, appendix on out-of-sample detection):
+// the counts, each raised by smoothing, as shares of their sum. What is Below or
+// Above does not take part.
+//
+// A bin that is empty in one histogram only counts log(count/smoothing) times its
+// share, so that the result depends on smoothing, and on the number of images:
+// use [DefaultSmoothing] to compare with the paper, and AUROC for the rest. It is
+// NaN if nothing is in the bins of a or of b. SymmetrizedKL panics if the edges
+// differ or if smoothing is not positive.
+func SymmetrizedKL(a, b Histogram, smoothing float64) float64 {
+	if !slices.Equal(a.Edges, b.Edges) || len(a.Counts) != len(b.Counts) {
+		panic(badHistogram)
+	}
+	if !(smoothing > 0) || math.IsInf(smoothing, 1) {
+		panic(badSmoothing)
+	}
+	p, q := a.shares(smoothing), b.shares(smoothing)
+	var sum float64
+	for i := range p {
+		sum += (p[i] - q[i]) * math.Log(p[i]/q[i])
+	}
+	return sum
+}
+
+// shares returns the smoothed distribution, NaN where there is no count.
+func (h Histogram) shares(smoothing float64) []float64 {
+	total := 0
+	for _, k := range h.Counts {
+		total += k
+	}
+	p := make([]float64, len(h.Counts))
+	for i, k := range h.Counts {
+		p[i] = math.NaN()
+		if total > 0 {
+			p[i] = (float64(k) + smoothing) / (float64(total) + smoothing*float64(len(p)))
+		}
+	}
+	return p
+}

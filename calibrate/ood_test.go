@@ -1,0 +1,92 @@
+package calibrate_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// The area is the share of pairs in the right order.
+func TestAUROCCountsPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 0))
+	in, out := make([]float64, 70), make([]float64, 30)
+	for i := range in {
+		in[i] = float64(rng.IntN(12))
+	}
+	for i := range out {
+		out[i] = float64(rng.IntN(12) + 2)
+	}
+	var pairs float64
+	for _, a := range in {
+		for _, b := range out {
+			switch {
+			case b > a:
+				pairs++
+			case b == a:
+				pairs += 0.5
+			}
+		}
+	}
+	diff(t, "AUROC", calibrate.AUROC(in, out), pairs/70/30)
+	diff(t, "AUROC, turned round", calibrate.AUROC(out, in), 1-pairs/70/30)
+}
+
+func TestDetectionExtremes(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, test := range []struct {
+		name             string
+		in, out          []float64
+		auroc, aupr, fpr float64
+	}{
+		{"constant", []float64{1, 1, 1}, []float64{1}, 0.5, 0.25, 1},
+		{"one each", []float64{0}, []float64{1}, 1, 1, 0},
+		{"infinite", []float64{-inf, 0}, []float64{inf, inf}, 1, 1, 0},
+		{"wrong way", []float64{1}, []float64{0}, 0, 0.5, 1},
+	} {
+		diff(t, test.name+": AUROC", calibrate.AUROC(test.in, test.out), test.auroc)
+		diff(t, test.name+": AUPR", calibrate.AUPR(test.in, test.out), test.aupr)
+		diff(t, test.name+": FPR", calibrate.FPRAt(test.in, test.out, 0.95), test.fpr)
+	}
+	for _, x := range []float64{
+		calibrate.AUROC([]float64{nan}, []float64{1}), calibrate.AUPR([]float64{0}, []float64{nan}), calibrate.FPRAt([]float64{nan}, []float64{1}, 0.95),
+	} {
+		if !math.IsNaN(x) {
+			t.Errorf("%v of a score that is NaN, want NaN", x)
+		}
+	}
+}
+
+// Kills: H < 1e-8 lost.
+func TestEntropyHistogramLosesNothing(t *testing.T) {
+	h := calibrate.EntropyHistogram([]float64{0, 1e-300, 9.9e-9, 1e-8, 0.5, math.Sqrt(10), 3.2, math.Inf(1)})
+	inside := 0
+	for _, k := range h.Counts {
+		inside += k
+	}
+	if h.Below != 3 || inside != 3 || h.Above != 2 {
+		t.Errorf("%d below, %d inside, %d above; want 3, 3, 2", h.Below, inside, h.Above)
+	}
+	if len(h.Edges) != 30 || len(h.Counts) != 29 || h.Edges[0] != 1e-8 || h.Counts[0] != 1 || h.Counts[28] != 1 {
+		t.Errorf("edges %v, counts %v", h.Edges, h.Counts)
+	}
+}
+
+func TestSymmetrizedKL(t *testing.T) {
+	a := calibrate.Histogram{Edges: []float64{0, 1, 2}, Counts: []int{3, 1}}
+	b := calibrate.Histogram{Edges: []float64{0, 1, 2}, Counts: []int{2, 2}}
+	// (3/4 − 1/2)·ln(3/2) + (1/4 − 1/2)·ln(1/2)
+	want := 0.25 * math.Log(3)
+	if got := calibrate.SymmetrizedKL(a, b, 1e-12); math.Abs(got-want) > 1e-10 || got != calibrate.SymmetrizedKL(b, a, 1e-12) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := calibrate.SymmetrizedKL(a, a, calibrate.DefaultSmoothing); got != 0 {
+		t.Errorf("%v to itself", got)
+	}
+	none := calibrate.EntropyHistogram([]float64{0, 0})
+	some := calibrate.EntropyHistogram([]float64{0.1})
+	if got := calibrate.SymmetrizedKL(none, some, calibrate.DefaultSmoothing); !math.IsNaN(got) {
+		t.Errorf("%v with nothing in the bins, want NaN", got)
+	}
+}

@@ -1,0 +1,106 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+)
+
+const badCoverage = "calibrate: coverage is not above 0 and at most 1"
+
+// A RiskPoint says what happens if the images of highest confidence are answered
+// and the others are left to somebody else.
+type RiskPoint struct {
+	Coverage  float64 // share of images that are answered, above 0 and at most 1
+	Risk      float64 // share of wrong answers among them
+	Threshold float64 // the lowest confidence among them
+}
+
+// RiskCoverage returns the risk–coverage curve of p (Geifman and El-Yaniv 2017,
+// section 2): point k−1 is that of the k images of highest confidence, for
+// k = 1 … n.
+//
+// Where a cut parts images of equal confidence, nothing says which of them to
+// answer. The risk is then the mean over all ways to choose, so that the order
+// of the images does not matter: of a run of m with e errors, j hold j·e/m.
+func RiskCoverage(p Predictions) []RiskPoint {
+	p.check()
+	return riskCoverage(grade(p))
+}
+
+// riskCoverage takes predictions in ascending order of confidence.
+func riskCoverage(g []Graded) []RiskPoint {
+	n := len(g)
+	points := make([]RiskPoint, 0, n)
+	wrong := 0 // among the images above the run
+	for end := n; end > 0; {
+		start := end - 1
+		for start > 0 && g[start-1].Confidence == g[start].Confidence {
+			start--
+		}
+		errors := 0 // in the run
+		for _, x := range g[start:end] {
+			if !x.Right {
+				errors++
+			}
+		}
+		for j := 1; j <= end-start; j++ {
+			k := n - end + j
+			expected := float64(wrong) + float64(errors*j)/float64(end-start)
+			points = append(points, RiskPoint{
+				Coverage:  float64(k) / float64(n),
+				Risk:      expected / float64(k),
+				Threshold: g[start].Confidence,
+			})
+		}
+		wrong += errors
+		end = start
+	}
+	return points
+}
+
+// AURC returns the area under the risk–coverage curve of p, the mean of the risks
+// of [RiskCoverage] (Geifman, Uziel and El-Yaniv 2019, section 2). It is 0 if
+// every image is classified right, and the error rate if all confidences are
+// equal; an order of confidences that tells right from wrong makes it less.
+func AURC(p Predictions) float64 {
+	p.check()
+	return areaUnder(riskCoverage(grade(p)))
+}
+
+func areaUnder(points []RiskPoint) float64 {
+	var sum float64
+	for _, x := range points {
+		sum += x.Risk
+	}
+	return sum / float64(len(points))
+}
+
+// SelectiveRisk returns the share of wrong answers among the ⌈coverage·n⌉ images
+// of highest confidence; see [RiskCoverage] for equal confidences. At coverage 1
+// it is the error rate. SelectiveRisk panics unless 0 < coverage ≤ 1.
+func SelectiveRisk(p Predictions, coverage float64) float64 {
+	p.check()
+	return riskAt(riskCoverage(grade(p)), coverage)
+}
+
+func riskAt(points []RiskPoint, coverage float64) float64 {
+	if !(0 < coverage && coverage <= 1) {
+		panic(badCoverage)
+	}
+	return points[ceilShare(coverage, len(points))-1].Risk
+}
+
+// ceilShare returns ⌈share·n⌉, at least 1. A share such as 0.07 is a little off
+// in binary, and 0.07·100 would round up to 8.
+func ceilShare(share float64, n int) int {
+	x := share * float64(n)
+	return max(1, int(math.Ceil(x-1e-9*math.Max(1, x))))
+}
+
+// sortedDescending stores row in dst in descending order.
+func sortedDescending(dst, row []float64) []float64 {
+	dst = append(dst[:0], row...)
+	slices.Sort(dst)
+	slices.Reverse(dst)
+	return dst
+}

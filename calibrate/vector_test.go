@@ -1,0 +1,202 @@
+package calibrate_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+func (p problem) fitVector(t *testing.T) calibrate.VectorScaling {
+	t.Helper()
+	v, err := calibrate.FitVectorScaling(p.logits, p.classes, p.labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// objective is what FitVectorScaling minimises, by way of Apply.
+func (p problem) objective(v calibrate.VectorScaling) float64 {
+	value := calibrate.NegLogLikelihood(calibrate.Predictions{Classes: p.classes, Probs: v.Apply(nil, p.logits), Labels: p.labels})
+	for c := range v.Scale {
+		value += calibrate.VectorRidge / 2 * ((v.Scale[c]-1)*(v.Scale[c]-1) + v.Bias[c]*v.Bias[c])
+	}
+	return value
+}
+
+// The problem is convex: what is less than its neighbours in every coordinate of
+// a smooth function is the minimum. And with the same scale for all classes it is
+// temperature scaling, which must not do better.
+func TestFitVectorScalingFindsMinimum(t *testing.T) {
+	for seed := range uint64(60) {
+		p, _ := randomProblem(seed)
+		v := p.fitVector(t)
+		best := p.objective(v)
+		if !v.Converged || v.NLL > v.NLLBefore {
+			t.Errorf("problem %d: %+v", seed, v)
+		}
+		if v.Steps > 40 {
+			t.Errorf("problem %d: %d steps", seed, v.Steps)
+		}
+		for i := range 2 * p.classes {
+			for _, d := range []float64{-1e-3, 1e-3} {
+				w := calibrate.VectorScaling{Scale: slices.Clone(v.Scale), Bias: slices.Clone(v.Bias)}
+				if i < p.classes {
+					w.Scale[i] += d
+				} else {
+					w.Bias[i-p.classes] += d
+				}
+				if other := p.objective(w); other < best-1e-12 {
+					t.Errorf("problem %d: %v, but %v with coordinate %d moved by %v", seed, best, other, i, d)
+				}
+			}
+		}
+		temperature := p.fit(t).T
+		w := calibrate.VectorScaling{Bias: make([]float64, p.classes), Scale: make([]float64, p.classes)}
+		for c := range w.Scale {
+			w.Scale[c] = 1 / temperature
+		}
+		if other := p.objective(w); other < best-1e-12 {
+			t.Errorf("problem %d: %v, but %v with the temperature %v", seed, best, other, temperature)
+		}
+		if same := calibrate.Softmax(nil, p.logits, p.classes, temperature); true {
+			diff(t, "equal scales", w.Apply(nil, p.logits), same)
+		}
+	}
+}
+
+func TestFitVectorScalingExtremes(t *testing.T) {
+	inf := math.Inf(1)
+	for name, p := range map[string]problem{
+		"one row":          {[]float64{1, 2, 3}, 3, []int{0}},
+		"equal logits":     {make([]float64, 12), 3, []int{0, 1, 2, 0}},
+		"all one class":    {[]float64{3, 1, 2, 5, 0, 1}, 3, []int{0, 0}},
+		"separable":        {[]float64{9, 0, 0, 9, 5, 1}, 2, []int{0, 1, 0}},
+		"always wrong":     {[]float64{9, 0, 0, 9}, 2, []int{1, 0}},
+		"far too sure":     {[]float64{800, 0, 0, 800, 700, 0}, 2, []int{0, 1, 1}},
+		"far apart":        {[]float64{1e6, 0, 0, 1e6, 1e6, 2e6}, 2, []int{0, 1, 0}},
+		"tiny":             {[]float64{1e-12, 0, 0, 1e-12, 1e-12, 0}, 2, []int{0, 1, 1}},
+		"ruled out":        {[]float64{0, -1, -inf, -1, 0, -inf, -2, -1, -0.5}, 3, []int{0, 0, 2}},
+		"always ruled out": {[]float64{0, -1, -inf, -1, 0, -inf}, 3, []int{0, 0}},
+		"one class":        {[]float64{4, 5}, 1, []int{0, 0}},
+	} {
+		v := p.fitVector(t)
+		if err := v.Check(p.classes); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !v.Converged || v.NLL > v.NLLBefore {
+			t.Errorf("%s: %+v", name, v)
+		}
+		probs := v.Apply(nil, p.logits)
+		if p.classes == 1 {
+			continue // no Predictions
+		}
+		got := calibrate.NegLogLikelihood(predictions(t, probs, p.classes, p.labels...))
+		if math.Abs(got-v.NLL) > 1e-9*(1+v.NLL) {
+			t.Errorf("%s: NLL %v, is %v", name, v.NLL, got)
+		}
+		for i, z := range p.logits {
+			if math.IsInf(z, -1) && probs[i] != 0 {
+				t.Errorf("%s: a class that is ruled out has probability %v", name, probs[i])
+			}
+		}
+		in := slices.Clone(p.logits)
+		diff(t, name+": in place", v.Apply(in, in), probs)
+	}
+	absent := problem{[]float64{3, 1, 2, 5, 0, 1}, 3, []int{0, 0}}.fitVector(t)
+	if !slices.Equal(absent.Absent, []int{1, 2}) || !absent.Separated {
+		t.Errorf("one class of three: %+v", absent)
+	}
+	if v := (problem{[]float64{2, 0, 2, 0}, 2, []int{0, 1}}).fitVector(t); v.Separated || v.Absent != nil {
+		t.Errorf("not separable: %+v", v)
+	}
+}
+
+func TestFitVectorScalingErrors(t *testing.T) {
+	for _, p := range []problem{
+		{nil, 2, nil}, {[]float64{1, math.NaN()}, 2, []int{0}}, {[]float64{1, 2}, 2, []int{2}}, {[]float64{math.Inf(-1), 0}, 2, []int{0}},
+	} {
+		_, want := calibrate.FitTemperature(p.logits, p.classes, p.labels)
+		_, err := calibrate.FitVectorScaling(p.logits, p.classes, p.labels)
+		_, crossed := calibrate.CrossFitVector(p.logits, p.classes, p.labels, 0, 1)
+		_, _, cooled := calibrate.CrossFitTemperature(p.logits, p.classes, p.labels, 0, 1)
+		for _, err := range []error{err, crossed, cooled} {
+			if err == nil || err.Error() != want.Error() {
+				t.Errorf("error %v, want %v", err, want)
+			}
+		}
+	}
+}
+
+func TestVectorScalingCheck(t *testing.T) {
+	for want, v := range map[string]calibrate.VectorScaling{
+		"number of scales": {Scale: []float64{1}, Bias: []float64{0, 0}},
+		"not a finite":     {Scale: []float64{1, math.NaN()}, Bias: []float64{0, 0}},
+	} {
+		if err := v.Check(2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want an error with %q", v, err, want)
+		}
+	}
+}
+
+// Each row's probabilities come from a fit that has not seen its label.
+func TestCrossFitProbabilities(t *testing.T) {
+	p, _ := randomProblem(2)
+	n := len(p.labels)
+	probs, ts, err := calibrate.CrossFitTemperature(p.logits, p.classes, p.labels, 3, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nll, wantTs, err := calibrate.CrossFitNLL(p.logits, p.classes, p.labels, 3, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "temperatures", ts, wantTs)
+	diff(t, "NLL", calibrate.NegLogLikelihood(predictions(t, probs, p.classes, p.labels...)), nll)
+
+	// With one image left out the others are known.
+	vector, err := calibrate.CrossFitVector(p.logits, p.classes, p.labels, n, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{0, n / 2, n - 1} {
+		lo, hi := i*p.classes, (i+1)*p.classes
+		others := problem{slices.Concat(p.logits[:lo], p.logits[hi:]), p.classes, slices.Concat(p.labels[:i], p.labels[i+1:])}
+		v := others.fitVector(t)
+		for c, x := range v.Apply(nil, p.logits[lo:hi]) {
+			// Where the sums are in another order, the fit is the same to about 1e-8.
+			if math.Abs(x-vector[lo+c]) > 1e-6 {
+				t.Errorf("row %d, class %d: %v, want %v", i, c, vector[lo+c], x)
+			}
+		}
+	}
+}
+
+// What nobody can tell from the labels of the fit: a fresh draw is worse than the
+// fitting set says, and cross-fitting sees it.
+func TestCrossFitVectorIsHonest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 0))
+	const n, classes = 60, 8
+	z, labels := make([]float64, n*classes), make([]int, n)
+	for i := range z {
+		z[i] = rng.NormFloat64()
+	}
+	for i := range labels {
+		labels[i] = rng.IntN(classes)
+	}
+	p := problem{z, classes, labels}
+	v := p.fitVector(t)
+	probs, err := calibrate.CrossFitVector(z, classes, labels, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crossed := calibrate.NegLogLikelihood(predictions(t, probs, classes, labels...))
+	if !(v.NLL < math.Log(classes) && crossed > math.Log(classes)) {
+		t.Errorf("NLL of noise: %.3f fitted and %.3f cross-fitted, of a guess %.3f", v.NLL, crossed, math.Log(classes))
+	}
+}

@@ -1,0 +1,243 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// outFolder is for the eyes of whoever changes the page.
+var outFolder = flag.String("out", "", "write a sample report and its plots to this folder")
+
+func TestSampleReport(t *testing.T) {
+	r := sampleReport(12)
+	page := pageOf(t, r)
+	for _, p := range r.Plots() {
+		var svg bytes.Buffer
+		if err := p.WriteSVG(&svg); err != nil {
+			t.Fatal(err)
+		}
+		if *outFolder != "" {
+			var png bytes.Buffer
+			if err := p.WritePNG(&png); err != nil {
+				t.Fatal(err)
+			}
+			writeOut(t, p.Name+".svg", svg.Bytes())
+			writeOut(t, p.Name+".png", png.Bytes())
+		}
+	}
+	if *outFolder != "" {
+		writeOut(t, "report.html", page)
+		writeOut(t, "report-1.html", pageOf(t, sampleReport(1)))
+		writeOut(t, "report-hostile.html", pageOf(t, hostileReport()))
+	}
+}
+
+func writeOut(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(*outFolder, name), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pageOf(t *testing.T, r *Report) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// hostileReport has hostile names everywhere and numbers that cannot be drawn.
+func hostileReport() *Report {
+	nan, inf := math.NaN(), math.Inf(1)
+	long := strings.Repeat("very-long-name-", 2000)
+	table := NewTable(Column{Header: hostile}, Column{Header: long, Align: Decimal})
+	table.Row(hostile, Fixed(nan, 2))
+	table.Row(long, Fixed(inf, 2))
+	table.Note(hostile)
+	strange := []float64{0, nan, inf, -inf, 1e308, -1e308, 5}
+	empty := Curve{Title: hostile, Series: []Series{{Name: hostile, X: strange, Y: []float64{nan}}}}
+	drawn := Curve{Title: hostile, XLabel: hostile, YLabel: long, LogX: true, LogY: true, Note: hostile,
+		Ticks: []Tick{{nan, hostile}, {0, hostile}, {5, long}}, Marks: []Tick{{inf, hostile}, {2, hostile}},
+		Series: []Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}
+	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
+	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
+	return &Report{
+		Title: hostile, Verdict: []string{hostile, long}, Warnings: []string{hostile}, Facts: []Fact{{hostile, long}},
+		Tables:      []NamedTable{{hostile, hostile, table}, {Title: "none"}},
+		Differences: []Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{hostile, nan, 0, 0}, {long, 1, nan, inf}, {"x", -1e300, -inf, 0}, {"y", 0, 0, 0}}}, {Title: "none"}},
+		Methods: []Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
+			{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}},
+		Entropies: []HistogramPair{{Name: hostile, Label: hostile, InName: hostile, OutName: long, In: in, Out: in, Note: hostile}, {Name: "empty", In: calibrate.Histogram{Edges: []float64{0, 1}, Counts: []int{0}}, Out: in},
+			{Name: "not drawable", In: calibrate.Histogram{Edges: []float64{1, 0}, Counts: []int{1}}, Out: in}, {}},
+		Sweeps:   []Curve{empty, drawn, {}},
+		Spectrum: &Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile},
+		Lines:    []Curve{drawn},
+		Surfaces: []Surface{
+			{Title: hostile, XLabel: hostile, YLabel: hostile, ZLabel: long, X: []float64{0, 1, 2}, Y: []float64{0, 1}, Z: [][]float64{{nan, 1, 2}, {3, inf, 1e308}},
+				Ellipses: []Ellipse{{XX: -1, YY: 1, Radius: 1}, {XX: nan}, {XX: 1, YY: 1, XY: 5}, {XX: 1e-30, YY: 1e-30, Radius: 1, Label: hostile}, {XX: 1e300, YY: 1e300, Radius: 1}},
+				Points:   []PointSet{{Name: hostile, X: strange, Y: strange, Path: true}, {Name: "none"}}},
+			{Title: "flat", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{2, 2}, {2, 2}}},
+			{Title: "ragged", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{2, 2}, {2}}},
+			{Title: "nothing", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{nan, nan}, {nan, nan}}},
+		},
+		Command: hostile, Program: hostile, Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Provenance: []Fact{{hostile, hostile}},
+	}
+}
+
+func TestReportHTML(t *testing.T) {
+	allowed := map[string][]string{
+		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": {"id"}, "style": nil, "body": nil, "header": nil, "main": nil,
+		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href"}, "h1": nil, "h2": {"id"}, "p": {"class"}, "span": {"class", "aria-hidden"}, "section": {"aria-labelledby"},
+		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": nil, "dd": nil, "table": nil, "thead": nil, "tbody": nil, "tr": nil,
+		"details": nil, "summary": nil, "th": {"scope", "class"}, "td": {"class"}, "figure": nil, "figcaption": nil,
+		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"},
+		"path": {"d", "class", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-linejoin", "stroke-opacity", "stroke-dasharray"},
+		"text": {"class", "fill", "x", "y", "font-size", "text-anchor", "font-weight", "transform", "stroke", "stroke-width", "stroke-linejoin", "paint-order"},
+	}
+	for name, r := range map[string]*Report{"empty": {}, "hostile": hostileReport(), "one method": sampleReport(1), "twelve": sampleReport(12)} {
+		page := pageOf(t, r)
+		ids := map[string]bool{}
+		var wanted []string
+		for _, e := range elements(t, page) {
+			attributes, ok := allowed[e.name]
+			if !ok {
+				t.Errorf("%s: element %s", name, e.name)
+			}
+			for a := range e.attr {
+				if !slices.Contains(attributes, a) {
+					t.Errorf("%s: element %s has attribute %s", name, e.name, a)
+				}
+			}
+			if id, ok := e.attr["id"]; ok {
+				if ids[id] {
+					t.Errorf("%s: id %s occurs twice", name, id)
+				}
+				ids[id] = true
+			}
+			wanted = append(wanted, strings.Fields(e.attr["aria-labelledby"])...)
+			if href, ok := e.attr["href"]; ok {
+				wanted = append(wanted, strings.TrimPrefix(href, "#"))
+			}
+		}
+		for _, id := range wanted {
+			if !ids[id] {
+				t.Errorf("%s: nothing has the id %s", name, id)
+			}
+		}
+		outside := strings.ReplaceAll(string(page), `xmlns="http://www.w3.org/2000/svg"`, "")
+		if m := regexp.MustCompile(`(?i)https?://|url\(|@import|<script|javascript:`).FindString(strings.ReplaceAll(outside, "&lt;script", "")); m != "" {
+			t.Errorf("%s: the page holds %q", name, m)
+		}
+		if m := regexp.MustCompile(`ZgotmplZ|%!|\x1b|\x{202e}`).FindString(string(page)); m != "" {
+			t.Errorf("%s: the page holds %q", name, m)
+		}
+	}
+}
+
+func TestReportContents(t *testing.T) {
+	page := string(pageOf(t, sampleReport(12)))
+	last := -1
+	for _, want := range []string{
+		"SWAG is better than temperature scaling", "Before you rely on these numbers", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
+		">Reliability</h2>", "Reliability: MultiSWAG", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
+		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz", "2026-11-21 12:00 UTC",
+		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", "<dt>NLL</dt>",
+	} {
+		at := strings.Index(page[last+1:], want)
+		if at < 0 {
+			t.Fatalf("%q is missing or too early", want)
+		}
+		last += 1 + at
+	}
+	if strings.Contains(page, "<details>") {
+		t.Error("two hashes are folded away")
+	}
+	many := sampleReport(1)
+	many.Provenance = slices.Repeat(many.Provenance, 30)
+	if folded := string(pageOf(t, many)); !strings.Contains(folded, "<summary>All 60 versions and files") || strings.Count(folded, "60303ae22b998861") != 30*4 {
+		t.Error("sixty hashes are not folded, or some are missing")
+	}
+	// A report that says nothing of ensembles explains none of their words.
+	table := NewTable(Column{Header: "method"}, Column{Header: "Brier"})
+	table.Row("a", "0.1")
+	small := string(pageOf(t, &Report{Tables: []NamedTable{{"Scores", "", table}}}))
+	if !strings.Contains(small, "<dt>Brier</dt>") || strings.Contains(small, "<dt>AURC</dt>") || strings.Contains(small, "<nav") {
+		t.Errorf("glossary or contents of a small report: %s", small[strings.Index(small, "<body>"):])
+	}
+}
+
+func TestReportRepeats(t *testing.T) {
+	if !bytes.Equal(pageOf(t, sampleReport(5)), pageOf(t, sampleReport(5))) {
+		t.Error("the same report gave different bytes")
+	}
+}
+
+// Decimal points stand below each other: from there on, every cell of a column
+// is as long.
+func TestTableHTML(t *testing.T) {
+	n := sampleReport(12).Tables[0]
+	h := n.html()
+	for c, col := range n.Table.cols {
+		lengths := map[int]bool{}
+		for _, row := range h.Rows {
+			cell := row[c]
+			if cell.Number != (col.Align != Left) {
+				t.Errorf("column %s: number %v", col.Header, cell.Number)
+			}
+			if col.Align == Decimal {
+				lengths[len([]rune(tailOf(cell.Text)+cell.Pad))] = true
+			} else if cell.Pad != "" {
+				t.Errorf("column %s has padding", col.Header)
+			}
+		}
+		if len(lengths) > 1 {
+			t.Errorf("column %s: %d different lengths after the number", col.Header, len(lengths))
+		}
+	}
+	if got := h.Rows[0][7]; got.Text != "—" || got.Pad != ".0072" {
+		t.Errorf("%+v, want a dash over the units", got)
+	}
+}
+
+func TestPlotNames(t *testing.T) {
+	for _, r := range []*Report{sampleReport(12), hostileReport()} {
+		seen := map[string]bool{}
+		for _, p := range r.Plots() {
+			if seen[p.Name] || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(p.Name) || len(p.Name) > maxName+3 {
+				t.Errorf("name %q", p.Name)
+			}
+			seen[p.Name] = true
+		}
+	}
+	for in, want := range map[string]string{"SWA, stale BN": "entropy-swa-stale-bn", "模型": "entropy", "../../x": "entropy-x", strings.Repeat("a-", 99): "entropy" + strings.Repeat("-a", 26)} {
+		if got := fileName("entropy", in); got != want {
+			t.Errorf("fileName(%q) = %q, want %q", in, got, want)
+		}
+	}
+	twice := sampleReport(1)
+	twice.Sweeps = append(twice.Sweeps, twice.Sweeps...)
+	var names []string
+	for _, p := range twice.Plots() {
+		if strings.HasPrefix(p.Name, "sweep") {
+			names = append(names, p.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "sweep-number-of-members sweep-scale sweep-number-of-members-2 sweep-scale-2" {
+		t.Errorf("equal titles give %s", got)
+	}
+	if n := len(new(Report).Plots()); n != 0 {
+		t.Errorf("an empty report has %d plots", n)
+	}
+}

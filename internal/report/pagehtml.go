@@ -1,0 +1,112 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// maxProvenance is the number of facts up to which all of them are seen at once:
+// a posterior can be made of hundreds of checkpoints.
+const maxProvenance = 12
+
+// WriteHTML writes one file that needs no other: no scripts, nothing from the
+// network. It follows the reader's light or dark setting, fits a phone, and
+// prints. Text in it is text, whatever it holds. The same report gives the same
+// bytes.
+func (r *Report) WriteHTML(w io.Writer) error {
+	parts := r.parts()
+	page := struct {
+		Title, Headline           string
+		Verdict, Warnings         []string
+		Facts, Provenance         []Fact
+		Tables                    []htmlTable
+		Parts                     []htmlPart
+		Command, Program, Created string
+		Glossary                  []term
+		Folded                    bool // Provenance is long
+		Light, Dark, Roles        template.CSS
+	}{
+		Title: prose(r.Title), Warnings: cleanAll(r.Warnings), Facts: cleanFacts(r.Facts), Provenance: cleanFacts(r.Provenance),
+		Command: cleanText(r.Command), Program: cleanText(r.Program), Glossary: r.glossaryOf(parts),
+		Folded: len(r.Provenance) > maxProvenance,
+		Light:  template.CSS(paletteCSS(false)), Dark: template.CSS(paletteCSS(true)), Roles: template.CSS(roleCSS()),
+	}
+	if len(r.Verdict) > 0 {
+		page.Headline, page.Verdict = prose(r.Verdict[0]), cleanAll(r.Verdict[1:])
+	}
+	if !r.Created.IsZero() {
+		page.Created = r.Created.UTC().Format("2006-01-02 15:04 UTC")
+	}
+	for i := range r.Tables {
+		page.Tables = append(page.Tables, r.Tables[i].html())
+	}
+	for _, p := range parts {
+		page.Parts = append(page.Parts, p.html())
+	}
+	return pageTemplate.Execute(w, page)
+}
+
+type htmlPart struct {
+	part
+	Groups []htmlGroup
+}
+
+// A htmlGroup holds figures of one size, which share a grid.
+type htmlGroup struct {
+	Small   bool
+	Figures []htmlFigure
+}
+
+type htmlFigure struct {
+	SVG         template.HTML
+	Title, Note string
+}
+
+func (p part) html() htmlPart {
+	to := htmlPart{part: p}
+	to.Lead = prose(p.Lead)
+	for i, f := range p.figures {
+		if i == 0 || f.small != p.figures[i-1].small {
+			to.Groups = append(to.Groups, htmlGroup{Small: f.small})
+		}
+		group := &to.Groups[len(to.Groups)-1]
+		svg := template.HTML(f.svg(fmt.Sprintf("%s-%d", p.ID, i))) // its text is escaped
+		group.Figures = append(group.Figures, htmlFigure{svg, cleanText(f.title), prose(f.note)})
+	}
+	return to
+}
+
+// maxProse is the number of runes of which a text is shown as it is: enough for
+// every text that means something.
+const maxProse = 1000
+
+// prose is a text of the page, with percentages kept in one line.
+func prose(s string) string {
+	s = shortenMiddle(cleanText(s), func(s string) bool { return utf8.RuneCountInString(s) <= maxProse })
+	return strings.ReplaceAll(s, " %", "\u00a0%")
+}
+
+func cleanAll(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, s := range texts {
+		out[i] = prose(s)
+	}
+	return out
+}
+
+func cleanFacts(facts []Fact) []Fact {
+	out := make([]Fact, len(facts))
+	for i, f := range facts {
+		out[i] = Fact{prose(f.Name), prose(f.Value)}
+	}
+	return out
+}

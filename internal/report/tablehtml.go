@@ -1,0 +1,50 @@
+package report
+
+import "unicode/utf8"
+
+// A htmlCell is a cell of a table in a page. Pad is text that is not seen: what
+// the longest cell of a decimal column has after its number, so that decimal
+// points stand below each other in a column that is flush right.
+type htmlCell struct {
+	Text, Pad string
+	Number    bool
+}
+
+type htmlTable struct {
+	Title, Explanation string
+	Header             []htmlCell
+	Rows               [][]htmlCell
+	Notes              []string
+}
+
+func (n *NamedTable) html() htmlTable {
+	h := htmlTable{Title: cleanText(n.Title), Explanation: prose(n.Explanation)}
+	t := n.Table
+	if t == nil {
+		return h
+	}
+	for _, note := range t.notes {
+		h.Notes = append(h.Notes, prose(note))
+	}
+	h.Rows = make([][]htmlCell, len(t.rows))
+	for c, col := range t.cols {
+		h.Header = append(h.Header, htmlCell{Text: prose(col.Header), Number: col.Align != Left})
+		tail := ""
+		for _, row := range t.rows {
+			if s := tailOf(row[c]); utf8.RuneCountInString(s) > utf8.RuneCountInString(tail) {
+				tail = s
+			}
+		}
+		for r, row := range t.rows {
+			cell := htmlCell{Text: prose(row[c]), Number: col.Align != Left}
+			if col.Align == Decimal {
+				cell.Pad = prose(string([]rune(tail)[utf8.RuneCountInString(tailOf(row[c])):]))
+			}
+			h.Rows[r] = append(h.Rows[r], cell)
+		}
+	}
+	return h
+}
+
+// tailOf is what follows the first integer of a cell.
+func tailOf(s string) string { return string([]rune(s)[intWidth(s):]) }
