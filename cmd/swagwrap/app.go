@@ -63,7 +63,7 @@ No training framework is needed, no Python, and no gradients.`,
 		ErrWriter: a.stderr,
 		Commands: []*cli.Command{
 			a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
-			a.scoreCommand(), a.compareCommand(), a.setupCommand(),
+			a.scoreCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(),
 		},
 		// The defaults of the library print help on stdout, exit inside Run, split
 		// flags at commas and ignore unknown commands.

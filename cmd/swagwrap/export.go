@@ -135,6 +135,9 @@ func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Ve
 	if k < 0 || k >= e.Members() {
 		return nil, nil, nil, usagef("members are counted from 0", "--member %d: %s has %s", k, path, plural(e.Members(), "member"))
 	}
+	if e.Temperature > 0 || e.Vector != nil {
+		a.warnf(c, "%s: its calibration is for the members' average, and is not in the exported member", path)
+	}
 	component, place := e.Find(k)
 	n, err := a.openComponent(c, e, component)
 	if err != nil {
@@ -183,7 +186,10 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
 	if c.IsSet("member") {
-		opts, k = sampling(c), c.Int("member")
+		if opts, err = sampling(c); err != nil {
+			return n, nil, nil, err
+		}
+		k = c.Int("member")
 		if k < 0 || k >= swag.MaxMembers {
 			return n, nil, nil, usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
 		}

@@ -30,6 +30,7 @@ var (
 	}
 	covarianceFlags = []cli.Flag{
 		&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
+		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part", DefaultText: "all"},
 		&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
 		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
 	}
@@ -56,16 +57,19 @@ func (a *app) engine(c *cli.Context) (*ensemble.Engine, error) {
 }
 
 // sampling reads the flags of the distribution that members are drawn from.
-func sampling(c *cli.Context) swag.SampleOptions {
-	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Antithetic: c.Bool("antithetic")}
+func sampling(c *cli.Context) (swag.SampleOptions, error) {
+	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Rank: c.Int("rank"), Antithetic: c.Bool("antithetic")}
 	if c.Bool("diagonal") {
 		opts.Covariance = swag.Diagonal
+		if c.IsSet("rank") {
+			return opts, usagef("", "--diagonal and --rank: the diagonal alone has no columns, give one of them")
+		}
 	}
 	opts.Scale = opts.Covariance.DefaultScale()
 	if c.IsSet("scale") {
 		opts.Scale = c.Float64("scale")
 	}
-	return opts
+	return opts, nil
 }
 
 // members checks --members.

@@ -90,9 +90,12 @@ func plan(c *cli.Context) (*ensemble.Ensemble, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := sampling(c)
+	opts, err := sampling(c)
+	if err != nil {
+		return nil, err
+	}
 	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: ensemble.Sampling{Seed: opts.Seed, Scale: opts.Scale,
-		Covariance: opts.Covariance.String(), Antithetic: opts.Antithetic}}
+		Covariance: opts.Covariance.String(), Rank: opts.Rank, Antithetic: opts.Antithetic}}
 	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, e.Sampling.Antithetic); err != nil {
 		return nil, usagef("", "%w", err)
 	}

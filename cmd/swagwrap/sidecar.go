@@ -20,6 +20,7 @@ type sidecar struct {
 	Sampling    ensemble.Sampling    `json:"sampling"`
 	Preprocess  dataset.Preprocess   `json:"preprocess"`
 	Temperature float64              `json:"temperature"` // 0 for none
+	Vector      *ensemble.Vector     `json:"vector_scaling,omitempty"`
 	Sources     []dataset.Source     `json:"sources"`
 	Tasks       []string             `json:"tasks"`
 	Format      string               `json:"format"`
@@ -47,7 +48,7 @@ func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
 	err = indentJSON(out, sidecar{
 		Program: producer(), ONNXRuntime: runtime, Command: os.Args,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: e.Preprocess, Temperature: e.Temperature, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
+		Preprocess: e.Preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.table.Names(), ClassNames: job.table.ClassNames(),
 		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
 	})

@@ -1,230 +1,284 @@
 package ensemble
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Comparison sets the methods of the paper against each other on labelled
-// data.
+// Comparison sets methods against each other on labelled data.
 type Comparison struct {
-	Network    *Network
-	Iterates   []*onnxio.Model // the checkpoints; without them the SGD rows are left out
-	BatchNorm  BatchNormData
-	Validation dataset.Dataset // for the temperature; without it SWA-Temp is left out
+	Lineup
+	// Validation is what temperatures, vector scaling and the prior of Laplace are
+	// fitted on. Without it each is fitted on one half of the test data, cut at
+	// random by the seed, and applied to the other.
+	Validation dataset.Dataset
 	Test       dataset.Dataset
-
-	Members int
-	Seed    uint64
-	Scale   float64 // α of SWAG; SWAG-Diag has 1, as in the paper
-	ECE     calibrate.ECEOptions
+	ECE        calibrate.ECEOptions
+	// Scalings has every method evaluated with scalings of its own too.
+	Scalings bool
+	// Save, if not nil, is called with the probabilities of each method, n×classes,
+	// while they are in memory.
+	Save func(m *Method, probs []float64, classes int) error
 }
 
 // Method is one row of a comparison.
 type Method struct {
-	Name    string
+	Key     string // as --methods has it
+	Name    string // as tables have it
 	Members int
 	Metrics calibrate.Metrics
 	// NLLAtBestT is the NLL with a temperature fitted on one half of the test
 	// data and applied to the other (Ashukha et al. 2020), so that a method's
 	// ranking does not hinge on a temperature; NaN where there is none.
 	NLLAtBestT float64
-	// Temperature is the one that the method itself has, or nil.
-	Temperature *calibrate.Temperature
-	// Difference is NLL − NLL of the baseline, with a paired bootstrap interval
+	// ByTemperature and ByVector are the method with scalings of its own: nil
+	// unless asked for, or where none can be fitted.
+	ByTemperature, ByVector *Scaled
+	// Scaling is the one that makes the method, in SWA-Temp and SWA-Vector.
+	Scaling *Scaled
+	// Differences are those to the baseline, each with a paired bootstrap interval
 	// over the test data; zero for the baseline itself.
-	Difference calibrate.Interval
-	Baseline   bool
-	StaleBN    bool // its batch-norm statistics do not belong to its weights
+	NLLDifference, ErrorDifference, BrierDifference calibrate.Interval
+	Baseline                                        bool
+	StaleBN                                         bool // its batch-norm statistics do not belong to its weights
 
-	losses []float64
+	Reliability  []calibrate.ReliabilityBin
+	RiskCoverage []calibrate.RiskPoint
+
+	losses, errors, briers []float64 // of each image
 }
 
-// Images returns how many images Run sends through networks.
-func (c *Comparison) Images() int64 {
-	test, bn := int64(c.Test.Len()), int64(c.BatchNorm.Images())
-	total := int64(len(c.Iterates))*test + test + bn // iterates, SWA
-	if c.Network.HasBatchNorm() {
-		total += test // SWA, stale
-	}
-	if c.Validation != nil {
-		total += int64(c.Validation.Len())
-	}
-	for range c.covariances() {
-		total += int64(c.Members) * (test + bn)
-	}
-	return total
+// Scaled is a method after its scores were scaled.
+type Scaled struct {
+	Metrics calibrate.Metrics
+	// Temperatures holds one fitted on the validation data, or one for each half of
+	// the test data; none with vector scaling.
+	Temperatures []float64
+	CrossFitted  bool // on halves of the test data
+	Warnings     []error
+
+	probs []float64
 }
 
-// covariances lists the distributions that the posterior can be drawn with.
-func (c *Comparison) covariances() []swag.Covariance {
-	if c.Network.Posterior.Options.Columns == 0 {
-		return []swag.Covariance{swag.Diagonal}
-	}
-	return []swag.Covariance{swag.Diagonal, swag.LowRankPlusDiagonal}
+// targets are what the methods predict.
+func (c *Comparison) targets() Targets {
+	return Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation}
 }
 
-// Run evaluates every method. The baseline of the differences is SWA with
-// temperature scaling, or SWA without validation data.
+// Images returns about how many images Run sends through networks.
+func (c *Comparison) Images() int64 { return c.Lineup.Images(c.targets()) }
+
+// Run evaluates the methods, and returns them in the order of [Methods]. The
+// baseline of the differences is SWA with temperature scaling; where it is not
+// among the methods, SWA, or the first of them.
 func (c *Comparison) Run(ctx context.Context, e *Engine) ([]Method, error) {
 	var methods []Method
-	add := func(name string, sums *Sums) error {
-		m, err := c.evaluate(name, sums.Mean(), sums.Classes)
-		m.Members = sums.Members
-		methods = append(methods, m)
+	err := c.Each(ctx, e, c.targets(), func(p *Predicted) error {
+		rows, err := c.rows(p)
+		methods = append(methods, rows...)
 		return err
-	}
-
-	if len(c.Iterates) > 0 {
-		all, last := &Sums{}, &Sums{}
-		for i, m := range c.Iterates {
-			model, err := m.Runtime()
-			if err != nil {
-				return nil, err
-			}
-			sums := &Sums{}
-			if err := e.Predict(ctx, m.Path, model, c.Test, 1, sums); err != nil {
-				return nil, err
-			}
-			all.merge(sums)
-			if i == len(c.Iterates)-1 {
-				last = sums
-			}
-		}
-		if err := add("SGD, last iterate", last); err != nil {
-			return nil, err
-		}
-		if err := add(fmt.Sprintf("SGD, all %d iterates", len(c.Iterates)), all); err != nil {
-			return nil, err
-		}
-	}
-
-	if err := c.swa(ctx, e, &methods, add); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	for _, covariance := range c.covariances() {
-		name, scale := "SWAG", c.Scale
-		if covariance == swag.Diagonal {
-			name, scale = "SWAG-Diag", covariance.DefaultScale()
-		}
-		sums, err := c.members(ctx, e, name, swag.SampleOptions{Seed: c.Seed, Scale: scale, Covariance: covariance})
-		if err != nil {
-			return nil, err
-		}
-		if err := add(name, sums); err != nil {
-			return nil, err
-		}
+	if len(methods) == 0 {
+		return nil, errors.New("no method is left to compare")
 	}
+	slices.SortStableFunc(methods, func(a, b Method) int {
+		return cmp.Compare(slices.Index(Methods, a.Key), slices.Index(Methods, b.Key))
+	})
 	c.differences(methods)
 	return methods, nil
 }
 
-// swa adds SWA with the last checkpoint's statistics, with its own, and with a
-// temperature.
-func (c *Comparison) swa(ctx context.Context, e *Engine, methods *[]Method, add func(string, *Sums) error) error {
-	predict := func(data dataset.Dataset, parameters, statistics weights.Vector) (*Sums, error) {
-		model, err := c.Network.Model(parameters, statistics)
+// rows makes the rows of what a method predicts: SWA has three.
+func (c *Comparison) rows(p *Predicted) ([]Method, error) {
+	test := p.Data[0]
+	probs, classes := test.Mean(), test.Classes
+	var rows []Method
+	if p.Method != SWA || c.wants(SWA) {
+		m, err := c.evaluate(p.Method, p.Name, p.Members, probs, classes)
 		if err != nil {
 			return nil, err
 		}
-		sums := &Sums{}
-		return sums, e.Predict(ctx, c.Network.Posterior.Path+": SWA", model, data, 1, sums)
+		m.StaleBN = p.StaleBN
+		m.Metrics.Warnings = append(m.Metrics.Warnings, p.Notes...)
+		if c.Scalings {
+			if m.ByTemperature, err = c.byTemperature(p, probs); err != nil {
+				m.warn("no temperature: %w", err)
+			}
+			if m.ByVector, err = c.byVector(p, probs); err != nil {
+				m.warn("no vector scaling: %w", err)
+			}
+		}
+		m.forget()
+		rows = append(rows, m)
 	}
-	return EachMember(ctx, c.Network.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
-		if c.Network.HasBatchNorm() {
-			sums, err := predict(c.Test, parameters, c.Network.Posterior.Statistics)
-			if err != nil {
-				return err
-			}
-			if err := add("SWA, stale BN", sums); err != nil {
-				return err
-			}
-			(*methods)[len(*methods)-1].StaleBN = true
+	if p.Method != SWA {
+		return rows, nil
+	}
+	for _, scaling := range []struct {
+		key, name string
+		fit       func(*Predicted, []float64) (*Scaled, error)
+	}{{SWATemp, "SWA-Temp", c.byTemperature}, {SWAVector, "SWA-Vector", c.byVector}} {
+		if !c.wants(scaling.key) {
+			continue
 		}
-		fresh, err := e.Recompute(ctx, c.Network, parameters, c.BatchNorm)
+		s, err := scaling.fit(p, probs)
 		if err != nil {
-			return fmt.Errorf("SWA: %w", err)
+			c.Notes = append(c.Notes, fmt.Sprintf("%s is left out: %v", scaling.name, err))
+			continue
 		}
-		c.BatchNorm = c.BatchNorm.Settled(fresh)
-		sums, err := predict(c.Test, parameters, weights.Slice(fresh.Statistics))
+		m, err := c.evaluate(scaling.key, scaling.name+s.describe(), p.Members, s.probs, classes)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := add("SWA", sums); err != nil || c.Validation == nil {
-			return err
-		}
-		validation, err := predict(c.Validation, parameters, weights.Slice(fresh.Statistics))
-		if err != nil {
-			return err
-		}
-		t, err := calibrate.FitTemperature(calibrate.LogProbs(nil, validation.Mean()), validation.Classes, c.Validation.Labels())
-		if err != nil {
-			return fmt.Errorf("temperature: %w", err)
-		}
-		scaled := calibrate.Softmax(nil, calibrate.LogProbs(nil, sums.Mean()), sums.Classes, t.T)
-		m, err := c.evaluate(fmt.Sprintf("SWA-Temp (T = %.2f)", t.T), scaled, sums.Classes)
-		m.Members, m.Temperature = 1, &t
-		if t.AtBound {
-			m.Metrics.Warnings = append(m.Metrics.Warnings, fmt.Errorf("the temperature is at its bound: the validation data does not determine it"))
-		}
-		*methods = append(*methods, m)
-		return err
-	})
+		m.Scaling = s
+		m.Metrics.Warnings = append(m.Metrics.Warnings, s.Warnings...)
+		m.forget()
+		rows = append(rows, m)
+	}
+	return rows, nil
 }
 
-// members averages members with statistics of their own.
-func (c *Comparison) members(ctx context.Context, e *Engine, name string, opts swag.SampleOptions) (*Sums, error) {
-	sums := &Sums{}
-	return sums, EachMember(ctx, c.Network.Posterior, opts, 0, c.Members, func(k int, parameters weights.Vector) error {
-		who := fmt.Sprintf("%s: %s member %d", c.Network.Posterior.Path, name, k)
-		fresh, err := e.Recompute(ctx, c.Network, parameters, c.BatchNorm)
-		if err != nil {
-			return fmt.Errorf("%s: %w", who, err)
-		}
-		model, err := c.Network.Model(parameters, weights.Slice(fresh.Statistics))
-		if err != nil {
-			return err
-		}
-		return e.Predict(ctx, who, model, c.Test, 1, sums)
-	})
+func (m *Method) warn(format string, args ...any) {
+	m.Metrics.Warnings = append(m.Metrics.Warnings, fmt.Errorf(format, args...))
 }
 
-func (c *Comparison) evaluate(name string, probs []float64, classes int) (Method, error) {
-	m := Method{Name: name, NLLAtBestT: math.NaN()}
+// forget drops the probabilities of scalings, so that memory does not grow with
+// the number of methods.
+func (m *Method) forget() {
+	for _, s := range []*Scaled{m.ByTemperature, m.ByVector, m.Scaling} {
+		if s != nil {
+			s.probs = nil
+		}
+	}
+}
+
+// describe says behind a method's name what was fitted.
+func (s *Scaled) describe() string {
+	switch len(s.Temperatures) {
+	case 1:
+		return fmt.Sprintf(" (T = %.2f)", s.Temperatures[0])
+	case 2:
+		return fmt.Sprintf(" (T = %.2f, %.2f)", s.Temperatures[0], s.Temperatures[1])
+	}
+	return ""
+}
+
+// evaluate scores the probabilities of a method.
+func (c *Comparison) evaluate(key, name string, members int, probs []float64, classes int) (Method, error) {
+	m := Method{Key: key, Name: name, Members: members, NLLAtBestT: math.NaN()}
 	p, err := calibrate.NewPredictions(probs, classes, c.Test.Labels())
 	if err != nil {
 		return m, fmt.Errorf("%s: %w", name, err)
 	}
-	m.Metrics = calibrate.Evaluate(p, calibrate.EvaluateOptions{ECE: c.ECE})
-	m.losses = calibrate.NegLogLikelihoods(nil, p)
+	m.Metrics = c.metrics(p)
+	m.losses, m.errors, m.briers = calibrate.NegLogLikelihoods(nil, p), calibrate.Errors(nil, p), calibrate.Briers(nil, p)
+	m.Reliability, m.RiskCoverage = calibrate.Reliability(p, c.ECE), calibrate.RiskCoverage(p)
 	nll, _, err := calibrate.CrossFitNLL(calibrate.LogProbs(nil, probs), classes, c.Test.Labels(), 0, c.Seed)
 	if err != nil {
-		m.Metrics.Warnings = append(m.Metrics.Warnings, fmt.Errorf("no best temperature: %w", err))
+		m.warn("no best temperature: %w", err)
 	} else {
 		m.NLLAtBestT = nll
+	}
+	if c.Save != nil {
+		err = c.Save(&m, probs, classes)
+		return m, err
 	}
 	return m, nil
 }
 
-// differences compares every method's losses with the baseline's.
-func (c *Comparison) differences(methods []Method) {
-	baseline := -1
-	for i, m := range methods {
-		if m.Temperature != nil || m.Name == "SWA" && baseline < 0 {
-			baseline = i
+func (c *Comparison) metrics(p calibrate.Predictions) calibrate.Metrics {
+	return calibrate.Evaluate(p, calibrate.EvaluateOptions{ECE: c.ECE, Seed: c.Seed})
+}
+
+// byTemperature is the method at a temperature of its own.
+func (c *Comparison) byTemperature(p *Predicted, probs []float64) (*Scaled, error) {
+	logits, classes := calibrate.LogProbs(nil, probs), p.Data[0].Classes
+	s := &Scaled{CrossFitted: c.Validation == nil}
+	if c.Validation == nil {
+		var err error
+		if s.probs, s.Temperatures, err = calibrate.CrossFitTemperature(logits, classes, c.Test.Labels(), 0, c.Seed); err != nil {
+			return nil, err
+		}
+	} else {
+		t, err := calibrate.FitTemperature(calibrate.LogProbs(nil, p.Validation.Mean()), classes, c.Validation.Labels())
+		if err != nil {
+			return nil, fmt.Errorf("validation data: %w", err)
+		}
+		s.probs, s.Temperatures = calibrate.Softmax(nil, logits, classes, t.T), []float64{t.T}
+	}
+	for _, t := range s.Temperatures {
+		if t <= calibrate.MinTemperature || t >= calibrate.MaxTemperature {
+			s.Warnings = append(s.Warnings, errors.New("the temperature is at its bound: the data that it is fitted on does not determine it"))
+			break
 		}
 	}
-	methods[baseline].Baseline = true
+	return s, c.score(s, classes)
+}
+
+// byVector is the method after vector scaling.
+func (c *Comparison) byVector(p *Predicted, probs []float64) (*Scaled, error) {
+	logits, classes := calibrate.LogProbs(nil, probs), p.Data[0].Classes
+	s := &Scaled{CrossFitted: c.Validation == nil}
+	if c.Validation == nil {
+		var err error
+		if s.probs, err = calibrate.CrossFitVector(logits, classes, c.Test.Labels(), 0, c.Seed); err != nil {
+			return nil, err
+		}
+		return s, c.score(s, classes)
+	}
+	v, err := calibrate.FitVectorScaling(calibrate.LogProbs(nil, p.Validation.Mean()), classes, c.Validation.Labels())
+	if err != nil {
+		return nil, fmt.Errorf("validation data: %w", err)
+	}
+	s.probs = v.Apply(nil, logits)
+	warn := func(when bool, what string) {
+		if when {
+			s.Warnings = append(s.Warnings, errors.New("vector scaling: "+what))
+		}
+	}
+	warn(!v.Converged, "the fit ended before the minimum")
+	warn(v.Separated, "every validation image is classified right, which makes it too sure")
+	warn(len(v.Absent) > 0, fmt.Sprintf("%d classes have no validation image", len(v.Absent)))
+	return s, c.score(s, classes)
+}
+
+// score evaluates scaled probabilities.
+func (c *Comparison) score(s *Scaled, classes int) error {
+	p, err := calibrate.NewPredictions(s.probs, classes, c.Test.Labels())
+	if err == nil {
+		s.Metrics = c.metrics(p)
+	}
+	return err
+}
+
+// differences compares every method with the baseline, image by image.
+func (c *Comparison) differences(methods []Method) {
+	baseline := 0
+	for _, key := range []string{SWATemp, SWA} {
+		if i := slices.IndexFunc(methods, func(m Method) bool { return m.Key == key }); i >= 0 {
+			baseline = i
+			break
+		}
+	}
+	base := &methods[baseline]
+	base.Baseline = true
+	opts := calibrate.BootstrapOptions{Seed: c.Seed}
 	for i := range methods {
-		if i != baseline {
-			methods[i].Difference = calibrate.PairedBootstrap(methods[i].losses, methods[baseline].losses, calibrate.BootstrapOptions{Seed: c.Seed})
+		m := &methods[i]
+		if !m.Baseline {
+			m.NLLDifference = calibrate.PairedBootstrap(m.losses, base.losses, opts)
+			m.ErrorDifference = calibrate.PairedBootstrap(m.errors, base.errors, opts)
+			m.BrierDifference = calibrate.PairedBootstrap(m.briers, base.briers, opts)
 		}
 	}
 }

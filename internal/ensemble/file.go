@@ -33,6 +33,8 @@ type Ensemble struct {
 	// Temperature divides the logarithms of the averaged probabilities; 0 means
 	// that they are left as they are.
 	Temperature float64
+	// Vector scales the averaged probabilities in place of a temperature, or is nil.
+	Vector *Vector
 }
 
 // Component is what an ensemble has of one posterior.
@@ -56,14 +58,15 @@ type Reference struct {
 type Sampling struct {
 	Seed       uint64  `json:"seed"`
 	Scale      float64 `json:"scale"`
-	Covariance string  `json:"covariance"` // "swag" or "swag-diag"
+	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"
+	Rank       int     `json:"rank"`       // columns of D in use; 0 for all
 	Antithetic bool    `json:"antithetic"` // in pairs about the mean
 }
 
 // Options returns what a sampler needs.
 func (s Sampling) Options() (swag.SampleOptions, error) {
 	c, err := swag.ParseCovariance(s.Covariance)
-	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Antithetic: s.Antithetic}, err
+	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Rank: s.Rank, Antithetic: s.Antithetic}, err
 }
 
 // BatchNorm says what the statistics were recomputed from.
@@ -107,10 +110,11 @@ func (e *Ensemble) Find(k int) (component, place int) {
 // Write writes the ensemble file.
 func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 	meta, err := weights.NewMetadata(Kind, Version, producer, map[string]any{
-		"components":  e.Components,
-		"sampling":    e.Sampling,
-		"preprocess":  e.Preprocess,
-		"temperature": e.Temperature,
+		"components":     e.Components,
+		"sampling":       e.Sampling,
+		"preprocess":     e.Preprocess,
+		"temperature":    e.Temperature,
+		"vector_scaling": e.Vector,
 	})
 	if err != nil {
 		return err
@@ -157,16 +161,17 @@ func Open(path string) (*Ensemble, error) {
 
 func (e *Ensemble) read(st *weights.Safetensors) error {
 	err := st.DecodeMetadata(map[string]any{
-		"components":  &e.Components,
-		"sampling":    &e.Sampling,
-		"preprocess":  &e.Preprocess,
-		"temperature": &e.Temperature,
+		"components":     &e.Components,
+		"sampling":       &e.Sampling,
+		"preprocess":     &e.Preprocess,
+		"temperature":    &e.Temperature,
+		"vector_scaling": &e.Vector,
 	})
 	if err != nil {
 		return err
 	}
-	if !(e.Temperature >= 0) {
-		return fmt.Errorf("metadata \"temperature\": %v, want a positive number, or 0 for none", e.Temperature)
+	if err := e.checkCalibration(); err != nil {
+		return err
 	}
 	if err := e.check(); err != nil {
 		return fmt.Errorf("metadata \"components\": %w", err)

@@ -313,8 +313,14 @@ func checkLogits(t *testing.T, e *Engine, model onnxio.Filled, want []float64) {
 // deviations of PyTorch's ten repeats.
 func TestGoldenMethods(t *testing.T) {
 	want := goldenScores(t)
-	c := &Comparison{Network: network(t, fit(t, false)), Iterates: checkpoints(t), BatchNorm: fileOrder(t),
-		Validation: data(t, "val.npz"), Test: data(t, "test.npz"), Members: 30, Seed: 1, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
+	c := &Comparison{
+		Lineup: Lineup{
+			Runs: []Run{{network(t, fit(t, false)), checkpoints(t)}}, BatchNorm: fileOrder(t),
+			Methods: []string{SGD, SGDs, StaleSWA, SWA, SWATemp, SWAGDiag, SWAG},
+			Members: 30, Seed: 1, Scale: swag.LowRankPlusDiagonal.DefaultScale(),
+		},
+		Validation: data(t, "val.npz"), Test: data(t, "test.npz"),
+	}
 	methods, err := c.Run(t.Context(), &Engine{Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -343,8 +349,8 @@ func TestGoldenMethods(t *testing.T) {
 				t.Errorf("%s: %s %v, want %v ± %v", m.Name, s.name, s.got, s.want, s.tol)
 			}
 		}
-		if m.Temperature != nil && far(m.Temperature.T, w.Temperature, 1e-4, 0) {
-			t.Errorf("temperature %v, want %v", m.Temperature.T, w.Temperature)
+		if m.Key == SWATemp && far(m.Scaling.Temperatures[0], w.Temperature, 1e-4, 0) {
+			t.Errorf("temperature %v, want %v", m.Scaling.Temperatures, w.Temperature)
 		}
 	}
 }

@@ -263,7 +263,7 @@ func TestGoldenMixture(t *testing.T) {
 	n := float64(test.Len())
 	for i := range test.Len() {
 		var r Row
-		r.describe(sums, i, 1, -1)
+		r.describe(sums, i, calibration{}, -1)
 		predictive += r.PredictiveEntropy / n
 		expected += r.ExpectedEntropy / n
 		mutual += r.MutualInformation / n

@@ -19,7 +19,7 @@ import (
 
 // invented is a Scorer of made-up rows: 50 examples, 3 classes, 2 members.
 func invented() *Scorer {
-	return &Scorer{count: 2, classes: 3, columns: Columns{Top: 2, Probabilities: true, Members: true}, temperature: 1}
+	return &Scorer{count: 2, classes: 3, columns: Columns{Top: 2, Probabilities: true, Members: true}}
 }
 
 // chunks makes up chunks of the given numbers of examples. Every seventh

@@ -23,8 +23,8 @@ type Row struct {
 
 	Prediction int     // the most probable class, the first of equals
 	Confidence float64 // its probability
-	// PredictiveEntropy is that of the average, after the temperature where the
-	// ensemble has one. The other two are of the members as they are: the mean of
+	// PredictiveEntropy is that of the average, after the temperature or vector
+	// scaling where the ensemble has one. The other two are of the members as they are: the mean of
 	// their entropies, and how much of the average's entropy is their disagreement.
 	PredictiveEntropy, ExpectedEntropy, MutualInformation float64
 
@@ -145,7 +145,7 @@ func (c *Chunk) Row(i int, r *Row) {
 	if s.labels != nil {
 		label = s.labels[r.Index]
 	}
-	r.describe(&c.sums, i, s.temperature, label)
+	r.describe(&c.sums, i, s.calibration, label)
 	if s.columns.Probabilities {
 		r.Probabilities = r.probabilities
 	}
@@ -157,7 +157,7 @@ func (c *Chunk) Row(i int, r *Row) {
 }
 
 // describe fills in the prediction for example i of sums.
-func (r *Row) describe(sums *Sums, i int, temperature float64, label int) {
+func (r *Row) describe(sums *Sums, i int, cal calibration, label int) {
 	classes := sums.Classes
 	p := zeros(r.probabilities, classes)
 	for c := range p {
@@ -166,9 +166,7 @@ func (r *Row) describe(sums *Sums, i int, temperature float64, label int) {
 	expected := []float64{sums.Entropy[i] / sums.Weight}
 	r.ExpectedEntropy = expected[0]
 	r.MutualInformation = calibrate.MutualInformation(nil, p, classes, expected)[0]
-	if temperature != 1 {
-		calibrate.Softmax(p, calibrate.LogProbs(p, p), classes, temperature)
-	}
+	cal.apply(p)
 	r.probabilities = p
 	r.PredictiveEntropy = calibrate.Entropy(p)
 	for c, v := range p {

@@ -35,8 +35,8 @@ type Scorer struct {
 	labels      []int    // of the examples, or nil
 	names       []string // of the classes, or nil
 	columns     Columns
-	skip        bool    // examples that cannot be read, or whose scores are not finite
-	temperature float64 // that divides the logarithms of averaged probabilities
+	skip        bool        // examples that cannot be read, or whose scores are not finite
+	calibration calibration // of averaged probabilities
 	plan        plan
 
 	mu      sync.Mutex // guards what follows
@@ -72,7 +72,7 @@ type model struct {
 // newScorer returns a Scorer with the plan that goes by what is known without
 // running anything.
 func newScorer(e *Engine, m models, data dataset.Dataset) (*Scorer, error) {
-	s := &Scorer{engine: e, models: m, data: data, temperature: 1}
+	s := &Scorer{engine: e, models: m, data: data}
 	for _, part := range m.parts() {
 		s.count += part.count
 	}

@@ -38,10 +38,11 @@ func NewScorer(ctx context.Context, e *Engine, job Scoring) (*Scorer, error) {
 		return nil, err
 	}
 	s.job, s.columns, s.skip = job, job.Columns, job.SkipErrors
-	if t := job.Ensemble.Temperature; t > 0 {
-		s.temperature = t
-	}
+	s.calibration = job.Ensemble.calibration()
 	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.calibration.check(job.Ensemble.Path, s.classes); err != nil {
 		return nil, err
 	}
 	s.columns.Top = min(max(s.columns.Top, 1), s.classes)

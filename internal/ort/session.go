@@ -112,6 +112,8 @@ func sessionOptions(dir string, size int64, opts Options) (*binding.SessionOptio
 		// they would leave holes in it.
 		"session.use_env_allocators":                    "1",
 		"session.use_device_allocator_for_initializers": "1",
+		// This one takes out Dropout in training mode as well, which shall drop.
+		"optimization.disable_specified_optimizers": "EliminateDropout",
 	}
 	if opts.AllowSpinning {
 		entries["session.intra_op.allow_spinning"] = "1"

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+)
+
+func (a *app) calibrateCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "calibrate",
+		Usage:     "fit a temperature or vector scaling to saved predictions",
+		ArgsUsage: "PREDICTIONS",
+		Description: `Reads labelled predictions that any program saved, fits what makes their probabilities right, and shows what it is
+worth. Fit on images that the network was not trained on, and test on others again.
+
+   swagwrap score --probs -o val.csv ensemble.safetensors val/
+   swagwrap calibrate -o calibration.json --test test.csv val.csv
+   swagwrap calibrate -o calibrated.safetensors --ensemble ensemble.safetensors val.csv
+
+With --ensemble the result is a copy of that ensemble whose scores are calibrated.
+
+PREDICTIONS is .npz or .npy (array probs or logits, and labels), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
+label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
+row is scored by what was fitted without it.`,
+		Flags: flags(outputFlags, []cli.Flag{
+			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: methodTemperature},
+			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
+			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
+			&cli.StringFlag{Name: "test-labels", Usage: "read the labels of --test from `FILE`"},
+			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
+			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` that carries what was fitted"},
+			&cli.StringFlag{Name: "apply", Usage: "write the calibrated probabilities of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
+			&cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
+		}),
+		Action: a.calibrate,
+	}
+}
+
+const (
+	methodTemperature = "temperature"
+	methodVector      = "vector"
+)
+
+// calibrationJob is a run of calibrate.
+type calibrationJob struct {
+	method   string
+	folds    int
+	seed     uint64
+	fit      *logits
+	test     *logits // nil without --test
+	ensemble *ensemble.Ensemble
+	outputs  []*output
+
+	result calibration
+	rows   []calibrationRow
+}
+
+// logits are saved predictions as the fit takes them: logarithms of
+// probabilities, so that it does not matter in which form they were saved.
+type logits struct {
+	*dataset.Predictions
+	z []float64
+}
+
+// calibrationRow is a line of the table.
+type calibrationRow struct {
+	name       string
+	metrics    calibrate.Metrics
+	difference *calibrate.Interval // of the NLL, to the row before
+}
+
+func (a *app) calibrate(c *cli.Context) error {
+	if err := positionals(c); err != nil {
+		return err
+	}
+	job, err := newCalibrationJob(c)
+	if err != nil {
+		return err
+	}
+	defer job.abort()
+	if err := a.readPredictions(c, job); err != nil {
+		return err
+	}
+	if err := job.openEnsemble(c, a); err != nil {
+		return err
+	}
+	if err := job.run(); err != nil {
+		return err
+	}
+	a.logf(c, "%s", job.result.describe())
+	if err := job.write(c); err != nil {
+		return err
+	}
+	return badOutput(job.writeTable(a))
+}
+
+// newCalibrationJob checks the flags and creates the outputs.
+func newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
+	job := &calibrationJob{method: c.String("method"), folds: c.Int("folds"), seed: c.Uint64("seed")}
+	apply := c.String("apply")
+	switch ext := strings.ToLower(filepath.Ext(apply)); {
+	case job.method != methodTemperature && job.method != methodVector:
+		return nil, usagef("", "--method %q: want %s or %s", job.method, methodTemperature, methodVector)
+	case job.folds < 2:
+		return nil, usagef("", "--folds %d: want at least 2", job.folds)
+	case c.String("test-labels") != "" && c.String("test") == "":
+		return nil, usagef("", "--test-labels without --test")
+	case apply != "" && ext != ".csv" && ext != ".npz":
+		return nil, usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
+	case apply != "" && sameFile(apply, c.String("output")):
+		return nil, usagef("", "--apply %s: is the output too", apply)
+	}
+	inputs := []string{c.Args().First(), c.String("labels"), c.String("test"), c.String("test-labels"), c.String("ensemble")}
+	for _, path := range []string{c.String("output"), apply} {
+		if path == "" && len(job.outputs) > 0 {
+			continue // no --apply
+		}
+		out, err := createOutput(path, c.Bool("force"), inputs...)
+		if err != nil {
+			job.abort()
+			return nil, err
+		}
+		job.outputs = append(job.outputs, out)
+	}
+	return job, nil
+}
+
+// sameFile says that two outputs, which need not exist, are one.
+func sameFile(a, b string) bool {
+	pa, err1 := filepath.Abs(a)
+	pb, err2 := filepath.Abs(b)
+	return err1 == nil && err2 == nil && pa == pb
+}
+
+func (job *calibrationJob) abort() {
+	for _, o := range job.outputs {
+		o.abort()
+	}
+}
+
+// readPredictions reads what to fit on and what to test on.
+func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
+	if job.fit, err = a.openLogits(c, c.Args().First(), c.String("labels"), "--labels"); err != nil {
+		return err
+	}
+	if path := c.String("test"); path != "" {
+		if job.test, err = a.openLogits(c, path, c.String("test-labels"), "--test-labels"); err != nil {
+			return err
+		}
+		if job.test.Classes != job.fit.Classes {
+			return badInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.test.Classes, job.fit.Classes, job.fit.Path))
+		}
+		if job.test.SHA256 == job.fit.SHA256 {
+			a.warnf(c, "%s: is the file that is fitted on: its scores are too good", path)
+		}
+	}
+	return nil
+}
+
+func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, error) {
+	p, err := dataset.OpenPredictions(path, dataset.PredictionOptions{Labels: labels, Key: c.String("key")})
+	if err != nil {
+		return nil, badInput(err)
+	}
+	l := &logits{Predictions: p}
+	what := "logits"
+	if p.Probabilities {
+		what = "probabilities"
+		l.z = calibrate.LogProbs(nil, p.Values)
+	} else {
+		l.z = calibrate.LogSoftmax(nil, p.Values, p.Classes, 1)
+	}
+	a.logf(c, "%s: %s, %d classes, %s (%s)", path, plural(p.Len(), "row"), p.Classes, what, p.From)
+	if p.LeftOut > 0 {
+		a.warnf(c, "%s: %s without predictions left out", path, plural(p.LeftOut, "row"))
+	}
+	if p.Labels == nil {
+		return nil, badInput(fmt.Errorf("%s: no labels", path), flag+" FILE reads them from a file of their own")
+	}
+	return l, nil
+}
+
+// openEnsemble opens the ensemble of --ensemble, and checks that the predictions
+// are its own.
+func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
+	path := c.String("ensemble")
+	if path == "" {
+		return nil
+	}
+	e, err := openEnsemble(path)
+	if err != nil {
+		return err
+	}
+	if e.Temperature > 0 || e.Vector != nil {
+		return badInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
+	}
+	var meta sidecar
+	b, err := os.ReadFile(job.fit.Path + ".meta.json")
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		a.warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.fit.Path, path)
+	case err != nil:
+		return badInput(err)
+	default:
+		if err := json.Unmarshal(b, &meta); err != nil {
+			return badInput(fmt.Errorf("%s.meta.json: %w", job.fit.Path, err))
+		}
+		if meta.Ensemble.ID != e.ID {
+			return badInput(fmt.Errorf("%s: predictions of %s, whose content has the sum %s, and that of %s is %s", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+		}
+	}
+	job.ensemble = e
+	return nil
+}

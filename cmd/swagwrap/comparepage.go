@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+// comparePage fills a report with what a comparison found.
+func comparePage(page *report.Report, cmp *ensemble.Comparison, methods []ensemble.Method) *report.Report {
+	_, baseline := baselineOf(methods)
+	page.Verdict = compareVerdict(methods, cmp.Test.Len())
+	page.Warnings = cmp.Notes
+	page.Facts = compareFacts(cmp)
+	page.Tables = []report.NamedTable{
+		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own.", Table: compareTable(methods)},
+		{Title: "Further metrics", Table: metricsTable(methods)},
+	}
+	if cmp.Scalings {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: scalingsTable(methods)})
+	}
+	d := report.Differences{Title: "NLL against " + baseline, Label: "NLL − NLL(" + baseline + "), nats per image", Baseline: baseline}
+	for _, m := range methods {
+		if m.StaleBN {
+			continue // its NLL would flatten the others
+		}
+		page.Methods = append(page.Methods, report.Method{Name: m.Name, Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
+		if !m.Baseline {
+			d.Rows = append(d.Rows, report.Difference{Name: m.Name, Value: m.NLLDifference.Mean, Lower: m.NLLDifference.Low, Upper: m.NLLDifference.High})
+		}
+	}
+	if len(d.Rows) > 0 {
+		page.Differences = append(page.Differences, d)
+	}
+	return page
+}

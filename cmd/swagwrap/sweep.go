@@ -1,0 +1,258 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+func (a *app) sweepCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "sweep",
+		Usage:     "show what the number of members, scale, rank and the BN update do, and choose",
+		ArgsUsage: "POSTERIOR TEST",
+		Description: `Scores SWAG on labelled test data with other numbers of members, scales and ranks than the paper's, and without
+recomputed batch-norm statistics, one of them at a time. All settings share their random numbers, so that they differ by
+what they are.
+
+   swagwrap sweep --bn-data train.npz --val val.npz posterior.safetensors test.npz
+
+The setting with the lowest NLL on --val is compared with the paper's on the test data. Without --val each half of the
+test data chooses for the other. NLL is the mean per image in nats; differences have paired bootstrap intervals.
+
+--members auto draws members until more would no longer matter: until the root mean square of what infinitely many would
+change is within --tolerance, or else within a quarter of the standard error that the number of test images leaves.`,
+		Flags: flags([]cli.Flag{
+			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
+			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
+			&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
+			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"},
+			&cli.Float64Flag{Name: "tolerance", Usage: "for --members auto, as `NATS` of the NLL", DefaultText: "by the number of images"},
+			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: "0,0.125,0.25,0.5,1,2"},
+			&cli.StringFlag{Name: "ranks", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
+			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
+			&cli.IntFlag{Name: "samples", Usage: "score `N` test images, chosen by the seed", DefaultText: "all"},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
+			&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: equal-mass|equal-width|swag-reference", Value: calibrate.EqualMass.String()},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
+		}, reportFlags, bnFlags, preprocessFlags, runFlags),
+		Action: a.sweep,
+	}
+}
+
+func (a *app) sweep(c *cli.Context) error {
+	if err := positionals(c); err != nil {
+		return err
+	}
+	s := &ensemble.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid")}
+	if err := sweepFlags(c, s); err != nil {
+		return err
+	}
+	out, err := openReporting(c, append(c.Args().Slice(), c.String("bn-data"), c.String("val"))...)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	if s.Network, err = a.openNetwork(c, c.Args().Get(0)); err != nil {
+		return err
+	}
+	defer s.Network.Posterior.Close()
+	if err := sweepRanks(c, s); err != nil {
+		return err
+	}
+	pre, err := preprocessing(c)
+	if err != nil {
+		return err
+	}
+	if s.BatchNorm, err = a.batchNormData(c, s.Network, pre); err != nil {
+		return err
+	}
+	if s.Test, err = openScored(c, c.Args().Get(1), c.String("labels"), s.Network, pre); err != nil {
+		return err
+	}
+	if val := c.String("val"); val != "" {
+		if s.Validation, err = openScored(nil, val, c.String("val-labels"), s.Network, pre); err != nil {
+			return err
+		}
+	}
+	engine, err := a.engine(c)
+	if err != nil {
+		return err
+	}
+	estimate := s.Members
+	if estimate == 0 {
+		estimate = defaultMembers
+	}
+	data := s.BatchNorm
+	bar := a.progress(c, "sweep", s.Images(estimate))
+	engine.Progress, s.Resize = bar.add, bar.resize
+	r, err := s.Run(c.Context, engine)
+	bar.done()
+	if err != nil {
+		return badInput(err)
+	}
+	a.describeBatchNorm(c, "batch norm", data, r.BatchNorm)
+	if out.wanted() {
+		if err := out.write(sweepPage(s, r, engine.Runtime.Version())); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return badOutput(writeSweepJSON(a.stdout, s, r))
+	}
+	return badOutput(writeSweep(a.stdout, s, r))
+}
+
+// defaultMembers is the paper's S.
+const defaultMembers = 30
+
+// sweepFlags reads what does not depend on the posterior.
+func sweepFlags(c *cli.Context, s *ensemble.Sweep) (err error) {
+	if n := c.String("members"); n != "auto" {
+		if s.Members, err = strconv.Atoi(n); err != nil || s.Members < 1 || s.Members >= swag.MaxMembers {
+			return usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
+		}
+	}
+	if s.Tolerance = c.Float64("tolerance"); c.IsSet("tolerance") && (!(s.Tolerance > 0) || math.IsInf(s.Tolerance, 0)) {
+		return usagef("", "--tolerance %g: want a positive number", s.Tolerance)
+	}
+	if s.Scales, err = numbers(c, "scales", "give numbers with commas between: --scales 0.25,0.5,1"); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(s.Scales, func(v float64) bool { return v < 0 }) {
+		return usagef("", "--scales %q: want numbers of at least 0", c.String("scales"))
+	}
+	if c.Int("samples") < 0 {
+		return usagef("", "--samples %d: want a positive number", c.Int("samples"))
+	}
+	s.ECE.Binning, err = binning(c.String("ece"))
+	return err
+}
+
+// sweepRanks reads --ranks, or takes the usual ones that the posterior has.
+func sweepRanks(c *cli.Context, s *ensemble.Sweep) error {
+	columns := s.Network.Posterior.Options.Columns
+	given, err := numbers(c, "ranks", "give numbers of columns with commas between: --ranks 0,5,20")
+	if err != nil {
+		return err
+	}
+	if given == nil {
+		for _, k := range []int{0, 2, 5, 10, 20} {
+			if k <= columns {
+				s.Ranks = append(s.Ranks, k)
+			}
+		}
+		return nil
+	}
+	for _, k := range given {
+		if k != math.Trunc(k) || k < 0 || k == 1 || k > float64(columns) {
+			return usagef("", "--ranks: %g: want 0 for the diagonal, or 2 to %d, the columns of %s", k, columns, s.Network.Posterior.Path)
+		}
+		s.Ranks = append(s.Ranks, int(k))
+	}
+	return nil
+}
+
+// openScored opens labelled data that many networks go over. With c, --samples
+// says how much of it.
+func openScored(c *cli.Context, path, labels string, n *ensemble.Network, pre dataset.Preprocess) (dataset.Dataset, error) {
+	d, err := openLabelled(path, labels, n, pre)
+	if err != nil {
+		return nil, err
+	}
+	if d, err = decodeOnce(d); err != nil {
+		return nil, badInput(err)
+	}
+	if c != nil && c.Int("samples") > 0 && c.Int("samples") < d.Len() {
+		d = ensemble.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: c.Int("samples")})
+	}
+	return d, nil
+}
+
+// writeSweep prints the settings, the members' curve and the verdict.
+func writeSweep(w io.Writer, s *ensemble.Sweep, r *ensemble.SweepResult) error {
+	fmt.Fprintf(w, "%s test images, %s, seed %d", report.Thousands(s.Test.Len()), plural(r.Members.Members, "member"), s.Seed)
+	if s.Validation != nil {
+		fmt.Fprintf(w, "; settings chosen on %s validation images", report.Thousands(s.Validation.Len()))
+	}
+	fmt.Fprint(w, "\n\n")
+	if err := sweepTable(r).WriteText(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := membersTable(r).WriteText(w); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, line := range sweepVerdict(s, r) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sweepTable(r *ensemble.SweepResult) *report.Table {
+	t := report.NewTable(
+		report.Column{Header: "setting"},
+		report.Column{Header: "members", Align: report.Right},
+		report.Column{Header: "accuracy", Align: report.Decimal},
+		report.Column{Header: "NLL", Align: report.Decimal},
+		report.Column{Header: "ECE", Align: report.Decimal},
+		report.Column{Header: "Brier", Align: report.Decimal},
+		report.Column{Header: "NLL − NLL(default)", Align: report.Decimal},
+		report.Column{Header: "[95 %]"},
+		report.Column{Header: " ", Empty: " "},
+	)
+	for _, p := range r.Points {
+		var marks []string
+		diff, interval := "", ""
+		if p.Default {
+			marks = append(marks, "default")
+		} else {
+			diff, interval = report.Signed(p.NLLDifference.Mean, 4), report.Interval(p.NLLDifference.Low, p.NLLDifference.High, 4)
+		}
+		if p.Setting == r.Choice.Setting {
+			marks = append(marks, "chosen")
+		}
+		t.Row(p.String(), report.Thousands(p.Members), report.Percent(p.Accuracy, 1), report.Fixed(p.NLL, 4),
+			report.Fixed(p.ECE, 4), report.Fixed(p.Brier, 4), diff, interval, strings.Join(marks, ", "))
+	}
+	for _, w := range r.Warnings {
+		t.Note("* " + w.Error())
+	}
+	return t
+}
+
+// membersTable shows the default setting's scores at round numbers of members.
+func membersTable(r *ensemble.SweepResult) *report.Table {
+	t := report.NewTable(
+		report.Column{Header: "members", Align: report.Right},
+		report.Column{Header: "accuracy", Align: report.Decimal},
+		report.Column{Header: "NLL", Align: report.Decimal},
+		report.Column{Header: "any choice", Align: report.Decimal},
+		report.Column{Header: "[90 %]"},
+		report.Column{Header: "ECE", Align: report.Decimal},
+		report.Column{Header: "Brier", Align: report.Decimal},
+	)
+	for i, p := range r.Curve {
+		if m := p.Members; i < len(r.Curve)-1 && !slices.Contains([]int{1, 2, 3, 5, 10, 20, 30, 50, 100, 200}, m) {
+			continue
+		}
+		t.Row(report.Thousands(p.Members), report.Percent(p.Accuracy, 1), report.Fixed(p.NLL, 4), report.Fixed(p.AnyOrder.Mean, 4),
+			"["+report.Fixed(p.AnyOrder.Low, 4)+", "+report.Fixed(p.AnyOrder.High, 4)+"]", report.Fixed(p.ECE, 4), report.Fixed(p.Brier, 4))
+	}
+	t.Note(fmt.Sprintf("%v. Any choice: the mean over random choices of so many of the %d members, and between which values 90 %% of them lie", r.Default(), r.Members.Members))
+	return t
+}

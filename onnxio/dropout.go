@@ -1,0 +1,80 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// ErrNoDropout is the error of a model none of whose layers could drop anything.
+var ErrNoDropout = errors.New("the graph keeps no Dropout: export with training=TrainingMode.PRESERVE from a model in training mode")
+
+// DropoutTemplate is [NewRuntimeTemplate] of a model whose Dropout layers drop in
+// every run, while batch norm is in inference mode. seed returns the seed of the
+// k-th of these layers: a session with seeds gives the same numbers in the same
+// sequence of runs (https://onnx.ai/onnx/operators/onnx__Dropout.html).
+//
+// Dropout in the bodies of functions and control flow is not switched on, nor is
+// that of opsets before 12, which cannot be; without any other, the error is
+// [ErrNoDropout]. So it is where a layer does not say what part it drops: the
+// graph of a posterior has lost that.
+func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Template, error) {
+	m = m.WithDropout() // Inference leaves the layers to us
+	e := m.Edit()
+	if err := e.Inference(); err != nil {
+		return nil, err
+	}
+	if m.Opset < 12 {
+		return nil, fmt.Errorf("%w, in opset 12 or later", ErrNoDropout)
+	}
+	on := e.unusedTensor("swagwrap_dropout_on")
+	layers := 0
+	for i := range m.Graph.Nodes {
+		n := &m.Graph.Nodes[i]
+		if n.OpType != "Dropout" || n.Domain != "" || len(n.Inputs) < 2 || n.Inputs[1] == "" {
+			continue
+		}
+		e.remove(n, n.inputs[2:])
+		e.append(n.msg, appendString(nil, nodeInput, on))
+		e.SetInt(n, "seed", seed(layers))
+		layers++
+	}
+	if layers == 0 {
+		return nil, ErrNoDropout
+	}
+	e.addTrue(on)
+	e.ForRuntime()
+	return e.Template(l)
+}
+
+// addTrue adds an initializer of type bool that is true.
+func (e *Edit) addTrue(name string) {
+	const boolean = 9
+	b := protowire.AppendVarint(protowire.AppendTag(nil, tensorType, protowire.VarintType), boolean)
+	b = appendString(b, tensorName, name)
+	b = appendBytes(b, tensorRaw, []byte{1})
+	e.append(e.m.Graph.msg, appendBytes(nil, graphInitializer, b))
+}
+
+// unusedTensor returns a name like the given one that the graph does not have.
+func (e *Edit) unusedTensor(name string) string {
+	taken := make(map[string]bool)
+	for _, v := range e.m.Graph.Inputs {
+		taken[v.Name] = true
+	}
+	for _, t := range e.m.tensors {
+		taken[t.local] = true
+	}
+	for _, n := range e.m.Graph.Nodes {
+		for _, out := range n.Outputs {
+			taken[out] = true
+		}
+	}
+	for taken[name] {
+		name += "_"
+	}
+	return name
+}

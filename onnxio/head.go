@@ -1,0 +1,132 @@
+package onnxio
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A Head is the linear layer that a network ends in: α·W·features + β·b.
+type Head struct {
+	Features string // name of the tensor that the layer takes
+	// Weight and Bias hold W and b, by the names that layouts know them by. Bias is
+	// empty for a layer without one.
+	Weight, Bias string
+	// ScoresFirst says that W is stored as [scores, features], as PyTorch's Linear
+	// has it; else it is [features, scores].
+	ScoresFirst   bool
+	Scores, Width int64    // the dimensions of W; Width is the number of features
+	Alpha, Beta   float32  // factors of a Gemm; 1 elsewhere
+	ElemType      ElemType // of W and the features
+}
+
+// behindHead are operators that may stand between the last linear layer and the
+// output: none has weights.
+var behindHead = []string{"Cast", "Flatten", "Identity", "LogSoftmax", "Reshape", "Sigmoid", "Softmax", "Squeeze"}
+
+// graphNodes are the nodes of the main graph, by the names of their outputs.
+type graphNodes map[string]place
+
+// Head returns the linear layer that the output of the given name comes from: a
+// Gemm or MatMul with a stored matrix, and an Add behind it. It is an error if
+// the output comes from anything else.
+func (m *Model) Head(output string) (*Head, error) {
+	nodes := make(graphNodes)
+	for _, p := range m.places() {
+		if p.graph == m.Graph && p.node.Domain == "" && len(p.node.Outputs) > 0 {
+			nodes[p.node.Outputs[0]] = p
+		}
+	}
+	p, ok := nodes[output]
+	for range m.Graph.Nodes { // a graph from elsewhere may go round in circles
+		if !ok || !slices.Contains(behindHead, p.node.OpType) || len(p.node.Inputs) == 0 {
+			break
+		}
+		p, ok = nodes[p.node.Inputs[0]]
+	}
+	fail := func(err error) (*Head, error) { return nil, fmt.Errorf("output %q: %w", output, err) }
+	if !ok {
+		return fail(errors.New("comes from no node that is known"))
+	}
+	var bias *Tensor
+	if n := p.node; n.OpType == "Add" && len(n.Inputs) == 2 {
+		for k := range 2 {
+			if product, ok := nodes[n.Inputs[k]]; ok && p.tensors[1-k] != nil {
+				p, bias = product, p.tensors[1-k]
+				break
+			}
+		}
+	}
+	h, err := nodes.linear(p, bias)
+	if err != nil {
+		return fail(err)
+	}
+	return h, nil
+}
+
+// linear reads the layer of a Gemm or MatMul.
+func (nodes graphNodes) linear(p place, bias *Tensor) (*Head, error) {
+	n := p.node
+	isGemm := n.OpType == "Gemm"
+	if !isGemm && n.OpType != "MatMul" || len(n.Inputs) < 2 {
+		return nil, fmt.Errorf("node %q is %s, want a linear layer", n.Name, n.OpType)
+	}
+	if isGemm && bias != nil {
+		return nil, fmt.Errorf("node %q: an Add behind a Gemm", n.Name)
+	}
+	h := &Head{Features: n.Inputs[0], Alpha: 1, Beta: 1}
+	weight := p.tensors[1]
+	if t, ok := nodes[n.Inputs[1]]; weight == nil && ok && t.node.OpType == "Transpose" {
+		weight, h.ScoresFirst = t.tensors[0], true
+	}
+	if weight == nil || len(weight.Shape) != 2 {
+		return nil, fmt.Errorf("node %q: its weight is no stored matrix", n.Name)
+	}
+	if isGemm {
+		if a := n.attribute("transA"); a != nil && a.Int != 0 {
+			return nil, fmt.Errorf("node %q: takes its features transposed", n.Name)
+		}
+		if b := n.attribute("transB"); b != nil && b.Int != 0 {
+			h.ScoresFirst = !h.ScoresFirst
+		}
+		if a := n.attribute("alpha"); a != nil {
+			h.Alpha = a.Float
+		}
+		if b := n.attribute("beta"); b != nil {
+			h.Beta = b.Float
+		}
+		if len(n.Inputs) > 2 && n.Inputs[2] != "" {
+			if bias = p.tensors[2]; bias == nil {
+				return nil, fmt.Errorf("node %q: its bias is not stored", n.Name)
+			}
+		}
+	}
+	h.Weight, h.ElemType = weight.Name, weight.ElemType
+	h.Width, h.Scores = weight.Shape[0], weight.Shape[1]
+	if h.ScoresFirst {
+		h.Width, h.Scores = h.Scores, h.Width
+	}
+	if bias != nil {
+		if bias.Len() != h.Scores {
+			return nil, fmt.Errorf("tensor %q: a bias of shape %v for %d scores", bias.Name, bias.Shape, h.Scores)
+		}
+		h.Bias = bias.Name
+	}
+	return h, nil
+}
+
+// HeadTemplate is [NewRuntimeTemplate] of a model that gives the features of its
+// head out too, under their own name.
+func HeadTemplate(m *Model, h *Head, l *weights.Layout) (*Template, error) {
+	e := m.Edit()
+	if err := e.Inference(); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(m.Graph.Outputs, func(v Value) bool { return v.Name == h.Features }) {
+		e.AddGraphOutput(h.Features, h.ElemType, -1, h.Width)
+	}
+	e.ForRuntime()
+	return e.Template(l)
+}
