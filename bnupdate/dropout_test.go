@@ -43,8 +43,8 @@ func TestPlanDisablesDropout(t *testing.T) {
 	for _, n := range training.Graph.Nodes {
 		if n.OpType == "Dropout" {
 			found = true
-			if len(n.Inputs) != 1 {
-				t.Errorf("Dropout has inputs %q, want its data alone", n.Inputs)
+			if len(n.Inputs) != 2 {
+				t.Errorf("Dropout has inputs %q, want its data and the ratio, no training_mode", n.Inputs)
 			}
 		}
 	}

@@ -19,8 +19,7 @@ var ErrNoDropout = errors.New("the graph keeps no Dropout: export with training=
 //
 // Dropout in the bodies of functions and control flow is not switched on, nor is
 // that of opsets before 12, which cannot be; without any other, the error is
-// [ErrNoDropout]. So it is where a layer does not say what part it drops: the
-// graph of a posterior has lost that.
+// [ErrNoDropout]. So it is where a layer does not say what part it drops.
 func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Template, error) {
 	m = m.WithDropout() // Inference leaves the layers to us
 	e := m.Edit()

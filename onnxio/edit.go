@@ -134,13 +134,17 @@ func (e *Edit) remove(n *Node, fields []span) {
 }
 
 // DisableDropout keeps every Dropout of the main graph that was exported in
-// training mode from dropping anything: without its optional inputs, ratio and
-// training_mode, it passes its input on
-// (https://onnx.ai/onnx/operators/onnx__Dropout.html).
+// training mode from dropping anything: without its third input, training_mode, it
+// passes its input on (https://onnx.ai/onnx/operators/onnx__Dropout.html). The
+// second, the ratio, stays where there is one: [DropoutTemplate] needs it.
 func (e *Edit) DisableDropout() {
 	for i := range e.m.Graph.Nodes {
 		if n := &e.m.Graph.Nodes[i]; n.OpType == "Dropout" && n.Domain == "" && len(n.Inputs) > 2 {
-			e.remove(n, n.inputs[1:])
+			keep := 2
+			if n.Inputs[1] == "" {
+				keep = 1
+			}
+			e.remove(n, n.inputs[keep:])
 		}
 	}
 }

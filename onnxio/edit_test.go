@@ -281,7 +281,7 @@ func TestInference(t *testing.T) {
 		"batch norm":     {model(15, bn("y mean var", mode(1))), model(15, bn("y", mode(0)))},
 		"old batch norm": {model(9, bn("y mean var a b")), model(9, bn("y"))},
 		"at rest":        {model(15, bn("y", mode(0)), dropout("", "y", "ratio")), model(15, bn("y", mode(0)), dropout("", "y", "ratio"))},
-		"dropout":        {model(15, bn("y"), dropout("", "y", "ratio", "mode")), model(15, bn("y"), dropout("", "y"))},
+		"dropout":        {model(15, bn("y"), dropout("", "y", "ratio", "mode")), model(15, bn("y"), dropout("", "y", "ratio"))},
 		"no ratio":       {model(15, bn("y"), dropout("", "y", "", "mode")), model(15, bn("y"), dropout("", "y"))},
 		"other domain":   {model(15, dropout("com.example", "y", "a", "b")), model(15, dropout("com.example", "y", "a", "b"))},
 	} {

@@ -255,9 +255,14 @@ func TestDropout(t *testing.T) {
 	if other := predictions(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]; slices.Equal(other.Data[0].Prob, seven.Data[0].Prob) {
 		t.Error("another seed drops the same")
 	}
-	// Without the checkpoints nothing says what part is dropped: the row is left
-	// out, and those who asked for it are told.
-	l.Runs[0].Iterates = nil
+	// The checkpoints are not needed.
+	l.Seed, l.Runs[0].Iterates = 1, nil
+	if again := predictions(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]; !slices.Equal(again.Data[0].Prob, seven.Data[0].Prob) {
+		t.Error("without checkpoints other units are dropped")
+	}
+	// A network without Dropout has no such row, and those who asked for it are told.
+	l, targets = tiny(t, "ckpt")
+	l.Methods, l.Members = []string{Dropout}, 1
 	if got := predictions(t, l, &Engine{Runtime: rt}, targets); len(got) != 0 || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "keeps no Dropout") {
 		t.Errorf("%d methods, notes %q", len(got), l.Notes)
 	}

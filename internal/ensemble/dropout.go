@@ -15,9 +15,6 @@ import (
 // network's Dropout layers drop as in training, and batch norm stays as in
 // predictions (Gal and Ghahramani 2016; SWA-Dropout in the paper's appendix).
 //
-// A posterior's graph has lost what part its layers drop, unless it was fitted to
-// keep them on; then the last checkpoint's has not.
-//
 // ONNX Runtime draws the masks of a session one run after the other. So each pass
 // has a session of its own with seeds of its own and goes through its batches in
 // order, while other passes run beside it: nothing depends on the number of
@@ -63,17 +60,11 @@ func (w *work) dropoutPass(swa swaWeights, k int) (*Predicted, error) {
 
 // dropping is the network with its layers on, with the seeds of pass k.
 func (w *work) dropping(swa swaWeights, k int) (onnxio.Filled, error) {
-	n, m := w.Runs[0].Network, w.Runs[0].Network.model
-	if all := w.Runs[0].Iterates; len(all) > 0 {
-		var err error
-		if m, err = all[len(all)-1].As(m); err != nil {
-			return onnxio.Filled{}, err
-		}
-	}
+	n := w.Runs[0].Network
 	rng := rand.New(rand.NewPCG(w.Seed^dropoutStream, uint64(k)))
 	// ONNX Runtime counts up from a seed, one for each run: seeds next to each
 	// other would give the masks of one batch to the next in another pass.
-	template, err := onnxio.DropoutTemplate(m, n.Posterior.Layout, func(int) int64 { return int64(rng.Uint32() >> 1) })
+	template, err := onnxio.DropoutTemplate(n.model, n.Posterior.Layout, func(int) int64 { return int64(rng.Uint32() >> 1) })
 	if errors.Is(err, onnxio.ErrNoDropout) {
 		return onnxio.Filled{}, &unfit{err: err, plain: true}
 	}
