@@ -19,8 +19,8 @@ PIXELS = --mean 0.1307 --std 0.3081
 demo: setup build ## the main job on the checkpoints in fixtures/mnist
 	mkdir -p demo
 	./bin/swagwrap fit --force -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
-	./bin/swagwrap compare --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz --mean 0.1307 --std 0.3081 \
-		demo/posterior.safetensors fixtures/mnist/test.npz
+	./bin/swagwrap compare --force --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz $(PIXELS) \
+		--report demo/report.html demo/posterior.safetensors fixtures/mnist/test.npz
 
 test: setup ## all tests
 	go test ./...
@@ -39,8 +39,8 @@ bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 bench-score: build ## scoring, side by side with bare ONNX Runtime and PyTorch; FULL=1: 2,000 photographs
 	go run ./fixtures/benchscore --python "$(PYTHON)" $(if $(FULL),--images 2000 --repeat 1) $(BENCH)
 
-results: build ## the tables of docs/results.md
-	go run ./fixtures/results
+results: build ## the tables of docs/results.md, in ten minutes; RESULTS=--check only tells what would change
+	go run ./fixtures/results $(RESULTS)
 
 bench-go: setup ## Go's own benchmarks, without the tests
 	go test -run '^$$' -bench . -benchmem ./...
