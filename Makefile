@@ -39,7 +39,7 @@ bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 bench-score: build ## scoring, side by side with bare ONNX Runtime and PyTorch; FULL=1: 2,000 photographs
 	go run ./fixtures/benchscore --python "$(PYTHON)" $(if $(FULL),--images 2000 --repeat 1) $(BENCH)
 
-results: build ## the tables of docs/results.md, in ten minutes; RESULTS=--check only tells what would change
+results: build ## the tables of docs/results.md, in seven minutes; RESULTS=--check only tells what would change
 	go run ./fixtures/results $(RESULTS)
 
 bench-go: setup ## Go's own benchmarks, without the tests

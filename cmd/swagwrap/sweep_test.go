@@ -92,6 +92,7 @@ func TestSweepVerdict(t *testing.T) {
 		{result(ensemble.Choice{Setting: other, Halves: [2]ensemble.Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
 			"SWAG, scale 0.25, rank 20 is better than the paper's default, SWAG, scale 0.5, rank 20: NLL −0.0100 [−0.0200, −0.0010] on images that took no part in the choice.",
 			"Chosen on 1,000 test images: it is the best in 90 % of bootstrap resamples of them, the default in 5 %.",
+			"It is made with: swagwrap sample --scale 0.25 --rank 20",
 			"Both halves of the test images chose the same. A choice on data of its own is sounder: --val FILE.",
 			"30 members are enough, about 22 would do: infinitely many would change the NLL by about 0.0050, and 0.0060 would still be small.",
 			"Without recomputed batch-norm statistics the NLL is 1.5000 in place of 0.1000."}},
@@ -111,6 +112,18 @@ func TestSweepVerdict(t *testing.T) {
 			if i >= len(got) || !strings.HasPrefix(got[i], want) {
 				t.Errorf("line %d of %q, want %q", i, got, want)
 			}
+		}
+	}
+}
+
+func TestSettingFlags(t *testing.T) {
+	for want, s := range map[string]ensemble.Setting{
+		"--scale 0.25 --rank 5": {Scale: 0.25, Rank: 5},
+		"--diagonal --scale 2":  {Covariance: swag.Diagonal, Scale: 2},
+		"--scale 0 --members 1": {},
+	} {
+		if got := settingFlags(s); got != want {
+			t.Errorf("%v: %q, want %q", s, got, want)
 		}
 	}
 }

@@ -6,11 +6,15 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // sweepVerdict says in plain words what a sweep found, the outcome first.
 func sweepVerdict(s *ensemble.Sweep, r *ensemble.SweepResult) []string {
 	out := []string{choiceVerdict(r), sureness(s, r)}
+	if r.Choice.Better() {
+		out = append(out, "It is made with: swagwrap sample "+settingFlags(r.Choice.Setting))
+	}
 	if !r.Choice.Validated {
 		halves := "Both halves of the test images chose the same."
 		if a, b := r.Choice.Halves[0], r.Choice.Halves[1]; a != b {
@@ -51,6 +55,18 @@ func sureness(s *ensemble.Sweep, r *ensemble.SweepResult) string {
 		text += ", the default in " + report.Percent(c.DefaultShare, 0)
 	}
 	return text + "."
+}
+
+// settingFlags are the flags of sample that give the setting.
+func settingFlags(s ensemble.Setting) string {
+	scale := fmt.Sprintf("--scale %g", s.Scale)
+	switch {
+	case s.SWA():
+		return scale + " --members 1"
+	case s.Covariance == swag.Diagonal:
+		return "--diagonal " + scale
+	}
+	return fmt.Sprintf("%s --rank %d", scale, s.Rank)
 }
 
 // membersVerdict says whether there were enough members.

@@ -268,6 +268,28 @@ func TestDropout(t *testing.T) {
 	}
 }
 
+// Dropout stays on in a network that ONNX Runtime would take it out of, because
+// other operators stand around it.
+func TestDropoutInNetwork(t *testing.T) {
+	paths, err := filepath.Glob("../../fixtures/results/checkpoints/mnist-250-seed-1/epoch-*.onnx")
+	if err != nil || len(paths) < 2 {
+		t.Fatalf("%d checkpoints, %v", len(paths), err)
+	}
+	var models []*onnxio.Model
+	for _, path := range paths[:2] {
+		models = append(models, open(t, path))
+	}
+	set, err := onnxio.NewSet(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	val := data(t, "val.npz")
+	l := &Lineup{Runs: []Run{{network(t, fitSet(t, set)), models}}, BatchNorm: BatchNormData{Data: val}, Methods: []string{Dropout}, Members: 2, Seed: 1}
+	if got := predictions(t, l, &Engine{Runtime: openRuntime(t)}, Targets{Data: []dataset.Dataset{val}}); len(got) != 1 {
+		t.Errorf("%d methods, notes %q: want one that drops", len(got), l.Notes)
+	}
+}
+
 // Deep ensembles of two halves of a run against PyTorch's, float32 against
 // float64; MultiSWAG at scale 0 is the ensemble of the SWAs.
 func TestDeepEnsembles(t *testing.T) {
