@@ -29,7 +29,7 @@ test-large: setup ## the program on networks above 2 GiB; takes minutes and 25 G
 	go test -tags large ./fixtures/large -v -count=1 -timeout 60m
 
 race: setup ## all tests under the race detector
-	go test -race -count=1 ./...
+	go test -race -count=1 -timeout 30m ./...
 
 PYTHON ?= python3
 
