@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,12 +87,9 @@ func (c *Comparison) Run(ctx context.Context, e *Engine) ([]Method, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(methods) == 0 {
-		return nil, errors.New("no method is left to compare")
+	if err := inOrder(methods, func(m Method) string { return m.Key }); err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(methods, func(a, b Method) int {
-		return cmp.Compare(slices.Index(Methods, a.Key), slices.Index(Methods, b.Key))
-	})
 	c.differences(methods)
 	return methods, nil
 }

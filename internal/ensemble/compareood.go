@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,12 +96,9 @@ func (d *Detection) Run(ctx context.Context, e *Engine) ([]Detected, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 0 {
-		return nil, errors.New("no method is left to compare")
+	if err := inOrder(all, func(m Detected) string { return m.Key }); err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b Detected) int {
-		return cmp.Compare(slices.Index(Methods, a.Key), slices.Index(Methods, b.Key))
-	})
 	base := max(0, slices.IndexFunc(all, func(x Detected) bool { return x.Key == SWA }))
 	all[base].Baseline = true
 	for i := range all {

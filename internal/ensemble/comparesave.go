@@ -26,15 +26,21 @@ func (a *Archive) Ints(name string, values []int, shape ...int) error {
 	return a.array(name, "<i8", len(values), shape, func(i int) uint64 { return uint64(values[i]) })
 }
 
-func (a *Archive) array(name, dtype string, n int, shape []int, bits func(i int) uint64) error {
+// begin adds an array and returns where its elements go, before the next begins.
+func (a *Archive) begin(name, dtype string, shape ...int) (io.Writer, error) {
 	f, err := a.z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+	if err == nil {
+		_, err = f.Write(dataset.NPYHeader(dtype, shape...))
+	}
+	return f, err
+}
+
+func (a *Archive) array(name, dtype string, n int, shape []int, bits func(i int) uint64) error {
+	f, err := a.begin(name, dtype, shape...)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(f)
-	if _, err := w.Write(dataset.NPYHeader(dtype, shape...)); err != nil {
-		return err
-	}
 	var b [8]byte
 	for i := range n {
 		binary.LittleEndian.PutUint64(b[:], bits(i))

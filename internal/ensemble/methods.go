@@ -2,6 +2,7 @@ package ensemble
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,7 +135,18 @@ func (l *Lineup) Missing(method string) string {
 	return ""
 }
 
-// Name returns what tables call a method.
+// inOrder sorts results as Methods lists their methods. None at all is an error.
+func inOrder[R any](results []R, method func(R) string) error {
+	if len(results) == 0 {
+		return errors.New("no method is left to compare")
+	}
+	slices.SortStableFunc(results, func(a, b R) int {
+		return cmp.Compare(slices.Index(Methods, method(a)), slices.Index(Methods, method(b)))
+	})
+	return nil
+}
+
+// name returns what tables call a method.
 func (l *Lineup) name(method string) string {
 	runs := len(l.Runs)
 	switch method {

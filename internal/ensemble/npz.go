@@ -1,14 +1,11 @@
 package ensemble
 
 import (
-	"archive/zip"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"unicode/utf8"
-
-	"github.com/swagwrap/swagwrap/internal/dataset"
 )
 
 // column is an array of an .npz file, whose rows come one after the other.
@@ -26,13 +23,10 @@ func (t *Table) writeNPZ(w io.Writer, each func(func(*Row) error) error) error {
 	if err != nil {
 		return err
 	}
-	z := zip.NewWriter(w)
+	z := NewArchive(w)
 	for _, c := range columns {
-		out, err := z.CreateHeader(&zip.FileHeader{Name: c.name + ".npy", Method: zip.Store})
+		out, err := z.begin(c.name, c.dtype, append([]int{t.data.Len()}, c.shape...)...)
 		if err != nil {
-			return err
-		}
-		if _, err := out.Write(dataset.NPYHeader(c.dtype, append([]int{t.data.Len()}, c.shape...)...)); err != nil {
 			return err
 		}
 		var b []byte
