@@ -30,6 +30,9 @@ type Checkpoint struct {
 	SHA256 string         `json:"sha256"` // of the file, in hex
 	Given  string         `json:"-"`      // the path as the user wrote it, for errors; empty means Path
 	Theta  weights.Vector `json:"-"`      // its parameters
+	// Statistics are the batch-norm statistics that it stores, which are no part
+	// of the posterior; nil where the layout has none.
+	Statistics weights.Vector `json:"-"`
 }
 
 func (c Checkpoint) String() string {
@@ -37,6 +40,14 @@ func (c Checkpoint) String() string {
 		return c.Given
 	}
 	return c.Path
+}
+
+// Card is the model card: what the network takes and gives, said once when the
+// posterior is made.
+type Card struct {
+	// Augment says how training pictures were augmented, in the words of package
+	// internal/augment; empty where nobody said, "none" where they were not.
+	Augment string `json:"augment,omitempty"`
 }
 
 // Iterates is what a posterior is fitted to.
@@ -51,11 +62,9 @@ type Iterates struct {
 	// Previous is a posterior of the same layout that the checkpoints continue,
 	// or nil. Its options apply; see [Posterior.Continues].
 	Previous *Posterior
-	// Statistics are the batch-norm statistics of the last checkpoint, kept so
-	// that a network can be written without recomputing them ("stale").
-	Statistics weights.Vector
 	// Warnings are what a user of the posterior must know; they stay with it.
 	Warnings []string
+	Card     Card
 	// Graph is what the caller needs to turn a vector back into a model; it is
 	// kept as it is.
 	Graph []byte
@@ -241,12 +250,14 @@ func (f *fitter) check() error {
 	if f.d == 0 {
 		return errors.New("no tensor differs between the checkpoints: there is nothing to fit")
 	}
-	var statistics int64
-	if f.it.Statistics != nil {
-		statistics = f.it.Statistics.Len()
-	}
-	if want := f.it.Layout.Len(weights.Statistic); statistics != want {
-		return fmt.Errorf("%d batch-norm statistics, want %d", statistics, want)
+	for _, c := range f.it.Checkpoints {
+		var statistics int64
+		if c.Statistics != nil {
+			statistics = c.Statistics.Len()
+		}
+		if want := f.it.Layout.Len(weights.Statistic); statistics != want {
+			return fmt.Errorf("%s: %d batch-norm statistics, want %d", c, statistics, want)
+		}
 	}
 	for _, c := range f.models {
 		if c.Theta.Len() != f.d {

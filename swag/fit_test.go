@@ -54,13 +54,14 @@ func layout(t testing.TB, tensors ...weights.Tensor) *weights.Layout {
 
 // iterates are n checkpoints of l whose weights are value(checkpoint, weight).
 func iterates(l *weights.Layout, n int, value func(t, i int) float64) swag.Iterates {
-	it := swag.Iterates{Layout: l, Statistics: make(weights.Slice, l.Len(weights.Statistic))}
+	it := swag.Iterates{Layout: l}
 	for t := range n {
 		theta := make(weights.Slice, l.Len(weights.Parameter))
 		for i := range theta {
 			theta[i] = float32(value(t, i))
 		}
-		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: fmt.Sprintf("ckpt-%03d.onnx", t), SHA256: fmt.Sprint(t), Theta: theta})
+		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: fmt.Sprintf("ckpt-%03d.onnx", t), SHA256: fmt.Sprint(t), Theta: theta,
+			Statistics: make(weights.Slice, l.Len(weights.Statistic))})
 	}
 	return it
 }
@@ -191,10 +192,13 @@ func TestFitRefuses(t *testing.T) {
 			[]string{"nothing to fit"}},
 		{"another network", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Theta = make(weights.Slice, 11) },
 			[]string{"ckpt-001.onnx: 11 weights, want 12"}},
-		{"no statistics", func(it *swag.Iterates, _ *swag.FitOptions) { it.Statistics = nil },
-			[]string{"0 batch-norm statistics, want 4"}},
-		{"statistics of another network", func(it *swag.Iterates, _ *swag.FitOptions) { it.Statistics = make(weights.Slice, 5) },
-			[]string{"5 batch-norm statistics, want 4"}},
+		{"no statistics", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[0].Statistics = nil },
+			[]string{"ckpt-000.onnx: 0 batch-norm statistics, want 4"}},
+		{"statistics of another network", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Statistics = make(weights.Slice, 5) },
+			[]string{"ckpt-001.onnx: 5 batch-norm statistics, want 4"}},
+		{"a statistic that is not finite", func(it *swag.Iterates, _ *swag.FitOptions) {
+			it.Checkpoints[1].Statistics = weights.Slice{0, 1, float32(math.Inf(1)), 1}
+		}, []string{"ckpt-001.onnx", "+Inf at index 0", "finite batch-norm statistics"}},
 		{"unreadable", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Theta = broken{theta(it, 1)} },
 			[]string{"disk on fire"}},
 	} {
@@ -289,7 +293,9 @@ func TestVarianceDoesNotCancel(t *testing.T) {
 // Kills: batch-norm statistics averaged into the posterior.
 func TestStatisticsStayOut(t *testing.T) {
 	it := iterates(small(t), 3, noisy(0, 1))
-	it.Statistics = weights.Slice{7e7, 8e7, 7e7, 8e7}
+	for t := range it.Checkpoints {
+		it.Checkpoints[t].Statistics = weights.Slice{7e7, 8e7, 7e7, float32(t)}
+	}
 	p := fit(t, it, swag.FitOptions{})
 	mean, variance, deviations := contents(p)
 	if p.Len() != 12 || len(p.Layout.Role(weights.Parameter)) != 3 {
@@ -298,7 +304,16 @@ func TestStatisticsStayOut(t *testing.T) {
 	if slices.Max(mean) > 100 || slices.Max(variance) > 100 || slices.Max(slices.Concat(deviations...)) > 100 {
 		t.Error("a statistic is in the posterior")
 	}
-	if !slices.Equal(p.Statistics, it.Statistics.(weights.Slice)) {
-		t.Errorf("statistics %v, want %v", p.Statistics, it.Statistics)
+	for t0, row := range p.StoredStatistics {
+		if want := it.Checkpoints[t0].Statistics.(weights.Slice); !slices.Equal(row, want) {
+			t.Errorf("statistics %v, want %v", row, want)
+		}
+	}
+	if last := p.StoredStatistics[2]; !slices.Equal(p.Statistics, last) {
+		t.Errorf("statistics of the last checkpoint: %v, want %v", p.Statistics, last)
+	}
+	statistics := p.Layout.Role(weights.Statistic)
+	if !p.Frozen(statistics[0]) || p.Frozen(statistics[1]) {
+		t.Error("the first statistic is frozen, the second is not")
 	}
 }

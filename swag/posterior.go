@@ -25,6 +25,7 @@ const (
 	beforeSection     = "before"
 	deviationsSection = "deviations"
 	mixingSection     = "mixing"
+	lastSection       = "last"
 	trajectorySection = "trajectory"
 	statisticsSection = "statistics"
 	healthSection     = "health"
@@ -61,13 +62,16 @@ type Posterior struct {
 	Checkpoints []Checkpoint // Theta is not set
 	Theta0      *Checkpoint
 	Warnings    []string
+	Card        Card
 	Health      Health
-	Statistics  weights.Slice // of the last checkpoint
-	Graph       []byte        // as given to Fit
+	Statistics  weights.Slice // batch-norm statistics of the last checkpoint
+	// StoredStatistics are those of each checkpoint, in their order.
+	StoredStatistics [][]float32
+	Graph            []byte // as given to Fit
 
-	file                                           *weights.Safetensors
-	mean, variance, before, deviations, trajectory weights.View
-	mixing                                         [][]float64
+	file                                                 *weights.Safetensors
+	mean, variance, before, deviations, last, trajectory weights.View
+	mixing                                               [][]float64
 
 	// Of a posterior that refers to its checkpoints, once they are attached.
 	attached []weights.Vector
@@ -117,6 +121,7 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 		"theta0":      &p.Theta0,
 		"layout":      &tensors,
 		"warnings":    &p.Warnings,
+		"card":        &p.Card,
 	})
 	if err != nil {
 		return nil, err
@@ -141,8 +146,9 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 		{beforeSection, o.keepsBefore(), weights.F64, []int64{d}, &p.before},
 		{mixingSection, o.mixes(), weights.F64, []int64{int64(o.Columns), int64(o.Models)}, &mixing},
 		{deviationsSection, o.Columns > 0 && !o.Referenced, weights.F32, []int64{int64(o.Columns), d}, &p.deviations},
+		{lastSection, o.keepsLast(), weights.F32, []int64{d}, &p.last},
 		{trajectorySection, true, weights.F32, []int64{int64(o.Models), trajectoryLen(d)}, &p.trajectory},
-		{statisticsSection, true, weights.F32, []int64{p.Layout.Len(weights.Statistic)}, &statistics},
+		{statisticsSection, true, weights.F32, []int64{int64(len(p.Checkpoints)), p.Layout.Len(weights.Statistic)}, &statistics},
 		{healthSection, true, weights.U8, nil, &health},
 		{graphSection, true, weights.U8, nil, &graph},
 	} {
@@ -162,8 +168,11 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 		return nil, fmt.Errorf("section %q: %w", healthSection, err)
 	}
 	p.Graph = graph.Data
-	p.Statistics = make(weights.Slice, statistics.Len())
-	statistics.Float32s(p.Statistics, 0)
+	p.StoredStatistics = rows[float32](len(p.Checkpoints), int(statistics.Shape[1]))
+	for t, row := range p.StoredStatistics {
+		statistics.Float32s(row, int64(t)*statistics.Shape[1])
+	}
+	p.Statistics = p.StoredStatistics[len(p.Checkpoints)-1]
 	if o.mixes() {
 		p.mixing = rows[float64](o.Columns, o.Models)
 		for k, row := range p.mixing {
@@ -195,6 +204,11 @@ func (o Options) check(checkpoints int, theta0 bool) error {
 // keepsBefore reports whether the running mean before the first deviation is
 // needed to find the deviations again.
 func (o Options) keepsBefore() bool { return o.Referenced && o.Deviations == Running }
+
+// keepsLast reports whether the deviations do not hold the last checkpoint.
+func (o Options) keepsLast() bool {
+	return o.Columns == 0 || o.Deviations == Final && !o.Referenced
+}
 
 // mixes reports whether the columns of D̂ are combinations of deviations.
 func (o Options) mixes() bool { return o.Deviations == Final }

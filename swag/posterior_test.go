@@ -17,7 +17,10 @@ import (
 func smallFile(t testing.TB) (swag.Iterates, []byte) {
 	it := iterates(small(t), 5, noisy(1, 0.5))
 	it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", SHA256: "00", Theta: make(weights.Slice, 12)}
-	it.Statistics = weights.Slice{1, 2, 3, 4}
+	for i := range it.Checkpoints {
+		it.Checkpoints[i].Statistics = weights.Slice{1, 2, 3, float32(i)}
+	}
+	it.Card = swag.Card{Augment: "RandomHorizontalFlip(p=0.5)"}
 	it.Graph = []byte("graph")
 	return it, fitBytes(t, it, swag.FitOptions{Producer: "swagwrap test"})
 }
@@ -38,7 +41,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range it.Checkpoints {
-		it.Checkpoints[i].Theta = nil
+		it.Checkpoints[i].Theta, it.Checkpoints[i].Statistics = nil, nil
 	}
 	it.Theta0.Theta = nil
 	for _, p := range []*swag.Posterior{opened, parsed} {
@@ -47,7 +50,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		if p.Path != path || p.ID == "" || p.ID != parsed.ID || !p.Layout.Equal(it.Layout) ||
 			!reflect.DeepEqual(p.Checkpoints, it.Checkpoints) || !reflect.DeepEqual(p.Theta0, it.Theta0) ||
-			!slices.Equal(p.Statistics, it.Statistics.(weights.Slice)) || string(p.Graph) != "graph" {
+			!slices.Equal(p.Statistics, weights.Slice{1, 2, 3, 4}) || p.Card != it.Card || string(p.Graph) != "graph" {
 			t.Errorf("posterior %+v of %+v", p, it)
 		}
 		// Any stretch reads as the whole does.
@@ -131,7 +134,7 @@ func TestParseRefuses(t *testing.T) {
 		{"section missing", section(0, weights.Section{Name: "median", DType: weights.F64, Shape: []int64{12}}), []string{`"mean"`}},
 		{"section type", section(1, weights.Section{Name: "variance", DType: weights.F32, Shape: []int64{12}}), []string{`"variance"`, "F64"}},
 		{"section length", section(1, weights.Section{Name: "variance", DType: weights.F64, Shape: []int64{11}}), []string{`"variance"`, "12"}},
-		{"statistics", section(4, weights.Section{Name: "statistics", DType: weights.F32, Shape: []int64{3}}), []string{`"statistics"`, "4"}},
+		{"statistics", section(4, weights.Section{Name: "statistics", DType: weights.F32, Shape: []int64{5, 3}}), []string{`"statistics"`, "4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := swag.Parse("p.swag", rewrite(t, data, c.edit))

@@ -12,7 +12,7 @@ import (
 // writer fills the sections of a posterior file.
 type writer struct {
 	sw                                    *weights.SafetensorsWriter
-	mean, variance, before, mixing        io.Writer
+	mean, variance, before, mixing, last  io.Writer
 	deviations                            []io.Writer
 	trajectory, statistics, health, graph io.Writer
 	healthLen                             int
@@ -30,6 +30,7 @@ func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
 		"theta0":      theta0,
 		"layout":      it.Layout.Tensors,
 		"warnings":    warnings,
+		"card":        it.Card,
 	})
 	if err != nil {
 		return nil, err
@@ -52,8 +53,9 @@ func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
 		deviations = len(sections)
 		add(true, deviationsSection, weights.F32, nil, int64(o.Columns), f.d)
 	}
+	add(o.keepsLast(), lastSection, weights.F32, &w.last, f.d)
 	add(true, trajectorySection, weights.F32, &w.trajectory, int64(o.Models), trajectoryLen(f.d))
-	add(true, statisticsSection, weights.F32, &w.statistics, it.Layout.Len(weights.Statistic))
+	add(true, statisticsSection, weights.F32, &w.statistics, int64(len(checkpoints)), it.Layout.Len(weights.Statistic))
 	add(true, healthSection, weights.U8, &w.health, int64(w.healthLen))
 	add(true, graphSection, weights.U8, &w.graph, int64(len(it.Graph)))
 	if w.sw, err = weights.NewSafetensorsWriter(to, sections, meta); err != nil {
@@ -80,6 +82,11 @@ func (f *fitter) writeMoments(b *block) error {
 	}
 	if f.out.before != nil {
 		if err := weights.WriteFloat64s(f.out.before, b.before); err != nil {
+			return err
+		}
+	}
+	if f.out.last != nil {
+		if err := weights.WriteFloat32s(f.out.last, b.theta[len(b.theta)-1]); err != nil {
 			return err
 		}
 	}
@@ -119,14 +126,8 @@ func (f *fitter) finish() error {
 			return err
 		}
 	}
-	if f.it.Statistics != nil {
-		statistics := make([]float32, f.it.Statistics.Len())
-		if err := f.it.Statistics.ReadAt(statistics, 0); err != nil {
-			return err
-		}
-		if err := weights.WriteFloat32s(w.statistics, statistics); err != nil {
-			return err
-		}
+	if err := f.writeStatistics(); err != nil {
+		return err
 	}
 	js, err := json.Marshal(health(f.options, f.d, f.trajectory, f.mixing, f.frozen, f.subUlp))
 	if err != nil {
@@ -140,4 +141,34 @@ func (f *fitter) finish() error {
 		return err
 	}
 	return w.sw.Close()
+}
+
+// writeStatistics writes a row of batch-norm statistics for each checkpoint,
+// those of the posterior that is continued first. One that is not finite cannot
+// be of a network that was ever run.
+func (f *fitter) writeStatistics() error {
+	if p := f.it.Previous; p != nil {
+		for _, row := range p.StoredStatistics {
+			if err := weights.WriteFloat32s(f.out.statistics, row); err != nil {
+				return err
+			}
+		}
+	}
+	row := make([]float32, f.it.Layout.Len(weights.Statistic))
+	if len(row) == 0 {
+		return nil
+	}
+	for _, c := range f.it.Checkpoints {
+		if err := c.Statistics.ReadAt(row, 0); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(row, func(v float32) bool { return v-v != 0 }); i >= 0 {
+			tensor, at := f.it.Layout.At(weights.Statistic, int64(i))
+			return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite batch-norm statistics", c, tensor.Name, row[i], at)
+		}
+		if err := weights.WriteFloat32s(f.out.statistics, row); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -302,12 +302,16 @@ func (s *fitSources) vectors(it *swag.Iterates, set *onnxio.Set, graph *onnxio.M
 	}
 	it.Layout, it.Release = set.Layout, s.release
 	for i, m := range set.Models {
-		if it.Checkpoints[i].Theta, err = m.Vector(it.Layout, weights.Parameter); err != nil {
+		c := &it.Checkpoints[i]
+		if c.Theta, err = m.Vector(it.Layout, weights.Parameter); err != nil {
+			return err
+		}
+		if c.Statistics, err = m.Vector(it.Layout, weights.Statistic); err != nil {
 			return err
 		}
 	}
-	if it.Statistics, err = set.Models[len(set.Models)-1].Vector(it.Layout, weights.Statistic); err != nil || graph == nil {
-		return err
+	if graph == nil {
+		return nil
 	}
 	if dropout {
 		graph = graph.WithDropout()

@@ -126,9 +126,9 @@ func fitIterates(t *testing.T, set *onnxio.Set, theta0 bool) *swag.Posterior {
 		}
 		return v
 	}
-	it := swag.Iterates{Layout: set.Layout, Statistics: vector(set.Models[len(set.Models)-1], weights.Statistic)}
+	it := swag.Iterates{Layout: set.Layout}
 	for _, m := range set.Models {
-		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, Theta: vector(m, weights.Parameter)})
+		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, Theta: vector(m, weights.Parameter), Statistics: vector(m, weights.Statistic)})
 	}
 	if theta0 {
 		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
