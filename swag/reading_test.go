@@ -92,7 +92,7 @@ func TestReading(t *testing.T) {
 		trajectory = append(trajectory, c.Theta.(weights.Slice)...)
 	}
 	for name, want := range map[string][]float64{"mean": mean, "variance": variance, "deviations": widened(slices.Concat(deviations...)),
-		"trajectory": widened(trajectory), "statistics": widened(p.Statistics)} {
+		"trajectory": widened(trajectory), "statistics": widened(slices.Concat(p.StoredStatistics...))} {
 		if !slices.Equal(reading.Values[name], want) {
 			t.Errorf("%s: Python reads %v, want %v", name, reading.Values[name], want)
 		}
