@@ -16,16 +16,16 @@
 // with s²_k the variance within batch k, unbiased over its m_k = b_k·H·W
 // elements per channel.
 //
-// The scatter between batches tells how well the statistics are known
-// ([Result.StandardError], at which a pass may end early), and a permutation
-// test whether the batches' order matters ([Halves]).
+// Statistics that the last checkpoint stores tell whether the images are those of
+// training ([Plan.Check]), halves of the batches how well the statistics are known
+// ([Plan.Split]), and a permutation test whether the batches' order matters
+// ([Halves]). Layers whose statistics were frozen in training keep them ([Keep]).
 //
 // # Invariants
 //
 // Batches are combined in float64 in the order of their numbers, so the result
-// does not depend on the number of workers, and a pass that ends early gives what
-// its batches alone give. A statistic that is not finite is
-// an error, never averaged.
+// does not depend on the number of workers. A statistic that is not finite is an
+// error, never averaged.
 //
 // # Concurrency
 //

@@ -20,7 +20,7 @@ func TestPlanDisablesDropout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := bnupdate.NewPlan(m, layout)
+	plan, err := bnupdate.NewPlan(m, layout, bnupdate.Keep{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := bnupdate.NewPlan(model, layout)
+	plan, err := bnupdate.NewPlan(model, layout, bnupdate.Keep{})
 	if err != nil {
 		log.Fatal(err)
 	}

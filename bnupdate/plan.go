@@ -17,7 +17,10 @@ type Plan struct {
 	Outputs []string
 
 	layers []layer
-	length int64
+	// kept has the statistics of the layers that are left as they are, in the
+	// layout's order.
+	kept   []float32
+	frozen []string
 	// serial says that batches must not run at the same time. ONNX Runtime 1.30
 	// computes 16-bit batch norm through casts, so that its statistics are no
 	// outputs of the graph, and then keeps them in a buffer that all runs of a
@@ -29,6 +32,16 @@ type layer struct {
 	name       string // of the running mean, for messages
 	mean, vari weights.Tensor
 	epsilon    float64
+	momentum   float64 // ONNX's: the share that the running statistics keep at each batch
+}
+
+// Keep says which layers keep the statistics that they have. The zero value keeps
+// none.
+type Keep struct {
+	// Layer reports whether a layer's statistics, given by their places, are kept.
+	Layer func(mean, variance weights.Tensor) bool
+	// Statistics are those of all layers, in the layout's order.
+	Statistics []float32
 }
 
 // NewPlan rewrites m, whose statistics must have a place in l. Every batch
@@ -39,14 +52,17 @@ type layer struct {
 // values where they are not (microsoft/onnxruntime#29790). Dropout stays off:
 // statistics are for the network that will predict.
 //
-// A network without batch norm gives a plan without outputs; there is nothing
-// to recompute.
-func NewPlan(m *onnxio.Model, l *weights.Layout) (*Plan, error) {
+// Layers that keep their statistics normalise by them in the pass, too, as a
+// frozen layer does in training.
+//
+// A network without batch norm, and one that keeps all statistics, gives a plan
+// without outputs; there is nothing to recompute.
+func NewPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
 	bns, err := m.BatchNorms()
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{length: l.Len(weights.Statistic)}
+	p := &Plan{kept: make([]float32, l.Len(weights.Statistic))}
 	edit := m.Edit()
 	edit.DisableDropout()
 	edit.ForRuntime()
@@ -56,10 +72,19 @@ func NewPlan(m *onnxio.Model, l *weights.Layout) (*Plan, error) {
 		if !ok1 || !ok2 || mean.Role != weights.Statistic || vari.Role != weights.Statistic {
 			return nil, &onnxio.Error{Path: m.Path, Tensor: bn.Mean, What: "running statistics that the layout does not have as statistics"}
 		}
+		if keep.Layer != nil && keep.Layer(mean, vari) {
+			for _, t := range []weights.Tensor{mean, vari} {
+				copy(p.kept[t.Offset:][:t.Len()], keep.Statistics[t.Offset:])
+			}
+			p.frozen = append(p.frozen, bn.Mean)
+			edit.InferBatchNorm(bn)
+			continue
+		}
 		if bn.ElemType != onnxio.Float && bn.ElemType != onnxio.Double {
 			p.serial = true
 		}
-		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari, epsilon: epsilon(bn.Node)})
+		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari,
+			epsilon: attribute(bn.Node, "epsilon", 1e-5), momentum: attribute(bn.Node, "momentum", 0.9)})
 		out := func(what string) string { return fmt.Sprintf("swagwrap_bn%d_%s", i, what) }
 		edit.TrainBatchNorm(bn, out("mean"), out("var"))
 		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), bn.Node.Inputs[:1], []string{out("shape")})
@@ -74,15 +99,18 @@ func NewPlan(m *onnxio.Model, l *weights.Layout) (*Plan, error) {
 	return p, nil
 }
 
-// Layers returns the number of batch-norm layers.
+// Layers returns the number of batch-norm layers whose statistics are recomputed.
 func (p *Plan) Layers() int { return len(p.layers) }
 
-// epsilon returns what the node adds to the variance; ONNX's default is 1e-5.
-func epsilon(n *onnxio.Node) float64 {
+// Kept names the layers whose statistics are kept, by their running means.
+func (p *Plan) Kept() []string { return p.frozen }
+
+// attribute returns a node's number of that name, or ONNX's default.
+func attribute(n *onnxio.Node, name string, preset float64) float64 {
 	for _, a := range n.Attributes {
-		if a.Name == "epsilon" {
+		if a.Name == name {
 			return float64(a.Float)
 		}
 	}
-	return 1e-5
+	return preset
 }

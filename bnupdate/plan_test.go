@@ -33,7 +33,7 @@ func checkpoints(t testing.TB, names ...string) ([]*onnxio.Model, *weights.Layou
 func TestNewPlan(t *testing.T) {
 	models, l := checkpoints(t, "epoch-01.onnx", "epoch-30.onnx")
 	m := models[0]
-	p, err := NewPlan(m, l)
+	p, err := NewPlan(m, l, Keep{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func TestNewPlan(t *testing.T) {
 	if len(bns) != 8 || p.Layers() != 8 || len(p.Outputs) != 3*8 {
 		t.Fatalf("%d batch norms: %d layers, %d outputs", len(bns), p.Layers(), len(p.Outputs))
 	}
-	if p.length != 2*(8+3*16+3*32+32) {
-		t.Errorf("%d statistics", p.length)
+	if len(p.kept) != 2*(8+3*16+3*32+32) {
+		t.Errorf("%d statistics", len(p.kept))
 	}
 	for i, layer := range p.layers {
 		if layer.name != bns[i].Mean || layer.mean.Name != bns[i].Mean || layer.vari.Name != bns[i].Var {
@@ -57,7 +57,7 @@ func TestNewPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := p.Template.Render(l, parameters, make(weights.Slice, p.length))
+	data, err := p.Template.Render(l, parameters, make(weights.Slice, len(p.kept)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestNewPlan(t *testing.T) {
 
 func TestNewPlanRefuses(t *testing.T) {
 	models, _ := checkpoints(t, "epoch-01.onnx", "epoch-30.onnx")
-	if _, err := NewPlan(models[0], &weights.Layout{}); err == nil || !strings.Contains(err.Error(), "running statistics that the layout does not have") {
+	if _, err := NewPlan(models[0], &weights.Layout{}, Keep{}); err == nil || !strings.Contains(err.Error(), "running statistics that the layout does not have") {
 		t.Errorf("empty layout: %v", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestNoBatchNorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPlan(m, &weights.Layout{})
+	p, err := NewPlan(m, &weights.Layout{}, Keep{})
 	if err != nil {
 		t.Fatal(err)
 	}

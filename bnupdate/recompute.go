@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -66,9 +68,6 @@ func (b Batch) variance(i, c int) float64 {
 type Options struct {
 	Rule    Rule
 	Workers int // batches run at the same time; 0 means 1
-	// Tolerance, if not 0, ends the pass as soon as [Result.StandardError] is no
-	// larger, after 8 batches at the earliest. Batches must come in random order.
-	Tolerance float64
 }
 
 // Result is the outcome of a recomputation.
@@ -81,81 +80,101 @@ type Result struct {
 	// running variance, so a large share means that the variances are too small,
 	// as they are when the data is sorted by class.
 	BetweenShare []float64
-	// StandardError tells how much the statistics would vary with other images of
-	// the same number: by how much that moves the layers' normalised outputs, as a
-	// share of their standard deviation and a root mean square over channels and
-	// layers. It is estimated from the scatter between batches, and +Inf with
-	// fewer than two. It is 0 for a network without batch norm.
-	StandardError float64
-	Halves        Halves
-	Images        int
-	BatchSize     int // images in the largest batch
+	Halves       Halves
+	Images       int
+	BatchSize    int // images in the largest batch
+
+	rule    Rule
+	batches []Batch
 }
 
-// Recompute runs the batches and combines their statistics. Batches run at the
-// same time as others when the pass ends early have no part in the result. It
-// fails if a statistic is not finite or a layer sees fewer than two elements per
+// Recompute runs the batches and combines their statistics. It fails if a statistic is not finite or a layer sees fewer than two elements per
 // channel, naming layer and batch.
 func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, error) {
-	res := Result{Statistics: make([]float32, p.length), Halves: Halves{PValue: 1}}
+	res := Result{Statistics: slices.Clone(p.kept), Halves: Halves{PValue: 1}}
 	if len(p.layers) == 0 {
 		return res, nil
 	}
 	if r.Batches() == 0 {
 		return res, fmt.Errorf("no batches to recompute batch-norm statistics from")
 	}
-	batches, s, err := p.run(ctx, r, opts)
+	batches, err := p.run(ctx, r, opts.Workers)
 	if err != nil {
 		return res, err
 	}
-	for _, b := range batches {
-		res.Images += b.Images
-		res.BatchSize = max(res.BatchSize, b.Images)
-	}
-	for i, l := range p.layers {
-		between := 0.0
-		for c := range l.mean.Len() {
-			mean, variance, share := combine(batches, i, int(c), opts.Rule)
-			res.Statistics[l.mean.Offset+c] = float32(mean)
-			res.Statistics[l.vari.Offset+c] = float32(variance)
-			between += share
-		}
-		res.BetweenShare = append(res.BetweenShare, between/float64(l.mean.Len()))
-	}
-	res.StandardError = s.standardError()
-	res.Halves = p.compareHalves(batches)
+	res.rule, res.batches = opts.Rule, batches
+	res.summarise(p)
 	return res, nil
 }
 
-// run returns the first batches, as many as the tolerance needs, in their order.
-func (p *Plan) run(ctx context.Context, r Runner, opts Options) ([]Batch, *scatter, error) {
-	workers := max(opts.Workers, 1)
+// summarise fills in what follows from the batches.
+func (r *Result) summarise(p *Plan) {
+	r.Images, r.BatchSize = 0, 0
+	for _, b := range r.batches {
+		r.Images += b.Images
+		r.BatchSize = max(r.BatchSize, b.Images)
+	}
+	r.Statistics, r.BetweenShare = p.combine(r.batches, r.rule)
+	r.Halves = p.compareHalves(r.batches)
+}
+
+// Batches returns the number of batches that the result is of.
+func (r Result) Batches() int { return len(r.batches) }
+
+// Split returns the statistics that two random halves of the result's batches
+// give, of which there must be two at least. Results of equally many batches are
+// split alike by random numbers of one seed.
+func (p *Plan) Split(r Result, rng *rand.Rand) (first, second []float32) {
+	shuffled := slices.Clone(r.batches)
+	rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	half := len(shuffled) / 2
+	first, _ = p.combine(shuffled[:half], r.rule)
+	second, _ = p.combine(shuffled[half:2*half], r.rule)
+	return first, second
+}
+
+// run returns the batches in their order.
+func (p *Plan) run(ctx context.Context, r Runner, workers int) ([]Batch, error) {
+	batches := make([]Batch, r.Batches())
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(workers, 1))
 	if p.serial {
-		workers = 1
+		g.SetLimit(1)
 	}
-	round := r.Batches()
-	if opts.Tolerance > 0 {
-		round = workers
+	for k := range batches {
+		g.Go(func() (err error) {
+			if err = ctx.Err(); err == nil {
+				batches[k], err = r.Run(ctx, k)
+			}
+			return err
+		})
 	}
-	var batches []Batch
-	s := newScatter(p)
-	for len(batches) < r.Batches() {
-		next := make([]Batch, min(round, r.Batches()-len(batches)))
-		if err := runAll(ctx, r, len(batches), next, workers); err != nil {
-			return nil, nil, err
-		}
-		for _, b := range next {
-			if err := p.check(len(batches), b); err != nil {
-				return nil, nil, err
-			}
-			batches = append(batches, b)
-			s.add(b)
-			if opts.Tolerance > 0 && len(batches) >= minBatches && s.standardError() <= opts.Tolerance {
-				return batches, s, nil
-			}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	for k, b := range batches {
+		if err := p.check(k, b); err != nil {
+			return nil, err
 		}
 	}
-	return batches, s, nil
+	return batches, nil
+}
+
+// combine applies the rule to all layers: it returns the flat vector of statistics
+// and [Result.BetweenShare].
+func (p *Plan) combine(batches []Batch, rule Rule) (statistics []float32, between []float64) {
+	statistics = slices.Clone(p.kept)
+	for i, l := range p.layers {
+		shares := 0.0
+		for c := range l.mean.Len() {
+			mean, variance, share := combine(batches, i, int(c), rule)
+			statistics[l.mean.Offset+c] = float32(mean)
+			statistics[l.vari.Offset+c] = float32(variance)
+			shares += share
+		}
+		between = append(between, shares/float64(l.mean.Len()))
+	}
+	return statistics, between
 }
 
 // combine applies the rule to channel c of layer i.
@@ -220,19 +239,4 @@ func (p *Plan) check(k int, b Batch) error {
 		}
 	}
 	return nil
-}
-
-// runAll runs batches from number first on, one for each place of out.
-func runAll(ctx context.Context, r Runner, first int, out []Batch, workers int) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(workers)
-	for k := range out {
-		g.Go(func() (err error) {
-			if err = ctx.Err(); err == nil {
-				out[k], err = r.Run(ctx, first+k)
-			}
-			return err
-		})
-	}
-	return g.Wait()
 }

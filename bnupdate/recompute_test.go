@@ -99,7 +99,7 @@ func plan(t testing.TB, layers int, channels int64) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plan{length: l.Len(weights.Statistic)}
+	p := &Plan{kept: make([]float32, l.Len(weights.Statistic))}
 	for i := range layers {
 		mean, _ := l.Find(fmt.Sprintf("bn%d.mean", i))
 		vari, _ := l.Find(fmt.Sprintf("bn%d.var", i))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"testing"
 )
 
@@ -27,78 +26,13 @@ func (g given) Run(_ context.Context, k int) (Batch, error) {
 
 // The standard error by hand. Images 2, 2 and 4, so weights ¼, ¼ and ½; means
 // 1, 3 and 4 average 3, and Σ w·d² = ¼·4 + ½·1 = 1.5, over K−1 = 2: SE² = 0.75.
-// Variances 2, 6 and 4 average 4, and SE² = (¼·4 + ¼·4)/2 = 1. Batches hold
-// float32, so the tolerance is some of its 6e-8.
 //
-// Kills: batches weighed alike; K for K−1; population variances; a variance's
-// error taken for the standard deviation's; epsilon left out.
-func TestStandardError(t *testing.T) {
-	batches := given{{2, 1, 2}, {2, 3, 6}, {4, 4, 4}}
-	for _, tc := range []struct{ epsilon, want float64 }{
-		{0, math.Sqrt(0.75/4 + 1./(4*16))},
-		{1, math.Sqrt(0.75/5 + 4*1./(4*125))},
-	} {
-		p := plan(t, 1, 1)
-		p.layers[0].epsilon = tc.epsilon
-		if got := recompute(t, p, batches, Reference).StandardError; math.Abs(got/tc.want-1) > 1e-6 {
-			t.Errorf("epsilon %v: standard error %v, want %v", tc.epsilon, got, tc.want)
-		}
-	}
-	p := plan(t, 1, 1)
-	if got := recompute(t, p, batches[:1], Reference).StandardError; !math.IsInf(got, 1) {
-		t.Errorf("one batch: standard error %v", got)
-	}
-	// A channel that is always the same has no error, with epsilon or without.
-	if got := recompute(t, p, given{{2, 1, 0}, {2, 1, 0}}, Reference).StandardError; got != 0 {
-		t.Errorf("constant channel: standard error %v", got)
-	}
-}
-
-// The standard error is a root mean square over channels and over layers: with
-// constant variances, and means that differ between channels and layers.
-//
-// Kills: layers weighed by their channels; a sum for a mean.
-func TestStandardErrorAverages(t *testing.T) {
-	p := plan(t, 2, 2)
-	s := newScatter(p)
-	for _, sign := range []float32{-1, 1} {
-		s.add(Batch{Images: 1, Mean: [][]float32{{sign, 2 * sign}, {0, 3 * sign}}, Var: [][]float32{{1, 1}, {1, 1}},
-			Shapes: [][]int64{{1, 2, 1e6}, {1, 2, 1e6}}})
-	}
-	// ±x in two batches: SE² = x².
-	want := math.Sqrt(((1.+4)/2 + (0.+9)/2) / 2)
-	if got := s.standardError(); math.Abs(got/want-1) > 1e-5 { // the variances are unbiased, of 10⁶ elements
-		t.Errorf("standard error %v, want %v", got, want)
-	}
-}
-
-// The standard error says how far statistics of random batches really are from
-// those of endless data: Gaussian elements of mean 0 and variance 1, 50 batches
-// of 40 elements, whose mean has the standard error 1/√2000, and whose variance
-// √(2/(39·50)). The root mean square over 400 channels is known within 3.5 %
-// for the actual error, and 0.4 % for the estimate: both get 5 times that.
-func TestStandardErrorOfRandomBatches(t *testing.T) {
-	const channels, batches, images = 400, 50, 10
-	r := rand.New(rand.NewPCG(1, 2))
-	in := &inputs{layers: 1}
-	for range batches {
-		x := make([]float64, images*channels*4)
-		for i := range x {
-			x[i] = r.NormFloat64()
-		}
-		in.Data, in.Shapes = append(in.Data, x), append(in.Shapes, []int64{images, channels, 2, 2})
-	}
-	p := plan(t, 1, channels)
-	res := recompute(t, p, in, Reference)
-	actual := 0.0
-	for c := range int64(channels) {
-		m, v := float64(res.Statistics[p.layers[0].mean.Offset+c]), float64(res.Statistics[p.layers[0].vari.Offset+c])-1
-		actual += (m*m + v*v/4) / channels
-	}
-	actual = math.Sqrt(actual)
-	want := math.Sqrt(1./2000 + 2./(39*50)/4)
-	if math.Abs(res.StandardError/want-1) > 0.02 || math.Abs(actual/want-1) > 0.175 {
-		t.Errorf("standard error %v, actual error %v, want %v", res.StandardError, actual, want)
+// Kills: batches weighed alike; K for K−1.
+func TestScatter(t *testing.T) {
+	batches := []Batch{{Images: 2, Mean: [][]float32{{1}}}, {Images: 2, Mean: [][]float32{{3}}}, {Images: 4, Mean: [][]float32{{4}}}}
+	mean, se := scatter(batches, func(b Batch) float64 { return float64(b.Mean[0][0]) })
+	if mean != 3 || math.Abs(se-0.75) > 1e-12 {
+		t.Errorf("mean %v, squared standard error %v, want 3 and 0.75", mean, se)
 	}
 }
 
@@ -116,44 +50,66 @@ func noise(layers, batches int, seed uint64) *inputs {
 	return in
 }
 
-// A pass ends at the first batch whose standard error is small enough, which is
-// what the same batches alone give, whatever the number of workers; a smaller
-// tolerance needs no fewer; one out of reach takes all.
-func TestTolerance(t *testing.T) {
-	const all = 200
-	p, in := plan(t, 2, 6), noise(2, all, 1)
-	last := all * 8
-	seen := map[int]bool{}
-	for _, tolerance := range []float64{1e-9, 0.04, 0.05, 0.07, 0.1, 10} {
-		want, err := Recompute(t.Context(), p, in, Options{Tolerance: tolerance})
-		if err != nil {
-			t.Fatal(err)
+// The noise of a layer is how far statistics of random batches really are from
+// those of endless data: Gaussian elements of mean 0 and variance 1, 50 batches
+// of 40 elements, whose mean has the squared standard error 1/2000, and whose
+// variance 2/(39·50). The mean over 400 channels is known within 7 % for the
+// actual squared error, and 1 % for the estimate: both get 5 times that.
+func TestNoiseOfRandomBatches(t *testing.T) {
+	const channels, batches, images = 400, 50, 10
+	r := rand.New(rand.NewPCG(1, 2))
+	in := &inputs{layers: 1}
+	for range batches {
+		x := make([]float64, images*channels*4)
+		for i := range x {
+			x[i] = r.NormFloat64()
 		}
-		if want.Images > last {
-			t.Errorf("tolerance %v: %d images, more than with a smaller one", tolerance, want.Images)
-		}
-		last = want.Images
-		seen[want.Images] = true
-		part := &inputs{layers: 2, Data: in.Data[:want.Images/8], Shapes: in.Shapes[:want.Images/8]}
-		if alone := recompute(t, p, part, Reference); !reflect.DeepEqual(alone, want) {
-			t.Errorf("tolerance %v: differs from its %d images alone", tolerance, want.Images)
-		}
-		switch k := want.Images / 8; {
-		case k < all && want.StandardError > tolerance:
-			t.Errorf("tolerance %v: ended at %v", tolerance, want.StandardError)
-		case k > minBatches:
-			part.Data, part.Shapes = in.Data[:k-1], in.Shapes[:k-1]
-			if before := recompute(t, p, part, Reference); before.StandardError <= tolerance {
-				t.Errorf("tolerance %v: %d batches, but one fewer was enough", tolerance, k)
-			}
-		}
-		for _, workers := range []int{2, 7, 300} {
-			if got, err := Recompute(t.Context(), p, in, Options{Tolerance: tolerance, Workers: workers}); err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("tolerance %v: %d workers differ from one: %v", tolerance, workers, err)
-			}
+		in.Data, in.Shapes = append(in.Data, x), append(in.Shapes, []int64{images, channels, 2, 2})
+	}
+	p := plan(t, 1, channels)
+	res := recompute(t, p, in, Reference)
+	means, variances := p.noise(0, res.batches)
+	var actual, actualVar float64
+	for c := range int64(channels) {
+		m, v := float64(res.Statistics[p.layers[0].mean.Offset+c]), float64(res.Statistics[p.layers[0].vari.Offset+c])-1
+		actual, actualVar = actual+m*m/channels, actualVar+v*v/channels
+	}
+	for _, x := range []struct{ got, want, within float64 }{
+		{means, 1. / 2000, 0.05}, {variances, 2. / (39 * 50), 0.05}, {actual, 1. / 2000, 0.35}, {actualVar, 2. / (39 * 50), 0.35},
+	} {
+		if math.Abs(x.got/x.want-1) > x.within {
+			t.Errorf("squared error %v, want %v within %v", x.got, x.want, x.within)
 		}
 	}
-	if !seen[all*8] || !seen[minBatches*8] || len(seen) < 4 {
-		t.Errorf("numbers of images: %v, want all, the least, and some between", seen)
+}
+
+// Split gives two halves of the batches that make up the whole, other ones each
+// time.
+func TestSplit(t *testing.T) {
+	p := plan(t, 1, 1)
+	all := given{{2, 1, 1}, {2, 3, 1}, {2, 5, 1}, {2, 7, 1}}
+	res := recompute(t, p, all, Reference)
+	if res.Batches() != 4 {
+		t.Errorf("%d batches, want 4", res.Batches())
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	at := p.layers[0].mean.Offset
+	seen := map[float32]bool{}
+	for range 50 {
+		a, b := p.Split(res, rng)
+		if a[at]+b[at] != 8 {
+			t.Fatalf("halves with means %v and %v, which do not average 4", a[at], b[at])
+		}
+		seen[a[at]] = true
+	}
+	if len(seen) != 5 { // 2, 3, 4 (twice), 5, 6
+		t.Errorf("means of halves: %v, want all five", seen)
+	}
+	if want := recompute(t, p, all, Reference).Statistics; res.Statistics[at] != want[at] {
+		t.Error("splitting changed the result")
+	}
+	odd := recompute(t, p, all[:3], EqualBatches)
+	if a, b := p.Split(odd, rng); a[at] == b[at] {
+		t.Error("of three batches, halves hold one each")
 	}
 }

@@ -60,3 +60,20 @@ func MutualInformation(dst, probs []float64, classes int, expected []float64) []
 	}
 	return dst
 }
+
+// Divergence returns the mean over rows of half the Jeffreys divergence of two
+// sets of predictions, ½·(KL(p‖q) + KL(q‖p)) = ½·Σ (p−q)·log(p/q), in nats. Both are
+// n×classes, with rows that sum to 1. Where one gives a class no probability, and
+// the other some, it is +Inf.
+func Divergence(p, q []float64, classes int) float64 {
+	if classes < 1 || len(p) != len(q) || len(p)%classes != 0 {
+		panic("calibrate: predictions of different lengths")
+	}
+	sum := 0.0
+	for i, v := range p {
+		if v != q[i] {
+			sum += (v - q[i]) * math.Log(v/q[i]) / 2
+		}
+	}
+	return sum * float64(classes) / float64(len(p))
+}

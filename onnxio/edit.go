@@ -159,17 +159,23 @@ func (e *Edit) Inference() error {
 		return err
 	}
 	for _, bn := range bns {
-		if bn.IsTraining {
-			e.remove(bn.Node, bn.Node.outputs[1:])
-			if !bn.OldOpset {
-				e.SetInt(bn.Node, "training_mode", 0)
-			}
-		}
+		e.InferBatchNorm(bn)
 	}
 	if !e.m.dropout {
 		e.DisableDropout()
 	}
 	return nil
+}
+
+// InferBatchNorm makes a batch norm normalise by its running statistics.
+func (e *Edit) InferBatchNorm(bn BatchNorm) {
+	if !bn.IsTraining {
+		return
+	}
+	e.remove(bn.Node, bn.Node.outputs[1:])
+	if !bn.OldOpset {
+		e.SetInt(bn.Node, "training_mode", 0)
+	}
 }
 
 // append adds encoded fields at the end of a message.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -11,12 +14,15 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // bnFlags say how batch-norm statistics are recomputed.
 var bnFlags = []cli.Flag{
-	&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics from the training images in `PATH`: a folder, list or tar of images, or an array (.npz .npy IDX)"},
-	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or with auto as many as it takes to know the statistics well", DefaultText: "auto, or all with --bn-order file"},
+	&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: ensemble.RecomputeTrained.String()},
+	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
+	augmentFlag,
+	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or with auto as many as predictions can tell from all", DefaultText: "auto, or all with --bn-order file"},
 	&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"},
 	&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"},
 	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
@@ -25,10 +31,21 @@ var bnFlags = []cli.Flag{
 // bnCacheBytes bounds what is kept of decoded training images: 7,000 of 224×224.
 const bnCacheBytes = 1 << 30
 
-// batchNormData opens what --bn-data names. A network without batch norm needs
-// none.
-func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Preprocess) (ensemble.BatchNormData, error) {
-	var b ensemble.BatchNormData
+// batchNorm is what a command recomputes statistics from.
+type batchNorm struct {
+	ensemble.BatchNormData
+	auto     bool
+	augment  string // of pictures
+	paths    []string
+	networks []*ensemble.Network
+	// records say what is known of each network's statistics, once they are settled.
+	records []*ensemble.BatchNorm
+}
+
+// batchNormData opens what --bn-data names for the networks that have statistics
+// to recompute. Data that suits one of them suits all.
+func (a *app) batchNormData(c *cli.Context, networks []*ensemble.Network, p dataset.Preprocess) (*batchNorm, error) {
+	b := &batchNorm{networks: networks}
 	var err error
 	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
 		return b, usagef("", "--bn-rule: %w", err)
@@ -41,32 +58,32 @@ func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Prepr
 	default:
 		return b, usagef("", "--bn-order %q: want shuffled or file", order)
 	}
-	limit, err := bnLimit(c, &b)
+	limit, err := b.limit(c)
 	if err != nil {
 		return b, err
 	}
 	path := c.String("bn-data")
+	i := slices.IndexFunc(networks, (*ensemble.Network).Recomputes)
 	switch {
-	case !n.HasBatchNorm():
+	case i < 0:
 		if path != "" {
-			a.logf(c, "the network has no batch norm: --bn-data is not used")
+			a.logf(c, "there are no batch-norm statistics to recompute: --bn-data is not used")
 		}
 		return b, nil
 	case path == "":
-		return b, usagef("give training images: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
-			"%s: the network has batch norm, and there is no --bn-data", n.Posterior.Path)
+		return b, usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
+			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
 	}
-	if b.Data, err = openData([]string{path}, "", n, p); err != nil {
+	if err := a.openBatchNorm(c, b, networks[i], p); err != nil {
 		return b, err
 	}
 	b.Order.Limit = limit(b.Data.Len())
-	b.Data, err = decodeOnce(b.Data)
-	return b, badInput(err)
+	return b, nil
 }
 
-// bnLimit reads how many of the training images are used: it returns a function
-// of how many there are, or sets the tolerance.
-func bnLimit(c *cli.Context, b *ensemble.BatchNormData) (limit func(images int) int, err error) {
+// limit reads how many of the training images are used: it returns a function of
+// how many there are.
+func (b *batchNorm) limit(c *cli.Context) (limit func(images int) int, err error) {
 	all := func(images int) int { return images }
 	if c.IsSet("bn-fraction") {
 		f := c.Float64("bn-fraction")
@@ -85,7 +102,7 @@ func bnLimit(c *cli.Context, b *ensemble.BatchNormData) (limit func(images int) 
 		return nil, usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
 			"--bn-samples auto --bn-order file: the first images of a file say nothing about the others")
 	case s == "auto", s == "":
-		b.Tolerance = bnupdate.DefaultTolerance
+		b.auto = true
 		return all, nil
 	default:
 		n, err := strconv.Atoi(s)
@@ -96,40 +113,160 @@ func bnLimit(c *cli.Context, b *ensemble.BatchNormData) (limit func(images int) 
 	}
 }
 
-// decodeOnce makes members share decoded images. Arrays are decoded as it is.
+// settle holds the images against what the checkpoints store and, if it is to,
+// chooses how many SWA and members see.
+func (a *app) settle(c *cli.Context, e *ensemble.Engine, b *batchNorm, members swag.SampleOptions) error {
+	was := e.Progress
+	defer func() { e.Progress = was }()
+	bar := &progress{}
+	if b.Data != nil {
+		bar = a.progress(c, "batch norm", int64(b.Images()))
+	}
+	e.Progress = bar.add
+	data, records, err := e.Settle(c.Context, b.networks, b.BatchNormData, ensemble.Settling{Auto: b.auto, Members: members})
+	bar.done()
+	if err != nil {
+		return badInput(err)
+	}
+	b.BatchNormData, b.records = data, records
+	for i, r := range records {
+		if r == nil {
+			continue
+		}
+		r.Augment, r.AsSeen = b.augment, b.Data != nil && r.Images > 0 && false
+		a.describeBatchNorm(c, b, i)
+	}
+	for _, w := range b.warnings() {
+		a.warnf(c, "%s", w)
+	}
+	return nil
+}
+
+// whose names a network, where there are several.
+func (b *batchNorm) whose(i int) string {
+	if len(b.networks) < 2 {
+		return "batch norm"
+	}
+	return "batch norm of " + b.networks[i].Posterior.Path
+}
+
+// describeBatchNorm tells where a network's statistics come from.
+func (a *app) describeBatchNorm(c *cli.Context, b *batchNorm, i int) {
+	r, what := b.records[i], b.whose(i)
+	if n := len(r.Kept); n > 0 {
+		a.logf(c, "%s: %s", what, keptLine(r))
+	}
+	if r.Images == 0 {
+		return
+	}
+	all := b.Data.Len()
+	loss := "by an unknown amount"
+	if r.Loss != nil {
+		loss = fmt.Sprintf("by about %s", report.Fixed(*r.Loss, 5))
+	}
+	switch {
+	case r.MemberImages > 0 && r.MemberImages < r.Images:
+		a.logf(c, "%s: SWA sees %s of %s images, and each member %s of them, corrected by what SWA's statistics from these lack (endless images would lower the NLL %s)", what,
+			report.Thousands(r.Images), report.Thousands(all), report.Thousands(r.MemberImages), loss)
+	case r.Images < all:
+		a.logf(c, "%s: %s of %s images (endless ones would lower the NLL %s)", what, report.Thousands(r.Images), report.Thousands(all), loss)
+	default:
+		a.debugf(c, "%s: all %s images (endless ones would lower the NLL %s)", what, report.Thousands(all), loss)
+	}
+	switch {
+	case r.Check == nil:
+		a.logf(c, "%s: too few images to hold them against the statistics of the last checkpoint", what)
+	case len(r.Check.Layers) == 0:
+		a.logf(c, "%s: the checkpoints' statistics are equal, so that they do not tell whether these are the images of training", what)
+	case len(r.Check.Off()) == 0:
+		first := r.Check.Layers[0]
+		a.debugf(c, "%s: these images give the statistics that the last checkpoint stores (first layer: means within %s standard deviations, variances within a factor of %s)", what,
+			fourDigits(first.Means), fourDigits(math.Exp(first.Variances)))
+	}
+	if cache, ok := b.Data.(*ensemble.Cache); ok && cache.Room() < r.Images {
+		a.debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded anew each time", what, report.Thousands(cache.Room()), bnCacheBytes>>20)
+	}
+}
+
+// keptLine says which statistics are kept, and why.
+func keptLine(r *ensemble.BatchNorm) string {
+	layers := "those of " + plural(len(r.Kept), "layer")
+	if r.Images == 0 {
+		layers = "all"
+	}
+	if r.Stale {
+		return layers + " are the last checkpoint's (--bn keep)"
+	}
+	return layers + " are the same in all checkpoints: training kept them frozen, and so do all weights here (--bn recompute recomputes them)"
+}
+
+// warnings are what a user of the statistics must know: they stand above every
+// output.
+func (b *batchNorm) warnings() (out []string) {
+	for i, r := range b.records {
+		if r == nil {
+			continue
+		}
+		for _, w := range r.AllWarnings() {
+			out = append(out, b.whose(i)+": "+w)
+		}
+	}
+	return out
+}
+
+// writeWarnings prints them above a table.
+func (b *batchNorm) writeWarnings(w io.Writer) error {
+	for _, line := range b.warnings() {
+		if _, err := fmt.Fprintf(w, "! %s\n\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// facts are those for a page.
+func (b *batchNorm) facts() (facts []report.Fact) {
+	for i, r := range b.records {
+		if r == nil {
+			continue
+		}
+		if len(r.Kept) > 0 {
+			facts = append(facts, fact(b.whose(i), "%s", keptLine(r)))
+		}
+		if r.Images == 0 {
+			continue
+		}
+		var parts []string
+		parts = append(parts, report.Thousands(r.Images)+" images")
+		if r.MemberImages > 0 && r.MemberImages < r.Images {
+			parts = append(parts, report.Thousands(r.MemberImages)+" for each member")
+		}
+		switch {
+		case r.AsSeen:
+			parts = append(parts, "as the training loader gave them")
+		case r.Augment != "":
+			parts = append(parts, "augmentation: "+r.Augment)
+		default:
+			parts = append(parts, "augmentation not told")
+		}
+		facts = append(facts, fact(b.whose(i), "%s", strings.Join(parts, ", ")))
+	}
+	return facts
+}
+
+var augmentFlag = &cli.StringFlag{Name: "augment", Usage: "augment training images as training did"}
+
+func (a *app) openBatchNorm(c *cli.Context, b *batchNorm, n *ensemble.Network, p dataset.Preprocess) (err error) {
+	if b.Data, err = openData([]string{c.String("bn-data")}, "", n, p); err == nil {
+		b.Data, err = decodeOnce(b.Data)
+	}
+	return badInput(err)
+}
+
 func decodeOnce(d dataset.Dataset) (dataset.Dataset, error) {
 	images, ok := d.(dataset.Bytes)
 	if !ok || d.Sources()[0].Kind != "listing" {
 		return d, nil
 	}
 	return ensemble.NewCache(images, bnCacheBytes)
-}
-
-// describeBatchNorm tells of a recomputation, and warns where its batches
-// differ by more than chance. What says whose it is: "batch norm".
-func (a *app) describeBatchNorm(c *cli.Context, what string, data ensemble.BatchNormData, r bnupdate.Result) {
-	if r.Images == 0 {
-		return
-	}
-	all, used := data.Data.Len(), report.Thousands(r.Images)
-	switch precision := report.Percent(r.StandardError, 1) + " of the standard deviation"; {
-	case data.Tolerance > 0 && r.Images < data.Images():
-		a.logf(c, "%s: %s of %s images are enough (standard error %s)", what, used, report.Thousands(all), precision)
-	case math.IsInf(r.StandardError, 1):
-		a.debugf(c, "%s: %s of %s images, in one batch", what, used, report.Thousands(all))
-	default:
-		a.debugf(c, "%s: %s of %s images (standard error %s)", what, used, report.Thousands(all), precision)
-	}
-	if cache, ok := data.Data.(*ensemble.Cache); ok && cache.Room() < r.Images {
-		a.debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded for every member anew", what, report.Thousands(cache.Room()), bnCacheBytes>>20)
-	}
-	if h := r.Halves; h.Disagree() {
-		a.warnf(c, "the first and the second half of the batch-norm images disagree: in layer %q their means are %s of a standard deviation apart, which chance makes as large in %s of random orders at most: are the images sorted (--bn-order)?",
-			h.Layer, report.Percent(h.Difference, 0), report.Percent(h.PValue, 2))
-	}
-	worst := slices.Max(r.BetweenShare)
-	a.debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(worst, 1))
-	if worst > 0.2 {
-		a.warnf(c, "%s of a batch-norm layer's variance lies between batches, which the running variance leaves out: are the images sorted (--bn-order), or the batches small (--batch-size)?", report.Percent(worst, 0))
-	}
 }

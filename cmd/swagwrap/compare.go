@@ -86,26 +86,34 @@ func (a *app) compare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	bar := a.follow(c, "compare", l, &cmp.Lineup, engine, cmp.Images)
+	if err := a.settleLineup(c, l, &cmp.Lineup, engine); err != nil {
+		return err
+	}
+	bar := a.progress(c, "compare", cmp.Images())
+	engine.Progress = bar.add
 	methods, err := cmp.Run(c.Context, engine)
 	bar.done()
 	if err != nil {
 		return badInput(err)
 	}
-	l.Notes = cmp.Notes
-	a.describe(c, l)
+	for _, note := range cmp.Notes {
+		a.warnf(c, "%s", note)
+	}
 	if err := saved.finish(cmp.Test.Labels()); err != nil {
 		return err
 	}
 	if pages.wanted() {
 		page := &report.Report{Title: "SWAG and its alternatives", Provenance: lineupProvenance(l, engine.Runtime.Version())}
 		page.Provenance = append(page.Provenance, sourceFacts("test", cmp.Test)...)
-		if err := pages.write(comparePage(page, cmp, methods)); err != nil {
+		if err := pages.write(comparePage(page, cmp, l.batchNorm, methods)); err != nil {
 			return err
 		}
 	}
 	if c.Bool("json") {
-		return badOutput(writeCompareJSON(a.stdout, cmp, methods))
+		return badOutput(writeCompareJSON(a.stdout, cmp, l.batchNorm, methods))
+	}
+	if err := l.batchNorm.writeWarnings(a.stdout); err != nil {
+		return badOutput(err)
 	}
 	return badOutput(writeComparison(a.stdout, cmp, methods, allMetrics))
 }

@@ -6,11 +6,11 @@ import (
 )
 
 // comparePage fills a report with what a comparison found.
-func comparePage(page *report.Report, cmp *ensemble.Comparison, methods []ensemble.Method) *report.Report {
+func comparePage(page *report.Report, cmp *ensemble.Comparison, bn *batchNorm, methods []ensemble.Method) *report.Report {
 	_, baseline := baselineOf(methods)
 	page.Verdict = compareVerdict(methods, cmp.Test.Len())
-	page.Warnings = cmp.Notes
-	page.Facts = compareFacts(cmp)
+	page.Warnings = append(bn.warnings(), cmp.Notes...)
+	page.Facts = append(compareFacts(cmp), bn.facts()...)
 	page.Tables = []report.NamedTable{
 		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own.", Table: compareTable(methods)},
 		{Title: "Further metrics", Table: metricsTable(methods)},

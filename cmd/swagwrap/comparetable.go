@@ -280,21 +280,23 @@ type methodJSON struct {
 }
 
 // writeCompareJSON prints everything, unrounded.
-func writeCompareJSON(w io.Writer, cmp *ensemble.Comparison, methods []ensemble.Method) error {
+func writeCompareJSON(w io.Writer, cmp *ensemble.Comparison, bn *batchNorm, methods []ensemble.Method) error {
 	out := struct {
-		Images     int          `json:"images"`
-		Members    int          `json:"members"`
-		Scale      float64      `json:"scale"`
-		Rank       int          `json:"rank"`
-		Seed       uint64       `json:"seed"`
-		ECE        string       `json:"ece_binning"`
-		Validation int          `json:"validation_images"`
-		Posteriors []string     `json:"posteriors"`
-		Methods    []methodJSON `json:"methods"`
-		Notes      []string     `json:"notes"`
-		Verdict    []string     `json:"verdict"`
+		Images     int                   `json:"images"`
+		Members    int                   `json:"members"`
+		Scale      float64               `json:"scale"`
+		Rank       int                   `json:"rank"`
+		Seed       uint64                `json:"seed"`
+		ECE        string                `json:"ece_binning"`
+		Validation int                   `json:"validation_images"`
+		Posteriors []string              `json:"posteriors"`
+		Methods    []methodJSON          `json:"methods"`
+		Notes      []string              `json:"notes"`
+		Warnings   []string              `json:"warnings"`
+		BatchNorm  []*ensemble.BatchNorm `json:"batch_norm"` // of each posterior; null without batch norm
+		Verdict    []string              `json:"verdict"`
 	}{Images: cmp.Test.Len(), Members: cmp.Members, Scale: cmp.Scale, Rank: cmp.Runs[0].Network.Posterior.Options.Columns, Seed: cmp.Seed,
-		ECE: cmp.ECE.Binning.String(), Notes: append([]string{}, cmp.Notes...), Verdict: compareVerdict(methods, cmp.Test.Len())}
+		ECE: cmp.ECE.Binning.String(), Notes: append([]string{}, cmp.Notes...), Warnings: append([]string{}, bn.warnings()...), BatchNorm: bn.records, Verdict: compareVerdict(methods, cmp.Test.Len())}
 	if cmp.Validation != nil {
 		out.Validation = cmp.Validation.Len()
 	}

@@ -25,7 +25,7 @@ func (a *app) exportCommand() *cli.Command {
    swagwrap export -o swa.onnx --bn-data train.npz posterior.safetensors
    swagwrap export -o member-007.onnx --member 7 ensemble.safetensors
 
-From a posterior comes SWA, with batch-norm statistics recomputed from --bn-data (or, with --stale-bn, those of the
+From a posterior comes SWA, with batch-norm statistics recomputed from --bn-data (or, with --bn keep, those of the
 last checkpoint, which do not go with averaged weights), or with --member a member drawn there and then. From an ensemble
 comes the member --member, with the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way;
 the result is the file itself, byte for byte, which shows that nothing but weights is ever changed.
@@ -33,7 +33,6 @@ the result is the file itself, byte for byte, which shows that nothing but weigh
 External data goes into a file beside the model, as in the checkpoints.`,
 		Flags: flags(outputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "member", Usage: "write member `K`, counted from 0", Value: -1, DefaultText: "none"},
-			&cli.BoolFlag{Name: "stale-bn", Usage: "keep the last checkpoint's batch-norm statistics"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
@@ -198,28 +197,27 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 	if err != nil {
 		return n, nil, nil, usagef("", "%w", err)
 	}
-	if c.Bool("stale-bn") {
-		return n, parameters, n.Posterior.Statistics, nil
-	}
 	p, err := preprocessing(c)
 	if err != nil {
 		return n, nil, nil, err
 	}
-	data, err := a.batchNormData(c, n, p)
+	bn, err := a.batchNormData(c, []*ensemble.Network{n}, p)
 	if err != nil {
 		return n, nil, nil, err
 	}
 	engine := &ensemble.Engine{}
-	if n.HasBatchNorm() {
+	if n.Recomputes() {
 		if engine, err = a.engine(c); err != nil {
 			return n, nil, nil, err
 		}
 	}
-	result, err := engine.Recompute(c.Context, n, parameters, data)
+	if err := a.settle(c, engine, bn, opts); err != nil {
+		return n, nil, nil, err
+	}
+	result, err := engine.Recompute(c.Context, n, parameters, bn.BatchNormData)
 	if err != nil {
 		return n, nil, nil, badInput(err)
 	}
-	a.describeBatchNorm(c, "batch norm", data, result)
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
 

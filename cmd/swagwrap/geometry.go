@@ -69,7 +69,8 @@ func (a *app) geometry(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.BatchNorm, err = a.batchNormData(c, l.Network, pre); err != nil {
+	bn, err := a.batchNormData(c, []*ensemble.Network{l.Network}, pre)
+	if err != nil {
 		return err
 	}
 	if l.Data, err = openScored(c, c.Args().Get(1), c.String("labels"), l.Network, pre); err != nil {
@@ -80,16 +81,18 @@ func (a *app) geometry(c *cli.Context) error {
 		return err
 	}
 	a.debugf(c, "%d networks, each over %s images", l.Points(), report.Thousands(l.Data.Len()))
-	data := l.BatchNorm
+	if err := a.settle(c, engine, bn, swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}); err != nil {
+		return err
+	}
+	l.BatchNorm = bn.BatchNormData
 	bar := a.progress(c, "geometry", l.Images())
 	engine.Progress = bar.add
-	g := &geometry{Landscape: l}
+	g := &geometry{Landscape: l, batchNorm: bn}
 	g.lines, g.planes, err = l.Run(c.Context, engine)
 	bar.done()
 	if err != nil {
 		return badInput(err)
 	}
-	a.describeBatchNorm(c, "batch norm", data, *l.Recomputed)
 	if out.wanted() {
 		if err := out.write(g.page(engine.Runtime.Version())); err != nil {
 			return err
@@ -97,6 +100,9 @@ func (a *app) geometry(c *cli.Context) error {
 	}
 	if c.Bool("json") {
 		return badOutput(g.writeJSON(a.stdout))
+	}
+	if err := bn.writeWarnings(a.stdout); err != nil {
+		return badOutput(err)
 	}
 	return badOutput(g.write(a.stdout))
 }
@@ -124,8 +130,9 @@ func landscapeFlags(c *cli.Context) (*ensemble.Landscape, error) {
 // geometry is a landscape with what was found.
 type geometry struct {
 	*ensemble.Landscape
-	lines  []ensemble.LossLine
-	planes []ensemble.LossPlane
+	batchNorm *batchNorm
+	lines     []ensemble.LossLine
+	planes    []ensemble.LossPlane
 }
 
 // loss names what lines and planes show.

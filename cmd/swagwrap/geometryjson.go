@@ -46,22 +46,25 @@ type iterateJSON struct {
 func (g *geometry) writeJSON(w io.Writer) error {
 	s := g.Geometry
 	out := struct {
-		Images           int             `json:"images"`
-		Weights          int64           `json:"weights"`
-		Rank             int             `json:"rank"`
-		Scale            float64         `json:"scale"`
-		Decay            float64         `json:"weight_decay"`
-		DiagonalTrace    float64         `json:"diagonal_trace"`
-		LowRankTrace     float64         `json:"low_rank_trace"`
-		Dimension        float64         `json:"dimension"`
-		LowRankDimension float64         `json:"low_rank_dimension"`
-		Spectrum         []directionJSON `json:"spectrum"`
-		Lines            []lossLineJSON  `json:"lines"`
-		Planes           []lossPlaneJSON `json:"planes"`
-		Iterates         []iterateJSON   `json:"iterates"`
-		Verdict          []string        `json:"verdict"`
+		Images           int                 `json:"images"`
+		Weights          int64               `json:"weights"`
+		Rank             int                 `json:"rank"`
+		Scale            float64             `json:"scale"`
+		Decay            float64             `json:"weight_decay"`
+		DiagonalTrace    float64             `json:"diagonal_trace"`
+		LowRankTrace     float64             `json:"low_rank_trace"`
+		Dimension        float64             `json:"dimension"`
+		LowRankDimension float64             `json:"low_rank_dimension"`
+		Spectrum         []directionJSON     `json:"spectrum"`
+		Lines            []lossLineJSON      `json:"lines"`
+		Planes           []lossPlaneJSON     `json:"planes"`
+		Warnings         []string            `json:"warnings"`
+		BatchNorm        *ensemble.BatchNorm `json:"batch_norm"`
+		Iterates         []iterateJSON       `json:"iterates"`
+		Verdict          []string            `json:"verdict"`
 	}{Images: g.Data.Len(), Weights: g.Network.Posterior.Len(), Rank: s.Rank, Scale: g.Scale, Decay: g.Decay, DiagonalTrace: s.DiagonalTrace,
-		LowRankTrace: s.LowRankTrace, Dimension: s.Dimension, LowRankDimension: s.LowRankDimension, Verdict: g.verdict()}
+		LowRankTrace: s.LowRankTrace, Dimension: s.Dimension, LowRankDimension: s.LowRankDimension, Verdict: g.verdict(),
+		Warnings: append([]string{}, g.batchNorm.warnings()...), BatchNorm: g.batchNorm.records[0]}
 	for i, v := range s.Eigenvalues {
 		out.Spectrum = append(out.Spectrum, directionJSON{i + 1, v, s.Diagonal[i][i], g.Deviation(i)})
 	}

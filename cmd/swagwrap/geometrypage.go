@@ -26,9 +26,7 @@ func (g *geometry) page(runtime string) *report.Report {
 		}}
 	page.Provenance = append(page.Provenance, sourceFacts("data", g.Data)...)
 	page.Provenance = append(page.Provenance, sourceFacts("batch norm", g.BatchNorm.Data)...)
-	if g.Network.HasBatchNorm() {
-		page.Facts = append(page.Facts, fact("batch-norm images", "%s", report.Thousands(g.Recomputed.Images)))
-	}
+	page.Warnings, page.Facts = g.batchNorm.warnings(), append(page.Facts, g.batchNorm.facts()...)
 	s := g.Geometry
 	page.Spectrum = &report.Spectrum{Eigenvalues: s.Eigenvalues, Label: "variance along the direction",
 		Note: fmt.Sprintf("Eigenvalues of the low-rank part, squared distances in weight space without the scale. They add up to %s; the diagonal part has %s more.",

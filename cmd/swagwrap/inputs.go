@@ -98,7 +98,15 @@ func (a *app) networkOf(c *cli.Context, p *swag.Posterior) (*ensemble.Network, e
 		p.Close()
 		return nil, badInput(err)
 	}
-	n, err := ensemble.NewNetwork(p)
+	which := ensemble.RecomputeTrained
+	if word := c.String("bn"); word != "" {
+		var err error
+		if which, err = ensemble.ParseStatistics(word); err != nil {
+			p.Close()
+			return nil, usagef("", "--bn %w", err)
+		}
+	}
+	n, err := ensemble.NewNetwork(p, which)
 	if err == nil && len(p.Needs()) > 0 {
 		if err = n.Attach(c.Context); err != nil {
 			err = fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -35,13 +34,13 @@ type lineup struct {
 	ensemble.Lineup
 	pre        dataset.Preprocess
 	validation dataset.Dataset // nil without --val
-	recomputed []bnupdate.Result
+	batchNorm  *batchNorm
 }
 
 // openLineup opens the posteriors and all that goes with them but for the data to
 // predict. The caller closes it, also after an error.
 func (a *app) openLineup(c *cli.Context, posteriors []string) (*lineup, error) {
-	l := &lineup{Lineup: ensemble.Lineup{Seed: c.Uint64("seed"), Scale: c.Float64("scale")}}
+	l := &lineup{Lineup: ensemble.Lineup{Seed: c.Uint64("seed"), Scale: c.Float64("scale")}, batchNorm: &batchNorm{}}
 	var err error
 	if l.Members, err = members(c); err != nil {
 		return l, err
@@ -177,22 +176,31 @@ func openSequences(c *cli.Context) (sequences []ensemble.Sequence, err error) {
 	return sequences, nil
 }
 
-// openTraining opens --bn-data. Without batch norm, the Laplace approximation has
-// use for it.
+// openTraining opens --bn-data. Where there are no statistics to recompute, the
+// Laplace approximation has use for it.
 func (a *app) openTraining(c *cli.Context, l *lineup) (err error) {
-	n := l.Runs[0].Network
-	for _, r := range l.Runs { // data that suits one network suits all
-		if r.Network.HasBatchNorm() {
-			l.BatchNorm, err = a.batchNormData(c, r.Network, l.pre)
-			return err
-		}
+	var networks []*ensemble.Network
+	for _, r := range l.Runs {
+		networks = append(networks, r.Network)
 	}
-	if path := c.String("bn-data"); path != "" {
-		if l.BatchNorm.Data, err = openData([]string{path}, "", n, l.pre); err == nil {
-			l.BatchNorm.Data, err = decodeOnce(l.BatchNorm.Data)
+	if !slices.ContainsFunc(networks, (*ensemble.Network).Recomputes) {
+		l.batchNorm.networks = networks
+		if c.String("bn-data") == "" {
+			return nil
 		}
+		err = a.openBatchNorm(c, l.batchNorm, networks[0], l.pre)
+	} else {
+		l.batchNorm, err = a.batchNormData(c, networks, l.pre)
 	}
-	return badInput(err)
+	l.BatchNorm = l.batchNorm.BatchNormData
+	return err
+}
+
+// settle settles the batch-norm data of all methods.
+func (a *app) settleLineup(c *cli.Context, l *lineup, of *ensemble.Lineup, e *ensemble.Engine) error {
+	err := a.settle(c, e, l.batchNorm, swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal})
+	of.BatchNorm = l.batchNorm.BatchNormData
+	return err
 }
 
 // openLabelled opens examples with labels, to be decoded once.
@@ -203,32 +211,6 @@ func (l *lineup) openLabelled(path, labels string) (dataset.Dataset, error) {
 	}
 	d, err = decodeOnce(d)
 	return d, badInput(err)
-}
-
-// follow shows the progress of work on so many images, which are fewer than it
-// seemed once the first recomputation of statistics has ended.
-func (a *app) follow(c *cli.Context, what string, l *lineup, of *ensemble.Lineup, e *ensemble.Engine, images func() int64) *progress {
-	bar := a.progress(c, what, images())
-	e.Progress = bar.add
-	of.Told = func(_ int, r bnupdate.Result) {
-		l.recomputed = append(l.recomputed, r)
-		bar.resize(images())
-	}
-	return bar
-}
-
-// describe tells of the recomputed statistics, and of methods that were left out.
-func (a *app) describe(c *cli.Context, l *lineup) {
-	for i, r := range l.recomputed {
-		what := "batch norm"
-		if len(l.recomputed) > 1 {
-			what += " of " + l.Runs[i].Network.Posterior.Path
-		}
-		a.describeBatchNorm(c, what, l.BatchNorm, r)
-	}
-	for _, note := range l.Notes {
-		a.warnf(c, "%s", note)
-	}
 }
 
 // lineupProvenance says which posteriors and data, but for those to predict, the

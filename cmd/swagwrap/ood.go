@@ -54,27 +54,33 @@ func (a *app) ood(c *cli.Context) error {
 	page := &report.Report{Title: "Out of the domain"}
 	var found []ensemble.Detected
 	var sizes [2]int
+	bn := &batchNorm{}
 	if len(args) == 2 {
 		found, sizes, err = savedDetection(c, page, args[0], args[1])
 	} else {
-		found, sizes, err = a.detection(c, page, args)
+		found, sizes, err = a.detection(c, page, bn, args)
 	}
 	if err != nil {
 		return err
 	}
 	if pages.wanted() {
-		if err := pages.write(oodPage(page, found, sizes)); err != nil {
+		shown := *page
+		shown.Facts = append(slices.Clone(page.Facts), bn.facts()...)
+		if err := pages.write(oodPage(&shown, found, sizes)); err != nil {
 			return err
 		}
 	}
 	if c.Bool("json") {
-		return badOutput(writeOODJSON(a.stdout, found, sizes))
+		return badOutput(writeOODJSON(a.stdout, bn, found, sizes))
+	}
+	if err := bn.writeWarnings(a.stdout); err != nil {
+		return badOutput(err)
 	}
 	return badOutput(writeOOD(a.stdout, page, found, sizes))
 }
 
 // detection runs methods over the images.
-func (a *app) detection(c *cli.Context, page *report.Report, args []string) (found []ensemble.Detected, sizes [2]int, err error) {
+func (a *app) detection(c *cli.Context, page *report.Report, bn *batchNorm, args []string) (found []ensemble.Detected, sizes [2]int, err error) {
 	n := len(args) - 2
 	l, err := a.openLineup(c, args[:n])
 	defer l.close()
@@ -95,15 +101,21 @@ func (a *app) detection(c *cli.Context, page *report.Report, args []string) (fou
 	if err != nil {
 		return nil, sizes, err
 	}
-	bar := a.follow(c, "ood", l, &d.Lineup, engine, d.Images)
+	if err := a.settleLineup(c, l, &d.Lineup, engine); err != nil {
+		return nil, sizes, err
+	}
+	*bn = *l.batchNorm
+	bar := a.progress(c, "ood", d.Images())
+	engine.Progress = bar.add
 	found, err = d.Run(c.Context, engine)
 	bar.done()
 	if err != nil {
 		return nil, sizes, badInput(err)
 	}
-	l.Notes = d.Notes
-	a.describe(c, l)
-	page.Warnings = d.Notes
+	for _, note := range d.Notes {
+		a.warnf(c, "%s", note)
+	}
+	page.Warnings = append(bn.warnings(), d.Notes...)
 	page.Facts = []report.Fact{
 		fact("in the domain", "%s images of %s", report.Thousands(sizes[0]), args[n]),
 		fact("out of it", "%s of %s", report.Thousands(sizes[1]), args[n+1]),
@@ -309,7 +321,7 @@ func oodPage(page *report.Report, found []ensemble.Detected, sizes [2]int) *repo
 }
 
 // writeOODJSON prints everything, unrounded.
-func writeOODJSON(w io.Writer, found []ensemble.Detected, sizes [2]int) error {
+func writeOODJSON(w io.Writer, bn *batchNorm, found []ensemble.Detected, sizes [2]int) error {
 	type histogram struct {
 		Edges  []float64 `json:"edges"`
 		Counts []int     `json:"counts"`
@@ -334,12 +346,14 @@ func writeOODJSON(w io.Writer, found []ensemble.Detected, sizes [2]int) error {
 		Warnings          []string          `json:"warnings"`
 	}
 	out := struct {
-		In        int      `json:"images_in"`
-		Out       int      `json:"images_out"`
-		Smoothing float64  `json:"smoothing"`
-		Methods   []row    `json:"methods"`
-		Verdict   []string `json:"verdict"`
-	}{In: sizes[0], Out: sizes[1], Smoothing: calibrate.DefaultSmoothing, Verdict: oodVerdict(found)}
+		In        int                   `json:"images_in"`
+		Out       int                   `json:"images_out"`
+		Smoothing float64               `json:"smoothing"`
+		Methods   []row                 `json:"methods"`
+		Warnings  []string              `json:"warnings"`
+		BatchNorm []*ensemble.BatchNorm `json:"batch_norm,omitempty"`
+		Verdict   []string              `json:"verdict"`
+	}{In: sizes[0], Out: sizes[1], Smoothing: calibrate.DefaultSmoothing, Warnings: append([]string{}, bn.warnings()...), BatchNorm: bn.records, Verdict: oodVerdict(found)}
 	of := func(h calibrate.Histogram) histogram { return histogram{h.Edges, h.Counts, h.Below, h.Above} }
 	for _, x := range found {
 		r := row{Method: x.Name, Key: x.Key, Members: x.Members, StaleBN: x.StaleBN, InEntropy: x.InEntropy, OutEntropy: x.OutEntropy,

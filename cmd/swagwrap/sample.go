@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -55,13 +53,11 @@ func (a *app) sample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	// Data that suits one network suits all.
-	withBatchNorm := max(0, slices.IndexFunc(networks, (*ensemble.Network).HasBatchNorm))
-	data, err := a.batchNormData(c, networks[withBatchNorm], e.Preprocess)
+	bn, err := a.batchNormData(c, networks, e.Preprocess)
 	if err != nil {
 		return err
 	}
-	if err := a.recomputeMembers(c, networks, data, e); err != nil {
+	if err := a.recomputeMembers(c, bn, e); err != nil {
 		return err
 	}
 	if err := e.Write(out, producer()); err != nil {
@@ -131,55 +127,39 @@ func closeNetworks(networks []*ensemble.Network) {
 	}
 }
 
-// recomputeMembers fills in the members' statistics. All members of a component
-// see the images that its first one needed.
-func (a *app) recomputeMembers(c *cli.Context, networks []*ensemble.Network, data ensemble.BatchNormData, e *ensemble.Ensemble) error {
+// recomputeMembers fills in the members' statistics.
+func (a *app) recomputeMembers(c *cli.Context, bn *batchNorm, e *ensemble.Ensemble) error {
 	engine, err := a.engine(c)
 	if err != nil {
 		return err
 	}
+	opts, err := e.Sampling.Options()
+	if err != nil {
+		return err
+	}
+	if err := a.settle(c, engine, bn, opts); err != nil {
+		return err
+	}
 	images := 0
-	for i, n := range networks {
-		if n.HasBatchNorm() {
-			images += e.Components[i].Members * data.Images()
+	for i, n := range bn.networks {
+		e.Components[i].BatchNorm = bn.records[i]
+		if n.Recomputes() {
+			images += e.Components[i].Members * bn.Images()
 		}
 	}
-	bar := a.progress(c, "batch norm", int64(images))
+	bar := a.progress(c, "members", int64(images))
 	engine.Progress = bar.add
-	settled, results := make([]ensemble.BatchNormData, len(networks)), make([]bnupdate.Result, len(networks))
-	err = e.EachMember(c.Context, networks, c.Int("threads"), func(m ensemble.Member) error {
-		part := &e.Components[m.Component]
-		own, first := data, len(part.Statistics) == 0
-		if !first {
-			own = settled[m.Component]
-		}
-		fresh, err := engine.Recompute(c.Context, m.Network, m.Parameters, own)
+	err = e.EachMember(c.Context, bn.networks, c.Int("threads"), func(m ensemble.Member) error {
+		fresh, err := engine.Recompute(c.Context, m.Network, m.Parameters, bn.BatchNormData)
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
+		part := &e.Components[m.Component]
 		part.Statistics = append(part.Statistics, fresh.Statistics)
-		if !m.Network.HasBatchNorm() || !first {
-			return nil
-		}
-		settled[m.Component], results[m.Component] = data.Settled(fresh), fresh
-		images -= part.Members * (data.Images() - fresh.Images)
-		bar.resize(int64(images))
-		part.BatchNorm = &ensemble.BatchNorm{Sources: data.Data.Sources(), Images: fresh.Images, BatchSize: fresh.BatchSize,
-			Rule: data.Rule.String(), Shuffle: data.Order.Shuffle, Seed: data.Order.Seed}
 		return nil
 	})
 	bar.done()
-	if err != nil {
-		return badInput(err)
-	}
-	for i, r := range results {
-		what := "batch norm"
-		if len(results) > 1 {
-			what += " of " + networks[i].Posterior.Path
-		}
-		a.describeBatchNorm(c, what, data, r)
-	}
-	return nil
+	return badInput(err)
 }
 
 // relativeTo returns path as seen from the folder of file, so that both can

@@ -75,7 +75,8 @@ func (a *app) sweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.BatchNorm, err = a.batchNormData(c, s.Network, pre); err != nil {
+	bn, err := a.batchNormData(c, []*ensemble.Network{s.Network}, pre)
+	if err != nil {
 		return err
 	}
 	if s.Test, err = openScored(c, c.Args().Get(1), c.String("labels"), s.Network, pre); err != nil {
@@ -90,11 +91,14 @@ func (a *app) sweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.settle(c, engine, bn, s.Sampling()); err != nil {
+		return err
+	}
+	s.BatchNorm = bn.BatchNormData
 	estimate := s.Members
 	if estimate == 0 {
 		estimate = defaultMembers
 	}
-	data := s.BatchNorm
 	bar := a.progress(c, "sweep", s.Images(estimate))
 	engine.Progress, s.Resize = bar.add, bar.resize
 	r, err := s.Run(c.Context, engine)
@@ -102,14 +106,16 @@ func (a *app) sweep(c *cli.Context) error {
 	if err != nil {
 		return badInput(err)
 	}
-	a.describeBatchNorm(c, "batch norm", data, r.BatchNorm)
 	if out.wanted() {
-		if err := out.write(sweepPage(s, r, engine.Runtime.Version())); err != nil {
+		if err := out.write(sweepPage(s, r, bn, engine.Runtime.Version())); err != nil {
 			return err
 		}
 	}
 	if c.Bool("json") {
-		return badOutput(writeSweepJSON(a.stdout, s, r))
+		return badOutput(writeSweepJSON(a.stdout, s, r, bn))
+	}
+	if err := bn.writeWarnings(a.stdout); err != nil {
+		return badOutput(err)
 	}
 	return badOutput(writeSweep(a.stdout, s, r))
 }

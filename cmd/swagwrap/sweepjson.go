@@ -82,25 +82,26 @@ type membersJSON struct {
 	Enough    int      `json:"enough"` // 0: not known
 }
 
-func writeSweepJSON(w io.Writer, s *ensemble.Sweep, r *ensemble.SweepResult) error {
+func writeSweepJSON(w io.Writer, s *ensemble.Sweep, r *ensemble.SweepResult, bn *batchNorm) error {
 	n := r.Members
 	out := struct {
-		Images     int              `json:"images"`
-		Validation int              `json:"validation_images"`
-		Seed       uint64           `json:"seed"`
-		ECE        string           `json:"ece_binning"`
-		Points     []sweepPointJSON `json:"settings"`
-		Curve      []curvePointJSON `json:"members_curve"`
-		Members    membersJSON      `json:"members"`
-		Choice     choiceJSON       `json:"choice"`
-		Warnings   []string         `json:"warnings"`
-		Verdict    []string         `json:"verdict"`
+		Images     int                 `json:"images"`
+		Validation int                 `json:"validation_images"`
+		Seed       uint64              `json:"seed"`
+		ECE        string              `json:"ece_binning"`
+		Points     []sweepPointJSON    `json:"settings"`
+		Curve      []curvePointJSON    `json:"members_curve"`
+		Members    membersJSON         `json:"members"`
+		Choice     choiceJSON          `json:"choice"`
+		Warnings   []string            `json:"warnings"`
+		BatchNorm  *ensemble.BatchNorm `json:"batch_norm"`
+		Verdict    []string            `json:"verdict"`
 	}{Images: s.Test.Len(), Seed: s.Seed, ECE: s.ECE.Binning.String(), Verdict: sweepVerdict(s, r),
 		Members: membersJSON{n.Members, finite(n.Standard), finite(n.Excess), finite(n.Images), finite(n.Tolerance), n.Enough}}
 	if s.Validation != nil {
 		out.Validation = s.Validation.Len()
 	}
-	out.Warnings = []string{}
+	out.Warnings, out.BatchNorm = append([]string{}, bn.warnings()...), bn.records[0]
 	for _, w := range r.Warnings {
 		out.Warnings = append(out.Warnings, w.Error())
 	}

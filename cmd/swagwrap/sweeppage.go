@@ -10,9 +10,10 @@ import (
 )
 
 // sweepPage makes a report.
-func sweepPage(s *ensemble.Sweep, r *ensemble.SweepResult, runtime string) *report.Report {
+func sweepPage(s *ensemble.Sweep, r *ensemble.SweepResult, bn *batchNorm, runtime string) *report.Report {
 	page := &report.Report{Title: "Settings of SWAG", Verdict: sweepVerdict(s, r),
 		Provenance: provenance(s.Network.Posterior, runtime)}
+	page.Warnings = bn.warnings()
 	for _, w := range r.Warnings {
 		page.Warnings = append(page.Warnings, w.Error())
 	}
@@ -28,9 +29,7 @@ func sweepPage(s *ensemble.Sweep, r *ensemble.SweepResult, runtime string) *repo
 	if s.Validation != nil {
 		page.Facts = append(page.Facts, fact("validation images", "%s", report.Thousands(s.Validation.Len())))
 	}
-	if s.Network.HasBatchNorm() {
-		page.Facts = append(page.Facts, fact("batch-norm images", "%s", report.Thousands(r.BatchNorm.Images)))
-	}
+	page.Facts = append(page.Facts, bn.facts()...)
 	page.Tables = []report.NamedTable{
 		{Title: "Settings", Explanation: "Differences of the NLL are to the paper's default setting, with 95 % paired bootstrap intervals over the test images.", Table: sweepTable(r)},
 		{Title: "Number of members", Table: membersTable(r)},

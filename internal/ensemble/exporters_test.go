@@ -164,7 +164,7 @@ func TestExporters(t *testing.T) {
 			}
 			err = EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
 				statistics := n.Posterior.Statistics
-				if n.HasBatchNorm() {
+				if n.Recomputes() {
 					statistics = c.checkStatistics(t, e, n, set, parameters, statTol)
 				}
 				model, err := n.Model(parameters, statistics)

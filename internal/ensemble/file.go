@@ -69,16 +69,6 @@ func (s Sampling) Options() (swag.SampleOptions, error) {
 	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Rank: s.Rank, Antithetic: s.Antithetic}, err
 }
 
-// BatchNorm says what the statistics were recomputed from.
-type BatchNorm struct {
-	Sources   []dataset.Source `json:"sources"`
-	Images    int              `json:"images"`
-	BatchSize int              `json:"batch_size"`
-	Rule      string           `json:"rule"`
-	Shuffle   bool             `json:"shuffle"`
-	Seed      uint64           `json:"seed"`
-}
-
 // Members returns S, the number of members.
 func (e *Ensemble) Members() int { return e.first(len(e.Components)) }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/swag"
@@ -33,10 +32,6 @@ type Landscape struct {
 	// loss is NLL + λ/2·‖θ‖², a posterior density with a Gaussian prior; ‖θ‖ is over
 	// the weights that the posterior is of.
 	Decay float64
-
-	// Recomputed is the recomputation at the first point, after which BatchNorm is
-	// settled: all others see the same images.
-	Recomputed *bnupdate.Result
 
 	known map[string]LossPoint
 	drawn []float32 // the weights at a point, where they fit
@@ -197,10 +192,6 @@ func (l *Landscape) run(ctx context.Context, e *Engine, at []float64) (p LossPoi
 	fresh, err := e.Recompute(ctx, l.Network, parameters, l.BatchNorm)
 	if err != nil {
 		return p, err
-	}
-	if l.Recomputed == nil {
-		l.Recomputed = &fresh
-		l.BatchNorm = l.BatchNorm.Settled(fresh)
 	}
 	model, err := l.Network.Model(parameters, weights.Slice(fresh.Statistics))
 	if err != nil {

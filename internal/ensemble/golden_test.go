@@ -158,7 +158,7 @@ func fitIterates(t *testing.T, set *onnxio.Set, theta0 bool) *swag.Posterior {
 
 func network(t *testing.T, p *swag.Posterior) *Network {
 	t.Helper()
-	n, err := NewNetwork(p)
+	n, err := NewNetwork(p, RecomputeTrained)
 	if err != nil {
 		t.Fatal(err)
 	}

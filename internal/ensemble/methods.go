@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
@@ -70,14 +69,11 @@ type Lineup struct {
 	Members int
 	Seed    uint64
 	Scale   float64 // α of SWAG and of isotropic noise; SWAG-Diag has 1, as in the paper
-	// Told, if not nil, is told of the first recomputation of each run.
-	Told func(run int, r bnupdate.Result)
 	// Notes say which methods were left out, and why. They are there after the
 	// methods have run.
 	Notes []string
 
-	preset  []string // in place of DefaultMethods
-	settled int      // images of a recomputation, once the first has shown how many it takes
+	preset []string // in place of DefaultMethods
 }
 
 // wants reports whether a method is to run and has what it needs.
@@ -105,7 +101,7 @@ func (l *Lineup) Missing(method string) string {
 			return "checkpoints from elsewhere"
 		}
 	case StaleSWA:
-		if !l.Runs[0].Network.HasBatchNorm() {
+		if !l.Runs[0].Network.Recomputes() {
 			return "batch norm"
 		}
 	case Laplace:
@@ -211,13 +207,12 @@ func (t Targets) images() int64 {
 	return n
 }
 
-// Images returns about how many images Each sends through networks. It is fewer
-// once the first recomputation of statistics has shown how many it takes.
+// Images returns about how many images Each sends through networks.
 func (l *Lineup) Images(t Targets) int64 {
-	per, bn := t.images(), int64(cmp.Or(l.settled, l.BatchNorm.Images()))
+	per, bn := t.images(), int64(l.BatchNorm.Images())
 	members := int64(l.Members)
 	runs := int64(len(l.Runs))
-	if !l.Runs[0].Network.HasBatchNorm() {
+	if !l.Runs[0].Network.Recomputes() {
 		bn = 0
 	}
 	total := bn // SWA's statistics, whatever is chosen

@@ -16,7 +16,7 @@ import (
 // more for each deep ensemble.
 func (l *Lineup) Each(ctx context.Context, e *Engine, t Targets, f func(*Predicted) error) error {
 	w := &work{Lineup: l, ctx: ctx, engine: e, targets: t, yield: f}
-	l.Notes, l.settled = nil, 0
+	l.Notes = nil
 	for _, step := range []func() error{w.iterates, w.average, w.sequences, w.sampled, w.otherRuns, w.mixture} {
 		if err := step(); err != nil {
 			return err
@@ -33,7 +33,6 @@ type work struct {
 	targets Targets
 	yield   func(*Predicted) error
 
-	batchNorm        []BatchNormData // of each run, once its SWA has its statistics
 	deepSGD, deepSWA *Predicted
 }
 
@@ -195,12 +194,6 @@ func (w *work) withSWA(run int, f func(swaWeights) error) error {
 		if err != nil {
 			return fmt.Errorf("SWA: %w", err)
 		}
-		// Members see as many images as it took SWA.
-		w.batchNorm = append(w.batchNorm, w.BatchNorm.Settled(fresh))
-		w.settled = max(w.settled, fresh.Images)
-		if w.Told != nil {
-			w.Told(run, fresh)
-		}
 		return f(swaWeights{parameters, weights.Slice(fresh.Statistics)})
 	})
 }
@@ -217,7 +210,7 @@ func (w *work) member(p *Predicted, n *Network, parameters, statistics weights.V
 // draw runs a member after a pass over the batch-norm images.
 func (w *work) draw(p *Predicted, run int, parameters weights.Vector, name string, weight float64) error {
 	n := w.Runs[run].Network
-	fresh, err := w.engine.Recompute(w.ctx, n, parameters, w.batchNorm[run])
+	fresh, err := w.engine.Recompute(w.ctx, n, parameters, w.BatchNorm)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

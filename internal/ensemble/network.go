@@ -2,6 +2,8 @@ package ensemble
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -19,11 +21,38 @@ type Network struct {
 	model   *onnxio.Model    // the same, without weights
 	runtime *onnxio.Template // for sessions
 	plan    *bnupdate.Plan
+	stale   bool  // keeps statistics that training updated
 	classes int64 // 0 if the graph does not say
 }
 
+// Statistics says which batch-norm statistics are recomputed.
+type Statistics int
+
+const (
+	// RecomputeTrained recomputes those that training updated. Those that are equal
+	// in all checkpoints were frozen, and are kept.
+	RecomputeTrained Statistics = iota
+	RecomputeAll
+	// KeepAll keeps those of the last checkpoint.
+	KeepAll
+)
+
+var statistics = []string{"auto", "recompute", "keep"}
+
+// String returns the word of --bn.
+func (s Statistics) String() string { return statistics[s] }
+
+// ParseStatistics is the inverse of [Statistics.String].
+func ParseStatistics(word string) (Statistics, error) {
+	i := slices.Index(statistics, word)
+	if i < 0 {
+		return 0, fmt.Errorf("%q: want one of %s", word, strings.Join(statistics, ", "))
+	}
+	return Statistics(i), nil
+}
+
 // NewNetwork reads the graph that p carries.
-func NewNetwork(p *swag.Posterior) (*Network, error) {
+func NewNetwork(p *swag.Posterior, which Statistics) (*Network, error) {
 	bad := func(err error) error { return fmt.Errorf("%s: graph: %w", p.Path, err) }
 	graph, err := onnxio.ParseTemplate(p.Graph)
 	if err != nil {
@@ -40,7 +69,12 @@ func NewNetwork(p *swag.Posterior) (*Network, error) {
 	if n.runtime, err = onnxio.NewRuntimeTemplate(m, p.Layout); err != nil {
 		return nil, err
 	}
-	if n.plan, err = bnupdate.NewPlan(m, p.Layout); err != nil {
+	keep := bnupdate.Keep{Statistics: p.Statistics, Layer: func(mean, variance weights.Tensor) bool {
+		frozen := p.Frozen(mean) && p.Frozen(variance)
+		n.stale = n.stale || which == KeepAll && !frozen
+		return which == KeepAll || which == RecomputeTrained && frozen
+	}}
+	if n.plan, err = bnupdate.NewPlan(m, p.Layout, keep); err != nil {
 		return nil, err
 	}
 	n.classes = classCount(m)
@@ -64,8 +98,13 @@ func soleInput(m *onnxio.Model) (onnxio.Value, error) {
 // itself.
 func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
 
-// HasBatchNorm reports whether the network has statistics to recompute.
-func (n *Network) HasBatchNorm() bool { return n.plan.Layers() > 0 }
+// Recomputes reports whether the network has batch-norm statistics that are to be
+// recomputed.
+func (n *Network) Recomputes() bool { return n.plan.Layers() > 0 }
+
+// Kept names the batch-norm layers that keep their statistics, by their running
+// means.
+func (n *Network) Kept() []string { return n.plan.Kept() }
 
 // Model returns the network with the given weights and statistics.
 func (n *Network) Model(parameters, statistics weights.Vector) (onnxio.Filled, error) {

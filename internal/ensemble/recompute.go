@@ -10,26 +10,17 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// BatchNormData is what statistics are recomputed from.
+// BatchNormData is what statistics are recomputed from; [Engine.Settle] makes it
+// ready.
 type BatchNormData struct {
 	Data  dataset.Dataset
 	Order dataset.Order
 	Rule  bnupdate.Rule
-	// Tolerance, if not 0, is the standard error at which a recomputation ends
-	// before it has seen all images: see [bnupdate.Options].
-	Tolerance float64
+
+	controls map[*Network]bnupdate.Control // once settled
 }
 
-// Settled returns b for the members after the first one, whose recomputation
-// gave r: they see the same images as it.
-func (b BatchNormData) Settled(r bnupdate.Result) BatchNormData {
-	if b.Tolerance > 0 {
-		b.Tolerance, b.Order.Limit = 0, r.Images
-	}
-	return b
-}
-
-// Images returns how many images one recomputation sees, at most.
+// Images returns how many images one recomputation sees.
 func (b BatchNormData) Images() int {
 	switch {
 	case b.Data == nil:
@@ -41,9 +32,9 @@ func (b BatchNormData) Images() int {
 }
 
 // Recompute returns batch-norm statistics for the given weights. For a network
-// without batch norm it returns an empty result, and data may be zero.
+// that has none to recompute the result is of no images, and data may be zero.
 func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {
-	if !n.HasBatchNorm() {
+	if !n.Recomputes() {
 		return bnupdate.Recompute(ctx, n.plan, nil, bnupdate.Options{})
 	}
 	return e.recompute(ctx, n, parameters, data, func(s *session) ([][]int, error) {
@@ -64,7 +55,7 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	fail := func(err error) (bnupdate.Result, error) {
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
-	// The statistics in the graph take no part, but must be finite.
+	// The recomputed statistics in the graph take no part, but must be finite.
 	model, err := n.plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
 	if err != nil {
 		return fail(err)
@@ -78,8 +69,12 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	if err != nil {
 		return fail(err)
 	}
-	return bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx},
-		bnupdate.Options{Rule: data.Rule, Workers: e.workers(), Tolerance: data.Tolerance})
+	r, err := bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx},
+		bnupdate.Options{Rule: data.Rule, Workers: e.workers()})
+	if control, ok := data.controls[n]; ok && err == nil {
+		n.plan.Correct(r.Statistics, control)
+	}
+	return r, err
 }
 
 // batchRunner feeds training batches to the rewritten network.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/swag"
@@ -120,8 +119,6 @@ type SweepResult struct {
 	Choice  Choice
 	// Warnings say why the scores should not be taken at face value.
 	Warnings []error
-	// BatchNorm is SWA's recomputation; all others saw the same images.
-	BatchNorm bnupdate.Result
 }
 
 // Default returns the default point of the result.
@@ -137,6 +134,9 @@ func (s *Sweep) Default() Setting {
 	return Setting{Scale: swag.LowRankPlusDiagonal.DefaultScale(), Rank: columns}
 }
 
+// Sampling is how the members of the default are drawn.
+func (s *Sweep) Sampling() swag.SampleOptions { return s.sampling(s.Default()) }
+
 // Settings lists what will be tried, SWA and the default first.
 func (s *Sweep) Settings() []Setting {
 	d := s.Default()
@@ -151,7 +151,7 @@ func (s *Sweep) Settings() []Setting {
 		list = append(list, x)
 	}
 	for _, stale := range []bool{false, true} {
-		if stale && !s.Network.HasBatchNorm() {
+		if stale && !s.Network.Recomputes() {
 			break
 		}
 		if s.Grid {
@@ -234,9 +234,6 @@ func (s *Sweep) Run(ctx context.Context, e *Engine) (*SweepResult, error) {
 		if err := a.run(ctx, e); err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			r.BatchNorm = *a.recomputed
-		}
 		p := SweepPoint{Setting: set, Members: a.test.Members, Default: i == 1}
 		var err error
 		if p.Scores, err = s.score(a.test, s.Test); err != nil {
@@ -316,8 +313,7 @@ type average struct {
 	setting          Setting
 	members          int
 	test, validation *Sums
-	curve            *memberCurve     // of the default only
-	recomputed       *bnupdate.Result // of the first member
+	curve            *memberCurve // of the default only
 }
 
 // errEnough ends the members of a setting.
@@ -337,10 +333,6 @@ func (a *average) run(ctx context.Context, e *Engine) error {
 			fresh, err := e.Recompute(ctx, s.Network, parameters, s.BatchNorm)
 			if err != nil {
 				return fmt.Errorf("%s: %w", who, err)
-			}
-			if a.recomputed == nil {
-				a.recomputed = &fresh
-				s.BatchNorm = s.BatchNorm.Settled(fresh)
 			}
 			statistics = fresh.Statistics
 		}

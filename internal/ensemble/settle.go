@@ -1,0 +1,226 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// How much of the images settling takes, in batches: what is held against the
+// last checkpoint's statistics, and the least that members see.
+const (
+	checkBatches  = 16
+	memberBatches = 8
+)
+
+// MaxLoss is the loss of NLL, in nats for each example, that the number of
+// images may cost where it is chosen for the user. docs/batch-norm.md has what it
+// was chosen by.
+const MaxLoss = 1e-4
+
+// Settling says how batch-norm data is made ready for members.
+type Settling struct {
+	// Auto chooses how many images SWA and members see. Without it that is all
+	// that the order visits.
+	Auto bool
+	// Members are drawn so; it is the first of them that the number is chosen by.
+	Members swag.SampleOptions
+}
+
+// Settle makes batch-norm data ready for the members of the networks. It holds
+// the images against what each network's last checkpoint stores, and estimates
+// what their number costs.
+//
+// If it is to choose that number, SWA sees as many as it takes to know its
+// predictions. Members see fewer, since what these images' noise is can be read
+// off SWA's: see [bnupdate.Control].
+//
+// It returns what is known of each network's statistics, nil for those without
+// batch norm, and no data where no network has statistics to recompute.
+func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNormData, how Settling) (BatchNormData, []*BatchNorm, error) {
+	records := make([]*BatchNorm, len(networks))
+	limit, controls := 0, map[*Network]bnupdate.Result{}
+	for i, n := range networks {
+		if !n.Recomputes() {
+			if kept := n.Kept(); len(kept) > 0 {
+				records[i] = &BatchNorm{Kept: kept, Stale: n.stale}
+			}
+			continue
+		}
+		s := &settling{e: e, n: n, data: data, how: how}
+		if err := s.run(ctx); err != nil {
+			return data, nil, err
+		}
+		records[i] = s.record
+		if how.Auto {
+			limit, controls[n] = max(limit, s.members), s.swa
+		}
+	}
+	if limit > 0 {
+		data.Order.Limit = limit
+		data.controls = map[*Network]bnupdate.Control{}
+		for n, r := range controls {
+			size := r.BatchSize
+			data.controls[n] = bnupdate.Control{Some: n.plan.First(r, limit/size).Statistics, All: r.Statistics}
+		}
+	}
+	return data, records, nil
+}
+
+// settling is one network's data being settled.
+type settling struct {
+	e    *Engine
+	n    *Network
+	data BatchNormData
+	how  Settling
+
+	size    int // of a batch
+	swa     bnupdate.Result
+	members int // images for each of them
+	record  *BatchNorm
+}
+
+func (s *settling) run(ctx context.Context) (err error) {
+	n := s.n
+	if s.size, err = s.e.batch(n.Input.Name, int(max(n.Input.Shape[0], 0)), DefaultBatchSize); err != nil {
+		return fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	s.record = &BatchNorm{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
+		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
+	last, err := s.recompute(ctx, n.Posterior.Last(), checkBatches)
+	if err != nil {
+		return err
+	}
+	s.record.Check = n.plan.Check(n.Posterior.StoredStatistics, last)
+	return s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
+		if s.swa, err = s.recompute(ctx, swa, checkBatches); err != nil {
+			return err
+		}
+		constant, err := s.loss(ctx, swa, s.swa, nil)
+		if err != nil {
+			return err
+		}
+		images := s.data.Images()
+		if s.how.Auto && constant < MaxLoss*float64(images) {
+			images = s.up(constant / MaxLoss)
+		}
+		if s.how.Auto {
+			if s.swa, err = s.recompute(ctx, swa, images/s.size); err != nil {
+				return err
+			}
+			images = s.swa.Images
+		}
+		s.record.Images = images
+		s.record.lose(constant / float64(images))
+		s.record.warn(s.swa)
+		if !s.how.Auto {
+			return nil
+		}
+		s.members, err = s.forMembers(ctx)
+		s.record.MemberImages = s.members
+		return err
+	})
+}
+
+// forMembers returns how many images members see.
+func (s *settling) forMembers(ctx context.Context) (images int, err error) {
+	all := s.swa.Images
+	if all <= memberBatches*s.size {
+		return all, nil
+	}
+	err = s.first(ctx, s.how.Members, func(parameters weights.Vector) error {
+		r, err := s.recompute(ctx, parameters, memberBatches)
+		if err != nil {
+			return err
+		}
+		constant, err := s.loss(ctx, parameters, r, &s.swa)
+		images = min(s.up(constant/MaxLoss), all)
+		return err
+	})
+	return images, err
+}
+
+// up rounds a number of images up to whole batches, and to what members see at
+// the least.
+func (s *settling) up(images float64) int {
+	if math.IsNaN(images) || images > math.MaxInt32 {
+		return s.data.Images()
+	}
+	return max(int(math.Ceil(images/float64(s.size))), memberBatches) * s.size
+}
+
+// first calls f with the first member.
+func (s *settling) first(ctx context.Context, how swag.SampleOptions, f func(weights.Vector) error) error {
+	return EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
+}
+
+// recompute makes a pass over the first batches; over all, where the order is not
+// random and the first ones need not be like the others.
+func (s *settling) recompute(ctx context.Context, parameters weights.Vector, batches int) (bnupdate.Result, error) {
+	some := s.data
+	if some.Order.Shuffle {
+		some.Order.Limit = min(max(batches, 1)*s.size, some.Images())
+	}
+	return s.e.Recompute(ctx, s.n, parameters, some)
+}
+
+// lossStream keeps the uses of a seed apart: "bn-loss" in ASCII.
+const lossStream = 0x626e2d6c6f7373
+
+const (
+	lossExamples = 256 // that predictions are compared on
+	lossSplits   = 4
+)
+
+// loss estimates the constant c of c/N, what the noise of statistics from N images
+// costs in NLL; NaN where it cannot tell.
+//
+// Where statistics have the covariance C/N, they cost ½·tr(F·C)/N to second order,
+// F being the Hessian of the NLL. Two halves of the images give statistics that
+// differ with four times that covariance, and predictions whose divergence is
+// ½·δᵀFδ, four times the loss: the Hessian of the NLL of a softmax is the Fisher
+// information of its own predictions, whatever the labels. Statistics that will be
+// corrected by a control are corrected in the halves too.
+func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
+	plan := s.n.plan
+	if r.Batches() < 2 {
+		return math.NaN(), nil
+	}
+	order := s.data.Order
+	order.Limit = lossExamples
+	examples := Subset(s.data.Data, order)
+	total := 0.0
+	for k := range uint64(lossSplits) {
+		halves := split(plan, r, s.data.Order.Seed, k)
+		if control != nil {
+			some := split(plan, plan.First(*control, r.Batches()), s.data.Order.Seed, k)
+			for i := range halves {
+				plan.Correct(halves[i], bnupdate.Control{Some: some[i], All: control.Statistics})
+			}
+		}
+		var sums [2]*Sums
+		for i, statistics := range halves {
+			sums[i] = &Sums{}
+			model, err := s.n.Model(parameters, weights.Slice(statistics))
+			if err != nil {
+				return 0, err
+			}
+			if s.e.Predict(ctx, s.n.Posterior.Path, model, examples, 1, sums[i]) != nil {
+				return math.NaN(), ctx.Err() // not a network that ends in classes
+			}
+		}
+		total += calibrate.Divergence(sums[0].Prob, sums[1].Prob, sums[0].Classes)
+	}
+	return total / lossSplits / 4 * float64(r.Images), nil
+}
+
+func split(p *bnupdate.Plan, r bnupdate.Result, seed, k uint64) [2][]float32 {
+	a, b := p.Split(r, rand.New(rand.NewPCG(seed^lossStream, k)))
+	return [2][]float32{a, b}
+}
