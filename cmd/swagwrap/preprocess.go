@@ -11,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // preprocessFlags have timm's names.
@@ -109,7 +110,7 @@ func imageFlags(c *cli.Context, t *dataset.Transform) (err error) {
 		}
 		return nil
 	})
-	set("interpolation", func(s string) (err error) { t.Interpolation, err = dataset.ParseFilter(s); return err })
+	set("interpolation", func(s string) (err error) { t.Interpolation, err = picture.ParseFilter(s); return err })
 	if given && mode == dataset.CropNone {
 		t.CropMode = dataset.Center
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // images is a Dataset of image files. They are read and decoded when they are
@@ -156,7 +158,7 @@ func (d *images) decode(dst []byte, e *example) error {
 	if _, err := io.ReadFull(io.NewSectionReader(f, e.off, size), data); err != nil {
 		return bareError(unexpectedEOF(err))
 	}
-	w, h, err := imageSize(data)
+	w, h, err := picture.Size(data)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (d *images) decode(dst []byte, e *example) error {
 	if n >= largeImage {
 		defer runtime.GC()
 	}
-	p, err := decodeImage(data, d.pre.Channels == "grey")
+	p, err := picture.Decode(data, d.pre.Channels == "grey")
 	if err != nil {
 		return err
 	}
