@@ -163,9 +163,14 @@ func (p Picture) Grey() Picture {
 	src := p.Pix
 	for i := range g.Pix {
 		s := src[3*i : 3*i+3 : 3*i+3]
-		g.Pix[i] = byte((uint32(s[0])*19595 + uint32(s[1])*38470 + uint32(s[2])*7471 + 0x8000) >> 16)
+		g.Pix[i] = Luma(s[0], s[1], s[2])
 	}
 	return g
+}
+
+// Luma is the grey level of a colour in Pillow's convert("L").
+func Luma(r, g, b byte) byte {
+	return byte((uint32(r)*19595 + uint32(g)*38470 + uint32(b)*7471 + 0x8000) >> 16)
 }
 
 func (p Picture) rgb() Picture {
