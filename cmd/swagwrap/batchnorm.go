@@ -22,9 +22,6 @@ var bnFlags = []cli.Flag{
 	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
 }
 
-// bnCacheBytes bounds what is kept of decoded training images: 7,000 of 224×224.
-const bnCacheBytes = 1 << 30
-
 // batchNormData opens what --bn-data names. A network without batch norm needs
 // none.
 func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Preprocess) (ensemble.BatchNormData, error) {
@@ -60,8 +57,7 @@ func (a *app) batchNormData(c *cli.Context, n *ensemble.Network, p dataset.Prepr
 		return b, err
 	}
 	b.Order.Limit = limit(b.Data.Len())
-	b.Data, err = decodeOnce(b.Data)
-	return b, badInput(err)
+	return b, nil
 }
 
 // bnLimit reads how many of the training images are used: it returns a function
@@ -96,15 +92,6 @@ func bnLimit(c *cli.Context, b *ensemble.BatchNormData) (limit func(images int) 
 	}
 }
 
-// decodeOnce makes members share decoded images. Arrays are decoded as it is.
-func decodeOnce(d dataset.Dataset) (dataset.Dataset, error) {
-	images, ok := d.(dataset.Bytes)
-	if !ok || d.Sources()[0].Kind != "listing" {
-		return d, nil
-	}
-	return ensemble.NewCache(images, bnCacheBytes)
-}
-
 // describeBatchNorm tells of a recomputation, and warns where its batches
 // differ by more than chance. What says whose it is: "batch norm".
 func (a *app) describeBatchNorm(c *cli.Context, what string, data ensemble.BatchNormData, r bnupdate.Result) {
@@ -120,8 +107,8 @@ func (a *app) describeBatchNorm(c *cli.Context, what string, data ensemble.Batch
 	default:
 		a.debugf(c, "%s: %s of %s images (standard error %s)", what, used, report.Thousands(all), precision)
 	}
-	if cache, ok := data.Data.(*ensemble.Cache); ok && cache.Room() < r.Images {
-		a.debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded for every member anew", what, report.Thousands(cache.Room()), bnCacheBytes>>20)
+	if room, ok := dataset.Room(data.Data); ok && room < r.Images {
+		a.debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded for every member anew", what, report.Thousands(room), cacheBytes>>20)
 	}
 	if h := r.Halves; h.Disagree() {
 		a.warnf(c, "the first and the second half of the batch-norm images disagree: in layer %q their means are %s of a standard deviation apart, which chance makes as large in %s of random orders at most: are the images sorted (--bn-order)?",

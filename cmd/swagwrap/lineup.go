@@ -188,21 +188,14 @@ func (a *app) openTraining(c *cli.Context, l *lineup) (err error) {
 		}
 	}
 	if path := c.String("bn-data"); path != "" {
-		if l.BatchNorm.Data, err = openData([]string{path}, "", n, l.pre); err == nil {
-			l.BatchNorm.Data, err = decodeOnce(l.BatchNorm.Data)
-		}
+		l.BatchNorm.Data, err = openData([]string{path}, "", n, l.pre)
 	}
-	return badInput(err)
+	return err
 }
 
 // openLabelled opens examples with labels, to be decoded once.
 func (l *lineup) openLabelled(path, labels string) (dataset.Dataset, error) {
-	d, err := openLabelled(path, labels, l.Runs[0].Network, l.pre)
-	if err != nil {
-		return nil, err
-	}
-	d, err = decodeOnce(d)
-	return d, badInput(err)
+	return openLabelled(path, labels, l.Runs[0].Network, l.pre)
 }
 
 // follow shows the progress of work on so many images, which are fewer than it

@@ -150,9 +150,12 @@ func numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	return out, nil
 }
 
-// openData opens examples for a network.
+// cacheBytes bounds what is kept of decoded images: 7,000 of 224×224.
+const cacheBytes = 1 << 30
+
+// openData opens examples that several members go over, to be decoded once.
 func openData(paths []string, labels string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
-	opts := dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
+	opts := dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
 	d, err := dataset.Open(paths, opts)
 	return d, badInput(err, sizeHint(err)...)
 }
