@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -21,15 +23,12 @@ import (
 var bnFlags = []cli.Flag{
 	&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: ensemble.RecomputeTrained.String()},
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
-	augmentFlag,
+	augmentFlag("what was said at fit"),
 	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or with auto as many as predictions can tell from all", DefaultText: "auto, or all with --bn-order file"},
 	&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"},
 	&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"},
 	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
 }
-
-// bnCacheBytes bounds what is kept of decoded training images: 7,000 of 224×224.
-const bnCacheBytes = 1 << 30
 
 // batchNorm is what a command recomputes statistics from.
 type batchNorm struct {
@@ -133,7 +132,7 @@ func (a *app) settle(c *cli.Context, e *ensemble.Engine, b *batchNorm, members s
 		if r == nil {
 			continue
 		}
-		r.Augment, r.AsSeen = b.augment, b.Data != nil && r.Images > 0 && false
+		r.Augment, r.AsSeen = b.augment, b.Data != nil && r.Images > 0 && dataset.AsSeen(b.Data)
 		a.describeBatchNorm(c, b, i)
 	}
 	for _, w := range b.warnings() {
@@ -183,8 +182,8 @@ func (a *app) describeBatchNorm(c *cli.Context, b *batchNorm, i int) {
 		a.debugf(c, "%s: these images give the statistics that the last checkpoint stores (first layer: means within %s standard deviations, variances within a factor of %s)", what,
 			fourDigits(first.Means), fourDigits(math.Exp(first.Variances)))
 	}
-	if cache, ok := b.Data.(*ensemble.Cache); ok && cache.Room() < r.Images {
-		a.debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded anew each time", what, report.Thousands(cache.Room()), bnCacheBytes>>20)
+	if room, ok := dataset.Room(b.Data); ok && room < r.Images {
+		a.debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded anew each time", what, report.Thousands(room), cacheBytes>>20)
 	}
 }
 
@@ -254,19 +253,52 @@ func (b *batchNorm) facts() (facts []report.Fact) {
 	return facts
 }
 
-var augmentFlag = &cli.StringFlag{Name: "augment", Usage: "augment training images as training did"}
-
-func (a *app) openBatchNorm(c *cli.Context, b *batchNorm, n *ensemble.Network, p dataset.Preprocess) (err error) {
-	if b.Data, err = openData([]string{c.String("bn-data")}, "", n, p); err == nil {
-		b.Data, err = decodeOnce(b.Data)
-	}
-	return badInput(err)
+// augmentFlag says how training pictures were augmented; preset, what holds where
+// it is not given.
+func augmentFlag(preset string) cli.Flag {
+	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them or with timm's args.yaml", DefaultText: preset}
 }
 
-func decodeOnce(d dataset.Dataset) (dataset.Dataset, error) {
-	images, ok := d.(dataset.Bytes)
-	if !ok || d.Sources()[0].Kind != "listing" {
-		return d, nil
+// augmentation reads --augment, or what the model card has; told is false where
+// nobody said anything.
+func augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool, err error) {
+	spec := c.String("augment")
+	switch info, statErr := os.Stat(spec); {
+	case !c.IsSet("augment"):
+		if p, err = augment.Parse(card.Augment); err != nil {
+			err = badInput(fmt.Errorf("model card: augment: %w", err))
+		}
+		return p, card.Augment != "", err
+	case statErr == nil && info.Mode().IsRegular():
+		p, err = augment.ReadFile(spec)
+		return p, true, badInput(err)
 	}
-	return ensemble.NewCache(images, bnCacheBytes)
+	if p, err = augment.Parse(spec); err != nil {
+		err = usagef("", "--augment: %w", err)
+	}
+	return p, true, err
+}
+
+// openBatchNorm opens --bn-data for a network. Arrays of floats are what it saw in
+// training, and are used as they are; pictures are augmented.
+func (a *app) openBatchNorm(c *cli.Context, b *batchNorm, n *ensemble.Network, p dataset.Preprocess) error {
+	augmentation, told, err := augmentation(c, n.Posterior.Card)
+	if err != nil {
+		return err
+	}
+	opts := dataOptions("", n, p)
+	opts.Augment, opts.AsSeen = augmentation, true
+	path := c.String("bn-data")
+	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
+		return badInput(err, sizeHint(err)...)
+	}
+	switch {
+	case dataset.AsSeen(b.Data):
+		a.logf(c, "%s: floats, taken as what the network saw in training: they are neither normalised nor augmented", path)
+	case told:
+		b.augment = augmentation.String()
+	default:
+		a.logf(c, "%s: these images are used plain, since nobody said how training augmented them (--augment SPEC, or --augment none if it did not; fit --augment remembers it)", path)
+	}
+	return nil
 }

@@ -27,13 +27,13 @@ func writePictures(t *testing.T, dir string, n int) {
 		if err := jpeg.Encode(&b, img, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(picture(dir, i), b.Bytes(), 0o666); err != nil {
+		if err := os.WriteFile(photograph(dir, i), b.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func picture(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("%05d.jpg", i)) }
+func photograph(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("%05d.jpg", i)) }
 
 // program runs the program and returns its exit code and what it says.
 func program(t *testing.T, args ...string) (int, string) {
@@ -79,7 +79,7 @@ func TestScoreCorruptPictures(t *testing.T) {
 		t.Fatalf("exit code %d, %d lines: %s", code, len(clean), said)
 	}
 	for i := 7; i < n; i += every {
-		path := picture(pictures, i)
+		path := photograph(pictures, i)
 		whole, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestScoreCorruptPictures(t *testing.T) {
 		switch broken := k > 0 && i < n && i%every == 7; {
 		case !broken && !bytes.Equal(got[k], clean[k]):
 			t.Errorf("row %d: %s, want %s", i, got[k], clean[k])
-		case broken && !(bytes.HasPrefix(got[k], []byte(picture(pictures, i)+",,,,,,,,,,")) && bytes.Contains(got[k][1:], []byte(picture(pictures, i)+": "))):
+		case broken && !(bytes.HasPrefix(got[k], []byte(photograph(pictures, i)+",,,,,,,,,,")) && bytes.Contains(got[k][1:], []byte(photograph(pictures, i)+": "))):
 			t.Errorf("row %d: %s", i, got[k])
 		}
 	}

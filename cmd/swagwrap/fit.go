@@ -34,6 +34,7 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
 			&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
+			augmentFlag("asked for again where batch norm is recomputed"),
 		}, orderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
@@ -71,6 +72,9 @@ func (a *app) fit(c *cli.Context) error {
 	defer s.close()
 	it, err := s.iterates(paths, &opts)
 	if err != nil {
+		return err
+	}
+	if it.Card, err = s.card(); err != nil {
 		return err
 	}
 	bar, last := &progress{}, int64(0)
@@ -131,6 +135,21 @@ func (s *fitSources) close() {
 	if s.previous != nil {
 		s.previous.Posterior.Close()
 	}
+}
+
+// card makes the model card, of what was said now and before.
+func (s *fitSources) card() (card swag.Card, err error) {
+	if s.previous != nil {
+		card = s.previous.Posterior.Card
+	}
+	if s.c.IsSet("augment") {
+		p, _, err := augmentation(s.c, card)
+		if err != nil {
+			return card, err
+		}
+		card.Augment = p.String()
+	}
+	return card, nil
 }
 
 // open opens models, named by their content.
@@ -373,8 +392,18 @@ func (a *app) describeFit(c *cli.Context, size int64) error {
 	for _, line := range healthReport(p) {
 		a.logf(c, "%s", line)
 	}
-	if s := p.Layout.Role(weights.Statistic); len(s) > 0 {
-		a.logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", len(s)/2)
+	network, err := ensemble.NewNetwork(p, ensemble.RecomputeTrained)
+	if err != nil {
+		return badInput(err)
+	}
+	if kept := len(network.Kept()); kept > 0 {
+		a.logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
+	}
+	if layers := network.Layers(); layers > 0 {
+		a.logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
+		if p.Card.Augment == "" {
+			a.logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
+		}
 	}
 	return nil
 }

@@ -205,12 +205,7 @@ func (a *app) settleLineup(c *cli.Context, l *lineup, of *ensemble.Lineup, e *en
 
 // openLabelled opens examples with labels, to be decoded once.
 func (l *lineup) openLabelled(path, labels string) (dataset.Dataset, error) {
-	d, err := openLabelled(path, labels, l.Runs[0].Network, l.pre)
-	if err != nil {
-		return nil, err
-	}
-	d, err = decodeOnce(d)
-	return d, badInput(err)
+	return openLabelled(path, labels, l.Runs[0].Network, l.pre)
 }
 
 // lineupProvenance says which posteriors and data, but for those to predict, the

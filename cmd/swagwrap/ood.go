@@ -92,9 +92,6 @@ func (a *app) detection(c *cli.Context, page *report.Report, bn *batchNorm, args
 		if *to, err = openData([]string{args[n+i]}, "", l.Runs[0].Network, l.pre); err != nil {
 			return nil, sizes, err
 		}
-		if *to, err = decodeOnce(*to); err != nil {
-			return nil, sizes, badInput(err)
-		}
 		sizes[i] = (*to).Len()
 	}
 	engine, err := a.engine(c)

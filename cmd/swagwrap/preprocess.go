@@ -11,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // preprocessFlags have timm's names.
@@ -109,7 +110,7 @@ func imageFlags(c *cli.Context, t *dataset.Transform) (err error) {
 		}
 		return nil
 	})
-	set("interpolation", func(s string) (err error) { t.Interpolation, err = dataset.ParseFilter(s); return err })
+	set("interpolation", func(s string) (err error) { t.Interpolation, err = picture.ParseFilter(s); return err })
 	if given && mode == dataset.CropNone {
 		t.CropMode = dataset.Center
 	}
@@ -149,11 +150,17 @@ func numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	return out, nil
 }
 
-// openData opens examples for a network.
+// cacheBytes bounds what is kept of decoded images: 7,000 of 224×224.
+const cacheBytes = 1 << 30
+
+// openData opens examples that several members go over, to be decoded once.
 func openData(paths []string, labels string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
-	opts := dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
-	d, err := dataset.Open(paths, opts)
+	d, err := dataset.Open(paths, dataOptions(labels, n, p))
 	return d, badInput(err, sizeHint(err)...)
+}
+
+func dataOptions(labels string, n *ensemble.Network, p dataset.Preprocess) dataset.Options {
+	return dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
 }
 
 // sizeHint says how images of any size are scored.

@@ -177,9 +177,6 @@ func openScored(c *cli.Context, path, labels string, n *ensemble.Network, pre da
 	if err != nil {
 		return nil, err
 	}
-	if d, err = decodeOnce(d); err != nil {
-		return nil, badInput(err)
-	}
 	if c != nil && c.Int("samples") > 0 && c.Int("samples") < d.Len() {
 		d = ensemble.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: c.Int("samples")})
 	}

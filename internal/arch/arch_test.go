@@ -32,7 +32,7 @@ type rule struct {
 
 var (
 	none  = []string{}
-	below = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort", "internal/dataset"}
+	below = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort", "internal/picture", "internal/augment", "internal/dataset"}
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -43,14 +43,16 @@ var rules = map[string]rule{
 	"bnupdate":            {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
 	"calibrate":           {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"internal/ort":        {own: []string{"onnxio", "weights"}},
-	"internal/dataset":    {own: none},
+	"internal/picture":    {own: none, third: []string{"golang.org/x/image"}, pure: true},
+	"internal/augment":    {own: []string{"internal/picture"}, pure: true},
+	"internal/dataset":    {own: []string{"internal/picture", "internal/augment"}},
 	"internal/ensemble":   {own: below},
 	"internal/report":     {own: []string{"calibrate"}, never: []string{"C"}},
 	"internal/arch":       {own: none},
 	"cmd/swagwrap":        {own: append(below, "internal/ensemble", "internal/report")},
 	"internal/measure":    {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench":      {own: []string{"weights", "onnxio", "swag", "internal/report", "internal/measure"}, pure: true},
-	"fixtures/benchscore": {own: []string{"onnxio", "internal/ort", "internal/dataset", "internal/ensemble", "internal/report", "internal/measure"}},
+	"fixtures/benchscore": {own: []string{"onnxio", "internal/ort", "internal/picture", "internal/augment", "internal/dataset", "internal/ensemble", "internal/report", "internal/measure"}},
 	"fixtures/results":    {own: []string{"calibrate", "internal/report", "internal/measure"}, pure: true},
 	"fixtures/large":      {own: none, third: none, pure: true},
 }
@@ -168,6 +170,9 @@ func TestViolations(t *testing.T) {
 		{"internal/ort", []string{binding, module + "/onnxio"}, ""},
 		{"internal/ort", []string{cli + "/v2"}, "only programs may"},
 		{"internal/ensemble", []string{module + "/internal/ort", "github.com/sbinet/npyio"}, ""},
+		{"internal/picture", []string{module + "/internal/dataset"}, "the arrow points up"},
+		{"internal/dataset", []string{module + "/internal/augment", module + "/internal/picture"}, ""},
+		{"internal/augment", []string{module + "/internal/dataset"}, "the arrow points up"},
 		{"internal/ensemble", []string{binding}, "only internal/ort may"},
 		{"internal/ensemble", []string{module + "/cmd/swagwrap"}, "the arrow points up"},
 		{"internal/report", []string{module + "/swag"}, "the arrow points up"},

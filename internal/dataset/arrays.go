@@ -16,6 +16,7 @@ type arrays struct {
 	elems   int     // product of shape
 	x       array
 	norm    normalizer
+	asSeen  bool // neither scaled nor normalised
 	labels  []int
 	names   []string
 	sources []Source
@@ -52,6 +53,11 @@ func newArrays(path string, x array, opts Options) (*arrays, error) {
 	}
 	p, err := opts.preprocess()
 	if err != nil {
+		return nil, err
+	}
+	if d.asSeen = opts.AsSeen && !isUint8; d.asSeen {
+		p = Preprocess{}
+	} else if err := opts.checkNormalize(p); err != nil {
 		return nil, err
 	}
 	d.norm, err = p.normalizer(d.shape, isUint8)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // ReadPreprocess reads how a model wants its images from the file that it comes
@@ -83,7 +85,7 @@ func (c config) getAll(fields ...field) error {
 // timm/data/config.py.
 func (c config) timm() (Preprocess, error) {
 	size := [3]int{3, 224, 224}
-	mode, filter, pct := string(Center), Bicubic, 0.875
+	mode, filter, pct := string(Center), picture.Bicubic, 0.875
 	p := Preprocess{Mean: slices.Clone(imagenetMean), Std: slices.Clone(imagenetStd)}
 	err := c.getAll(field{"input_size", &size}, field{"crop_mode", &mode}, field{"interpolation", &filter},
 		field{"crop_pct", &pct}, field{"mean", &p.Mean}, field{"std", &p.Std})
@@ -143,8 +145,8 @@ func (s *hfSize) UnmarshalJSON(b []byte) error {
 }
 
 func positive(n int) error {
-	if n < 1 || n > maxSide {
-		return fmt.Errorf("want numbers from 1 to %d", maxSide)
+	if n < 1 || n > picture.MaxSide {
+		return fmt.Errorf("want numbers from 1 to %d", picture.MaxSide)
 	}
 	return nil
 }
@@ -194,7 +196,7 @@ var hfProcessors = map[string]hfProcessor{
 }
 
 // pilFilters are Pillow's numbers for filters.
-var pilFilters = []Filter{Nearest, Lanczos, Bilinear, Bicubic, Box, Hamming}
+var pilFilters = []picture.Filter{picture.Nearest, picture.Lanczos, picture.Bilinear, picture.Bicubic, picture.Box, picture.Hamming}
 
 // hfHarmless are keys that change no pixel of an image for classification.
 // Pictures become RGB here whatever do_convert_rgb says; do_reduce_labels is for

@@ -18,7 +18,8 @@
 // are held in memory. Images are read and decoded when they are asked for.
 // Images are decoded, resized and cropped as Pillow and torchvision do it, and
 // values normalised as timm, torchvision and Hugging Face do it, in the same
-// arithmetic: see [Preprocess]. [Order] says in which order a dataset is visited.
+// arithmetic: see [Preprocess]. Pictures may be augmented as in training: see
+// [Options]. [Order] says in which order a dataset is visited.
 //
 // # Invariants
 //
@@ -45,6 +46,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/augment"
 )
 
 // Dataset is a finite list of examples of one shape, with or without labels.
@@ -123,6 +126,20 @@ type Options struct {
 	Uint8 bool
 	// Preprocess turns stored values into what the network takes.
 	Preprocess Preprocess
+	// Augment changes pictures at random before they are normalised, as in
+	// training, by their number among the examples: the same in every Read. It
+	// takes the place of Preprocess's resizing and cropping. Its Normalize must
+	// be that of Preprocess. The zero value is none. Arrays must be uint8
+	// pictures then.
+	Augment augment.Pipeline
+	// AsSeen says that an array of floats holds what the network saw in training:
+	// neither Preprocess nor Augment is applied to it. Image files and uint8
+	// arrays are not affected.
+	AsSeen bool
+	// Cache is how many bytes of memory may keep decoded and augmented pictures,
+	// so that several passes over them decode each once. Arrays are in memory as
+	// they are, and kept only if they are augmented. 0 keeps none.
+	Cache int64
 }
 
 // preprocess returns Preprocess as it is to be applied.
@@ -141,6 +158,15 @@ func (o Options) preprocess() (Preprocess, error) {
 // Open opens the examples that the inputs name, one after the other. An array
 // must be the only input; it is read into memory, uint8 as such.
 func Open(inputs []string, opts Options) (Dataset, error) {
+	d, err := open(inputs, opts)
+	if err != nil {
+		return nil, err
+	}
+	return opts.wrap(d), nil
+}
+
+// open is Open without what lies around examples.
+func open(inputs []string, opts Options) (Dataset, error) {
 	if len(inputs) == 0 {
 		return nil, errors.New("no inputs, want at least one")
 	}
@@ -176,7 +202,14 @@ func openArrays(path string, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := newArrays(path, x, opts)
+	float := x.dtype.kind != 'u'
+	var d *arrays
+	var p *pictures
+	if opts.Augment.None() || float && opts.AsSeen {
+		d, err = newArrays(path, x, opts)
+	} else if p, err = openPictures(path, x, opts); err == nil {
+		d = p.arrays
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -187,7 +220,10 @@ func openArrays(path string, opts Options) (Dataset, error) {
 	if err := checkLabels(d.labels, opts.ClassNames, path); err != nil {
 		return nil, err
 	}
-	if x.dtype.kind == 'u' {
+	switch {
+	case p != nil:
+		return p, nil
+	case !float:
 		return byteArrays{d}, nil
 	}
 	return d, nil

@@ -11,6 +11,9 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // images is a Dataset of image files. They are read and decoded when they are
@@ -21,6 +24,7 @@ type images struct {
 	names    []string
 	sources  []Source
 	pre      Preprocess // resolved
+	aug      augment.Pipeline
 	shape    []int64
 	elems    int // product of shape
 	norm     normalizer
@@ -78,7 +82,15 @@ func openImages(inputs []string, opts Options) (*images, error) {
 	if shape == nil {
 		shape = []int64{-1, -1, -1}
 	}
+	if !opts.Augment.None() {
+		if d.pre, shape, err = opts.inputSize(d.pre, shape, 0, 0); err != nil {
+			return nil, fmt.Errorf("%s: %w", inputs[0], err)
+		}
+	}
 	if d.pre, err = d.pre.Resolve(shape); err != nil {
+		return nil, fmt.Errorf("%s: %w", inputs[0], err)
+	}
+	if d.aug, err = opts.augmentation(d.pre); err != nil {
 		return nil, fmt.Errorf("%s: %w", inputs[0], err)
 	}
 	d.shape = d.pre.shape()
@@ -110,9 +122,8 @@ func (d *images) Read(dst []float32, i int) error {
 
 func (d *images) Pixels(dst []byte, i int) error {
 	checkLen(len(dst), d.elems)
-	e := &d.examples[i]
-	if err := d.decode(dst, e); err != nil {
-		return fmt.Errorf("%s: %w", e.path(), err)
+	if err := d.decode(dst, i); err != nil {
+		return fmt.Errorf("%s: %w", d.Name(i), err)
 	}
 	return nil
 }
@@ -140,8 +151,9 @@ var (
 	pixelBudget = semaphore.NewWeighted(decodesAtOnce)
 )
 
-// decode reads, decodes, resizes and crops an example.
-func (d *images) decode(dst []byte, e *example) error {
+// decode reads and decodes an example, and resizes and crops or augments it.
+func (d *images) decode(dst []byte, i int) error {
+	e := &d.examples[i]
 	f, size, err := e.open()
 	if err != nil {
 		return err
@@ -156,7 +168,7 @@ func (d *images) decode(dst []byte, e *example) error {
 	if _, err := io.ReadFull(io.NewSectionReader(f, e.off, size), data); err != nil {
 		return bareError(unexpectedEOF(err))
 	}
-	w, h, err := imageSize(data)
+	w, h, err := picture.Size(data)
 	if err != nil {
 		return err
 	}
@@ -165,11 +177,16 @@ func (d *images) decode(dst []byte, e *example) error {
 	if n >= largeImage {
 		defer runtime.GC()
 	}
-	p, err := decodeImage(data, d.pre.Channels == "grey")
+	p, err := picture.Decode(data, d.pre.Channels == "grey")
 	if err != nil {
 		return err
 	}
-	if p, err = d.pre.Image.apply(p); err != nil {
+	if d.aug.None() {
+		p, err = d.pre.Image.apply(p)
+	} else {
+		p, err = augmented(d.aug, p, i, d.pre)
+	}
+	if err != nil {
 		return err
 	}
 	d.pre.arrange(dst, p)

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // listing collects the examples of several inputs, in the order given.
@@ -178,11 +180,10 @@ func kindOfContent(path string) (kind, error) {
 		return 0, err
 	}
 	head = head[:n]
-	_, notImage := codecOf(head)
 	switch {
 	case isTar(head):
 		return kindTar, nil
-	case notImage == nil:
+	case picture.Known(head):
 		return kindImage, nil
 	case isGzip(head):
 		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))

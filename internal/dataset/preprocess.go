@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // Preprocess says how a stored value x of channel c becomes an input of the
@@ -60,8 +62,8 @@ func (p Preprocess) Resolve(shape []int64) (Preprocess, error) {
 	if c > 0 && c != int64(p.channels()) {
 		return p, fmt.Errorf("images have %d channels (%s), and the network takes %d in layout %s of shape %d", p.channels(), p.Channels, c, p.Layout, shape)
 	}
-	if max(h, w) > maxSide {
-		return p, fmt.Errorf("the network takes images of shape %d, want at most %d along a side", shape, maxSide)
+	if max(h, w) > picture.MaxSide {
+		return p, fmt.Errorf("the network takes images of shape %d, want at most %d along a side", shape, picture.MaxSide)
 	}
 	var err error
 	p.Image, err = p.Image.resolve(int(max(h, 0)), int(max(w, 0)))
@@ -112,7 +114,7 @@ func (p Preprocess) shape() []int64 {
 }
 
 // arrange writes an image to dst in the network's layout and order of channels.
-func (p Preprocess) arrange(dst []byte, src pixels) {
+func (p Preprocess) arrange(dst []byte, src picture.Picture) {
 	plane := src.W * src.H
 	if src.C == 1 {
 		copy(dst, src.Pix)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // Never handed out as such: a caller may change what it gets.
@@ -22,9 +24,9 @@ var presets = []struct {
 	name string
 	pre  Preprocess
 }{
-	{"imagenet", Preprocess{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: Bilinear}, Mean: imagenetMean, Std: imagenetStd}},
-	{"inception", Preprocess{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: Bicubic}, Mean: halves, Std: halves}},
-	{"clip", Preprocess{Image: Transform{CropMode: Center, CropPct: 1, Interpolation: Bicubic}, Mean: clipMean, Std: clipStd}},
+	{"imagenet", Preprocess{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bilinear}, Mean: imagenetMean, Std: imagenetStd}},
+	{"inception", Preprocess{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bicubic}, Mean: halves, Std: halves}},
+	{"clip", Preprocess{Image: Transform{CropMode: Center, CropPct: 1, Interpolation: picture.Bicubic}, Mean: clipMean, Std: clipStd}},
 	{"none", Preprocess{}},
 }
 

@@ -6,6 +6,8 @@ import (
 	"image"
 	"math"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // Transform says how an image file comes to the size that the network takes:
@@ -21,8 +23,8 @@ type Transform struct {
 	ResizeSize [2]int `json:"resize_size,omitzero"`
 	// CropPct is the part of each side that the crop keeps. Zero means 1. Above 1
 	// the image gets a black border, as in timm.
-	CropPct       float64 `json:"crop_pct,omitzero"`
-	Interpolation Filter  `json:"interpolation"`
+	CropPct       float64        `json:"crop_pct,omitzero"`
+	Interpolation picture.Filter `json:"interpolation"`
 	// FloorCrop rounds the crop's offset down, as Hugging Face's processors do;
 	// torchvision and timm round it to even.
 	FloorCrop bool `json:"floor_crop,omitzero"`
@@ -50,15 +52,6 @@ func ParseCropMode(name string) (CropMode, error) {
 	return "", fmt.Errorf("crop mode %q, want center, squash or none", name)
 }
 
-// MarshalText writes the filter's name.
-func (f Filter) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
-
-// UnmarshalText is ParseFilter.
-func (f *Filter) UnmarshalText(text []byte) (err error) {
-	*f, err = ParseFilter(string(text))
-	return err
-}
-
 // resolve fills in what follows from the network's height and width, which are
 // 0 where it leaves them open.
 func (t Transform) resolve(h, w int) (Transform, error) {
@@ -76,7 +69,7 @@ func (t Transform) resolve(h, w int) (Transform, error) {
 	if t.InputSize[0] == 0 || t.InputSize[1] == 0 {
 		return t, errors.New("the network takes images of any size, want an input size")
 	}
-	if err := checkSize(t.InputSize[1], t.InputSize[0]); err != nil {
+	if err := picture.CheckSize(t.InputSize[1], t.InputSize[0]); err != nil {
 		return t, fmt.Errorf("input size: %w", err)
 	}
 	switch {
@@ -96,7 +89,7 @@ func (t Transform) resolve(h, w int) (Transform, error) {
 			pct = 1
 		}
 		for i, v := range t.InputSize {
-			t.ResizeSize[i] = int(min(math.Floor(float64(v)/pct), maxSide+1))
+			t.ResizeSize[i] = int(min(math.Floor(float64(v)/pct), picture.MaxSide+1))
 		}
 	} else if t.CropPct != 0 {
 		return t, fmt.Errorf("resize size %s and crop_pct %v, want one of them", size2(t.ResizeSize), t.CropPct)
@@ -104,7 +97,7 @@ func (t Transform) resolve(h, w int) (Transform, error) {
 		return t, fmt.Errorf("input size %s is larger than resize size %s", size2(t.InputSize), size2(t.ResizeSize))
 	}
 	t.CropPct = 0 // ResizeSize says it now
-	if err := checkSize(t.ResizeSize[1], t.ResizeSize[0]); err != nil {
+	if err := picture.CheckSize(t.ResizeSize[1], t.ResizeSize[0]); err != nil {
 		return t, fmt.Errorf("resize size: %w", err)
 	}
 	return t, nil
@@ -116,19 +109,19 @@ type size2 [2]int
 func (s size2) String() string { return fmt.Sprintf("%d×%d", s[1], s[0]) }
 
 // apply resizes and crops src. The transform must be resolved.
-func (t Transform) apply(src pixels) (pixels, error) {
+func (t Transform) apply(src picture.Picture) (picture.Picture, error) {
 	h, w := t.InputSize[0], t.InputSize[1]
 	switch t.CropMode {
 	case CropNone:
 		if src.W != w || src.H != h {
-			return pixels{}, fmt.Errorf("%d×%d pixels, want %d×%d: say how to resize images, or resize them", src.W, src.H, w, h)
+			return picture.Picture{}, fmt.Errorf("%d×%d pixels, want %d×%d: say how to resize images, or resize them", src.W, src.H, w, h)
 		}
 		return src, nil
 	case Squash:
-		return resize(src, t.ResizeSize[1], t.ResizeSize[0], t.Interpolation, t.crop(t.ResizeSize[1], t.ResizeSize[0]))
+		return picture.Resize(src, t.ResizeSize[1], t.ResizeSize[0], t.Interpolation, t.crop(t.ResizeSize[1], t.ResizeSize[0]))
 	}
 	rw, rh := t.cover(src.W, src.H)
-	return resize(src, rw, rh, t.Interpolation, t.crop(rw, rh))
+	return picture.Resize(src, rw, rh, t.Interpolation, t.crop(rw, rh))
 }
 
 // cover returns the smallest size in the proportions of w by h that covers
@@ -136,7 +129,7 @@ func (t Transform) apply(src pixels) (pixels, error) {
 func (t Transform) cover(w, h int) (int, int) {
 	th, tw := t.ResizeSize[0], t.ResizeSize[1]
 	if th == tw {
-		return shortSide(w, h, th)
+		return picture.ShortSide(w, h, th)
 	}
 	ratio := min(float64(h)/float64(th), float64(w)/float64(tw))
 	return int(math.RoundToEven(float64(w) / ratio)), int(math.RoundToEven(float64(h) / ratio))
@@ -146,7 +139,7 @@ func (t Transform) cover(w, h int) (int, int) {
 func (t Transform) crop(w, h int) image.Rectangle {
 	ch, cw := t.InputSize[0], t.InputSize[1]
 	if !t.FloorCrop {
-		return centreCrop(w, h, cw, ch)
+		return picture.CentreCrop(w, h, cw, ch)
 	}
 	at := image.Pt((w-cw)>>1, (h-ch)>>1) // an arithmetic shift rounds down below 0 too
 	return image.Rectangle{Min: at, Max: at.Add(image.Pt(cw, ch))}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 const imageFixtures = "../../fixtures/images"
@@ -130,7 +132,7 @@ func TestTransformsDiffer(t *testing.T) {
 	}
 	want := read(func(*Preprocess) {})
 	for name, change := range map[string]func(p *Preprocess){
-		"filter": func(p *Preprocess) { p.Image.Interpolation = Bicubic },
+		"filter": func(p *Preprocess) { p.Image.Interpolation = picture.Bicubic },
 		"crop":   func(p *Preprocess) { p.Image.FloorCrop = true }, // 1.5 to 1, not to 2
 		"bgr":    func(p *Preprocess) { p.Channels = "bgr" },
 		"layout": func(p *Preprocess) { p.Layout = "nhwc" },

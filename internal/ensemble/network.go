@@ -102,6 +102,9 @@ func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
 // recomputed.
 func (n *Network) Recomputes() bool { return n.plan.Layers() > 0 }
 
+// Layers is the number of batch-norm layers whose statistics are recomputed.
+func (n *Network) Layers() int { return n.plan.Layers() }
+
 // Kept names the batch-norm layers that keep their statistics, by their running
 // means.
 func (n *Network) Kept() []string { return n.plan.Kept() }

@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"bytes"
@@ -112,7 +112,7 @@ func TestBadJPEG(t *testing.T) {
 		}, "more than 500 scans"},
 	}
 	for _, tt := range tests {
-		_, err := decodeImage(tt.edit(slices.Clone(tt.from)), false)
+		_, err := Decode(tt.edit(slices.Clone(tt.from)), false)
 		if err == nil || !strings.HasPrefix(err.Error(), "JPEG: "+tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
@@ -125,7 +125,7 @@ func TestJunkBetweenSegments(t *testing.T) {
 	want := decode(t, "files/hopper.jpg", false)
 	for _, marker := range []byte{markerDQT, markerDHT, markerSOS, markerEOI} {
 		at := bytes.LastIndex(data, []byte{0xff, marker})
-		got, err := decodeImage(slices.Insert(slices.Clone(data), at, 1, 2, 0xff, 0, 3, 0xff, 0xff), false)
+		got, err := Decode(slices.Insert(slices.Clone(data), at, 1, 2, 0xff, 0, 3, 0xff, 0xff), false)
 		if err != nil || !bytes.Equal(got.Pix, want.Pix) {
 			t.Errorf("junk before marker %#x: %v", marker, err)
 		}

@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"bytes"
@@ -27,10 +27,10 @@ func sizeTIFF(data []byte) (w, h int, err error) {
 
 // decodeTIFF decodes the first page. Unlike other kinds, Pillow turns TIFF files
 // upright.
-func decodeTIFF(data []byte) (pixels, error) {
+func decodeTIFF(data []byte) (Picture, error) {
 	img, err := tiff.Decode(bytes.NewReader(data))
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	const separate, premultiplied = 2, 1
 	switch m := img.(type) {
@@ -51,10 +51,10 @@ func decodeTIFF(data []byte) (pixels, error) {
 	}
 	p, err := fromImage(img)
 	if p.C > 1 && tiffTag(data, tagPlanes) == separate {
-		return pixels{}, errors.New("colours in separate planes, want them interleaved")
+		return Picture{}, errors.New("colours in separate planes, want them interleaved")
 	}
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	return orient(p, tiffTag(data, tagOrientation)), nil
 }
@@ -76,19 +76,19 @@ func divideByAlpha(pix []byte, step, channel int) {
 
 // orient turns an image upright whose first row and column are where the
 // orientation tag says.
-func orient(p pixels, orientation int) pixels {
+func orient(p Picture, orientation int) Picture {
 	if orientation < 2 || orientation > 8 {
 		return p
 	}
 	flipX := orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8
 	flipY := orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7
 	swap := orientation >= 5
-	q := newPixels(p.W, p.H, p.C)
+	q := New(p.W, p.H, p.C)
 	if swap {
 		q.W, q.H = p.H, p.W
 	}
 	for y := range q.H {
-		row := q.row(y)
+		row := q.Row(y)
 		for x := range q.W {
 			sx, sy := x, y
 			if swap {
@@ -100,7 +100,7 @@ func orient(p pixels, orientation int) pixels {
 			if flipY {
 				sy = p.H - 1 - sy
 			}
-			copy(row[x*p.C:(x+1)*p.C], p.row(sy)[sx*p.C:])
+			copy(row[x*p.C:(x+1)*p.C], p.Row(sy)[sx*p.C:])
 		}
 	}
 	return q

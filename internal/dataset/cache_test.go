@@ -1,4 +1,4 @@
-package ensemble
+package dataset
 
 import (
 	"errors"
@@ -7,15 +7,22 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/swagwrap/swagwrap/internal/dataset"
 )
 
 // counted is a Bytes that counts what it decodes.
 type counted struct {
-	dataset.Bytes
+	Bytes
 	decoded atomic.Int64
 	broken  int // the image that cannot be decoded, or -1
+}
+
+func digits(t *testing.T) Bytes {
+	t.Helper()
+	d, err := Open([]string{"../../fixtures/mnist/train.npz"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.(Bytes)
 }
 
 func (d *counted) Pixels(dst []byte, i int) error {
@@ -30,7 +37,7 @@ func (d *counted) Pixels(dst []byte, i int) error {
 // the others every time.
 func TestCache(t *testing.T) {
 	const passes, images, size = 3, 10, 28 * 28
-	array := data(t, "train.npz").(dataset.Bytes)
+	array := digits(t)
 	for _, tc := range []struct {
 		budget  int64
 		decoded int64
@@ -40,12 +47,9 @@ func TestCache(t *testing.T) {
 		{0, passes * images},
 	} {
 		d := &counted{Bytes: array, broken: -1}
-		c, err := NewCache(d, tc.budget)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := int(tc.budget / size); c.Room() != want {
-			t.Errorf("%d bytes: room for %d images, want %d", tc.budget, c.Room(), want)
+		c := newCache(d, tc.budget)
+		if room, ok := Room(c); !ok || room != int(tc.budget/size) {
+			t.Errorf("%d bytes: room for %d images, want %d", tc.budget, room, tc.budget/size)
 		}
 		got, want := make([]float32, size), make([]float32, size)
 		pixels, wantPixels := make([]byte, size), make([]byte, size)
@@ -71,10 +75,7 @@ func TestCache(t *testing.T) {
 // An image that cannot be decoded is an error that names it, every time, and is
 // never kept.
 func TestCacheBroken(t *testing.T) {
-	c, err := NewCache(&counted{Bytes: data(t, "train.npz").(dataset.Bytes), broken: 2}, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newCache(&counted{Bytes: digits(t), broken: 2}, 1<<20)
 	for range 2 {
 		if err := c.Read(make([]float32, 28*28), 2); err == nil || !strings.Contains(err.Error(), "train.npz[2]: cannot be decoded") {
 			t.Errorf("error %v", err)

@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"bytes"
@@ -107,12 +107,12 @@ func sizeWebP(data []byte) (w, h int, err error) {
 }
 
 // decodeWebP decodes the first frame, on a black canvas if it is smaller.
-func decodeWebP(data []byte) (pixels, error) {
+func decodeWebP(data []byte) (Picture, error) {
 	f, err := parseWebP(data)
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
-	var p pixels
+	var p Picture
 	if f.lossless {
 		p, err = decodeVP8L(f.data)
 	} else {
@@ -121,41 +121,41 @@ func decodeWebP(data []byte) (pixels, error) {
 	if err != nil || p.W == f.w && p.H == f.h {
 		return p, err
 	}
-	canvas := newPixels(f.w, f.h, 3)
+	canvas := New(f.w, f.h, 3)
 	for y := range p.H {
-		copy(canvas.row(f.at.Min.Y + y)[3*f.at.Min.X:], p.row(y))
+		copy(canvas.Row(f.at.Min.Y + y)[3*f.at.Min.X:], p.Row(y))
 	}
 	return canvas, nil
 }
 
-func decodeVP8L(data []byte) (pixels, error) {
+func decodeVP8L(data []byte) (Picture, error) {
 	img, err := vp8l.Decode(bytes.NewReader(data))
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	return fromImage(img)
 }
 
 // decodeVP8 decodes a lossy frame. Its colours have limited range (luma 16 to
 // 235), and libwebp makes chroma larger by a triangle filter.
-func decodeVP8(data []byte) (pixels, error) {
+func decodeVP8(data []byte) (Picture, error) {
 	d := vp8.NewDecoder()
 	d.Init(bytes.NewReader(data), len(data))
 	if _, err := d.DecodeFrameHeader(); err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	m, err := d.DecodeFrame()
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
-	p := newPixels(m.Rect.Dx(), m.Rect.Dy(), 3)
+	p := New(m.Rect.Dx(), m.Rect.Dy(), 3)
 	cw, ch := (p.W+1)/2, (p.H+1)/2
 	us, vs := make([]byte, 2*cw), make([]byte, 2*cw)
 	for y := range p.H {
 		near, far := chromaRows(y, ch)
 		webpChroma(us, m.Cb[near*m.CStride:][:cw], m.Cb[far*m.CStride:][:cw])
 		webpChroma(vs, m.Cr[near*m.CStride:][:cw], m.Cr[far*m.CStride:][:cw])
-		row := p.row(y)
+		row := p.Row(y)
 		for x, l := range m.Y[y*m.YStride:][:p.W] {
 			l, u, v := int32(l)*19077>>8, int32(us[x]), int32(vs[x])
 			d := row[3*x : 3*x+3 : 3*x+3]

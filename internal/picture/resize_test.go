@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"bytes"
@@ -11,14 +11,14 @@ import (
 // TestGeometry has the sizes and places that torchvision computes.
 func TestGeometry(t *testing.T) {
 	for _, c := range readPictureGolden(t).Geometry {
-		w, h := shortSide(c.Size[0], c.Size[1], c.Resize)
+		w, h := ShortSide(c.Size[0], c.Size[1], c.Resize)
 		if w != c.Resized[0] || h != c.Resized[1] {
-			t.Errorf("shortSide(%d, %d, %d) = %d, %d, want %v", c.Size[0], c.Size[1], c.Resize, w, h, c.Resized)
+			t.Errorf("ShortSide(%d, %d, %d) = %d, %d, want %v", c.Size[0], c.Size[1], c.Resize, w, h, c.Resized)
 		}
 		at := image.Pt(c.At[0], c.At[1])
 		want := image.Rectangle{Min: at, Max: at.Add(image.Pt(c.Crop[0], c.Crop[1]))}
-		if got := centreCrop(c.Resized[0], c.Resized[1], c.Crop[0], c.Crop[1]); got != want {
-			t.Errorf("centreCrop(%v, %v) = %v, want %v", c.Resized, c.Crop, got, want)
+		if got := CentreCrop(c.Resized[0], c.Resized[1], c.Crop[0], c.Crop[1]); got != want {
+			t.Errorf("CentreCrop(%v, %v) = %v, want %v", c.Resized, c.Crop, got, want)
 		}
 	}
 }
@@ -28,27 +28,27 @@ func TestGeometry(t *testing.T) {
 func TestKeep(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 400 {
-		src := newPixels(1+r.IntN(40), 1+r.IntN(40), 1+2*r.IntN(2))
+		src := New(1+r.IntN(40), 1+r.IntN(40), 1+2*r.IntN(2))
 		for j := range src.Pix {
 			src.Pix[j] = byte(r.IntN(256))
 		}
 		w, h := 1+r.IntN(60), 1+r.IntN(60)
 		f := Filter(i % len(filters))
-		whole, err := resize(src, w, h, f, image.Rect(0, 0, w, h))
+		whole, err := Resize(src, w, h, f, image.Rect(0, 0, w, h))
 		if err != nil {
 			t.Fatal(err)
 		}
 		at := image.Pt(r.IntN(w+20)-10, r.IntN(h+20)-10)
 		keep := image.Rectangle{Min: at, Max: at.Add(image.Pt(1+r.IntN(w+10), 1+r.IntN(h+10)))}
-		part, err := resize(src, w, h, f, keep)
+		part, err := Resize(src, w, h, f, keep)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := newPixels(keep.Dx(), keep.Dy(), src.C)
+		want := New(keep.Dx(), keep.Dy(), src.C)
 		for y := range h {
 			for x := range w {
 				if to := image.Pt(x, y).Sub(at); image.Pt(x, y).In(keep) {
-					copy(want.row(to.Y)[to.X*src.C:][:src.C], whole.row(y)[x*src.C:])
+					copy(want.Row(to.Y)[to.X*src.C:][:src.C], whole.Row(y)[x*src.C:])
 				}
 			}
 		}
@@ -62,7 +62,7 @@ func TestKeep(t *testing.T) {
 func TestSameSize(t *testing.T) {
 	p := decode(t, "files/microaneurysms.png", false)
 	for f := range filters {
-		q, err := resize(p, p.W, p.H, Filter(f), image.Rect(0, 0, p.W, p.H))
+		q, err := Resize(p, p.W, p.H, Filter(f), image.Rect(0, 0, p.W, p.H))
 		if err != nil || !bytes.Equal(p.Pix, q.Pix) {
 			t.Errorf("%s changes the image: %v", Filter(f), err)
 		}
@@ -70,7 +70,7 @@ func TestSameSize(t *testing.T) {
 }
 
 func TestResizeRefuses(t *testing.T) {
-	p := newPixels(2, 2, 3)
+	p := New(2, 2, 3)
 	tests := []struct {
 		w, h int
 		keep image.Rectangle
@@ -83,7 +83,7 @@ func TestResizeRefuses(t *testing.T) {
 		{5, 5, image.Rect(0, 0, 20000, 20000), "at most 178956970 in all"},
 	}
 	for _, tt := range tests {
-		if _, err := resize(p, tt.w, tt.h, Bilinear, tt.keep); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Resize(p, tt.w, tt.h, Bilinear, tt.keep); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%d×%d, %v: error %v, want %q", tt.w, tt.h, tt.keep, err, tt.want)
 		}
 	}

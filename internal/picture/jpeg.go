@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"encoding/binary"
@@ -69,15 +69,15 @@ func sizeJPEG(data []byte) (w, h int, err error) {
 }
 
 // decodeJPEG decodes a JPEG file bit for bit as libjpeg-turbo does by default.
-func decodeJPEG(data []byte) (pixels, error) {
+func decodeJPEG(data []byte) (Picture, error) {
 	f, err := readJPEG(data, true)
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	for i := range f.components {
 		c := &f.components[i]
 		if c.quant == nil {
-			return pixels{}, fmt.Errorf("no scan has component %d", i)
+			return Picture{}, fmt.Errorf("no scan has component %d", i)
 		}
 		if f.progressive {
 			c.reconstruct()
@@ -179,7 +179,7 @@ func (f *jpegFrame) header(b []byte) error {
 		return fmt.Errorf("%d bits for a sample, want 8", b[0])
 	}
 	f.h, f.w = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
-	if err := checkSize(f.w, f.h); err != nil {
+	if err := CheckSize(f.w, f.h); err != nil {
 		return err
 	}
 	n := int(b[5])

@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"fmt"
@@ -56,17 +56,26 @@ func ParseFilter(name string) (Filter, error) {
 	return 0, fmt.Errorf("interpolation %q, want one of %s", name, strings.Join(known, ", "))
 }
 
-// resize returns the part keep of src resized to w by h pixels, equal bit for
+// MarshalText writes the filter's name.
+func (f Filter) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText is [ParseFilter].
+func (f *Filter) UnmarshalText(text []byte) (err error) {
+	*f, err = ParseFilter(string(text))
+	return err
+}
+
+// Resize returns the part keep of src resized to w by h pixels, equal bit for
 // bit to Image.resize((w, h), f) of Pillow 13. Only that part is computed. What keep
 // covers outside of the resized image is black, as torchvision's CenterCrop pads
 // it.
-func resize(src pixels, w, h int, f Filter, keep image.Rectangle) (pixels, error) {
+func Resize(src Picture, w, h int, f Filter, keep image.Rectangle) (Picture, error) {
 	for _, s := range []image.Point{{w, h}, keep.Size()} {
-		if err := checkSize(s.X, s.Y); err != nil {
-			return pixels{}, fmt.Errorf("resize to %d×%d, crop to %v: %w", w, h, keep, err)
+		if err := CheckSize(s.X, s.Y); err != nil {
+			return Picture{}, fmt.Errorf("resize to %d×%d, crop to %v: %w", w, h, keep, err)
 		}
 	}
-	dst := newPixels(keep.Dx(), keep.Dy(), src.C)
+	dst := New(keep.Dx(), keep.Dy(), src.C)
 	part := keep.Intersect(image.Rect(0, 0, w, h))
 	if part.Empty() {
 		return dst, nil
@@ -78,7 +87,7 @@ func resize(src pixels, w, h int, f Filter, keep image.Rectangle) (pixels, error
 	across := newTaps(src.W, w, part.Min.X, part.Max.X, f)
 	down := newTaps(src.H, h, part.Min.Y, part.Max.Y, f)
 	origin, size := part.Min.Sub(keep.Min), part.Dx()*src.C
-	out := func(i int) []byte { return dst.row(origin.Y + i)[origin.X*src.C:][:size] }
+	out := func(i int) []byte { return dst.Row(origin.Y + i)[origin.X*src.C:][:size] }
 	// Each pass rounds to a byte, so the order shows. Since version 13 Pillow
 	// begins with the columns if that makes the second pass much shorter; before,
 	// it never did.
@@ -92,7 +101,7 @@ func resize(src pixels, w, h int, f Filter, keep image.Rectangle) (pixels, error
 
 // resizeAcrossFirst resizes each row when the first output row needs it, into a
 // ring of as many rows as an output row can need.
-func resizeAcrossFirst(out func(i int) []byte, src pixels, across, down []tap) {
+func resizeAcrossFirst(out func(i int) []byte, src Picture, across, down []tap) {
 	size := len(across) * src.C
 	depth := 0
 	for _, t := range down {
@@ -109,7 +118,7 @@ func resizeAcrossFirst(out func(i int) []byte, src pixels, across, down []tap) {
 			at := y % depth * size
 			rows[j] = ring[at : at+size]
 			if y >= next {
-				resizeRow(rows[j], src.row(y), across, src.C)
+				resizeRow(rows[j], src.Row(y), across, src.C)
 				next = y + 1
 			}
 		}
@@ -117,7 +126,7 @@ func resizeAcrossFirst(out func(i int) []byte, src pixels, across, down []tap) {
 	}
 }
 
-func resizeDownFirst(out func(i int) []byte, src pixels, across, down []tap) {
+func resizeDownFirst(out func(i int) []byte, src Picture, across, down []tap) {
 	last := across[len(across)-1]
 	lo, hi := across[0].first*src.C, (last.first+len(last.weights))*src.C
 	row := make([]byte, src.W*src.C) // of which lo to hi are used
@@ -126,7 +135,7 @@ func resizeDownFirst(out func(i int) []byte, src pixels, across, down []tap) {
 	for i, t := range down {
 		rows = rows[:0]
 		for j := range t.weights {
-			rows = append(rows, src.row(t.first + j)[lo:hi])
+			rows = append(rows, src.Row(t.first + j)[lo:hi])
 		}
 		combine(row[lo:hi], rows, t.weights, sums)
 		resizeRow(out(i), row, across, src.C)
@@ -229,7 +238,7 @@ func clip(v int32) byte { return byte(max(0, min(v, 255))) }
 // resizeNearest takes the source pixel that holds the centre of each output
 // pixel. The centres are added up one by one, with the rounding that brings, as
 // ImagingScaleAffine of libImaging/Geometry.c does it.
-func resizeNearest(dst pixels, origin image.Point, src pixels, w, h int, part image.Rectangle) {
+func resizeNearest(dst Picture, origin image.Point, src Picture, w, h int, part image.Rectangle) {
 	centres := func(in, out int) []int {
 		at := make([]int, out)
 		step := float64(in) / float64(out)
@@ -245,7 +254,7 @@ func resizeNearest(dst pixels, origin image.Point, src pixels, w, h int, part im
 		if ys[y] >= src.H {
 			continue // left black there, too
 		}
-		from, to := src.row(ys[y]), dst.row(y-origin.Y)
+		from, to := src.Row(ys[y]), dst.Row(y-origin.Y)
 		for x := part.Min.X; x < part.Max.X; x++ {
 			if xs[x] < src.W {
 				copy(to[(x-origin.X)*src.C:][:src.C], from[xs[x]*src.C:])

@@ -1,29 +1,45 @@
-package dataset
+// Package picture turns the bytes of image files into 8-bit pixels, and resizes
+// and crops them: what PIL.Image.open, convert and resize of Pillow 13 give, bit
+// for bit. Decoding begins with [Size], which reads a header only.
+//
+// # Invariants
+//
+// A Picture has W·H·C bytes, C is 1 or 3, and neither side is longer than
+// [MaxSide]. Files are untrusted: no more memory is taken than the size in the
+// header and the length of the file justify, and what is damaged is an error.
+//
+// # Concurrency
+//
+// Functions keep no state; they may be called from any number of goroutines, and
+// change no picture that they are given.
+package picture
 
 import (
 	"errors"
 	"fmt"
+	"io"
 )
 
 // Limits on the size of an image. More than maxPixels is a decompression bomb to
-// Pillow, too. A longer side than maxSide is no picture; it would only make
-// resize hold long lists of weights.
+// Pillow, too. A longer side than MaxSide is no picture; it would only make
+// Resize hold long lists of weights.
 const (
 	maxPixels = 178956970
-	maxSide   = 1 << 20
+	MaxSide   = 1 << 20 // pixels
 )
 
-// pixels is an 8-bit image as Pillow holds it: rows from top to bottom, pixels
+// Picture is an 8-bit image as Pillow holds it: rows from top to bottom, pixels
 // from left to right, with C interleaved channels, 1 (mode L) or 3 (mode RGB).
-type pixels struct {
+type Picture struct {
 	W, H, C int
 	Pix     []byte // W·H·C
 }
 
-func newPixels(w, h, c int) pixels { return pixels{w, h, c, make([]byte, w*h*c)} }
+// New returns a black picture of w by h pixels with c channels.
+func New(w, h, c int) Picture { return Picture{w, h, c, make([]byte, w*h*c)} }
 
-// row returns row y.
-func (p pixels) row(y int) []byte { return p.Pix[y*p.W*p.C : (y+1)*p.W*p.C] }
+// Row returns row y.
+func (p Picture) Row(y int) []byte { return p.Pix[y*p.W*p.C : (y+1)*p.W*p.C] }
 
 // A codec reads one kind of image file.
 type codec struct {
@@ -33,7 +49,7 @@ type codec struct {
 	size func(data []byte) (w, h int, err error)
 	// decode returns one channel where Pillow's mode has one (1, L, I;16), else
 	// three. It may count on size having been called and accepted.
-	decode func(data []byte) (pixels, error)
+	decode func(data []byte) (Picture, error)
 }
 
 var codecs = []codec{
@@ -46,6 +62,13 @@ var codecs = []codec{
 }
 
 var errNotImage = errors.New("not an image, want JPEG, PNG, WebP, GIF, BMP or TIFF")
+
+// Known says whether these first bytes of a file, 12 or more unless it is
+// shorter, are those of an image that [Decode] reads.
+func Known(head []byte) bool {
+	_, err := codecOf(head)
+	return err == nil
+}
 
 // codecOf tells the kind of a file by its first bytes. Names lie: ImageNet has a
 // PNG file named .JPEG.
@@ -72,17 +95,17 @@ func matches(b []byte, pattern string) bool {
 	return true
 }
 
-// imageSize returns the size of the image that decodeImage would return, from
-// the header alone. It fails for sizes that decodeImage refuses. A small file may
+// Size returns the size in pixels of the image that [Decode] would return, from
+// the header alone. It fails for sizes that Decode refuses. A small file may
 // lawfully hold a large image: callers that decode several at once must limit the
 // pixels, not the bytes. Decoding takes 6 to 15 bytes for each pixel.
-func imageSize(data []byte) (w, h int, err error) {
+func Size(data []byte) (w, h int, err error) {
 	c, err := codecOf(data)
 	if err != nil {
 		return 0, 0, err
 	}
 	if w, h, err = c.size(data); err == nil {
-		err = checkSize(w, h)
+		err = CheckSize(w, h)
 	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("%s: %w", c.name, unexpectedEOF(err))
@@ -90,19 +113,20 @@ func imageSize(data []byte) (w, h int, err error) {
 	return w, h, nil
 }
 
-func checkSize(w, h int) error {
+// CheckSize refuses sizes that are none of a picture, or a decompression bomb's.
+func CheckSize(w, h int) error {
 	switch {
 	case w < 1 || h < 1:
 		return fmt.Errorf("%d×%d pixels, want at least one", w, h)
-	case w > maxSide || h > maxSide:
-		return fmt.Errorf("%d×%d pixels, want at most %d along a side", w, h, maxSide)
+	case w > MaxSide || h > MaxSide:
+		return fmt.Errorf("%d×%d pixels, want at most %d along a side", w, h, MaxSide)
 	case w*h > maxPixels:
 		return fmt.Errorf("%d×%d pixels, want at most %d in all (a decompression bomb?)", w, h, maxPixels)
 	}
 	return nil
 }
 
-// decodeImage decodes the first frame of an image file of any kind to what
+// Decode decodes the first frame of an image file of any kind to what
 // PIL.Image.open(file).convert("RGB") gives, or convert("L") if grey. The kind is
 // told by content. As there, alpha is dropped, not blended, 16-bit colours lose
 // their low byte, 16-bit grey values are clipped at 255, colour profiles are
@@ -110,48 +134,61 @@ func checkSize(w, h int) error {
 // torchvision's loader), but the one in a TIFF file is. A truncated file is an
 // error; bytes behind the image are not. Corrupt data is an error, too, where
 // libjpeg only warns.
-func decodeImage(data []byte, grey bool) (pixels, error) {
-	w, h, err := imageSize(data)
+func Decode(data []byte, grey bool) (Picture, error) {
+	w, h, err := Size(data)
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
-	c, _ := codecOf(data) // known, or imageSize would have failed
+	c, _ := codecOf(data) // known, or Size would have failed
 	p, err := c.decode(data)
 	if err != nil {
-		return pixels{}, fmt.Errorf("%s: %w", c.name, unexpectedEOF(err))
+		return Picture{}, fmt.Errorf("%s: %w", c.name, unexpectedEOF(err))
 	}
 	if p.W != w || p.H != h {
-		return pixels{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", c.name, p.W, p.H, w, h)
+		return Picture{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", c.name, p.W, p.H, w, h)
 	}
 	if grey {
-		return toGrey(p), nil
+		return p.Grey(), nil
 	}
-	return toRGB(p), nil
+	return p.rgb(), nil
 }
 
-// toGrey weighs the channels as Pillow's convert("L") does: ITU-R 601 luma in
-// 16-bit fixed point.
-func toGrey(p pixels) pixels {
+// Grey weighs the channels as Pillow's convert("L") does: ITU-R 601 luma in
+// 16-bit fixed point. A grey picture is returned as it is.
+func (p Picture) Grey() Picture {
 	if p.C == 1 {
 		return p
 	}
-	g := newPixels(p.W, p.H, 1)
+	g := New(p.W, p.H, 1)
 	src := p.Pix
 	for i := range g.Pix {
 		s := src[3*i : 3*i+3 : 3*i+3]
-		g.Pix[i] = byte((uint32(s[0])*19595 + uint32(s[1])*38470 + uint32(s[2])*7471 + 0x8000) >> 16)
+		g.Pix[i] = Luma(s[0], s[1], s[2])
 	}
 	return g
 }
 
-func toRGB(p pixels) pixels {
+// Luma is the grey level of a colour in Pillow's convert("L").
+func Luma(r, g, b byte) byte {
+	return byte((uint32(r)*19595 + uint32(g)*38470 + uint32(b)*7471 + 0x8000) >> 16)
+}
+
+func (p Picture) rgb() Picture {
 	if p.C == 3 {
 		return p
 	}
-	rgb := newPixels(p.W, p.H, 3)
+	rgb := New(p.W, p.H, 3)
 	for i, v := range p.Pix {
 		d := rgb.Pix[3*i : 3*i+3 : 3*i+3]
 		d[0], d[1], d[2] = v, v, v
 	}
 	return rgb
+}
+
+// unexpectedEOF says in our words what "EOF" and "unexpected EOF" mean here.
+func unexpectedEOF(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("truncated: %w", io.ErrUnexpectedEOF)
+	}
+	return err
 }

@@ -1,24 +1,24 @@
-package dataset
+package picture
 
 // colours makes an image of the planes.
-func (f *jpegFrame) colours() pixels {
+func (f *jpegFrame) colours() Picture {
 	if len(f.components) == 1 {
 		c := &f.components[0]
-		p := newPixels(f.w, f.h, 1)
+		p := New(f.w, f.h, 1)
 		for y := range f.h {
-			copy(p.row(y), c.plane[y*c.stride:])
+			copy(p.Row(y), c.plane[y*c.stride:])
 		}
 		return p
 	}
 	ycc := f.hasLuma()
-	p := newPixels(f.w, f.h, 3)
+	p := New(f.w, f.h, 3)
 	var rows [4][]byte
 	buf := make([]byte, len(f.components)*(f.w+8))
 	for y := range f.h {
 		for i := range f.components {
 			rows[i] = f.upsample(buf[i*(f.w+8):(i+1)*(f.w+8)], &f.components[i], y)[:f.w]
 		}
-		row := p.row(y)
+		row := p.Row(y)
 		if ycc {
 			yccRow(row, rows[0], rows[1], rows[2])
 		} else {

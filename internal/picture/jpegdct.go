@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 // reconstruct restores the samples of a component from its coefficients.
 func (c *jpegComponent) reconstruct() {

@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"bytes"
@@ -31,10 +31,10 @@ func size(data []byte, config func(io.Reader) (image.Config, error)) (w, h int, 
 	return c.Width, c.Height, err
 }
 
-func decodePNG(data []byte) (pixels, error) {
+func decodePNG(data []byte) (Picture, error) {
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	// Grey of 16 bits with a transparent value: Go makes it NRGBA64.
 	if n, ok := img.(*image.NRGBA64); ok && data[24] == 16 && data[25] == 0 {
@@ -43,23 +43,23 @@ func decodePNG(data []byte) (pixels, error) {
 	return fromImage(img)
 }
 
-func decodeBMP(data []byte) (pixels, error) {
+func decodeBMP(data []byte) (Picture, error) {
 	img, err := bmp.Decode(bytes.NewReader(data))
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	return fromImage(img)
 }
 
 // fromImage takes colours out of the images that Go's decoders return, alpha
 // left aside.
-func fromImage(img image.Image) (pixels, error) {
+func fromImage(img image.Image) (Picture, error) {
 	b := img.Bounds()
 	switch m := img.(type) {
 	case *image.Gray:
-		p := newPixels(b.Dx(), b.Dy(), 1)
+		p := New(b.Dx(), b.Dy(), 1)
 		for y := range p.H {
-			copy(p.row(y), m.Pix[y*m.Stride:])
+			copy(p.Row(y), m.Pix[y*m.Stride:])
 		}
 		return p, nil
 	case *image.Gray16:
@@ -79,15 +79,15 @@ func fromImage(img image.Image) (pixels, error) {
 	case *image.NRGBA64:
 		return threeOf(m.Pix, m.Stride, 8, 2, b), nil
 	}
-	return pixels{}, fmt.Errorf("unknown colour model %T", img)
+	return Picture{}, fmt.Errorf("unknown colour model %T", img)
 }
 
 // threeOf takes the first byte of each of the first three channels of pixels
 // that are step bytes long.
-func threeOf(pix []byte, stride, step, channel int, b image.Rectangle) pixels {
-	p := newPixels(b.Dx(), b.Dy(), 3)
+func threeOf(pix []byte, stride, step, channel int, b image.Rectangle) Picture {
+	p := New(b.Dx(), b.Dy(), 3)
 	for y := range p.H {
-		d, s := p.row(y), pix[y*stride:]
+		d, s := p.Row(y), pix[y*stride:]
 		for ; len(d) > 0; d, s = d[3:], s[step:] {
 			d[0], d[1], d[2] = s[0], s[channel], s[2*channel]
 		}
@@ -97,10 +97,10 @@ func threeOf(pix []byte, stride, step, channel int, b image.Rectangle) pixels {
 
 // clip16 takes 16-bit grey values, the first two of every step bytes. Pillow
 // does not scale them down: what is above 255 becomes 255.
-func clip16(pix []byte, stride, step int, b image.Rectangle) pixels {
-	p := newPixels(b.Dx(), b.Dy(), 1)
+func clip16(pix []byte, stride, step int, b image.Rectangle) Picture {
+	p := New(b.Dx(), b.Dy(), 1)
 	for y := range p.H {
-		d, s := p.row(y), pix[y*stride:]
+		d, s := p.Row(y), pix[y*stride:]
 		for x := range d {
 			d[x] = byte(min(binary.BigEndian.Uint16(s[x*step:]), 255))
 		}
@@ -111,10 +111,10 @@ func clip16(pix []byte, stride, step int, b image.Rectangle) pixels {
 // colours is a palette. Colours that a file does not list are black.
 type colours [256][3]byte
 
-func indexed(m *image.Paletted, palette *colours) pixels {
-	p := newPixels(m.Rect.Dx(), m.Rect.Dy(), 3)
+func indexed(m *image.Paletted, palette *colours) Picture {
+	p := New(m.Rect.Dx(), m.Rect.Dy(), 3)
 	for y := range p.H {
-		row := p.row(y)
+		row := p.Row(y)
 		for x, v := range m.Pix[y*m.Stride:][:p.W] {
 			copy(row[3*x:], palette[v][:])
 		}

@@ -1,14 +1,14 @@
-package dataset
+package picture
 
 import (
 	"image"
 	"math"
 )
 
-// shortSide returns the size that torchvision's Resize(size) gives a w by h
+// ShortSide returns the size that torchvision's Resize(size) gives a w by h
 // image: the shorter side becomes size, the longer one keeps the shape, rounded
 // down.
-func shortSide(w, h, size int) (int, int) {
+func ShortSide(w, h, size int) (int, int) {
 	// The quotient is taken in floating point, as Python's division does.
 	long := int(float64(size*max(w, h)) / float64(min(w, h)))
 	if w <= h {
@@ -17,10 +17,10 @@ func shortSide(w, h, size int) (int, int) {
 	return long, size
 }
 
-// centreCrop returns the part of a w by h image that torchvision's
+// CentreCrop returns the part of a w by h image that torchvision's
 // CenterCrop((ch, cw)) keeps. It reaches outside of an image that is smaller;
-// [resize] makes that black.
-func centreCrop(w, h, cw, ch int) image.Rectangle {
+// [Resize] makes that black.
+func CentreCrop(w, h, cw, ch int) image.Rectangle {
 	start := func(have, want int) int {
 		if have < want {
 			return -((want - have) / 2) // the odd pixel of padding comes last

@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"bytes"
@@ -60,16 +60,16 @@ func readPicture(t testing.TB, name string) []byte {
 	return data
 }
 
-func decode(t testing.TB, name string, grey bool) pixels {
+func decode(t testing.TB, name string, grey bool) Picture {
 	t.Helper()
-	p, err := decodeImage(readPicture(t, name), grey)
+	p, err := Decode(readPicture(t, name), grey)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return p
 }
 
-func digest(parts ...pixels) string {
+func digest(parts ...Picture) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(p.Pix)
@@ -119,8 +119,8 @@ func TestPictures(t *testing.T) {
 		}
 		for filter, want := range want.Cropped {
 			f, _ := ParseFilter(filter)
-			w, h := shortSide(p.W, p.H, 104)
-			q, err := resize(p, w, h, f, centreCrop(w, h, 96, 96))
+			w, h := ShortSide(p.W, p.H, 104)
+			q, err := Resize(p, w, h, f, CentreCrop(w, h, 96, 96))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,14 +133,14 @@ func TestPictures(t *testing.T) {
 }
 
 // resizedDigest resizes to sizes() of make.py.
-func resizedDigest(t *testing.T, p, grey pixels, filter string) string {
+func resizedDigest(t *testing.T, p, grey Picture, filter string) string {
 	t.Helper()
 	f, err := ParseFilter(filter)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := func(p pixels, w, h int) pixels {
-		q, err := resize(p, w, h, f, image.Rect(0, 0, w, h))
+	whole := func(p Picture, w, h int) Picture {
+		q, err := Resize(p, w, h, f, image.Rect(0, 0, w, h))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestKind(t *testing.T) {
 		{"\xff\xd8\xff", "JPEG: truncated"},
 	}
 	for _, tt := range tests {
-		_, err := decodeImage([]byte(tt.data), false)
+		_, err := Decode([]byte(tt.data), false)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %q", tt.data, err, tt.want)
 		}
@@ -205,7 +205,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%d files, want %d", len(entries), len(tests))
 	}
 	for name, want := range tests {
-		_, err := decodeImage(readPicture(t, "refused/"+name), false)
+		_, err := Decode(readPicture(t, "refused/"+name), false)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
@@ -219,7 +219,7 @@ func TestTruncatedPicture(t *testing.T) {
 	for _, name := range onePerKind {
 		data := readPicture(t, "files/"+name)
 		for _, n := range []int{len(data) / 20, len(data) / 3, len(data) * 9 / 10, len(data) - len(data)/50 - 1} {
-			if _, err := decodeImage(data[:n:n], false); err == nil {
+			if _, err := Decode(data[:n:n], false); err == nil {
 				t.Errorf("%s: no error after %d of %d bytes", name, n, len(data))
 			}
 		}
@@ -230,15 +230,15 @@ func TestTrailingJunk(t *testing.T) {
 	for _, name := range onePerKind {
 		data := readPicture(t, "files/"+name)
 		want := decode(t, "files/"+name, false)
-		got, err := decodeImage(append(slices.Clone(data), bytes.Repeat([]byte{0xff, 0xd8, 0}, 100)...), false)
+		got, err := Decode(append(slices.Clone(data), bytes.Repeat([]byte{0xff, 0xd8, 0}, 100)...), false)
 		if err != nil || !bytes.Equal(got.Pix, want.Pix) {
 			t.Errorf("%s: bytes behind the image change it: %v", name, err)
 		}
 	}
 }
 
-// TestImageSize sees bombs from the header, without taking memory for them.
-func TestImageSize(t *testing.T) {
+// TestSize sees bombs from the header, without taking memory for them.
+func TestSize(t *testing.T) {
 	header := func(w, h uint32) []byte {
 		ihdr := slices.Concat([]byte("IHDR"), binary.BigEndian.AppendUint32(nil, w), binary.BigEndian.AppendUint32(nil, h), []byte{8, 2, 0, 0, 0})
 		return slices.Concat([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), ihdr, binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(ihdr)))
@@ -255,7 +255,7 @@ func TestImageSize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		data := header(tt.w, tt.h)
-		w, h, err := imageSize(data)
+		w, h, err := Size(data)
 		if tt.want == "" {
 			if err != nil || w != int(tt.w) || h != int(tt.h) {
 				t.Errorf("%d×%d: %d×%d, %v", tt.w, tt.h, w, h, err)
@@ -265,15 +265,15 @@ func TestImageSize(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%d×%d: error %v, want %q", tt.w, tt.h, err, tt.want)
 		}
-		if _, derr := decodeImage(data, false); derr == nil || derr.Error() != err.Error() {
-			t.Errorf("%d×%d: decodeImage says %v, imageSize %v", tt.w, tt.h, derr, err)
+		if _, derr := Decode(data, false); derr == nil || derr.Error() != err.Error() {
+			t.Errorf("%d×%d: Decode says %v, Size %v", tt.w, tt.h, derr, err)
 		}
 	}
 }
 
-// FuzzDecodeImage: no panic, no more memory than imageSize lets expect, and
+// FuzzDecode: no panic, no more memory than Size lets expect, and
 // results that hang together.
-func FuzzDecodeImage(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	for _, dir := range []string{"files", "refused"} {
 		entries, err := os.ReadDir(filepath.Join(pictures, dir))
 		if err != nil {
@@ -288,11 +288,11 @@ func FuzzDecodeImage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, grey bool) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		w, h, sizeErr := imageSize(data)
+		w, h, sizeErr := Size(data)
 		if w*h > 1<<20 {
 			return
 		}
-		p, err := decodeImage(data, grey)
+		p, err := Decode(data, grey)
 		runtime.ReadMemStats(&after)
 		// What is allocated in all, freed or not. A decoder may refuse a size late
 		// that its header told.
@@ -303,7 +303,7 @@ func FuzzDecodeImage(f *testing.F) {
 			return
 		}
 		if sizeErr != nil || p.W != w || p.H != h {
-			t.Errorf("imageSize %d×%d, %v; decoded %d×%d", w, h, sizeErr, p.W, p.H)
+			t.Errorf("Size %d×%d, %v; decoded %d×%d", w, h, sizeErr, p.W, p.H)
 		}
 		if (p.C == 1) != grey || len(p.Pix) != p.W*p.H*p.C {
 			t.Errorf("%d×%d×%d: %d bytes", p.W, p.H, p.C, len(p.Pix))
@@ -318,30 +318,30 @@ func BenchmarkPicture(b *testing.B) {
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := decodeImage(data, false); err != nil {
+			if _, err := Decode(data, false); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	p := decode(b, "files/re-500x375.jpg", false)
-	w, h := shortSide(p.W, p.H, 256)
-	keep := centreCrop(w, h, 224, 224)
+	w, h := ShortSide(p.W, p.H, 256)
+	keep := CentreCrop(w, h, 224, 224)
 	for _, f := range []Filter{Nearest, Bilinear, Bicubic, Lanczos} {
 		b.Run("resize/"+f.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				resize(p, w, h, f, keep)
+				Resize(p, w, h, f, keep)
 			}
 		})
 	}
 	b.Run("both", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			p, err := decodeImage(data, false)
+			p, err := Decode(data, false)
 			if err != nil {
 				b.Fatal(err)
 			}
-			resize(p, w, h, Bilinear, keep)
+			Resize(p, w, h, Bilinear, keep)
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "images/s")
 	})

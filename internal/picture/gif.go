@@ -1,4 +1,4 @@
-package dataset
+package picture
 
 import (
 	"bytes"
@@ -11,18 +11,18 @@ func sizeGIF(data []byte) (w, h int, err error) { return size(data, gif.DecodeCo
 
 // decodeGIF decodes the first frame. What it leaves of the canvas is filled with
 // the transparent colour, or else colour 0.
-func decodeGIF(data []byte) (pixels, error) {
+func decodeGIF(data []byte) (Picture, error) {
 	img, err := gif.Decode(bytes.NewReader(data))
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	w, h, err := sizeGIF(data)
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	palette, fill, err := gifColours(data)
 	if err != nil {
-		return pixels{}, err
+		return Picture{}, err
 	}
 	canvas := image.NewPaletted(image.Rect(0, 0, w, h), nil)
 	if fill != 0 {

@@ -1,0 +1,255 @@
+package augment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
+)
+
+// padMode says what stands outside of a picture.
+type padMode string
+
+const (
+	constant  padMode = "constant"
+	edge      padMode = "edge"
+	reflect   padMode = "reflect"   // the pixel at the edge is not repeated
+	symmetric padMode = "symmetric" // it is
+)
+
+var padModes = []padMode{constant, edge, reflect, symmetric}
+
+// inside returns the place among n pixels of what stands at p, or −1 for the
+// constant.
+func (m padMode) inside(p, n int) int {
+	if p >= 0 && p < n {
+		return p
+	}
+	wrap := func(period int) int { return (p%period + period) % period }
+	switch {
+	case m == constant:
+		return -1
+	case m == edge || n == 1:
+		return max(0, min(p, n-1))
+	case m == reflect:
+		p = wrap(2 * (n - 1))
+		return min(p, 2*(n-1)-p)
+	}
+	p = wrap(2 * n)
+	return min(p, 2*n-1-p)
+}
+
+// randomCrop is RandomCrop.
+type randomCrop struct {
+	to       [2]int // height and width; 0 is open
+	padding  [4]int // left, top, right, bottom
+	ifNeeded bool
+	fill     []byte // nil is 0; else 1 or 3 values
+	mode     padMode
+}
+
+func (o randomCrop) String() string {
+	a := sizeArgs(o.to)
+	switch p := o.padding; {
+	case p == [4]int{}:
+	case p[0] == p[1] && p[1] == p[2] && p[2] == p[3]:
+		a = append(a, fmt.Sprintf("padding=%d", p[0]))
+	default:
+		a = append(a, fmt.Sprintf("padding=(%d, %d, %d, %d)", p[0], p[1], p[2], p[3]))
+	}
+	if o.ifNeeded {
+		a = append(a, "pad_if_needed=True")
+	}
+	if len(o.fill) == 1 {
+		a = append(a, fmt.Sprintf("fill=%d", o.fill[0]))
+	} else if o.fill != nil {
+		a = append(a, fmt.Sprintf("fill=(%d, %d, %d)", o.fill[0], o.fill[1], o.fill[2]))
+	}
+	if o.mode != constant {
+		a = append(a, fmt.Sprintf("padding_mode='%s'", o.mode))
+	}
+	return call("RandomCrop", a...)
+}
+
+func (o randomCrop) fit(h, w int) op {
+	o.to = fitted(o.to, h, w)
+	return o
+}
+
+func (o randomCrop) size(h, w int) (int, int, error) {
+	if h == 0 || o.to[0] == 0 {
+		return o.to[0], o.to[1], nil
+	}
+	_, _, err := o.spans(h, w)
+	return o.to[0], o.to[1], err
+}
+
+// A span is one axis of a crop: n pixels of a picture that is padded with before
+// and, where it is still too short, with more on either side.
+type span struct {
+	have, before, padded, more, want int
+}
+
+// spare is how many places the crop can have, less one.
+func (s span) spare() int { return s.padded + 2*s.more - s.want }
+
+func (o randomCrop) spans(h, w int) (down, across span, err error) {
+	down = span{have: h, before: o.padding[1], padded: h + o.padding[1] + o.padding[3], want: o.to[0]}
+	across = span{have: w, before: o.padding[0], padded: w + o.padding[0] + o.padding[2], want: o.to[1]}
+	for _, s := range []*span{&down, &across} {
+		if o.ifNeeded {
+			s.more = max(0, s.want-s.padded)
+		}
+		if s.spare() < 0 {
+			return down, across, fmt.Errorf("a picture of %d×%d pixels is too small: give padding, or pad_if_needed=True", w, h)
+		}
+	}
+	return down, across, nil
+}
+
+// draw returns where the crop begins in the padded picture.
+func (o randomCrop) draw(down, across span, r *random) (top, left int) {
+	return r.IntN(down.spare() + 1), r.IntN(across.spare() + 1)
+}
+
+// from lists the source of each pixel of a crop that begins at start. Padding a
+// second time mirrors the padded picture.
+func (s span) from(start int, m padMode) []int {
+	at := make([]int, s.want)
+	for i := range at {
+		at[i] = m.inside(start+i-s.more, s.padded)
+		if at[i] >= 0 {
+			at[i] = m.inside(at[i]-s.before, s.have)
+		}
+	}
+	return at
+}
+
+func (o randomCrop) apply(c *canvas, r *random) error {
+	if o.to[0] == 0 {
+		return errOpen
+	}
+	down, across, err := o.spans(c.H, c.W)
+	if err != nil {
+		return err
+	}
+	if len(o.fill) > 1 && len(o.fill) != c.C {
+		return fmt.Errorf("fill has %d values, and the picture has %d channels", len(o.fill), c.C)
+	}
+	top, left := o.draw(down, across, r)
+	c.set(cut(c.Picture, down.from(top, o.mode), across.from(left, o.mode), o.fill))
+	return nil
+}
+
+// centreCrop is CenterCrop.
+type centreCrop struct{ to [2]int }
+
+func (o centreCrop) String() string                    { return call("CenterCrop", sizeArgs(o.to)...) }
+func (o centreCrop) fit(h, w int) op                   { return centreCrop{fitted(o.to, h, w)} }
+func (o centreCrop) size(_, _ int) (h, w int, _ error) { return o.to[0], o.to[1], nil }
+
+func (o centreCrop) apply(c *canvas, _ *random) error {
+	if o.to[0] == 0 {
+		return errOpen
+	}
+	b := picture.CentreCrop(c.W, c.H, o.to[1], o.to[0])
+	c.set(part(c.Picture, b.Min.Y, b.Min.X, b.Dy(), b.Dx()))
+	return nil
+}
+
+// part returns h rows and w columns of src, from top and left on. What lies
+// outside is black.
+func part(src picture.Picture, top, left, h, w int) picture.Picture {
+	if left == 0 && w == src.W && top >= 0 && top+h <= src.H {
+		return picture.Picture{W: w, H: h, C: src.C, Pix: src.Pix[top*w*src.C : (top+h)*w*src.C]}
+	}
+	down := span{have: src.H, padded: src.H, want: h}
+	across := span{have: src.W, padded: src.W, want: w}
+	return cut(src, down.from(top, constant), across.from(left, constant), nil)
+}
+
+// cut makes a picture of the given rows and columns of src. Where one is −1 the
+// colour is that of fill, or black.
+func cut(src picture.Picture, rows, columns []int, fill []byte) picture.Picture {
+	dst := picture.New(len(columns), len(rows), src.C)
+	if fill != nil {
+		for i := range dst.Pix {
+			dst.Pix[i] = fill[i%src.C%len(fill)]
+		}
+	}
+	// Columns that are neighbours in both are copied at once.
+	type run struct{ to, from, n int } // in bytes
+	var runs []run
+	for i, at := range columns {
+		switch last := len(runs) - 1; {
+		case at < 0:
+		case last >= 0 && columns[i-1] == at-1:
+			runs[last].n += src.C
+		default:
+			runs = append(runs, run{i * src.C, at * src.C, src.C})
+		}
+	}
+	for y, at := range rows {
+		if at < 0 {
+			continue
+		}
+		to, from := dst.Row(y), src.Row(at)
+		for _, r := range runs {
+			copy(to[r.to:r.to+r.n], from[r.from:])
+		}
+	}
+	return dst
+}
+
+// flip is RandomHorizontalFlip or RandomVerticalFlip.
+type flip struct {
+	vertical bool
+	p        float64
+}
+
+func (o flip) String() string {
+	name := "RandomHorizontalFlip"
+	if o.vertical {
+		name = "RandomVerticalFlip"
+	}
+	return call(name, probabilityArgs(o.p, 0.5)...)
+}
+
+func (o flip) fit(_, _ int) op                 { return o }
+func (o flip) size(h, w int) (int, int, error) { return h, w, nil }
+
+func (o flip) apply(c *canvas, r *random) error {
+	switch {
+	case !r.happens(o.p):
+	case o.vertical:
+		c.mine()
+		flipDown(c.Picture)
+	default:
+		c.mine()
+		flipAcross(c.Picture)
+	}
+	return nil
+}
+
+func flipAcross(p picture.Picture) {
+	for y := range p.H {
+		row := p.Row(y)
+		if p.C == 1 {
+			slices.Reverse(row)
+			continue
+		}
+		for i, j := 0, len(row)-3; i < j; i, j = i+3, j-3 {
+			a, b := row[i:i+3:i+3], row[j:j+3:j+3]
+			a[0], a[1], a[2], b[0], b[1], b[2] = b[0], b[1], b[2], a[0], a[1], a[2]
+		}
+	}
+}
+
+func flipDown(p picture.Picture) {
+	for i, j := 0, p.H-1; i < j; i, j = i+1, j-1 {
+		a, b := p.Row(i), p.Row(j)
+		for k := range a {
+			a[k], b[k] = b[k], a[k]
+		}
+	}
+}

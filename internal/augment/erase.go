@@ -1,0 +1,121 @@
+package augment
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// erase is RandomErasing of torchvision, and timm's, which erases several
+// rectangles and knows one random colour for each.
+type erase struct {
+	p            float64
+	scale, ratio [2]float64
+	value        []float64 // 1 value or one for each channel; nil for random ones
+	colour       bool      // one random colour for a rectangle (timm: rand)
+	count        [2]int    // least and most rectangles, which share the area
+}
+
+// Torchvision's defaults, and timm's.
+var (
+	eraseScale, eraseRatio         = [2]float64{0.02, 0.33}, [2]float64{0.3, 3.3}
+	timmEraseScale, timmEraseRatio = [2]float64{0.02, 1.0 / 3}, [2]float64{0.3, 1 / 0.3}
+)
+
+// timm says that the text must be in timm's words.
+func (e erase) timm() bool { return e.colour || e.count != [2]int{1, 1} }
+
+func (e erase) String() string {
+	a := probabilityArgs(e.p, 0.5)
+	defaultScale, defaultRatio := eraseScale, eraseRatio
+	if e.timm() {
+		defaultScale, defaultRatio = timmEraseScale, timmEraseRatio
+	}
+	if e.scale != defaultScale {
+		a = append(a, "scale="+tuple(e.scale[:]))
+	}
+	if e.ratio != defaultRatio {
+		a = append(a, "ratio="+tuple(e.ratio[:]))
+	}
+	switch {
+	case e.colour:
+		a = append(a, "mode='rand'")
+	case e.value == nil && e.timm():
+		a = append(a, "mode='pixel'")
+	case e.value == nil:
+		a = append(a, "value='random'")
+	case len(e.value) > 1:
+		a = append(a, "value="+tuple(e.value))
+	case e.value[0] != 0:
+		a = append(a, "value="+number(e.value[0]))
+	}
+	if e.count != [2]int{1, 1} {
+		a = append(a, fmt.Sprintf("count=(%d, %d)", e.count[0], e.count[1]))
+	}
+	return call("RandomErasing", a...)
+}
+
+// tensor is a picture's values as the network takes them.
+type tensor struct {
+	x       []float32
+	c, h, w int
+	last    bool // channels
+}
+
+func (e erase) apply(t tensor, r *random) {
+	if !r.happens(e.p) {
+		return
+	}
+	count := e.count[0] + r.IntN(e.count[1]-e.count[0]+1)
+	for range count {
+		if b, ok := e.draw(t.h, t.w, count, r); ok {
+			e.fill(t, b, r)
+		}
+	}
+}
+
+// draw is RandomErasing.get_params for one of count rectangles. It is smaller
+// than the picture in both directions; if ten attempts yield none such there is
+// none.
+func (e erase) draw(h, w, count int, r *random) (box, bool) {
+	area := float64(h) * float64(w)
+	for range 10 {
+		bh, bw := shape(area*r.between(e.scale)/float64(count), logBetween(e.ratio, r))
+		if bh < h && bw < w {
+			return box{r.IntN(h - bh + 1), r.IntN(w - bw + 1), bh, bw}, true
+		}
+	}
+	return box{}, false
+}
+
+// fill overwrites a rectangle, channel by channel.
+func (e erase) fill(t tensor, b box, r *random) {
+	plane, row, step := t.h*t.w, t.w, 1
+	if t.last {
+		plane, row, step = 1, t.w*t.c, t.c
+	}
+	for c := range t.c {
+		var v float32
+		switch {
+		case e.colour:
+			v = float32(r.NormFloat64())
+		case len(e.value) == 1:
+			v = float32(e.value[0])
+		case e.value != nil:
+			v = float32(e.value[c])
+		}
+		pixels := e.value == nil && !e.colour
+		for y := b.top; y < b.top+b.h; y++ {
+			at := c*plane + y*row + b.left*step
+			for range b.w {
+				if pixels {
+					v = float32(r.NormFloat64())
+				}
+				t.x[at] = v
+				at += step
+			}
+		}
+	}
+}
+
+// number writes x so that it is read back exactly.
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

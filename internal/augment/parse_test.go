@@ -1,0 +1,284 @@
+package augment
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	imagenetMean = "mean=(0.485, 0.456, 0.406)"
+	imagenetStd  = "std=(0.229, 0.224, 0.225)"
+)
+
+// TestPrinted reads what torchvision's and timm's Compose print.
+func TestPrinted(t *testing.T) {
+	normalize := "Normalize(" + imagenetMean + ", " + imagenetStd + ")"
+	changes := "RandomVerticalFlip(p=0.3), " +
+		"ColorJitter(brightness=(0.6, 1.4), contrast=(0.75, 1.25), saturation=(0.5, 1.5), hue=(-0.1, 0.1)), ColorJitter(brightness=(0.8, 1.2)), " +
+		"RandomGrayscale(p=0.2), Normalize(mean=(0.5,), std=(0.25,)), " +
+		"RandomErasing(p=0.25, value='random'), RandomErasing(scale=(0.1, 0.2), value=(1, 2, 3.5)), RandomErasing"
+	all := "Resize(256), Resize((300, 260), interpolation='bicubic'), RandomCrop((240, 230), padding=(1, 2, 3, 4)), " +
+		"RandomResizedCrop((224, 192), scale=(0.2, 0.9), ratio=(0.5, 2), interpolation='nearest'), CenterCrop(64), " + changes
+	want := map[string]string{
+		"v1 cifar":    "RandomCrop(32, padding=4), RandomHorizontalFlip, " + normalize,
+		"v2 cifar":    "RandomCrop(32, padding=4), RandomHorizontalFlip, " + normalize,
+		"v1 imagenet": "RandomResizedCrop(224), RandomHorizontalFlip, " + normalize,
+		"v2 imagenet": "RandomResizedCrop(224), RandomHorizontalFlip, " + normalize,
+		"v1 all":      all,
+		"v2 all":      all,
+		"v2 crop":     "RandomCrop(32, padding=(1, 2, 3, 4), pad_if_needed=True, fill=3, padding_mode='reflect'), " + normalize,
+		"v2 nested":   "RandomCrop(28), RandomHorizontalFlip(p=0.3)",
+		"v1 tensors":  "RandomCrop(8), " + normalize,
+		"timm": "RandomResizedCrop(224), RandomHorizontalFlip, ColorJitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.6, 1.4)), " +
+			normalize + ", RandomErasing(p=0.25, scale=(0.02, 0.3333333333333333), ratio=(0.3, 3.3333333333333335))",
+		"timm random": "RandomResizedCrop((192, 224), scale=(0.35, 1), interpolation='random'), RandomHorizontalFlip, RandomVerticalFlip(p=0.1), " +
+			"ColorJitter(brightness=(0.9, 1.1), contrast=(0.8, 1.2), saturation=(0.7, 1.3), hue=(-0.05, 0.05)), RandomGrayscale(p=0.2), " +
+			normalize + ", RandomErasing(p=0.3, mode='pixel', count=(1, 3))",
+	}
+	printed := readGolden(t).Printed
+	if len(printed) != len(want) {
+		t.Errorf("%d printed pipelines, want %d", len(printed), len(want))
+	}
+	for name, text := range printed {
+		p, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+			continue
+		}
+		if got := p.String(); got != want[name] {
+			t.Errorf("%s:\n%s\ngot  %s\nwant %s", name, text, got, want[name])
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	tests := []struct{ spec, want string }{
+		{"none", "none"},
+		{"cifar", "RandomCrop(padding=4), RandomHorizontalFlip"},
+		{"imagenet", "RandomResizedCrop, RandomHorizontalFlip"},
+		{"cifar, ColorJitter(0.2)", "RandomCrop(padding=4), RandomHorizontalFlip, ColorJitter(brightness=(0.8, 1.2))"},
+		{"RandomCrop(32, padding=4), RandomHorizontalFlip", "RandomCrop(32, padding=4), RandomHorizontalFlip"},
+		{"RandomCrop(32, 4)\n\n RandomHorizontalFlip() # half of them\n", "RandomCrop(32, padding=4), RandomHorizontalFlip"},
+		{"transforms.Compose([\n  T.RandomCrop(size=[28, 24], padding=(1,)),\n  v2.RandomHorizontalFlip(.25),\n  transforms.ToTensor(),\n])",
+			"RandomCrop((28, 24), padding=1), RandomHorizontalFlip(p=0.25)"},
+		{"RandomCrop(8, padding=(1, 2), padding_mode=\"edge\", fill=(7, 7, 7.9))", "RandomCrop(8, padding=(1, 2, 1, 2), fill=7, padding_mode='edge')"},
+		// An order of its own has only what version 2 prints.
+		{"RandomCrop(8, padding=[1, 2, 3, 4], pad_if_needed=False, fill=0, padding_mode=edge)", "RandomCrop(8, padding=(1, 2, 3, 4), padding_mode='edge')"},
+		{"RandomResizedCrop(224, (0.5, 1.0), (3/4, 4. / 3), interpolation=InterpolationMode.BICUBIC)", "RandomResizedCrop(224, scale=(0.5, 1), interpolation='bicubic')"},
+		{"RandomResizedCrop(224, interpolation=3, antialias=None)", "RandomResizedCrop(224, interpolation='bicubic')"},
+		{"ToImage(), RandomResizedCrop(224, antialias=True)", "RandomResizedCrop(224)"},
+		{"ToTensor, Resize(8, interpolation='nearest', antialias=False)", "Resize(8, interpolation='nearest')"},
+		{"ColorJitter(0.4, (0.5, 1), saturation=0, hue=(-0.2, 0.1))", "ColorJitter(brightness=(0.6, 1.4), contrast=(0.5, 1), hue=(-0.2, 0.1))"},
+		{"ColorJitter(2)", "ColorJitter(brightness=(0, 3))"},
+		{"RandomErasing(0.25, value=0, inplace=True)", "RandomErasing(p=0.25)"},
+		{"RandomErasing(p=0.25, scale=(0.02, 0.33), ratio=(0.3, 3.3), inplace=False)", "RandomErasing(p=0.25)"}, // printed only within Compose
+		{"RandomErasing(mode='rand')", "RandomErasing(mode='rand')"},
+		{"RandomErasing(mode='const', count=2)", "RandomErasing(count=(1, 2))"},
+		{"Normalize(0.5, std=[0.25])", "Normalize(mean=(0.5,), std=(0.25,))"},
+		{"Normalize((1/2, 0, -1e-3), (1, 2, 3))", "Normalize(mean=(0.5, 0, -0.001), std=(1, 2, 3))"},
+		{"Resize((256, 256)), CenterCrop((224, 224))", "Resize((256, 256)), CenterCrop(224)"},
+
+		{"", "empty, want none, cifar, imagenet, or transforms"},
+		{" # nothing\n", "empty, want"},
+		{"RandAugment(2, 9)", "RandAugment is not supported, want CenterCrop, ColorJitter, Normalize, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, " +
+			"RandomResizedCrop, RandomResizedCropAndInterpolation, RandomVerticalFlip, Resize: save what the training loader yields as an array instead (--bn-data)"},
+		{"MixUp(alpha=0.2)", "MixUp is not supported"},
+		{"GaussianBlur(kernel_size=(5, 5), sigma=(0.1, 2.0))", "GaussianBlur is not supported"},
+		{"cifer", "cifer is not supported"},
+		{"cifar RandomVerticalFlip", `at "RandomVerticalFlip", want a comma or a new line after cifar`},
+		{"RandomCrop(32", "RandomCrop: at \"\", want a comma or a closing bracket"},
+		{"Compose([RandomCrop(32)", `"]" is missing at the end`},
+		{"Compose([RandomCrop(32)]", "want the end of Compose"},
+		{"Compose", "no brackets after Compose"},
+		{"5", `at "5", want a transform`},
+		{"RandomCrop(32, padding=-1)", "RandomCrop: padding is -1, want whole numbers from 0"},
+		{"RandomCrop(32, padding=(1, 2, 3))", "RandomCrop: padding is (1, 2, 3), want whole numbers from 0 to 1048576: one, two (left and right"},
+		{"RandomCrop(0)", "RandomCrop: size is 0, want whole numbers from 1"},
+		{"RandomCrop(2.5)", "RandomCrop: size is 2.5, want whole"},
+		{"RandomCrop((1, 2, 3))", "RandomCrop: size is (1, 2, 3), want"},
+		{"RandomCrop('32')", "RandomCrop: size is 32, want"},
+		{"RandomCrop(32, fill=256)", "fill is 256, want levels from 0 to 255"},
+		{"RandomCrop(32, fill=(1, 2))", "fill is (1, 2), want levels"},
+		{"RandomCrop(32, padding_mode='wrap')", "padding_mode is wrap, want constant, edge, reflect or symmetric"},
+		{"RandomCrop(32, pad_if_needed=1)", "pad_if_needed is 1, want True or False"},
+		{"RandomCrop(32, pad=4)", "RandomCrop: argument pad is not known, want size, padding, pad_if_needed, fill, padding_mode"},
+		{"RandomCrop(32, size=4)", "RandomCrop: size given twice"},
+		{"RandomCrop(size=4, size=4)", "RandomCrop: size given twice"},
+		{"RandomCrop(size=4, 4)", "want a named argument"},
+		{"RandomHorizontalFlip(0.5, 0.5)", "2 arguments, want at most 1: p"},
+		{"RandomHorizontalFlip(p=1.5)", "p is 1.5, want a number from 0 to 1"},
+		{"RandomHorizontalFlip(p=-0.1)", "p is -0.1, want"},
+		{"RandomHorizontalFlip(p=nan)", "p is nan, want"},
+		{"RandomHorizontalFlip(p=1e999)", "want a number, a word or brackets"},
+		{"RandomHorizontalFlip(p=1/0)", "division by zero"},
+		{"RandomResizedCrop(8, scale=(1, 0.5))", "scale is (1, 0.5), want two numbers from 0, the smaller first"},
+		{"RandomResizedCrop(8, scale=(0, 0))", "scale is (0, 0), want a part of the area above 0"},
+		{"RandomResizedCrop(8, scale=0.5)", "scale is 0.5, want"},
+		{"RandomResizedCrop(8, ratio=(0, 1))", "ratio is (0, 1), want two positive numbers, the smaller first"},
+		{"RandomResizedCrop(8, interpolation='area')", "interpolation is area, want nearest, bilinear"},
+		{"RandomResizedCrop(8, interpolation=9)", "interpolation is 9, want"},
+		{"ToImage, RandomResizedCrop(8, antialias=False)", "antialias is False, want True: a tensor is resized with other pixels then"},
+		{"Resize(8, max_size=10)", "max_size is 10, want None"},
+		{"ColorJitter(-1)", "brightness is -1, want a number from 0"},
+		{"ColorJitter(hue=0.6)", "hue is 0.6, want a number from 0 to 0.5"},
+		{"ColorJitter(hue=(-0.6, 0))", "hue is (-0.6, 0), want"},
+		{"ColorJitter(contrast=(2, 1))", "contrast is (2, 1), want"},
+		{"RandomErasing(scale=(0.1, 1.5))", "scale is (0.1, 1.5), want two numbers from 0 to 1"},
+		{"RandomErasing(value='mean')", "value is mean, want a number, three, or 'random'"},
+		{"RandomErasing(value=1e300)", "value is 1e+300, want numbers in the range of float32"},
+		{"RandomErasing(value=1, mode='rand')", "value and timm's mode or count, want one of them"},
+		{"RandomErasing(mode='mean')", "mode is mean, want const, rand or pixel"},
+		{"RandomErasing(count=(3, 2))", "count is (3, 2), want the least first"},
+		{"RandomErasing, Normalize(0.5, 0.5)", "Normalize: after RandomErasing, which is done on normalised values here: want Normalize before it"},
+		{"Normalize(0.5, 0.5), Normalize(0.5, 0.5)", "Normalize: a second time"},
+		{"Normalize(0.5, 0.5), RandomCrop(8)", "RandomCrop: after Normalize, want it before"},
+		{"RandomErasing, RandomHorizontalFlip", "RandomHorizontalFlip: after RandomErasing, want it before"},
+		{"Normalize(0.5)", "Normalize: std is missing"},
+		{"Normalize(0.5, 0)", "std is 0, want positive numbers"},
+		{"Normalize((1, 2), 1)", "mean is (1, 2), want a number for each channel"},
+		{"RandomCrop(np.array(3))", "np.array(...), want a value"},
+		{"RandomCrop(" + strings.Repeat("(", 1000), "brackets too deep"},
+		{strings.Repeat("Compose(", 1000), "brackets too deep"},
+		{strings.Repeat(" ", maxText+1), "65537 bytes of text, want at most 65536"},
+	}
+	for _, tt := range tests {
+		p, err := Parse(tt.spec)
+		got := p.String()
+		if err != nil {
+			got = err.Error()
+		}
+		if err == nil && got != tt.want || !strings.HasPrefix(got, tt.want) && !strings.Contains(got, tt.want) {
+			t.Errorf("%.80q:\ngot  %s\nwant %s", tt.spec, got, tt.want)
+		}
+	}
+}
+
+// TestText: a pipeline survives a model card.
+func TestText(t *testing.T) {
+	p := parse(t, "cifar, Normalize(0.5, 0.25), RandomErasing")
+	text, err := p.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var q Pipeline
+	if err := q.UnmarshalText(text); err != nil || !q.Equal(p) || !slices.Equal(q.Mean, []float64{0.5}) || !slices.Equal(q.Std, []float64{0.25}) {
+		t.Errorf("%s: %v, %v", text, q, err)
+	}
+	if !q.Erases() || q.None() || q.Equal(parse(t, "cifar")) || parse(t, "cifar").Erases() || !parse(t, "none").None() || !(Pipeline{}).None() {
+		t.Error("Erases, None or Equal")
+	}
+	if err := q.UnmarshalText([]byte("x")); err == nil {
+		t.Error("no error")
+	}
+}
+
+// FuzzParse: no panic, and what is read is written so that it is read again to
+// the same.
+func FuzzParse(f *testing.F) {
+	for _, spec := range []string{
+		"none", "cifar", "imagenet, ColorJitter(0.4, (0.5, 1), hue=.1)", "Compose([RandomCrop((3, 5), [1, 2], fill=(1, 2, 3), padding_mode='edge')])",
+		"Compose(\n  RandomErasing(p=0.25, scale=(0.02, 0.33), ratio=(0.3, 3.3), inplace=False)\n)", "RandomErasing(mode='pixel', count=(1, 3))",
+		"Resize(3), Resize((4, 4)), CenterCrop, Normalize(tensor([0.5]), 1/3), RandomErasing(value=(1, 2, 3))",
+		"RandomResizedCropAndInterpolation(8, scale=(1e-3, 1), interpolation=bilinear bicubic), RandomGrayscale, RandomVerticalFlip(p=.3)",
+	} {
+		f.Add(spec)
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		p, err := Parse(spec)
+		if err != nil {
+			return
+		}
+		q, err := Parse(p.String())
+		if err != nil {
+			t.Fatalf("%q is read as %s, which is not read: %v", spec, p, err)
+		}
+		if !q.Equal(p) {
+			t.Fatalf("%q is read as %s, and that as %s", spec, p, q)
+		}
+	})
+}
+
+func TestReadFile(t *testing.T) {
+	timm, err := os.ReadFile("testdata/args.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// with returns the file with other values.
+	with := func(lines ...string) string {
+		text := string(timm)
+		for _, line := range lines {
+			key, _, _ := strings.Cut(line, ":")
+			at := strings.Index("\n"+text, "\n"+key+":")
+			if at < 0 {
+				text += line + "\n"
+				continue
+			}
+			end := strings.Index(text[at:]+"\n", "\n")
+			next := at + end
+			for strings.HasPrefix(text[next:], "\n- ") { // a list
+				next += 1 + strings.Index(text[next+1:], "\n")
+			}
+			text = text[:at] + line + text[next:]
+		}
+		return text
+	}
+	jitter := "ColorJitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.6, 1.4))"
+	tests := []struct{ name, text, want string }{
+		{"args.yaml", with(), "RandomResizedCrop(interpolation='random'), RandomHorizontalFlip, " + jitter},
+		{"args.YML", with("reprob: 0.25", "recount: 3", "train_interpolation: bicubic", "scale: [0.35, 1]", "hflip: 0", "vflip: 0.1", "color_jitter: null", "grayscale_prob: 0.2"),
+			"RandomResizedCrop(scale=(0.35, 1), interpolation='bicubic'), RandomVerticalFlip(p=0.1), RandomGrayscale(p=0.2), RandomErasing(p=0.25, mode='pixel', count=(1, 3))"},
+		{"a.yaml", with("reprob: 0.25", "remode: const", "color_jitter: 0.0", "img_size: 176", "mean: [0.5, 0.5, 0.5]", "std: [0.25, 0.25, 0.25]"),
+			"RandomResizedCrop(176, interpolation='random'), RandomHorizontalFlip, ColorJitter, Normalize(mean=(0.5, 0.5, 0.5), std=(0.25, 0.25, 0.25)), " +
+				"RandomErasing(p=0.25, scale=(0.02, 0.3333333333333333), ratio=(0.3, 3.3333333333333335))"},
+		{"a.yaml", with("reprob: 0.25", "remode: rand", "input_size: [3, 96, 128]", "color_jitter: [0.1, 0.2, 0.3, 0.05]", "train_interpolation: ''", "interpolation: lanczos"),
+			"RandomResizedCrop((96, 128), interpolation='lanczos'), RandomHorizontalFlip, " +
+				"ColorJitter(brightness=(0.9, 1.1), contrast=(0.8, 1.2), saturation=(0.7, 1.3), hue=(-0.05, 0.05)), RandomErasing(p=0.25, mode='rand')"},
+		{"a.yaml", with("no_aug: true", "interpolation: bicubic", "reprob: 0.25", "aa: rand-m9-mstd0.5"), "Resize(interpolation='bicubic')"},
+		{"a.yaml", "hflip: 0.3\n", "RandomResizedCrop(interpolation='random'), RandomHorizontalFlip(p=0.3), " + jitter},
+		{"spec.txt", "Compose(\n    RandomCrop(size=(32, 32), padding=4)\n    ToTensor()\n)\n", "RandomCrop(32, padding=4)"},
+
+		{"a.yaml", with("aa: rand-m9-mstd0.5-inc1"), "aa is rand-m9-mstd0.5-inc1, AutoAugment or RandAugment: not supported, save what the training loader yields as an array instead (--bn-data)"},
+		{"a.yaml", with("mixup: 0.2"), "mixup is 0.2, a mixture of two pictures: not supported"},
+		{"a.yaml", with("no_aug: true", "interpolation: bicubic", "cutmix: 1.0"), "cutmix is 1, a mixture of two pictures"},
+		{"a.yaml", with("cutmix_minmax: [0.2, 0.8]"), "cutmix_minmax is [0.2 0.8], a mixture"},
+		{"a.yaml", with("gaussian_blur_prob: 0.5"), "gaussian_blur_prob is 0.5, Gaussian blur"},
+		{"a.yaml", with("color_jitter_prob: 0.8"), "color_jitter_prob is 0.8, colour jitter of some"},
+		{"a.yaml", with("aug_splits: 3"), "aug_splits is 3, several versions"},
+		{"a.yaml", with("train_crop_mode: rkrc"), `train_crop_mode is "rkrc", and only rrc is supported`},
+		{"a.yaml", with("no_aug: true"), `no_aug: pictures were resized with the network's own filter, and interpolation "", want one of`},
+		{"a.yaml", with("hflip: 2"), "RandomHorizontalFlip: p is 2, want a number from 0 to 1"},
+		{"a.yaml", with("hflip: much"), "cannot unmarshal"},
+		{"a.yaml", with("scale: [1]"), "RandomResizedCropAndInterpolation: scale is (1), want"},
+		{"a.yaml", with("input_size: [3, 224]"), "input_size is [3 224], want channels, height and width"},
+		{"a.yaml", with("color_jitter: [1, 2, 3, 4, 5]"), "ColorJitter: 5 arguments"},
+		{"a.yaml", "lr: 0.1\n", "none of hflip, scale, reprob, train_interpolation, no_aug, color_jitter, want the args.yaml of timm's train.py"},
+		{"a.yaml", "- 1\n", "cannot unmarshal"},
+		{"a.yaml", "hflip: [", "yaml:"},
+		{"a.yaml", strings.Repeat("#", maxText+1), "want at most 65536 bytes"},
+		{"a.txt", "hflip: 0.5", "hflip is not supported"},
+		{"none.yaml", "", "none of hflip"},
+	}
+	for _, tt := range tests {
+		path := filepath.Join(t.TempDir(), tt.name)
+		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p, err := ReadFile(path)
+		got := p.String()
+		if err != nil {
+			got = err.Error()
+			if !strings.HasPrefix(got, path+": ") {
+				t.Errorf("%s: no path in front", got)
+			}
+		}
+		if err == nil && got != tt.want || !strings.Contains(got, tt.want) {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+	if _, err := ReadFile("testdata/missing.yaml"); err == nil || err.Error() != "testdata/missing.yaml: no such file or directory" {
+		t.Error(err)
+	}
+}
