@@ -136,7 +136,7 @@ func (a *app) settle(c *cli.Context, e *ensemble.Engine, b *batchNorm, members s
 		a.describeBatchNorm(c, b, i)
 	}
 	for _, w := range b.warnings() {
-		a.warnf(c, "%s", w)
+		a.logf(c, "%s", strings.Join(wrapped("warning: ", w), "\n"))
 	}
 	return nil
 }
@@ -172,6 +172,7 @@ func (a *app) describeBatchNorm(c *cli.Context, b *batchNorm, i int) {
 	default:
 		a.debugf(c, "%s: all %s images (endless ones would lower the NLL %s)", what, report.Thousands(all), loss)
 	}
+	a.debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
 	switch {
 	case r.Check == nil:
 		a.logf(c, "%s: too few images to hold them against the statistics of the last checkpoint", what)
@@ -216,7 +217,7 @@ func (b *batchNorm) warnings() (out []string) {
 // writeWarnings prints them above a table.
 func (b *batchNorm) writeWarnings(w io.Writer) error {
 	for _, line := range b.warnings() {
-		if _, err := fmt.Fprintf(w, "! %s\n\n", line); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n\n", strings.Join(wrapped("! ", line), "\n")); err != nil {
 			return err
 		}
 	}
@@ -264,11 +265,13 @@ func augmentFlag(preset string) cli.Flag {
 func augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool, err error) {
 	spec := c.String("augment")
 	switch info, statErr := os.Stat(spec); {
+	case !c.IsSet("augment") && card.Augment == "":
+		return p, false, nil
 	case !c.IsSet("augment"):
 		if p, err = augment.Parse(card.Augment); err != nil {
 			err = badInput(fmt.Errorf("model card: augment: %w", err))
 		}
-		return p, card.Augment != "", err
+		return p, true, err
 	case statErr == nil && info.Mode().IsRegular():
 		p, err = augment.ReadFile(spec)
 		return p, true, badInput(err)

@@ -36,18 +36,13 @@ type BatchNorm struct {
 	// Loss is about what the number of images costs, in nats of NLL for each
 	// example, beside endless ones of them; nil where it is not known.
 	Loss *float64 `json:"loss,omitempty"`
+	// Between is the largest share of a layer's variance that lies between batches.
+	Between float64 `json:"between_batches"`
 	// Check holds the images against what the last checkpoint stores; nil where
 	// there is nothing to compare, or there are too few images to tell.
 	Check *bnupdate.Check `json:"check,omitempty"`
 	// Warnings are what a user of the statistics must know.
 	Warnings []string `json:"warnings,omitempty"`
-}
-
-// lose records what the number of images costs, where that is known.
-func (b *BatchNorm) lose(loss float64) {
-	if !math.IsNaN(loss) {
-		b.Loss = &loss
-	}
 }
 
 // warn fills in the warnings of a pass over the images.
@@ -56,7 +51,8 @@ func (b *BatchNorm) warn(r bnupdate.Result) {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the first and the second half of the batch-norm images disagree: in layer %q their means are %.0f %% of a standard deviation apart, which chance makes as large in %.2g %% of random orders at most: are the images sorted (--bn-order)?",
 			h.Layer, 100*h.Difference, 100*h.PValue))
 	}
-	if worst := slices.Max(r.BetweenShare); worst > 0.2 {
+	b.Between = slices.Max(r.BetweenShare)
+	if worst := b.Between; worst > 0.2 {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: are the images sorted (--bn-order), or the batches small (--batch-size)?", 100*worst))
 	}
 }
@@ -65,7 +61,7 @@ func (b *BatchNorm) warn(r bnupdate.Result) {
 func (b *BatchNorm) AllWarnings() []string {
 	out := slices.Clone(b.Warnings)
 	if found, causes := b.Mismatch(); found != "" {
-		out = append([]string{found + "; " + causes}, out...)
+		out = append([]string{found + ". " + causes}, out...)
 	}
 	if b.Stale {
 		out = append(out, "statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged or sampled weights")
@@ -89,7 +85,7 @@ func (b *BatchNorm) Mismatch() (found, causes string) {
 		worst = slices.MaxFunc(off, func(a, b bnupdate.LayerCheck) int { return cmp.Compare(a.Score(), b.Score()) })
 		where = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers))
 	}
-	found = fmt.Sprintf("the batch-norm images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from those that these images give; training explains %s and %s",
+	found = fmt.Sprintf("the batch-norm images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from what these images give; training explains %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
 	const (
 		prepared = "another mean and standard deviation (--mean, --std), order of channels (--channels) or resizing"
@@ -98,15 +94,15 @@ func (b *BatchNorm) Mismatch() (found, causes string) {
 	)
 	switch {
 	case !b.Check.FirstOff():
-		return found, "likely causes: other images or classes than in training, sorted images (--bn-order), or another size of batches (--batch-size)"
+		return found, "Likely causes: other images or classes than in training, sorted images (--bn-order), or another size of batches (--batch-size)"
 	case b.AsSeen:
-		return found, "likely causes: these batches were saved with other transforms, or the checkpoints are of another training"
+		return found, "Likely causes: these batches were saved with other transforms, or the checkpoints are of another training"
 	case worst.Means > 0.5 || worst.Variances > 1.5: // augmentation does not go so far
-		return found, "likely causes: " + prepared + "; or " + other
+		return found, "Likely causes: " + prepared + "; or " + other
 	case b.Augment == "" || b.Augment == "none":
-		return found, "likely causes: " + plain + "; or " + prepared + "; or " + other
+		return found, "Likely causes: " + plain + "; or " + prepared + "; or " + other
 	}
-	return found, "likely causes: another augmentation than in training (--augment); or " + prepared + "; or " + other
+	return found, "Likely causes: another augmentation than in training (--augment); or " + prepared + "; or " + other
 }
 
 func digits(v float64) string { return fmt.Sprintf("%.2g", v) }

@@ -45,7 +45,8 @@ type Settling struct {
 // batch norm, and no data where no network has statistics to recompute.
 func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNormData, how Settling) (BatchNormData, []*BatchNorm, error) {
 	records := make([]*BatchNorm, len(networks))
-	limit, controls := 0, map[*Network]bnupdate.Result{}
+	var work []*settling
+	images := 0
 	for i, n := range networks {
 		if !n.Recomputes() {
 			if kept := n.Kept(); len(kept) > 0 {
@@ -54,21 +55,39 @@ func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNorm
 			continue
 		}
 		s := &settling{e: e, n: n, data: data, how: how}
-		if err := s.run(ctx); err != nil {
+		if err := s.check(ctx); err != nil {
 			return data, nil, err
 		}
-		records[i] = s.record
-		if how.Auto {
-			limit, controls[n] = max(limit, s.members), s.swa
+		wanted, err := s.look(ctx)
+		if err != nil {
+			return data, nil, err
+		}
+		images, records[i], work = max(images, wanted), s.record, append(work, s)
+	}
+	if len(work) == 0 {
+		return data, records, nil
+	}
+	members := images
+	if how.Auto {
+		members = 0
+		for _, s := range work {
+			wanted, err := s.control(ctx, images)
+			if err != nil {
+				return data, nil, err
+			}
+			members = max(members, wanted)
 		}
 	}
-	if limit > 0 {
-		data.Order.Limit = limit
-		data.controls = map[*Network]bnupdate.Control{}
-		for n, r := range controls {
-			size := r.BatchSize
-			data.controls[n] = bnupdate.Control{Some: n.plan.First(r, limit/size).Statistics, All: r.Statistics}
+	data.Order.Limit = members
+	for _, s := range work {
+		if s.describe(images); members == images {
+			continue
 		}
+		s.record.MemberImages = members
+		if data.controls == nil {
+			data.controls = map[*Network]bnupdate.Control{}
+		}
+		data.controls[s.n] = bnupdate.Control{Some: s.n.plan.First(s.swa, members/s.size).Statistics, All: s.swa.Statistics}
 	}
 	return data, records, nil
 }
@@ -80,77 +99,82 @@ type settling struct {
 	data BatchNormData
 	how  Settling
 
-	size    int // of a batch
-	swa     bnupdate.Result
-	members int // images for each of them
-	record  *BatchNorm
+	size     int             // of a batch
+	swa      bnupdate.Result // of some images, then of all that SWA sees
+	constant float64         // of SWA's loss
+	record   *BatchNorm
 }
 
-func (s *settling) run(ctx context.Context) (err error) {
+// check holds the first images against what the last checkpoint stores.
+func (s *settling) check(ctx context.Context) (err error) {
 	n := s.n
 	if s.size, err = s.e.batch(n.Input.Name, int(max(n.Input.Shape[0], 0)), DefaultBatchSize); err != nil {
 		return fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
 	s.record = &BatchNorm{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
 		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
-	last, err := s.recompute(ctx, n.Posterior.Last(), checkBatches)
-	if err != nil {
-		return err
+	last, err := s.recompute(ctx, n.Posterior.Last(), checkBatches*s.size)
+	if err == nil {
+		s.record.Check = n.plan.Check(n.Posterior.StoredStatistics, last)
 	}
-	s.record.Check = n.plan.Check(n.Posterior.StoredStatistics, last)
-	return s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
-		if s.swa, err = s.recompute(ctx, swa, checkBatches); err != nil {
-			return err
-		}
-		constant, err := s.loss(ctx, swa, s.swa, nil)
-		if err != nil {
-			return err
-		}
-		images := s.data.Images()
-		if s.how.Auto && constant < MaxLoss*float64(images) {
-			images = s.up(constant / MaxLoss)
-		}
-		if s.how.Auto {
-			if s.swa, err = s.recompute(ctx, swa, images/s.size); err != nil {
-				return err
-			}
-			images = s.swa.Images
-		}
-		s.record.Images = images
-		s.record.lose(constant / float64(images))
-		s.record.warn(s.swa)
-		if !s.how.Auto {
-			return nil
-		}
-		s.members, err = s.forMembers(ctx)
-		s.record.MemberImages = s.members
-		return err
-	})
+	return err
 }
 
-// forMembers returns how many images members see.
-func (s *settling) forMembers(ctx context.Context) (images int, err error) {
-	all := s.swa.Images
-	if all <= memberBatches*s.size {
-		return all, nil
+// look returns how many images SWA is to see.
+func (s *settling) look(ctx context.Context) (images int, err error) {
+	images = s.data.Images()
+	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
+		if s.swa, err = s.recompute(ctx, swa, checkBatches*s.size); err != nil {
+			return err
+		}
+		s.constant, err = s.loss(ctx, swa, s.swa, nil)
+		return err
+	})
+	if s.how.Auto {
+		images = min(s.up(s.constant/MaxLoss), images)
+	}
+	return images, err
+}
+
+// control makes SWA's pass over so many images, and returns how many members
+// are to see.
+func (s *settling) control(ctx context.Context, images int) (members int, err error) {
+	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
+		s.swa, err = s.recompute(ctx, swa, images)
+		return err
+	})
+	if err != nil || images <= memberBatches*s.size {
+		return images, err
 	}
 	err = s.first(ctx, s.how.Members, func(parameters weights.Vector) error {
-		r, err := s.recompute(ctx, parameters, memberBatches)
+		r, err := s.recompute(ctx, parameters, memberBatches*s.size)
 		if err != nil {
 			return err
 		}
 		constant, err := s.loss(ctx, parameters, r, &s.swa)
-		images = min(s.up(constant/MaxLoss), all)
+		members = min(s.up(constant/MaxLoss), images)
 		return err
 	})
-	return images, err
+	return members, err
+}
+
+// describe fills in what is known of the number of images.
+func (s *settling) describe(images int) {
+	if s.n.Input.Shape[0] > 0 {
+		images -= images % s.size // a network with a fixed batch takes no shorter one
+	}
+	s.record.Images = images
+	if loss := s.constant / float64(images); !math.IsNaN(loss) {
+		s.record.Loss = &loss
+	}
+	s.record.warn(s.swa)
 }
 
 // up rounds a number of images up to whole batches, and to what members see at
 // the least.
 func (s *settling) up(images float64) int {
-	if math.IsNaN(images) || images > math.MaxInt32 {
-		return s.data.Images()
+	if !(images < math.MaxInt32) { // not known
+		return math.MaxInt
 	}
 	return max(int(math.Ceil(images/float64(s.size))), memberBatches) * s.size
 }
@@ -160,12 +184,12 @@ func (s *settling) first(ctx context.Context, how swag.SampleOptions, f func(wei
 	return EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
 }
 
-// recompute makes a pass over the first batches; over all, where the order is not
+// recompute makes a pass over the first images; over all, where the order is not
 // random and the first ones need not be like the others.
-func (s *settling) recompute(ctx context.Context, parameters weights.Vector, batches int) (bnupdate.Result, error) {
+func (s *settling) recompute(ctx context.Context, parameters weights.Vector, images int) (bnupdate.Result, error) {
 	some := s.data
 	if some.Order.Shuffle {
-		some.Order.Limit = min(max(batches, 1)*s.size, some.Images())
+		some.Order.Limit = min(images, some.Images())
 	}
 	return s.e.Recompute(ctx, s.n, parameters, some)
 }
