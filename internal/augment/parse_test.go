@@ -238,6 +238,8 @@ func TestReadFile(t *testing.T) {
 				"ColorJitter(brightness=(0.9, 1.1), contrast=(0.8, 1.2), saturation=(0.7, 1.3), hue=(-0.05, 0.05)), RandomErasing(p=0.25, mode='rand')"},
 		{"a.yaml", with("no_aug: true", "interpolation: bicubic", "reprob: 0.25", "aa: rand-m9-mstd0.5"), "Resize(interpolation='bicubic')"},
 		{"a.yaml", "hflip: 0.3\n", "RandomResizedCrop(interpolation='random'), RandomHorizontalFlip(p=0.3), " + jitter},
+		{"a.yaml", "reprob: 0.25\ncolor_jitter: 0.2\n", "RandomResizedCrop(interpolation='random'), RandomHorizontalFlip, " +
+			"ColorJitter(brightness=(0.8, 1.2), contrast=(0.8, 1.2), saturation=(0.8, 1.2)), RandomErasing(p=0.25, scale=(0.02, 0.3333333333333333), ratio=(0.3, 3.3333333333333335), value='random')"},
 		{"spec.txt", "Compose(\n    RandomCrop(size=(32, 32), padding=4)\n    ToTensor()\n)\n", "RandomCrop(32, padding=4)"},
 
 		{"a.yaml", with("aa: rand-m9-mstd0.5-inc1"), "aa is rand-m9-mstd0.5-inc1, AutoAugment or RandAugment: not supported, save what the training loader yields as an array instead (--bn-data)"},
