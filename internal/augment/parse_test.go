@@ -85,6 +85,11 @@ func TestParse(t *testing.T) {
 		{" # nothing\n", "empty, want"},
 		{"RandAugment(2, 9)", "RandAugment is not supported, want CenterCrop, ColorJitter, Normalize, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, " +
 			"RandomResizedCrop, RandomResizedCropAndInterpolation, RandomVerticalFlip, Resize: save what the training loader yields as an array instead (--bn-data)"},
+		{"train = T.Compose([T.RandomCrop(8)])", "RandomCrop(8)"},
+		{"Lambda(lambda x: x * 2)", "Lambda is not supported, want"},
+		{"RandomApply([ColorJitter(0.4)], p=0.8)", "RandomApply is not supported, want"},
+		{"x =", "empty, want"},
+		{"RandomHorizontalFlip\nRandomVerticalFlip\r\n# and\ncifar\n", "RandomHorizontalFlip, RandomVerticalFlip, RandomCrop(padding=4), RandomHorizontalFlip"},
 		{"MixUp(alpha=0.2)", "MixUp is not supported"},
 		{"GaussianBlur(kernel_size=(5, 5), sigma=(0.1, 2.0))", "GaussianBlur is not supported"},
 		{"cifer", "cifer is not supported"},
