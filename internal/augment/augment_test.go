@@ -458,13 +458,13 @@ func TestPure(t *testing.T) {
 		return sum(q.Pix) + fmt.Sprint(x)
 	}
 	want := make([]string, 50)
-	seen := map[string]bool{}
+	seen := map[string]bool{} // pictures, and what is erased of them
 	for key := range want {
 		want[key] = both(uint64(key))
-		seen[want[key]] = true
+		seen[want[key][:64]], seen[want[key][64:]] = true, true
 	}
-	if len(seen) != len(want) {
-		t.Errorf("%d keys give %d pictures", len(want), len(seen))
+	if distinct := len(seen); distinct < 2*len(want)-15 { // one in ten is not erased
+		t.Errorf("%d keys give %d pictures and erasures", len(want), distinct)
 	}
 	var wg sync.WaitGroup
 	for range 8 {

@@ -87,6 +87,11 @@ func (b *builder) items(s *scanner, depth int, closing string) error {
 			return nil
 		}
 		name := s.word()
+		mark := s.at
+		if s.space(); depth == 0 && name != "" && s.take("=") { // train = Compose([...
+			continue
+		}
+		s.at = mark
 		if name == "" {
 			return fmt.Errorf("at %.20q, want a transform", s.rest())
 		}
@@ -113,22 +118,23 @@ func (b *builder) item(s *scanner, name string, depth int, printed bool) error {
 	if short == "Compose" {
 		return b.compose(s, depth)
 	}
-	a := &arguments{of: short, printed: printed}
+	// Before its arguments are read, which may be anything.
+	isConversion := slices.Contains(conversions, short)
+	t, ok := transforms[short]
+	if !ok && !isConversion {
+		return fmt.Errorf("%.40s is not supported, want %s: %s", short, strings.Join(known(), ", "), advice)
+	}
+	a := &arguments{printed: printed, tensor: b.tensor}
 	if s.take("(") {
 		if err := a.read(s, depth); err != nil {
 			return fmt.Errorf("%s: %w", short, err)
 		}
 	}
 	b.steps++
-	if slices.Contains(conversions, short) {
+	if isConversion {
 		b.tensor = true
 		return nil
 	}
-	t, ok := transforms[short]
-	if !ok {
-		return fmt.Errorf("%s is not supported, want %s: %s", short, strings.Join(known(), ", "), advice)
-	}
-	a.tensor = b.tensor
 	if err := a.bind(t.names); err != nil {
 		return fmt.Errorf("%s: %w", short, err)
 	}
@@ -213,7 +219,6 @@ func (v value) String() string {
 
 // arguments are those of one transform.
 type arguments struct {
-	of      string
 	printed bool // not source but what Python prints
 	tensor  bool // stands behind a conversion
 	places  []value

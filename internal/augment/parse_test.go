@@ -85,6 +85,11 @@ func TestParse(t *testing.T) {
 		{" # nothing\n", "empty, want"},
 		{"RandAugment(2, 9)", "RandAugment is not supported, want CenterCrop, ColorJitter, Normalize, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, " +
 			"RandomResizedCrop, RandomResizedCropAndInterpolation, RandomVerticalFlip, Resize: save what the training loader yields as an array instead (--bn-data)"},
+		{"train = T.Compose([T.RandomCrop(8)])", "RandomCrop(8)"},
+		{"Lambda(lambda x: x * 2)", "Lambda is not supported, want"},
+		{"RandomApply([ColorJitter(0.4)], p=0.8)", "RandomApply is not supported, want"},
+		{"x =", "empty, want"},
+		{"RandomHorizontalFlip\nRandomVerticalFlip\r\n# and\ncifar\n", "RandomHorizontalFlip, RandomVerticalFlip, RandomCrop(padding=4), RandomHorizontalFlip"},
 		{"MixUp(alpha=0.2)", "MixUp is not supported"},
 		{"GaussianBlur(kernel_size=(5, 5), sigma=(0.1, 2.0))", "GaussianBlur is not supported"},
 		{"cifer", "cifer is not supported"},
@@ -238,6 +243,8 @@ func TestReadFile(t *testing.T) {
 				"ColorJitter(brightness=(0.9, 1.1), contrast=(0.8, 1.2), saturation=(0.7, 1.3), hue=(-0.05, 0.05)), RandomErasing(p=0.25, mode='rand')"},
 		{"a.yaml", with("no_aug: true", "interpolation: bicubic", "reprob: 0.25", "aa: rand-m9-mstd0.5"), "Resize(interpolation='bicubic')"},
 		{"a.yaml", "hflip: 0.3\n", "RandomResizedCrop(interpolation='random'), RandomHorizontalFlip(p=0.3), " + jitter},
+		{"a.yaml", "reprob: 0.25\ncolor_jitter: 0.2\n", "RandomResizedCrop(interpolation='random'), RandomHorizontalFlip, " +
+			"ColorJitter(brightness=(0.8, 1.2), contrast=(0.8, 1.2), saturation=(0.8, 1.2)), RandomErasing(p=0.25, scale=(0.02, 0.3333333333333333), ratio=(0.3, 3.3333333333333335), value='random')"},
 		{"spec.txt", "Compose(\n    RandomCrop(size=(32, 32), padding=4)\n    ToTensor()\n)\n", "RandomCrop(32, padding=4)"},
 
 		{"a.yaml", with("aa: rand-m9-mstd0.5-inc1"), "aa is rand-m9-mstd0.5-inc1, AutoAugment or RandAugment: not supported, save what the training loader yields as an array instead (--bn-data)"},
