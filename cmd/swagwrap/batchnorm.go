@@ -161,7 +161,7 @@ func (a *app) describeBatchNorm(c *cli.Context, b *batchNorm, i int) {
 	all := b.Data.Len()
 	loss := "by an unknown amount"
 	if r.Loss != nil {
-		loss = fmt.Sprintf("by about %s", report.Fixed(*r.Loss, 5))
+		loss = fmt.Sprintf("by %s at most", report.Fixed(*r.Loss, 5))
 	}
 	switch {
 	case r.MemberImages > 0 && r.MemberImages < r.Images:

@@ -198,7 +198,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	if path == "" {
 		return nil
 	}
-	e, err := openEnsemble(path)
+	e, err := a.openEnsemble(c, path)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -126,7 +127,7 @@ func (m *modelOutput) abort() {
 // member returns what makes member --member of the ensemble at path. Of the
 // ensemble's posteriors only the member's own is needed.
 func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
-	e, err := openEnsemble(path)
+	e, err := a.openEnsemble(c, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -224,9 +225,21 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, wei
 // posteriorFlag is for posteriors that are no longer where the ensemble says.
 var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
 
-func openEnsemble(path string) (*ensemble.Ensemble, error) {
+// openEnsemble opens an ensemble, and says what a user of its statistics must know.
+func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
-	return e, badInput(err, kindHint(path)...)
+	if err != nil {
+		return nil, badInput(err, kindHint(path)...)
+	}
+	for _, part := range e.Components {
+		if part.BatchNorm == nil {
+			continue
+		}
+		for _, w := range part.BatchNorm.AllWarnings() {
+			a.logf(c, "%s", strings.Join(wrapped("warning: ", path+": batch norm: "+w), "\n"))
+		}
+	}
+	return e, nil
 }
 
 // openComponent opens the network of one of the ensemble's posteriors.

@@ -178,7 +178,7 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 		return badOutput(indentJSON(a.stdout, st.Metadata))
 	}
 	fmt.Fprintf(a.stdout, "%s\n  kind       %s, format version %s, written by %s\n", path, st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	for _, key := range []string{"options", "components", "sampling", "preprocess"} {
+	for _, key := range []string{"options", "card", "components", "sampling", "preprocess"} {
 		if v := st.Metadata[key]; v != "" {
 			fmt.Fprintf(a.stdout, "  %-10s %s\n", key, v)
 		}

@@ -85,7 +85,7 @@ func (a *app) score(c *cli.Context) error {
 	if err := job.check(c); err != nil {
 		return err
 	}
-	if job.ensemble, err = openEnsemble(path); err != nil {
+	if job.ensemble, err = a.openEnsemble(c, path); err != nil {
 		return err
 	}
 	networks, err := a.components(c, job.ensemble)

@@ -85,7 +85,7 @@ func (b *BatchNorm) Mismatch() (found, causes string) {
 		worst = slices.MaxFunc(off, func(a, b bnupdate.LayerCheck) int { return cmp.Compare(a.Score(), b.Score()) })
 		where = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers))
 	}
-	found = fmt.Sprintf("the batch-norm images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from what these images give; training explains %s and a factor of %s",
+	found = fmt.Sprintf("these images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from what these images give; training explains %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
 	const (
 		prepared = "another mean and standard deviation (--mean, --std), order of channels (--channels) or resizing"

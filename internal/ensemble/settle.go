@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -22,7 +23,7 @@ const (
 // MaxLoss is the loss of NLL, in nats for each example, that the number of
 // images may cost where it is chosen for the user. docs/batch-norm.md has what it
 // was chosen by.
-const MaxLoss = 1e-4
+const MaxLoss = 2e-4
 
 // Settling says how batch-norm data is made ready for members.
 type Settling struct {
@@ -216,9 +217,7 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 	if r.Batches() < 2 {
 		return math.NaN(), nil
 	}
-	order := s.data.Order
-	order.Limit = lossExamples
-	examples := Subset(s.data.Data, order)
+	examples := blend(s.data)
 	total := 0.0
 	for k := range uint64(lossSplits) {
 		halves := split(plan, r, s.data.Order.Seed, k)
@@ -242,6 +241,40 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 		total += calibrate.Divergence(sums[0].Prob, sums[1].Prob, sums[0].Classes)
 	}
 	return total / lossSplits / 4 * float64(r.Images), nil
+}
+
+// blended is averages of two examples each.
+type blended struct {
+	dataset.Dataset
+	rows []int
+}
+
+// blend returns examples that the network is in doubt about, as it is about those
+// that it will be used on. Of the images that it was trained on it may be sure to
+// a fault, and then its predictions there do not move whatever its statistics are:
+// an image halfway between two of them is in doubt again (as in mixup, Zhang et
+// al. 2018).
+func blend(data BatchNormData) dataset.Dataset {
+	data.Order.Limit = 2 * lossExamples
+	return &blended{data.Data, data.Order.Indices(data.Data.Len())}
+}
+
+func (b *blended) Len() int          { return len(b.rows) / 2 }
+func (b *blended) Labels() []int     { return nil }
+func (b *blended) Name(i int) string { return b.Dataset.Name(b.rows[2*i]) }
+
+func (b *blended) Read(dst []float32, i int) error {
+	if err := b.Dataset.Read(dst, b.rows[2*i]); err != nil {
+		return err
+	}
+	other := make([]float32, len(dst))
+	if err := b.Dataset.Read(other, b.rows[2*i+1]); err != nil {
+		return err
+	}
+	for k, v := range other {
+		dst[k] = (dst[k] + v) / 2
+	}
+	return nil
 }
 
 func split(p *bnupdate.Plan, r bnupdate.Result, seed, k uint64) [2][]float32 {

@@ -81,6 +81,14 @@ def brightest(m):
                 helper.make_node("Add", ["scores", "column"], ["logits"]))
 
 
+def frozen(m, like):
+    """The same model with the batch-norm statistics of another: training left them alone."""
+    for t in m.graph.initializer:
+        if t.name.startswith("bn.running"):
+            t.CopyFrom(next(o for o in like.graph.initializer if o.name == t.name))
+    return m
+
+
 def save(name, m):
     (HERE / name).write_bytes(m.SerializeToString())
 
@@ -139,3 +147,8 @@ black[3] = 0
 np.savez_compressed(HERE / "black.npz", images=black, labels=r.integers(0, 3, 10))
 # 160 images from dark to bright: what sorted training data does to batch norm.
 np.save(HERE / "sorted.npy", np.random.default_rng(1).integers(np.arange(160).reshape(-1, 1, 1, 1), 256, (160, 1, 4, 4), dtype=np.uint8))
+for seed in (1, 2):
+    save(f"frozen-{seed}.onnx", frozen(model(seed), model(1)))
+# What the training loader of fixtures/mnist yields: its first 128 images, normalised as make.py there does it.
+images = np.load(HERE.parents[2] / "fixtures/mnist/train.npz")["images"][:128]
+np.save(HERE / "seen.npy", ((images / np.float32(255) - np.float32(0.1307)) / np.float32(0.3081)).astype(np.float32))
