@@ -39,9 +39,9 @@ func goldenScores(t *testing.T) map[string]scores {
 	return g.Metrics
 }
 
-func goldenTensors(t *testing.T) *weights.Safetensors {
+func goldenTensors(t *testing.T, folder string) *weights.Safetensors {
 	t.Helper()
-	st, err := weights.OpenSafetensors(filepath.Join(fixture, "golden.safetensors"))
+	st, err := weights.OpenSafetensors(filepath.Join(folder, "golden.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +76,15 @@ func openRuntime(t *testing.T) *ort.Runtime {
 
 func checkpoints(t *testing.T) []*onnxio.Model {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(fixture, "checkpoints", "epoch-*.onnx"))
-	if err != nil || len(paths) != 30 {
-		t.Fatalf("%d checkpoints, %v", len(paths), err)
+	return openAll(t, filepath.Join(fixture, "checkpoints"), 30)
+}
+
+// openAll opens the epochs of a run, of which there are so many.
+func openAll(t *testing.T, folder string, count int) []*onnxio.Model {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "epoch-*.onnx"))
+	if err != nil || len(paths) != count {
+		t.Fatalf("%s: %d checkpoints, %v", folder, len(paths), err)
 	}
 	var models []*onnxio.Model
 	for _, p := range paths {
@@ -167,9 +173,12 @@ func network(t *testing.T, p *swag.Posterior) *Network {
 
 func data(t *testing.T, name string) dataset.Dataset {
 	t.Helper()
-	d, err := dataset.Open([]string{filepath.Join(fixture, name)}, dataset.Options{
-		Preprocess: dataset.Preprocess{Mean: []float64{0.1307}, Std: []float64{0.3081}},
-	})
+	return openData(t, filepath.Join(fixture, name), dataset.Options{Preprocess: dataset.Preprocess{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
+}
+
+func openData(t *testing.T, path string, opts dataset.Options) dataset.Dataset {
+	t.Helper()
+	d, err := dataset.Open([]string{path}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +198,7 @@ func far(got, want, tol, floor float64) bool {
 // and 1e-6 relative; mean and variance are float64 on both sides and differ by
 // rounding alone, the deviations are float32 on both.
 func TestGoldenPosterior(t *testing.T) {
-	st := goldenTensors(t)
+	st := goldenTensors(t, fixture)
 	for _, tc := range []struct {
 		theta0     bool
 		mean, vari string
@@ -237,10 +246,9 @@ func TestGoldenPosterior(t *testing.T) {
 }
 
 // Recomputed statistics of SWA against PyTorch's after the reference's
-// bn_update, 1e-5 relative; means relative to the channel's standard deviation
-// where they are smaller, since a mean near 0 is a difference of larger numbers.
+// bn_update.
 func TestGoldenBatchNorm(t *testing.T) {
-	st, n := goldenTensors(t), network(t, fit(t, false))
+	st, n := goldenTensors(t, fixture), network(t, fit(t, false))
 	e := &Engine{Runtime: openRuntime(t)}
 	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
 		got, err := e.Recompute(t.Context(), n, parameters, fileOrder(t))
@@ -250,27 +258,13 @@ func TestGoldenBatchNorm(t *testing.T) {
 		if got.Images != 1000 || got.BatchSize != 128 {
 			t.Errorf("%d images in batches of %d", got.Images, got.BatchSize)
 		}
-		tensors := n.Posterior.Layout.Role(weights.Statistic)
-		for i, tensor := range tensors {
-			want := golden(t, st, "bn."+tensor.Name)
-			floor := make([]float64, len(want))
-			if i%2 == 0 { // a mean; the next tensor is its variance
-				for c, v := range golden(t, st, "bn."+tensors[i+1].Name) {
-					floor[c] = math.Sqrt(v)
-				}
-			}
-			for c := range want {
-				if g := float64(got.Statistics[tensor.Offset+int64(c)]); far(g, want[c], 1e-5, floor[c]) {
-					t.Errorf("%s[%d] = %v, want %v", tensor.Name, c, g, want[c])
-				}
-			}
-		}
+		checkStatistics(t, n, got.Statistics, st, "bn.")
 		// The network with these weights and statistics gives PyTorch's logits.
 		model, err := n.Model(parameters, weights.Slice(got.Statistics))
 		if err != nil {
 			return err
 		}
-		checkLogits(t, e, model, golden(t, st, "logits.swa"))
+		checkLogits(t, e, model, data(t, "test.npz"), golden(t, st, "logits.swa"))
 		return nil
 	})
 	if err != nil {
@@ -280,12 +274,34 @@ func TestGoldenBatchNorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkLogits(t, e, last, golden(t, st, "logits.epoch-30"))
+	checkLogits(t, e, last, data(t, "test.npz"), golden(t, st, "logits.epoch-30"))
+}
+
+// checkStatistics compares statistics with golden tensors, whose names begin with
+// prefix, within 1e-5 relative; means relative to the channel's standard deviation
+// where they are smaller, since a mean near 0 is a difference of larger numbers.
+func checkStatistics(t *testing.T, n *Network, got []float32, st *weights.Safetensors, prefix string) {
+	t.Helper()
+	tensors := n.Posterior.Layout.Role(weights.Statistic)
+	for i, tensor := range tensors {
+		want := golden(t, st, prefix+tensor.Name)
+		floor := make([]float64, len(want))
+		if i%2 == 0 { // a mean; the next tensor is its variance
+			for c, v := range golden(t, st, prefix+tensors[i+1].Name) {
+				floor[c] = math.Sqrt(v)
+			}
+		}
+		for c := range want {
+			if g := float64(got[tensor.Offset+int64(c)]); far(g, want[c], 1e-5, floor[c]) {
+				t.Errorf("%s%s[%d] = %v, want %v", prefix, tensor.Name, c, g, want[c])
+			}
+		}
+	}
 }
 
 // checkLogits compares the first test images' logits, which are around 10 in
 // size, within 1e-4.
-func checkLogits(t *testing.T, e *Engine, model onnxio.Filled, want []float64) {
+func checkLogits(t *testing.T, e *Engine, model onnxio.Filled, test dataset.Dataset, want []float64) {
 	t.Helper()
 	s, err := e.open(t.Context(), model, nil)
 	if err != nil {
@@ -296,7 +312,7 @@ func checkLogits(t *testing.T, e *Engine, model onnxio.Filled, want []float64) {
 	for i := range idx {
 		idx[i] = i
 	}
-	out, err := s.run(t.Context(), data(t, "test.npz"), idx)
+	out, err := s.run(t.Context(), test, idx)
 	if err != nil {
 		t.Fatal(err)
 	}

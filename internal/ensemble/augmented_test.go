@@ -1,0 +1,340 @@
+package ensemble
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// The network of fixtures/augmented was trained on shifted and flipped images, and
+// two more runs of it with frozen batch norm; its make.py says how.
+const augmented = "../../fixtures/augmented"
+
+// augmentedRun fits a posterior to one of the fixture's runs.
+func augmentedRun(t *testing.T, run string, epochs int) *swag.Posterior {
+	t.Helper()
+	set, err := onnxio.NewSet(openAll(t, filepath.Join(augmented, run), epochs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fitSet(t, set)
+}
+
+// inTraining is how the fixture's images were normalised.
+var inTraining = dataset.Preprocess{Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}}
+
+// augmentedData opens stored pixels as they are.
+func augmentedData(t *testing.T, name string) dataset.Dataset {
+	t.Helper()
+	return openData(t, filepath.Join(augmented, name), dataset.Options{Preprocess: inTraining})
+}
+
+// loaderBatches are what the training loader yielded, saved as a user would save
+// it: one array of floats, which is used as it is.
+func loaderBatches(t *testing.T) dataset.Dataset {
+	t.Helper()
+	d := augmentedData(t, "loader.npz")
+	f := create(t, "batches.npy")
+	if err := dataset.WriteBatch(f, d, d.Len(), false); err != nil {
+		t.Fatal(err)
+	}
+	return openData(t, f.Name(), dataset.Options{AsSeen: true})
+}
+
+// epochs are so many epochs of the plain images, augmented by ourselves as in
+// training.
+func epochs(t *testing.T, count int) dataset.Dataset {
+	t.Helper()
+	aug, err := augment.Parse("RandomCrop(32, padding=4), RandomHorizontalFlip()")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := augmentedData(t, "train.npz").(dataset.Bytes)
+	f := create(t, "epochs.npy")
+	pixels := dataset.NPYHeader("|u1", count*plain.Len(), 3, 32, 32)
+	for range count {
+		for i := range plain.Len() {
+			example := make([]byte, 3*32*32)
+			if err := plain.Pixels(example, i); err != nil {
+				t.Fatal(err)
+			}
+			pixels = append(pixels, example...)
+		}
+	}
+	if _, err := f.Write(pixels); err != nil {
+		t.Fatal(err)
+	}
+	return openData(t, f.Name(), dataset.Options{Preprocess: inTraining, Augment: aug, Cache: 64 << 20})
+}
+
+func create(t *testing.T, name string) *os.File {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// swaOf calls f with the weights of SWA.
+func swaOf(t *testing.T, p *swag.Posterior, f func(parameters weights.Vector) error) {
+	t.Helper()
+	err := EachMember(t.Context(), p, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkSWA compares SWA's statistics and logits with PyTorch's, whose names begin
+// with prefix.
+func checkSWA(t *testing.T, n *Network, data BatchNormData, images int, prefix string) {
+	t.Helper()
+	st, e := goldenTensors(t, augmented), &Engine{Runtime: openRuntime(t)}
+	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+		got, err := e.Recompute(t.Context(), n, parameters, data)
+		if err != nil {
+			return err
+		}
+		if got.Images != images {
+			t.Errorf("%d images, want %d", got.Images, images)
+		}
+		checkStatistics(t, n, got.Statistics, st, prefix)
+		model, err := n.Model(parameters, weights.Slice(got.Statistics))
+		if err != nil {
+			return err
+		}
+		checkLogits(t, e, model, augmentedData(t, "test.npz"), golden(t, st, prefix+"logits"))
+		return nil
+	})
+}
+
+// Both sources of statistics against PyTorch's: the batches that the loader yields,
+// and the images as they are. The last batch of the latter is short.
+func TestAugmentedGolden(t *testing.T) {
+	n := network(t, augmentedRun(t, "checkpoints", 8))
+	if !n.Recomputes() || len(n.Kept()) != 0 {
+		t.Fatalf("recomputes %v, keeps %q", n.Recomputes(), n.Kept())
+	}
+	t.Run("loader", func(t *testing.T) {
+		checkSWA(t, n, BatchNormData{Data: loaderBatches(t)}, 512, "loader.")
+	})
+	t.Run("plain", func(t *testing.T) {
+		checkSWA(t, n, BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "plain.")
+	})
+}
+
+// A network that was fine-tuned with all batch norm frozen keeps what it has. To
+// recompute it all the same is the user's choice, and gives something else.
+//
+// Kills: frozen statistics recomputed; those of the mean, or of the first
+// checkpoint, or zeros in their place.
+func TestFrozenAll(t *testing.T) {
+	p := augmentedRun(t, "frozen-all", 3)
+	layers := []string{"bn1.running_mean", "bn2.running_mean", "bn3.running_mean"}
+	plain := BatchNormData{Data: augmentedData(t, "train.npz")}
+
+	n := network(t, p)
+	if n.Recomputes() || !slices.Equal(n.Kept(), layers) || n.stale {
+		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.stale)
+	}
+	checkSWA(t, n, BatchNormData{}, 0, "frozen-all.")
+	if _, records, err := (&Engine{Runtime: openRuntime(t)}).Settle(t.Context(), []*Network{n}, BatchNormData{}, Settling{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
+		t.Errorf("settled without images: %+v, %v", records, err)
+	}
+
+	keep, err := NewNetwork(p, KeepAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keep.Recomputes() || !slices.Equal(keep.Kept(), layers) || keep.stale {
+		t.Fatalf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.stale)
+	}
+	checkSWA(t, keep, BatchNormData{}, 0, "frozen-all.")
+
+	all, err := NewNetwork(p, RecomputeAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !all.Recomputes() || len(all.Kept()) != 0 {
+		t.Fatalf("asked to recompute: recomputes %v, keeps %q", all.Recomputes(), all.Kept())
+	}
+	swaOf(t, p, func(parameters weights.Vector) error {
+		r, err := (&Engine{Runtime: openRuntime(t)}).Recompute(t.Context(), all, parameters, plain)
+		if err != nil {
+			return err
+		}
+		for _, tensor := range p.Layout.Role(weights.Statistic) {
+			at := tensor.Offset
+			if got, own := r.Statistics[at:][:tensor.Len()], p.Statistics[at:][:tensor.Len()]; slices.Equal(got, own) {
+				t.Errorf("%s is the checkpoints' own, although it was to be recomputed", tensor.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// Where one layer was frozen, it keeps its statistics, and normalises by them while
+// those of the layers after it are recomputed.
+//
+// Kills: the frozen layer normalised by its batch in the pass; its statistics
+// averaged, recomputed or left at 0.
+func TestFrozenSome(t *testing.T) {
+	p := augmentedRun(t, "frozen-some", 3)
+	n := network(t, p)
+	if !n.Recomputes() || !slices.Equal(n.Kept(), []string{"bn1.running_mean"}) || n.stale {
+		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.stale)
+	}
+	checkSWA(t, n, BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "frozen-some.")
+
+	// To keep all of them is the user's choice: those of the last checkpoint.
+	keep, err := NewNetwork(p, KeepAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swaOf(t, p, func(parameters weights.Vector) error {
+		r, err := (&Engine{Runtime: openRuntime(t)}).Recompute(t.Context(), keep, parameters, BatchNormData{})
+		if err != nil {
+			return err
+		}
+		last := p.StoredStatistics[len(p.StoredStatistics)-1]
+		if !slices.Equal(r.Statistics, last) || keep.Recomputes() || len(keep.Kept()) != 3 || !keep.stale {
+			t.Errorf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.stale)
+		}
+		return nil
+	})
+}
+
+// The check that settling makes: what the loader yields fits what the last checkpoint
+// stores, the plain images do not, and the first layer says so. The numbers are
+// PyTorch's. Plain images that we augment ourselves fit, too.
+func TestAugmentedCheck(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(augmented, "golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g struct {
+		CheckBatch int                                                      `json:"check_batch"`
+		Check      map[string]map[string]struct{ Means, Variances float64 } // by images and layer
+	}
+	if err := json.Unmarshal(b, &g); err != nil {
+		t.Fatal(err)
+	}
+	n, e := network(t, augmentedRun(t, "checkpoints", 8)), &Engine{Runtime: openRuntime(t), BatchSize: g.CheckBatch}
+	for _, tc := range []struct {
+		key    string
+		data   dataset.Dataset
+		images int
+		off    bool
+	}{
+		{"loader", loaderBatches(t), 512, false},
+		{"plain", augmentedData(t, "train.npz"), 400, true},
+		{"augmented", epochs(t, 1), 400, false},
+	} {
+		_, records, err := e.Settle(t.Context(), []*Network{n}, BatchNormData{Data: tc.data}, Settling{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := records[0].Check
+		if c == nil || c.Images != tc.images || len(c.Layers) != 3 || c.Unchecked != 0 {
+			t.Fatalf("%s: %+v", tc.key, c)
+		}
+		for i, l := range c.Layers {
+			t.Logf("%s: %+v, score %.2f", tc.key, l, l.Score())
+			want, ok := g.Check[tc.key][[]string{"bn1", "bn2", "bn3"}[i]]
+			if ok != (tc.key != "augmented") {
+				t.Fatalf("%s: golden numbers %v", tc.key, g.Check)
+			}
+			if ok && (far(l.Means, want.Means, 1e-4, 0) || far(l.Variances, want.Variances, 1e-4, 0)) {
+				t.Errorf("%s, %s: means %v and variances %v, want %+v", tc.key, l.Layer, l.Means, l.Variances, want)
+			}
+		}
+		if c.FirstOff() != tc.off || !tc.off && c.Off() != nil {
+			t.Errorf("%s: first layer off %v; off: %+v", tc.key, c.FirstOff(), c.Off())
+		}
+	}
+}
+
+// distances are root mean squares over all channels: of means in standard
+// deviations, and of logarithms of variances.
+func distances(l *weights.Layout, got, want []float32) (means, variances float64) {
+	tensors, n := l.Role(weights.Statistic), 0.0
+	for i := 0; i < len(tensors); i += 2 { // a mean, then its variance
+		for c := range tensors[i].Len() {
+			m, v := tensors[i].Offset+c, tensors[i+1].Offset+c
+			d, r := float64(got[m])-float64(want[m]), math.Log(float64(got[v])/float64(want[v]))
+			means, variances, n = means+d*d/float64(want[v]), variances+r*r, n+1
+		}
+	}
+	return math.Sqrt(means / n), math.Sqrt(variances / n)
+}
+
+// Members that see few images, corrected by what SWA's statistics are from as many
+// and from all, have nearly the statistics that all images give.
+func TestSettleControl(t *testing.T) {
+	n, e := network(t, augmentedRun(t, "checkpoints", 8)), &Engine{Runtime: openRuntime(t), BatchSize: 32}
+	how := swag.SampleOptions{Seed: 5, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
+	all := BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
+	settled, records, err := e.Settle(t.Context(), []*Network{n}, all, Settling{Auto: true, Members: how})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := records[0]; r.Images != all.Images() || r.MemberImages != settled.Images() || 2*r.MemberImages > r.Images {
+		t.Fatalf("SWA sees %d of %d images, members %d, want all and half of them at most", r.Images, all.Images(), r.MemberImages)
+	}
+	few := settled
+	few.controls = nil
+
+	var with, without [2]float64 // sums of squares
+	recompute := func(parameters weights.Vector, data BatchNormData) bnupdate.Result {
+		r, err := e.Recompute(t.Context(), n, parameters, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	err = EachMember(t.Context(), n.Posterior, how, 0, 3, func(_ int, parameters weights.Vector) error {
+		want := recompute(parameters, all)
+		for _, x := range []struct {
+			data BatchNormData
+			sum  *[2]float64
+		}{{settled, &with}, {few, &without}} {
+			got := recompute(parameters, x.data)
+			if got.Images != settled.Images() {
+				t.Errorf("a member saw %d images, want %d", got.Images, settled.Images())
+			}
+			m, v := distances(n.Posterior.Layout, got.Statistics, want.Statistics)
+			x.sum[0], x.sum[1] = x.sum[0]+m*m/3, x.sum[1]+v*v/3
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, what := range []string{"means", "variances"} {
+		a, b, times := math.Sqrt(with[i]), math.Sqrt(without[i]), []float64{4, 3}[i]
+		t.Logf("%s: %.2g with the control, %.2g without, of %d images beside %d", what, a, b, settled.Images(), all.Images())
+		if !(times*a < b) {
+			t.Errorf("%s: %.2g with the control, %.2g without, want %v times less", what, a, b, times)
+		}
+	}
+
+	// SWA itself comes to what all images give.
+	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+		if got, want := recompute(parameters, settled).Statistics, recompute(parameters, all).Statistics; !slices.Equal(got, want) {
+			m, v := distances(n.Posterior.Layout, got, want)
+			t.Errorf("SWA is off by %g in means and %g in variances", m, v)
+		}
+		return nil
+	})
+}
