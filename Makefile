@@ -18,7 +18,7 @@ PIXELS = --mean 0.1307 --std 0.3081
 
 demo: setup build ## the main job on the checkpoints in fixtures/mnist
 	mkdir -p demo
-	./bin/swagwrap fit --force -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
+	./bin/swagwrap fit --force --augment none -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
 	./bin/swagwrap compare --force --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz $(PIXELS) \
 		--report demo/report.html demo/posterior.safetensors fixtures/mnist/test.npz
 
