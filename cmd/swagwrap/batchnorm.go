@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // bnFlags say how batch-norm statistics are recomputed.
@@ -119,10 +120,10 @@ func (a *app) settle(c *cli.Context, e *ensemble.Engine, b *batchNorm, members s
 	defer func() { e.Progress = was }()
 	bar := &progress{}
 	if b.Data != nil {
-		bar = a.progress(c, "batch norm", int64(b.Images()))
+		bar = a.progress(c, "batch norm", int64(b.Images())) // at first the most that it can be
 	}
 	e.Progress = bar.add
-	data, records, err := e.Settle(c.Context, b.networks, b.BatchNormData, ensemble.Settling{Auto: b.auto, Members: members})
+	data, records, err := e.Settle(c.Context, b.networks, b.BatchNormData, ensemble.Settling{Auto: b.auto, Members: members, Resize: bar.resize})
 	bar.done()
 	if err != nil {
 		return badInput(err)
@@ -282,6 +283,30 @@ func augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 	return p, true, err
 }
 
+// warnUnnormalised warns where what the network saw was normalised, and pictures
+// will not be.
+func (a *app) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p dataset.Preprocess) error {
+	if p.Mean != nil || p.Std != nil {
+		return nil
+	}
+	elements, err := weights.Elements(seen.Shape())
+	if err != nil {
+		return badInput(err)
+	}
+	values := make([]float32, elements)
+	var low, high float32
+	for i := range min(64, seen.Len()) {
+		if err := seen.Read(values, i); err != nil {
+			return badInput(err)
+		}
+		low, high = min(low, slices.Min(values)), max(high, slices.Max(values))
+	}
+	if low < 0 || high > 1 {
+		a.warnf(c, "%s: has values from %.3g to %.3g, and without --mean and --std pictures have values from 0 to 1: predictions will be wrong unless all other data is normalised already", c.String("bn-data"), low, high)
+	}
+	return nil
+}
+
 // openBatchNorm opens --bn-data for a network. Arrays of floats are what it saw in
 // training, and are used as they are; pictures are augmented.
 func (a *app) openBatchNorm(c *cli.Context, b *batchNorm, n *ensemble.Network, p dataset.Preprocess) error {
@@ -298,6 +323,7 @@ func (a *app) openBatchNorm(c *cli.Context, b *batchNorm, n *ensemble.Network, p
 	switch {
 	case dataset.AsSeen(b.Data):
 		a.logf(c, "%s: floats, taken as what the network saw in training: they are neither normalised nor augmented", path)
+		return a.warnUnnormalised(c, b.Data, p)
 	case told:
 		b.augment = augmentation.String()
 	default:

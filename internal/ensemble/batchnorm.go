@@ -102,7 +102,7 @@ func (b *BatchNorm) Mismatch() (found, causes string) {
 	case b.Augment == "" || b.Augment == "none":
 		return found, "Likely causes: " + plain + "; or " + prepared + "; or " + other
 	}
-	return found, "Likely causes: another augmentation than in training (--augment); or " + prepared + "; or " + other
+	return found, "Likely causes: another augmentation than in training (--augment, none if these images are augmented already); or " + prepared + "; or " + other
 }
 
 func digits(v float64) string { return fmt.Sprintf("%.2g", v) }

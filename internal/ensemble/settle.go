@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -32,6 +33,9 @@ type Settling struct {
 	Auto bool
 	// Members are drawn so; it is the first of them that the number is chosen by.
 	Members swag.SampleOptions
+	// Resize, if not nil, is told how many images the passes take, once the number
+	// is known.
+	Resize func(images int64)
 }
 
 // Settle makes batch-norm data ready for the members of the networks. It holds
@@ -70,6 +74,9 @@ func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNorm
 	}
 	members := images
 	if how.Auto {
+		if how.Resize != nil {
+			how.Resize(int64(len(work) * (images + work[0].size*(2*checkBatches+memberBatches))))
+		}
 		members = 0
 		for _, s := range work {
 			wanted, err := s.control(ctx, images)
@@ -217,7 +224,8 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 	if r.Batches() < 2 {
 		return math.NaN(), nil
 	}
-	examples := blend(s.data)
+	examples, e := blend(s.data, s.n), *s.e
+	e.Progress = nil // this is no pass
 	total := 0.0
 	for k := range uint64(lossSplits) {
 		halves := split(plan, r, s.data.Order.Seed, k)
@@ -234,7 +242,7 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 			if err != nil {
 				return 0, err
 			}
-			if s.e.Predict(ctx, s.n.Posterior.Path, model, examples, 1, sums[i]) != nil {
+			if e.Predict(ctx, s.n.Posterior.Path, model, examples, 1, sums[i]) != nil {
 				return math.NaN(), ctx.Err() // not a network that ends in classes
 			}
 		}
@@ -246,7 +254,8 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 // blended is averages of two examples each.
 type blended struct {
 	dataset.Dataset
-	rows []int
+	rows  []int
+	whole bool // the network takes integers
 }
 
 // blend returns examples that the network is in doubt about, as it is about those
@@ -254,9 +263,9 @@ type blended struct {
 // a fault, and then its predictions there do not move whatever its statistics are:
 // an image halfway between two of them is in doubt again (as in mixup, Zhang et
 // al. 2018).
-func blend(data BatchNormData) dataset.Dataset {
+func blend(data BatchNormData, n *Network) dataset.Dataset {
 	data.Order.Limit = 2 * lossExamples
-	return &blended{data.Data, data.Order.Indices(data.Data.Len())}
+	return &blended{data.Data, data.Order.Indices(data.Data.Len()), n.Input.ElemType == onnxio.Uint8 || n.Input.ElemType == onnxio.Int64}
 }
 
 func (b *blended) Len() int          { return len(b.rows) / 2 }
@@ -272,7 +281,9 @@ func (b *blended) Read(dst []float32, i int) error {
 		return err
 	}
 	for k, v := range other {
-		dst[k] = (dst[k] + v) / 2
+		if dst[k] = (dst[k] + v) / 2; b.whole {
+			dst[k] = float32(math.Floor(float64(dst[k])))
+		}
 	}
 	return nil
 }
