@@ -154,7 +154,11 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 	if err != nil || images <= memberBatches*s.size {
 		return images, err
 	}
-	err = s.first(ctx, s.how.Members, func(parameters weights.Vector) error {
+	how := s.how.Members
+	if s.n.Posterior.Options.Columns == 0 { // whatever is asked for, it has members of this kind only
+		how = swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
+	}
+	err = s.first(ctx, how, func(parameters weights.Vector) error {
 		r, err := s.recompute(ctx, parameters, memberBatches*s.size)
 		if err != nil {
 			return err
