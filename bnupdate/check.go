@@ -50,7 +50,7 @@ const leastBatches = 8
 // Limits of [LayerCheck.Off]. docs/batch-norm.md has the networks that they were
 // measured on.
 const (
-	maxScore = 1.5
+	maxScore = 1.3
 	// Differences below these move no prediction that anyone would notice.
 	leastMeans     = 0.01
 	leastVariances = 0.03
