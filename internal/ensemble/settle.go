@@ -47,7 +47,7 @@ type Settling struct {
 // off SWA's: see [bnupdate.Control].
 //
 // It returns what is known of each network's statistics, nil for those without
-// batch norm, and no data where no network has statistics to recompute.
+// batch norm.
 func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNormData, how Settling) (BatchNormData, []*BatchNorm, error) {
 	records := make([]*BatchNorm, len(networks))
 	var work []*settling
@@ -84,6 +84,11 @@ func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNorm
 				return data, nil, err
 			}
 			members = max(members, wanted)
+		}
+	}
+	for _, s := range work { // whole batches of all, some of which may be fixed
+		if over := members % s.size; over > 0 && members < images {
+			members = min(members*s.size, images)
 		}
 	}
 	data.Order.Limit = members
