@@ -36,7 +36,6 @@ type batchNorm struct {
 	ensemble.BatchNormData
 	auto     bool
 	augment  string // of pictures
-	paths    []string
 	networks []*ensemble.Network
 	// records say what is known of each network's statistics, once they are settled.
 	records []*ensemble.BatchNorm
