@@ -12,8 +12,7 @@ import (
 // The loss that is estimated from halves of 16 batches is what statistics from so
 // many images really cost: the divergence of their predictions from those with
 // the statistics of all images, averaged over many choices, on the same examples.
-// Both are known within some 20 %, and the estimate's images are part of all, which
-// is 8 % of them.
+// Both are known within some 20 %, so that a factor of 2 would show.
 //
 // Kills: a factor of 2 or 4 that is forgotten; the constant taken for the loss.
 func TestLoss(t *testing.T) {
@@ -35,8 +34,8 @@ func TestLoss(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		want, estimate := 0.0, 0.0
-		const choices = 8
+		want, estimate, p := 0.0, 0.0, predict(all.Statistics)
+		const choices = 16
 		for k := range uint64(choices) {
 			some := data
 			some.Order.Seed, some.Order.Limit = 100+k, checkBatches*e.BatchSize
@@ -44,7 +43,6 @@ func TestLoss(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			p := predict(all.Statistics)
 			want += calibrate.Divergence(p.Prob, predict(r.Statistics).Prob, p.Classes) / choices
 			s := &settling{e: e, n: n, data: some, size: e.BatchSize}
 			constant, err := s.loss(t.Context(), swa, r, nil)
@@ -54,7 +52,7 @@ func TestLoss(t *testing.T) {
 			estimate += constant / float64(r.Images) / choices
 		}
 		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", checkBatches*e.BatchSize, want, estimate)
-		if math.Abs(math.Log(estimate/want)) > 0.4 {
+		if math.Abs(math.Log(estimate/want)) > 0.5 {
 			t.Errorf("statistics cost %v, but %v is estimated", want, estimate)
 		}
 		return nil
