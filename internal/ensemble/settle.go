@@ -14,11 +14,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// How much of the images settling takes, in batches: what is held against the
-// last checkpoint's statistics, and the least that members see.
+// How much of the images settling takes, in batches of at least leastBatch images:
+// what is held against the last checkpoint's statistics, and the least that
+// members see.
 const (
 	checkBatches  = 16
 	memberBatches = 8
+	leastBatch    = 16
 )
 
 // MaxLoss is the loss of NLL, in nats for each example, that the number of
@@ -75,7 +77,7 @@ func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNorm
 	members := images
 	if how.Auto {
 		if how.Resize != nil {
-			how.Resize(int64(len(work) * (images + work[0].size*(2*checkBatches+memberBatches))))
+			how.Resize(int64(len(work) * (images + work[0].images(2*checkBatches+memberBatches))))
 		}
 		members = 0
 		for _, s := range work {
@@ -126,7 +128,7 @@ func (s *settling) check(ctx context.Context) (err error) {
 	}
 	s.record = &BatchNorm{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
 		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
-	last, err := s.recompute(ctx, n.Posterior.Last(), checkBatches*s.size)
+	last, err := s.recompute(ctx, n.Posterior.Last(), s.images(checkBatches))
 	if err == nil {
 		s.record.Check = n.plan.Check(n.Posterior.StoredStatistics, last)
 	}
@@ -137,7 +139,7 @@ func (s *settling) check(ctx context.Context) (err error) {
 func (s *settling) look(ctx context.Context) (images int, err error) {
 	images = s.data.Images()
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
-		if s.swa, err = s.recompute(ctx, swa, checkBatches*s.size); err != nil {
+		if s.swa, err = s.recompute(ctx, swa, s.images(checkBatches)); err != nil {
 			return err
 		}
 		s.constant, err = s.loss(ctx, swa, s.swa, nil)
@@ -156,7 +158,7 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 		s.swa, err = s.recompute(ctx, swa, images)
 		return err
 	})
-	if err != nil || images <= memberBatches*s.size {
+	if err != nil || images <= s.images(memberBatches) {
 		return images, err
 	}
 	how := s.how.Members
@@ -164,7 +166,7 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 		how = swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
 	}
 	err = s.first(ctx, how, func(parameters weights.Vector) error {
-		r, err := s.recompute(ctx, parameters, memberBatches*s.size)
+		r, err := s.recompute(ctx, parameters, s.images(memberBatches))
 		if err != nil {
 			return err
 		}
@@ -193,7 +195,13 @@ func (s *settling) up(images float64) int {
 	if !(images < math.MaxInt32) { // not known
 		return math.MaxInt
 	}
-	return max(int(math.Ceil(images/float64(s.size))), memberBatches) * s.size
+	return max(int(math.Ceil(images/float64(s.size)))*s.size, s.images(memberBatches))
+}
+
+// images returns how many images are in so many batches, or in those that take
+// the place of small ones.
+func (s *settling) images(batches int) int {
+	return batches * s.size * ((leastBatch + s.size - 1) / s.size)
 }
 
 // first calls f with the first member.
