@@ -190,14 +190,14 @@ func (a *app) describeBatchNorm(c *cli.Context, b *batchNorm, i int) {
 
 // keptLine says which statistics are kept, and why.
 func keptLine(r *ensemble.BatchNorm) string {
-	layers := "those of " + plural(len(r.Kept), "layer")
+	layers := "the statistics of " + plural(len(r.Kept), "layer")
 	if r.Images == 0 {
-		layers = "all"
+		layers = "the statistics of all layers"
 	}
 	if r.Stale {
 		return layers + " are the last checkpoint's (--bn keep)"
 	}
-	return layers + " are the same in all checkpoints: training kept them frozen, and so do all weights here (--bn recompute recomputes them)"
+	return layers + " are the same in all checkpoints: they were frozen in training, and are kept (--bn recompute recomputes them)"
 }
 
 // warnings are what a user of the statistics must know: they stand above every

@@ -57,6 +57,14 @@ func (b *BatchNorm) warn(r bnupdate.Result) {
 	}
 }
 
+// warnInitial warns of kept statistics that nothing ever changed: means of 0 and
+// variances of 1, which a layer is made with.
+func (b *BatchNorm) warnInitial(statistics []float32) {
+	if !slices.ContainsFunc(statistics, func(v float32) bool { return v != 0 && v != 1 }) {
+		b.Warnings = append(b.Warnings, "the kept statistics are those that layers are made with, means of 0 and variances of 1: were the checkpoints exported without what training computed?")
+	}
+}
+
 // AllWarnings are those of the record, with what the check found first.
 func (b *BatchNorm) AllWarnings() []string {
 	out := slices.Clone(b.Warnings)

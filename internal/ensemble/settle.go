@@ -58,6 +58,7 @@ func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNorm
 		if !n.Recomputes() {
 			if kept := n.Kept(); len(kept) > 0 {
 				records[i] = &BatchNorm{Kept: kept, Stale: n.stale}
+				records[i].warnInitial(n.Posterior.Statistics)
 			}
 			continue
 		}

@@ -95,3 +95,16 @@ func TestBlend(t *testing.T) {
 		b.(*blended).whole = false
 	}
 }
+
+// Kept statistics that are a fresh layer's are told of; trained ones are not.
+func TestWarnInitial(t *testing.T) {
+	for _, tc := range []struct {
+		statistics []float32
+		warnings   int
+	}{{[]float32{0, 0, 1, 1}, 1}, {[]float32{0, 0.5, 1, 1}, 0}, {[]float32{0, 0, 1, 2}, 0}} {
+		var b BatchNorm
+		if b.warnInitial(tc.statistics); len(b.Warnings) != tc.warnings {
+			t.Errorf("%v: %q", tc.statistics, b.Warnings)
+		}
+	}
+}
