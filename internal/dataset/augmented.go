@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/picture"
@@ -189,13 +188,11 @@ func (d *erased) Read(dst []float32, i int) error {
 // takes.
 type pictures struct {
 	*arrays
-	h, w    int        // as stored
-	pre     Preprocess // resolved
-	aug     augment.Pipeline
-	shape   []int64 // of an example as Read gives it
-	elems   int     // product of shape
-	norm    normalizer
-	buffers sync.Pool // of *[]byte, elems long
+	h, w  int        // as stored
+	pre   Preprocess // resolved
+	aug   augment.Pipeline
+	shape []int64 // of an example as Read gives it
+	read  byPixels
 }
 
 // openPictures prepares to augment an array.
@@ -224,7 +221,7 @@ func openPictures(path string, x array, opts Options) (*pictures, error) {
 	}
 	d := &pictures{arrays: &arrays{path: path, n: x.shape[0], x: x, names: opts.ClassNames, elems: 1}}
 	for _, v := range x.shape[1:] {
-		d.arrays.elems *= v
+		d.elems *= v
 	}
 	var err error
 	if d.pre, err = opts.preprocess(); err != nil {
@@ -249,12 +246,7 @@ func openPictures(path string, x array, opts Options) (*pictures, error) {
 		return nil, err
 	}
 	d.shape = d.pre.shape()
-	d.elems = int(d.shape[0] * d.shape[1] * d.shape[2])
-	if d.norm, err = d.pre.normalizer(d.shape, true); err != nil {
-		return nil, err
-	}
-	d.buffers.New = func() any { b := make([]byte, d.elems); return &b }
-	return d, nil
+	return d, d.read.prepare(d.pre)
 }
 
 // stored returns channels, height and width of stored examples of three
@@ -281,19 +273,10 @@ func (p Preprocess) stored(stored, shape []int64) (c, h, w int, ok bool) {
 
 func (d *pictures) Shape() []int64 { return d.shape }
 
-func (d *pictures) Read(dst []float32, i int) error {
-	checkLen(len(dst), d.elems)
-	b := d.buffers.Get().(*[]byte)
-	defer d.buffers.Put(b)
-	if err := d.Pixels(*b, i); err != nil {
-		return err
-	}
-	d.norm.applyTable(dst, *b)
-	return nil
-}
+func (d *pictures) Read(dst []float32, i int) error { return d.read.example(dst, i, d.Pixels) }
 
 func (d *pictures) Pixels(dst []byte, i int) error {
-	checkLen(len(dst), d.elems)
+	checkLen(len(dst), d.read.elems)
 	p, err := augmented(d.aug, d.pre.gather(d.example(i), d.h, d.w), i, d.pre)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Name(i), err)
@@ -302,11 +285,7 @@ func (d *pictures) Pixels(dst []byte, i int) error {
 	return nil
 }
 
-func (d *pictures) Normalize(dst []float32, src []byte) {
-	checkLen(len(dst), d.elems)
-	checkLen(len(src), d.elems)
-	d.norm.applyTable(dst, src)
-}
+func (d *pictures) Normalize(dst []float32, src []byte) { d.read.normalize(dst, src) }
 
 // gather is the way back from what arrange writes. The picture may share memory
 // with src.

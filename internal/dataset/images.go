@@ -26,9 +26,7 @@ type images struct {
 	pre      Preprocess // resolved
 	aug      augment.Pipeline
 	shape    []int64
-	elems    int // product of shape
-	norm     normalizer
-	buffers  sync.Pool // of *[]byte, elems long
+	read     byPixels
 }
 
 // example is an image file, or one in a tar.
@@ -94,11 +92,9 @@ func openImages(inputs []string, opts Options) (*images, error) {
 		return nil, fmt.Errorf("%s: %w", inputs[0], err)
 	}
 	d.shape = d.pre.shape()
-	d.elems = int(d.shape[0] * d.shape[1] * d.shape[2])
-	if d.norm, err = d.pre.normalizer(d.shape, true); err != nil {
+	if err = d.read.prepare(d.pre); err != nil {
 		return nil, fmt.Errorf("%s: %w", inputs[0], err)
 	}
-	d.buffers.New = func() any { b := make([]byte, d.elems); return &b }
 	return d, nil
 }
 
@@ -109,29 +105,50 @@ func (d *images) ClassNames() []string { return d.names }
 func (d *images) Sources() []Source    { return d.sources }
 func (d *images) Name(i int) string    { return d.examples[i].path() }
 
-func (d *images) Read(dst []float32, i int) error {
-	checkLen(len(dst), d.elems)
-	b := d.buffers.Get().(*[]byte)
-	defer d.buffers.Put(b)
-	if err := d.Pixels(*b, i); err != nil {
-		return err
-	}
-	d.norm.applyTable(dst, *b)
-	return nil
-}
+func (d *images) Read(dst []float32, i int) error { return d.read.example(dst, i, d.Pixels) }
+
+func (d *images) Normalize(dst []float32, src []byte) { d.read.normalize(dst, src) }
 
 func (d *images) Pixels(dst []byte, i int) error {
-	checkLen(len(dst), d.elems)
+	checkLen(len(dst), d.read.elems)
 	if err := d.decode(dst, i); err != nil {
 		return fmt.Errorf("%s: %w", d.Name(i), err)
 	}
 	return nil
 }
 
-func (d *images) Normalize(dst []float32, src []byte) {
-	checkLen(len(dst), d.elems)
-	checkLen(len(src), d.elems)
-	d.norm.applyTable(dst, src)
+// byPixels makes examples of pictures: their pixels, then what the network takes.
+type byPixels struct {
+	elems   int // of an example
+	norm    normalizer
+	buffers sync.Pool // of *[]byte, elems long
+}
+
+// prepare prepares for the pictures of a resolved preprocessing.
+func (r *byPixels) prepare(p Preprocess) (err error) {
+	shape := p.shape()
+	r.elems = int(shape[0] * shape[1] * shape[2])
+	r.buffers.New = func() any { b := make([]byte, r.elems); return &b }
+	r.norm, err = p.normalizer(shape, true)
+	return err
+}
+
+// example is Read of a dataset with these Pixels.
+func (r *byPixels) example(dst []float32, i int, pixels func(dst []byte, i int) error) error {
+	checkLen(len(dst), r.elems)
+	b := r.buffers.Get().(*[]byte)
+	defer r.buffers.Put(b)
+	if err := pixels(*b, i); err != nil {
+		return err
+	}
+	r.norm.applyTable(dst, *b)
+	return nil
+}
+
+func (r *byPixels) normalize(dst []float32, src []byte) {
+	checkLen(len(dst), r.elems)
+	checkLen(len(src), r.elems)
+	r.norm.applyTable(dst, src)
 }
 
 // Limits on what all goroutines of the program hold at once. A single image may
