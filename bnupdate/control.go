@@ -11,6 +11,12 @@ type Control struct {
 	Some, All []float32 // in the layout's order
 }
 
+// mostCorrection bounds what a control may change: a mean by so many standard
+// deviations, and a variance by the factor of twice as much or as little. The
+// noise of whole batches is far less but in channels that hardly any image
+// excites, and there one network tells little of another.
+const mostCorrection = 0.5
+
 // Correct takes the noise that the control knows of out of statistics, which are
 // of the batches that its Some is of: means are moved by as many standard
 // deviations, and variances by the factor, that lie between Some and All. The
@@ -18,14 +24,18 @@ type Control struct {
 func (p *Plan) Correct(statistics []float32, by Control) {
 	for _, l := range p.layers {
 		for c := range l.mean.Len() {
-			m, v := &statistics[l.mean.Offset+c], &statistics[l.vari.Offset+c]
-			some, all := float64(by.Some[l.vari.Offset+c]), float64(by.All[l.vari.Offset+c])
-			if !(some > 0) {
-				continue // a channel that is dead in the control tells nothing
+			mean, variance := l.mean.Offset+c, l.vari.Offset+c
+			m, v := &statistics[mean], &statistics[variance]
+			some, all := float64(by.Some[variance]), float64(by.All[variance])
+			switch {
+			case *m == by.Some[mean] && *v == by.Some[variance]:
+				*m, *v = by.All[mean], by.All[variance]
+			case some > 0: // else the channel is dead in the control, which tells nothing
+				shift := (float64(by.All[mean]) - float64(by.Some[mean])) / math.Sqrt(some)
+				shift = min(max(shift, -mostCorrection), mostCorrection)
+				*m = float32(float64(*m) + shift*math.Sqrt(float64(*v)))
+				*v = float32(float64(*v) * min(max(all/some, mostCorrection), 1/mostCorrection))
 			}
-			shift := float64(by.All[l.mean.Offset+c]) - float64(by.Some[l.mean.Offset+c])
-			*m = float32(float64(*m) + shift*math.Sqrt(float64(*v)/some))
-			*v = float32(all * (float64(*v) / some))
 		}
 	}
 }

@@ -44,6 +44,27 @@ func TestCorrectByHand(t *testing.T) {
 	}
 }
 
+// A channel that hardly any image excites may be nearly dead in the control's few
+// batches and alive in all: a member's is changed by the bounds, and no more.
+//
+// Kills: a factor of a million.
+func TestCorrectIsBounded(t *testing.T) {
+	p := plan(t, 1, 2)
+	vector := func(means, variances []float32) []float32 {
+		s := make([]float32, len(p.kept))
+		set(s, p.layers[0], means, variances)
+		return s
+	}
+	got := vector([]float32{3, 3}, []float32{4, 4})
+	p.Correct(got, Control{
+		Some: vector([]float32{0, 1}, []float32{1e-6, 1}),
+		All:  vector([]float32{1, 0}, []float32{1, 1e-6}),
+	})
+	if want := vector([]float32{4, 2}, []float32{8, 2}); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // The control is corrected to what all batches give, to the last bit: SWA's
 // statistics are the same however it comes by them.
 func TestCorrectOfControl(t *testing.T) {
