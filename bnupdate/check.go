@@ -104,11 +104,11 @@ func (p *Plan) Check(stored [][]float32, fresh Result) *Check {
 		}
 		out := LayerCheck{Layer: l.name}
 		out.Means, out.Variances = l.distance(last, fresh.Statistics)
-		var steps, n float64
-		var stepsVar float64
+		var steps, stepsVar float64
+		n := float64(len(stored) - 1)
 		for t := 1; t < len(stored); t++ {
 			m, v := l.distance(stored[t-1], stored[t])
-			steps, stepsVar, n = steps+m*m, stepsVar+v*v, n+1
+			steps, stepsVar = steps+m*m, stepsVar+v*v
 		}
 		noise, noiseVar := p.noise(i, fresh.batches)
 		window := 2 * (1 - l.momentum) / (1 + l.momentum) * float64(len(fresh.batches))

@@ -53,18 +53,7 @@ func TestNewPlan(t *testing.T) {
 		}
 	}
 
-	parameters, err := m.Vector(l, weights.Parameter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := p.Template.Render(l, parameters, make(weights.Slice, len(p.kept)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	train, err := onnxio.Parse("train.onnx", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	train := rewritten(t, p, m, l)
 	if got, want := len(train.Graph.Outputs), len(m.Graph.Outputs)+len(p.Outputs); got != want {
 		t.Errorf("%d graph outputs, want %d", got, want)
 	}

@@ -88,8 +88,9 @@ type Result struct {
 	batches []Batch
 }
 
-// Recompute runs the batches and combines their statistics. It fails if a statistic is not finite or a layer sees fewer than two elements per
-// channel, naming layer and batch.
+// Recompute runs the batches and combines their statistics. It fails if a statistic
+// is not finite or a layer sees fewer than two elements per channel, naming layer
+// and batch.
 func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, error) {
 	res := Result{Statistics: slices.Clone(p.kept), Halves: Halves{PValue: 1}}
 	if len(p.layers) == 0 {

@@ -134,6 +134,11 @@ func (a *app) warnf(c *cli.Context, format string, args ...any) {
 	a.logf(c, "warning: "+format, args...)
 }
 
+// warnLong is warnf for a text of several lines.
+func (a *app) warnLong(c *cli.Context, text string) {
+	a.logf(c, "%s", strings.Join(wrapped("warning: ", text), "\n"))
+}
+
 // openRuntime loads ONNX Runtime.
 func (a *app) openRuntime(c *cli.Context) (*ort.Runtime, error) {
 	path, err := ort.Locate(c.String("ort-lib"))

@@ -136,7 +136,7 @@ func (a *app) settle(c *cli.Context, e *ensemble.Engine, b *batchNorm, members s
 		a.describeBatchNorm(c, b, i)
 	}
 	for _, w := range b.warnings() {
-		a.logf(c, "%s", strings.Join(wrapped("warning: ", w), "\n"))
+		a.warnLong(c, w)
 	}
 	return nil
 }

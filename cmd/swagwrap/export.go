@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -236,7 +235,7 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 			continue
 		}
 		for _, w := range part.BatchNorm.AllWarnings() {
-			a.logf(c, "%s", strings.Join(wrapped("warning: ", path+": batch norm: "+w), "\n"))
+			a.warnLong(c, path+": batch norm: "+w)
 		}
 	}
 	return e, nil

@@ -292,6 +292,9 @@ func TestSettleControl(t *testing.T) {
 	if r := records[0]; r.Images != all.Images() || r.MemberImages != settled.Images() || 2*r.MemberImages > r.Images {
 		t.Fatalf("SWA sees %d of %d images, members %d, want all and half of them at most", r.Images, all.Images(), r.MemberImages)
 	}
+	if settled.visited() != all.Images() {
+		t.Errorf("other uses of the images see %d of %d", settled.visited(), all.Images())
+	}
 	few := settled
 	few.controls = nil
 

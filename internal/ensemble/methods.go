@@ -221,7 +221,7 @@ func (l *Lineup) Images(t Targets) int64 {
 		images int64
 	}{
 		{SGD, per}, {SGDs, per * int64(len(l.Runs[0].Iterates))}, {StaleSWA, per}, {SWA, per},
-		{Dropout, members * per}, {Laplace, per + int64(l.BatchNorm.Images())},
+		{Dropout, members * per}, {Laplace, per + int64(l.BatchNorm.visited())},
 		{Isotropic, members * (per + bn)}, {SWAGDiag, members * (per + bn)}, {SWAG, members * (per + bn)},
 		{DeepSGD, runs * per}, {DeepSWA, runs * per}, {MultiSWAG, members * (per + bn)},
 	} {

@@ -17,11 +17,23 @@ type BatchNormData struct {
 	Order dataset.Order
 	Rule  bnupdate.Rule
 
-	controls map[*Network]bnupdate.Control // once settled
+	// Once settled: how many images of the order members see, if fewer than all of
+	// it, and what corrects their statistics.
+	members  int
+	controls map[*Network]bnupdate.Control
 }
 
 // Images returns how many images one recomputation sees.
 func (b BatchNormData) Images() int {
+	if b.members > 0 {
+		return b.members
+	}
+	return b.visited()
+}
+
+// visited returns how many images the order visits, which is how many training
+// images there are for other uses.
+func (b BatchNormData) visited() int {
 	switch {
 	case b.Data == nil:
 		return 0
@@ -42,7 +54,9 @@ func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.V
 		if err != nil {
 			return nil, err
 		}
-		batches := slices.Collect(data.Order.Batches(data.Data.Len(), size))
+		order := data.Order
+		order.Limit = data.Images()
+		batches := slices.Collect(order.Batches(data.Data.Len(), size))
 		if last := len(batches) - 1; last >= 0 && s.fixedBatch() > 0 && len(batches[last]) < size {
 			batches = batches[:last] // a network with a fixed batch takes no shorter one
 		}

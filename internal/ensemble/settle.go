@@ -94,7 +94,7 @@ func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNorm
 			members = min(members*s.size, images)
 		}
 	}
-	data.Order.Limit = members
+	data.members = members
 	for _, s := range work {
 		if s.describe(images); members == images {
 			continue
