@@ -2,44 +2,31 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // app is one run of the program.
-type app struct {
-	stdout, stderr io.Writer
-}
+type app struct{ *flags.Env }
 
 // run is what main and every test call. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	a := &app{stdout, stderr}
+	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}}
 	err := a.cli().RunContext(ctx, args)
 	if err != nil {
-		printError(stderr, ctx, err)
+		flags.PrintError(stderr, ctx, err)
 	}
-	return exitCode(ctx, err)
+	return flags.ExitCode(ctx, err)
 }
 
 func init() {
 	// -v is for verbose.
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
-}
-
-// producer is what the files written by this program say about it.
-func producer() string { return "swagwrap " + version() }
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
 
 const exitStatus = `
@@ -51,7 +38,7 @@ func (a *app) cli() *cli.App {
 	c := &cli.App{
 		Name:    "swagwrap",
 		Usage:   "calibrated uncertainty for trained networks, from SGD checkpoints in ONNX",
-		Version: version(),
+		Version: flags.Version(),
 		Description: `A folder of SGD checkpoints goes in; predictions with honest uncertainty come out:
 
    swagwrap fit     -o posterior.safetensors checkpoints/*.onnx
@@ -59,8 +46,8 @@ func (a *app) cli() *cli.App {
 
 Batch-norm statistics are recomputed on training images for every set of weights (--bn-data).
 No training framework is needed, no Python, and no gradients.`,
-		Writer:    a.stdout,
-		ErrWriter: a.stderr,
+		Writer:    a.Stdout,
+		ErrWriter: a.Stderr,
 		Commands: []*cli.Command{
 			a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
 			a.scoreCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(),
@@ -73,7 +60,7 @@ No training framework is needed, no Python, and no gradients.`,
 		HideHelpCommand:           true,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usagef("swagwrap --help lists the commands", "unknown command %q", c.Args().First())
+				return flags.Usagef("swagwrap --help lists the commands", "unknown command %q", c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -88,7 +75,7 @@ No training framework is needed, no Python, and no gradients.`,
 		cmd.Action = func(c *cli.Context) error {
 			for _, arg := range c.Args().Slice() {
 				if strings.HasPrefix(arg, "-") && arg != "-" {
-					return usagef("put flags first: swagwrap "+c.Command.Name+" [flags] "+c.Command.ArgsUsage, "flag %s stands after an argument", arg)
+					return flags.Usagef("put flags first: swagwrap "+c.Command.Name+" [flags] "+c.Command.ArgsUsage, "flag %s stands after an argument", arg)
 				}
 			}
 			return action(c)
@@ -102,54 +89,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != name {
 		name += " " + c.Command.Name
 	}
-	return usagef(name+" --help lists the flags", "%w", err)
-}
-
-// positionals checks the number of arguments: names without "..." once each.
-func positionals(c *cli.Context) error {
-	want := strings.Fields(c.Command.ArgsUsage)
-	many := strings.HasSuffix(c.Command.ArgsUsage, "...")
-	if n := c.NArg(); n < len(want) || n > len(want) && !many {
-		return usagef("swagwrap "+c.Command.Name+" --help shows an example", "%d arguments, want %s", n, c.Command.ArgsUsage)
-	}
-	return nil
-}
-
-// logf tells the user about the work: on standard error, unless -q.
-func (a *app) logf(c *cli.Context, format string, args ...any) {
-	if !c.Bool("quiet") {
-		fmt.Fprintf(a.stderr, format+"\n", args...)
-	}
-}
-
-// debugf is logf with -v only.
-func (a *app) debugf(c *cli.Context, format string, args ...any) {
-	if c.Bool("verbose") {
-		a.logf(c, format, args...)
-	}
-}
-
-// warnf is logf for what the user must see.
-func (a *app) warnf(c *cli.Context, format string, args ...any) {
-	a.logf(c, "warning: "+format, args...)
-}
-
-// warnLong is warnf for a text of several lines.
-func (a *app) warnLong(c *cli.Context, text string) {
-	a.logf(c, "%s", strings.Join(wrapped("warning: ", text), "\n"))
-}
-
-// openRuntime loads ONNX Runtime.
-func (a *app) openRuntime(c *cli.Context) (*ort.Runtime, error) {
-	path, err := ort.Locate(c.String("ort-lib"))
-	if err != nil {
-		return nil, err
-	}
-	rt, err := ort.Open(path)
-	if err == nil {
-		a.debugf(c, "ONNX Runtime %s: %s", rt.Version(), rt.Path())
-	}
-	return rt, err
+	return flags.Usagef(name+" --help lists the flags", "%w", err)
 }
 
 func (a *app) setupCommand() *cli.Command {
@@ -161,17 +101,17 @@ is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothin
 
    swagwrap setup`,
 		Action: func(c *cli.Context) error {
-			if err := positionals(c); err != nil {
+			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			path, err := ort.Install(c.Context, ort.InstallOptions{Progress: func(s string) { a.logf(c, "%s", s) }})
+			path, err := ort.Install(c.Context, ort.InstallOptions{Progress: func(s string) { a.Logf(c, "%s", s) }})
 			if err != nil {
 				return err
 			}
 			if _, err := ort.Open(path); err != nil {
 				return err
 			}
-			a.logf(c, "ONNX Runtime %s: %s", ort.Version, path)
+			a.Logf(c, "ONNX Runtime %s: %s", ort.Version, path)
 			return nil
 		},
 	}

@@ -2,14 +2,15 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study/compare"
 )
 
 func (a *app) compareCommand() *cli.Command {
@@ -32,90 +33,76 @@ SWAs, and MultiSWAG, which has as many members in all as SWAG. The other rows ar
 isotropic control, noise of SWAG's size without its shape, is run with --methods all.
 
    swagwrap compare --bn-data train.npz --val val.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors test.npz`,
-		Flags: flags([]cli.Flag{
+		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
 			&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: equal-mass|equal-width|swag-reference", Value: calibrate.EqualMass.String()},
 			&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
-		}, reportFlags, lineupFlags),
+		}, flags.ReportFlags, flags.MethodFlags),
 		Action: a.compare,
 	}
 }
 
 func (a *app) compare(c *cli.Context) error {
 	if c.NArg() < 2 {
-		return usagef("swagwrap compare --help shows an example", "%s, want POSTERIOR... TEST", plural(c.NArg(), "argument"))
+		return flags.Usagef("swagwrap compare --help shows an example", "%s, want POSTERIOR... TEST", report.Plural(c.NArg(), "argument"))
 	}
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
 	if !allMetrics && c.String("metrics") != "main" {
-		return usagef("", "--metrics %q: want main or all", c.String("metrics"))
+		return flags.Usagef("", "--metrics %q: want main or all", c.String("metrics"))
 	}
-	cmp := &ensemble.Comparison{Scalings: allMetrics || c.Bool("json")}
+	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics}
 	var err error
 	if cmp.ECE.Binning, err = binning(c.String("ece")); err != nil {
 		return err
 	}
-	pages, err := openReporting(c, comparedFiles(c)...)
+	pages, err := flags.OpenPages(c, comparedFiles(c)...)
 	if err != nil {
 		return err
 	}
-	defer pages.abort()
+	defer pages.Abort()
 	saved, err := openSaved(c)
 	if err != nil {
 		return err
 	}
 	defer saved.abort()
 
-	l, err := a.openLineup(c, posteriors)
-	defer l.close()
+	in, err := a.OpenInputs(c, posteriors)
+	defer in.Close()
 	if err != nil {
 		return err
 	}
-	if cmp.Test, err = l.openLabelled(test, c.String("labels")); err != nil {
+	if cmp.Test, err = in.Open(test, c.String("labels"), true); err != nil {
 		return err
 	}
-	cmp.Lineup, cmp.Validation = l.Lineup, l.validation
-	if cmp.Validation == nil {
-		a.warnf(c, "without --val, temperatures are fitted on one half of the test data and applied to the other")
+	if in.Validation == nil {
+		a.Warnf(c, "without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	cmp.Save = saved.add
-
-	engine, err := a.engine(c)
+	engine, err := a.Engine(c)
 	if err != nil {
 		return err
 	}
-	if err := a.settleLineup(c, l, &cmp.Lineup, engine); err != nil {
+	if err := a.SettleInputs(c, in, engine); err != nil {
 		return err
 	}
-	bar := a.progress(c, "compare", cmp.Images())
-	engine.Progress = bar.add
-	methods, err := cmp.Run(c.Context, engine)
-	bar.done()
+	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
+	bar := a.Progress(c, "compare", cmp.Images())
+	engine.Progress = bar.Add
+	found, err := cmp.Run(c.Context, engine)
+	bar.Done()
 	if err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
-	for _, note := range cmp.Notes {
-		a.warnf(c, "%s", note)
+	found.BatchNorm = in.BatchNorm.BatchNorm
+	for _, note := range found.Notes {
+		a.Warnf(c, "%s", note)
 	}
 	if err := saved.finish(cmp.Test.Labels()); err != nil {
 		return err
 	}
-	if pages.wanted() {
-		page := &report.Report{Title: "SWAG and its alternatives", Provenance: lineupProvenance(l, engine.Runtime.Version())}
-		page.Provenance = append(page.Provenance, sourceFacts("test", cmp.Test)...)
-		if err := pages.write(comparePage(page, cmp, l.batchNorm, methods)); err != nil {
-			return err
-		}
-	}
-	if c.Bool("json") {
-		return badOutput(writeCompareJSON(a.stdout, cmp, l.batchNorm, methods))
-	}
-	if err := l.batchNorm.writeWarnings(a.stdout); err != nil {
-		return badOutput(err)
-	}
-	return badOutput(writeComparison(a.stdout, cmp, methods, allMetrics))
+	return a.Show(c, pages, &found.BatchNorm, found)
 }
 
 // comparedFiles are the inputs that no output may overwrite.
@@ -125,8 +112,8 @@ func comparedFiles(c *cli.Context) []string {
 
 // savedPredictions is what --save writes.
 type savedPredictions struct {
-	out     *output // nil without --save
-	archive *ensemble.Archive
+	out     *flags.Output // nil without --save
+	archive *predictions.Archive
 	taken   map[string]bool
 }
 
@@ -136,27 +123,27 @@ func openSaved(c *cli.Context) (*savedPredictions, error) {
 		return &savedPredictions{}, nil
 	}
 	if !strings.HasSuffix(strings.ToLower(path), ".npz") {
-		return nil, usagef("", "--save %s: want a name that ends in .npz", path)
+		return nil, flags.Usagef("", "--save %s: want a name that ends in .npz", path)
 	}
-	out, err := createOutput(path, c.Bool("force"), comparedFiles(c)...)
+	out, err := flags.CreateOutput(path, c.Bool("force"), comparedFiles(c)...)
 	if err != nil {
 		return nil, err
 	}
-	return &savedPredictions{out, ensemble.NewArchive(out), make(map[string]bool)}, nil
+	return &savedPredictions{out, predictions.NewArchive(out), make(map[string]bool)}, nil
 }
 
-// add writes the probabilities of a method under its key, and a number where
+// add writes the outcomes of a method under its key, and a number where
 // there are several of it.
-func (s *savedPredictions) add(m *ensemble.Method, probs []float64, classes int) error {
+func (s *savedPredictions) add(key string, outcomes []float64, width int) error {
 	if s.out == nil {
 		return nil
 	}
-	name := "probs_" + strings.ReplaceAll(m.Key, "-", "_")
+	name := "probs_" + strings.ReplaceAll(key, "-", "_")
 	for i, first := 2, name; s.taken[name]; i++ {
 		name = fmt.Sprintf("%s_%d", first, i)
 	}
 	s.taken[name] = true
-	return badOutput(s.archive.Floats(name, probs, len(probs)/classes, classes))
+	return flags.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
 func (s *savedPredictions) finish(labels []int) error {
@@ -164,17 +151,17 @@ func (s *savedPredictions) finish(labels []int) error {
 		return nil
 	}
 	if err := s.archive.Ints("labels", labels, len(labels)); err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
 	if err := s.archive.Close(); err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
-	return s.out.commit()
+	return s.out.Commit()
 }
 
 func (s *savedPredictions) abort() {
 	if s.out != nil {
-		s.out.abort()
+		s.out.Abort()
 	}
 }
 
@@ -184,13 +171,5 @@ func binning(s string) (calibrate.Binning, error) {
 			return b, nil
 		}
 	}
-	return 0, usagef("", "--ece %q: want equal-mass, equal-width or swag-reference", s)
-}
-
-// finite is nil, which JSON writes as null, for what is not a finite number.
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
+	return 0, flags.Usagef("", "--ece %q: want equal-mass, equal-width or swag-reference", s)
 }

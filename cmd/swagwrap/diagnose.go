@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -51,14 +53,14 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 	d := &diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
 		IRVersion: first.IRVersion, Bytes: first.Size(), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),
 		Tensors: []weights.Tensor{}, Duplicates: [][2]string{}, Warnings: []string{}, Hints: []string{}}
-	sums, err := contentSums(ctx, models, nil)
+	sums, err := flags.ContentSums(ctx, models, nil)
 	if err != nil {
 		return nil, err
 	}
 	for i, m := range models {
 		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sums[i]})
 	}
-	d.Duplicates = append(d.Duplicates, duplicates(models, sums)...)
+	d.Duplicates = append(d.Duplicates, flags.Duplicates(models, sums)...)
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
 	var set *onnxio.Set
@@ -95,9 +97,9 @@ func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
 	}
 	for i, s := range steps {
 		f := &d.Files[i]
-		f.Norm, f.NonFinite = finite(s.Norm), s.NonFinite
+		f.Norm, f.NonFinite = study.Finite(s.Norm), s.NonFinite
 		if i > 0 {
-			f.Moved = finite(s.Moved / s.Norm)
+			f.Moved = study.Finite(s.Moved / s.Norm)
 		}
 		if s.NonFinite > 0 && d.Verdict == "" {
 			t, at := set.Layout.At(weights.Parameter, s.First)
@@ -141,7 +143,7 @@ func (d *diagnosis) judge(models []*onnxio.Model, err error) {
 	case folding != nil:
 		d.Verdict, d.Hints = "not usable: "+folding.String(), foldingHints(folding)
 	case errors.As(err, &model):
-		d.Verdict, d.Hints = "not usable: "+model.Error(), lines(model.Hint)
+		d.Verdict, d.Hints = "not usable: "+model.Error(), flags.Hints(model.Hint)
 	case err != nil:
 		d.Verdict = "not usable: " + err.Error()
 	case len(d.Duplicates) > 0:

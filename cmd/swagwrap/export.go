@@ -31,32 +31,32 @@ comes the member --member, with the very weights and statistics that score uses.
 the result is the file itself, byte for byte, which shows that nothing but weights is ever changed.
 
 External data goes into a file beside the model, as in the checkpoints.`,
-		Flags: flags(outputFlags, []cli.Flag{
+		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "member", Usage: "write member `K`, counted from 0", Value: -1, DefaultText: "none"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
-		}, covarianceFlags, bnFlags, preprocessFlags, runFlags),
+		}, flags.CovarianceFlags, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
 		Action: a.export,
 	}
 }
 
 func (a *app) export(c *cli.Context) error {
-	if err := positionals(c); err != nil {
+	if err := flags.Positionals(c); err != nil {
 		return err
 	}
 	path := c.Args().First()
 	out := &modelOutput{path: c.String("output"), force: c.Bool("force"),
 		inputs: append(c.StringSlice("posterior"), path, c.String("checkpoint"), c.String("bn-data"))}
-	defer out.abort()
+	defer out.Abort()
 	if err := out.check(); err != nil { // before any work
 		return err
 	}
 
-	var n *ensemble.Network
+	var n *infer.Network
 	var parameters, statistics weights.Vector
 	var err error
-	if c.IsSet("member") && !isPosterior(path) {
+	if c.IsSet("member") && !flags.isPosterior(path) {
 		n, parameters, statistics, err = a.member(c, path)
 	} else {
 		n, parameters, statistics, err = a.fromPosterior(c, path)
@@ -67,10 +67,10 @@ func (a *app) export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := n.Graph().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
-		return badInput(err) // files being written speak for themselves
+	if err := n.Graph().Write(filepath.Base(out.Path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
+		return flags.BadInput(err) // files being written speak for themselves
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // modelOutput is a model with its data files, written to one folder.
@@ -78,22 +78,22 @@ type modelOutput struct {
 	path   string
 	force  bool
 	inputs []string
-	files  []*output
+	files  []*flags.Output
 	buffer []*bufio.Writer
 }
 
 // check fails if the model itself cannot be written.
 func (m *modelOutput) check() error {
-	out, err := createOutput(m.path, m.force, m.inputs...)
+	out, err := flags.CreateOutput(m.path, m.force, m.inputs...)
 	if err == nil {
-		out.abort()
+		out.Abort()
 	}
 	return err
 }
 
 // create opens one of the files.
 func (m *modelOutput) create(name string) (io.Writer, error) {
-	out, err := createOutput(filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.force, m.inputs...)
+	out, err := flags.CreateOutput(filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.force, m.inputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +106,11 @@ func (m *modelOutput) create(name string) (io.Writer, error) {
 func (m *modelOutput) commit() error {
 	for _, w := range m.buffer {
 		if err := w.Flush(); err != nil {
-			return badOutput(err)
+			return flags.BadOutput(err)
 		}
 	}
 	for _, out := range m.files {
-		if err := out.commit(); err != nil {
+		if err := out.Commit(); err != nil {
 			return err
 		}
 	}
@@ -119,23 +119,23 @@ func (m *modelOutput) commit() error {
 
 func (m *modelOutput) abort() {
 	for _, out := range m.files {
-		out.abort()
+		out.Abort()
 	}
 }
 
 // member returns what makes member --member of the ensemble at path. Of the
 // ensemble's posteriors only the member's own is needed.
-func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
+func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vector, weights.Vector, error) {
 	e, err := a.openEnsemble(c, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	k := c.Int("member")
 	if k < 0 || k >= e.Members() {
-		return nil, nil, nil, usagef("members are counted from 0", "--member %d: %s has %s", k, path, plural(e.Members(), "member"))
+		return nil, nil, nil, flags.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
 	}
 	if e.Temperature > 0 || e.Vector != nil {
-		a.warnf(c, "%s: its calibration is for the members' average, and is not in the exported member", path)
+		a.Warnf(c, "%s: its calibration is for the members' average, and is not in the exported member", path)
 	}
 	component, place := e.Find(k)
 	n, err := a.openComponent(c, e, component)
@@ -144,10 +144,10 @@ func (a *app) member(c *cli.Context, path string) (*ensemble.Network, weights.Ve
 	}
 	opts, err := e.Sampling.Options()
 	if err != nil {
-		return n, nil, nil, badInput(err)
+		return n, nil, nil, flags.BadInput(err)
 	}
 	parameters, err := drawn(c.Context, n.Posterior, opts, k)
-	return n, parameters, weights.Slice(e.Components[component].Statistics[place]), badInput(err)
+	return n, parameters, weights.Slice(e.Components[component].Statistics[place]), flags.BadInput(err)
 }
 
 // drawn returns one member, whose weights are drawn as they are written.
@@ -160,7 +160,7 @@ func drawn(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, memb
 }
 
 // isPosterior tells a posterior from an ensemble.
-func isPosterior(path string) bool {
+func flags.isPosterior(path string) bool {
 	st, err := weights.OpenSafetensors(path)
 	if err != nil {
 		return false // the reader that expects an ensemble says why
@@ -170,53 +170,53 @@ func isPosterior(path string) bool {
 }
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
-func (a *app) fromPosterior(c *cli.Context, path string) (*ensemble.Network, weights.Vector, weights.Vector, error) {
-	n, err := a.openNetwork(c, path)
+func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weights.Vector, weights.Vector, error) {
+	n, err := a.OpenNetwork(c, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if checkpoint := c.String("checkpoint"); checkpoint != "" {
 		m, err := onnxio.Open(checkpoint)
 		if err != nil {
-			return n, nil, nil, badInput(err)
+			return n, nil, nil, flags.BadInput(err)
 		}
 		parameters, statistics, err := n.Checkpoint(m) // m stays open: they read from it
-		return n, parameters, statistics, badInput(err)
+		return n, parameters, statistics, flags.BadInput(err)
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
 	if c.IsSet("member") {
-		if opts, err = sampling(c); err != nil {
+		if opts, err = flags.Sampling(c); err != nil {
 			return n, nil, nil, err
 		}
 		k = c.Int("member")
 		if k < 0 || k >= swag.MaxMembers {
-			return n, nil, nil, usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
+			return n, nil, nil, flags.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
 		}
 	}
 	parameters, err := drawn(c.Context, n.Posterior, opts, k)
 	if err != nil {
-		return n, nil, nil, usagef("", "%w", err)
+		return n, nil, nil, flags.Usagef("", "%w", err)
 	}
-	p, err := preprocessing(c)
+	p, err := flags.Preprocessing(c)
 	if err != nil {
 		return n, nil, nil, err
 	}
-	bn, err := a.batchNormData(c, []*ensemble.Network{n}, p)
+	bn, err := a.OpenBatchNorm(c, []*infer.Network{n}, p)
 	if err != nil {
 		return n, nil, nil, err
 	}
-	engine := &ensemble.Engine{}
+	engine := &infer.Engine{}
 	if n.Recomputes() {
-		if engine, err = a.engine(c); err != nil {
+		if engine, err = a.Engine(c); err != nil {
 			return n, nil, nil, err
 		}
 	}
-	if err := a.settle(c, engine, bn, opts); err != nil {
+	if err := a.Settle(c, engine, bn, opts); err != nil {
 		return n, nil, nil, err
 	}
 	result, err := engine.Recompute(c.Context, n, parameters, bn.BatchNormData)
 	if err != nil {
-		return n, nil, nil, badInput(err)
+		return n, nil, nil, flags.BadInput(err)
 	}
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
@@ -228,24 +228,24 @@ var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior 
 func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
-		return nil, badInput(err, kindHint(path)...)
+		return nil, flags.BadInput(err, flags.KindHint(path)...)
 	}
 	for _, part := range e.Components {
 		if part.BatchNorm == nil {
 			continue
 		}
 		for _, w := range part.BatchNorm.AllWarnings() {
-			a.warnLong(c, path+": batch norm: "+w)
+			a.WarnLong(c, path+": batch norm: "+w)
 		}
 	}
 	return e, nil
 }
 
 // openComponent opens the network of one of the ensemble's posteriors.
-func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*ensemble.Network, error) {
+func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*infer.Network, error) {
 	p, err := e.OpenPosterior(i, c.StringSlice("posterior"))
 	if err != nil {
-		return nil, badInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
+		return nil, flags.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
 	}
-	return a.networkOf(c, p)
+	return a.Network(c, p)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -72,11 +73,11 @@ func exportingTable(t *testing.T) string {
 
 func exportingRow(t *testing.T, name string, o observation, paths []string) string {
 	t.Helper()
-	models, err := openModels(paths)
+	models, err := flags.OpenModels(paths)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeModels(models)
+	defer flags.CloseModels(models)
 	d, err := diagnose(t.Context(), models)
 	if err != nil {
 		t.Fatal(err)

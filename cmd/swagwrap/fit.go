@@ -6,7 +6,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -29,19 +30,19 @@ Training went on? --extend takes an older posterior and the checkpoints since:
 
 The file holds the network's graph too: nothing else is needed to draw members from it. With --reference-checkpoints it
 is a tenth as large, and draws on the checkpoints, which must then stay where they are.`,
-		Flags: flags(outputFlags, []cli.Flag{
+		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints", Value: swag.DefaultRank},
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
 			&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
-			augmentFlag("asked for again where batch norm is recomputed"),
+			flags.AugmentFlag("asked for again where batch norm is recomputed"),
 		}, orderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
 			&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"},
 			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
 			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},
-			threadsFlag,
+			flags.ThreadsFlag,
 		}),
 		Action: a.fit,
 	}
@@ -51,7 +52,7 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 var inherited = []string{"rank", "diag-only", "deviations", "theta0", "compat", "reference-checkpoints", "dropout"}
 
 func (a *app) fit(c *cli.Context) error {
-	if err := positionals(c); err != nil {
+	if err := flags.Positionals(c); err != nil {
 		return err
 	}
 	opts, err := fitOptions(c)
@@ -62,11 +63,11 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := createOutput(c.String("output"), c.Bool("force"), append(paths, c.String("theta0"), c.String("extend"))...)
+	out, err := flags.CreateOutput(c.String("output"), c.Bool("force"), append(paths, c.String("theta0"), c.String("extend"))...)
 	if err != nil {
 		return err
 	}
-	defer out.abort()
+	defer out.Abort()
 
 	s := &fitSources{app: a, c: c}
 	defer s.close()
@@ -77,21 +78,21 @@ func (a *app) fit(c *cli.Context) error {
 	if it.Card, err = s.card(); err != nil {
 		return err
 	}
-	bar, last := &progress{}, int64(0)
+	bar, last := &flags.Bar{}, int64(0)
 	opts.Progress = func(done, total int64) {
 		if last == 0 {
-			bar = a.progressBytes(c, "fit", total)
+			bar = a.ProgressBytes(c, "fit", total)
 		}
-		bar.add(int(done - last))
+		bar.Add(int(done - last))
 		last = done
 	}
 	err = swag.Fit(c.Context, out, it, opts)
-	bar.done()
+	bar.Done()
 	if err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
 	size, _ := out.Seek(0, 2)
-	if err := out.commit(); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	return a.describeFit(c, size)
@@ -100,24 +101,24 @@ func (a *app) fit(c *cli.Context) error {
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Deviations: swag.Deviations(c.String("deviations")),
 		Reference: c.String("compat") != "", ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
-		Workers: c.Int("threads"), Producer: producer()}
+		Workers: c.Int("threads"), Producer: flags.Producer()}
 	switch {
 	case c.IsSet("extend"):
 		for _, flag := range inherited {
 			if c.IsSet(flag) {
-				return opts, usagef("fit a new posterior to choose anew", "--%s: --extend takes it from the older posterior", flag)
+				return opts, flags.Usagef("fit a new posterior to choose anew", "--%s: --extend takes it from the older posterior", flag)
 			}
 		}
 	case !opts.DiagOnly && opts.Rank < 2:
-		return opts, usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
+		return opts, flags.Usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
 	case opts.Deviations != swag.Running && opts.Deviations != swag.Final:
-		return opts, usagef("", "--deviations %q: want running or final", opts.Deviations)
+		return opts, flags.Usagef("", "--deviations %q: want running or final", opts.Deviations)
 	case opts.Reference && c.String("compat") != "reference":
-		return opts, usagef("", "--compat %q: want reference", c.String("compat"))
+		return opts, flags.Usagef("", "--compat %q: want reference", c.String("compat"))
 	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):
-		return opts, usagef("", "--compat reference: the authors' code has neither --deviations final nor --reference-checkpoints")
+		return opts, flags.Usagef("", "--compat reference: the authors' code has neither --deviations final nor --reference-checkpoints")
 	case opts.Workers < 0:
-		return opts, usagef("", "--threads %d: want a positive number", opts.Workers)
+		return opts, flags.Usagef("", "--threads %d: want a positive number", opts.Workers)
 	}
 	return opts, nil
 }
@@ -127,11 +128,11 @@ type fitSources struct {
 	*app
 	c        *cli.Context
 	models   []*onnxio.Model
-	previous *ensemble.Network
+	previous *infer.Network
 }
 
 func (s *fitSources) close() {
-	closeModels(s.models)
+	flags.CloseModels(s.models)
 	if s.previous != nil {
 		s.previous.Posterior.Close()
 	}
@@ -143,7 +144,7 @@ func (s *fitSources) card() (card swag.Card, err error) {
 		card = s.previous.Posterior.Card
 	}
 	if s.c.IsSet("augment") {
-		p, _, err := augmentation(s.c, card)
+		p, _, err := flags.Augmentation(s.c, card)
 		if err != nil {
 			return card, err
 		}
@@ -154,7 +155,7 @@ func (s *fitSources) card() (card swag.Card, err error) {
 
 // open opens models, named by their content.
 func (s *fitSources) open(paths []string) ([]swag.Checkpoint, error) {
-	models, err := openModels(paths)
+	models, err := flags.OpenModels(paths)
 	if err != nil {
 		return nil, err
 	}
@@ -163,15 +164,15 @@ func (s *fitSources) open(paths []string) ([]swag.Checkpoint, error) {
 	for _, m := range models {
 		size += m.Size()
 	}
-	bar := s.progressBytes(s.c, "reading", size)
-	defer bar.done()
-	sums, err := contentSums(s.c.Context, models, bar.add)
+	bar := s.ProgressBytes(s.c, "reading", size)
+	defer bar.Done()
+	sums, err := flags.ContentSums(s.c.Context, models, bar.Add)
 	if err != nil {
 		return nil, err
 	}
 	var checkpoints []swag.Checkpoint
 	for i, m := range models {
-		checkpoints = append(checkpoints, swag.Checkpoint{Path: relativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i]})
+		checkpoints = append(checkpoints, swag.Checkpoint{Path: flags.RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i]})
 	}
 	return checkpoints, nil
 }
@@ -186,7 +187,7 @@ func (s *fitSources) release() {
 // iterates opens everything that is fitted.
 func (s *fitSources) iterates(paths []string, opts *swag.FitOptions) (swag.Iterates, error) {
 	if older := s.c.String("extend"); older != "" {
-		n, err := s.openNetwork(s.c, older)
+		n, err := s.OpenNetwork(s.c, older)
 		if err != nil {
 			return swag.Iterates{}, err
 		}
@@ -223,16 +224,16 @@ func (s *fitSources) anew(paths []string, opts *swag.FitOptions) (it swag.Iterat
 	}
 	set, err := onnxio.NewSet(s.models)
 	if err != nil {
-		return it, badInput(err)
+		return it, flags.BadInput(err)
 	}
 	if err := s.vectors(&it, set, set.Models[set.Reference], opts.Dropout); err != nil {
-		return it, badInput(err)
+		return it, flags.BadInput(err)
 	}
 	if theta0 != "" || s.previous != nil && s.previous.Posterior.Theta0 != nil {
 		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
 	}
 	if len(it.Checkpoints) < 2 {
-		return it, usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", len(it.Checkpoints))
+		return it, flags.Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", len(it.Checkpoints))
 	}
 	return it, nil
 }
@@ -241,13 +242,13 @@ func (s *fitSources) anew(paths []string, opts *swag.FitOptions) (it swag.Iterat
 // takes its options.
 func (s *fitSources) older(opts *swag.FitOptions) ([]string, error) {
 	p := s.previous.Posterior
-	s.logf(s.c, "%v: all its checkpoints are read again", p.Continues())
+	s.Logf(s.c, "%v: all its checkpoints are read again", p.Continues())
 	o := p.Options
 	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference = o.Rank, o.Rank == 0, o.Deviations, o.Compat != ""
 	opts.ReferToCheckpoints, opts.Dropout = o.Referenced, o.Dropout
 	var paths []string
 	for _, c := range p.Models() {
-		paths = append(paths, ensemble.CheckpointPath(p, c, ""))
+		paths = append(paths, infer.CheckpointPath(p, c, ""))
 	}
 	return paths, nil
 }
@@ -259,7 +260,7 @@ func (s *fitSources) checkOlder(checkpoints []swag.Checkpoint) error {
 	}
 	for i, old := range s.previous.Posterior.Models() {
 		if c := checkpoints[i]; c.SHA256 != old.SHA256 {
-			return badInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", c, c.SHA256, s.previous.Posterior.Path, old.SHA256))
+			return flags.BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", c, c.SHA256, s.previous.Posterior.Path, old.SHA256))
 		}
 	}
 	return nil
@@ -275,7 +276,7 @@ func (s *fitSources) continued(paths []string, opts *swag.FitOptions) (it swag.I
 	for _, old := range p.Checkpoints {
 		for _, c := range it.Checkpoints {
 			if c.SHA256 == old.SHA256 {
-				return it, badInput(fmt.Errorf("%s: is in %s already, as %s", c, p.Path, old.Path), "give the checkpoints since then")
+				return it, flags.BadInput(fmt.Errorf("%s: is in %s already, as %s", c, p.Path, old.Path), "give the checkpoints since then")
 			}
 		}
 	}
@@ -286,14 +287,14 @@ func (s *fitSources) continued(paths []string, opts *swag.FitOptions) (it swag.I
 	it.Warnings = slices.Compact(append(slices.Clone(p.Warnings), warnings...))
 	set, err := s.previous.Continue(s.models)
 	if err != nil {
-		return it, badInput(err)
+		return it, flags.BadInput(err)
 	}
 	it.Graph = p.Graph
 	var graph *onnxio.Model
 	if set.Reference >= 0 {
 		graph = set.Models[set.Reference]
 	}
-	return it, badInput(s.vectors(&it, set, graph, opts.Dropout))
+	return it, flags.BadInput(s.vectors(&it, set, graph, opts.Dropout))
 }
 
 // sound refuses checkpoints that are given twice or are folded, and returns what
@@ -303,12 +304,12 @@ func (s *fitSources) sound(checkpoints []swag.Checkpoint) (warnings []string, er
 	for _, c := range checkpoints {
 		sums = append(sums, c.SHA256)
 	}
-	if twins := duplicates(s.models, sums); len(twins) > 0 {
+	if twins := flags.Duplicates(s.models, sums); len(twins) > 0 {
 		err := fmt.Errorf("%s: has the same content as %s", twins[0][1], twins[0][0])
 		if twins[0][0] == twins[0][1] {
 			err = fmt.Errorf("%s: is given twice", twins[0][0])
 		}
-		return nil, badInput(err, "give every checkpoint once")
+		return nil, flags.BadInput(err, "give every checkpoint once")
 	}
 	return refuseFolded(s.c, s.models)
 }
@@ -317,7 +318,7 @@ func (s *fitSources) sound(checkpoints []swag.Checkpoint) (warnings []string, er
 // stands for the network.
 func (s *fitSources) vectors(it *swag.Iterates, set *onnxio.Set, graph *onnxio.Model, dropout bool) (err error) {
 	if set.ByPlace {
-		s.logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
+		s.Logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
 	}
 	it.Layout, it.Release = set.Layout, s.release
 	for i, m := range set.Models {
@@ -353,7 +354,7 @@ func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, er
 	case c.Bool("allow-folded"):
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, badInput(fmt.Errorf("%s: %v", path, folding), append(foldingHints(folding), "--allow-folded goes on all the same")...)
+	return nil, flags.BadInput(fmt.Errorf("%s: %v", path, folding), append(foldingHints(folding), "--allow-folded goes on all the same")...)
 }
 
 // describeFit says what was made.
@@ -380,29 +381,29 @@ func (a *app) describeFit(c *cli.Context, size int64) error {
 		what += ", deviations left in the checkpoints"
 	}
 	n := len(p.Checkpoints)
-	a.logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", p.Path, report.Thousands(int(p.Len())), n, what, report.Bytes(size))
+	a.Logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", p.Path, report.Thousands(int(p.Len())), n, what, report.Bytes(size))
 	var paths []string
 	for _, ck := range p.Checkpoints {
 		paths = append(paths, ck.Path)
 	}
 	a.logOrder(c, paths)
 	for _, w := range p.Warnings {
-		a.warnf(c, "%s", w)
+		a.Warnf(c, "%s", w)
 	}
 	for _, line := range healthReport(p) {
-		a.logf(c, "%s", line)
+		a.Logf(c, "%s", line)
 	}
-	network, err := ensemble.NewNetwork(p, ensemble.RecomputeTrained)
+	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
 	if err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
 	if kept := len(network.Kept()); kept > 0 {
-		a.logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
+		a.Logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
 	}
 	if layers := network.Layers(); layers > 0 {
-		a.logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
+		a.Logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
 		if p.Card.Augment == "" {
-			a.logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
+			a.Logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
 		}
 	}
 	return nil

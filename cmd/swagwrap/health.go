@@ -18,20 +18,10 @@ func healthReport(p *swag.Posterior) []string {
 		if f.Serious {
 			what = "warning: "
 		}
-		lines = append(lines, wrapped(what, f.String())...)
+		lines = append(lines, report.Hang(what, f.String())...)
 	}
 	if len(found) == 0 {
 		lines = append(lines, "nothing speaks against this posterior")
-	}
-	return lines
-}
-
-// wrapped breaks a text into lines that are indented as far as what stands before
-// it.
-func wrapped(what, text string) []string {
-	lines := report.Wrap(what+text, 118)
-	for i := range lines[1:] {
-		lines[i+1] = strings.Repeat(" ", len(what)) + lines[i+1]
 	}
 	return lines
 }

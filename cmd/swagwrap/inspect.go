@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -34,32 +34,32 @@ warnings, or not usable and why; then the exit code is 65.
 }
 
 func (a *app) inspect(c *cli.Context) error {
-	if err := positionals(c); err != nil {
+	if err := flags.Positionals(c); err != nil {
 		return err
 	}
 	paths := c.Args().Slice()
 	if len(paths) == 1 && isSafetensors(paths[0]) {
 		return a.inspectSafetensors(c, paths[0])
 	}
-	models, err := openModels(paths)
+	models, err := flags.OpenModels(paths)
 	if err != nil {
 		return err
 	}
-	defer closeModels(models)
+	defer flags.CloseModels(models)
 	d, err := diagnose(c.Context, models)
 	if err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
 	if c.Bool("json") {
-		err = indentJSON(a.stdout, d)
+		err = flags.WriteJSON(a.Stdout, d)
 	} else {
-		err = d.write(a.stdout)
+		err = d.write(a.Stdout)
 	}
 	if err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
 	if !d.Usable {
-		return badInput(errors.New(d.Verdict), d.Hints...)
+		return flags.BadInput(errors.New(d.Verdict), d.Hints...)
 	}
 	return nil
 }
@@ -166,42 +166,36 @@ func isSafetensors(path string) bool {
 func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	st, err := weights.OpenSafetensors(path)
 	if err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
 	defer st.Close()
 	if st.HasChecksums() {
 		if err := st.Verify(); err != nil {
-			return badInput(err)
+			return flags.BadInput(err)
 		}
 	}
 	if c.Bool("json") {
-		return badOutput(indentJSON(a.stdout, st.Metadata))
+		return flags.BadOutput(flags.WriteJSON(a.Stdout, st.Metadata))
 	}
-	fmt.Fprintf(a.stdout, "%s\n  kind       %s, format version %s, written by %s\n", path, st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
+	fmt.Fprintf(a.Stdout, "%s\n  kind       %s, format version %s, written by %s\n", path, st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
 	for _, key := range []string{"options", "card", "components", "sampling", "preprocess"} {
 		if v := st.Metadata[key]; v != "" {
-			fmt.Fprintf(a.stdout, "  %-10s %s\n", key, v)
+			fmt.Fprintf(a.Stdout, "  %-10s %s\n", key, v)
 		}
 	}
 	t := report.NewTable(report.Column{Header: "section"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
 	for _, s := range st.Sections {
 		t.Row(s.Name, strings.Trim(fmt.Sprint(s.Shape), "[]"), s.DType.String())
 	}
-	fmt.Fprintln(a.stdout)
-	if err := t.WriteText(a.stdout); err != nil || st.Metadata["kind"] != swag.PosteriorKind {
-		return badOutput(err)
+	fmt.Fprintln(a.Stdout)
+	if err := t.WriteText(a.Stdout); err != nil || st.Metadata["kind"] != swag.PosteriorKind {
+		return flags.BadOutput(err)
 	}
 	p, err := swag.Open(path)
 	if err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
 	defer p.Close()
-	_, err = fmt.Fprintf(a.stdout, "\n%s\n", strings.Join(healthReport(p), "\n"))
-	return badOutput(err)
-}
-
-func indentJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	_, err = fmt.Fprintf(a.Stdout, "\n%s\n", strings.Join(healthReport(p), "\n"))
+	return flags.BadOutput(err)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 )
 
 func main() { os.Exit(mainExitCode()) }
@@ -17,11 +19,6 @@ func mainExitCode() int {
 	return run(ctx, os.Args, os.Stdout, os.Stderr)
 }
 
-// interrupted is the cause of a context that a signal ended.
-type interrupted struct{ signal syscall.Signal }
-
-func (i interrupted) Error() string { return "stopped by signal: " + i.signal.String() }
-
 // interruptible returns a context that the first SIGINT or SIGTERM ends, so
 // that unfinished files are removed; the second kills the process at once.
 func interruptible() (context.Context, func()) {
@@ -31,7 +28,7 @@ func interruptible() (context.Context, func()) {
 	go func() {
 		if s, ok := <-signals; ok {
 			signal.Stop(signals)
-			cancel(interrupted{s.(syscall.Signal)})
+			cancel(flags.Interrupted{s.(syscall.Signal)})
 		}
 	}()
 	return ctx, func() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
@@ -39,12 +40,12 @@ func newMontage(c *cli.Context, data dataset.Dataset, p dataset.Preprocess) (*mo
 	path, n := c.String("montage"), c.Int("montage-images")
 	if path == "" {
 		if c.IsSet("montage-images") {
-			return nil, usagef("say where they are shown: --montage FILE.html", "--montage-images without --montage")
+			return nil, flags.Usagef("say where they are shown: --montage FILE.html", "--montage-images without --montage")
 		}
 		return nil, nil
 	}
 	if n < 1 || n > maxTiles {
-		return nil, usagef("", "--montage-images %d: want 1 to %d", n, maxTiles)
+		return nil, flags.Usagef("", "--montage-images %d: want 1 to %d", n, maxTiles)
 	}
 	m := &montage{Selection: report.NewSelection(n), data: data}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -53,11 +54,11 @@ func newMontage(c *cli.Context, data dataset.Dataset, p dataset.Preprocess) (*mo
 	case ".png":
 		m.write = (*report.Montage).WritePNG
 	default:
-		return nil, usagef("", "--montage %s: unknown format %q, want .html or .png", path, ext)
+		return nil, flags.Usagef("", "--montage %s: unknown format %q, want .html or .png", path, ext)
 	}
 	var err error
 	if m.view, err = newView(data, p); err != nil {
-		return nil, usagef("leave out --montage", "--montage: %s: %w", data.Sources()[0].Path, err)
+		return nil, flags.Usagef("leave out --montage", "--montage: %s: %w", data.Sources()[0].Path, err)
 	}
 	return m, nil
 }
@@ -184,15 +185,15 @@ func (a *app) showMontage(c *cli.Context, job *scoreJob) error {
 	if job.montage == nil {
 		return nil
 	}
-	out, err := createOutput(c.String("montage"), true)
+	out, err := flags.CreateOutput(c.String("montage"), true)
 	if err != nil {
 		return err
 	}
-	defer out.abort()
-	title := fmt.Sprintf("%s, %s", job.ensemble.Path, plural(job.ensemble.Members(), "member"))
-	note := fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), plural(job.summary.rows, "image"))
+	defer out.Abort()
+	title := fmt.Sprintf("%s, %s", job.ensemble.Path, report.Plural(job.ensemble.Members(), "member"))
+	note := fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.rows, "image"))
 	if err := job.montage.show(out, title, note, job.table.ClassNames()); err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
-	return out.commit()
+	return out.Commit()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
@@ -169,8 +170,8 @@ func TestMontageFlags(t *testing.T) {
 			switch {
 			case err != nil:
 				got = err.Error()
-				if exitCode(t.Context(), err) != exitUsage {
-					t.Errorf("%q: exit code %d", tt.args, exitCode(t.Context(), err))
+				if flags.ExitCode(t.Context(), err) != exitUsage {
+					t.Errorf("%q: exit code %d", tt.args, flags.ExitCode(t.Context(), err))
 				}
 				return nil
 			case m == nil:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -26,25 +27,25 @@ func (a *app) checkpointOrder(c *cli.Context) ([]string, error) {
 	switch order := c.String("order"); {
 	case order == "given" && !slices.Equal(given, natural):
 		paths = given
-		a.warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
+		a.Warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 	case order == "natural" && !slices.Equal(given, natural) && !slices.IsSorted(given):
-		a.logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
+		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	case order != "given" && order != "natural":
-		return nil, usagef("", "--order %q: want natural or given", order)
+		return nil, flags.Usagef("", "--order %q: want natural or given", order)
 	}
 	start, every := c.Int("start"), c.Int("every")
 	if start < 1 || every < 1 {
-		return nil, usagef("", "--start %d, --every %d: want at least 1", start, every)
+		return nil, flags.Usagef("", "--start %d, --every %d: want at least 1", start, every)
 	}
 	if start > len(paths) {
-		return nil, usagef("", "--start %d: there are %d checkpoints", start, len(paths))
+		return nil, flags.Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
 	}
 	var chosen []string
 	for i := start - 1; i < len(paths); i += every {
 		chosen = append(chosen, paths[i])
 	}
 	if len(chosen) < len(paths) {
-		a.logf(c, "%d of %d checkpoints (--start %d, --every %d)", len(chosen), len(paths), start, every)
+		a.Logf(c, "%d of %d checkpoints (--start %d, --every %d)", len(chosen), len(paths), start, every)
 	}
 	return chosen, nil
 }
@@ -70,7 +71,7 @@ func (a *app) logOrder(c *cli.Context, paths []string) {
 		if i > 0 {
 			line = "       " + line
 		}
-		a.logf(c, "%s", line)
+		a.Logf(c, "%s", line)
 	}
 }
 

@@ -3,27 +3,28 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 )
 
 // saveBatch writes what --save-batch asks for.
-func saveBatch(c *cli.Context, job *scoreJob, n *ensemble.Network) error {
+func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
 	path := c.String("save-batch")
 	if path == "" {
 		return nil
 	}
 	size := c.Int("batch-size")
 	if size == 0 {
-		size = ensemble.DefaultBatchSize
+		size = infer.DefaultBatchSize
 	}
-	out, err := createOutput(path, c.Bool("force") || c.Bool("resume"), job.inputs...)
+	out, err := flags.CreateOutput(path, c.Bool("force") || c.Bool("resume"), job.inputs...)
 	if err != nil {
 		return err
 	}
-	defer out.abort()
+	defer out.Abort()
 	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes()); err != nil {
 		return blame(err)
 	}
-	return out.commit()
+	return out.Commit()
 }

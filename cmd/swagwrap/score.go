@@ -13,8 +13,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
@@ -34,7 +36,7 @@ preprocessed as the ensemble says.
 The output's extension chooses the format: .csv .jsonl .parquet .npz; - is CSV on standard output. Beside the output
 stand FILE.meta.json, which says what the rows were made from, and FILE.partial as long as they are not complete.
 When a run is stopped, the same command with --resume goes on from there, and gives the same bytes.`,
-		Flags: flags(outputFlags, []cli.Flag{
+		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped; if there was none, begin"},
 			&cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1},
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
@@ -45,8 +47,8 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "the first"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
 			posteriorFlag,
-		}, montageFlags, runFlags[:1], []cli.Flag{ // batches and threads have other defaults here
-			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(ensemble.DefaultBatchSize) + ", fewer of large images"},
+		}, montageFlags, flags.RunFlags[:1], []cli.Flag{ // batches and threads have other defaults here
+			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
 			&cli.StringFlag{Name: "provider", Usage: "compute on `P`: " + strings.Join(ort.Providers, "|") + ". CUDA needs a library that has it: --ort-lib", Value: ort.Providers[0]},
 			&cli.StringFlag{Name: "memory", Usage: "keep to about `SIZE`, such as 500M or 4G", DefaultText: "half of what is free, at most 1G and 256M for each core"},
@@ -69,7 +71,7 @@ type scoreJob struct {
 }
 
 func (a *app) score(c *cli.Context) error {
-	if err := positionals(c); err != nil {
+	if err := flags.Positionals(c); err != nil {
 		return err
 	}
 	job, scoring, err := scoreFlags(c)
@@ -99,13 +101,13 @@ func (a *app) score(c *cli.Context) error {
 	if job.montage, err = newMontage(c, job.data, job.ensemble.Preprocess); err != nil {
 		return err
 	}
-	engine, err := a.engine(c)
+	engine, err := a.Engine(c)
 	if err != nil {
 		return err
 	}
 	engine.Provider = c.String("provider")
-	if engine.Memory, err = byteSize(c.String("memory")); err != nil {
-		return usagef("", "--memory %w", err)
+	if engine.Memory, err = flags.ByteSize(c.String("memory")); err != nil {
+		return flags.Usagef("", "--memory %w", err)
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
 	if err := a.prepare(c, job, engine, scoring); err != nil {
@@ -126,33 +128,33 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	job := &scoreJob{output: c.String("output")}
 	var err error
 	if job.format, err = ensemble.Format(job.output); err != nil {
-		return nil, s, usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
+		return nil, s, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
 	}
 	if job.output == "-" && c.Bool("resume") {
-		return nil, s, usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+		return nil, s, flags.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
 	}
 	if c.Bool("force") && c.Bool("resume") {
-		return nil, s, usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
+		return nil, s, flags.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
 	}
 	if threads := c.String("threads"); threads != "auto" {
 		if n, err := strconv.Atoi(threads); err != nil || n < 1 {
-			return nil, s, usagef("", "--threads %q: want a number, or auto", threads)
+			return nil, s, flags.Usagef("", "--threads %q: want a number, or auto", threads)
 		}
 	}
 	if provider := c.String("provider"); !slices.Contains(ort.Providers, provider) {
-		return nil, s, usagef("", "--provider %q: want one of %s", provider, strings.Join(ort.Providers, ", "))
+		return nil, s, flags.Usagef("", "--provider %q: want one of %s", provider, strings.Join(ort.Providers, ", "))
 	}
 	switch on := c.String("on-error"); on {
 	case "fail":
 	case "skip":
 		s.SkipErrors = true
 	default:
-		return nil, s, usagef("", "--on-error %q: want fail or skip", on)
+		return nil, s, flags.Usagef("", "--on-error %q: want fail or skip", on)
 	}
 	s.Output = c.String("output-name")
 	s.Columns = ensemble.Columns{Top: c.Int("topk"), Probabilities: c.Bool("probs") || job.format == ".npz", Members: c.Bool("keep-members")}
 	if s.Columns.Top < 1 {
-		return nil, s, usagef("", "--topk %d: want a positive number", s.Columns.Top)
+		return nil, s, flags.Usagef("", "--topk %d: want a positive number", s.Columns.Top)
 	}
 	if c.IsSet("montage") {
 		const shown = 3 // with their probabilities
@@ -162,21 +164,21 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 }
 
 // scoreData opens the images.
-func scoreData(c *cli.Context, images []string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+func scoreData(c *cli.Context, images []string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
 	opts := dataset.Options{Labels: c.String("labels"), Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
 	if names := c.String("class-names"); names != "" {
 		var err error
 		if opts.ClassNames, err = dataset.ReadClassNames(names); err != nil {
-			return nil, badInput(err)
+			return nil, flags.BadInput(err)
 		}
 	}
 	d, err := dataset.Open(images, opts)
-	return d, badInput(err, sizeHint(err)...)
+	return d, flags.BadInput(err, flags.SizeHint(err)...)
 }
 
 // components opens the posteriors of the ensemble.
-func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*ensemble.Network, error) {
-	var networks []*ensemble.Network
+func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*infer.Network, error) {
+	var networks []*infer.Network
 	for i := range e.Components {
 		n, err := a.openComponent(c, e, i)
 		if err != nil {
@@ -184,25 +186,25 @@ func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*ensemble.Netw
 		}
 		networks = append(networks, n)
 	}
-	return networks, badInput(ensemble.Align(networks))
+	return networks, flags.BadInput(infer.Align(networks))
 }
 
 // prepare makes the scorer, and says how it understands its task.
-func (a *app) prepare(c *cli.Context, job *scoreJob, engine *ensemble.Engine, scoring ensemble.Scoring) error {
+func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring) error {
 	var err error
 	if job.scorer, err = ensemble.NewScorer(c.Context, engine, scoring); err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
 	for _, task := range job.scorer.Tasks() {
-		a.logf(c, "%s", task)
+		a.Logf(c, "%s", task)
 	}
 	for _, w := range job.scorer.Warnings {
-		a.warnf(c, "%v", w)
+		a.Warnf(c, "%v", w)
 	}
-	a.debugf(c, "%s", job.scorer.Plan())
+	a.Debugf(c, "%s", job.scorer.Plan())
 	job.table = job.scorer.Table()
 	job.table.Columns.Top = min(c.Int("topk"), job.table.Columns.Top) // a montage has more
-	job.parameters, err = job.scorer.Parameters(producer())
+	job.parameters, err = job.scorer.Parameters(flags.Producer())
 	return err
 }
 
@@ -213,32 +215,32 @@ func (job *scoreJob) check(c *cli.Context) error {
 		if path == "" || job.output == "-" && (path == job.output || path == job.sidecar()) {
 			continue
 		}
-		out, err := createOutput(path, overwrite, job.inputs...)
+		out, err := flags.CreateOutput(path, overwrite, job.inputs...)
 		if err != nil {
 			return err
 		}
-		out.abort()
+		out.Abort()
 	}
 	return nil
 }
 
 // scoreStream writes rows to standard output as they come.
-func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *ensemble.Engine) error {
-	bar := a.progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
-	engine.Progress = bar.add
-	out := job.table.CSV(a.stdout)
+func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
+	bar := a.Progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
+	engine.Progress = bar.Add
+	out := job.table.CSV(a.Stdout)
 	var row ensemble.Row
 	err := job.scorer.Run(c.Context, 0, func(chunk *ensemble.Chunk) error {
 		for i := range chunk.Len {
 			chunk.Row(i, &row)
 			job.note(&row)
 			if err := out.Write(&row); err != nil {
-				return badOutput(err)
+				return flags.BadOutput(err)
 			}
 		}
-		return badOutput(out.Flush())
+		return flags.BadOutput(out.Flush())
 	})
-	bar.done()
+	bar.Done()
 	if err != nil {
 		return blame(err)
 	}
@@ -247,7 +249,7 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *ensemble.Engine
 
 // scoreFile collects rows in the work file, and writes the output when they are
 // complete.
-func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *ensemble.Engine) error {
+func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
 	if done, err := a.complete(c, job); done || err != nil {
 		return err
 	}
@@ -259,7 +261,7 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *ensemble.Engine) 
 		return keep(records, job, err)
 	}
 	if err := records.Remove(); err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
 	return a.conclude(c, job)
 }
@@ -279,12 +281,12 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		err = json.Unmarshal(js, &was)
 	}
 	if err != nil {
-		return false, badInput(fmt.Errorf("%s: exists, and nothing beside it says what it was made from: %w", job.output, err), "--force overwrites it")
+		return false, flags.BadInput(fmt.Errorf("%s: exists, and nothing beside it says what it was made from: %w", job.output, err), "--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
-		return false, badInput(&ensemble.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+		return false, flags.BadInput(&ensemble.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
-	a.logf(c, "%s: is complete", job.output)
+	a.Logf(c, "%s: is complete", job.output)
 	if r, err := job.scorer.Records(job.output+".partial", job.parameters, ensemble.Resume); err == nil {
 		r.Remove() // the run was killed before it could
 	}
@@ -303,41 +305,41 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*ensemble.Records, err
 	}
 	records, err := job.scorer.Records(job.output+".partial", job.parameters, existing)
 	if changed := new(ensemble.ChangedError); errors.As(err, &changed) {
-		return nil, badInput(err, "go on with the parameters of then, or begin anew: --force")
+		return nil, flags.BadInput(err, "go on with the parameters of then, or begin anew: --force")
 	}
 	switch {
 	case errors.Is(err, ensemble.ErrUnfinished):
-		return nil, usagef("--resume goes on with it\n--force begins anew", "%w", err)
+		return nil, flags.Usagef("--resume goes on with it\n--force begins anew", "%w", err)
 	case errors.Is(err, ensemble.ErrBusy):
-		return nil, badOutput(err)
+		return nil, flags.BadOutput(err)
 	case err != nil:
-		return nil, badOutput(err, "--force begins anew")
+		return nil, flags.BadOutput(err, "--force begins anew")
 	}
 	if n := records.Rows(); n > 0 {
-		a.logf(c, "%s: %s of %s rows are there", records.Path, report.Thousands(n), report.Thousands(job.data.Len()))
+		a.Logf(c, "%s: %s of %s rows are there", records.Path, report.Thousands(n), report.Thousands(job.data.Len()))
 	}
 	return records, nil
 }
 
 // scoreRecords makes the rows that are missing, then the output of all.
-func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *ensemble.Engine, records *ensemble.Records) error {
+func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, records *ensemble.Records) error {
 	members, from := job.ensemble.Members(), records.Rows()
-	bar := a.progress(c, "score", int64(members)*int64(job.data.Len()))
-	bar.add(members * from)
-	engine.Progress = bar.add
-	err := job.scorer.Run(c.Context, from, func(chunk *ensemble.Chunk) error { return badOutput(records.Append(chunk)) })
-	bar.done()
+	bar := a.Progress(c, "score", int64(members)*int64(job.data.Len()))
+	bar.Add(members * from)
+	engine.Progress = bar.Add
+	err := job.scorer.Run(c.Context, from, func(chunk *ensemble.Chunk) error { return flags.BadOutput(records.Append(chunk)) })
+	bar.Done()
 	if err != nil {
 		return blame(err)
 	}
 	if records.Errors() > 0 && !job.table.Errors {
-		return badInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
+		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
 	}
-	out, err := createOutput(job.output, true)
+	out, err := flags.CreateOutput(job.output, true)
 	if err != nil {
 		return err
 	}
-	defer out.abort()
+	defer out.Abort()
 	each := func(f func(*ensemble.Row) error) error {
 		return records.Each(func(r *ensemble.Row) error {
 			if err := c.Context.Err(); err != nil {
@@ -351,20 +353,20 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *ensemble.Engin
 		err = each(func(r *ensemble.Row) error { job.note(r); return nil })
 	}
 	if err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
 	if err := job.writeSidecar(c, records.Errors()); err != nil {
 		return err
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // blame marks an error as the input's fault, if it is not marked already.
 func blame(err error) error {
-	if f := new(failure); errors.As(err, &f) {
+	if f := new(flags.Failure); errors.As(err, &f) {
 		return err
 	}
-	return badInput(err)
+	return flags.BadInput(err)
 }
 
 // keep lets go of the work file of a run that failed. With no rows in it, it is

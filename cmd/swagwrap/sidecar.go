@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 )
@@ -40,20 +41,20 @@ func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
 	if err := json.Unmarshal(job.parameters["onnxruntime"], &runtime); err != nil {
 		return err
 	}
-	out, err := createOutput(job.sidecar(), true)
+	out, err := flags.CreateOutput(job.sidecar(), true)
 	if err != nil {
 		return err
 	}
-	defer out.abort()
-	err = indentJSON(out, sidecar{
-		Program: producer(), ONNXRuntime: runtime, Command: os.Args,
+	defer out.Abort()
+	err = flags.WriteJSON(out, sidecar{
+		Program: flags.Producer(), ONNXRuntime: runtime, Command: os.Args,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: e.Preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.table.Names(), ClassNames: job.table.ClassNames(),
 		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
 	})
 	if err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
-	return out.commit()
+	return out.Commit()
 }

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
@@ -57,16 +56,16 @@ func (s *summary) add(r *ensemble.Row, label int) {
 // conclude says what was written, and how good it is where labels tell.
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := &job.summary
-	a.logf(c, "%s: %s, %s", job.output, plural(s.rows, "example"), plural(job.ensemble.Members(), "member"))
+	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.ensemble.Members(), "member"))
 	if n := float64(s.labelled); n > 0 {
-		a.logf(c, "accuracy %s, NLL %s nats, ECE %s, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4),
+		a.Logf(c, "accuracy %s, NLL %s nats, ECE %s, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4),
 			report.Fixed(calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), 4), report.Fixed(s.square/n, 4))
 	}
 	if err := a.showMontage(c, job); err != nil {
 		return err
 	}
 	if s.failed > 0 {
-		a.warnf(c, "the first error: %s", s.first)
+		a.Warnf(c, "the first error: %s", s.first)
 		return incomplete(job.output, s.failed, s.rows)
 	}
 	return nil
@@ -74,13 +73,5 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 
 // incomplete is the end of a run that could not read all.
 func incomplete(path string, failed, rows int) error {
-	return &failure{exitIncomplete, fmt.Errorf("%s: %s of %s rows have an error and no prediction", path, report.Thousands(failed), report.Thousands(rows)), nil}
-}
-
-// plural is a number with its noun: "1 member", "2,000 examples".
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return report.Thousands(n) + " " + noun
+	return flags.Incomplete("%s: %s of %s rows have an error and no prediction", path, report.Thousands(failed), report.Thousands(rows))
 }

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -33,7 +31,7 @@ test data chooses for the other. NLL is the mean per image in nats; differences 
 
 --members auto draws members until more would no longer matter: until the root mean square of what infinitely many would
 change is within --tolerance, or else within a quarter of the standard error that the number of test images leaves.`,
-		Flags: flags([]cli.Flag{
+		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
 			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
 			&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
@@ -46,36 +44,36 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
 			&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: equal-mass|equal-width|swag-reference", Value: calibrate.EqualMass.String()},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
-		}, reportFlags, bnFlags, preprocessFlags, runFlags),
+		}, flags.ReportFlags, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
 		Action: a.sweep,
 	}
 }
 
 func (a *app) sweep(c *cli.Context) error {
-	if err := positionals(c); err != nil {
+	if err := flags.Positionals(c); err != nil {
 		return err
 	}
-	s := &ensemble.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid")}
+	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid")}
 	if err := sweepFlags(c, s); err != nil {
 		return err
 	}
-	out, err := openReporting(c, append(c.Args().Slice(), c.String("bn-data"), c.String("val"))...)
+	pages, err := flags.OpenPages(c, append(c.Args().Slice(), c.String("bn-data"), c.String("val"))...)
 	if err != nil {
 		return err
 	}
-	defer out.abort()
-	if s.Network, err = a.openNetwork(c, c.Args().Get(0)); err != nil {
+	defer pages.Abort()
+	if s.Network, err = a.OpenNetwork(c, c.Args().Get(0)); err != nil {
 		return err
 	}
 	defer s.Network.Posterior.Close()
 	if err := sweepRanks(c, s); err != nil {
 		return err
 	}
-	pre, err := preprocessing(c)
+	pre, err := flags.Preprocessing(c)
 	if err != nil {
 		return err
 	}
-	bn, err := a.batchNormData(c, []*ensemble.Network{s.Network}, pre)
+	bn, err := a.OpenBatchNorm(c, []*infer.Network{s.Network}, pre)
 	if err != nil {
 		return err
 	}
@@ -87,11 +85,11 @@ func (a *app) sweep(c *cli.Context) error {
 			return err
 		}
 	}
-	engine, err := a.engine(c)
+	engine, err := a.Engine(c)
 	if err != nil {
 		return err
 	}
-	if err := a.settle(c, engine, bn, s.Sampling()); err != nil {
+	if err := a.Settle(c, engine, bn, s.Sampling()); err != nil {
 		return err
 	}
 	s.BatchNorm = bn.BatchNormData
@@ -99,57 +97,47 @@ func (a *app) sweep(c *cli.Context) error {
 	if estimate == 0 {
 		estimate = defaultMembers
 	}
-	bar := a.progress(c, "sweep", s.Images(estimate))
-	engine.Progress, s.Resize = bar.add, bar.resize
-	r, err := s.Run(c.Context, engine)
-	bar.done()
+	bar := a.Progress(c, "sweep", s.Images(estimate))
+	engine.Progress, s.Resize = bar.Add, bar.Resize
+	found, err := s.Run(c.Context, engine)
+	bar.Done()
 	if err != nil {
-		return badInput(err)
+		return flags.BadInput(err)
 	}
-	if out.wanted() {
-		if err := out.write(sweepPage(s, r, bn, engine.Runtime.Version())); err != nil {
-			return err
-		}
-	}
-	if c.Bool("json") {
-		return badOutput(writeSweepJSON(a.stdout, s, r, bn))
-	}
-	if err := bn.writeWarnings(a.stdout); err != nil {
-		return badOutput(err)
-	}
-	return badOutput(writeSweep(a.stdout, s, r))
+	found.Statistics = bn.BatchNorm
+	return a.Show(c, pages, &bn.BatchNorm, found)
 }
 
 // defaultMembers is the paper's S.
 const defaultMembers = 30
 
 // sweepFlags reads what does not depend on the posterior.
-func sweepFlags(c *cli.Context, s *ensemble.Sweep) (err error) {
+func sweepFlags(c *cli.Context, s *sweep.Sweep) (err error) {
 	if n := c.String("members"); n != "auto" {
 		if s.Members, err = strconv.Atoi(n); err != nil || s.Members < 1 || s.Members >= swag.MaxMembers {
-			return usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
+			return flags.Usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
 		}
 	}
 	if s.Tolerance = c.Float64("tolerance"); c.IsSet("tolerance") && (!(s.Tolerance > 0) || math.IsInf(s.Tolerance, 0)) {
-		return usagef("", "--tolerance %g: want a positive number", s.Tolerance)
+		return flags.Usagef("", "--tolerance %g: want a positive number", s.Tolerance)
 	}
-	if s.Scales, err = numbers(c, "scales", "give numbers with commas between: --scales 0.25,0.5,1"); err != nil {
+	if s.Scales, err = flags.Numbers(c, "scales", "give numbers with commas between: --scales 0.25,0.5,1"); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(s.Scales, func(v float64) bool { return v < 0 }) {
-		return usagef("", "--scales %q: want numbers of at least 0", c.String("scales"))
+		return flags.Usagef("", "--scales %q: want numbers of at least 0", c.String("scales"))
 	}
 	if c.Int("samples") < 0 {
-		return usagef("", "--samples %d: want a positive number", c.Int("samples"))
+		return flags.Usagef("", "--samples %d: want a positive number", c.Int("samples"))
 	}
 	s.ECE.Binning, err = binning(c.String("ece"))
 	return err
 }
 
 // sweepRanks reads --ranks, or takes the usual ones that the posterior has.
-func sweepRanks(c *cli.Context, s *ensemble.Sweep) error {
+func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 	columns := s.Network.Posterior.Options.Columns
-	given, err := numbers(c, "ranks", "give numbers of columns with commas between: --ranks 0,5,20")
+	given, err := flags.Numbers(c, "ranks", "give numbers of columns with commas between: --ranks 0,5,20")
 	if err != nil {
 		return err
 	}
@@ -163,7 +151,7 @@ func sweepRanks(c *cli.Context, s *ensemble.Sweep) error {
 	}
 	for _, k := range given {
 		if k != math.Trunc(k) || k < 0 || k == 1 || k > float64(columns) {
-			return usagef("", "--ranks: %g: want 0 for the diagonal, or 2 to %d, the columns of %s", k, columns, s.Network.Posterior.Path)
+			return flags.Usagef("", "--ranks: %g: want 0 for the diagonal, or 2 to %d, the columns of %s", k, columns, s.Network.Posterior.Path)
 		}
 		s.Ranks = append(s.Ranks, int(k))
 	}
@@ -172,90 +160,13 @@ func sweepRanks(c *cli.Context, s *ensemble.Sweep) error {
 
 // openScored opens labelled data that many networks go over. With c, --samples
 // says how much of it.
-func openScored(c *cli.Context, path, labels string, n *ensemble.Network, pre dataset.Preprocess) (dataset.Dataset, error) {
-	d, err := openLabelled(path, labels, n, pre)
+func openScored(c *cli.Context, path, labels string, n *infer.Network, pre dataset.Preprocess) (dataset.Dataset, error) {
+	d, err := flags.OpenLabelled(path, labels, n, pre)
 	if err != nil {
 		return nil, err
 	}
 	if c != nil && c.Int("samples") > 0 && c.Int("samples") < d.Len() {
-		d = ensemble.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: c.Int("samples")})
+		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: c.Int("samples")})
 	}
 	return d, nil
-}
-
-// writeSweep prints the settings, the members' curve and the verdict.
-func writeSweep(w io.Writer, s *ensemble.Sweep, r *ensemble.SweepResult) error {
-	fmt.Fprintf(w, "%s test images, %s, seed %d", report.Thousands(s.Test.Len()), plural(r.Members.Members, "member"), s.Seed)
-	if s.Validation != nil {
-		fmt.Fprintf(w, "; settings chosen on %s validation images", report.Thousands(s.Validation.Len()))
-	}
-	fmt.Fprint(w, "\n\n")
-	if err := sweepTable(r).WriteText(w); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	if err := membersTable(r).WriteText(w); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	for _, line := range sweepVerdict(s, r) {
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func sweepTable(r *ensemble.SweepResult) *report.Table {
-	t := report.NewTable(
-		report.Column{Header: "setting"},
-		report.Column{Header: "members", Align: report.Right},
-		report.Column{Header: "accuracy", Align: report.Decimal},
-		report.Column{Header: "NLL", Align: report.Decimal},
-		report.Column{Header: "ECE", Align: report.Decimal},
-		report.Column{Header: "Brier", Align: report.Decimal},
-		report.Column{Header: "NLL − NLL(default)", Align: report.Decimal},
-		report.Column{Header: "[95 %]"},
-		report.Column{Header: " ", Empty: " "},
-	)
-	for _, p := range r.Points {
-		var marks []string
-		diff, interval := "", ""
-		if p.Default {
-			marks = append(marks, "default")
-		} else {
-			diff, interval = report.Signed(p.NLLDifference.Mean, 4), report.Interval(p.NLLDifference.Low, p.NLLDifference.High, 4)
-		}
-		if p.Setting == r.Choice.Setting {
-			marks = append(marks, "chosen")
-		}
-		t.Row(p.String(), report.Thousands(p.Members), report.Percent(p.Accuracy, 1), report.Fixed(p.NLL, 4),
-			report.Fixed(p.ECE, 4), report.Fixed(p.Brier, 4), diff, interval, strings.Join(marks, ", "))
-	}
-	for _, w := range r.Warnings {
-		t.Note("* " + w.Error())
-	}
-	return t
-}
-
-// membersTable shows the default setting's scores at round numbers of members.
-func membersTable(r *ensemble.SweepResult) *report.Table {
-	t := report.NewTable(
-		report.Column{Header: "members", Align: report.Right},
-		report.Column{Header: "accuracy", Align: report.Decimal},
-		report.Column{Header: "NLL", Align: report.Decimal},
-		report.Column{Header: "any choice", Align: report.Decimal},
-		report.Column{Header: "[90 %]"},
-		report.Column{Header: "ECE", Align: report.Decimal},
-		report.Column{Header: "Brier", Align: report.Decimal},
-	)
-	for i, p := range r.Curve {
-		if m := p.Members; i < len(r.Curve)-1 && !slices.Contains([]int{1, 2, 3, 5, 10, 20, 30, 50, 100, 200}, m) {
-			continue
-		}
-		t.Row(report.Thousands(p.Members), report.Percent(p.Accuracy, 1), report.Fixed(p.NLL, 4), report.Fixed(p.AnyOrder.Mean, 4),
-			"["+report.Fixed(p.AnyOrder.Low, 4)+", "+report.Fixed(p.AnyOrder.High, 4)+"]", report.Fixed(p.ECE, 4), report.Fixed(p.Brier, 4))
-	}
-	t.Note(fmt.Sprintf("%v. Any choice: the mean over random choices of so many of the %d members, and between which values 90 %% of them lie", r.Default(), r.Members.Members))
-	return t
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -39,10 +40,10 @@ type Ensemble struct {
 
 // Component is what an ensemble has of one posterior.
 type Component struct {
-	Posterior Reference  `json:"posterior"`
-	Members   int        `json:"members"`
-	Weight    float64    `json:"weight"`     // of all its members together; the components' add up to 1
-	BatchNorm *BatchNorm `json:"batch_norm"` // nil for a network without batch norm
+	Posterior Reference        `json:"posterior"`
+	Members   int              `json:"members"`
+	Weight    float64          `json:"weight"`     // of all its members together; the components' add up to 1
+	BatchNorm *infer.BatchNorm `json:"batch_norm"` // nil for a network without batch norm
 	// Statistics holds the recomputed batch-norm statistics of each member, none
 	// for a network without.
 	Statistics [][]float32 `json:"-"`

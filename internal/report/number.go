@@ -80,3 +80,11 @@ func Duration(d time.Duration) string {
 	}
 	return strings.Replace(d.String(), "-", "−", 1)
 }
+
+// Plural is a number with its noun: "1 member", "2,000 examples".
+func Plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Thousands(n) + " " + noun
+}

@@ -26,3 +26,13 @@ func Wrap(text string, width int) []string {
 	}
 	return lines
 }
+
+// Hang breaks a text into lines of 118 runes that are indented as far as what
+// stands before it.
+func Hang(what, text string) []string {
+	lines := Wrap(what+text, 118)
+	for i := range lines[1:] {
+		lines[i+1] = strings.Repeat(" ", utf8.RuneCountInString(what)) + lines[i+1]
+	}
+	return lines
+}

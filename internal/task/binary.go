@@ -3,6 +3,8 @@ package task
 import (
 	"fmt"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
@@ -26,7 +28,7 @@ func (t binary) Outcome(dst []float64, scores []float32) (float64, error) {
 	case err != nil:
 		return 0, err
 	case t.Activation != "sigmoid": // the softmax of (0, z)
-		calibrate.Softmax(dst, []float64{0, p}, 2, 1)
+		t.Link(dst, []float64{p})
 	case p < 0 || p > 1:
 		return 0, fmt.Errorf("the network ends in a sigmoid, but its output is no probability: %v", scores[0])
 	default:
@@ -35,8 +37,16 @@ func (t binary) Outcome(dst []float64, scores []float32) (float64, error) {
 	return calibrate.Entropy(dst), nil
 }
 
-// AddCurvature adds p(1−p).
-func (t binary) AddCurvature(hessian, scores []float64) {
-	p := calibrate.Softmax(nil, []float64{0, scores[0]}, 2, 1)
-	hessian[0] += p[0] * p[1]
+func (t binary) Link(dst, logits []float64) {
+	calibrate.Softmax(dst, []float64{0, logits[0]}, 2, 1)
+}
+
+// AddCurvature adds Σ p(1−p).
+func (t binary) AddCurvature(hessian, logits *mat.Dense) {
+	n, _ := logits.Dims()
+	p := make([]float64, 2)
+	for i := range n {
+		t.Link(p, logits.RawRowView(i))
+		hessian.Set(0, 0, hessian.At(0, 0)+p[0]*p[1])
+	}
 }

@@ -5,6 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
@@ -86,15 +90,22 @@ func finiteSum(scores []float32) (total float64, err error) {
 	return total, nil
 }
 
-// AddCurvature adds diag(p) − ppᵀ.
-func (t classes) AddCurvature(hessian, scores []float64) {
-	p := calibrate.Softmax(nil, scores, t.count, 1)
-	for i, v := range p {
-		for j, w := range p {
-			hessian[i*t.count+j] -= v * w
+func (t classes) Divergence(a, b []float64) float64 { return calibrate.Divergence(a, b, t.count) }
+
+func (t classes) Link(dst, logits []float64) { calibrate.Softmax(dst, logits, len(logits), 1) }
+
+// AddCurvature adds Σ diag(p) − ppᵀ.
+func (t classes) AddCurvature(hessian, logits *mat.Dense) {
+	n, k := logits.Dims()
+	p := mat.NewDense(n, k, nil)
+	for i := range n {
+		row := p.RawRowView(i)
+		t.Link(row, logits.RawRowView(i))
+		for c, v := range row {
+			hessian.Set(c, c, hessian.At(c, c)+v)
 		}
-		hessian[i*t.count+i] += v
 	}
+	blas64.Gemm(blas.Trans, blas.NoTrans, -1, p.RawMatrix(), p.RawMatrix(), 1, hessian.RawMatrix())
 }
 
 // The places of a row's first values.
@@ -184,7 +195,7 @@ func (t classes) NewSummary() Summary { return &classSummary{} }
 // classSummary adds up the scores of labelled rows.
 type classSummary struct {
 	right, nll, brier float64
-	graded            []calibrate.Graded // 16 bytes an example: all that grows with their number
+	judged            []calibrate.TopLabel // 16 bytes an example: all that grows with their number
 }
 
 func (s *classSummary) Add(values []float64, label int) {
@@ -194,15 +205,15 @@ func (s *classSummary) Add(values []float64, label int) {
 	}
 	s.nll += values[nll]
 	s.brier += values[brier]
-	s.graded = append(s.graded, calibrate.Graded{Confidence: values[confidence], Right: right})
+	s.judged = append(s.judged, calibrate.TopLabel{Confidence: values[confidence], Correct: right})
 }
 
 func (s *classSummary) Scores() []Score {
-	n := float64(len(s.graded))
+	n := float64(len(s.judged))
 	return []Score{
 		{Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, s.right / n, ""},
 		{Metric{Key: "nll", Header: "NLL", Digits: 4}, s.nll / n, "nats"},
-		{Metric{Key: "ece", Header: "ECE", Digits: 4}, calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), ""},
+		{Metric{Key: "ece", Header: "ECE", Digits: 4}, calibrate.TopLabelECE(s.judged, calibrate.ECEOptions{}), ""},
 		{Metric{Key: "brier", Header: "Brier", Digits: 4}, s.brier / n, ""},
 	}
 }
@@ -210,15 +221,16 @@ func (s *classSummary) Scores() []Score {
 func (t classes) Metrics() []Metric {
 	return []Metric{
 		{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true},
-		{Key: "top5", Header: "top-5", Digits: 1, Percent: true, Further: true, Optional: true},
 		{Key: "nll", Header: "NLL", Digits: 4},
-		{Key: "brier", Header: "Brier", Digits: 4},
 		{Key: "ece", Header: "ECE", Digits: 4},
+		{Key: "brier", Header: "Brier", Digits: 4},
+		{Key: "top5", Header: "top-5", Digits: 1, Percent: true, Further: true, Optional: true},
+		{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true},
 		{Key: "ece_equal_width", Header: "ECE, equal width", Digits: 4, Further: true},
 		{Key: "ece_swag_reference", Header: "ECE, reference", Digits: 4, Further: true},
-		{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true},
 		{Key: "aurc", Header: "AURC", Digits: 5, Further: true},
-		{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true},
+		{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true,
+			Note: "risk at 90 %: errors among the 90 % most confident; sets of classes (APS) are fitted to hold the true one in 90 %"},
 		{Key: "entropy", Header: "entropy", Digits: 4, Further: true},
 		{Key: "set_size", Header: "set size", Digits: 2, Further: true},
 		{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true},
@@ -229,16 +241,63 @@ func (t classes) Losses() []Loss {
 	return []Loss{{"nll", "NLL"}, {"error", "error"}, {"brier", "Brier score"}}
 }
 
-func (t classes) Evaluate(outcomes []float64, labels []int, opts calibrate.EvaluateOptions) (*Evaluation, error) {
+func (t classes) Evaluate(outcomes []float64, labels []int, opts EvaluateOptions) (*Evaluation, error) {
 	p, err := calibrate.NewPredictions(outcomes, t.count, labels)
 	if err != nil {
 		return nil, err
 	}
-	m := calibrate.Evaluate(p, opts)
+	losses := [][]float64{calibrate.NegLogLikelihoods(nil, p), calibrate.Errors(nil, p), calibrate.Briers(nil, p)}
+	if opts.MainOnly {
+		values := []float64{calibrate.Accuracy(p), calibrate.NegLogLikelihood(p), calibrate.ECE(p, opts.ECE), calibrate.Brier(p)}
+		for range t.Metrics()[len(values):] {
+			values = append(values, math.NaN())
+		}
+		return &Evaluation{Values: values, Losses: losses}, nil
+	}
+	m := calibrate.Evaluate(p, opts.EvaluateOptions)
 	return &Evaluation{
-		Values: []float64{m.Accuracy, m.Top5, m.NLL, m.Brier, m.ECE, m.ECEEqualWidth, m.ECEReference, m.ClasswiseECE, m.AURC, m.SelectiveRisk, m.Entropy, m.SetSize, m.SetCoverage},
-		Losses: [][]float64{calibrate.NegLogLikelihoods(nil, p), calibrate.Errors(nil, p), calibrate.Briers(nil, p)},
-		// Both are of confidences, which only classes have.
-		Reliability: calibrate.Reliability(p, opts.ECE), RiskCoverage: calibrate.RiskCoverage(p), Warnings: m.Warnings,
+		Values: []float64{m.Accuracy, m.NLL, m.ECE, m.Brier, m.Top5, m.ClasswiseECE, m.ECEEqualWidth, m.ECEReference, m.AURC, m.SelectiveRisk, m.Entropy, m.SetSize, m.SetCoverage},
+		Losses: losses, Reliability: calibrate.Reliability(p, opts.ECE), RiskCoverage: calibrate.RiskCoverage(p), Warnings: m.Warnings,
 	}, nil
+}
+
+func (t classes) Likelihoods(outcomes []float64, labels []int) []float64 {
+	out := make([]float64, len(labels))
+	for i, label := range labels {
+		out[i] = outcomes[i*t.count+label]
+	}
+	return out
+}
+
+func (t classes) Uncertainties() []Uncertainty {
+	return []Uncertainty{
+		{"entropy", "entropy", false, func(p, _ []float64) []float64 { return calibrate.PredictiveEntropy(nil, p, t.count) }},
+		{"mutual_information", "mutual information", true, func(p, expected []float64) []float64 {
+			return calibrate.MutualInformation(nil, p, t.count, expected)
+		}},
+		{"max_probability", "largest probability", false, func(p, _ []float64) []float64 { return calibrate.LeastConfidence(nil, p, t.count) }},
+	}
+}
+
+func (t classes) Calibrators() []Calibrator {
+	nll, ece := Metric{Key: "nll", Digits: 4}, Metric{Key: "ece", Digits: 4}
+	named := func(m Metric, header string) Metric { m.Header = header; return m }
+	return []Calibrator{
+		{calibrate.ByTemperature, "Temp", []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
+		{calibrate.ByVector, "Vector", []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
+	}
+}
+
+// Averaged probabilities are repaired by their logarithms.
+
+func (t classes) Fit(by calibrate.Scaler, outcomes []float64, labels []int) (*calibrate.Scaling, error) {
+	return by.Fit(calibrate.LogProbs(nil, outcomes), t.count, labels)
+}
+
+func (t classes) Apply(s *calibrate.Scaling, outcomes []float64) []float64 {
+	return s.Apply(nil, calibrate.LogProbs(nil, outcomes), t.count)
+}
+
+func (t classes) CrossFit(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) ([]float64, *calibrate.Scaling, error) {
+	return by.CrossFit(nil, calibrate.LogProbs(nil, outcomes), t.count, labels, 0, seed)
 }

@@ -9,8 +9,26 @@ type Metric struct {
 	Digits  int    // after the point
 	Percent bool   // a share, shown as a percentage
 	Further bool   // not among those that every table shows
+	Note    string // what readers of the header must know, or ""
 	// Optional ones are left empty where they are NaN.
 	Optional bool
+}
+
+// EvaluateOptions say how outcomes are scored.
+type EvaluateOptions struct {
+	calibrate.EvaluateOptions
+	// MainOnly leaves out what takes longer than the main metrics: other values are
+	// NaN, and there are no curves.
+	MainOnly bool
+}
+
+// Uncertainty measures how uncertain averaged outcomes are, n×Width: larger is less
+// certain. expected are the expected entropies.
+type Uncertainty struct {
+	Key     string // in JSON
+	Name    string
+	Members bool // is zero for a single network
+	Of      func(outcomes, expected []float64) []float64
 }
 
 // Loss is what a method can be better or worse in, example by example: lower is
@@ -18,6 +36,15 @@ type Metric struct {
 type Loss struct {
 	Key  string // in JSON
 	Name string // in words
+}
+
+// Calibrator is a way to repair averaged outcomes, the first of a task's by a single
+// number.
+type Calibrator struct {
+	calibrate.Scaler
+	Name string // behind a method's: "Temp"
+	// Columns are what tables show of a method so repaired.
+	Columns []Metric
 }
 
 // Evaluation is how good predictions are.

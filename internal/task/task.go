@@ -20,6 +20,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
@@ -46,6 +48,15 @@ type Task interface {
 	// its entropy in nats. It fails for scores that are not finite, or not what they
 	// claim to be.
 	Outcome(dst []float64, scores []float32) (entropy float64, err error)
+	// Likelihoods are how probable the outcomes make the labels; the first loss is
+	// their negative logarithm.
+	Likelihoods(outcomes []float64, labels []int) []float64
+	// Uncertainties lists ways to measure how uncertain outcomes are, the main one
+	// first.
+	Uncertainties() []Uncertainty
+	// Divergence is the mean over examples of how far two networks' outcomes, n×Width
+	// each, are apart, in nats.
+	Divergence(a, b []float64) float64
 
 	// ClassNames is how many names of classes there are room for; 0 where there are
 	// no classes.
@@ -64,16 +75,26 @@ type Task interface {
 	Metrics() []Metric
 	Losses() []Loss
 	// Evaluate scores the outcomes of n examples, n×Width, beside their labels.
-	Evaluate(outcomes []float64, labels []int, opts calibrate.EvaluateOptions) (*Evaluation, error)
+	Evaluate(outcomes []float64, labels []int, opts EvaluateOptions) (*Evaluation, error)
+
+	// Calibrators lists the ways to repair averaged outcomes. What one is fitted to,
+	// Fit returns; Apply returns outcomes repaired by it. CrossFit repairs each half
+	// of the outcomes, cut at random, by what fits the other.
+	Calibrators() []Calibrator
+	Fit(by calibrate.Scaler, outcomes []float64, labels []int) (*calibrate.Scaling, error)
+	Apply(s *calibrate.Scaling, outcomes []float64) []float64
+	CrossFit(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) ([]float64, *calibrate.Scaling, error)
 }
 
-// Curved is a task whose expected loss has a known curvature in the scores, as the
-// Laplace approximation needs it.
+// Curved is a task whose scores are the parameters of an exponential family: what
+// the Laplace approximation needs.
 type Curved interface {
 	Task
-	// AddCurvature adds the Hessian of the expected loss in the scores, k×k in
-	// row-major order, for one example's k scores.
-	AddCurvature(hessian []float64, scores []float64)
+	// Link returns the outcome of logits, k numbers, in dst.
+	Link(dst, logits []float64)
+	// AddCurvature adds the Hessian of the expected loss in the logits of n examples,
+	// n×k, to a matrix k×k.
+	AddCurvature(hessian, logits *mat.Dense)
 }
 
 // A kind makes a task of scores. ok is false where the scores are not of it.

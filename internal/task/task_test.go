@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -178,7 +180,7 @@ func TestSummary(t *testing.T) {
 		s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p)}, label), label)
 		all, labels = append(all, p...), append(labels, label)
 	}
-	e, err := x.Evaluate(all, labels, calibrate.EvaluateOptions{})
+	e, err := x.Evaluate(all, labels, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func TestSummary(t *testing.T) {
 	if mean := e.Losses[0]; math.Abs(task.Value(x, e, "nll")-average(mean)) > 1e-12 {
 		t.Errorf("NLL %v, and its mean over examples %v", task.Value(x, e, "nll"), average(mean))
 	}
-	if _, err := x.Evaluate(all, labels[:1], calibrate.EvaluateOptions{}); err == nil {
+	if _, err := x.Evaluate(all, labels[:1], task.EvaluateOptions{}); err == nil {
 		t.Error("labels of one example are taken for those of all")
 	}
 }
@@ -210,15 +212,14 @@ func TestCurvature(t *testing.T) {
 	for _, scores := range [][]float64{{0.7}, {0.3, -1.2, 0.5}} {
 		x := must(t, "", task.Scores{Count: len(scores)}).(task.Curved)
 		k := len(scores)
-		got := make([]float64, k*k)
-		x.AddCurvature(got, scores)
+		hessian := mat.NewDense(k, k, nil)
+		x.AddCurvature(hessian, mat.NewDense(2, k, slices.Concat(scores, scores)))
+		got := hessian.RawMatrix().Data
 		p := make([]float64, x.Width())
 		outcome := func(z []float64) []float64 {
-			full := z
-			if len(z) == 1 {
-				full = []float64{0, z[0]}
-			}
-			return calibrate.Softmax(nil, full, len(full), 1)
+			out := make([]float64, x.Width())
+			x.Link(out, z)
+			return out
 		}
 		copy(p, outcome(scores))
 		loss := func(z []float64) (sum float64) {
@@ -236,8 +237,8 @@ func TestCurvature(t *testing.T) {
 		}
 		for i := range k {
 			for j := range k {
-				want := (at(i, j, h, h) - at(i, j, h, -h) - at(i, j, -h, h) + at(i, j, -h, -h)) / (4 * h * h)
-				if math.Abs(got[i*k+j]-want) > 1e-6 { // h² and rounding by h²
+				want := (at(i, j, h, h) - at(i, j, h, -h) - at(i, j, -h, h) + at(i, j, -h, -h)) / (2 * h * h) // of two examples
+				if math.Abs(got[i*k+j]-want) > 1e-6 {                                                         // h² and rounding by h²
 					t.Errorf("%v: curvature %d,%d is %v, want %v", scores, i, j, got[i*k+j], want)
 				}
 			}

@@ -1,0 +1,221 @@
+package flags
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// MethodFlags say which methods run, and how.
+var MethodFlags = Join([]cli.Flag{
+	&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ","), DefaultText: "those that the inputs allow, without isotropic"},
+	&cli.StringSliceFlag{Name: "iterates", Usage: "run an ensemble of other checkpoints too, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'; may be repeated"},
+	&cli.BoolFlag{Name: "recompute-iterates", Usage: "show those with recomputed batch-norm statistics too; they must be of the posterior's network"},
+	&cli.StringFlag{Name: "val", Usage: "fit temperatures and the like on the labelled data in `FILE`"},
+	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
+	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
+	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
+}, SamplingFlags, BatchNormFlags, PreprocessFlags, RunFlags)
+
+// Inputs are what compare and ood have in common, with their files open.
+type Inputs struct {
+	baseline.Inputs
+	Validation dataset.Dataset // nil without --val
+	BatchNorm  *BatchNorm
+
+	pre dataset.Preprocess
+}
+
+// OpenInputs opens the posteriors and all that goes with them but for the data to
+// predict. The caller closes it, also after an error.
+func (a *Env) OpenInputs(c *cli.Context, posteriors []string) (*Inputs, error) {
+	l := &Inputs{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale")}, BatchNorm: &BatchNorm{}}
+	var err error
+	if l.Members, err = Members(c); err != nil {
+		return l, err
+	}
+	if !(l.Scale >= 0) || math.IsInf(l.Scale, 0) {
+		return l, Usagef("", "--scale %g: want a finite number of at least 0", l.Scale)
+	}
+	if list := c.String("methods"); list != "" {
+		if l.Asked, err = baseline.Parse(list); err != nil {
+			return l, Usagef("", "--methods: %w", err)
+		}
+	}
+	if l.pre, err = Preprocessing(c); err != nil {
+		return l, err
+	}
+	if err := a.openRuns(c, l, posteriors); err != nil {
+		return l, err
+	}
+	if l.External, err = openExternal(c); err != nil {
+		return l, err
+	}
+	if err := a.openTraining(c, l); err != nil {
+		return l, err
+	}
+	if val := c.String("val"); val != "" {
+		if l.Validation, err = l.Open(val, c.String("val-labels"), true); err != nil {
+			return l, err
+		}
+	}
+	for _, m := range l.Asked {
+		if what := l.Missing(m); what != "" && c.String("methods") != "all" {
+			a.Warnf(c, "--methods %s: left out, it needs %s", m, what)
+		}
+	}
+	return l, nil
+}
+
+// openRuns opens the posteriors, and their checkpoints where they can be found.
+func (a *Env) openRuns(c *cli.Context, l *Inputs, posteriors []string) error {
+	folders := c.StringSlice("checkpoints")
+	if len(folders) > 0 && len(folders) != len(posteriors) {
+		return Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(posteriors), "posterior"))
+	}
+	for i, path := range posteriors {
+		n, err := a.OpenNetwork(c, path)
+		if err != nil {
+			return err
+		}
+		l.Runs = append(l.Runs, baseline.Run{Network: n})
+		if n.Posterior.Options.Dropout {
+			a.Warnf(c, "%s: dropout stays on, so that numbers differ from run to run", path)
+		}
+		folder := ""
+		if len(folders) > 0 {
+			folder = folders[i]
+		}
+		if l.Runs[i].Checkpoints, err = a.findCheckpoints(c, n.Posterior, folder); err != nil {
+			return err
+		}
+	}
+	return BadInput(infer.Align(l.Networks()))
+}
+
+// Close closes posteriors and checkpoints.
+func (l *Inputs) Close() {
+	for _, r := range l.Runs {
+		r.Network.Posterior.Close()
+		CloseModels(r.Checkpoints)
+	}
+	for _, s := range l.External {
+		CloseModels(s.Models)
+	}
+}
+
+// findCheckpoints opens the files that the posterior was fitted to, in the given
+// folder or where they were. Where some cannot be found, it says so and returns
+// none.
+func (a *Env) findCheckpoints(c *cli.Context, p *swag.Posterior, folder string) ([]*onnxio.Model, error) {
+	var paths []string
+	for _, ck := range p.Checkpoints {
+		path := infer.CheckpointPath(p, ck, folder)
+		if _, err := os.Stat(path); err != nil {
+			a.Warnf(c, "%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path)
+			return nil, nil
+		}
+		paths = append(paths, path)
+	}
+	models, err := OpenModels(paths)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := ContentSums(c.Context, models, nil)
+	if err != nil {
+		CloseModels(models)
+		return nil, err
+	}
+	for i, sum := range sums {
+		if sum != p.Checkpoints[i].SHA256 {
+			CloseModels(models)
+			return nil, BadInput(fmt.Errorf("%s: is not the file that %s was fitted to", paths[i], p.Path),
+				"fit again, or name the folder with the right checkpoints: --checkpoints FOLDER")
+		}
+	}
+	return models, nil
+}
+
+// openExternal opens what --iterates names.
+func openExternal(c *cli.Context) (external []baseline.External, err error) {
+	for _, spec := range c.StringSlice("iterates") {
+		name, pattern, ok := strings.Cut(spec, "=")
+		if !ok || name == "" || pattern == "" {
+			return external, Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
+		}
+		if slices.ContainsFunc(external, func(s baseline.External) bool { return s.Name == name }) {
+			return external, Usagef("", "--iterates: two are called %q", name)
+		}
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			return external, Usagef("", "--iterates %q: %w", spec, err)
+		}
+		if len(paths) == 0 {
+			return external, BadInput(fmt.Errorf("%s: no such file", pattern))
+		}
+		slices.Sort(paths)
+		models, err := OpenModels(paths)
+		if err != nil {
+			return external, err
+		}
+		external = append(external, baseline.External{Name: fmt.Sprintf("%s, %s", name, report.Plural(len(models), "iterate")), Models: models, Recompute: c.Bool("recompute-iterates")})
+	}
+	return external, nil
+}
+
+// openTraining opens --bn-data. Where there are no statistics to recompute, the
+// Laplace approximation has use for it.
+func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
+	networks := l.Networks()
+	if !slices.ContainsFunc(networks, (*infer.Network).Recomputes) {
+		l.BatchNorm.Networks = networks
+		if c.String("bn-data") == "" {
+			return nil
+		}
+		err = a.openTrainingData(c, l.BatchNorm, networks[0], l.pre)
+	} else {
+		l.BatchNorm, err = a.OpenBatchNorm(c, networks, l.pre)
+	}
+	l.Inputs.BatchNorm = l.BatchNorm.BatchNormData
+	return err
+}
+
+// SettleInputs settles the batch-norm data of all methods.
+func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine) error {
+	err := a.Settle(c, e, l.BatchNorm, swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal})
+	l.Inputs.BatchNorm = l.BatchNorm.BatchNormData
+	return err
+}
+
+// Open opens examples to be decoded once, with labels where they must have some.
+func (l *Inputs) Open(path, labels string, labelled bool) (dataset.Dataset, error) {
+	if labelled {
+		return OpenLabelled(path, labels, l.Runs[0].Network, l.pre)
+	}
+	return OpenData([]string{path}, labels, l.Runs[0].Network, l.pre)
+}
+
+// Provenance says which posteriors and data, but for those to predict, the numbers
+// are of.
+func (l *Inputs) Provenance(runtime string) []report.Fact {
+	var posteriors []*swag.Posterior
+	for _, n := range l.Networks() {
+		posteriors = append(posteriors, n.Posterior)
+	}
+	facts := study.Provenance(runtime, posteriors...)
+	facts = append(facts, study.Sources("validation", l.Validation)...)
+	return append(facts, study.Sources("training", l.BatchNorm.Data)...)
+}

@@ -1,0 +1,255 @@
+package flags
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// BatchNormFlags say how batch-norm statistics are recomputed.
+var BatchNormFlags = []cli.Flag{
+	&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
+	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
+	AugmentFlag("what was said at fit"),
+	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or with auto as many as predictions can tell from all", DefaultText: "auto, or all with --bn-order file"},
+	&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"},
+	&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"},
+	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
+}
+
+// BatchNorm is what a command recomputes statistics from.
+type BatchNorm struct {
+	infer.BatchNormData
+	study.BatchNorm // its records are there once the data is settled
+	auto            bool
+	augment         string // of pictures
+}
+
+// OpenBatchNorm opens what --bn-data names for the networks that have statistics
+// to recompute. Data that suits one of them suits all.
+func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p dataset.Preprocess) (*BatchNorm, error) {
+	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
+	var err error
+	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
+		return b, Usagef("", "--bn-rule: %w", err)
+	}
+	switch order := c.String("bn-order"); order {
+	case "shuffled":
+		b.Order = dataset.Order{Shuffle: true, Seed: c.Uint64("seed")}
+	case "file":
+		b.Order = dataset.Order{Seed: c.Uint64("seed")}
+	default:
+		return b, Usagef("", "--bn-order %q: want shuffled or file", order)
+	}
+	limit, err := b.limit(c)
+	if err != nil {
+		return b, err
+	}
+	path := c.String("bn-data")
+	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
+	switch {
+	case i < 0:
+		if path != "" {
+			a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data is not used")
+		}
+		return b, nil
+	case path == "":
+		return b, Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
+			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
+	}
+	if err := a.openTrainingData(c, b, networks[i], p); err != nil {
+		return b, err
+	}
+	b.Order.Limit = limit(b.Data.Len())
+	return b, nil
+}
+
+// limit reads how many of the training images are used: it returns a function of
+// how many there are.
+func (b *BatchNorm) limit(c *cli.Context) (limit func(images int) int, err error) {
+	all := func(images int) int { return images }
+	if c.IsSet("bn-fraction") {
+		f := c.Float64("bn-fraction")
+		switch {
+		case c.IsSet("bn-samples"):
+			return nil, Usagef("", "--bn-samples and --bn-fraction both say how many images to use: give one")
+		case !(f > 0 && f <= 1):
+			return nil, Usagef("the paper's ImageNet experiments use --bn-fraction 0.1", "--bn-fraction %g: want a number above 0, at most 1", f)
+		}
+		return func(images int) int { return int(math.Ceil(f * float64(images))) }, nil
+	}
+	switch s := c.String("bn-samples"); {
+	case s == "all", s == "" && !b.Order.Shuffle:
+		return all, nil
+	case s == "auto" && !b.Order.Shuffle:
+		return nil, Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
+			"--bn-samples auto --bn-order file: the first images of a file say nothing about the others")
+	case s == "auto", s == "":
+		b.auto = true
+		return all, nil
+	default:
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, Usagef("", "--bn-samples %q: want a number of images, all or auto", s)
+		}
+		return func(int) int { return n }, nil
+	}
+}
+
+// Settle holds the images against what the checkpoints store and, if it is to,
+// chooses how many SWA and members see.
+func (a *Env) Settle(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
+	was := e.Progress
+	defer func() { e.Progress = was }()
+	bar := &Bar{}
+	if b.Data != nil {
+		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the most that it can be
+	}
+	e.Progress = bar.Add
+	data, records, err := e.Settle(c.Context, b.Networks, b.BatchNormData, infer.Settling{Auto: b.auto, Members: members, Resize: bar.Resize})
+	bar.Done()
+	if err != nil {
+		return BadInput(err)
+	}
+	b.BatchNormData, b.Records = data, records
+	for i, r := range records {
+		if r == nil {
+			continue
+		}
+		r.Augment, r.AsSeen = b.augment, b.Data != nil && r.Images > 0 && dataset.AsSeen(b.Data)
+		a.describeBatchNorm(c, b, i)
+	}
+	for _, w := range b.Warnings() {
+		a.WarnLong(c, w)
+	}
+	return nil
+}
+
+// describeBatchNorm tells where a network's statistics come from.
+func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
+	r, what := b.Records[i], b.Whose(i)
+	if n := len(r.Kept); n > 0 {
+		a.Logf(c, "%s: %s", what, study.Kept(r))
+	}
+	if r.Images == 0 {
+		return
+	}
+	all := b.Data.Len()
+	loss := "by an unknown amount"
+	if r.Loss != nil {
+		loss = fmt.Sprintf("by %s at most", report.Fixed(*r.Loss, 5))
+	}
+	switch {
+	case r.MemberImages > 0 && r.MemberImages < r.Images:
+		a.Logf(c, "%s: SWA sees %s of %s images, and each member %s of them, corrected by what SWA's statistics from these lack (endless images would lower the NLL %s)", what,
+			report.Thousands(r.Images), report.Thousands(all), report.Thousands(r.MemberImages), loss)
+	case r.Images < all:
+		a.Logf(c, "%s: %s of %s images (endless ones would lower the NLL %s)", what, report.Thousands(r.Images), report.Thousands(all), loss)
+	default:
+		a.Debugf(c, "%s: all %s images (endless ones would lower the NLL %s)", what, report.Thousands(all), loss)
+	}
+	a.Debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
+	switch {
+	case r.Check == nil:
+		a.Logf(c, "%s: too few images to hold them against the statistics of the last checkpoint", what)
+	case len(r.Check.Layers) == 0:
+		a.Logf(c, "%s: the checkpoints' statistics are equal, so that they do not tell whether these are the images of training", what)
+	case len(r.Check.Off()) == 0:
+		first := r.Check.Layers[0]
+		a.Debugf(c, "%s: these images give the statistics that the last checkpoint stores (first layer: means within %s standard deviations, variances within a factor of %s)", what,
+			fmt.Sprintf("%.4g", first.Means), fmt.Sprintf("%.4g", math.Exp(first.Variances)))
+	}
+	if room, ok := dataset.Room(b.Data); ok && room < r.Images {
+		a.Debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded anew each time", what, report.Thousands(room), cacheBytes>>20)
+	}
+}
+
+// AugmentFlag says how training pictures were augmented; preset, what holds where
+// it is not given.
+func AugmentFlag(preset string) cli.Flag {
+	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them or with timm's args.yaml", DefaultText: preset}
+}
+
+// Augmentation reads --augment, or what the model card has; told is false where
+// nobody said anything.
+func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool, err error) {
+	spec := c.String("augment")
+	switch info, statErr := os.Stat(spec); {
+	case !c.IsSet("augment") && card.Augment == "":
+		return p, false, nil
+	case !c.IsSet("augment"):
+		if p, err = augment.Parse(card.Augment); err != nil {
+			err = BadInput(fmt.Errorf("model card: augment: %w", err))
+		}
+		return p, true, err
+	case statErr == nil && info.Mode().IsRegular():
+		p, err = augment.ReadFile(spec)
+		return p, true, BadInput(err)
+	}
+	if p, err = augment.Parse(spec); err != nil {
+		err = Usagef("", "--augment: %w", err)
+	}
+	return p, true, err
+}
+
+// warnUnnormalised warns where what the network saw was normalised, and pictures
+// will not be.
+func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p dataset.Preprocess) error {
+	if p.Mean != nil || p.Std != nil {
+		return nil
+	}
+	elements, err := weights.Elements(seen.Shape())
+	if err != nil {
+		return BadInput(err)
+	}
+	values := make([]float32, elements)
+	var low, high float32
+	for i := range min(64, seen.Len()) {
+		if err := seen.Read(values, i); err != nil {
+			return BadInput(err)
+		}
+		low, high = min(low, slices.Min(values)), max(high, slices.Max(values))
+	}
+	if low < 0 || high > 1 {
+		a.Warnf(c, "%s: has values from %.3g to %.3g, and without --mean and --std pictures have values from 0 to 1: predictions will be wrong unless all other data is normalised already", c.String("bn-data"), low, high)
+	}
+	return nil
+}
+
+// openTrainingData opens --bn-data for a network. Arrays of floats are what it saw in
+// training, and are used as they are; pictures are augmented.
+func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p dataset.Preprocess) error {
+	augmentation, told, err := Augmentation(c, n.Posterior.Card)
+	if err != nil {
+		return err
+	}
+	opts := dataOptions("", n, p)
+	opts.Augment, opts.AsSeen = augmentation, true
+	path := c.String("bn-data")
+	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
+		return BadInput(err, SizeHint(err)...)
+	}
+	switch {
+	case dataset.AsSeen(b.Data):
+		a.Logf(c, "%s: floats, taken as what the network saw in training: they are neither normalised nor augmented", path)
+		return a.warnUnnormalised(c, b.Data, p)
+	case told:
+		b.augment = augmentation.String()
+	default:
+		a.Logf(c, "%s: these images are used plain, since nobody said how training augmented them (--augment SPEC, or --augment none if it did not; fit --augment remembers it)", path)
+	}
+	return nil
+}

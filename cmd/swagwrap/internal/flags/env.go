@@ -1,0 +1,78 @@
+// Package flags holds what the commands share: flags, how inputs are opened by them,
+// how outputs are written, errors and exit codes, and how the program talks.
+package flags
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+// Env is where one run of the program writes to.
+type Env struct {
+	Stdout, Stderr io.Writer
+}
+
+// Producer is what the files written by this program say about it.
+func Producer() string { return "swagwrap " + Version() }
+
+// Version is that of the build.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// Positionals checks the number of arguments: names without "..." once each.
+func Positionals(c *cli.Context) error {
+	want := strings.Fields(c.Command.ArgsUsage)
+	many := strings.HasSuffix(c.Command.ArgsUsage, "...")
+	if n := c.NArg(); n < len(want) || n > len(want) && !many {
+		return Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%d arguments, want %s", n, c.Command.ArgsUsage)
+	}
+	return nil
+}
+
+// Logf tells the user about the work: on standard error, unless -q.
+func (a *Env) Logf(c *cli.Context, format string, args ...any) {
+	if !c.Bool("quiet") {
+		fmt.Fprintf(a.Stderr, format+"\n", args...)
+	}
+}
+
+// Debugf is Logf with -v only.
+func (a *Env) Debugf(c *cli.Context, format string, args ...any) {
+	if c.Bool("verbose") {
+		a.Logf(c, format, args...)
+	}
+}
+
+// Warnf is Logf for what the user must see.
+func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
+	a.Logf(c, "warning: "+format, args...)
+}
+
+// WarnLong is Warnf for a text of several lines.
+func (a *Env) WarnLong(c *cli.Context, text string) {
+	a.Logf(c, "%s", strings.Join(report.Hang("warning: ", text), "\n"))
+}
+
+// openRuntime loads ONNX Runtime.
+func (a *Env) openRuntime(c *cli.Context) (*ort.Runtime, error) {
+	path, err := ort.Locate(c.String("ort-lib"))
+	if err != nil {
+		return nil, err
+	}
+	rt, err := ort.Open(path)
+	if err == nil {
+		a.Debugf(c, "ONNX Runtime %s: %s", rt.Version(), rt.Path())
+	}
+	return rt, err
+}

@@ -1,0 +1,152 @@
+package flags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// Exit codes. They are an interface: batch schedulers decide by them whether
+// to retry. Code 2 is left to crashes.
+const (
+	exitOK         = 0
+	exitFailed     = 1  // may be retried
+	exitIncomplete = 3  // finished, but some inputs could not be read
+	exitUsage      = 64 // the command line
+	exitData       = 65 // a model, posterior or data set: do not retry
+	exitNoRuntime  = 69 // no usable ONNX Runtime
+	exitTemporary  = 75 // disk full, I/O
+	exitSignal     = 128
+)
+
+// A Failure is an error with its exit code and the way out.
+type Failure struct {
+	code  int
+	err   error
+	hints []string
+}
+
+func (f *Failure) Error() string { return f.err.Error() }
+func (f *Failure) Unwrap() error { return f.err }
+
+// Incomplete is the end of a run that could not read all of its inputs.
+func Incomplete(format string, args ...any) error {
+	return &Failure{exitIncomplete, fmt.Errorf(format, args...), nil}
+}
+
+// Usagef is a mistake in the command line.
+func Usagef(hint, format string, args ...any) error {
+	return &Failure{exitUsage, fmt.Errorf(format, args...), Hints(hint)}
+}
+
+// BadInput marks err as the fault of an input file, if it is not marked already.
+func BadInput(err error, hints ...string) error { return mark(exitData, err, hints) }
+
+// BadOutput marks err as a Failure to write, if it is not marked already.
+func BadOutput(err error, hints ...string) error { return mark(exitTemporary, err, hints) }
+
+func mark(code int, err error, hints []string) error {
+	var f *Failure
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	return &Failure{code, err, hints}
+}
+
+// Unfinished is a Failure that leaves something to go on with.
+type Unfinished struct {
+	Err  error
+	Kept string // in words
+}
+
+func (u *Unfinished) Error() string { return u.Err.Error() }
+func (u *Unfinished) Unwrap() error { return u.Err }
+
+// Interrupted is the cause of a context that a signal ended.
+type Interrupted struct{ Signal syscall.Signal }
+
+func (i Interrupted) Error() string { return "stopped by signal: " + i.Signal.String() }
+
+// Hints are the lines of a text.
+func Hints(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// ExitCode is the one place where errors become exit codes.
+func ExitCode(ctx context.Context, err error) int {
+	var (
+		sig     Interrupted
+		library *ort.LibraryError
+		f       *Failure
+		model   *onnxio.Error
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(context.Cause(ctx), &sig):
+		return exitSignal + int(sig.Signal)
+	case errors.As(err, &library):
+		return exitNoRuntime
+	case isDiskTrouble(err):
+		return exitTemporary
+	case errors.As(err, &f):
+		return f.code
+	case errors.As(err, &model):
+		return exitData
+	}
+	return exitFailed
+}
+
+func isDiskTrouble(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// PrintError writes one "error:" line, then a "hint:" line for each way out.
+func PrintError(w io.Writer, ctx context.Context, err error) {
+	var (
+		sig     Interrupted
+		library *ort.LibraryError
+		f       *Failure
+		model   *onnxio.Error
+		part    *Unfinished
+		hints   []string
+	)
+	left := "nothing was written"
+	if errors.As(err, &part) {
+		left = part.Kept
+	}
+	if errors.As(context.Cause(ctx), &sig) {
+		err = fmt.Errorf("%w: %s", sig, left)
+	} else {
+		if errors.As(err, &model) {
+			hints = append(hints, Hints(model.Hint)...)
+		}
+		if errors.As(err, &library) {
+			hints = append(hints, Hints(library.Hint())...)
+		}
+		if errors.As(err, &f) {
+			hints = append(hints, f.hints...)
+		}
+	}
+	if part != nil {
+		hints = append(hints, part.Kept+": the same command with --resume goes on from there")
+	}
+	fmt.Fprintf(w, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	for _, h := range hints {
+		fmt.Fprintf(w, "hint: %s\n", h)
+	}
+}

@@ -1,0 +1,201 @@
+package flags
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Flags that several commands share.
+var (
+	OutputFlags = []cli.Flag{
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`"},
+		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
+	}
+	ThreadsFlag = &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"}
+	RunFlags    = []cli.Flag{
+		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else the one that swagwrap setup fetched)"},
+		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)},
+		ThreadsFlag,
+	}
+	CovarianceFlags = []cli.Flag{
+		&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
+		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part", DefaultText: "all"},
+		&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
+		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
+	}
+	SamplingFlags = []cli.Flag{
+		&cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: 30},
+		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
+	}
+)
+
+// Join puts groups of flags together.
+func Join(groups ...[]cli.Flag) []cli.Flag {
+	var all []cli.Flag
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all
+}
+
+// Engine opens ONNX Runtime.
+func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
+	if c.Int("batch-size") < 0 || c.Int("threads") < 0 {
+		return nil, Usagef("", "--batch-size and --threads: want positive numbers")
+	}
+	rt, err := a.openRuntime(c)
+	return &infer.Engine{Runtime: rt, BatchSize: c.Int("batch-size"), Workers: c.Int("threads")}, err
+}
+
+// Sampling reads the flags of the distribution that members are drawn from.
+func Sampling(c *cli.Context) (swag.SampleOptions, error) {
+	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Rank: c.Int("rank"), Antithetic: c.Bool("antithetic")}
+	if c.Bool("diagonal") {
+		opts.Covariance = swag.Diagonal
+		if c.IsSet("rank") {
+			return opts, Usagef("", "--diagonal and --rank: the diagonal alone has no columns, give one of them")
+		}
+	}
+	opts.Scale = opts.Covariance.DefaultScale()
+	if c.IsSet("scale") {
+		opts.Scale = c.Float64("scale")
+	}
+	return opts, nil
+}
+
+// Members checks --members.
+func Members(c *cli.Context) (int, error) {
+	n := c.Int("members")
+	if n < 1 || n >= swag.MaxMembers {
+		return 0, Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
+	}
+	return n, nil
+}
+
+// OpenNetwork opens a posterior and its graph.
+func (a *Env) OpenNetwork(c *cli.Context, path string) (*infer.Network, error) {
+	p, err := swag.Open(path)
+	if err != nil {
+		return nil, BadInput(err, KindHint(path)...)
+	}
+	return a.Network(c, p)
+}
+
+// Network readies a posterior.
+func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error) {
+	for _, w := range p.Warnings {
+		a.Warnf(c, "%s: %s", p.Path, w)
+	}
+	if err := p.Verify(); err != nil {
+		p.Close()
+		return nil, BadInput(err)
+	}
+	which := infer.RecomputeTrained
+	if word := c.String("bn"); word != "" {
+		var err error
+		if which, err = infer.ParseStatistics(word); err != nil {
+			p.Close()
+			return nil, Usagef("", "--bn %w", err)
+		}
+	}
+	n, err := infer.NewNetwork(p, which, c.String("output-name"))
+	if err == nil && len(p.Needs()) > 0 {
+		if err = n.Attach(c.Context); err != nil {
+			err = fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err)
+		}
+	}
+	if err != nil {
+		p.Close()
+		return nil, BadInput(err)
+	}
+	return n, nil
+}
+
+// KindHint says what to do with a file of another kind than wanted.
+func KindHint(path string) []string {
+	if filepath.Ext(path) == ".onnx" {
+		return []string{"make a posterior of checkpoints first: swagwrap fit -o posterior.safetensors CKPT.onnx..."}
+	}
+	return nil
+}
+
+// OpenModels opens checkpoints; the caller closes them.
+func OpenModels(paths []string) ([]*onnxio.Model, error) {
+	var models []*onnxio.Model
+	for _, path := range paths {
+		m, err := onnxio.Open(path)
+		if err != nil {
+			CloseModels(models)
+			return nil, BadInput(err)
+		}
+		m.Release() // looking into a large file maps a good deal around
+		models = append(models, m)
+	}
+	return models, nil
+}
+
+// CloseModels closes checkpoints.
+func CloseModels(models []*onnxio.Model) {
+	for _, m := range models {
+		m.Close()
+	}
+}
+
+// ContentSums returns the SHA-256 of each model's files, in hex. progress, if not
+// nil, is told of the bytes read, from several goroutines.
+func ContentSums(ctx context.Context, models []*onnxio.Model, progress func(bytes int)) ([]string, error) {
+	sums := make([]string, len(models))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, m := range models {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			sums[i] = m.Sum(progress)
+			return nil
+		})
+	}
+	return sums, g.Wait()
+}
+
+// Duplicates returns the paths of models of equal content, in pairs.
+func Duplicates(models []*onnxio.Model, sums []string) [][2]string {
+	var out [][2]string
+	first := make(map[string]string)
+	for i, m := range models {
+		if twin, ok := first[sums[i]]; ok {
+			out = append(out, [2]string{twin, m.Path})
+			continue
+		}
+		first[sums[i]] = m.Path
+	}
+	return out
+}
+
+// ByteSize reads 1000000, 500M or 4G, in powers of 1,024. Empty is 0.
+func ByteSize(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	digits, shift := s, 0
+	if i := strings.IndexByte("KMGT", s[len(s)-1]&^0x20); i >= 0 {
+		digits, shift = s[:len(s)-1], 10*(i+1)
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > 1<<62>>shift {
+		return 0, fmt.Errorf("%q: want a number of bytes, such as 500M or 4G", s)
+	}
+	return n << shift, nil
+}

@@ -1,0 +1,181 @@
+package flags
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/picture"
+)
+
+// PreprocessFlags have timm's names.
+var PreprocessFlags = []cli.Flag{
+	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(dataset.Presets(), "|")},
+	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, or a timm config.json"},
+	&cli.StringFlag{Name: "input-size", Usage: "the network takes images of `SIZE`, one number or HEIGHTxWIDTH", DefaultText: "what the network says"},
+	&cli.StringFlag{Name: "resize-size", Usage: "resize images to `SIZE` before they are cropped", DefaultText: "input size / crop percentage"},
+	&cli.Float64Flag{Name: "crop-pct", Usage: "keep the part `P` of each side in the crop, such as 0.875"},
+	&cli.StringFlag{Name: "crop-mode", Usage: "how images are resized: center|squash|none", DefaultText: "center, if any of these flags is given"},
+	&cli.StringFlag{Name: "interpolation", Usage: "resize by `FILTER`, as Pillow does: nearest|bilinear|bicubic|lanczos|box|hamming", DefaultText: "bilinear"},
+	&cli.StringFlag{Name: "mean", Usage: "subtract `M`, one number or one per channel separated by commas, from values scaled to [0, 1]"},
+	&cli.StringFlag{Name: "std", Usage: "then divide by `S`, likewise"},
+	&cli.StringFlag{Name: "channels", Usage: "the network takes `ORDER`: rgb|bgr|grey", DefaultText: "grey if it takes one channel, else rgb"},
+	&cli.StringFlag{Name: "layout", Usage: "the network takes channels first or last: nchw|nhwc", DefaultText: "as its shape tells"},
+}
+
+// Preprocessing reads the flags: those that say one thing override the model's
+// configuration or the preset.
+func Preprocessing(c *cli.Context) (dataset.Preprocess, error) {
+	p, err := basePreprocessing(c)
+	if err != nil {
+		return p, err
+	}
+	if err := imageFlags(c, &p.Image); err != nil {
+		return p, err
+	}
+	for _, f := range []struct {
+		name string
+		to   *[]float64
+	}{{"mean", &p.Mean}, {"std", &p.Std}} {
+		if c.IsSet(f.name) {
+			hint := "give a number, or one per channel: --" + f.name + " 0.485,0.456,0.406"
+			if *f.to, err = Numbers(c, f.name, hint); err != nil {
+				return p, err
+			}
+			if f.name == "std" && slices.ContainsFunc(*f.to, func(v float64) bool { return v <= 0 }) {
+				return p, Usagef(hint, "--std %q: want numbers above 0", c.String("std"))
+			}
+		}
+	}
+	for _, f := range []struct {
+		name string
+		to   *string
+		want []string
+	}{{"channels", &p.Channels, []string{"rgb", "bgr", "grey"}}, {"layout", &p.Layout, []string{"nchw", "nhwc"}}} {
+		if c.IsSet(f.name) {
+			*f.to = strings.ToLower(c.String(f.name))
+			if !slices.Contains(f.want, *f.to) {
+				return p, Usagef("", "--%s %q: want one of %s", f.name, c.String(f.name), strings.Join(f.want, ", "))
+			}
+		}
+	}
+	return p, nil
+}
+
+func basePreprocessing(c *cli.Context) (p dataset.Preprocess, err error) {
+	preset, file := c.String("preset"), c.String("preprocess")
+	switch {
+	case preset != "" && file != "":
+		return p, Usagef("", "--preset and --preprocess: want one of them")
+	case preset != "":
+		if p, err = dataset.Preset(preset); err != nil {
+			return p, Usagef("", "--preset: %w", err)
+		}
+	case file != "":
+		p, err = dataset.ReadPreprocess(file)
+		return p, BadInput(err)
+	}
+	return p, nil
+}
+
+// imageFlags changes what flags say of how images come to their size.
+func imageFlags(c *cli.Context, t *dataset.Transform) (err error) {
+	given := false
+	set := func(name string, read func(string) error) {
+		if err != nil || !c.IsSet(name) {
+			return
+		}
+		given = true
+		if err = read(c.String(name)); err != nil {
+			err = Usagef("", "--%s: %w", name, err)
+		}
+	}
+	mode := t.CropMode
+	set("input-size", func(s string) (err error) { t.InputSize, err = size(s); return err })
+	set("resize-size", func(s string) (err error) {
+		t.CropPct = 0
+		t.ResizeSize, err = size(s)
+		return err
+	})
+	set("crop-pct", func(s string) (err error) {
+		t.ResizeSize = [2]int{}
+		if t.CropPct, err = strconv.ParseFloat(s, 64); err != nil || !(t.CropPct > 0) || math.IsInf(t.CropPct, 0) {
+			return fmt.Errorf("%q, want a positive number", s)
+		}
+		return nil
+	})
+	set("interpolation", func(s string) (err error) { t.Interpolation, err = picture.ParseFilter(s); return err })
+	if given && mode == dataset.CropNone {
+		t.CropMode = dataset.Center
+	}
+	set("crop-mode", func(s string) (err error) { t.CropMode, err = dataset.ParseCropMode(s); return err })
+	return err
+}
+
+// size reads 224, or 240x320: height first.
+func size(s string) (out [2]int, err error) {
+	h, w, two := strings.Cut(strings.ToLower(s), "x")
+	if !two {
+		w = h
+	}
+	for i, part := range []string{h, w} {
+		if out[i], err = strconv.Atoi(part); err != nil || out[i] < 1 {
+			return out, fmt.Errorf("%q, want a number, or HEIGHTxWIDTH", s)
+		}
+	}
+	return out, nil
+}
+
+// Numbers reads a comma-separated list; nil if the flag was not given. The hint
+// says what it should look like.
+func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
+	s := c.String(flag)
+	if s == "" {
+		return nil, nil
+	}
+	var out []float64
+	for _, part := range strings.Split(s, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, Usagef(hint, "--%s %q: not a list of numbers", flag, s)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// cacheBytes bounds what is kept of decoded images: 7,000 of 224×224.
+const cacheBytes = 1 << 30
+
+// OpenData opens examples that several members go over, to be decoded once.
+func OpenData(paths []string, labels string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+	d, err := dataset.Open(paths, dataOptions(labels, n, p))
+	return d, BadInput(err, SizeHint(err)...)
+}
+
+func dataOptions(labels string, n *infer.Network, p dataset.Preprocess) dataset.Options {
+	return dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
+}
+
+// SizeHint says how images of any size are scored.
+func SizeHint(err error) []string {
+	if err == nil || !strings.Contains(err.Error(), "want an input size") {
+		return nil
+	}
+	return []string{"--input-size SIZE says which size, or --preset NAME how the model was trained"}
+}
+
+// OpenLabelled is OpenData for examples that must have labels.
+func OpenLabelled(path, labels string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+	d, err := OpenData([]string{path}, labels, n, p)
+	if err == nil && d.Labels() == nil {
+		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")
+	}
+	return d, err
+}

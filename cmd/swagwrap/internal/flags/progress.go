@@ -1,0 +1,58 @@
+package flags
+
+import (
+	"github.com/urfave/cli/v2"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// Bar is a bar on standard error with an estimate of the time left. Off a
+// terminal, and with -q, it shows nothing.
+type Bar struct {
+	bars *mpb.Progress
+	bar  *mpb.Bar
+}
+
+// Progress starts a bar for work of the given size.
+func (a *Env) Progress(c *cli.Context, what string, total int64) *Bar {
+	return a.bar(c, what, total)
+}
+
+// ProgressBytes starts a bar that shows bytes, and how many a second.
+func (a *Env) ProgressBytes(c *cli.Context, what string, total int64) *Bar {
+	return a.bar(c, what, total, decor.CountersKibiByte("% .1f of % .1f, "), decor.AverageSpeed(decor.SizeB1024(0), "% .0f, "))
+}
+
+func (a *Env) bar(c *cli.Context, what string, total int64, more ...decor.Decorator) *Bar {
+	if c.Bool("quiet") {
+		return &Bar{}
+	}
+	bars := mpb.NewWithContext(c.Context, mpb.WithOutput(a.Stderr), mpb.WithWidth(40))
+	return &Bar{bars, bars.AddBar(total,
+		mpb.BarRemoveOnComplete(),
+		mpb.PrependDecorators(decor.Name(what+" "), decor.Percentage()),
+		mpb.AppendDecorators(append(more, decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO))...),
+	)}
+}
+
+// Add notes that so much work is done.
+func (p *Bar) Add(n int) {
+	if p.bar != nil {
+		p.bar.IncrBy(n)
+	}
+}
+
+// Resize changes the size of the work.
+func (p *Bar) Resize(total int64) {
+	if p.bar != nil {
+		p.bar.SetTotal(total, false)
+	}
+}
+
+// Done takes the bar away, finished or not.
+func (p *Bar) Done() {
+	if p.bar != nil {
+		p.bar.Abort(true)
+		p.bars.Wait()
+	}
+}

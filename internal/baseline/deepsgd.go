@@ -1,0 +1,35 @@
+package baseline
+
+import "fmt"
+
+// deepSGD is a deep ensemble: the last checkpoints of several runs
+// (Lakshminarayanan et al. 2017).
+var deepSGD = &Method{
+	Key:  "deep-sgd",
+	From: fromLast,
+	Name: func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
+	Needs: func(in *Inputs) string {
+		what := needsRuns(in)
+		for _, r := range in.Runs {
+			if what == "" && len(r.Checkpoints) == 0 {
+				what = "the checkpoints of " + r.Network.Posterior.Path
+			}
+		}
+		return what
+	},
+	Cost: func(in *Inputs, c Cost) int64 { return int64(len(in.Runs)) * c.Data },
+	Run: func(w *work) error {
+		first, err := w.lastIterate()
+		if err != nil {
+			return err
+		}
+		p := w.predicted()
+		p.merge(first)
+		for _, r := range w.Runs[1:] {
+			if err := w.checkpoint(p, last(r)); err != nil {
+				return err
+			}
+		}
+		return w.yield(p)
+	},
+}

@@ -1,0 +1,32 @@
+package baseline
+
+import "fmt"
+
+// deepSWA is a deep ensemble of several runs' SWAs.
+var deepSWA = &Method{
+	Key:   "deep-swa",
+	From:  fromSWA,
+	Name:  func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SWA", len(in.Runs)) },
+	Needs: needsRuns,
+	Cost: func(in *Inputs, c Cost) int64 {
+		return int64(len(in.Runs))*c.Data + int64(len(in.Runs)-1)*c.BatchNorm
+	},
+	Run: func(w *work) error {
+		first, err := w.swaOf()
+		if err != nil {
+			return err
+		}
+		p := w.predicted()
+		p.merge(first)
+		for i := 1; i < len(w.Runs); i++ {
+			s, err := w.swa(i)
+			if err != nil {
+				return err
+			}
+			if err := w.member(p, w.Runs[i].Network, "SWA", 1, s.parameters, s.statistics); err != nil {
+				return err
+			}
+		}
+		return w.yield(p)
+	},
+}

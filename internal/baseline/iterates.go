@@ -1,0 +1,67 @@
+package baseline
+
+import "github.com/swagwrap/swagwrap/onnxio"
+
+// External is checkpoints from elsewhere that take the same input: iterates of
+// SGLD, of another schedule, of a deep ensemble. Each has the batch-norm statistics
+// that are in it; those of the first run's network can have recomputed ones in a
+// row of their own.
+type External struct {
+	Name      string
+	Models    []*onnxio.Model
+	Recompute bool
+}
+
+// iterates are ensembles of external checkpoints.
+var iterates = &Method{
+	Key:  "iterates",
+	Name: called("iterates"),
+	Needs: func(in *Inputs) string {
+		if len(in.External) == 0 {
+			return "checkpoints from elsewhere"
+		}
+		return ""
+	},
+	Cost: func(in *Inputs, c Cost) (total int64) {
+		for _, x := range in.External {
+			total += int64(len(x.Models)) * c.Data
+			if x.Recompute {
+				total += int64(len(x.Models)) * (c.Data + c.BatchNorm)
+			}
+		}
+		return total
+	},
+	Run: func(w *work) error {
+		for _, x := range w.External {
+			if err := w.external(x); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+}
+
+func (w *work) external(x External) error {
+	own, fresh := w.predicted(), w.predicted()
+	own.Name, fresh.Name = x.Name, x.Name+", BN recomputed"
+	for _, m := range x.Models {
+		if err := w.checkpoint(own, m); err != nil {
+			return err
+		}
+		if !x.Recompute {
+			continue
+		}
+		n := w.Runs[0].Network
+		parameters, _, err := n.Vectors(m)
+		if err == nil {
+			err = w.draw(fresh, n, m.Path, 1, parameters)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := w.yield(own); err != nil || !x.Recompute {
+		return err
+	}
+	return w.yield(fresh)
+}

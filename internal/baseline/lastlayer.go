@@ -1,0 +1,198 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// lastLayer is a network that gives out the features of its last layer.
+type lastLayer struct {
+	*infer.Session
+	graph *infer.Graph
+	head  *onnxio.Head
+	task  task.Curved
+	mean  *mat.Dense // the layer's weights, scores×width; the bias is the last column
+	name  string     // for errors
+}
+
+// openLastLayer opens the SWA network. What is no linear layer with weights of
+// the posterior does not suit.
+func (w *work) openLastLayer(swa *swaWeights) (*lastLayer, error) {
+	n := w.Runs[0].Network
+	head, err := n.Skeleton().Head(n.Output())
+	if err != nil {
+		return nil, &unfit{err: err}
+	}
+	l := &lastLayer{graph: n.Graph, head: head, name: n.Posterior.Path + ": SWA"}
+	if l.mean, err = headWeights(n.Posterior.Layout, head, swa.parameters); err != nil {
+		return nil, err
+	}
+	scores, _ := l.mean.Dims()
+	t, err := n.Task(scores)
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	if l.task, ok = t.(task.Curved); !ok {
+		return nil, &unfit{err: fmt.Errorf("the loss of the task %q has no curvature that is known", t.Name())}
+	}
+	template, err := onnxio.HeadTemplate(n.Skeleton(), head, n.Posterior.Layout)
+	if err != nil {
+		return nil, err
+	}
+	m, err := n.Other(template, "SWA", swa.parameters, swa.statistics)
+	if err != nil {
+		return nil, err
+	}
+	l.Session, err = w.engine.Open(w.ctx, m.Filled, head.Features, n.Output())
+	return l, err
+}
+
+// headWeights returns the layer's weights as one matrix.
+func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (*mat.Dense, error) {
+	read := func(name string) ([]float64, error) {
+		t, ok := l.Find(name)
+		if !ok || t.Role != weights.Parameter || t.Tied != "" {
+			return nil, &unfit{err: fmt.Errorf("tensor %q of its last layer is no parameter of its own in the posterior", name)}
+		}
+		values := make([]float32, t.Len())
+		err := parameters.ReadAt(values, t.Offset)
+		out := make([]float64, len(values))
+		for i, v := range values {
+			out[i] = float64(v)
+		}
+		return out, err
+	}
+	scores, width := int(h.Scores), int(h.Width)
+	values, err := read(h.Weight)
+	if err != nil {
+		return nil, err
+	}
+	columns := width
+	if h.Bias != "" {
+		columns++
+	}
+	m := mat.NewDense(scores, columns, nil)
+	for c := range scores {
+		for j := range width {
+			at := j*scores + c
+			if h.ScoresFirst {
+				at = c*width + j
+			}
+			m.Set(c, j, float64(h.Alpha)*values[at])
+		}
+	}
+	if h.Bias == "" {
+		return m, nil
+	}
+	if values, err = read(h.Bias); err != nil {
+		return nil, err
+	}
+	for c, v := range values {
+		m.Set(c, width, float64(h.Beta)*v)
+	}
+	return m, nil
+}
+
+// eachBatch runs the network over the examples of the given batches and calls f
+// with their features, rows×columns of the layer's weights, in the order of the
+// batches.
+func (w *work) eachBatch(l *lastLayer, data dataset.Dataset, batches [][]int, f func(k int, features *mat.Dense) error) error {
+	width := w.engine.Threads()
+	for first := 0; first < len(batches); first += width {
+		found := make([]*mat.Dense, min(width, len(batches)-first))
+		g, ctx := errgroup.WithContext(w.ctx)
+		for i := range found {
+			g.Go(func() error {
+				idx := batches[first+i]
+				out, err := l.Feed(ctx, data, idx)
+				if err != nil {
+					return fmt.Errorf("%s: %w", l.name, err)
+				}
+				w.engine.Report(len(idx))
+				if found[i], err = l.rows(out[0], len(idx)); err == nil && first+i == 0 {
+					err = l.check(found[i], out[1])
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for i, x := range found {
+			if err := f(first+i, x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rows returns the features of n examples, with a column of ones for the bias.
+func (l *lastLayer) rows(out ort.Tensor, n int) (*mat.Dense, error) {
+	values, err := infer.Float32s(out)
+	if err != nil {
+		return nil, err
+	}
+	width := int(l.head.Width)
+	if len(out.Shape) != 2 || out.Shape[0] < int64(n) || out.Shape[1] != int64(width) {
+		return nil, &unfit{err: fmt.Errorf("features of shape %v for %d examples, want [%d %d]", out.Shape, n, n, width)}
+	}
+	_, columns := l.mean.Dims()
+	x := mat.NewDense(n, columns, nil)
+	for i := range n {
+		row := x.RawRowView(i)
+		for j, v := range values[i*width:][:width] {
+			if v-v != 0 {
+				return nil, fmt.Errorf("tensor %q: not finite", l.head.Features)
+			}
+			row[j] = float64(v)
+		}
+		if columns > width {
+			row[width] = 1
+		}
+	}
+	return x, nil
+}
+
+// headTolerance is how far probabilities that we compute of the features may be
+// from the network's, which are of float32 or less.
+const headTolerance = 1e-2
+
+// check compares what the layer makes of features with what the network gives
+// out: something else may stand between them.
+func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
+	n, _ := features.Dims()
+	count, scores, err := l.graph.Scores(out, n)
+	if err != nil {
+		return err
+	}
+	var logits mat.Dense
+	logits.Mul(features, l.mean.T())
+	if _, c := logits.Dims(); c != count {
+		return &unfit{err: fmt.Errorf("its last layer gives %d scores, and the network %d", c, count)}
+	}
+	ours, theirs := make([]float64, l.task.Width()), make([]float64, l.task.Width())
+	for i := range n {
+		l.task.Link(ours, logits.RawRowView(i))
+		if _, err := l.task.Outcome(theirs, scores[i*count:][:count]); err != nil {
+			return err
+		}
+		for c := range ours {
+			if math.Abs(ours[c]-theirs[c]) > headTolerance {
+				return &unfit{err: fmt.Errorf("something but its last layer shapes the output: class %d has the probability %.3g, and %.3g by the layer", c, theirs[c], ours[c])}
+			}
+		}
+	}
+	return nil
+}

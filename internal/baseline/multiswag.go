@@ -1,0 +1,45 @@
+package baseline
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// multiSWAG is a mixture of several runs' posteriors (Wilson and Izmailov 2020),
+// with as many members in all as SWAG, so that both cost the same.
+var multiSWAG = &Method{
+	Key:  MultiSWAG,
+	Name: func(in *Inputs) string { return fmt.Sprintf("MultiSWAG, %d runs", len(in.Runs)) },
+	Needs: func(in *Inputs) string {
+		if what := needsRuns(in); what != "" {
+			return what
+		}
+		for _, n := range in.Networks() {
+			if n.Posterior.Options.Columns == 0 {
+				return "deviations in " + n.Posterior.Path
+			}
+		}
+		if in.Members < len(in.Runs) {
+			return "a member of each posterior"
+		}
+		return ""
+	},
+	Cost: eachMember,
+	Run: func(w *work) error {
+		components, err := ensemble.Mix(len(w.Runs), w.Members, nil, false)
+		if err != nil {
+			return err
+		}
+		e := &ensemble.Ensemble{Components: components, Sampling: ensemble.Sampling{Seed: w.Seed, Scale: w.Scale, Covariance: swag.LowRankPlusDiagonal.String()}}
+		p := w.predicted()
+		err = e.EachMember(w.ctx, w.Networks(), 0, func(m ensemble.Member) error {
+			return w.draw(p, m.Network, fmt.Sprintf("MultiSWAG member %d", m.Number), m.Weight, m.Parameters)
+		})
+		if err != nil {
+			return err
+		}
+		return w.yield(p)
+	},
+}

@@ -1,0 +1,28 @@
+package baseline
+
+import "fmt"
+
+// sgdEnsemble is all checkpoints, each with its own statistics.
+var sgdEnsemble = &Method{
+	Key:   "sgd-ensemble",
+	From:  fromLast,
+	Name:  func(in *Inputs) string { return fmt.Sprintf("SGD, all %d iterates", len(in.Runs[0].Checkpoints)) },
+	Needs: needsCheckpoints,
+	Cost: func(in *Inputs, c Cost) int64 {
+		return c.Data * int64(len(in.Runs[0].Checkpoints)-1) // the last one is sgd's
+	},
+	Run: func(w *work) error {
+		last, err := w.lastIterate()
+		if err != nil {
+			return err
+		}
+		all, models := w.predicted(), w.Runs[0].Checkpoints
+		for _, m := range models[:len(models)-1] {
+			if err := w.checkpoint(all, m); err != nil {
+				return err
+			}
+		}
+		all.merge(last)
+		return w.yield(all)
+	},
+}

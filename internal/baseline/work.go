@@ -1,0 +1,232 @@
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Predicted is what one method says of the data.
+type Predicted struct {
+	Key, Name string
+	Members   int
+	StaleBN   bool // its batch-norm statistics do not belong to its weights
+	Notes     []error
+	Data      []*infer.Sums // by data set
+	// Validation is nil where there is none.
+	Validation *infer.Sums
+	// Scaler is what the method calibrates these predictions by, or "".
+	Scaler calibrate.Scaler
+}
+
+// sums lists those of all data sets, the validation data last.
+func (p *Predicted) sums() []*infer.Sums {
+	if p.Validation == nil {
+		return p.Data
+	}
+	return append(slices.Clone(p.Data), p.Validation)
+}
+
+// merge adds the members of o.
+func (p *Predicted) merge(o *Predicted) {
+	for i, s := range o.sums() {
+		p.sums()[i].Merge(s)
+	}
+	p.Members += o.Members
+}
+
+// Predict runs the methods over the data and calls f with what each says, in the
+// order of the tables. It returns notes of which methods were left out, and why.
+// The sums of one method at a time are in memory, and those of what several
+// methods begin with.
+func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func(*Predicted) error) (notes []string, err error) {
+	w := &work{Inputs: in, ctx: ctx, engine: e, targets: t, yield: f, shared: map[string]*Predicted{}}
+	var wanted []*Method
+	for _, m := range methods {
+		if in.Wants(m.Key) {
+			wanted = append(wanted, m)
+		}
+	}
+	for i, m := range wanted {
+		w.method = m
+		err := m.Run(w)
+		if !slices.ContainsFunc(wanted[i+1:], func(o *Method) bool { return o.From == m.From }) {
+			delete(w.shared, m.From)
+		}
+		if u := (*unfit)(nil); errors.As(err, &u) {
+			if !u.plain || slices.Contains(in.Asked, m.Key) {
+				notes = append(notes, fmt.Sprintf("%s is left out: %v", m.Name(in), u.err))
+			}
+			continue
+		}
+		if err != nil {
+			return notes, err
+		}
+	}
+	return notes, nil
+}
+
+// unfit is the error of a method that a network does not suit.
+type unfit struct {
+	err   error
+	plain bool // nothing to tell those who did not ask for the method
+}
+
+func (u *unfit) Error() string { return u.err.Error() }
+
+// work is methods at work.
+type work struct {
+	*Inputs
+	ctx     context.Context
+	engine  *infer.Engine
+	targets Targets
+	yield   func(*Predicted) error
+	method  *Method
+
+	average *swaWeights           // of the first run
+	shared  map[string]*Predicted // what more than one method begins with
+}
+
+// predicted returns an empty result of the method.
+func (w *work) predicted() *Predicted {
+	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs)}
+	for range w.targets.Data {
+		p.Data = append(p.Data, &infer.Sums{})
+	}
+	if w.targets.Validation != nil {
+		p.Validation = &infer.Sums{}
+	}
+	return p
+}
+
+// run adds what a model says of all data to p.
+func (w *work) run(p *Predicted, m infer.Model) error {
+	for i, d := range w.targets.all() {
+		if err := w.engine.Predict(w.ctx, m, d, p.sums()[i]); err != nil {
+			return err
+		}
+	}
+	p.Members++
+	return nil
+}
+
+// checkpoint runs a checkpoint as it is, with the statistics in it.
+func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
+	model, err := infer.Checkpoint(m)
+	if err != nil {
+		return err
+	}
+	return w.run(p, model)
+}
+
+// member runs a network of ours with weights and statistics.
+func (w *work) member(p *Predicted, n *infer.Network, who string, weight float64, parameters, statistics weights.Vector) error {
+	m, err := n.Model(who, parameters, statistics)
+	if err != nil {
+		return err
+	}
+	m.Weight = weight
+	return w.run(p, m)
+}
+
+// draw runs a member after a pass over the batch-norm images.
+func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
+	fresh, err := w.engine.Recompute(w.ctx, n, parameters, w.BatchNorm)
+	if err != nil {
+		return fmt.Errorf("%s: %w", who, err)
+	}
+	return w.member(p, n, who, weight, parameters, weights.Slice(fresh.Statistics))
+}
+
+// sampled runs members of the first run's posterior.
+func (w *work) sampled(covariance swag.Covariance, scale float64) error {
+	p, n := w.predicted(), w.Runs[0].Network
+	opts := swag.SampleOptions{Seed: w.Seed, Scale: scale, Covariance: covariance}
+	err := infer.EachMember(w.ctx, n.Posterior, opts, 0, w.Members, func(k int, parameters weights.Vector) error {
+		return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
+	})
+	if err != nil {
+		return err
+	}
+	return w.yield(p)
+}
+
+// swaWeights is the mean of a posterior with its recomputed statistics.
+type swaWeights struct {
+	parameters, statistics weights.Vector
+}
+
+// swa returns the SWA weights of a run. Those of the first are computed once.
+func (w *work) swa(run int) (*swaWeights, error) {
+	if run == 0 && w.average != nil {
+		return w.average, nil
+	}
+	n := w.Runs[run].Network
+	s, err := swag.NewSampler(n.Posterior, swag.SampleOptions{}) // scale 0 is SWA
+	if err != nil {
+		return nil, err
+	}
+	mean := s.Vector(w.ctx, 0)
+	fresh, err := w.engine.Recompute(w.ctx, n, mean, w.BatchNorm)
+	if err != nil {
+		return nil, fmt.Errorf("SWA: %w", err)
+	}
+	out := &swaWeights{mean, weights.Slice(fresh.Statistics)}
+	if run == 0 {
+		w.average = out
+	}
+	return out, nil
+}
+
+// What methods begin with.
+const (
+	fromLast = "the last iterate"
+	fromSWA  = "SWA"
+)
+
+// share returns what make adds to an empty result, made once for all methods that
+// begin with it.
+func (w *work) share(make func(*Predicted) error) (*Predicted, error) {
+	what := w.method.From
+	if p := w.shared[what]; p != nil {
+		return p, nil
+	}
+	p := w.predicted()
+	if err := make(p); err != nil {
+		return nil, err
+	}
+	w.shared[what] = p
+	return p, nil
+}
+
+// as is a shared result under the method's own name.
+func (w *work) as(p *Predicted) *Predicted {
+	own := *p
+	own.Key, own.Name = w.method.Key, w.method.Name(w.Inputs)
+	return &own
+}
+
+// lastIterate is what the first run's last checkpoint says.
+func (w *work) lastIterate() (*Predicted, error) {
+	return w.share(func(p *Predicted) error { return w.checkpoint(p, last(w.Runs[0])) })
+}
+
+func last(r Run) *onnxio.Model { return r.Checkpoints[len(r.Checkpoints)-1] }
+
+// swaOf is what the first run's SWA says.
+func (w *work) swaOf() (*Predicted, error) {
+	return w.share(func(p *Predicted) error {
+		s, err := w.swa(0)
+		if err != nil {
+			return err
+		}
+		return w.member(p, w.Runs[0].Network, "SWA", 1, s.parameters, s.statistics)
+	})
+}

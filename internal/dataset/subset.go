@@ -1,0 +1,28 @@
+package dataset
+
+// subset is some examples of a dataset.
+type subset struct {
+	Dataset
+	rows   []int
+	labels []int
+}
+
+// Subset returns the examples of d that o visits, in its order. Where they are all
+// in theirs, it is d itself.
+func Subset(d Dataset, o Order) Dataset {
+	if !o.Shuffle && (o.Limit <= 0 || o.Limit >= d.Len()) {
+		return d
+	}
+	s := &subset{Dataset: d, rows: o.Indices(d.Len())}
+	if labels := d.Labels(); labels != nil {
+		for _, i := range s.rows {
+			s.labels = append(s.labels, labels[i])
+		}
+	}
+	return s
+}
+
+func (s *subset) Len() int                        { return len(s.rows) }
+func (s *subset) Labels() []int                   { return s.labels }
+func (s *subset) Name(i int) string               { return s.Dataset.Name(s.rows[i]) }
+func (s *subset) Read(dst []float32, i int) error { return s.Dataset.Read(dst, s.rows[i]) }

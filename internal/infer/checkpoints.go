@@ -1,0 +1,61 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// CheckpointPath returns where a checkpoint of p is: as the posterior records
+// it, seen from its own folder, or under its name in another folder.
+func CheckpointPath(p *swag.Posterior, c swag.Checkpoint, folder string) string {
+	path := filepath.FromSlash(c.Path)
+	switch {
+	case folder != "":
+		return filepath.Join(folder, filepath.Base(path))
+	case filepath.IsAbs(path):
+		return path
+	}
+	return filepath.Join(filepath.Dir(p.Path), path)
+}
+
+// Attach gives a posterior that refers to its checkpoints what it needs of them.
+// Their files stay open.
+func (n *Network) Attach(ctx context.Context) error {
+	p := n.Posterior
+	var models []*onnxio.Model
+	var vectors []weights.Vector
+	for _, c := range p.Needs() {
+		m, err := onnxio.Open(CheckpointPath(p, c, ""))
+		if err != nil {
+			return err
+		}
+		models = append(models, m)
+		if sum := m.Sum(nil); sum != c.SHA256 {
+			return fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", m.Path, sum, p.Path, c.SHA256)
+		}
+		parameters, _, err := n.Vectors(m)
+		if err != nil {
+			return err
+		}
+		vectors = append(vectors, parameters)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return p.Attach(vectors, func() {
+		for _, m := range models {
+			m.Release()
+		}
+	})
+}
+
+// Continue readies checkpoints since the posterior's own to extend it: see
+// [onnxio.Continue].
+func (n *Network) Continue(models []*onnxio.Model) (*onnxio.Set, error) {
+	return onnxio.Continue(n.skeleton, n.Posterior.Layout, models)
+}

@@ -1,0 +1,93 @@
+package infer
+
+import (
+	"fmt"
+	"sync"
+)
+
+// A Chunk is what models say of some examples in a row.
+type Chunk struct {
+	First, Len int     // examples
+	Errs       []error // why an example has no result, or nil
+	Sums               // over the models, a row for each example
+	// Members holds each model's outcome for each example, Len×S×Width; nil unless
+	// they are kept.
+	Members []float32
+
+	scorer *Scorer
+	mu     sync.Mutex // guards the making of what is not there yet
+}
+
+// newChunk returns c, or a new Chunk, made ready for the results of x.
+func (s *Scorer) newChunk(c *Chunk, x *examples) *Chunk {
+	if c == nil {
+		c = &Chunk{scorer: s}
+	}
+	c.First, c.Len, c.Errs = x.first, x.n, x.errs
+	c.Sums = Sums{Outcome: c.Outcome[:0], Entropy: c.Entropy[:0]}
+	return c
+}
+
+// resultBytes is the memory of a Chunk for one example.
+func (s *Scorer) resultBytes() int64 {
+	n := int64(8*s.width() + 8)
+	if s.keep {
+		n += 4 * int64(s.count*s.width())
+	}
+	return n
+}
+
+// make makes room, once the task is known.
+func (c *Chunk) make() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Task != nil {
+		return
+	}
+	c.Task = c.scorer.task
+	c.Outcome, c.Entropy = zeros(c.Outcome, c.Len*c.scorer.width()), zeros(c.Entropy, c.Len)
+	if c.scorer.keep {
+		c.Members = zeros(c.Members, c.Len*c.scorer.count*c.scorer.width())
+	}
+}
+
+// zeros returns n zeros, in the memory of buffer if that is enough.
+func zeros[T float32 | float64](buffer []T, n int) []T {
+	if cap(buffer) < n {
+		return make([]T, n)
+	}
+	clear(buffer[:n])
+	return buffer[:n]
+}
+
+// add adds what a model says of the examples from the given one on. k is its
+// number.
+func (c *Chunk) add(from, k int, m *loaded, o *outcome) {
+	c.make()
+	width := c.Task.Width()
+	for i, entropy := range o.entropies {
+		row := from + i
+		if o.errs != nil && o.errs[i] != nil && c.Errs[row] == nil {
+			c.Errs[row] = fmt.Errorf("%s: %w", m.Name, o.errs[i])
+		}
+		if c.Errs[row] != nil {
+			continue
+		}
+		values := o.values[i*width:][:width]
+		c.Add(row, values, entropy, m.Weight)
+		if c.scorer.keep {
+			kept := c.Members[(row*c.scorer.count+k)*width:][:width]
+			for j, v := range values {
+				kept[j] = float32(v)
+			}
+		}
+	}
+}
+
+// counted notes that the models of a group have been added.
+func (c *Chunk) counted(g *group) {
+	for _, m := range g.sessions {
+		c.Sums.Members++
+		c.Weight += m.Weight
+	}
+}

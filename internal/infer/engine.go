@@ -1,0 +1,189 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// DefaultBatchSize is the batch of the reference's experiments; batch-norm
+// statistics depend on it, if little.
+const DefaultBatchSize = 128
+
+// Engine runs networks.
+type Engine struct {
+	Runtime   *ort.Runtime
+	BatchSize int // 0 means DefaultBatchSize, or what the network fixes
+	// Workers is the number of batches in flight; 0 means one per core. Each
+	// runs on one thread of its own, which is as fast as all threads on one
+	// batch and keeps the cores busy between batches too.
+	Workers int
+	// Memory bounds what a [Scorer] takes, in bytes and about; 0 means
+	// [DefaultMemory].
+	Memory int64
+	// Provider is what computes: see [ort.Options].
+	Provider string
+	// Progress, if not nil, is told of every image that went through a network.
+	// It is called from several goroutines.
+	Progress func(images int)
+}
+
+// Report tells Progress of images that went through a network.
+func (e *Engine) Report(images int) {
+	if e.Progress != nil {
+		e.Progress(images)
+	}
+}
+
+// Threads is the number of batches in flight.
+func (e *Engine) Threads() int {
+	if e.Workers > 0 {
+		return e.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// TrainingBatch is the size of batches in passes over training data: what was asked
+// for, unless the network takes one size only.
+func (e *Engine) TrainingBatch(s *Session) (int, error) {
+	return e.batch(s.input.Name, s.fixedBatch(), DefaultBatchSize)
+}
+
+// scoreBatchBytes bounds the default batch of large examples. More than 16
+// images of 224×224 made no network faster, and take more memory.
+const scoreBatchBytes = 10 << 20
+
+// scoreBatch is the batch for predictions, of examples of size elements: a
+// network's own, what was asked for, or a power of two.
+func (e *Engine) scoreBatch(input onnxio.Value, size int64) (int, error) {
+	preset := DefaultBatchSize
+	for preset > 1 && 4*size*int64(preset) > scoreBatchBytes {
+		preset /= 2
+	}
+	return e.batch(input.Name, int(max(input.Shape[0], 0)), preset)
+}
+
+// batch returns the batch size of an input that takes a fixed one, or any.
+func (e *Engine) batch(input string, fixed, preset int) (int, error) {
+	switch {
+	case fixed == 0 && e.BatchSize == 0:
+		return preset, nil
+	case fixed == 0:
+		return e.BatchSize, nil
+	case e.BatchSize == 0 || e.BatchSize == fixed:
+		return fixed, nil
+	}
+	return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", input, fixed, e.BatchSize)
+}
+
+// Session is a model ready to run, with one input.
+type Session struct {
+	*ort.Session
+	input ort.ValueInfo
+}
+
+// Open readies a model to compute the given outputs.
+func (e *Engine) Open(ctx context.Context, model onnxio.Filled, outputs ...string) (*Session, error) {
+	s, err := e.Runtime.NewFilledSession(ctx, model, ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider})
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Session: s, input: s.Inputs()[0]}, nil
+}
+
+// fixedBatch returns the only batch size that the network takes, or 0.
+func (s *Session) fixedBatch() int {
+	if len(s.input.Shape) == 0 {
+		return 0
+	}
+	return int(max(s.input.Shape[0], 0))
+}
+
+// Feed runs the examples idx. Where the network has a fixed batch, a shorter
+// one is filled up with copies of its last example; their outputs are the last
+// rows.
+func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]ort.Tensor, error) {
+	if short := s.fixedBatch() - len(idx); short > 0 {
+		idx = slices.Clone(idx)
+		for range short {
+			idx = append(idx, idx[len(idx)-1])
+		}
+	}
+	shape := append([]int64{int64(len(idx))}, data.Shape()...)
+	elements, err := weights.Elements(shape)
+	if err != nil {
+		return nil, err
+	}
+	values, err := dataset.ReadBatch(data, make([]float32, elements), idx)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.feed(shape, values)
+	if err != nil {
+		return nil, err
+	}
+	return s.Run(ctx, []ort.Tensor{in})
+}
+
+// feed makes an input of the type that the network takes.
+func (s *Session) feed(shape []int64, values []float32) (ort.Tensor, error) {
+	t := ort.Tensor{Shape: shape}
+	switch s.input.DType {
+	case "float32":
+		t.F32 = values
+	case "float64":
+		t.F64 = make([]float64, len(values))
+		for i, v := range values {
+			t.F64[i] = float64(v)
+		}
+	case "float16":
+		t.F16 = make([]uint16, len(values))
+		for i, v := range values {
+			t.F16[i] = weights.Float16Bits(v)
+		}
+	case "int64": // tokens
+		t.I64 = make([]int64, len(values))
+		for i, v := range values {
+			if t.I64[i] = int64(v); float32(t.I64[i]) != v {
+				return t, fmt.Errorf("tensor %q: takes whole numbers, not %v", s.input.Name, v)
+			}
+		}
+	case "uint8": // pixels
+		t.U8 = make([]uint8, len(values))
+		for i, v := range values {
+			if t.U8[i] = uint8(v); float32(t.U8[i]) != v {
+				return t, fmt.Errorf("tensor %q: takes whole numbers up to 255, not %v", s.input.Name, v)
+			}
+		}
+	default:
+		return t, fmt.Errorf("tensor %q: takes %s, want a float type, int64 or uint8", s.input.Name, s.input.DType)
+	}
+	return t, nil
+}
+
+// Float32s returns the elements of a tensor of any float type.
+func Float32s(t ort.Tensor) ([]float32, error) {
+	switch {
+	case t.F32 != nil:
+		return t.F32, nil
+	case t.F64 != nil:
+		out := make([]float32, len(t.F64))
+		for i, v := range t.F64 {
+			out[i] = float32(v)
+		}
+		return out, nil
+	case t.F16 != nil:
+		out := make([]float32, len(t.F16))
+		for i, v := range t.F16 {
+			out[i] = weights.Float16FromBits(v)
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("tensor %q: %s, want a float type", t.Name, t.DType())
+}

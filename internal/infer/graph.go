@@ -1,0 +1,127 @@
+package infer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// Graph is what models that differ in weights only have in common: what they take,
+// and where their scores come out.
+type Graph struct {
+	// Input is what they take; -1 stands for a free dimension.
+	Input onnxio.Value
+
+	scores task.Scores // without their number, which some graphs leave open
+	width  int64       // what the graph says of that number, or 0
+	card   string      // the task that the model card names, or ""
+
+	mu   sync.Mutex
+	task task.Task // nil until the first run
+}
+
+// newGraph reads the graph of m. output names the output with the scores; "" is
+// the first.
+func newGraph(m *onnxio.Model, output, card string) (*Graph, error) {
+	if len(m.Graph.Outputs) == 0 {
+		return nil, &onnxio.Error{Path: m.Path, What: "the network has no output"}
+	}
+	g := &Graph{card: card}
+	var err error
+	if g.Input, err = soleInput(m); err != nil {
+		return nil, err
+	}
+	if output == "" {
+		output = m.Graph.Outputs[0].Name
+	}
+	var names []string
+	for _, o := range m.Graph.Outputs {
+		if o.Name == output {
+			g.scores = task.Scores{Output: output, Activation: activation(m, output)}
+			if len(o.Shape) == 2 {
+				g.width = max(o.Shape[1], 0)
+			}
+			return g, nil
+		}
+		names = append(names, fmt.Sprintf("%q", o.Name))
+	}
+	return nil, fmt.Errorf("%s: no output %q, want one of %s", m.Path, output, strings.Join(names, ", "))
+}
+
+func soleInput(m *onnxio.Model) (onnxio.Value, error) {
+	in := m.FeedInputs()
+	if len(in) != 1 {
+		return onnxio.Value{}, &onnxio.Error{Path: m.Path, What: fmt.Sprintf("the network takes %d inputs, want 1", len(in)),
+			Hint: "networks with several inputs are not supported yet: wrap the model so that it takes one tensor"}
+	}
+	if len(in[0].Shape) == 0 {
+		return onnxio.Value{}, &onnxio.Error{Path: m.Path, Tensor: in[0].Name, What: "the input has no batch dimension"}
+	}
+	return in[0], nil
+}
+
+// passing are operators that do not change values.
+var passing = []string{"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
+
+// activation returns which activation function a value comes out of.
+func activation(m *onnxio.Model, value string) string {
+	for range m.Graph.Nodes { // a graph from elsewhere may go round in circles
+		i := slices.IndexFunc(m.Graph.Nodes, func(n onnxio.Node) bool { return slices.Contains(n.Outputs, value) })
+		if i < 0 {
+			break
+		}
+		switch n := m.Graph.Nodes[i]; {
+		case n.OpType == "Softmax", n.OpType == "Sigmoid":
+			return strings.ToLower(n.OpType)
+		case slices.Contains(passing, n.OpType) && len(n.Inputs) > 0:
+			value = n.Inputs[0]
+		default:
+			return "" // LogSoftmax is as good as any logits
+		}
+	}
+	return ""
+}
+
+// Output is the name of the output with the scores.
+func (g *Graph) Output() string { return g.scores.Output }
+
+// Task returns what count scores for an example mean.
+func (g *Graph) Task(count int) (task.Task, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.task == nil || g.scores.Count != count {
+		s := g.scores
+		s.Count = count
+		t, err := task.Of(g.card, s)
+		if err != nil {
+			return nil, err
+		}
+		g.task, g.scores.Count = t, count
+	}
+	return g.task, nil
+}
+
+// Scores returns how many scores for each of n examples the output holds, and the
+// scores, row by row. Where the network takes batches of one size only there may
+// be more rows.
+func (g *Graph) Scores(out ort.Tensor, n int) (count int, values []float32, err error) {
+	values, err = Float32s(out)
+	if err != nil {
+		return 0, nil, err
+	}
+	count, wide := 1, 0
+	for axis, d := range out.Shape {
+		if axis > 0 && d != 1 {
+			count, wide = int(d), wide+1
+		}
+	}
+	if len(out.Shape) == 0 || wide > 1 || count < 1 || int(out.Shape[0]) < n {
+		return 0, nil, fmt.Errorf("tensor %q: output of shape %v for %d examples, want [%d classes]", g.scores.Output, out.Shape, n, n)
+	}
+	return count, values, nil
+}

@@ -1,0 +1,69 @@
+package infer
+
+import (
+	"context"
+
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// groupBytes bounds the weights held at a time. Members drawn together share
+// one read of the deviations.
+const groupBytes = 256 << 20
+
+// EachMember draws members first … first+count−1 and calls f with each in turn.
+// The weights are valid during the call only.
+func EachMember(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, first, count int, f func(member int, parameters weights.Vector) error) error {
+	d, err := NewDrawer(p, opts, groupBytes)
+	if err != nil {
+		return err
+	}
+	return d.Each(ctx, first, count, f)
+}
+
+// A Drawer draws members of one posterior, some at a time, into memory that it
+// keeps.
+type Drawer struct {
+	sampler *swag.Sampler
+	length  int64 // of a member
+	group   int64 // members at a time
+	drawn   [][]float32
+}
+
+// NewDrawer makes a Drawer that holds so many bytes of weights, or one member.
+func NewDrawer(p *swag.Posterior, opts swag.SampleOptions, bytes int64) (*Drawer, error) {
+	s, err := swag.NewSampler(p, opts)
+	return &Drawer{sampler: s, length: p.Len(), group: max(1, bytes/(4*p.Len()))}, err
+}
+
+// Each draws members first … first+count−1 and calls f with each in turn. The
+// weights are valid during the call only.
+func (d *Drawer) Each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error {
+	if 4*d.length > groupBytes { // a large member is never held whole
+		for k := first; k < first+count; k++ {
+			if err := f(k, d.sampler.Vector(ctx, k)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for end := first + count; first < end; {
+		var members []int
+		for k := first; k < end && int64(len(members)) < d.group; k++ {
+			members = append(members, k)
+		}
+		for len(d.drawn) < len(members) {
+			d.drawn = append(d.drawn, make([]float32, d.length))
+		}
+		if err := d.sampler.Draw(ctx, d.drawn[:len(members)], members); err != nil {
+			return err
+		}
+		for j, k := range members {
+			if err := f(k, weights.Slice(d.drawn[j])); err != nil {
+				return err
+			}
+		}
+		first += len(members)
+	}
+	return nil
+}

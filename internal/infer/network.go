@@ -1,0 +1,147 @@
+package infer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Network is a posterior's graph, ready to be filled with weights.
+type Network struct {
+	Posterior *swag.Posterior
+	*Graph
+
+	files    *onnxio.Template // as they were
+	skeleton *onnxio.Model    // the same, without weights
+	runtime  *onnxio.Template // for sessions
+	plan     *bnupdate.Plan
+	stale    bool // keeps statistics that training updated
+}
+
+// Statistics says which batch-norm statistics are recomputed.
+type Statistics int
+
+const (
+	// RecomputeTrained recomputes those that training updated. Those that are equal
+	// in all checkpoints were frozen, and are kept.
+	RecomputeTrained Statistics = iota
+	RecomputeAll
+	// KeepAll keeps those of the last checkpoint.
+	KeepAll
+)
+
+var statistics = []string{"auto", "recompute", "keep"}
+
+// String returns the word of --bn.
+func (s Statistics) String() string { return statistics[s] }
+
+// ParseStatistics is the inverse of [Statistics.String].
+func ParseStatistics(word string) (Statistics, error) {
+	i := slices.Index(statistics, word)
+	if i < 0 {
+		return 0, fmt.Errorf("%q: want one of %s", word, strings.Join(statistics, ", "))
+	}
+	return Statistics(i), nil
+}
+
+// NewNetwork reads the graph that p carries. output names its output with the
+// scores; "" is the first.
+func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, error) {
+	bad := func(err error) error { return fmt.Errorf("%s: graph: %w", p.Path, err) }
+	files, err := onnxio.ParseTemplate(p.Graph)
+	if err != nil {
+		return nil, bad(err)
+	}
+	m, err := files.Model(p.Path, p.Layout)
+	if err != nil {
+		return nil, bad(err)
+	}
+	n := &Network{Posterior: p, files: files, skeleton: m}
+	if p.Options.Dropout {
+		m = m.WithDropout()
+	}
+	if n.runtime, err = onnxio.NewRuntimeTemplate(m, p.Layout); err != nil {
+		return nil, err
+	}
+	keep := bnupdate.Keep{Statistics: p.Statistics, Layer: func(mean, variance weights.Tensor) bool {
+		frozen := p.Frozen(mean) && p.Frozen(variance)
+		n.stale = n.stale || which == KeepAll && !frozen
+		return which == KeepAll || which == RecomputeTrained && frozen
+	}}
+	if n.plan, err = bnupdate.NewPlan(m, p.Layout, keep); err != nil {
+		return nil, err
+	}
+	n.Graph, err = newGraph(m, output, "")
+	return n, err
+}
+
+// TakesBytes reports whether the network takes uint8 values, and normalises them
+// itself.
+func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
+
+// Recomputes reports whether the network has batch-norm statistics that are to be
+// recomputed.
+func (n *Network) Recomputes() bool { return n.plan.Layers() > 0 }
+
+// Layers is the number of batch-norm layers whose statistics are recomputed.
+func (n *Network) Layers() int { return n.plan.Layers() }
+
+// Kept names the batch-norm layers that keep their statistics, by their running
+// means.
+func (n *Network) Kept() []string { return n.plan.Kept() }
+
+// A Model is a network with weights.
+type Model struct {
+	Name string // for errors: which member or checkpoint it is
+	*Graph
+	Weight float64 // of its outcomes in an average
+	Filled onnxio.Filled
+}
+
+// Model returns the network with the given weights and statistics. who says in
+// errors whose they are.
+func (n *Network) Model(who string, parameters, statistics weights.Vector) (Model, error) {
+	filled, err := n.runtime.Fill(n.Posterior.Layout, parameters, statistics)
+	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
+}
+
+// Other returns a model of another template of the network's.
+func (n *Network) Other(t *onnxio.Template, who string, parameters, statistics weights.Vector) (Model, error) {
+	filled, err := t.Fill(n.Posterior.Layout, parameters, statistics)
+	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
+}
+
+// Checkpoint returns a checkpoint as it is, with the statistics in it.
+func Checkpoint(m *onnxio.Model) (Model, error) {
+	g, err := newGraph(m, "", "")
+	if err != nil {
+		return Model{}, err
+	}
+	filled, err := m.Runtime()
+	return Model{m.Path, g, 1, filled}, err
+}
+
+// Files returns the template of the files as the exporter wrote them.
+func (n *Network) Files() *onnxio.Template { return n.files }
+
+// Skeleton returns the exporter's model without its weights.
+func (n *Network) Skeleton() *onnxio.Model { return n.skeleton }
+
+// Vectors returns the weights and statistics of a checkpoint of the same network.
+// They are valid until m is closed.
+func (n *Network) Vectors(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
+	same, err := m.As(n.skeleton)
+	if err != nil {
+		return nil, nil, err
+	}
+	if parameters, err = same.Vector(n.Posterior.Layout, weights.Parameter); err != nil {
+		return nil, nil, err
+	}
+	statistics, err = same.Vector(n.Posterior.Layout, weights.Statistic)
+	return parameters, statistics, err
+}

@@ -1,0 +1,254 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
+)
+
+// plan says how a Scorer goes about its work. But for the batches none of it can
+// be seen in the result.
+type plan struct {
+	workers  int  // runs at the same time
+	chunk    int  // examples, a multiple of every batch
+	resident bool // sessions are opened once
+	groups   []planned
+}
+
+// planned is a group to be opened.
+type planned struct {
+	Part
+	first, batch int
+}
+
+// cost is what a session takes; zero if nothing was run yet.
+type cost struct {
+	sessionBytes int64         // of memory for a session
+	runBytes     int64         // for each of its runs at the same time
+	open         time.Duration // to make a model and its session
+	run          time.Duration // of one thread, for one example
+}
+
+const (
+	// maxChunk is the most examples in a chunk. When a run is killed, those of the
+	// chunk at work are lost.
+	maxChunk = 4096
+	// chunkTime is how long a chunk should take where sessions stay open.
+	chunkTime = 10 * time.Second
+	// openShare is the share of the time that may go into opening sessions where
+	// that is done for each chunk.
+	openShare = 0.01
+)
+
+// newPlan divides the engine's memory: a quarter for examples, at most half for
+// runs, the rest for sessions. Of those that do not stay open there are two
+// groups, one at work and the next.
+func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
+	p := plan{workers: workers}
+	memory := s.engine.memory()
+	if c.runBytes > 0 {
+		p.workers = int(max(1, min(int64(workers), memory/2/c.runBytes)))
+	}
+	parts := s.models.Parts()
+	batches, unit, models := make([]int, len(parts)), 1, 0
+	for i, part := range parts {
+		var err error
+		if batches[i], err = s.engine.scoreBatch(part.Input, s.size); err != nil {
+			return p, err
+		}
+		unit, models = lcm(unit, batches[i]), models+part.Count
+	}
+
+	examples, group := maxChunk, models
+	room := memory - memory/4 - int64(p.workers)*c.runBytes
+	p.resident = int64(models)*c.sessionBytes <= room
+	if !p.resident {
+		group = int(max(1, room/2/c.sessionBytes))
+	}
+	if c.run > 0 && p.resident {
+		examples = int(chunkTime / c.run * time.Duration(p.workers) / time.Duration(models))
+	} else if c.run > 0 {
+		examples = int(float64(c.open) / openShare / float64(c.run))
+	}
+	const batchesEach = 8 // at least, or threads would wait for each other at the end of each chunk
+	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(memory/4/s.exampleBytes()))
+	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // of equal size
+	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
+
+	first := 0
+	for i, part := range parts {
+		for left := part.Count; left > 0; left -= part.Count {
+			part.Count = min(group, left)
+			p.groups = append(p.groups, planned{part, first, batches[i]})
+			first += part.Count
+		}
+	}
+	return p, nil
+}
+
+// String says how the work is done, for those who ask.
+func (p plan) String() string {
+	how := "all opened once"
+	if !p.resident {
+		how = fmt.Sprintf("opened for each chunk, %d at a time", p.groups[0].Count)
+	}
+	return fmt.Sprintf("%d threads; batches of %d, chunks of %d; sessions %s", p.workers, p.groups[0].batch, p.chunk, how)
+}
+
+// exampleBytes is the memory for an example in a chunk and for its result, of
+// each of which there are two.
+func (s *Scorer) exampleBytes() int64 {
+	element := int64(4)
+	if _, ok := s.data.(dataset.Bytes); ok {
+		element = 1
+	}
+	return 2 * (element*s.size + s.resultBytes())
+}
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// lcm returns the least common multiple.
+func lcm(a, b int) int {
+	x, y := a, b
+	for y != 0 {
+		x, y = y, x%y
+	}
+	return a / x * b
+}
+
+// prepare learns what the models cost and what their scores mean, and
+// plans by that. Of models of several graphs the dearest counts.
+func (s *Scorer) prepare(ctx context.Context) error {
+	workers, first := s.engine.Threads(), 0
+	var worst cost
+	for _, part := range s.models.Parts() {
+		p, err := s.try(ctx, part, first)
+		if err != nil {
+			return err
+		}
+		c := p.cost
+		worst = cost{max(worst.sessionBytes, c.sessionBytes), max(worst.runBytes, c.runBytes), max(worst.open, c.open), max(worst.run, c.run)}
+		work := time.Duration(part.Count) * time.Duration(s.data.Len()) * c.run
+		if first == 0 && s.engine.Workers == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
+			workers, err = p.tune(ctx, workers)
+		}
+		p.group.close()
+		s.giveBack(p.values)
+		if err != nil {
+			return err
+		}
+		first += part.Count
+	}
+	var err error
+	s.plan, err = s.newPlan(workers, worst)
+	return err
+}
+
+// trial is a model that runs over a batch of zeros.
+type trial struct {
+	group  *group
+	model  *loaded
+	values []float32
+	input  ort.Tensor // of the values
+	cost   cost
+	check  func(ort.Tensor) error
+}
+
+// try opens a model and runs it. The memory of runs is measured; where some that
+// was freed before is taken again that shows too little, so there is a least
+// value. A session's is not, because what makes the model comes and goes beside
+// it: a ResNet-18's takes a tenth more than its file.
+func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
+	batch, err := s.engine.scoreBatch(of.Input, s.size)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	g, err := s.open(ctx, first, 1, batch)
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{group: g, model: g.sessions[0]}
+	t.cost.open = time.Since(start)
+	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
+	t.check = func(out ort.Tensor) error {
+		count, _, err := of.Scores(out, batch)
+		if err == nil {
+			_, err = s.learn(t.model, count)
+		}
+		return err
+	}
+	t.values = s.buffer(int64(batch) * s.size)
+	clear(t.values)
+	t.input, err = t.model.feed(append([]int64{int64(batch)}, s.data.Shape()...), t.values)
+	before := ownMemory()
+	if err == nil {
+		err = t.run(ctx) // the first one prepares itself
+	}
+	t.cost.runBytes = max(ownMemory()-before, 4*int64(len(t.values)))
+	start = time.Now()
+	if err == nil {
+		err = t.run(ctx)
+	}
+	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
+	if err != nil {
+		g.close()
+		return nil, fmt.Errorf("%s: %w", t.model.Name, err)
+	}
+	return t, nil
+}
+
+func (t *trial) run(ctx context.Context) error {
+	out, err := t.model.Run(ctx, []ort.Tensor{t.input})
+	if err != nil {
+		return err
+	}
+	return t.check(out[0])
+}
+
+// minTuned is the least work for which trying numbers of threads is worth it.
+const minTuned = time.Minute
+
+// tune returns how many runs at the same time do most: n or, where two threads
+// share a core, half of that.
+func (t *trial) tune(ctx context.Context, n int) (int, error) {
+	all, err := t.rate(ctx, n)
+	if err != nil {
+		return 0, err
+	}
+	half, err := t.rate(ctx, n/2)
+	if half > all {
+		n /= 2
+	}
+	return n, err
+}
+
+// rate returns how many runs a second n goroutines get done.
+func (t *trial) rate(ctx context.Context, n int) (float64, error) {
+	const trying = 500 * time.Millisecond
+	start := time.Now()
+	runs := make([]int, n)
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range n {
+		g.Go(func() error {
+			for runs[i] == 0 || time.Since(start) < trying {
+				if err := t.run(ctx); err != nil {
+					return err
+				}
+				runs[i]++
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	total := 0
+	for _, r := range runs {
+		total += r
+	}
+	return float64(total) / time.Since(start).Seconds(), err
+}

@@ -1,0 +1,124 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// BatchNormData is what statistics are recomputed from; [Engine.Settle] makes it
+// ready.
+type BatchNormData struct {
+	Data  dataset.Dataset
+	Order dataset.Order
+	Rule  bnupdate.Rule
+
+	// Once settled: how many images of the order members see, if fewer than all of
+	// it, and what corrects their statistics.
+	members  int
+	controls map[*Network]bnupdate.Control
+}
+
+// Images returns how many images one recomputation sees.
+func (b BatchNormData) Images() int {
+	if b.members > 0 {
+		return b.members
+	}
+	return b.Visited()
+}
+
+// Visited returns how many images the order visits, which is how many training
+// images there are for other uses.
+func (b BatchNormData) Visited() int {
+	switch {
+	case b.Data == nil:
+		return 0
+	case b.Order.Limit > 0:
+		return min(b.Order.Limit, b.Data.Len())
+	}
+	return b.Data.Len()
+}
+
+// Recompute returns batch-norm statistics for the given weights. For a network
+// that has none to recompute the result is of no images, and data may be zero.
+func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {
+	if !n.Recomputes() {
+		return bnupdate.Recompute(ctx, n.plan, nil, bnupdate.Options{})
+	}
+	return e.recompute(ctx, n, parameters, data, func(s *Session) ([][]int, error) {
+		size, err := e.TrainingBatch(s)
+		if err != nil {
+			return nil, err
+		}
+		order := data.Order
+		order.Limit = data.Images()
+		batches := slices.Collect(order.Batches(data.Data.Len(), size))
+		if last := len(batches) - 1; last >= 0 && s.fixedBatch() > 0 && len(batches[last]) < size {
+			batches = batches[:last] // a network with a fixed batch takes no shorter one
+		}
+		return batches, nil
+	})
+}
+
+// recompute is Recompute over batches of the caller's.
+func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData, batches func(*Session) ([][]int, error)) (bnupdate.Result, error) {
+	fail := func(err error) (bnupdate.Result, error) {
+		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	// The recomputed statistics in the graph take no part, but must be finite.
+	model, err := n.plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := e.Open(ctx, model, n.plan.Outputs...)
+	if err != nil {
+		return fail(err)
+	}
+	defer s.Close()
+	idx, err := batches(s)
+	if err != nil {
+		return fail(err)
+	}
+	r, err := bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx},
+		bnupdate.Options{Rule: data.Rule, Workers: e.Threads()})
+	if control, ok := data.controls[n]; ok && err == nil {
+		n.plan.Correct(r.Statistics, control)
+	}
+	return r, err
+}
+
+// batchRunner feeds training batches to the rewritten network.
+type batchRunner struct {
+	e       *Engine
+	s       *Session
+	data    dataset.Dataset
+	batches [][]int
+}
+
+func (r *batchRunner) Batches() int { return len(r.batches) }
+
+func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
+	out, err := r.s.Feed(ctx, r.data, r.batches[k])
+	if err != nil {
+		return bnupdate.Batch{}, err
+	}
+	b := bnupdate.Batch{Images: len(r.batches[k])}
+	for i := 0; i < len(out); i += 3 { // mean, variance and shape of each layer: Plan.Outputs
+		mean, err := Float32s(out[i])
+		if err != nil {
+			return b, err
+		}
+		variance, err := Float32s(out[i+1])
+		if err != nil {
+			return b, err
+		}
+		b.Mean, b.Var = append(b.Mean, mean), append(b.Var, variance)
+		b.Shapes = append(b.Shapes, out[i+2].I64)
+	}
+	r.e.Report(b.Images)
+	return b, nil
+}

@@ -1,0 +1,531 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A Scorer runs models over data. It takes the examples in chunks: while one
+// chunk goes through the models, the next is read and the one before is handed
+// on. Each example is read once, whatever the number of models.
+//
+// Batch k of a network always holds the examples [k·B, (k+1)·B), and an example's
+// sums grow in the order of the models. So neither the chunks nor the number of
+// threads nor the memory at hand can be seen in the result.
+type Scorer struct {
+	engine *Engine
+	models Models
+	count  int // of models
+	data   dataset.Dataset
+	size   int64 // elements of an example
+	skip   bool  // examples that cannot be read, or whose scores are no good
+	keep   bool  // each model's outcomes
+	plan   plan
+
+	mu    sync.Mutex // guards what follows
+	task  task.Task  // nil until the first run
+	first string     // the model of that run, for errors
+	spare [][]float32
+}
+
+// Models are what a Scorer runs: the members of an ensemble, or one network.
+type Models interface {
+	// Parts lists how many models in a row have the same graph.
+	Parts() []Part
+	// Each makes models first … first+count−1, all of one part, in turn. They are
+	// valid during the call.
+	Each(ctx context.Context, first, count int, f func(Model) error) error
+}
+
+// Part is a number of models of one graph.
+type Part struct {
+	Count int
+	*Graph
+}
+
+// Options of a Scorer.
+type Options struct {
+	// SkipErrors lets an example pass that cannot be read, or whose scores are no
+	// good: its place in [Chunk].Errs says why. Else it ends the run.
+	SkipErrors  bool
+	KeepMembers bool // each model's outcomes: [Chunk].Members
+}
+
+// NewScorer prepares a Scorer. It runs a model of each graph over a batch of
+// zeros, to plan memory and threads by what that takes.
+func NewScorer(ctx context.Context, e *Engine, m Models, data dataset.Dataset, opts Options) (*Scorer, error) {
+	s, err := newScorer(e, m, data)
+	if err != nil {
+		return nil, err
+	}
+	s.skip, s.keep = opts.SkipErrors, opts.KeepMembers
+	return s, s.prepare(ctx)
+}
+
+// Task is what the models' scores mean.
+func (s *Scorer) Task() task.Task { return s.task }
+
+// Members is how many models there are.
+func (s *Scorer) Members() int { return s.count }
+
+// Plan says how the work will be done.
+func (s *Scorer) Plan() string { return s.plan.String() }
+
+// BatchSizes are those of each part. Rows depend on them, if in the last bits.
+func (s *Scorer) BatchSizes() []int {
+	var sizes []int
+	first := 0
+	for _, part := range s.models.Parts() {
+		for _, g := range s.plan.groups {
+			if g.first == first {
+				sizes = append(sizes, g.batch)
+			}
+		}
+		first += part.Count
+	}
+	return sizes
+}
+
+func (s *Scorer) width() int {
+	if s.task == nil {
+		return 0
+	}
+	return s.task.Width()
+}
+
+// newScorer returns a Scorer with the plan that goes by what is known without
+// running anything.
+func newScorer(e *Engine, m Models, data dataset.Dataset) (*Scorer, error) {
+	s := &Scorer{engine: e, models: m, data: data}
+	for _, part := range m.Parts() {
+		s.count += part.Count
+	}
+	var err error
+	if s.size, err = weights.Elements(data.Shape()); err != nil {
+		return nil, err
+	}
+	s.plan, err = s.newPlan(e.Threads(), cost{})
+	return s, err
+}
+
+// Predict runs a model over the data and adds its outcomes to sums, times its
+// weight.
+func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sums *Sums) error {
+	s, err := newScorer(e, single{m}, data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	s.first, s.task = sums.first, sums.Task
+	err = s.Run(ctx, 0, func(c *Chunk) error {
+		sums.Init(m.Name, data.Len(), c.Task)
+		sums.addRows(c.First, &c.Sums)
+		return nil
+	})
+	if err == nil {
+		sums.Members++
+		sums.Weight += m.Weight
+	}
+	return err
+}
+
+// single is one model.
+type single struct{ Model }
+
+func (s single) Parts() []Part { return []Part{{1, s.Graph}} }
+
+func (s single) Each(_ context.Context, _, _ int, f func(Model) error) error { return f(s.Model) }
+
+// Run runs the models over the examples from first on, which must be where a
+// chunk ended or 0, and hands sink one chunk after the other. A chunk is valid
+// during the call only. Run returns soon after ctx ends.
+func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	crew := newCrew(s, (s.data.Len()-first+s.plan.chunk-1)/s.plan.chunk)
+	// Two buffers each, of which one is being filled and the other emptied.
+	examples, results := newRelay[*examples](2), newRelay[*Chunk](2)
+	g.Go(func() error { return crew.build(ctx) })
+	g.Go(func() error { return s.readAll(ctx, first, examples) })
+	g.Go(func() error { return s.runAll(ctx, crew, examples, results) })
+	g.Go(func() error {
+		for {
+			c, ok, err := results.next(ctx)
+			if err != nil || !ok {
+				return err
+			}
+			if err := sink(c); err != nil {
+				return err
+			}
+			results.giveBack(c)
+		}
+	})
+	err := g.Wait()
+	crew.close()
+	return err
+}
+
+// runAll sends every chunk through the models.
+func (s *Scorer) runAll(ctx context.Context, crew *crew, in *relay[*examples], out *relay[*Chunk]) error {
+	defer out.close()
+	for {
+		x, ok, err := in.next(ctx)
+		if err != nil || !ok {
+			return err
+		}
+		c, err := out.empty(ctx)
+		if err != nil {
+			return err
+		}
+		c = s.newChunk(c, x)
+		for range s.plan.groups {
+			group, err := crew.next(ctx)
+			if err != nil {
+				return err
+			}
+			err = s.runGroup(ctx, group, x, c)
+			c.counted(group)
+			crew.done(group)
+			if err != nil {
+				return err
+			}
+		}
+		in.giveBack(x)
+		if err := out.send(ctx, c); err != nil {
+			return err
+		}
+	}
+}
+
+// runGroup sends a chunk through the models of a group. Its tasks are pairs of
+// batch and model, batch by batch, so that at the end no thread waits longer
+// than for one run; their outcomes are added in the order of the models.
+func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chunk) error {
+	p := &pass{scorer: s, group: group, in: x, out: c}
+	g, ctx := errgroup.WithContext(ctx)
+	for range s.plan.workers {
+		g.Go(func() error {
+			for {
+				b, k := p.take()
+				if b == nil {
+					return nil
+				}
+				if err := p.run(ctx, b, k); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// pass is one group of models going over one chunk.
+type pass struct {
+	scorer *Scorer
+	group  *group
+	in     *examples
+	out    *Chunk
+
+	mu      sync.Mutex
+	batches int // taken so far
+	model   int // whose turn it is to take current
+	current *batch
+}
+
+// batch is some examples of a chunk on their way through a group.
+type batch struct {
+	from, n int // in the chunk
+	fill    sync.Once
+	values  []float32
+	input   ort.Tensor
+	err     error
+
+	mu       sync.Mutex
+	outcomes []*outcome // those that wait until the models before them are added
+	added    int
+}
+
+// outcome is what one model says of a batch.
+type outcome struct {
+	values    []float64 // n×Width
+	entropies []float64
+	errs      []error // nil unless some example's scores are no good
+}
+
+// take returns the next task: a batch, and the model of the group that is to
+// run over it.
+func (p *pass) take() (*batch, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.model == 0 {
+		from := p.batches * p.group.batch
+		if from >= p.in.n {
+			return nil, 0
+		}
+		p.batches++
+		p.current = &batch{from: from, n: min(p.group.batch, p.in.n-from), outcomes: make([]*outcome, len(p.group.sessions))}
+	}
+	k := p.model
+	p.model = (k + 1) % len(p.group.sessions)
+	return p.current, k
+}
+
+// run runs model k of the group over a batch.
+func (p *pass) run(ctx context.Context, b *batch, k int) error {
+	m := p.group.sessions[k]
+	b.fill.Do(func() { b.err = p.load(b, m.Session) })
+	if b.err != nil {
+		return b.err
+	}
+	out, err := m.Run(ctx, []ort.Tensor{b.input})
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	o, err := p.judge(b, m, out[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	p.scorer.engine.Report(b.n)
+	return p.add(b, k, o)
+}
+
+// load makes a batch of what was read: its examples one after the other, and
+// zeros where the network takes batches of one size only.
+func (p *pass) load(b *batch, session *Session) error {
+	s, rows := p.scorer, b.n
+	if fixed := session.fixedBatch(); fixed > 0 {
+		rows = fixed
+	}
+	b.values = s.buffer(int64(rows) * s.size)
+	done := b.values[:int64(b.n)*s.size]
+	clear(b.values[len(done):])
+	from, to := int64(b.from)*s.size, int64(b.from+b.n)*s.size
+	if p.in.floats != nil {
+		copy(done, p.in.floats[from:to])
+	} else {
+		data := s.data.(dataset.Bytes)
+		for at := int64(0); at < to-from; at += s.size {
+			data.Normalize(done[at:at+s.size], p.in.bytes[from+at:from+at+s.size])
+		}
+	}
+	var err error
+	b.input, err = session.feed(append([]int64{int64(rows)}, s.data.Shape()...), b.values)
+	return err
+}
+
+// judge turns a model's scores into outcomes. Examples that could not be read are
+// left out.
+func (p *pass) judge(b *batch, m *loaded, out ort.Tensor) (*outcome, error) {
+	count, scores, err := m.Scores(out, b.n)
+	if err != nil {
+		return nil, err
+	}
+	t, err := p.scorer.learn(m, count)
+	if err != nil {
+		return nil, err
+	}
+	width := t.Width()
+	o := &outcome{values: make([]float64, b.n*width), entropies: make([]float64, b.n)}
+	for i := range b.n {
+		if p.in.errs[b.from+i] != nil {
+			continue
+		}
+		if o.entropies[i], err = t.Outcome(o.values[i*width:][:width], scores[i*count:][:count]); err != nil {
+			if o.errs == nil {
+				o.errs = make([]error, b.n)
+			}
+			o.errs[i] = err
+		}
+	}
+	return o, nil
+}
+
+// add adds the outcome of model k, and those that waited for it. Without skip it
+// fails with the first error of the first model.
+func (p *pass) add(b *batch, k int, o *outcome) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.outcomes[k] = o
+	for ; b.added < len(b.outcomes) && b.outcomes[b.added] != nil; b.added++ {
+		o, m := b.outcomes[b.added], p.group.sessions[b.added]
+		for i, err := range o.errs {
+			if err != nil && !p.scorer.skip {
+				return fmt.Errorf("%s: %s: %w", m.Name, p.scorer.data.Name(p.in.first+b.from+i), err)
+			}
+		}
+		p.out.add(b.from, p.group.first+b.added, m, o)
+		b.outcomes[b.added] = nil
+	}
+	if b.added == len(b.outcomes) {
+		p.scorer.giveBack(b.values)
+	}
+	return nil
+}
+
+// learn returns what a model's scores mean: its outcomes must be as wide as those
+// of the first run.
+func (s *Scorer) learn(m *loaded, count int) (task.Task, error) {
+	t, err := m.Task(count)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.task == nil {
+		s.first, s.task = m.Name, t
+	}
+	if t.Width() != s.task.Width() {
+		return nil, fmt.Errorf("tensor %q: %s, want %s as in %s", m.Output(), t.Size(), s.task.Size(), s.first)
+	}
+	return t, nil
+}
+
+// buffer returns memory for n elements, which giveBack takes back.
+func (s *Scorer) buffer(n int64) []float32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.spare) - 1; last >= 0 {
+		b := s.spare[last]
+		s.spare = s.spare[:last]
+		if int64(cap(b)) >= n {
+			return b[:n]
+		}
+	}
+	return make([]float32, n)
+}
+
+func (s *Scorer) giveBack(b []float32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spare = append(s.spare, b)
+}
+
+// examples are those of one chunk, as they came from the data.
+type examples struct {
+	first, n int
+	bytes    []byte    // n×size, or
+	floats   []float32 // n×size
+	errs     []error   // of examples that could not be read, which are zeros
+}
+
+// readAll reads the data from example first on.
+func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) error {
+	defer out.close()
+	for ; first < s.data.Len(); first += s.plan.chunk {
+		x, err := out.empty(ctx)
+		if err != nil {
+			return err
+		}
+		if x == nil {
+			x = &examples{}
+		}
+		if err := s.read(ctx, x, first, min(s.plan.chunk, s.data.Len()-first)); err != nil {
+			return err
+		}
+		if err := out.send(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read fills x with n examples from the given one on. Without skip it fails if
+// any cannot be read, with the error of the first such.
+func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
+	length := int64(n) * s.size
+	data, isBytes := s.data.(dataset.Bytes)
+	switch {
+	case isBytes && int64(cap(x.bytes)) < length:
+		x.bytes = make([]byte, length)
+	case !isBytes && int64(cap(x.floats)) < length:
+		x.floats = make([]float32, length)
+	}
+	x.first, x.n, x.errs = first, n, make([]error, n)
+	var next, failed atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	for range min(s.plan.workers, n) {
+		g.Go(func() error {
+			for {
+				i := next.Add(1) - 1
+				if i >= int64(n) || failed.Load() > 0 && !s.skip {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				at, end := i*s.size, (i+1)*s.size
+				if isBytes {
+					if x.errs[i] = data.Pixels(x.bytes[at:end], first+int(i)); x.errs[i] != nil {
+						clear(x.bytes[at:end])
+					}
+				} else if x.errs[i] = s.data.Read(x.floats[at:end], first+int(i)); x.errs[i] != nil {
+					clear(x.floats[at:end])
+				}
+				if x.errs[i] != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	// Examples are taken in order: all before the first bad one have been read.
+	for i := range x.errs {
+		if x.errs[i] != nil && !s.skip {
+			return x.errs[i]
+		}
+	}
+	return nil
+}
+
+// relay hands values from one goroutine to another, and empty ones back.
+type relay[T any] struct{ full, free chan T }
+
+func newRelay[T any](n int) *relay[T] {
+	r := &relay[T]{make(chan T, n), make(chan T, n)}
+	var none T
+	for range n {
+		r.free <- none
+	}
+	return r
+}
+
+func (r *relay[T]) empty(ctx context.Context) (v T, err error) {
+	select {
+	case v = <-r.free:
+		return v, nil
+	case <-ctx.Done():
+		return v, ctx.Err()
+	}
+}
+
+func (r *relay[T]) send(ctx context.Context, v T) error {
+	select {
+	case r.full <- v:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// next returns the next full value; ok is false after the last.
+func (r *relay[T]) next(ctx context.Context) (v T, ok bool, err error) {
+	select {
+	case v, ok = <-r.full:
+		return v, ok, nil
+	case <-ctx.Done():
+		return v, false, ctx.Err()
+	}
+}
+
+func (r *relay[T]) giveBack(v T) { r.free <- v }
+
+func (r *relay[T]) close() { close(r.full) }

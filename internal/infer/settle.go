@@ -1,0 +1,311 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// How much of the images settling takes, in batches of at least leastBatch images:
+// what is held against the last checkpoint's statistics, and the least that
+// members see.
+const (
+	checkBatches  = 16
+	memberBatches = 8
+	leastBatch    = 16
+)
+
+// MaxLoss is the loss of NLL, in nats for each example, that the number of
+// images may cost where it is chosen for the user. docs/batch-norm.md has what it
+// was chosen by.
+const MaxLoss = 2e-4
+
+// Settling says how batch-norm data is made ready for members.
+type Settling struct {
+	// Auto chooses how many images SWA and members see. Without it that is all
+	// that the order visits.
+	Auto bool
+	// Members are drawn so; it is the first of them that the number is chosen by.
+	Members swag.SampleOptions
+	// Resize, if not nil, is told how many images the passes take, once the number
+	// is known.
+	Resize func(images int64)
+}
+
+// Settle makes batch-norm data ready for the members of the networks. It holds
+// the images against what each network's last checkpoint stores, and estimates
+// what their number costs.
+//
+// If it is to choose that number, SWA sees as many as it takes to know its
+// predictions. Members see fewer, since what these images' noise is can be read
+// off SWA's: see [bnupdate.Control].
+//
+// It returns what is known of each network's statistics, nil for those without
+// batch norm.
+func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNormData, how Settling) (BatchNormData, []*BatchNorm, error) {
+	records := make([]*BatchNorm, len(networks))
+	var work []*settling
+	images := 0
+	for i, n := range networks {
+		if !n.Recomputes() {
+			if kept := n.Kept(); len(kept) > 0 {
+				records[i] = &BatchNorm{Kept: kept, Stale: n.stale}
+				records[i].warnInitial(n.Posterior.Statistics)
+			}
+			continue
+		}
+		s := &settling{e: e, n: n, data: data, how: how}
+		if err := s.check(ctx); err != nil {
+			return data, nil, err
+		}
+		wanted, err := s.look(ctx)
+		if err != nil {
+			return data, nil, err
+		}
+		images, records[i], work = max(images, wanted), s.record, append(work, s)
+	}
+	if len(work) == 0 {
+		return data, records, nil
+	}
+	members := images
+	if how.Auto {
+		if how.Resize != nil {
+			how.Resize(int64(len(work) * (images + work[0].images(2*checkBatches+memberBatches))))
+		}
+		members = 0
+		for _, s := range work {
+			wanted, err := s.control(ctx, images)
+			if err != nil {
+				return data, nil, err
+			}
+			members = max(members, wanted)
+		}
+	}
+	for _, s := range work { // whole batches of all, some of which may be fixed
+		if over := members % s.size; over > 0 && members < images {
+			members = min(members*s.size, images)
+		}
+	}
+	data.members = members
+	for _, s := range work {
+		if s.describe(images); members == images {
+			continue
+		}
+		s.record.MemberImages = members
+		if data.controls == nil {
+			data.controls = map[*Network]bnupdate.Control{}
+		}
+		data.controls[s.n] = bnupdate.Control{Some: s.n.plan.First(s.swa, members/s.size).Statistics, All: s.swa.Statistics}
+	}
+	return data, records, nil
+}
+
+// settling is one network's data being settled.
+type settling struct {
+	e    *Engine
+	n    *Network
+	data BatchNormData
+	how  Settling
+
+	size     int             // of a batch
+	swa      bnupdate.Result // of some images, then of all that SWA sees
+	constant float64         // of SWA's loss
+	record   *BatchNorm
+}
+
+// check holds the first images against what the last checkpoint stores.
+func (s *settling) check(ctx context.Context) (err error) {
+	n := s.n
+	if s.size, err = s.e.batch(n.Input.Name, int(max(n.Input.Shape[0], 0)), DefaultBatchSize); err != nil {
+		return fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	s.record = &BatchNorm{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
+		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
+	last, err := s.recompute(ctx, n.Posterior.Last(), s.images(checkBatches))
+	if err == nil {
+		s.record.Check = n.plan.Check(n.Posterior.StoredStatistics, last)
+	}
+	return err
+}
+
+// look returns how many images SWA is to see.
+func (s *settling) look(ctx context.Context) (images int, err error) {
+	images = s.data.Images()
+	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
+		if s.swa, err = s.recompute(ctx, swa, s.images(checkBatches)); err != nil {
+			return err
+		}
+		s.constant, err = s.loss(ctx, swa, s.swa, nil)
+		return err
+	})
+	if s.how.Auto {
+		images = min(s.up(s.constant/MaxLoss), images)
+	}
+	return images, err
+}
+
+// control makes SWA's pass over so many images, and returns how many members
+// are to see.
+func (s *settling) control(ctx context.Context, images int) (members int, err error) {
+	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
+		s.swa, err = s.recompute(ctx, swa, images)
+		return err
+	})
+	if err != nil || images <= s.images(memberBatches) {
+		return images, err
+	}
+	how := s.how.Members
+	if s.n.Posterior.Options.Columns == 0 { // whatever is asked for, it has members of this kind only
+		how = swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
+	}
+	err = s.first(ctx, how, func(parameters weights.Vector) error {
+		r, err := s.recompute(ctx, parameters, s.images(memberBatches))
+		if err != nil {
+			return err
+		}
+		constant, err := s.loss(ctx, parameters, r, &s.swa)
+		members = min(s.up(constant/MaxLoss), images)
+		return err
+	})
+	return members, err
+}
+
+// describe fills in what is known of the number of images.
+func (s *settling) describe(images int) {
+	if s.n.Input.Shape[0] > 0 {
+		images -= images % s.size // a network with a fixed batch takes no shorter one
+	}
+	s.record.Images = images
+	if loss := s.constant / float64(images); !math.IsNaN(loss) {
+		s.record.Loss = &loss
+	}
+	s.record.warn(s.swa)
+}
+
+// up rounds a number of images up to whole batches, and to what members see at
+// the least.
+func (s *settling) up(images float64) int {
+	if !(images < math.MaxInt32) { // not known
+		return math.MaxInt
+	}
+	return max(int(math.Ceil(images/float64(s.size)))*s.size, s.images(memberBatches))
+}
+
+// images returns how many images are in so many batches, or in those that take
+// the place of small ones.
+func (s *settling) images(batches int) int {
+	return batches * s.size * ((leastBatch + s.size - 1) / s.size)
+}
+
+// first calls f with the first member.
+func (s *settling) first(ctx context.Context, how swag.SampleOptions, f func(weights.Vector) error) error {
+	return EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
+}
+
+// recompute makes a pass over the first images; over all, where the order is not
+// random and the first ones need not be like the others.
+func (s *settling) recompute(ctx context.Context, parameters weights.Vector, images int) (bnupdate.Result, error) {
+	some := s.data
+	if some.Order.Shuffle {
+		some.Order.Limit = min(images, some.Images())
+	}
+	return s.e.Recompute(ctx, s.n, parameters, some)
+}
+
+// lossStream keeps the uses of a seed apart: "bn-loss" in ASCII.
+const lossStream = 0x626e2d6c6f7373
+
+const (
+	lossExamples = 256 // that predictions are compared on
+	lossSplits   = 4
+)
+
+// loss estimates the constant c of c/N, what the noise of statistics from N images
+// costs in NLL; NaN where it cannot tell.
+//
+// Where statistics have the covariance C/N, they cost ½·tr(F·C)/N to second order,
+// F being the Hessian of the NLL. Two halves of the images give statistics that
+// differ with four times that covariance, and predictions whose divergence is
+// ½·δᵀFδ, four times the loss: the Hessian of the NLL of a softmax is the Fisher
+// information of its own predictions, whatever the labels. Statistics that will be
+// corrected by a control are corrected in the halves too.
+func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
+	plan := s.n.plan
+	if r.Batches() < 2 {
+		return math.NaN(), nil
+	}
+	examples, e := blend(s.data, s.n), *s.e
+	e.Progress = nil // this is no pass
+	total := 0.0
+	for k := range uint64(lossSplits) {
+		halves := split(plan, r, s.data.Order.Seed, k)
+		if control != nil {
+			some := split(plan, plan.First(*control, r.Batches()), s.data.Order.Seed, k)
+			for i := range halves {
+				plan.Correct(halves[i], bnupdate.Control{Some: some[i], All: control.Statistics})
+			}
+		}
+		var sums [2]*Sums
+		for i, statistics := range halves {
+			sums[i] = &Sums{}
+			model, err := s.n.Model("batch norm", parameters, weights.Slice(statistics))
+			if err != nil {
+				return 0, err
+			}
+			if e.Predict(ctx, model, examples, sums[i]) != nil {
+				return math.NaN(), ctx.Err() // not a network whose scores mean something
+			}
+		}
+		total += sums[0].Task.Divergence(sums[0].Outcome, sums[1].Outcome)
+	}
+	return total / lossSplits / 4 * float64(r.Images), nil
+}
+
+// blended is averages of two examples each.
+type blended struct {
+	dataset.Dataset
+	rows  []int
+	whole bool // the network takes integers
+}
+
+// blend returns examples that the network is in doubt about, as it is about those
+// that it will be used on. Of the images that it was trained on it may be sure to
+// a fault, and then its predictions there do not move whatever its statistics are:
+// an image halfway between two of them is in doubt again (as in mixup, Zhang et
+// al. 2018).
+func blend(data BatchNormData, n *Network) dataset.Dataset {
+	data.Order.Limit = 2 * lossExamples
+	return &blended{data.Data, data.Order.Indices(data.Data.Len()), n.Input.ElemType == onnxio.Uint8 || n.Input.ElemType == onnxio.Int64}
+}
+
+func (b *blended) Len() int          { return len(b.rows) / 2 }
+func (b *blended) Labels() []int     { return nil }
+func (b *blended) Name(i int) string { return b.Dataset.Name(b.rows[2*i]) }
+
+func (b *blended) Read(dst []float32, i int) error {
+	if err := b.Dataset.Read(dst, b.rows[2*i]); err != nil {
+		return err
+	}
+	other := make([]float32, len(dst))
+	if err := b.Dataset.Read(other, b.rows[2*i+1]); err != nil {
+		return err
+	}
+	for k, v := range other {
+		if dst[k] = (dst[k] + v) / 2; b.whole {
+			dst[k] = float32(math.Floor(float64(dst[k])))
+		}
+	}
+	return nil
+}
+
+func split(p *bnupdate.Plan, r bnupdate.Result, seed, k uint64) [2][]float32 {
+	a, b := p.Split(r, rand.New(rand.NewPCG(seed^lossStream, k)))
+	return [2][]float32{a, b}
+}

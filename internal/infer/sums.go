@@ -1,0 +1,74 @@
+package infer
+
+import "github.com/swagwrap/swagwrap/internal/task"
+
+// Sums is what an average over members needs of them: memory does not grow with
+// their number.
+type Sums struct {
+	Task    task.Task
+	Members int
+	Weight  float64   // Σ w over members
+	Outcome []float64 // Σ w·outcome over members, n×Width
+	Entropy []float64 // Σ w·entropy over members, n
+
+	first string // the name of the first, for errors
+}
+
+// Init makes room for n examples, unless there is some. first names the first
+// model.
+func (s *Sums) Init(first string, n int, t task.Task) {
+	if s.Task == nil {
+		s.first, s.Task, s.Outcome, s.Entropy = first, t, make([]float64, n*t.Width()), make([]float64, n)
+	}
+}
+
+// Add adds one member's outcome for example i and its entropy, with weight w.
+func (s *Sums) Add(i int, outcome []float64, entropy, w float64) {
+	row := s.Outcome[i*len(outcome):][:len(outcome)]
+	for c, v := range outcome {
+		row[c] += float64(w * v)
+	}
+	s.Entropy[i] += float64(w * entropy)
+}
+
+// addRows adds what o holds of the examples from the given one on; not its
+// weight.
+func (s *Sums) addRows(first int, o *Sums) {
+	for i, v := range o.Outcome {
+		s.Outcome[first*s.Task.Width()+i] += v
+	}
+	for i, v := range o.Entropy {
+		s.Entropy[first+i] += v
+	}
+}
+
+// Merge adds the members of o.
+func (s *Sums) Merge(o *Sums) {
+	s.Init(o.first, len(o.Entropy), o.Task)
+	s.addRows(0, o)
+	s.Members += o.Members
+	s.Weight += o.Weight
+}
+
+// Average returns what members say of example i together, in dst of Width numbers.
+func (s *Sums) Average(dst []float64, i int) task.Average {
+	for c := range dst {
+		dst[c] = s.Outcome[i*len(dst)+c] / s.Weight
+	}
+	return task.Average{Outcome: dst, Entropy: s.Entropy[i] / s.Weight}
+}
+
+// Mean returns the average outcomes Σ w·outcome / Σ w, n×Width.
+func (s *Sums) Mean() []float64 { return divided(s.Outcome, s.Weight) }
+
+// ExpectedEntropy returns the average of the members' entropies Σ w·H(p) / Σ w
+// for each example, in nats.
+func (s *Sums) ExpectedEntropy() []float64 { return divided(s.Entropy, s.Weight) }
+
+func divided(sum []float64, weight float64) []float64 {
+	out := make([]float64, len(sum))
+	for i, v := range sum {
+		out[i] = v / weight
+	}
+	return out
+}

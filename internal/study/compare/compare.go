@@ -1,0 +1,227 @@
+// Package compare sets SWAG and its alternatives against each other on labelled
+// data: section 5 of Maddox et al. 2019.
+//
+// # Invariants
+//
+// Differences are of the same images, with paired bootstrap intervals. Every
+// method is also shown at a temperature of its own, so that none wins by a
+// temperature alone (Ashukha et al. 2020).
+package compare
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Comparison says what is compared, and how.
+type Comparison struct {
+	baseline.Inputs
+	// Validation is what temperatures, vector scaling and the prior of Laplace are
+	// fitted on. Without it each is fitted on one half of the test data, cut at
+	// random by the seed, and applied to the other.
+	Validation dataset.Dataset
+	Test       dataset.Dataset
+	ECE        calibrate.ECEOptions
+	// Scalings has every method evaluated with scalings of its own too, and
+	// AllMetrics has the further tables printed.
+	Scalings, AllMetrics bool
+	// Save, if not nil, is called with the outcomes of each method, n×width, while they
+	// are in memory.
+	Save func(key string, outcomes []float64, width int) error
+}
+
+// Result is what a comparison found.
+type Result struct {
+	*Comparison
+	Methods   []Method // in the order of the tables
+	Notes     []string // which methods were left out, and why
+	BatchNorm study.BatchNorm
+	Runtime   string // the version of ONNX Runtime
+
+	task task.Task
+}
+
+// Method is one row of a comparison.
+type Method struct {
+	Key     string // as --methods has it
+	Name    string // as tables have it
+	Members int
+	*task.Evaluation
+	// AtBestT is the first loss with a temperature fitted on one half of the test
+	// data and applied to the other, so that a method's place does not hinge on a
+	// temperature; NaN where there is none.
+	AtBestT float64
+	// Scaled is the method with each calibrator of the task: nil unless asked for, or
+	// where none can be fitted.
+	Scaled []*Scaled
+	// Scaling is the one that makes the method, in SWA-Temp and SWA-Vector.
+	Scaling *calibrate.Scaling
+	// Differences are those to the baseline, of each loss of the task, with paired
+	// bootstrap intervals over the test data; nil for the baseline itself.
+	Differences []calibrate.Interval
+	StaleBN     bool // its batch-norm statistics do not belong to its weights
+}
+
+// Scaled is a method after its outcomes were repaired.
+type Scaled struct {
+	*task.Evaluation
+	*calibrate.Scaling
+}
+
+func (c *Comparison) targets() baseline.Targets {
+	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation}
+}
+
+// Images returns about how many images Run sends through networks.
+func (c *Comparison) Images() int64 { return c.Inputs.Images(c.targets()) }
+
+// Run evaluates the methods. The baseline of the differences is SWA with
+// temperature scaling; where it is not among the methods, SWA, or the first of
+// them.
+func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+	r := &Result{Comparison: c, Runtime: e.Runtime.Version()}
+	notes, err := baseline.Predict(ctx, e, &c.Inputs, c.targets(), r.add)
+	if err != nil {
+		return nil, err
+	}
+	r.Notes = append(r.Notes, notes...)
+	if err := baseline.InOrder(r.Methods, func(m Method) string { return m.Key }); err != nil {
+		return nil, err
+	}
+	r.compare()
+	return r, nil
+}
+
+// add evaluates what a method predicts.
+func (r *Result) add(p *baseline.Predicted) error {
+	test := p.Data[0]
+	r.task = test.Task
+	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN}
+	outcomes := test.Mean()
+	if p.Scaler != "" {
+		scaled, s, err := r.scale(p, p.Scaler)
+		if err != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, err))
+			return nil
+		}
+		outcomes, m.Scaling, m.Name = scaled, s, p.Name+describe(s)
+	}
+	if err := r.evaluate(&m, outcomes); err != nil {
+		return err
+	}
+	m.Warnings = append(m.Warnings, p.Notes...)
+	if m.Scaling != nil {
+		m.Warnings = append(m.Warnings, m.Scaling.Warnings...)
+	} else if r.Scalings {
+		m.Scaled = make([]*Scaled, len(r.task.Calibrators()))
+		for i, c := range r.task.Calibrators() {
+			outcomes, s, err := r.scale(p, c.Scaler)
+			if err != nil {
+				m.warn("no %s scaling: %w", c.Scaler, err)
+				continue
+			}
+			e, err := r.task.Evaluate(outcomes, r.Test.Labels(), r.options())
+			if err != nil {
+				return err
+			}
+			m.Scaled[i] = &Scaled{e, s}
+		}
+	}
+	r.Methods = append(r.Methods, m)
+	return nil
+}
+
+func (m *Method) warn(format string, args ...any) {
+	m.Warnings = append(m.Warnings, fmt.Errorf(format, args...))
+}
+
+// describe says behind a method's name what was fitted.
+func describe(s *calibrate.Scaling) string {
+	if len(s.Temperatures) == 0 {
+		return ""
+	}
+	return " (T = " + temperatures(s) + ")"
+}
+
+func temperatures(s *calibrate.Scaling) string {
+	var out []string
+	for _, t := range s.Temperatures {
+		out = append(out, fmt.Sprintf("%.2f", t))
+	}
+	return strings.Join(out, ", ")
+}
+
+func (r *Result) options() task.EvaluateOptions {
+	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: r.ECE, Seed: r.Seed}}
+}
+
+// evaluate scores the outcomes of a method.
+func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
+	labels := r.Test.Labels()
+	if m.Evaluation, err = r.task.Evaluate(outcomes, labels, r.options()); err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	m.AtBestT = math.NaN()
+	if _, s, err := r.task.CrossFit(r.task.Calibrators()[0].Scaler, outcomes, labels, r.Seed); err != nil {
+		m.warn("no best temperature: %w", err)
+	} else {
+		m.AtBestT = s.NLLAfter
+	}
+	if r.Save == nil {
+		return nil
+	}
+	return r.Save(m.Key, outcomes, r.task.Width())
+}
+
+// scale returns what a method predicts, repaired by what is fitted on the
+// validation data or, without, on halves of the test data.
+func (r *Result) scale(p *baseline.Predicted, by calibrate.Scaler) ([]float64, *calibrate.Scaling, error) {
+	outcomes := p.Data[0].Mean()
+	if r.Validation == nil {
+		return r.task.CrossFit(by, outcomes, r.Test.Labels(), r.Seed)
+	}
+	s, err := r.task.Fit(by, p.Validation.Mean(), r.Validation.Labels())
+	if err != nil {
+		return nil, nil, fmt.Errorf("validation data: %w", err)
+	}
+	return r.task.Apply(s, outcomes), s, nil
+}
+
+// baseline returns the place of the method that the others are compared with.
+func (r *Result) baseline() int {
+	for _, key := range []string{baseline.SWATemp, baseline.SWA} {
+		if i := r.find(key); i >= 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// find returns the place of a method, or −1.
+func (r *Result) find(key string) int {
+	return slices.IndexFunc(r.Methods, func(m Method) bool { return m.Key == key })
+}
+
+// compare compares every method with the baseline, image by image.
+func (r *Result) compare() {
+	base := r.baseline()
+	for i := range r.Methods {
+		m := &r.Methods[i]
+		if i == base {
+			continue
+		}
+		for k, losses := range m.Losses {
+			m.Differences = append(m.Differences, calibrate.PairedBootstrap(losses, r.Methods[base].Losses[k], calibrate.BootstrapOptions{Seed: r.Seed}))
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package compare
+
+import (
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Page is the result with figures.
+func (r *Result) Page() *report.Report {
+	baseline, loss := r.baselineName(), r.task.Losses()[0].Name
+	page := &report.Report{Title: "SWAG and its alternatives", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
+		Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
+	page.Tables = []report.NamedTable{
+		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own.", Table: r.mainTable()},
+		{Title: "Further metrics", Table: r.furtherTable()},
+	}
+	if r.Scalings {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
+	}
+	d := report.Differences{Title: loss + " against " + baseline, Label: loss + " − " + loss + "(" + baseline + "), nats per image", Baseline: baseline}
+	for _, m := range r.Methods {
+		if m.StaleBN {
+			continue // its loss would flatten the others
+		}
+		page.Methods = append(page.Methods, report.Method{Name: m.Name, Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
+		if m.Differences != nil {
+			x := m.Differences[0]
+			d.Rows = append(d.Rows, report.Difference{Name: m.Name, Value: x.Mean, Lower: x.Low, Upper: x.High})
+		}
+	}
+	if len(d.Rows) > 0 {
+		page.Differences = append(page.Differences, d)
+	}
+	return page
+}
+
+func (r *Result) provenance() []report.Fact {
+	facts := study.Provenance(r.Runtime, posteriors(r.Networks())...)
+	facts = append(facts, study.Sources("validation", r.Validation)...)
+	facts = append(facts, study.Sources("training", r.Inputs.BatchNorm.Data)...)
+	return append(facts, study.Sources("test", r.Test)...)
+}
+
+func posteriors(networks []*infer.Network) []*swag.Posterior {
+	var out []*swag.Posterior
+	for _, n := range networks {
+		out = append(out, n.Posterior)
+	}
+	return out
+}
+
+// JSON is everything, unrounded. What is not a finite number is null. Differences
+// are those of losses: positive is worse.
+func (r *Result) JSON() any {
+	validation := 0
+	if r.Validation != nil {
+		validation = r.Validation.Len()
+	}
+	paths := []string{}
+	for _, n := range r.Networks() {
+		paths = append(paths, n.Posterior.Path)
+	}
+	methods := []study.Object{}
+	for i := range r.Methods {
+		methods = append(methods, r.methodJSON(&r.Methods[i]))
+	}
+	return study.Fields(
+		"images", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
+		"ece_binning", r.ECE.Binning.String(), "validation_images", validation, "posteriors", paths, "methods", methods,
+		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(),
+	)
+}
+
+func (r *Result) metricsJSON(values []float64) (out study.Object) {
+	for i, m := range r.task.Metrics() {
+		out = append(out, study.Fields(m.Key, study.Finite(values[i]))...)
+	}
+	return out
+}
+
+func (r *Result) methodJSON(m *Method) study.Object {
+	out := study.Fields("method", m.Name, "key", m.Key, "members", m.Members)
+	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
+	out = append(out, r.metricsJSON(m.Values)...)
+	add(r.task.Losses()[0].Key+"_at_best_t", study.Finite(m.AtBestT))
+	if m.Scaling != nil && m.Scaling.Temperatures != nil {
+		add("temperatures", m.Scaling.Temperatures)
+	}
+	add("cross_fitted", m.Scaling != nil && m.Scaling.CrossFitted)
+	for i, c := range r.task.Calibrators() {
+		var scaled any
+		if m.Scaled != nil && m.Scaled[i] != nil {
+			scaled = r.scaledJSON(m.Scaled[i])
+		}
+		add(string(c.Scaler)+"_scaled", scaled)
+	}
+	for i, l := range r.task.Losses() {
+		var d any
+		if m.Differences != nil {
+			d = study.Interval("value", m.Differences[i])
+		}
+		add(l.Key+"_difference", d)
+	}
+	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
+	return out
+}
+
+func (r *Result) scaledJSON(s *Scaled) study.Object {
+	out := r.metricsJSON(s.Values)
+	if s.Temperatures != nil {
+		out = append(out, study.Fields("temperatures", s.Temperatures)...)
+	}
+	return append(out, study.Fields("cross_fitted", s.CrossFitted, "warnings", study.Texts(append(s.Scaling.Warnings, s.Evaluation.Warnings...)))...)
+}

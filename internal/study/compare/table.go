@@ -1,0 +1,220 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Heading has the settings in a line.
+func (r *Result) Heading() string {
+	s := fmt.Sprintf("%s test images, %s, scale %g, rank %d, seed %d; T fitted on %s", report.Thousands(r.Test.Len()), report.Plural(r.Members, "member"),
+		r.Scale, r.rank(), r.Seed, r.fittedOn())
+	if n := len(r.Runs); n > 1 {
+		s += fmt.Sprintf("; %d posteriors, single rows of %s", n, r.Runs[0].Network.Posterior.Path)
+	}
+	return s
+}
+
+// facts are the settings that the numbers depend on.
+func (r *Result) facts() []report.Fact {
+	facts := []report.Fact{
+		study.Fact("test images", "%s", report.Thousands(r.Test.Len())),
+		study.Fact("members", "%d", r.Members),
+		study.Fact("scale", "%g", r.Scale),
+		study.Fact("rank", "%d", r.rank()),
+		study.Fact("seed", "%d", r.Seed),
+		study.Fact("T fitted on", "%s", r.fittedOn()),
+	}
+	if n := len(r.Runs); n > 1 {
+		facts = append(facts, study.Fact("posteriors", "%d; single rows of %s", n, r.Runs[0].Network.Posterior.Path))
+	}
+	return facts
+}
+
+func (r *Result) rank() int { return r.Runs[0].Network.Posterior.Options.Columns }
+
+func (r *Result) fittedOn() string {
+	if r.Validation == nil {
+		return "halves of the test images"
+	}
+	return report.Thousands(r.Validation.Len()) + " validation images"
+}
+
+// Tables are those that are printed.
+func (r *Result) Tables() []*report.Table {
+	tables := []*report.Table{r.mainTable()}
+	if r.AllMetrics {
+		tables = append(tables, r.furtherTable(), r.scalingsTable())
+	}
+	return tables
+}
+
+func decimal(header string) report.Column {
+	return report.Column{Header: header, Align: report.Decimal}
+}
+
+// mainTable has the main metrics, and the differences of the first loss.
+func (r *Result) mainTable() *report.Table {
+	loss := r.task.Losses()[0]
+	columns := []report.Column{{Header: "method"}}
+	for _, m := range r.task.Metrics() {
+		if m.Further {
+			continue
+		}
+		columns = append(columns, decimal(m.Header))
+		if m.Key == loss.Key {
+			columns = append(columns, decimal("(at best T)"))
+		}
+	}
+	columns = append(columns, decimal(loss.Name+" − "+loss.Name+"("+r.baselineName()+")"), report.Column{Header: "[95 %]"}, report.Column{Header: " ", Empty: " "})
+	t := report.NewTable(columns...)
+	for _, m := range r.Methods {
+		cells := []string{m.Name}
+		for i, metric := range r.task.Metrics() {
+			if metric.Further {
+				continue
+			}
+			cells = append(cells, study.Cell(metric, m.Values[i]))
+			if metric.Key == loss.Key {
+				cells = append(cells, report.Fixed(m.AtBestT, metric.Digits))
+			}
+		}
+		if d := m.Differences; d != nil {
+			cells = append(cells, report.Signed(d[0].Mean, 4), report.Interval(d[0].Low, d[0].High, 4))
+		} else {
+			cells = append(cells, "", "")
+		}
+		t.Row(append(cells, m.marks())...)
+	}
+	for _, m := range r.Methods {
+		if m.StaleBN {
+			t.Note("! batch-norm statistics do not belong to these weights: shown to tell what leaving out the BN update costs")
+		}
+	}
+	r.noteWarnings(t)
+	return t
+}
+
+// marks point at the notes below a table.
+func (m *Method) marks() string {
+	mark := ""
+	if m.StaleBN {
+		mark = "!"
+	}
+	if len(m.Warnings) > 0 {
+		mark += "*"
+	}
+	return mark
+}
+
+// noteWarnings notes what several methods share once.
+func (r *Result) noteWarnings(t *report.Table) {
+	var order []string
+	names := make(map[string][]string)
+	for _, m := range r.Methods {
+		for _, warning := range m.Warnings {
+			text := warning.Error()
+			if names[text] == nil {
+				order = append(order, text)
+			}
+			names[text] = append(names[text], m.Name)
+		}
+	}
+	for _, text := range order {
+		who := strings.Join(names[text], ", ")
+		if len(names[text]) == len(r.Methods) && len(r.Methods) > 1 {
+			who = "all"
+		}
+		t.Note(fmt.Sprintf("* %s: %s", who, text))
+	}
+}
+
+// furtherTable has the metrics that the first table leaves out.
+func (r *Result) furtherTable() *report.Table {
+	columns := []report.Column{{Header: "method"}, decimal("members")}
+	for _, m := range r.task.Metrics() {
+		if m.Further {
+			columns = append(columns, decimal(m.Header))
+		}
+	}
+	t := report.NewTable(columns...)
+	for _, m := range r.Methods {
+		cells := []string{m.Name, report.Thousands(m.Members)}
+		for i, metric := range r.task.Metrics() {
+			if metric.Further {
+				cells = append(cells, study.Cell(metric, m.Values[i]))
+			}
+		}
+		t.Row(cells...)
+	}
+	for _, m := range r.task.Metrics() {
+		if m.Further && m.Note != "" {
+			t.Note(m.Note)
+		}
+	}
+	return t
+}
+
+// scalingsTable has each method with the calibrators of its own.
+func (r *Result) scalingsTable() *report.Table {
+	var own []task.Metric // of the method as it is: what its first calibrator changes
+	columns := []report.Column{{Header: "method"}}
+	for _, c := range r.task.Calibrators()[0].Columns {
+		own = append(own, metric(r.task, c.Key))
+	}
+	for _, m := range own {
+		columns = append(columns, decimal(m.Header))
+	}
+	for i, c := range r.task.Calibrators() {
+		if i == 0 {
+			columns = append(columns, decimal("T"))
+		}
+		for _, m := range c.Columns {
+			columns = append(columns, decimal(m.Header))
+		}
+	}
+	t := report.NewTable(columns...)
+	crossed := false
+	for _, m := range r.Methods {
+		cells := []string{m.Name}
+		for _, c := range own {
+			cells = append(cells, study.Cell(c, task.Value(r.task, m.Evaluation, c.Key)))
+		}
+		for i, c := range r.task.Calibrators() {
+			var s *Scaled
+			if m.Scaled != nil {
+				s = m.Scaled[i]
+			}
+			if i == 0 && s == nil {
+				cells = append(cells, "")
+			} else if i == 0 {
+				cells, crossed = append(cells, temperatures(s.Scaling)), crossed || s.CrossFitted
+			}
+			for _, x := range c.Columns {
+				if s == nil {
+					cells = append(cells, "")
+				} else {
+					cells = append(cells, study.Cell(x, task.Value(r.task, s.Evaluation, x.Key)))
+				}
+			}
+		}
+		t.Row(cells...)
+	}
+	if crossed {
+		t.Note("scalings are fitted on one half of the test images and judged on the other")
+	} else {
+		t.Note("scalings are fitted on the validation images")
+	}
+	return t
+}
+
+// metric returns a metric of a task's.
+func metric(t task.Task, key string) task.Metric {
+	all := t.Metrics()
+	return all[slices.IndexFunc(all, func(m task.Metric) bool { return m.Key == key })]
+}

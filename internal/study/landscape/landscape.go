@@ -1,0 +1,261 @@
+// Package landscape looks at the loss around θ_SWA, on lines and planes along the
+// directions in which SWAG's low-rank covariance is largest: section 5 of the paper,
+// figure "geometry".
+package landscape
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Landscape says where the loss is looked at, on what. Batch-norm statistics are
+// recomputed at each point, from the same images.
+//
+// Distances are Euclidean in weight space; where they are in posterior standard
+// deviations, those are √(α·v_iᵀΣv_i), the diagonal part included.
+type Landscape struct {
+	Network   *infer.Network
+	Geometry  *swag.Geometry
+	BatchNorm infer.BatchNormData
+	Data      dataset.Dataset
+
+	Scale      float64 // α of the standard deviations
+	Directions int     // how many lines; fewer where there are fewer directions
+	Grid       int     // points on a line, and on each side of a plane; odd, at least 3
+	Extent     float64 // how far lines go to each side, in posterior standard deviations
+	// Decay is λ of the weight decay that the network was trained with. The paper's
+	// loss is NLL + λ/2·‖θ‖², a posterior density with a Gaussian prior; ‖θ‖ is over
+	// the weights that the posterior is of.
+	Decay float64
+
+	task  task.Task // once a point is known
+	known map[string]Point
+	drawn []float32 // the weights at a point, where they fit
+}
+
+// Point is the loss at a point of weight space.
+type Point struct {
+	At      []float64 // distance from θ_SWA along v_1, v_2 …; those beyond are 0
+	Penalty float64   // λ/2·‖θ‖²
+	*task.Evaluation
+
+	nll float64 // mean per image, nats
+}
+
+// Loss returns NLL + λ/2·‖θ‖².
+func (p Point) Loss() float64 { return p.nll + p.Penalty }
+
+// Line is the loss along direction I, counted from 0.
+type Line struct {
+	I         int
+	Deviation float64 // a posterior standard deviation
+	Points    []Point
+}
+
+// Plane is the loss on the plane of directions I and J.
+type Plane struct {
+	I, J int
+	X, Y []float64 // distances along them
+	// Covariance of members projected on the plane, α·v_iᵀΣv_j.
+	XX, XY, YY float64
+	Points     [][]Point // Points[k][n] is at X[n], Y[k]
+}
+
+// planes are the paper's: directions 1 and 2, and 3 and 4.
+func (l *Landscape) planes() (out [][2]int) {
+	for i := 0; i+1 < min(4, l.Geometry.Directions()); i += 2 {
+		out = append(out, [2]int{i, i + 1})
+	}
+	return out
+}
+
+// Deviation returns the posterior standard deviation along direction i.
+func (l *Landscape) Deviation(i int) float64 {
+	return math.Sqrt(l.Scale * l.Geometry.Covariance(i, i))
+}
+
+// axis returns the distances along direction i: evenly spaced, 0 in the middle.
+func (l *Landscape) axis(i int) []float64 {
+	out := make([]float64, l.Grid)
+	for k := range out {
+		out[k] = l.Extent * l.Deviation(i) * float64(2*k-(l.Grid-1)) / float64(l.Grid-1)
+	}
+	return out
+}
+
+// lines returns how many directions have a line.
+func (l *Landscape) lines() int { return min(l.Directions, l.Geometry.Directions()) }
+
+// Points returns how many networks Run runs. The middle lines of a plane are lines
+// of its directions, and all go through θ_SWA.
+func (l *Landscape) Points() int {
+	seen := map[string]bool{}
+	for i := range l.lines() {
+		for _, t := range l.axis(i) {
+			seen[key(coordinates(i, t, 0, 0))] = true
+		}
+	}
+	for _, p := range l.planes() {
+		for _, x := range l.axis(p[0]) {
+			for _, y := range l.axis(p[1]) {
+				seen[key(coordinates(p[0], x, p[1], y))] = true
+			}
+		}
+	}
+	return len(seen)
+}
+
+// Images returns how many images Run sends through networks.
+func (l *Landscape) Images() int64 {
+	return int64(l.Points()) * int64(l.Data.Len()+l.BatchNorm.Images())
+}
+
+// Result is what was found.
+type Result struct {
+	*Landscape
+	Lines      []Line
+	Planes     []Plane
+	Statistics study.BatchNorm
+	Runtime    string // the version of ONNX Runtime
+
+	task task.Task
+}
+
+// Run looks at the lines and planes.
+func (l *Landscape) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+	r := &Result{Landscape: l, Runtime: e.Runtime.Version()}
+	for i := range l.lines() {
+		line := Line{I: i, Deviation: l.Deviation(i)}
+		for _, t := range l.axis(i) {
+			p, err := l.At(ctx, e, coordinates(i, t, 0, 0))
+			if err != nil {
+				return nil, err
+			}
+			line.Points = append(line.Points, p)
+		}
+		r.Lines = append(r.Lines, line)
+	}
+	for _, pair := range l.planes() {
+		i, j := pair[0], pair[1]
+		plane := Plane{I: i, J: j, X: l.axis(i), Y: l.axis(j),
+			XX: l.Scale * l.Geometry.Covariance(i, i), XY: l.Scale * l.Geometry.Covariance(i, j), YY: l.Scale * l.Geometry.Covariance(j, j)}
+		for _, y := range plane.Y {
+			var row []Point
+			for _, x := range plane.X {
+				p, err := l.At(ctx, e, coordinates(i, x, j, y))
+				if err != nil {
+					return nil, err
+				}
+				row = append(row, p)
+			}
+			plane.Points = append(plane.Points, row)
+		}
+		r.Planes = append(r.Planes, plane)
+	}
+	r.task = l.task
+	return r, nil
+}
+
+// coordinates are those of a point on the plane of directions i and j.
+func coordinates(i int, x float64, j int, y float64) []float64 {
+	at := make([]float64, max(i, j)+1)
+	at[i] += x
+	at[j] += y
+	return at
+}
+
+// key names a point: zeros at its end do not matter.
+func key(at []float64) string {
+	for len(at) > 0 && at[len(at)-1] == 0 {
+		at = at[:len(at)-1]
+	}
+	return fmt.Sprint(at)
+}
+
+// At returns the loss at a point, which is run once only. Without coordinates it
+// is θ_SWA.
+func (l *Landscape) At(ctx context.Context, e *infer.Engine, at []float64) (Point, error) {
+	k := key(at)
+	if p, ok := l.known[k]; ok {
+		p.At = at // may have other zeros at its end
+		return p, nil
+	}
+	p, err := l.run(ctx, e, at)
+	if err != nil {
+		return p, fmt.Errorf("%s: at the distances %v from SWA: %w", l.Network.Posterior.Path, at, err)
+	}
+	if l.known == nil {
+		l.known = map[string]Point{}
+	}
+	l.known[k] = p
+	return p, nil
+}
+
+func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p Point, err error) {
+	parameters, err := l.weights(ctx, at)
+	if err != nil {
+		return p, err
+	}
+	fresh, err := e.Recompute(ctx, l.Network, parameters, l.BatchNorm)
+	if err != nil {
+		return p, err
+	}
+	model, err := l.Network.Model("the network", parameters, weights.Slice(fresh.Statistics))
+	if err != nil {
+		return p, err
+	}
+	sums := &infer.Sums{}
+	if err := e.Predict(ctx, model, l.Data, sums); err != nil {
+		return p, err
+	}
+	l.task = sums.Task
+	evaluation, err := l.task.Evaluate(sums.Mean(), l.Data.Labels(), task.EvaluateOptions{MainOnly: true})
+	if err != nil {
+		return p, err
+	}
+	p = Point{At: at, Evaluation: evaluation, nll: task.Value(l.task, evaluation, l.task.Losses()[0].Key)}
+	evaluation.Losses = nil // one for each image, at each point
+	if l.Decay > 0 {
+		var norm float64
+		norm, err = squaredNorm(parameters)
+		p.Penalty = l.Decay / 2 * norm
+	}
+	return p, err
+}
+
+// heldBytes is the most that the weights at a point may take to be held.
+const heldBytes = 256 << 20
+
+// weights computes the weights at a point, unless they are too large to hold.
+func (l *Landscape) weights(ctx context.Context, at []float64) (weights.Vector, error) {
+	point := l.Geometry.Point(ctx, at)
+	if 4*point.Len() > heldBytes {
+		return point, nil
+	}
+	if l.drawn == nil {
+		l.drawn = make([]float32, point.Len())
+	}
+	return weights.Slice(l.drawn), point.ReadAt(l.drawn, 0)
+}
+
+func squaredNorm(v weights.Vector) (sum float64, err error) {
+	block := make([]float32, 1<<14)
+	for off := int64(0); off < v.Len(); off += int64(len(block)) {
+		block = block[:min(int64(len(block)), v.Len()-off)]
+		if err := v.ReadAt(block, off); err != nil {
+			return 0, err
+		}
+		for _, x := range block {
+			sum += float64(x) * float64(x)
+		}
+	}
+	return sum, nil
+}

@@ -1,0 +1,128 @@
+package landscape
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+)
+
+// loss names what lines and planes show.
+func (g *Result) loss() string {
+	if g.Decay > 0 {
+		return fmt.Sprintf("NLL + %g/2·‖θ‖²", g.Decay)
+	}
+	return "NLL"
+}
+
+// Heading has the settings in a line.
+func (g *Result) Heading() string {
+	return fmt.Sprintf("%s images, %s weights, rank %d, scale %g", report.Thousands(g.Data.Len()), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
+}
+
+// Tables are the spectrum, the loss and the accuracy along the directions.
+func (g *Result) Tables() []*report.Table {
+	return []*report.Table{g.spectrumTable(), g.linesTable(), g.accuracyTable()}
+}
+
+// spectrumTable lists the variance along the directions.
+func (g *Result) spectrumTable() *report.Table {
+	t := report.NewTable(
+		report.Column{Header: "direction", Align: report.Right},
+		report.Column{Header: "low-rank variance", Align: report.Right},
+		report.Column{Header: "share", Align: report.Decimal},
+		report.Column{Header: "sum", Align: report.Decimal},
+		report.Column{Header: "diagonal variance", Align: report.Right},
+		report.Column{Header: "standard deviation", Align: report.Right},
+	)
+	sum := 0.0
+	for i, v := range g.Geometry.Eigenvalues {
+		share := v / g.Geometry.LowRankTrace
+		sum += share
+		t.Row(fmt.Sprint(i+1), fourDigits(v), report.Percent(share, 1), report.Percent(sum, 1), fourDigits(g.Geometry.Diagonal[i][i]), fourDigits(g.Deviation(i)))
+	}
+	t.Note(fmt.Sprintf("Variances are squared Euclidean distances in weight space, without the scale; the standard deviation is a distance, of members at scale %g", g.Scale))
+	return t
+}
+
+// linesTable shows the loss along the directions.
+func (g *Result) linesTable() *report.Table {
+	n := decimals(g.Lines)
+	return g.alongTable(g.loss(), func(p Point) string { return report.Fixed(p.Loss(), n) })
+}
+
+func (g *Result) accuracyTable() *report.Table {
+	m := study.MainMetrics(g.task)[0]
+	return g.alongTable(m.Header, func(p Point) string { return study.Cell(m, p.Values[0]) })
+}
+
+func (g *Result) alongTable(what string, cell func(Point) string) *report.Table {
+	cols := []report.Column{{Header: what + " at", Align: report.Decimal}}
+	for _, l := range g.Lines {
+		cols = append(cols, report.Column{Header: fmt.Sprintf("direction %d", l.I+1), Align: report.Decimal})
+	}
+	t := report.NewTable(cols...)
+	for k := range g.Grid {
+		row := []string{report.Signed(g.Lines[0].Points[k].At[0]/g.Lines[0].Deviation, 2) + " σ"}
+		for _, l := range g.Lines {
+			row = append(row, cell(l.Points[k]))
+		}
+		t.Row(row...)
+	}
+	t.Note("σ is the posterior standard deviation along the direction; 0 is SWA")
+	return t
+}
+
+// decimals returns how many the smallest loss needs to show two digits: that on
+// training data can be near 0.
+func decimals(lines []Line) int {
+	n := 4
+	for _, l := range lines {
+		for _, p := range l.Points {
+			if v := math.Abs(p.Loss()); v > 0 && !math.IsInf(v, 0) {
+				n = max(n, min(1-int(math.Floor(math.Log10(v))), 8))
+			}
+		}
+	}
+	return n
+}
+
+// fourDigits writes a number with four digits.
+func fourDigits(v float64) string { return fmt.Sprintf("%.4g", v) }
+
+// JSON is everything, unrounded. What is not a finite number is null.
+func (g *Result) JSON() any {
+	s := g.Geometry
+	spectrum, lines, planes, iterates := []study.Object{}, []study.Object{}, []study.Object{}, []study.Object{}
+	for i, v := range s.Eigenvalues {
+		spectrum = append(spectrum, study.Fields("direction", i+1, "low_rank_variance", v, "diagonal_variance", s.Diagonal[i][i], "standard_deviation", g.Deviation(i)))
+	}
+	for _, l := range g.Lines {
+		lines = append(lines, study.Fields("direction", l.I+1, "points", g.pointsJSON(l.Points)))
+	}
+	for _, p := range g.Planes {
+		var rows [][]study.Object // along y
+		for _, row := range p.Points {
+			rows = append(rows, g.pointsJSON(row))
+		}
+		planes = append(planes, study.Fields("directions", [2]int{p.I + 1, p.J + 1}, "covariance", [2][2]float64{{p.XX, p.XY}, {p.XY, p.YY}}, "x", p.X, "y", p.Y, "points", rows))
+	}
+	for _, it := range s.Iterates() {
+		iterates = append(iterates, study.Fields("model", it.Model, "at", it.Along, "distance", it.Distance))
+	}
+	return study.Fields("images", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale, "weight_decay", g.Decay,
+		"diagonal_trace", s.DiagonalTrace, "low_rank_trace", s.LowRankTrace, "dimension", s.Dimension, "low_rank_dimension", s.LowRankDimension,
+		"spectrum", spectrum, "lines", lines, "planes", planes, "warnings", g.Statistics.Warnings(), "batch_norm", g.Statistics.Records[0],
+		"iterates", iterates, "verdict", g.Verdict())
+}
+
+// pointsJSON are points with their distances along directions 1, 2 …; those beyond
+// are 0. The loss has the weight decay in it.
+func (g *Result) pointsJSON(points []Point) (out []study.Object) {
+	for _, p := range points {
+		out = append(out, study.Fields("at", p.At, "nll", study.Finite(p.nll), "loss", study.Finite(p.Loss()),
+			study.MainMetrics(g.task)[0].Key, study.Finite(p.Values[0])))
+	}
+	return out
+}

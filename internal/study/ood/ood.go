@@ -1,0 +1,150 @@
+// Package ood asks how well uncertainty tells images of the training domain from
+// others: section 5.3 of Maddox et al. 2019, and its appendix.
+package ood
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Detection says whose uncertainty is asked about which images.
+type Detection struct {
+	baseline.Inputs
+	Validation dataset.Dataset // for SWA-Temp and Laplace, or nil
+	In, Out    dataset.Dataset
+}
+
+// Result is what was found.
+type Result struct {
+	Methods   []Detected // in the order of the tables
+	Sizes     [2]int     // images in the domain, and out of it
+	Notes     []string   // which methods were left out, and why
+	BatchNorm study.BatchNorm
+	// Settings are what the numbers depend on, and Provenance what they are of.
+	Settings, Provenance []report.Fact
+
+	task task.Task
+}
+
+// Detected is what one method's uncertainty says of the images. In all scores,
+// images out of the domain are those to be found.
+type Detected struct {
+	Key, Name string
+	Members   int
+	StaleBN   bool
+
+	// In and Out count the main measure of uncertainty in the paper's bins, and
+	// Distance is the symmetrised KL divergence between the two, smoothed by
+	// calibrate.DefaultSmoothing.
+	In, Out         calibrate.Histogram
+	Distance        float64
+	InMean, OutMean float64
+
+	// Scores by each measure of the task; nil where the members of a single network
+	// would have to disagree.
+	Scores []*calibrate.Detection
+	// Difference is AUROC − AUROC of the baseline, by the main measure, with the
+	// interval of DeLong et al. 1988 over the images; zero for the baseline itself.
+	Difference calibrate.Interval
+	Baseline   bool
+	Notes      []error
+
+	in, out []float64 // the main measure
+}
+
+func (d *Detection) targets() baseline.Targets {
+	d.Preset = baseline.Detectors()
+	return baseline.Targets{Data: []dataset.Dataset{d.In, d.Out}, Validation: d.Validation}
+}
+
+// Images returns about how many images Run sends through networks.
+func (d *Detection) Images() int64 { t := d.targets(); return d.Inputs.Images(t) }
+
+// Run scores the methods. The baseline of the differences is SWA; where it is not
+// among them, the first.
+func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}}
+	targets := d.targets()
+	notes, err := baseline.Predict(ctx, e, &d.Inputs, targets, func(p *baseline.Predicted) error {
+		if p.Scaler != "" && d.Validation == nil {
+			return nil // there is nothing to fit it on
+		}
+		r.task = p.Data[0].Task
+		x, err := d.detected(r.task, p)
+		r.Methods = append(r.Methods, x)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Notes = notes
+	if err := baseline.InOrder(r.Methods, func(m Detected) string { return m.Key }); err != nil {
+		return nil, err
+	}
+	base := max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == baseline.SWA }))
+	r.Methods[base].Baseline = true
+	for i := range r.Methods {
+		if x := &r.Methods[i]; i != base {
+			x.Difference = calibrate.AUROCDifference(x.in, x.out, r.Methods[base].in, r.Methods[base].out)
+		}
+	}
+	return r, nil
+}
+
+// detected scores what a method predicts.
+func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, error) {
+	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
+	in, out := p.Data[0].Mean(), p.Data[1].Mean()
+	if p.Scaler != "" {
+		s, err := t.Fit(p.Scaler, p.Validation.Mean(), d.Validation.Labels())
+		if err != nil {
+			return x, fmt.Errorf("validation data: %w", err)
+		}
+		in, out = t.Apply(s, in), t.Apply(s, out)
+		x.Notes = append(x.Notes, s.Warnings...)
+		if len(s.Temperatures) == 1 {
+			x.Name += fmt.Sprintf(" (T = %.2f)", s.Temperatures[0])
+		}
+	}
+	x.score(t, in, out, p.Data[0].ExpectedEntropy(), p.Data[1].ExpectedEntropy())
+	return x, nil
+}
+
+// Of scores predictions of images in and out of the domain, wherever they come
+// from.
+func Of(t task.Task, in, out []float64) *Result {
+	x := Detected{Name: "predictions", Baseline: true}
+	x.score(t, in, out, nil, nil)
+	return &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.Width(), len(out) / t.Width()}, task: t}
+}
+
+// score scores outcomes in and out of the domain.
+func (x *Detected) score(t task.Task, in, out, inExpected, outExpected []float64) {
+	for i, u := range t.Uncertainties() {
+		if u.Members && x.Members < 2 {
+			x.Scores = append(x.Scores, nil)
+			continue
+		}
+		a, b := u.Of(in, inExpected), u.Of(out, outExpected)
+		s := calibrate.Detect(a, b)
+		x.Scores = append(x.Scores, &s)
+		if i > 0 {
+			continue
+		}
+		x.in, x.out = a, b
+		x.In, x.Out = calibrate.EntropyHistogram(a), calibrate.EntropyHistogram(b)
+		x.Distance = calibrate.SymmetrizedKL(x.In, x.Out, calibrate.DefaultSmoothing)
+		x.InMean, x.OutMean = stat.Mean(a, nil), stat.Mean(b, nil)
+	}
+}

@@ -1,0 +1,203 @@
+package ood
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+)
+
+// Heading has the settings in a line.
+func (r *Result) Heading() string {
+	var values []string
+	for _, f := range r.Settings {
+		values = append(values, f.Value)
+	}
+	return strings.Join(values, ", ")
+}
+
+// Tables are the scores by the main measure, then those by the others.
+func (r *Result) Tables() []*report.Table {
+	return []*report.Table{r.mainTable(), r.measuresTable()}
+}
+
+func decimal(header string) report.Column {
+	return report.Column{Header: header, Align: report.Decimal}
+}
+
+func (r *Result) mainTable() *report.Table {
+	columns := []report.Column{{Header: "by " + r.task.Uncertainties()[0].Name}, decimal("mean in"), decimal("mean out"), decimal("sym. KL"), decimal("AUROC"), decimal("AUPR"), decimal("FPR@95")}
+	if len(r.Methods) > 1 {
+		columns = append(columns, decimal("AUROC − AUROC("+r.baseline().Name+")"), report.Column{Header: "[95 %]"})
+	}
+	t := report.NewTable(columns...)
+	for _, x := range r.Methods {
+		cells := append([]string{x.Name, report.Fixed(x.InMean, 4), report.Fixed(x.OutMean, 4), report.Fixed(x.Distance, 3)}, scores(x.Scores[0])...)
+		if len(r.Methods) > 1 && !x.Baseline {
+			cells = append(cells, report.Signed(x.Difference.Mean, 4), report.Interval(x.Difference.Low, x.Difference.High, 4))
+		}
+		t.Row(cells...)
+	}
+	t.Note(fmt.Sprintf("OUT is what is to be found, %s of the images; sym. KL: entropies in %d bins of the paper, counts raised by %g, nats",
+		report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), len(r.Methods[0].In.Counts), calibrate.DefaultSmoothing))
+	for _, x := range r.Methods {
+		if n := x.outside(); n != "" {
+			t.Note(fmt.Sprintf("%s: outside the bins, and so of sym. KL: %s", x.Name, n))
+		}
+		for _, note := range x.Notes {
+			t.Note(fmt.Sprintf("%s: %v", x.Name, note))
+		}
+	}
+	return t
+}
+
+// scores are the cells of a detection's; empty where there is none.
+func scores(d *calibrate.Detection) []string {
+	if d == nil {
+		return []string{"", "", ""}
+	}
+	return []string{report.Fixed(d.AUROC, 4), report.Fixed(d.AUPR, 4), report.Percent(d.FPR95, 1)}
+}
+
+// outside counts what is in no bin.
+func (x *Detected) outside() string {
+	var parts []string
+	for _, h := range []struct {
+		where string
+		of    calibrate.Histogram
+	}{{"in", x.In}, {"out", x.Out}} {
+		if h.of.Below > 0 {
+			parts = append(parts, fmt.Sprintf("%s below %.0e %s", report.Thousands(h.of.Below), h.of.Edges[0], h.where))
+		}
+		if h.of.Above > 0 {
+			parts = append(parts, fmt.Sprintf("%s above %.2f %s", report.Thousands(h.of.Above), h.of.Edges[len(h.of.Edges)-1], h.where))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// measuresTable has the scores by the other measures.
+func (r *Result) measuresTable() *report.Table {
+	columns := []report.Column{{Header: "by other measures"}}
+	for _, u := range r.task.Uncertainties()[1:] {
+		columns = append(columns, decimal(u.Name+": AUROC"), decimal("AUPR"), decimal("FPR@95"))
+	}
+	t := report.NewTable(columns...)
+	for _, x := range r.Methods {
+		cells := []string{x.Name}
+		for _, d := range x.Scores[1:] {
+			cells = append(cells, scores(d)...)
+		}
+		t.Row(cells...)
+	}
+	return t
+}
+
+func (r *Result) baseline() *Detected {
+	return &r.Methods[max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Baseline }))]
+}
+
+// Verdict says in plain words what was found. It claims a difference only where
+// the interval leaves 0 out.
+func (r *Result) Verdict() []string {
+	base := r.baseline()
+	if len(r.Methods) == 1 {
+		return []string{fmt.Sprintf("A random image of OUT is the less certain one of a pair in %s of all pairs.", report.Percent(base.Scores[0].AUROC, 1))}
+	}
+	var lines, better, worse []string
+	candidate := max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == baseline.SWAG }))
+	if x := r.Methods[candidate]; !x.Baseline {
+		lines = append(lines, r.headline(&x, base))
+	}
+	for i, x := range r.Methods {
+		text := fmt.Sprintf("%s (%s)", x.Name, report.Signed(x.Difference.Mean, 4))
+		switch {
+		case x.Baseline || i == candidate:
+		case x.Difference.Low > 0:
+			better = append(better, text)
+		case x.Difference.High < 0:
+			worse = append(worse, text)
+		}
+	}
+	if len(better) > 0 {
+		lines = append(lines, fmt.Sprintf("Better than %s: %s.", base.Name, strings.Join(better, ", ")))
+	}
+	if len(worse) > 0 {
+		lines = append(lines, fmt.Sprintf("Worse than %s: %s.", base.Name, strings.Join(worse, ", ")))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, fmt.Sprintf("No method differs from %s at telling the two apart, as far as these images show.", base.Name))
+	}
+	if base.Scores[0].AUROC < 0.5 {
+		lines = append(lines, fmt.Sprintf("With %s the images of OUT are the more certain ones: are IN and OUT the right way round?", base.Name))
+	}
+	if n := len(r.Methods) - 1; n > 1 {
+		lines = append(lines, fmt.Sprintf("%d methods stand against one, each with a 95 %% interval: if none differed, chance would still show a difference in up to %s of such tables.",
+			n, report.Percent(calibrate.FamilywiseError(n), 0)))
+	}
+	return lines
+}
+
+// headline compares a method with the baseline.
+func (r *Result) headline(x, base *Detected) string {
+	d, by := x.Difference, r.task.Uncertainties()[0].Name
+	numbers := fmt.Sprintf("AUROC %s against %s, %s %s", report.Fixed(x.Scores[0].AUROC, 4), report.Fixed(base.Scores[0].AUROC, 4),
+		report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
+	switch {
+	case d.Low > 0:
+		return fmt.Sprintf("%s's %s tells the two apart better than that of %s: %s.", x.Name, by, base.Name, numbers)
+	case d.High < 0:
+		return fmt.Sprintf("%s's %s tells the two apart worse than that of %s: %s.", x.Name, by, base.Name, numbers)
+	}
+	return fmt.Sprintf("These images show no difference between %s and %s at telling the two apart: %s.", x.Name, base.Name, numbers)
+}
+
+// Page is the result with figures.
+func (r *Result) Page() *report.Report {
+	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
+		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
+		Tables: []report.NamedTable{
+			{Title: "By predictive entropy", Explanation: "How well the entropy of the averaged probabilities tells the images of the other domain.", Table: r.mainTable()},
+			{Title: "By other measures", Table: r.measuresTable()},
+		}}
+	for _, x := range r.Methods {
+		page.Entropies = append(page.Entropies, report.HistogramPair{Name: x.Name, In: x.In, Out: x.Out,
+			Note: fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Scores[0].AUROC, 3), report.Fixed(x.Distance, 2))})
+	}
+	return page
+}
+
+// JSON is everything, unrounded, with the histograms.
+func (r *Result) JSON() any {
+	histogram := func(h calibrate.Histogram) study.Object {
+		return study.Fields("edges", h.Edges, "counts", h.Counts, "below", h.Below, "above", h.Above)
+	}
+	methods := []study.Object{}
+	for _, x := range r.Methods {
+		row := study.Fields("method", x.Name)
+		add := func(pairs ...any) { row = append(row, study.Fields(pairs...)...) }
+		if x.Key != "" {
+			add("key", x.Key, "members", x.Members)
+		}
+		add("stale_bn", x.StaleBN, "mean_entropy_in", x.InMean, "mean_entropy_out", x.OutMean, "symmetrised_kl", study.Finite(x.Distance),
+			"in", histogram(x.In), "out", histogram(x.Out))
+		for i, u := range r.task.Uncertainties() {
+			add(u.Key, x.Scores[i])
+		}
+		var difference any
+		if !x.Baseline {
+			difference = study.Interval("value", x.Difference)
+		}
+		add("auroc_difference", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
+		methods = append(methods, row)
+	}
+	out := study.Fields("images_in", r.Sizes[0], "images_out", r.Sizes[1], "smoothing", calibrate.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
+	if len(r.BatchNorm.Records) > 0 {
+		out = append(out, study.Fields("batch_norm", r.BatchNorm.Records)...)
+	}
+	return append(out, study.Fields("verdict", r.Verdict())...)
+}

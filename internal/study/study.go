@@ -1,0 +1,233 @@
+// Package study holds what the studies have in common: how what they found is
+// shown, as text, as a page and as JSON.
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Result is what a study found. The same figures and sentences are in all its
+// forms.
+type Result interface {
+	Heading() string         // the settings, in a line
+	Tables() []*report.Table // those that are printed
+	Verdict() []string       // in plain words, the outcome first
+	Page() *report.Report
+	JSON() any
+}
+
+// WriteText prints a result: warnings, settings, tables, verdict.
+func WriteText(w io.Writer, warnings []string, r Result) error {
+	var b bytes.Buffer
+	for _, line := range warnings {
+		fmt.Fprintf(&b, "%s\n\n", strings.Join(report.Hang("! ", line), "\n"))
+	}
+	fmt.Fprintf(&b, "%s\n\n", r.Heading())
+	for _, t := range r.Tables() {
+		t.WriteText(&b) // to memory: it cannot fail
+		b.WriteByte('\n')
+	}
+	for _, line := range r.Verdict() {
+		fmt.Fprintln(&b, line)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Fact is one that a page states.
+func Fact(name, format string, args ...any) report.Fact {
+	return report.Fact{Name: name, Value: fmt.Sprintf(format, args...)}
+}
+
+// Sources lists the SHA-256 of what data came from.
+func Sources(what string, d dataset.Dataset) []report.Fact {
+	if d == nil {
+		return nil
+	}
+	var facts []report.Fact
+	for _, s := range d.Sources() {
+		name := what + " " + s.Path
+		if s.Kind != "" {
+			name += " (" + s.Kind + ")"
+		}
+		facts = append(facts, report.Fact{Name: name, Value: s.SHA256})
+	}
+	return facts
+}
+
+// Provenance says which posteriors it was, of which checkpoints, and what ran
+// them.
+func Provenance(runtime string, posteriors ...*swag.Posterior) []report.Fact {
+	facts := []report.Fact{{Name: "ONNX Runtime", Value: runtime}}
+	for _, p := range posteriors {
+		facts = append(facts, report.Fact{Name: "posterior " + p.Path, Value: p.ID})
+		for _, ck := range p.Checkpoints {
+			facts = append(facts, report.Fact{Name: "checkpoint " + ck.Path, Value: ck.SHA256})
+		}
+	}
+	return facts
+}
+
+// BatchNorm says what the batch-norm statistics of a study's networks come from.
+type BatchNorm struct {
+	Networks []*infer.Network
+	Records  []*infer.BatchNorm // of each network, nil without batch norm
+}
+
+// Whose names a network, where there are several.
+func (b *BatchNorm) Whose(i int) string {
+	if len(b.Networks) < 2 {
+		return "batch norm"
+	}
+	return "batch norm of " + b.Networks[i].Posterior.Path
+}
+
+// Warnings are what a user of the statistics must know: they stand above every
+// output.
+func (b *BatchNorm) Warnings() []string {
+	out := []string{}
+	for i, r := range b.Records {
+		if r == nil {
+			continue
+		}
+		for _, w := range r.AllWarnings() {
+			out = append(out, b.Whose(i)+": "+w)
+		}
+	}
+	return out
+}
+
+// Facts are those for a page.
+func (b *BatchNorm) Facts() (facts []report.Fact) {
+	for i, r := range b.Records {
+		if r == nil {
+			continue
+		}
+		if len(r.Kept) > 0 {
+			facts = append(facts, Fact(b.Whose(i), "%s", Kept(r)))
+		}
+		if r.Images == 0 {
+			continue
+		}
+		parts := []string{report.Thousands(r.Images) + " images"}
+		if r.MemberImages > 0 && r.MemberImages < r.Images {
+			parts = append(parts, report.Thousands(r.MemberImages)+" for each member")
+		}
+		switch {
+		case r.AsSeen:
+			parts = append(parts, "as the training loader gave them")
+		case r.Augment != "":
+			parts = append(parts, "augmentation: "+r.Augment)
+		default:
+			parts = append(parts, "augmentation not told")
+		}
+		facts = append(facts, Fact(b.Whose(i), "%s", strings.Join(parts, ", ")))
+	}
+	return facts
+}
+
+// Kept says which statistics are kept, and why.
+func Kept(r *infer.BatchNorm) string {
+	layers := "the statistics of " + report.Plural(len(r.Kept), "layer")
+	if r.Images == 0 {
+		layers = "the statistics of all layers"
+	}
+	if r.Stale {
+		return layers + " are the last checkpoint's (--bn keep)"
+	}
+	return layers + " are the same in all checkpoints: they were frozen in training, and are kept (--bn recompute recomputes them)"
+}
+
+// Object is a JSON object whose fields come in the given order.
+type Object []Field
+
+// Fields makes an object of keys and values in turn.
+func Fields(pairs ...any) Object {
+	var o Object
+	for i := 0; i < len(pairs); i += 2 {
+		o = append(o, Field{pairs[i].(string), pairs[i+1]})
+	}
+	return o
+}
+
+// Field is one of them.
+type Field struct {
+	Key   string
+	Value any
+}
+
+// MarshalJSON writes the fields in their order.
+func (o Object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, f := range o {
+		key, err := json.Marshal(f.Key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, key...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// Finite is nil, which JSON writes as null, for what is not a finite number.
+func Finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Interval is a mean with its interval in JSON; value names the mean.
+func Interval(value string, i calibrate.Interval) Object {
+	return Fields(value, Finite(i.Mean), "low", Finite(i.Low), "high", Finite(i.High))
+}
+
+// Texts are errors in words, never nil.
+func Texts(errs []error) []string {
+	out := []string{}
+	for _, err := range errs {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+// MainMetrics are those of a task that every table shows: the first of its
+// metrics.
+func MainMetrics(t task.Task) []task.Metric {
+	all := t.Metrics()
+	if i := slices.IndexFunc(all, func(m task.Metric) bool { return m.Further }); i >= 0 {
+		return all[:i]
+	}
+	return all
+}
+
+// Cell is a metric as tables show it.
+func Cell(m task.Metric, v float64) string {
+	switch {
+	case m.Optional && v != v:
+		return ""
+	case m.Percent:
+		return report.Percent(v, m.Digits)
+	}
+	return report.Fixed(v, m.Digits)
+}

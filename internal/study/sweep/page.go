@@ -1,0 +1,128 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// nll is the loss that settings are judged by.
+func (r *Result) nll(e *task.Evaluation) float64 {
+	return task.Value(r.task, e, r.task.Losses()[0].Key)
+}
+
+// Page is the result with figures.
+func (r *Result) Page() *report.Report {
+	page := &report.Report{Title: "Settings of SWAG", Verdict: r.Verdict(), Provenance: study.Provenance(r.Runtime, r.Network.Posterior),
+		Warnings: append(r.Statistics.Warnings(), study.Texts(r.Warnings)...)}
+	page.Provenance = append(page.Provenance, study.Sources("test", r.Test)...)
+	page.Provenance = append(page.Provenance, study.Sources("validation", r.Validation)...)
+	page.Provenance = append(page.Provenance, study.Sources("batch norm", r.BatchNorm.Data)...)
+	page.Facts = []report.Fact{
+		study.Fact("test images", "%s", report.Thousands(r.Test.Len())),
+		study.Fact("members", "%s", report.Thousands(r.Error.Members)),
+		study.Fact("default", "%v", r.Default()),
+		study.Fact("seed", "%d", r.Seed),
+	}
+	if r.Validation != nil {
+		page.Facts = append(page.Facts, study.Fact("validation images", "%s", report.Thousands(r.Validation.Len())))
+	}
+	page.Facts = append(page.Facts, r.Statistics.Facts()...)
+	page.Tables = []report.NamedTable{
+		{Title: "Settings", Explanation: "Differences of the NLL are to the paper's default setting, with 95 % paired bootstrap intervals over the test images.", Table: r.settingsTable()},
+		{Title: "Number of members", Table: r.membersTable()},
+	}
+	page.Sweeps = append(page.Sweeps, r.membersCurve())
+	for _, c := range []report.Curve{r.scaleCurve(), r.rankCurve()} {
+		if len(c.Series) > 0 {
+			page.Sweeps = append(page.Sweeps, c)
+		}
+	}
+	return page
+}
+
+// membersCurve is the paper's figure of the NLL by the number of members.
+func (r *Result) membersCurve() report.Curve {
+	var line, band report.Series
+	line.Name, band.Name = "members in their order", "any choice of members, 90 %"
+	var swa report.Series
+	swa.Name = "SWA"
+	for _, p := range r.Curve {
+		x := float64(p.Members)
+		line.X, line.Y = append(line.X, x), append(line.Y, r.nll(p.Evaluation))
+		band.X, band.Y = append(band.X, x), append(band.Y, p.AnyOrder.Mean)
+		band.Lower, band.Upper = append(band.Lower, p.AnyOrder.Low), append(band.Upper, p.AnyOrder.High)
+		swa.X, swa.Y = append(swa.X, x), append(swa.Y, r.nll(r.Points[0].Evaluation))
+	}
+	c := report.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []report.Series{line, band, swa}, Note: r.membersVerdict()}
+	if n := r.Error.Enough; n > 0 && n <= r.Error.Members {
+		c.Marks = []report.Tick{{At: float64(n), Label: "enough"}}
+	}
+	return c
+}
+
+// scaleCurve is the paper's figure of the NLL by the scale.
+func (r *Result) scaleCurve() report.Curve {
+	d := r.Default()
+	c := report.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL, nats", LogX: true, Marks: []report.Tick{{At: d.Scale, Label: "default"}}}
+	for _, covariance := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
+		keep := func(p Point) bool {
+			return !p.Stale && !p.SWA() && p.Covariance == covariance && (covariance == swag.Diagonal || p.Rank == d.Rank)
+		}
+		name := map[swag.Covariance]string{swag.LowRankPlusDiagonal: fmt.Sprintf("SWAG, rank %d", d.Rank), swag.Diagonal: "SWAG-Diag"}[covariance]
+		if s := r.series(name, keep, func(p Point) float64 { return p.Scale }); len(s.X) > 1 {
+			c.Series = append(c.Series, s)
+		}
+	}
+	if len(c.Series) > 0 {
+		first, last := c.Series[0].X[0], c.Series[0].X[len(c.Series[0].X)-1]
+		c.Series = append(c.Series, report.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.nll(r.Points[0].Evaluation), r.nll(r.Points[0].Evaluation)}})
+	}
+	return c
+}
+
+// rankCurve shows the NLL by the rank, which is 0 with the diagonal alone.
+func (r *Result) rankCurve() report.Curve {
+	d := r.Default()
+	c := report.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL, nats", Marks: []report.Tick{{At: float64(d.Rank), Label: "default"}}}
+	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool { return !p.Stale && p.Scale == d.Scale },
+		func(p Point) float64 { return float64(p.Rank) })
+	if len(s.X) > 1 {
+		c.Series = []report.Series{s}
+	}
+	return c
+}
+
+// series draws the NLL of some settings. The bars are of the differences to
+// the default, so that a bar that does not reach the default's NLL is a difference
+// that is more than chance.
+func (r *Result) series(name string, keep func(Point) bool, x func(Point) float64) report.Series {
+	points := slices.Clone(r.Points)
+	slices.SortStableFunc(points, func(a, b Point) int {
+		switch {
+		case x(a) < x(b):
+			return -1
+		case x(a) > x(b):
+			return 1
+		}
+		return 0
+	})
+	s := report.Series{Name: name}
+	standard := r.nll(r.Default().Evaluation)
+	for _, p := range points {
+		if keep(p) {
+			s.X, s.Y = append(s.X, x(p)), append(s.Y, r.nll(p.Evaluation))
+			var d calibrate.Interval
+			if p.Differences != nil {
+				d = p.Differences[0]
+			}
+			s.Lower, s.Upper = append(s.Lower, standard+d.Low), append(s.Upper, standard+d.High)
+		}
+	}
+	return s
+}

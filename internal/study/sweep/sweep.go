@@ -1,0 +1,358 @@
+// Package sweep tells what the settings of SWAG do on labelled data: how many
+// members, which scale, which rank, and whether batch-norm statistics are
+// recomputed. The paper does so in its appendix on hyperparameters (figure
+// "ensemble", a–d, and "Necessity of Batch Norm Updates").
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Sweep says what is tried, on what.
+//
+// Random numbers are common: member m has the same z1 and z2 at every setting,
+// and every recomputation sees the same images, so that settings differ by what
+// they are and not by luck.
+type Sweep struct {
+	Network   *infer.Network
+	BatchNorm infer.BatchNormData
+	Test      dataset.Dataset
+	// Validation is what a setting is chosen on; without it, halves of Test: see
+	// [Choice].
+	Validation dataset.Dataset
+
+	// Members is S. 0 means as many as matter: see [calibrate.MonteCarloError].
+	Members   int
+	Tolerance float64 // of the NLL in nats, for that; 0 means a quarter of its standard error
+	Seed      uint64
+	// Scales and Ranks are what is tried. A rank of 0 is the diagonal alone. The
+	// paper's settings are always among them: see [Sweep.Default].
+	Scales []float64
+	Ranks  []int
+	// Grid tries every scale with every rank. Without it the sweep changes one
+	// setting of the default at a time; scales are tried with the diagonal alone
+	// too.
+	Grid bool
+	ECE  calibrate.ECEOptions
+
+	// Resize, if not nil, is told how many images there will be, once the number
+	// of members is known.
+	Resize func(images int64)
+}
+
+// Setting is one way to make members.
+type Setting struct {
+	Covariance swag.Covariance // LowRankPlusDiagonal, or Diagonal
+	Scale      float64         // α; 0 is SWA
+	Rank       int             // columns of D̂; 0 with the diagonal alone, and for SWA
+	Stale      bool            // batch-norm statistics are the last checkpoint's, not recomputed
+}
+
+// SWA reports whether all members are θ_SWA: there is one.
+func (s Setting) SWA() bool { return s.Scale == 0 }
+
+// String is "SWAG, scale 0.5, rank 20", "SWA, stale BN" and so on.
+func (s Setting) String() string {
+	text := fmt.Sprintf("SWAG, scale %g, rank %d", s.Scale, s.Rank)
+	switch {
+	case s.SWA():
+		text = "SWA"
+	case s.Covariance == swag.Diagonal:
+		text = fmt.Sprintf("SWAG-Diag, scale %g", s.Scale)
+	}
+	if s.Stale {
+		text += ", stale BN"
+	}
+	return text
+}
+
+// normal gives equal settings equal values.
+func (s Setting) normal() Setting {
+	switch {
+	case s.SWA():
+		s.Covariance, s.Rank = swag.LowRankPlusDiagonal, 0
+	case s.Rank == 0:
+		s.Covariance = swag.Diagonal
+	}
+	return s
+}
+
+// Point is a setting with its scores on the test data.
+type Point struct {
+	Setting
+	Members int
+	Default bool
+	*task.Evaluation
+	// Differences to the default point, of each loss of the task, with paired
+	// bootstrap intervals over the test images: negative is better. Nil for the
+	// default itself.
+	Differences []calibrate.Interval
+}
+
+// CurvePoint is the default setting with the first m members.
+type CurvePoint struct {
+	Members int
+	*task.Evaluation
+	// AnyOrder is the mean of the NLL over random choices of the m members out of
+	// all, and between which values 90 % of them are. At m = S there is one choice.
+	AnyOrder calibrate.Interval
+}
+
+// Result is what a sweep found.
+type Result struct {
+	*Sweep
+	Points  []Point      // SWA first, then the default, then the others
+	Curve   []CurvePoint // for 1 … S members
+	Error   calibrate.MonteCarloError
+	Choice  Choice
+	Runtime string // the version of ONNX Runtime
+	// Warnings say why the scores should not be taken at face value.
+	Warnings   []error
+	Statistics study.BatchNorm
+
+	task task.Task
+}
+
+// Default returns the default point of the result.
+func (r *Result) Default() *Point { return &r.Points[1] }
+
+// Default is the paper's setting: all columns at the scale ½, or the diagonal
+// alone at 1 where the posterior has nothing else, with recomputed statistics.
+func (s *Sweep) Default() Setting {
+	columns := s.Network.Posterior.Options.Columns
+	if columns == 0 {
+		return Setting{Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
+	}
+	return Setting{Scale: swag.LowRankPlusDiagonal.DefaultScale(), Rank: columns}
+}
+
+// Sampling is how the members of the default are drawn.
+func (s *Sweep) Sampling() swag.SampleOptions { return s.sampling(s.Default()) }
+
+// Settings lists what will be tried, SWA and the default first.
+func (s *Sweep) Settings() []Setting {
+	d := s.Default()
+	list := []Setting{{}, d}
+	add := func(x Setting) {
+		x = x.normal()
+		for _, known := range list {
+			if x == known {
+				return
+			}
+		}
+		list = append(list, x)
+	}
+	for _, stale := range []bool{false, true} {
+		if stale && !s.Network.Recomputes() {
+			break
+		}
+		if s.Grid {
+			for _, rank := range append([]int{d.Rank}, s.Ranks...) {
+				for _, scale := range append([]float64{d.Scale}, s.Scales...) {
+					add(Setting{Scale: scale, Rank: rank, Stale: stale})
+				}
+			}
+		} else if !stale {
+			for _, rank := range []int{d.Rank, 0} {
+				for _, scale := range append([]float64{d.Scale}, s.Scales...) {
+					add(Setting{Scale: scale, Rank: rank})
+				}
+			}
+			for _, rank := range s.Ranks {
+				add(Setting{Scale: d.Scale, Rank: rank})
+			}
+		}
+		if stale {
+			add(Setting{Stale: true})
+			add(Setting{Covariance: d.Covariance, Scale: d.Scale, Rank: d.Rank, Stale: true})
+		}
+	}
+	return list
+}
+
+// Images returns how many images a sweep with so many members sends through
+// networks.
+func (s *Sweep) Images(members int) (total int64) {
+	for _, set := range s.Settings() {
+		each := int64(s.Test.Len())
+		if s.Validation != nil {
+			each += int64(s.Validation.Len())
+		}
+		if !set.Stale {
+			each += int64(s.BatchNorm.Images())
+		}
+		if set.SWA() {
+			total += each
+		} else {
+			total += int64(members) * each
+		}
+	}
+	return total
+}
+
+// Check fails if a setting cannot be drawn from the posterior.
+func (s *Sweep) Check() error {
+	for _, set := range s.Settings() {
+		if _, err := swag.NewSampler(s.Network.Posterior, s.sampling(set)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Sweep) sampling(set Setting) swag.SampleOptions {
+	opts := swag.SampleOptions{Seed: s.Seed, Scale: set.Scale, Covariance: set.Covariance, Rank: set.Rank}
+	if opts.Rank == s.Network.Posterior.Options.Columns {
+		opts.Rank = 0 // all, whatever the divisor
+	}
+	return opts
+}
+
+// Run tries all settings. What it holds is what two averages and every setting's
+// losses take, whatever the number of members.
+func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+	r := &Result{Sweep: s, Runtime: e.Runtime.Version()}
+	var judged [][]float64 // losses on the data that the choice is made on
+	members := s.Members
+	for i, set := range s.Settings() {
+		a := &average{sweep: s, setting: set, members: members}
+		if i == 1 {
+			a.curve = &curve{sweep: s}
+			if members == 0 {
+				a.members = maxAutoMembers
+			}
+		}
+		if err := a.run(ctx, e); err != nil {
+			return nil, err
+		}
+		r.task = a.test.Task
+		p := Point{Setting: set, Members: a.test.Members, Default: i == 1}
+		var err error
+		if p.Evaluation, err = s.evaluate(&a.test, s.Test); err != nil {
+			return nil, fmt.Errorf("%v: %w", set, err)
+		}
+		if i == 1 {
+			members = a.test.Members
+			if s.Resize != nil {
+				s.Resize(s.Images(members))
+			}
+			if err := a.curve.finish(ctx, r); err != nil {
+				return nil, err
+			}
+			if r.Warnings, err = s.warnings(&a.test); err != nil {
+				return nil, err
+			}
+		}
+		losses := p.Losses[0]
+		if s.Validation != nil {
+			v, err := s.evaluate(&a.validation, s.Validation)
+			if err != nil {
+				return nil, fmt.Errorf("%v: %w", set, err)
+			}
+			losses = v.Losses[0]
+		}
+		judged = append(judged, losses)
+		r.Points = append(r.Points, p)
+	}
+	r.differences()
+	r.choose(judged, s.Validation != nil)
+	return r, ctx.Err()
+}
+
+// evaluate scores an average on the data that it is of.
+func (s *Sweep) evaluate(sums *infer.Sums, data dataset.Dataset) (*task.Evaluation, error) {
+	return sums.Task.Evaluate(sums.Mean(), data.Labels(), task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true})
+}
+
+// fewImages is the number below which bootstrap intervals are too narrow.
+const fewImages = 30
+
+// warnings says what is wrong with the scores of the default, and so with all.
+func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
+	e, err := sums.Task.Evaluate(sums.Mean(), s.Test.Labels(), task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}})
+	if err != nil {
+		return nil, err
+	}
+	out := e.Warnings
+	if n := s.Test.Len(); n < fewImages {
+		out = append(out, fmt.Errorf("%d test images: with fewer than %d, intervals are too narrow", n, fewImages))
+	}
+	return out, nil
+}
+
+// differences compares every setting with the default.
+func (r *Result) differences() {
+	d := r.Default().Losses
+	for i := range r.Points {
+		p := &r.Points[i]
+		if p.Default {
+			continue
+		}
+		for k, losses := range p.Losses {
+			p.Differences = append(p.Differences, calibrate.PairedBootstrap(losses, d[k], calibrate.BootstrapOptions{Seed: r.Seed}))
+		}
+	}
+}
+
+// average is a setting under way.
+type average struct {
+	sweep            *Sweep
+	setting          Setting
+	members          int
+	test, validation infer.Sums
+	curve            *curve // of the default only
+}
+
+// errEnough ends the members of a setting.
+var errEnough = errors.New("enough members")
+
+// run averages the members of a setting.
+func (a *average) run(ctx context.Context, e *infer.Engine) error {
+	s := a.sweep
+	if a.setting.SWA() {
+		a.members = 1
+	}
+	err := infer.EachMember(ctx, s.Network.Posterior, s.sampling(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
+		who := fmt.Sprintf("%v, member %d", a.setting, k)
+		statistics := s.Network.Posterior.Statistics
+		if !a.setting.Stale {
+			fresh, err := e.Recompute(ctx, s.Network, parameters, s.BatchNorm)
+			if err != nil {
+				return fmt.Errorf("%s: %w", who, err)
+			}
+			statistics = fresh.Statistics
+		}
+		model, err := s.Network.Model(who, parameters, statistics)
+		if err != nil {
+			return err
+		}
+		if s.Validation != nil {
+			if err := e.Predict(ctx, model, s.Validation, &a.validation); err != nil {
+				return err
+			}
+		}
+		if a.curve == nil {
+			return e.Predict(ctx, model, s.Test, &a.test)
+		}
+		member := &infer.Sums{}
+		if err := e.Predict(ctx, model, s.Test, member); err != nil {
+			return err
+		}
+		a.test.Merge(member)
+		return a.curve.add(member, &a.test)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}

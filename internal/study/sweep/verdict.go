@@ -1,0 +1,99 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Verdict says in plain words what a sweep found, the outcome first.
+func (r *Result) Verdict() []string {
+	out := []string{r.choiceVerdict(), r.sureness()}
+	if r.Choice.Better() {
+		out = append(out, "It is made with: swagwrap sample "+settingFlags(r.Choice.Setting))
+	}
+	if !r.Choice.Validated {
+		halves := "Both halves of the test images chose the same."
+		if a, b := r.Choice.Halves[0], r.Choice.Halves[1]; a != b {
+			halves = fmt.Sprintf("The halves of the test images disagree: %v, and %v.", a, b)
+		}
+		out = append(out, halves+" A choice on data of its own is sounder: --val FILE.")
+	}
+	out = append(out, r.membersVerdict())
+	if stale := r.staleVerdict(); stale != "" {
+		out = append(out, stale)
+	}
+	return out
+}
+
+// choiceVerdict compares what was chosen with the default.
+func (r *Result) choiceVerdict() string {
+	c, d := r.Choice, r.Default().Setting
+	gain := fmt.Sprintf("NLL %s %s", report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4))
+	switch {
+	case c.Better():
+		return fmt.Sprintf("%v is better than the paper's default, %v: %s on images that took no part in the choice.", c.Setting, d, gain)
+	case c.Setting == d:
+		return fmt.Sprintf("The paper's default, %v, has the lowest NLL of %d settings.", d, c.Candidates)
+	}
+	return fmt.Sprintf("No setting is better than the paper's default, %v, by more than chance. The lowest NLL of %d settings has %v, with a difference of %s on images that took no part in the choice.",
+		d, c.Candidates, c.Setting, gain)
+}
+
+// sureness tells how the choice would fare on other images like these.
+func (r *Result) sureness() string {
+	c, images := r.Choice, r.Test.Len()
+	what := "test"
+	if c.Validated {
+		what, images = "validation", r.Validation.Len()
+	}
+	text := fmt.Sprintf("Chosen on %s %s images: it is the best in %s of bootstrap resamples of them", report.Thousands(images), what, report.Percent(c.Share, 0))
+	if c.Setting != r.Default().Setting {
+		text += ", the default in " + report.Percent(c.DefaultShare, 0)
+	}
+	return text + "."
+}
+
+// settingFlags are the flags of sample that give the setting.
+func settingFlags(s Setting) string {
+	scale := fmt.Sprintf("--scale %g", s.Scale)
+	switch {
+	case s.SWA():
+		return scale + " --members 1"
+	case s.Covariance == swag.Diagonal:
+		return "--diagonal " + scale
+	}
+	return fmt.Sprintf("%s --rank %d", scale, s.Rank)
+}
+
+// membersVerdict says whether there were enough members.
+func (r *Result) membersVerdict() string {
+	n := r.Error
+	change := fmt.Sprintf("infinitely many would change the NLL by about %s, and %s would still be small", report.Fixed(n.Change(), 4), report.Fixed(n.Tolerance, 4))
+	members, are := report.Plural(n.Members, "member"), "are"
+	if n.Members == 1 {
+		are = "is"
+	}
+	switch {
+	case n.Enough == 0 || math.IsNaN(n.Change()):
+		return fmt.Sprintf("%s %s too few to tell how many are needed.", members, are)
+	case n.Enough <= n.Members:
+		return fmt.Sprintf("%s %s enough, about %s would do: %s.", members, are, report.Thousands(n.Enough), change)
+	}
+	return fmt.Sprintf("%s %s not quite enough, about %s would be: %s.", members, are, report.Thousands(n.Enough), change)
+}
+
+// staleVerdict says what leaving out the batch-norm update costs.
+func (r *Result) staleVerdict() string {
+	d := r.Default()
+	stale := d.Setting
+	stale.Stale = true
+	for _, p := range r.Points {
+		if p.Setting == stale {
+			return fmt.Sprintf("Without recomputed batch-norm statistics the NLL is %s in place of %s.", report.Fixed(r.nll(p.Evaluation), 4), report.Fixed(r.nll(d.Evaluation), 4))
+		}
+	}
+	return ""
+}
