@@ -131,13 +131,13 @@ func ECEBootstrap(a, b Predictions, ece ECEOptions, opts BootstrapOptions) Inter
 	if a.Len() != b.Len() {
 		panic(badPairs)
 	}
-	ga, gb := gradeInOrder(a), gradeInOrder(b)
-	buffer := make([]Graded, a.Len())
-	of := func(g []Graded, rows []int) float64 {
+	ga, gb := topLabels(a), topLabels(b)
+	buffer := make([]TopLabel, a.Len())
+	of := func(g []TopLabel, rows []int) float64 {
 		for k, i := range rows {
 			buffer[k] = g[i]
 		}
-		return GradedECE(buffer, ece)
+		return TopLabelECE(buffer, ece)
 	}
 	return BootstrapMetric(a.Len(), func(rows []int) float64 { return of(ga, rows) - of(gb, rows) }, opts)
 }

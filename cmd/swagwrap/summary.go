@@ -31,7 +31,7 @@ type summary struct {
 	labelled     int
 	right        int
 	loss, square float64
-	graded       []calibrate.Graded // 16 bytes an example: all that grows with their number
+	graded       []calibrate.TopLabel // 16 bytes an example: all that grows with their number
 }
 
 func (s *summary) add(r *ensemble.Row, label int) {
@@ -51,7 +51,7 @@ func (s *summary) add(r *ensemble.Row, label int) {
 	if r.Prediction == label {
 		s.right++
 	}
-	s.graded = append(s.graded, calibrate.Graded{Confidence: r.Confidence, Right: r.Prediction == label})
+	s.graded = append(s.graded, calibrate.TopLabel{Confidence: r.Confidence, Correct: r.Prediction == label})
 }
 
 // conclude says what was written, and how good it is where labels tell.
@@ -60,7 +60,7 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	a.logf(c, "%s: %s, %s", job.output, plural(s.rows, "example"), plural(job.ensemble.Members(), "member"))
 	if n := float64(s.labelled); n > 0 {
 		a.logf(c, "accuracy %s, NLL %s nats, ECE %s, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4),
-			report.Fixed(calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), 4), report.Fixed(s.square/n, 4))
+			report.Fixed(calibrate.TopLabelECE(s.graded, calibrate.ECEOptions{}), 4), report.Fixed(s.square/n, 4))
 	}
 	if err := a.showMontage(c, job); err != nil {
 		return err

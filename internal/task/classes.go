@@ -184,7 +184,7 @@ func (t classes) NewSummary() Summary { return &classSummary{} }
 // classSummary adds up the scores of labelled rows.
 type classSummary struct {
 	right, nll, brier float64
-	graded            []calibrate.Graded // 16 bytes an example: all that grows with their number
+	graded            []calibrate.TopLabel // 16 bytes an example: all that grows with their number
 }
 
 func (s *classSummary) Add(values []float64, label int) {
@@ -194,7 +194,7 @@ func (s *classSummary) Add(values []float64, label int) {
 	}
 	s.nll += values[nll]
 	s.brier += values[brier]
-	s.graded = append(s.graded, calibrate.Graded{Confidence: values[confidence], Right: right})
+	s.graded = append(s.graded, calibrate.TopLabel{Confidence: values[confidence], Correct: right})
 }
 
 func (s *classSummary) Scores() []Score {
@@ -202,7 +202,7 @@ func (s *classSummary) Scores() []Score {
 	return []Score{
 		{Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, s.right / n, ""},
 		{Metric{Key: "nll", Header: "NLL", Digits: 4}, s.nll / n, "nats"},
-		{Metric{Key: "ece", Header: "ECE", Digits: 4}, calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), ""},
+		{Metric{Key: "ece", Header: "ECE", Digits: 4}, calibrate.TopLabelECE(s.graded, calibrate.ECEOptions{}), ""},
 		{Metric{Key: "brier", Header: "Brier", Digits: 4}, s.brier / n, ""},
 	}
 }
