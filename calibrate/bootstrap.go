@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -22,11 +21,6 @@ type BootstrapOptions struct {
 	Resamples int     // 0 means 2000
 	Level     float64 // coverage, between 0 and 1; 0 means 0.95
 	Seed      uint64
-}
-
-// Interval is a mean, or a measure of all images, with a confidence interval.
-type Interval struct {
-	Mean, Low, High float64
 }
 
 // PairedBootstrap returns the mean of a−b and its percentile bootstrap interval
@@ -48,7 +42,7 @@ func PairedBootstrap(a, b []float64, opts BootstrapOptions) Interval {
 	if len(a) != len(b) || len(a) == 0 {
 		panic(badPairs)
 	}
-	return MeanBootstrap(floats.SubTo(make([]float64, len(a)), a, b), opts)
+	return MeanBootstrap(difference(a, b), opts)
 }
 
 // MeanBootstrap is [PairedBootstrap] of one method: the mean of its losses and

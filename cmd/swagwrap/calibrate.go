@@ -33,7 +33,7 @@ PREDICTIONS is .npz or .npy (array probs or logits, and labels), .csv, .tsv or .
 label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
 row is scored by what was fitted without it.`,
 		Flags: flags(outputFlags, []cli.Flag{
-			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: methodTemperature},
+			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: string(calibrate.ByTemperature)},
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "test-labels", Usage: "read the labels of --test from `FILE`"},
@@ -47,14 +47,9 @@ row is scored by what was fitted without it.`,
 	}
 }
 
-const (
-	methodTemperature = "temperature"
-	methodVector      = "vector"
-)
-
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
-	method   string
+	method   calibrate.Scaler
 	folds    int
 	seed     uint64
 	fit      *logits
@@ -62,8 +57,9 @@ type calibrationJob struct {
 	ensemble *ensemble.Ensemble
 	outputs  []*output
 
-	result calibration
-	rows   []calibrationRow
+	scaling *calibrate.Scaling
+	result  calibration
+	rows    []calibrationRow
 }
 
 // logits are saved predictions as the fit takes them: logarithms of
@@ -107,11 +103,11 @@ func (a *app) calibrate(c *cli.Context) error {
 
 // newCalibrationJob checks the flags and creates the outputs.
 func newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
-	job := &calibrationJob{method: c.String("method"), folds: c.Int("folds"), seed: c.Uint64("seed")}
+	job := &calibrationJob{method: calibrate.Scaler(c.String("method")), folds: c.Int("folds"), seed: c.Uint64("seed")}
 	apply := c.String("apply")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case job.method != methodTemperature && job.method != methodVector:
-		return nil, usagef("", "--method %q: want %s or %s", job.method, methodTemperature, methodVector)
+	case job.method != calibrate.ByTemperature && job.method != calibrate.ByVector:
+		return nil, usagef("", "--method %q: want %s or %s", job.method, calibrate.ByTemperature, calibrate.ByVector)
 	case job.folds < 2:
 		return nil, usagef("", "--folds %d: want at least 2", job.folds)
 	case c.String("test-labels") != "" && c.String("test") == "":

@@ -57,18 +57,10 @@ type scores struct {
 	Difference   *[2]float64 `json:"nll_difference_interval,omitempty"`
 }
 
-// apply returns the calibrated probabilities of log-probabilities z.
-func (k *calibration) apply(z []float64) []float64 {
-	if k.Method == methodVector {
-		return calibrate.VectorScaling{Scale: k.Scale, Bias: k.Bias}.Apply(nil, z)
-	}
-	return calibrate.Softmax(nil, z, k.Classes, k.Temperature)
-}
-
 // describe says what was fitted.
 func (k *calibration) describe() string {
 	what := fmt.Sprintf("T = %s", report.Fixed(k.Temperature, 4))
-	if k.Method == methodVector {
+	if len(k.Scale) > 0 {
 		what = fmt.Sprintf("scales %s to %s, biases %s to %s", report.Fixed(slices.Min(k.Scale), 3), report.Fixed(slices.Max(k.Scale), 3),
 			report.Fixed(slices.Min(k.Bias), 3), report.Fixed(slices.Max(k.Bias), 3))
 	}
@@ -78,7 +70,7 @@ func (k *calibration) describe() string {
 // run fits and scores.
 func (job *calibrationJob) run() error {
 	f := job.fit
-	job.result = calibration{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: producer(), Method: job.method, Classes: f.Classes,
+	job.result = calibration{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: producer(), Method: string(job.method), Classes: f.Classes,
 		Rows: f.Len(), Folds: job.folds, Seed: job.seed, Warnings: []string{},
 		Source: source{f.Path, f.SHA256, f.Len(), f.LeftOut, f.Probabilities}}
 	crossed, err := job.fitAll()
@@ -91,7 +83,7 @@ func (job *calibrationJob) run() error {
 	}
 	job.compare("fitted on", "cross-fitted", f, crossed)
 	if t := job.test; t != nil {
-		job.compare("test", "calibrated", t, job.result.apply(t.z))
+		job.compare("test", "calibrated", t, job.scaling.Apply(nil, t.z, t.Classes))
 	}
 	return nil
 }
@@ -99,43 +91,22 @@ func (job *calibrationJob) run() error {
 // fitAll fits on all rows, and returns the cross-fitted probabilities.
 func (job *calibrationJob) fitAll() (crossed []float64, err error) {
 	f, k := job.fit, &job.result
-	if job.method == methodVector {
-		v, err := calibrate.FitVectorScaling(f.z, f.Classes, f.Labels)
-		if err != nil {
-			return nil, err
-		}
-		k.Scale, k.Bias, k.Absent, k.Separated, k.NLLBefore, k.NLLAfter = v.Scale, v.Bias, v.Absent, v.Separated, v.NLLBefore, v.NLL
-		if !v.Converged {
-			k.warn("the fit ended before it converged")
-		}
-		if v.Separated {
-			k.warn("all rows fitted on are right after scaling, so that nothing bounds the scales but the ridge: fit on more")
-		}
-		if n := len(v.Absent); n > 0 {
-			k.warn("%s without a label among the rows fitted on, the first is %d: nothing is known about their probabilities", classesText(n), v.Absent[0])
-		}
-		if n := f.Len(); n < 20*f.Classes {
-			k.warn("%d numbers are fitted on %s: a temperature is safer below %s", 2*f.Classes, plural(n, "row"), report.Thousands(20*f.Classes))
-		}
-		return calibrate.CrossFitVector(f.z, f.Classes, f.Labels, job.folds, job.seed)
-	}
-	t, err := calibrate.FitTemperature(f.z, f.Classes, f.Labels)
+	s, err := job.method.Fit(f.z, f.Classes, f.Labels)
 	if err != nil {
 		return nil, err
 	}
-	k.Temperature, k.AtBound, k.NLLBefore, k.NLLAfter = t.T, t.AtBound, t.NLLBefore, t.NLLAfter
-	if t.AtBound {
-		k.warn("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)
+	job.scaling = s
+	k.NLLBefore, k.NLLAfter = s.NLLBefore, s.NLLAfter
+	if v := s.Vector; v != nil {
+		k.Scale, k.Bias, k.Absent, k.Separated = v.Scale, v.Bias, v.Absent, v.Separated
+	} else {
+		k.Temperature, k.AtBound = s.Temperatures[0], s.AtBound
 	}
-	crossed, _, err = calibrate.CrossFitTemperature(f.z, f.Classes, f.Labels, job.folds, job.seed)
+	for _, w := range s.Warnings {
+		k.warn("%v", w)
+	}
+	crossed, _, err = job.method.CrossFit(nil, f.z, f.Classes, f.Labels, job.folds, job.seed)
 	return crossed, err
-}
-
-func classesText(n int) string {
-	if n == 1 {
-		return "1 class is"
-	}
-	return report.Thousands(n) + " classes are"
 }
 
 func (k *calibration) warn(format string, args ...any) {

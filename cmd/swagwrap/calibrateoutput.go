@@ -74,10 +74,10 @@ func (job *calibrationJob) write(c *cli.Context) error {
 // posteriors are seen from another folder now.
 func (job *calibrationJob) writeEnsemble(out *output, from string) error {
 	e := job.ensemble
-	if job.method == methodVector {
-		e.Vector = &ensemble.Vector{Scale: job.result.Scale, Bias: job.result.Bias}
+	if v := job.scaling.Vector; v != nil {
+		e.Vector = &ensemble.Vector{Scale: v.Scale, Bias: v.Bias}
 	} else {
-		e.Temperature = job.result.Temperature
+		e.Temperature = job.scaling.Temperatures[0]
 	}
 	for i := range e.Components {
 		p := &e.Components[i].Posterior
@@ -95,7 +95,7 @@ func (job *calibrationJob) writeApplied(out *output) error {
 	if l == nil {
 		l = job.fit
 	}
-	probs := job.result.apply(l.z)
+	probs := job.scaling.Apply(nil, l.z, l.Classes)
 	if strings.ToLower(filepath.Ext(out.path)) == ".npz" {
 		archive := ensemble.NewArchive(out)
 		return errors.Join(archive.Ints("row", l.Rows, l.Len()), archive.Ints("labels", l.Labels, l.Len()),

@@ -156,5 +156,5 @@ func chanceLine(methods []ensemble.Method) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d methods stand against one baseline, each with a 95 %% interval: if none differed, chance would still show a difference in up to %s of such tables.",
-		n, report.Percent(1-math.Pow(0.95, float64(n)), 0))}
+		n, report.Percent(calibrate.FamilywiseError(n), 0))}
 }

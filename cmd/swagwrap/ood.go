@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -284,7 +283,7 @@ func oodVerdict(found []ensemble.Detected) []string {
 	}
 	if n := len(found) - 1; n > 1 {
 		lines = append(lines, fmt.Sprintf("%d methods stand against one, each with a 95 %% interval: if none differed, chance would still show a difference in up to %s of such tables.",
-			n, report.Percent(1-math.Pow(0.95, float64(n)), 0)))
+			n, report.Percent(calibrate.FamilywiseError(n), 0)))
 	}
 	return lines
 }
@@ -326,21 +325,21 @@ func writeOODJSON(w io.Writer, bn *batchNorm, found []ensemble.Detected, sizes [
 		Above  int       `json:"above"`
 	}
 	type row struct {
-		Method            string            `json:"method"`
-		Key               string            `json:"key,omitempty"`
-		Members           int               `json:"members,omitempty"`
-		StaleBN           bool              `json:"stale_bn"`
-		InEntropy         float64           `json:"mean_entropy_in"`
-		OutEntropy        float64           `json:"mean_entropy_out"`
-		Distance          *float64          `json:"symmetrised_kl"`
-		In                histogram         `json:"in"`
-		Out               histogram         `json:"out"`
-		Entropy           ensemble.Ranking  `json:"entropy"`
-		MutualInformation *ensemble.Ranking `json:"mutual_information"`
-		Confidence        ensemble.Ranking  `json:"max_probability"`
-		Difference        *differenceJSON   `json:"auroc_difference"`
-		Baseline          bool              `json:"baseline"`
-		Warnings          []string          `json:"warnings"`
+		Method            string               `json:"method"`
+		Key               string               `json:"key,omitempty"`
+		Members           int                  `json:"members,omitempty"`
+		StaleBN           bool                 `json:"stale_bn"`
+		InEntropy         float64              `json:"mean_entropy_in"`
+		OutEntropy        float64              `json:"mean_entropy_out"`
+		Distance          *float64             `json:"symmetrised_kl"`
+		In                histogram            `json:"in"`
+		Out               histogram            `json:"out"`
+		Entropy           calibrate.Detection  `json:"entropy"`
+		MutualInformation *calibrate.Detection `json:"mutual_information"`
+		Confidence        calibrate.Detection  `json:"max_probability"`
+		Difference        *differenceJSON      `json:"auroc_difference"`
+		Baseline          bool                 `json:"baseline"`
+		Warnings          []string             `json:"warnings"`
 	}
 	out := struct {
 		In        int                   `json:"images_in"`

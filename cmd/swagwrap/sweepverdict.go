@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
@@ -70,7 +71,7 @@ func settingFlags(s ensemble.Setting) string {
 }
 
 // membersVerdict says whether there were enough members.
-func membersVerdict(n ensemble.MemberNoise) string {
+func membersVerdict(n calibrate.MonteCarloError) string {
 	change := fmt.Sprintf("infinitely many would change the NLL by about %s, and %s would still be small", report.Fixed(n.Change(), 4), report.Fixed(n.Tolerance, 4))
 	members, are := plural(n.Members, "member"), "are"
 	if n.Members == 1 {

@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -54,14 +53,11 @@ type Method struct {
 	losses, errors, briers []float64 // of each image
 }
 
-// Scaled is a method after its scores were scaled.
+// Scaled is a method after its scores were scaled: by what was fitted on the
+// validation data, or on each half of the test data for the other.
 type Scaled struct {
+	*calibrate.Scaling
 	Metrics calibrate.Metrics
-	// Temperatures holds one fitted on the validation data, or one for each half of
-	// the test data; none with vector scaling.
-	Temperatures []float64
-	CrossFitted  bool // on halves of the test data
-	Warnings     []error
 
 	probs []float64
 }
@@ -107,10 +103,10 @@ func (c *Comparison) rows(p *Predicted) ([]Method, error) {
 		m.StaleBN = p.StaleBN
 		m.Metrics.Warnings = append(m.Metrics.Warnings, p.Notes...)
 		if c.Scalings {
-			if m.ByTemperature, err = c.byTemperature(p, probs); err != nil {
+			if m.ByTemperature, err = c.scaled(calibrate.ByTemperature, p, probs); err != nil {
 				m.warn("no temperature: %w", err)
 			}
-			if m.ByVector, err = c.byVector(p, probs); err != nil {
+			if m.ByVector, err = c.scaled(calibrate.ByVector, p, probs); err != nil {
 				m.warn("no vector scaling: %w", err)
 			}
 		}
@@ -122,12 +118,12 @@ func (c *Comparison) rows(p *Predicted) ([]Method, error) {
 	}
 	for _, scaling := range []struct {
 		key, name string
-		fit       func(*Predicted, []float64) (*Scaled, error)
-	}{{SWATemp, "SWA-Temp", c.byTemperature}, {SWAVector, "SWA-Vector", c.byVector}} {
+		by        calibrate.Scaler
+	}{{SWATemp, "SWA-Temp", calibrate.ByTemperature}, {SWAVector, "SWA-Vector", calibrate.ByVector}} {
 		if !c.wants(scaling.key) {
 			continue
 		}
-		s, err := scaling.fit(p, probs)
+		s, err := c.scaled(scaling.by, p, probs)
 		if err != nil {
 			c.Notes = append(c.Notes, fmt.Sprintf("%s is left out: %v", scaling.name, err))
 			continue
@@ -179,11 +175,11 @@ func (c *Comparison) evaluate(key, name string, members int, probs []float64, cl
 	m.Metrics = c.metrics(p)
 	m.losses, m.errors, m.briers = calibrate.NegLogLikelihoods(nil, p), calibrate.Errors(nil, p), calibrate.Briers(nil, p)
 	m.Reliability, m.RiskCoverage = calibrate.Reliability(p, c.ECE), calibrate.RiskCoverage(p)
-	nll, _, err := calibrate.CrossFitNLL(calibrate.LogProbs(nil, probs), classes, c.Test.Labels(), 0, c.Seed)
-	if err != nil {
+	logits := calibrate.LogProbs(nil, probs)
+	if _, s, err := calibrate.ByTemperature.CrossFit(logits, logits, classes, c.Test.Labels(), 0, c.Seed); err != nil {
 		m.warn("no best temperature: %w", err)
 	} else {
-		m.NLLAtBestT = nll
+		m.NLLAtBestT = s.NLLAfter
 	}
 	if c.Save != nil {
 		err = c.Save(&m, probs, classes)
@@ -196,65 +192,33 @@ func (c *Comparison) metrics(p calibrate.Predictions) calibrate.Metrics {
 	return calibrate.Evaluate(p, calibrate.EvaluateOptions{ECE: c.ECE, Seed: c.Seed})
 }
 
-// byTemperature is the method at a temperature of its own.
-func (c *Comparison) byTemperature(p *Predicted, probs []float64) (*Scaled, error) {
+// scaled is the method after a scaling of its own.
+func (c *Comparison) scaled(by calibrate.Scaler, p *Predicted, probs []float64) (*Scaled, error) {
 	logits, classes := calibrate.LogProbs(nil, probs), p.Data[0].Classes
-	s := &Scaled{CrossFitted: c.Validation == nil}
+	s := &Scaled{}
+	var err error
 	if c.Validation == nil {
-		var err error
-		if s.probs, s.Temperatures, err = calibrate.CrossFitTemperature(logits, classes, c.Test.Labels(), 0, c.Seed); err != nil {
-			return nil, err
-		}
-	} else {
-		t, err := calibrate.FitTemperature(calibrate.LogProbs(nil, p.Validation.Mean()), classes, c.Validation.Labels())
-		if err != nil {
-			return nil, fmt.Errorf("validation data: %w", err)
-		}
-		s.probs, s.Temperatures = calibrate.Softmax(nil, logits, classes, t.T), []float64{t.T}
+		s.probs, s.Scaling, err = by.CrossFit(logits, logits, classes, c.Test.Labels(), 0, c.Seed)
+	} else if s.Scaling, err = p.fit(by, c.Validation); err == nil {
+		s.probs = s.Apply(logits, logits, classes)
 	}
-	for _, t := range s.Temperatures {
-		if t <= calibrate.MinTemperature || t >= calibrate.MaxTemperature {
-			s.Warnings = append(s.Warnings, errors.New("the temperature is at its bound: the data that it is fitted on does not determine it"))
-			break
-		}
+	if err != nil {
+		return nil, err
 	}
-	return s, c.score(s, classes)
+	scaled, err := calibrate.NewPredictions(s.probs, classes, c.Test.Labels())
+	if err == nil {
+		s.Metrics = c.metrics(scaled)
+	}
+	return s, err
 }
 
-// byVector is the method after vector scaling.
-func (c *Comparison) byVector(p *Predicted, probs []float64) (*Scaled, error) {
-	logits, classes := calibrate.LogProbs(nil, probs), p.Data[0].Classes
-	s := &Scaled{CrossFitted: c.Validation == nil}
-	if c.Validation == nil {
-		var err error
-		if s.probs, err = calibrate.CrossFitVector(logits, classes, c.Test.Labels(), 0, c.Seed); err != nil {
-			return nil, err
-		}
-		return s, c.score(s, classes)
-	}
-	v, err := calibrate.FitVectorScaling(calibrate.LogProbs(nil, p.Validation.Mean()), classes, c.Validation.Labels())
+// fit fits a scaling to what was predicted of the validation data.
+func (p *Predicted) fit(by calibrate.Scaler, validation dataset.Dataset) (*calibrate.Scaling, error) {
+	s, err := by.Fit(calibrate.LogProbs(nil, p.Validation.Mean()), p.Validation.Classes, validation.Labels())
 	if err != nil {
 		return nil, fmt.Errorf("validation data: %w", err)
 	}
-	s.probs = v.Apply(nil, logits)
-	warn := func(when bool, what string) {
-		if when {
-			s.Warnings = append(s.Warnings, errors.New("vector scaling: "+what))
-		}
-	}
-	warn(!v.Converged, "the fit ended before the minimum")
-	warn(v.Separated, "every validation image is classified right, which makes it too sure")
-	warn(len(v.Absent) > 0, fmt.Sprintf("%d classes have no validation image", len(v.Absent)))
-	return s, c.score(s, classes)
-}
-
-// score evaluates scaled probabilities.
-func (c *Comparison) score(s *Scaled, classes int) error {
-	p, err := calibrate.NewPredictions(s.probs, classes, c.Test.Labels())
-	if err == nil {
-		s.Metrics = c.metrics(p)
-	}
-	return err
+	return s, nil
 }
 
 // differences compares every method with the baseline, image by image.

@@ -273,16 +273,17 @@ const tuningRows = 2000
 // tune returns the precision with the least NLL on the given rows.
 func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint64, members int) (best float64, atBound bool, err error) {
 	rows = rows[:min(len(rows), tuningRows)]
+	labels := make([]int, len(rows))
+	for r, row := range rows {
+		labels[r] = set.data.Labels()[row]
+	}
 	least, power := math.Inf(1), 0.0
 	try := func(at float64) error {
 		sums := &Sums{}
 		if err := k.average(ctx, set, rows, math.Pow(10, at), seed, members, sums); err != nil {
 			return err
 		}
-		nll := 0.0
-		for r, row := range rows {
-			nll -= math.Log(sums.Prob[r*sums.Classes+set.data.Labels()[row]] / sums.Weight)
-		}
+		nll := calibrate.NegLogLikelihood(calibrate.Predictions{Classes: sums.Classes, Probs: sums.Mean(), Labels: labels})
 		if nll < least {
 			least, power = nll, at
 		}

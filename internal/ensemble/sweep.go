@@ -27,7 +27,7 @@ type Sweep struct {
 	// [Choice].
 	Validation dataset.Dataset
 
-	// Members is S. 0 means as many as matter: see [MemberNoise.Enough].
+	// Members is S. 0 means as many as matter: see [calibrate.MonteCarloError].
 	Members   int
 	Tolerance float64 // of the NLL in nats, for that; 0 means a quarter of its standard error
 	Seed      uint64
@@ -115,7 +115,7 @@ type CurvePoint struct {
 type SweepResult struct {
 	Points  []SweepPoint // SWA first, then the default, then the others
 	Curve   []CurvePoint // for 1 … S members
-	Members MemberNoise
+	Members calibrate.MonteCarloError
 	Choice  Choice
 	// Warnings say why the scores should not be taken at face value.
 	Warnings []error
@@ -244,7 +244,9 @@ func (s *Sweep) Run(ctx context.Context, e *Engine) (*SweepResult, error) {
 			if s.Resize != nil {
 				s.Resize(s.Images(members))
 			}
-			r.Curve, r.Members = a.curve.finish(ctx, s.Seed)
+			if r.Curve, r.Members, err = a.curve.finish(ctx, s.Seed); err != nil {
+				return nil, err
+			}
 			if r.Warnings, err = s.warnings(a.test); err != nil {
 				return nil, err
 			}
