@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -22,11 +21,6 @@ type BootstrapOptions struct {
 	Resamples int     // 0 means 2000
 	Level     float64 // coverage, between 0 and 1; 0 means 0.95
 	Seed      uint64
-}
-
-// Interval is a mean, or a measure of all images, with a confidence interval.
-type Interval struct {
-	Mean, Low, High float64
 }
 
 // PairedBootstrap returns the mean of a−b and its percentile bootstrap interval
@@ -48,7 +42,7 @@ func PairedBootstrap(a, b []float64, opts BootstrapOptions) Interval {
 	if len(a) != len(b) || len(a) == 0 {
 		panic(badPairs)
 	}
-	return MeanBootstrap(floats.SubTo(make([]float64, len(a)), a, b), opts)
+	return MeanBootstrap(difference(a, b), opts)
 }
 
 // MeanBootstrap is [PairedBootstrap] of one method: the mean of its losses and
@@ -131,13 +125,13 @@ func ECEBootstrap(a, b Predictions, ece ECEOptions, opts BootstrapOptions) Inter
 	if a.Len() != b.Len() {
 		panic(badPairs)
 	}
-	ga, gb := gradeInOrder(a), gradeInOrder(b)
-	buffer := make([]Graded, a.Len())
-	of := func(g []Graded, rows []int) float64 {
+	ga, gb := topLabels(a), topLabels(b)
+	buffer := make([]TopLabel, a.Len())
+	of := func(g []TopLabel, rows []int) float64 {
 		for k, i := range rows {
 			buffer[k] = g[i]
 		}
-		return GradedECE(buffer, ece)
+		return TopLabelECE(buffer, ece)
 	}
 	return BootstrapMetric(a.Len(), func(rows []int) float64 { return of(ga, rows) - of(gb, rows) }, opts)
 }

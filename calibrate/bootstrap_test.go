@@ -121,6 +121,7 @@ func TestBootstrapMetricOfMean(t *testing.T) {
 
 // A method that is calibrated by construction, and the same made too sure.
 func TestECEBootstrap(t *testing.T) {
+	t.Parallel()
 	good := random(2000, 4, 6)
 	bad := calibrate.Predictions{Classes: 4, Labels: good.Labels}
 	bad.Probs = calibrate.Softmax(nil, calibrate.LogProbs(nil, good.Probs), 4, 0.4)

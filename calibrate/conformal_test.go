@@ -139,6 +139,7 @@ func TestEvaluateCrossFitsSets(t *testing.T) {
 // threshold is the largest score, which covers nearly all of these nine, and 0.9
 // of others.
 func TestEvaluateJudgesSetsOnOtherHalf(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(24, 0))
 	const draws = 1500
 	var sum, squares float64

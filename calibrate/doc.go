@@ -7,9 +7,9 @@
 // [Reliability] and [RiskCoverage] are for plotting, [FitAPS] for sets of classes
 // that hold the true one with a promised probability.
 //
-// [FitTemperature] and [FitVectorScaling] repair probabilities (Guo et al. 2017,
-// section 4.2); [CrossFitTemperature] and [CrossFitVector] say what that is worth
-// on labels that the fit has not seen (Ashukha et al. 2020).
+// A [Scaler] repairs probabilities by a temperature or by vector scaling (Guo et al.
+// 2017, section 4.2): [Scaler.Fit] fits on images of their own, [Scaler.CrossFit] on
+// those at hand without letting them see their own labels (Ashukha et al. 2020).
 //
 // [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] judge a score, such as the entropy
 // of averaged predictions, by how well it tells images of another domain.

@@ -98,12 +98,12 @@ func ECE(p Predictions, opts ECEOptions) float64 {
 // Reliability panics if opts.Bins is negative or opts.Binning is unknown.
 func Reliability(p Predictions, opts ECEOptions) []ReliabilityBin {
 	p.check()
-	return reliability(grade(p), opts)
+	return reliability(sortedTopLabels(p), opts)
 }
 
-// GradedECE is [ECE] of predictions of which no more is left than what it looks
+// TopLabelECE is [ECE] of predictions of which no more is left than what it looks
 // at. It sorts g.
-func GradedECE(g []Graded, opts ECEOptions) float64 {
+func TopLabelECE(g []TopLabel, opts ECEOptions) float64 {
 	order(g)
 	return calibrationError(reliability(g, opts), len(g))
 }
@@ -122,19 +122,19 @@ func GradedECE(g []Graded, opts ECEOptions) float64 {
 // ClasswiseECE panics where [Reliability] does.
 func ClasswiseECE(p Predictions, opts ECEOptions) float64 {
 	p.check()
-	g := make([]Graded, p.Len())
+	g := make([]TopLabel, p.Len())
 	var sum float64
 	for c := range p.Classes {
 		for i, label := range p.Labels {
-			g[i] = Graded{p.Row(i)[c], label == c}
+			g[i] = TopLabel{p.Row(i)[c], label == c}
 		}
-		sum += GradedECE(g, opts)
+		sum += TopLabelECE(g, opts)
 	}
 	return sum / float64(p.Classes)
 }
 
 // reliability cuts predictions in ascending order of confidence into bins.
-func reliability(g []Graded, opts ECEOptions) []ReliabilityBin {
+func reliability(g []TopLabel, opts ECEOptions) []ReliabilityBin {
 	switch opts.Binning {
 	case EqualMass:
 		return equalMass(g, opts.bins())
@@ -154,35 +154,35 @@ func calibrationError(bins []ReliabilityBin, n int) float64 {
 	return ece
 }
 
-// Graded is a prediction reduced to what calibration looks at.
-type Graded struct {
+// TopLabel is a prediction reduced to what calibration looks at.
+type TopLabel struct {
 	Confidence float64 // the probability of the class that it favours
-	Right      bool    // that class is the label
+	Correct    bool    // that class is the label
 }
 
-// grade returns the predictions in ascending order of confidence. Every binning
+// sortedTopLabels returns the predictions in ascending order of confidence. Every binning
 // then is a matter of cutting the slice.
-func grade(p Predictions) []Graded {
-	g := gradeInOrder(p)
+func sortedTopLabels(p Predictions) []TopLabel {
+	g := topLabels(p)
 	order(g)
 	return g
 }
 
-// gradeInOrder returns the predictions in the order of p.
-func gradeInOrder(p Predictions) []Graded {
-	g := make([]Graded, p.Len())
+// topLabels returns the predictions in the order of p.
+func topLabels(p Predictions) []TopLabel {
+	g := make([]TopLabel, p.Len())
 	for i, label := range p.Labels {
 		class, confidence := top(p.Row(i))
-		g[i] = Graded{confidence, class == label}
+		g[i] = TopLabel{confidence, class == label}
 	}
 	return g
 }
 
-func order(g []Graded) {
-	slices.SortFunc(g, func(a, b Graded) int { return cmp.Compare(a.Confidence, b.Confidence) })
+func order(g []TopLabel) {
+	slices.SortFunc(g, func(a, b TopLabel) int { return cmp.Compare(a.Confidence, b.Confidence) })
 }
 
-func equalMass(g []Graded, n int) []ReliabilityBin {
+func equalMass(g []TopLabel, n int) []ReliabilityBin {
 	bins := make([]ReliabilityBin, n)
 	start := 0
 	for b := range bins {
@@ -201,7 +201,7 @@ func equalMass(g []Graded, n int) []ReliabilityBin {
 	return bins
 }
 
-func equalWidth(g []Graded, n int) []ReliabilityBin {
+func equalWidth(g []TopLabel, n int) []ReliabilityBin {
 	bins := make([]ReliabilityBin, n)
 	start := 0
 	for b := range bins {
@@ -215,7 +215,7 @@ func equalWidth(g []Graded, n int) []ReliabilityBin {
 	return bins
 }
 
-func swagReference(g []Graded, n int) []ReliabilityBin {
+func swagReference(g []TopLabel, n int) []ReliabilityBin {
 	step := (len(g) + n - 1) / n
 	var edges []float64
 	for i := 0; i < len(g); i += step {
@@ -235,7 +235,7 @@ func swagReference(g []Graded, n int) []ReliabilityBin {
 }
 
 // newBin returns the bin of the predictions in g.
-func newBin(lower, upper float64, g []Graded) ReliabilityBin {
+func newBin(lower, upper float64, g []TopLabel) ReliabilityBin {
 	b := ReliabilityBin{Lower: lower, Upper: upper, Count: len(g)}
 	if len(g) == 0 {
 		return b
@@ -243,7 +243,7 @@ func newBin(lower, upper float64, g []Graded) ReliabilityBin {
 	var right int
 	for _, x := range g {
 		b.Confidence += x.Confidence
-		if x.Right {
+		if x.Correct {
 			right++
 		}
 	}

@@ -147,10 +147,10 @@ func TestBinningString(t *testing.T) {
 }
 
 // What is left of a prediction is enough for its error.
-func TestGradedECE(t *testing.T) {
+func TestTopLabelECE(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	p := calibrate.Predictions{Classes: 3}
-	var g []calibrate.Graded
+	var g []calibrate.TopLabel
 	for range 500 {
 		row := []float64{r.Float64(), r.Float64(), r.Float64()}
 		sum := row[0] + row[1] + row[2]
@@ -160,10 +160,10 @@ func TestGradedECE(t *testing.T) {
 		label := r.IntN(3)
 		class := slices.Index(row, slices.Max(row))
 		p.Probs, p.Labels = append(p.Probs, row...), append(p.Labels, label)
-		g = append(g, calibrate.Graded{row[class], class == label})
+		g = append(g, calibrate.TopLabel{row[class], class == label})
 	}
 	for _, b := range []calibrate.Binning{calibrate.EqualMass, calibrate.EqualWidth, calibrate.SwagReference} {
-		if got, want := calibrate.GradedECE(g, calibrate.ECEOptions{Binning: b}), calibrate.ECE(p, calibrate.ECEOptions{Binning: b}); got != want {
+		if got, want := calibrate.TopLabelECE(g, calibrate.ECEOptions{Binning: b}), calibrate.ECE(p, calibrate.ECEOptions{Binning: b}); got != want {
 			t.Errorf("%v: %v, want %v", b, got, want)
 		}
 	}

@@ -80,6 +80,7 @@ func share(t *testing.T, key string) float64 {
 }
 
 func TestExtendedMetrics(t *testing.T) {
+	t.Parallel()
 	g, e := readGolden(t), readExtended(t)
 	for i, want := range e.Metrics {
 		t.Run(want.Name, func(t *testing.T) {

@@ -64,9 +64,9 @@ type Metrics struct {
 // asked for and leaves predictions out, and if there are too few images for sets.
 func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	p.check()
-	graded := grade(p)
-	bins := reliability(graded, opts.ECE)
-	risks := riskCoverage(graded)
+	sorted := sortedTopLabels(p)
+	bins := reliability(sorted, opts.ECE)
+	risks := riskCoverage(sorted)
 	m := Metrics{
 		N:             p.Len(),
 		Accuracy:      Accuracy(p),
@@ -75,8 +75,8 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		Brier:         Brier(p),
 		ECE:           calibrationError(bins, p.Len()),
 		Entropy:       stat.Mean(PredictiveEntropy(nil, p.Probs, p.Classes), nil),
-		ECEEqualWidth: calibrationError(equalWidth(graded, opts.ECE.bins()), p.Len()),
-		ECEReference:  calibrationError(swagReference(graded, opts.ECE.bins()), p.Len()),
+		ECEEqualWidth: calibrationError(equalWidth(sorted, opts.ECE.bins()), p.Len()),
+		ECEReference:  calibrationError(swagReference(sorted, opts.ECE.bins()), p.Len()),
 		ClasswiseECE:  ClasswiseECE(p, opts.ECE),
 		AURC:          areaUnder(risks),
 		SelectiveRisk: riskAt(risks, cmp.Or(opts.Coverage, 0.9)),

@@ -80,6 +80,18 @@ func FPRAt(in, out []float64, tpr float64) float64 {
 	return fpr
 }
 
+// Detection says how well a score finds what is out of the domain.
+type Detection struct {
+	AUROC float64 `json:"auroc"`
+	AUPR  float64 `json:"aupr"`
+	FPR95 float64 `json:"fpr95"` // [FPRAt] 0.95
+}
+
+// Detect returns [AUROC], [AUPR] and [FPRAt] 0.95 of the same scores.
+func Detect(in, out []float64) Detection {
+	return Detection{AUROC(in, out), AUPR(in, out), FPRAt(in, out, 0.95)}
+}
+
 // outcome counts the images with scores at or above a threshold.
 type outcome struct {
 	found, alarms int // out of the domain, and in it

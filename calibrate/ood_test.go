@@ -48,6 +48,7 @@ func TestDetectionExtremes(t *testing.T) {
 		diff(t, test.name+": AUROC", calibrate.AUROC(test.in, test.out), test.auroc)
 		diff(t, test.name+": AUPR", calibrate.AUPR(test.in, test.out), test.aupr)
 		diff(t, test.name+": FPR", calibrate.FPRAt(test.in, test.out, 0.95), test.fpr)
+		diff(t, test.name, calibrate.Detect(test.in, test.out), calibrate.Detection{AUROC: test.auroc, AUPR: test.aupr, FPR95: test.fpr})
 	}
 	for _, x := range []float64{
 		calibrate.AUROC([]float64{nan}, []float64{1}), calibrate.AUPR([]float64{0}, []float64{nan}), calibrate.FPRAt([]float64{nan}, []float64{1}, 0.95),

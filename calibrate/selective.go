@@ -24,11 +24,11 @@ type RiskPoint struct {
 // of the images does not matter: of a run of m with e errors, j hold j·e/m.
 func RiskCoverage(p Predictions) []RiskPoint {
 	p.check()
-	return riskCoverage(grade(p))
+	return riskCoverage(sortedTopLabels(p))
 }
 
 // riskCoverage takes predictions in ascending order of confidence.
-func riskCoverage(g []Graded) []RiskPoint {
+func riskCoverage(g []TopLabel) []RiskPoint {
 	n := len(g)
 	points := make([]RiskPoint, 0, n)
 	wrong := 0 // among the images above the run
@@ -39,7 +39,7 @@ func riskCoverage(g []Graded) []RiskPoint {
 		}
 		errors := 0 // in the run
 		for _, x := range g[start:end] {
-			if !x.Right {
+			if !x.Correct {
 				errors++
 			}
 		}
@@ -64,7 +64,7 @@ func riskCoverage(g []Graded) []RiskPoint {
 // equal; an order of confidences that tells right from wrong makes it less.
 func AURC(p Predictions) float64 {
 	p.check()
-	return areaUnder(riskCoverage(grade(p)))
+	return areaUnder(riskCoverage(sortedTopLabels(p)))
 }
 
 func areaUnder(points []RiskPoint) float64 {
@@ -80,7 +80,7 @@ func areaUnder(points []RiskPoint) float64 {
 // it is the error rate. SelectiveRisk panics unless 0 < coverage ≤ 1.
 func SelectiveRisk(p Predictions, coverage float64) float64 {
 	p.check()
-	return riskAt(riskCoverage(grade(p)), coverage)
+	return riskAt(riskCoverage(sortedTopLabels(p)), coverage)
 }
 
 func riskAt(points []RiskPoint, coverage float64) float64 {

@@ -92,6 +92,7 @@ func randomProblem(seed uint64) (p problem, separable bool) {
 }
 
 func TestFitTemperatureFindsMinimum(t *testing.T) {
+	t.Parallel()
 	var separables, inside int
 	for seed := range uint64(200) {
 		p, separable := randomProblem(seed)
@@ -267,89 +268,20 @@ func TestFitTemperatureErrors(t *testing.T) {
 		_, err := calibrate.FitTemperature(test.logits, 2, test.labels)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
+			continue
 		}
-		if _, _, err2 := calibrate.CrossFitNLL(test.logits, 2, test.labels, 0, 1); err2 == nil || err2.Error() != err.Error() {
-			t.Errorf("%s: CrossFitNLL returns %v, FitTemperature %v", test.name, err2, err)
+		_, vector := calibrate.FitVectorScaling(test.logits, 2, test.labels)
+		others := []error{vector}
+		for _, m := range []calibrate.Scaler{calibrate.ByTemperature, calibrate.ByVector} {
+			_, fitted := m.Fit(test.logits, 2, test.labels)
+			_, _, crossed := m.CrossFit(nil, test.logits, 2, test.labels, 0, 1)
+			others = append(others, fitted, crossed)
 		}
-	}
-}
-
-func TestCrossFitNLL(t *testing.T) {
-	p, _ := randomProblem(2)
-	n := len(p.labels)
-
-	// With as many folds as images the split is known, up to its order.
-	nll, ts, err := calibrate.CrossFitNLL(p.logits, p.classes, p.labels, n, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want float64
-	var wantTs []float64
-	for i := range n {
-		lo, hi := i*p.classes, (i+1)*p.classes
-		others := problem{slices.Concat(p.logits[:lo], p.logits[hi:]), p.classes, slices.Concat(p.labels[:i], p.labels[i+1:])}
-		T := others.fit(t).T
-		wantTs = append(wantTs, T)
-		want += problem{p.logits[lo:hi], p.classes, p.labels[i : i+1]}.nll(T) / float64(n)
-	}
-	slices.Sort(ts)
-	slices.Sort(wantTs)
-	diff(t, "NLL, one image left out", nll, want)
-	diff(t, "temperatures, one image left out", ts, wantTs)
-
-	// Unseen labels are harder than seen ones.
-	if fit := p.fit(t); nll < fit.NLLAfter {
-		t.Errorf("cross-fitted NLL %v is below the fitted %v", nll, fit.NLLAfter)
-	}
-}
-
-// Of three images in two folds one is alone, and each image counts the same.
-func TestCrossFitNLLUnevenFolds(t *testing.T) {
-	p := problem{[]float64{2, 0, 1, 0, 0, 3}, 2, []int{0, 1, 1}}
-	pick := func(rows ...int) (q problem) {
-		q.classes = 2
-		for _, i := range rows {
-			q.logits = append(q.logits, p.logits[2*i:2*i+2]...)
-			q.labels = append(q.labels, p.labels[i])
+		for _, other := range others {
+			if other == nil || other.Error() != err.Error() {
+				t.Errorf("%s: error %v, want %v of FitTemperature", test.name, other, err)
+			}
 		}
-		return q
-	}
-	got, _, err := calibrate.CrossFitNLL(p.logits, p.classes, p.labels, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		one, two := pick(i), pick((i+1)%3, (i+2)%3)
-		want := (one.nll(two.fit(t).T) + 2*two.nll(one.fit(t).T)) / 3
-		if math.Abs(got-want) < 1e-9*want {
-			return
-		}
-	}
-	t.Errorf("NLL %v fits none of the three splits", got)
-}
-
-func TestCrossFitNLLSplit(t *testing.T) {
-	p, _ := randomProblem(2)
-	run := func(folds int, seed uint64) (float64, []float64) {
-		t.Helper()
-		nll, ts, err := calibrate.CrossFitNLL(p.logits, p.classes, p.labels, folds, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return nll, ts
-	}
-	nll, ts := run(0, 1)
-	if again, _ := run(2, 1); again != nll || len(ts) != 2 {
-		t.Errorf("0 folds give %v and %d temperatures, 2 folds %v", nll, len(ts), again)
-	}
-	if other, _ := run(2, 2); other == nll {
-		t.Error("the split does not depend on the seed")
-	}
-	if _, ts := run(7, 1); len(ts) != 7 {
-		t.Errorf("7 folds give %d temperatures", len(ts))
-	}
-	if _, _, err := calibrate.CrossFitNLL(p.logits[:p.classes], p.classes, p.labels[:1], 0, 1); err == nil {
-		t.Error("one image in two folds: no error")
 	}
 }
 

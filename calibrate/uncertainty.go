@@ -36,6 +36,21 @@ func PredictiveEntropy(dst, probs []float64, classes int) []float64 {
 	return dst
 }
 
+// LeastConfidence stores 1 − the largest probability of each row of probs in dst of
+// length n, 0 to 1: as a score of what is out of the domain, the baseline of
+// Hendrycks and Gimpel (2017). probs are n×classes in row-major order.
+func LeastConfidence(dst, probs []float64, classes int) []float64 {
+	if classes < 1 || len(probs)%classes != 0 {
+		panic(badShape)
+	}
+	dst = destination(dst, len(probs)/classes)
+	for i := range dst {
+		_, confidence := top(probs[i*classes : (i+1)*classes])
+		dst[i] = 1 - confidence
+	}
+	return dst
+}
+
 // MutualInformation stores H(mean p) − mean H(p) of each image in dst, in nats:
 // the part of the uncertainty that comes from members disagreeing (Houlsby et
 // al. 2011, equation 2). probs are the members' averaged probabilities,

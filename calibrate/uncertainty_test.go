@@ -58,6 +58,7 @@ func TestMutualInformation(t *testing.T) {
 }
 
 func TestMutualInformationIsNotNegative(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 0))
 	for members := 1; members < 31; members++ {
 		const classes = 50
@@ -74,4 +75,8 @@ func TestMutualInformationIsNotNegative(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestLeastConfidence(t *testing.T) {
+	diff(t, "least confidence", calibrate.LeastConfidence(nil, []float64{0.5, 0.25, 0.25, 0, 0, 1}, 3), []float64{0.5, 0})
 }

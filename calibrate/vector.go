@@ -49,7 +49,7 @@ type VectorScaling struct {
 //
 // Unlike a temperature, this can change which class is the most probable, and it
 // fits 2·classes numbers: with few images for each class, judge it by
-// [CrossFitVector]. Unlike temperature scaling it also depends on a constant added
+// [Scaler.CrossFit]. Unlike temperature scaling it also depends on a constant added
 // to a row of logits. To have it depend on the probabilities alone, as it must for
 // an ensemble, pass [LogProbs].
 //
@@ -158,18 +158,23 @@ func (q *vectorProblem) ridge(x []float64, i int) float64 {
 
 // value returns the objective at x, and the mean NLL in it.
 func (q *vectorProblem) value(x []float64) (value, nll float64) {
-	v := VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]}
-	z := make([]float64, q.classes)
-	for _, i := range q.rows {
-		v.scale(z, q.row(i))
-		nll += (logSumExp(z) - z[q.labels[i]]) / float64(len(q.rows))
-	}
+	nll = q.vectorNLL(q.rows, VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]})
 	var ridge float64
 	for i := range x {
 		d := q.ridge(x, i)
 		ridge += d * d
 	}
 	return nll + VectorRidge/2*ridge, nll
+}
+
+// vectorNLL returns the mean NLL of the given rows after v, in nats.
+func (s scored) vectorNLL(rows []int, v VectorScaling) (nll float64) {
+	z := make([]float64, s.classes)
+	for _, i := range rows {
+		v.scale(z, s.row(i))
+		nll += (logSumExp(z) - z[s.labels[i]]) / float64(len(rows))
+	}
+	return nll
 }
 
 // logSumExp keeps the digits of a sum that is barely more than its largest term.

@@ -2,7 +2,6 @@ package calibrate_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +31,7 @@ func (p problem) objective(v calibrate.VectorScaling) float64 {
 // a smooth function is the minimum. And with the same scale for all classes it is
 // temperature scaling, which must not do better.
 func TestFitVectorScalingFindsMinimum(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(60) {
 		p, _ := randomProblem(seed)
 		v := p.fitVector(t)
@@ -117,22 +117,6 @@ func TestFitVectorScalingExtremes(t *testing.T) {
 	}
 }
 
-func TestFitVectorScalingErrors(t *testing.T) {
-	for _, p := range []problem{
-		{nil, 2, nil}, {[]float64{1, math.NaN()}, 2, []int{0}}, {[]float64{1, 2}, 2, []int{2}}, {[]float64{math.Inf(-1), 0}, 2, []int{0}},
-	} {
-		_, want := calibrate.FitTemperature(p.logits, p.classes, p.labels)
-		_, err := calibrate.FitVectorScaling(p.logits, p.classes, p.labels)
-		_, crossed := calibrate.CrossFitVector(p.logits, p.classes, p.labels, 0, 1)
-		_, _, cooled := calibrate.CrossFitTemperature(p.logits, p.classes, p.labels, 0, 1)
-		for _, err := range []error{err, crossed, cooled} {
-			if err == nil || err.Error() != want.Error() {
-				t.Errorf("error %v, want %v", err, want)
-			}
-		}
-	}
-}
-
 func TestVectorScalingCheck(t *testing.T) {
 	for want, v := range map[string]calibrate.VectorScaling{
 		"number of scales": {Scale: []float64{1}, Bias: []float64{0, 0}},
@@ -141,62 +125,5 @@ func TestVectorScalingCheck(t *testing.T) {
 		if err := v.Check(2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want an error with %q", v, err, want)
 		}
-	}
-}
-
-// Each row's probabilities come from a fit that has not seen its label.
-func TestCrossFitProbabilities(t *testing.T) {
-	p, _ := randomProblem(2)
-	n := len(p.labels)
-	probs, ts, err := calibrate.CrossFitTemperature(p.logits, p.classes, p.labels, 3, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	nll, wantTs, err := calibrate.CrossFitNLL(p.logits, p.classes, p.labels, 3, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "temperatures", ts, wantTs)
-	diff(t, "NLL", calibrate.NegLogLikelihood(predictions(t, probs, p.classes, p.labels...)), nll)
-
-	// With one image left out the others are known.
-	vector, err := calibrate.CrossFitVector(p.logits, p.classes, p.labels, n, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range []int{0, n / 2, n - 1} {
-		lo, hi := i*p.classes, (i+1)*p.classes
-		others := problem{slices.Concat(p.logits[:lo], p.logits[hi:]), p.classes, slices.Concat(p.labels[:i], p.labels[i+1:])}
-		v := others.fitVector(t)
-		for c, x := range v.Apply(nil, p.logits[lo:hi]) {
-			// Where the sums are in another order, the fit is the same to about 1e-8.
-			if math.Abs(x-vector[lo+c]) > 1e-6 {
-				t.Errorf("row %d, class %d: %v, want %v", i, c, vector[lo+c], x)
-			}
-		}
-	}
-}
-
-// What nobody can tell from the labels of the fit: a fresh draw is worse than the
-// fitting set says, and cross-fitting sees it.
-func TestCrossFitVectorIsHonest(t *testing.T) {
-	rng := rand.New(rand.NewPCG(41, 0))
-	const n, classes = 60, 8
-	z, labels := make([]float64, n*classes), make([]int, n)
-	for i := range z {
-		z[i] = rng.NormFloat64()
-	}
-	for i := range labels {
-		labels[i] = rng.IntN(classes)
-	}
-	p := problem{z, classes, labels}
-	v := p.fitVector(t)
-	probs, err := calibrate.CrossFitVector(z, classes, labels, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crossed := calibrate.NegLogLikelihood(predictions(t, probs, classes, labels...))
-	if !(v.NLL < math.Log(classes) && crossed > math.Log(classes)) {
-		t.Errorf("NLL of noise: %.3f fitted and %.3f cross-fitted, of a guess %.3f", v.NLL, crossed, math.Log(classes))
 	}
 }

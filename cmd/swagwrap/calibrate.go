@@ -11,10 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/report"
 )
 
 func (a *app) calibrateCommand() *cli.Command {
@@ -34,8 +32,8 @@ With --ensemble the result is a copy of that ensemble whose scores are calibrate
 PREDICTIONS is .npz or .npy (array probs or logits, and labels), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
 label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
 row is scored by what was fitted without it.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: methodTemperature},
+		Flags: flags(outputFlags, []cli.Flag{
+			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: string(calibrate.ByTemperature)},
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "test-labels", Usage: "read the labels of --test from `FILE`"},
@@ -49,23 +47,19 @@ row is scored by what was fitted without it.`,
 	}
 }
 
-const (
-	methodTemperature = "temperature"
-	methodVector      = "vector"
-)
-
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
-	method   string
+	method   calibrate.Scaler
 	folds    int
 	seed     uint64
 	fit      *logits
 	test     *logits // nil without --test
 	ensemble *ensemble.Ensemble
-	outputs  []*flags.Output
+	outputs  []*output
 
-	result calibration
-	rows   []calibrationRow
+	scaling *calibrate.Scaling
+	result  calibration
+	rows    []calibrationRow
 }
 
 // logits are saved predictions as the fit takes them: logarithms of
@@ -83,7 +77,7 @@ type calibrationRow struct {
 }
 
 func (a *app) calibrate(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
+	if err := positionals(c); err != nil {
 		return err
 	}
 	job, err := newCalibrationJob(c)
@@ -100,35 +94,35 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.run(); err != nil {
 		return err
 	}
-	a.Logf(c, "%s", job.result.describe())
+	a.logf(c, "%s", job.result.describe())
 	if err := job.write(c); err != nil {
 		return err
 	}
-	return flags.BadOutput(job.writeTable(a))
+	return badOutput(job.writeTable(a))
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
 func newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
-	job := &calibrationJob{method: c.String("method"), folds: c.Int("folds"), seed: c.Uint64("seed")}
+	job := &calibrationJob{method: calibrate.Scaler(c.String("method")), folds: c.Int("folds"), seed: c.Uint64("seed")}
 	apply := c.String("apply")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case job.method != methodTemperature && job.method != methodVector:
-		return nil, flags.Usagef("", "--method %q: want %s or %s", job.method, methodTemperature, methodVector)
+	case job.method != calibrate.ByTemperature && job.method != calibrate.ByVector:
+		return nil, usagef("", "--method %q: want %s or %s", job.method, calibrate.ByTemperature, calibrate.ByVector)
 	case job.folds < 2:
-		return nil, flags.Usagef("", "--folds %d: want at least 2", job.folds)
+		return nil, usagef("", "--folds %d: want at least 2", job.folds)
 	case c.String("test-labels") != "" && c.String("test") == "":
-		return nil, flags.Usagef("", "--test-labels without --test")
+		return nil, usagef("", "--test-labels without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
-		return nil, flags.Usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
+		return nil, usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
 	case apply != "" && sameFile(apply, c.String("output")):
-		return nil, flags.Usagef("", "--apply %s: is the output too", apply)
+		return nil, usagef("", "--apply %s: is the output too", apply)
 	}
 	inputs := []string{c.Args().First(), c.String("labels"), c.String("test"), c.String("test-labels"), c.String("ensemble")}
 	for _, path := range []string{c.String("output"), apply} {
 		if path == "" && len(job.outputs) > 0 {
 			continue // no --apply
 		}
-		out, err := flags.CreateOutput(path, c.Bool("force"), inputs...)
+		out, err := createOutput(path, c.Bool("force"), inputs...)
 		if err != nil {
 			job.abort()
 			return nil, err
@@ -161,10 +155,10 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 			return err
 		}
 		if job.test.Classes != job.fit.Classes {
-			return flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.test.Classes, job.fit.Classes, job.fit.Path))
+			return badInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.test.Classes, job.fit.Classes, job.fit.Path))
 		}
 		if job.test.SHA256 == job.fit.SHA256 {
-			a.Warnf(c, "%s: is the file that is fitted on: its scores are too good", path)
+			a.warnf(c, "%s: is the file that is fitted on: its scores are too good", path)
 		}
 	}
 	return nil
@@ -173,7 +167,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, error) {
 	p, err := dataset.OpenPredictions(path, dataset.PredictionOptions{Labels: labels, Key: c.String("key")})
 	if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, badInput(err)
 	}
 	l := &logits{Predictions: p}
 	what := "logits"
@@ -183,12 +177,12 @@ func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, er
 	} else {
 		l.z = calibrate.LogSoftmax(nil, p.Values, p.Classes, 1)
 	}
-	a.Logf(c, "%s: %s, %d classes, %s (%s)", path, report.Plural(p.Len(), "row"), p.Classes, what, p.From)
+	a.logf(c, "%s: %s, %d classes, %s (%s)", path, plural(p.Len(), "row"), p.Classes, what, p.From)
 	if p.LeftOut > 0 {
-		a.Warnf(c, "%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
+		a.warnf(c, "%s: %s without predictions left out", path, plural(p.LeftOut, "row"))
 	}
 	if p.Labels == nil {
-		return nil, flags.BadInput(fmt.Errorf("%s: no labels", path), flag+" FILE reads them from a file of their own")
+		return nil, badInput(fmt.Errorf("%s: no labels", path), flag+" FILE reads them from a file of their own")
 	}
 	return l, nil
 }
@@ -205,21 +199,21 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		return err
 	}
 	if e.Temperature > 0 || e.Vector != nil {
-		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
+		return badInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	var meta sidecar
 	b, err := os.ReadFile(job.fit.Path + ".meta.json")
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.fit.Path, path)
+		a.warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.fit.Path, path)
 	case err != nil:
-		return flags.BadInput(err)
+		return badInput(err)
 	default:
 		if err := json.Unmarshal(b, &meta); err != nil {
-			return flags.BadInput(fmt.Errorf("%s.meta.json: %w", job.fit.Path, err))
+			return badInput(fmt.Errorf("%s.meta.json: %w", job.fit.Path, err))
 		}
 		if meta.Ensemble.ID != e.ID {
-			return flags.BadInput(fmt.Errorf("%s: predictions of %s, whose content has the sum %s, and that of %s is %s", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+			return badInput(fmt.Errorf("%s: predictions of %s, whose content has the sum %s, and that of %s is %s", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 		}
 	}
 	job.ensemble = e

@@ -5,9 +5,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // calibration is what calibrate writes.
@@ -59,28 +57,20 @@ type scores struct {
 	Difference   *[2]float64 `json:"nll_difference_interval,omitempty"`
 }
 
-// apply returns the calibrated probabilities of log-probabilities z.
-func (k *calibration) apply(z []float64) []float64 {
-	if k.Method == methodVector {
-		return calibrate.VectorScaling{Scale: k.Scale, Bias: k.Bias}.Apply(nil, z)
-	}
-	return calibrate.Softmax(nil, z, k.Classes, k.Temperature)
-}
-
 // describe says what was fitted.
 func (k *calibration) describe() string {
 	what := fmt.Sprintf("T = %s", report.Fixed(k.Temperature, 4))
-	if k.Method == methodVector {
+	if len(k.Scale) > 0 {
 		what = fmt.Sprintf("scales %s to %s, biases %s to %s", report.Fixed(slices.Min(k.Scale), 3), report.Fixed(slices.Max(k.Scale), 3),
 			report.Fixed(slices.Min(k.Bias), 3), report.Fixed(slices.Max(k.Bias), 3))
 	}
-	return fmt.Sprintf("%s: NLL of the %s fitted on falls from %s to %s nats", what, report.Plural(k.Rows, "row"), report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLAfter, 4))
+	return fmt.Sprintf("%s: NLL of the %s fitted on falls from %s to %s nats", what, plural(k.Rows, "row"), report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLAfter, 4))
 }
 
 // run fits and scores.
 func (job *calibrationJob) run() error {
 	f := job.fit
-	job.result = calibration{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: flags.Producer(), Method: job.method, Classes: f.Classes,
+	job.result = calibration{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: producer(), Method: string(job.method), Classes: f.Classes,
 		Rows: f.Len(), Folds: job.folds, Seed: job.seed, Warnings: []string{},
 		Source: source{f.Path, f.SHA256, f.Len(), f.LeftOut, f.Probabilities}}
 	crossed, err := job.fitAll()
@@ -89,11 +79,11 @@ func (job *calibrationJob) run() error {
 		if f.LeftOut > 0 {
 			hint += "; rows are counted without those left out"
 		}
-		return flags.BadInput(fmt.Errorf("%s: %w", f.Path, err), hint)
+		return badInput(fmt.Errorf("%s: %w", f.Path, err), hint)
 	}
 	job.compare("fitted on", "cross-fitted", f, crossed)
 	if t := job.test; t != nil {
-		job.compare("test", "calibrated", t, job.result.apply(t.z))
+		job.compare("test", "calibrated", t, job.scaling.Apply(nil, t.z, t.Classes))
 	}
 	return nil
 }
@@ -101,43 +91,22 @@ func (job *calibrationJob) run() error {
 // fitAll fits on all rows, and returns the cross-fitted probabilities.
 func (job *calibrationJob) fitAll() (crossed []float64, err error) {
 	f, k := job.fit, &job.result
-	if job.method == methodVector {
-		v, err := calibrate.FitVectorScaling(f.z, f.Classes, f.Labels)
-		if err != nil {
-			return nil, err
-		}
-		k.Scale, k.Bias, k.Absent, k.Separated, k.NLLBefore, k.NLLAfter = v.Scale, v.Bias, v.Absent, v.Separated, v.NLLBefore, v.NLL
-		if !v.Converged {
-			k.warn("the fit ended before it converged")
-		}
-		if v.Separated {
-			k.warn("all rows fitted on are right after scaling, so that nothing bounds the scales but the ridge: fit on more")
-		}
-		if n := len(v.Absent); n > 0 {
-			k.warn("%s without a label among the rows fitted on, the first is %d: nothing is known about their probabilities", classesText(n), v.Absent[0])
-		}
-		if n := f.Len(); n < 20*f.Classes {
-			k.warn("%d numbers are fitted on %s: a temperature is safer below %s", 2*f.Classes, report.Plural(n, "row"), report.Thousands(20*f.Classes))
-		}
-		return calibrate.CrossFitVector(f.z, f.Classes, f.Labels, job.folds, job.seed)
-	}
-	t, err := calibrate.FitTemperature(f.z, f.Classes, f.Labels)
+	s, err := job.method.Fit(f.z, f.Classes, f.Labels)
 	if err != nil {
 		return nil, err
 	}
-	k.Temperature, k.AtBound, k.NLLBefore, k.NLLAfter = t.T, t.AtBound, t.NLLBefore, t.NLLAfter
-	if t.AtBound {
-		k.warn("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)
+	job.scaling = s
+	k.NLLBefore, k.NLLAfter = s.NLLBefore, s.NLLAfter
+	if v := s.Vector; v != nil {
+		k.Scale, k.Bias, k.Absent, k.Separated = v.Scale, v.Bias, v.Absent, v.Separated
+	} else {
+		k.Temperature, k.AtBound = s.Temperatures[0], s.AtBound
 	}
-	crossed, _, err = calibrate.CrossFitTemperature(f.z, f.Classes, f.Labels, job.folds, job.seed)
+	for _, w := range s.Warnings {
+		k.warn("%v", w)
+	}
+	crossed, _, err = job.method.CrossFit(nil, f.z, f.Classes, f.Labels, job.folds, job.seed)
 	return crossed, err
-}
-
-func classesText(n int) string {
-	if n == 1 {
-		return "1 class is"
-	}
-	return report.Thousands(n) + " classes are"
 }
 
 func (k *calibration) warn(format string, args ...any) {
@@ -154,9 +123,9 @@ func (job *calibrationJob) compare(what, how string, l *logits, after []float64)
 		calibrationRow{what + ", as saved", calibrate.Evaluate(before, opts), nil},
 		calibrationRow{what + ", " + how, calibrate.Evaluate(calibrated, opts), &difference})
 	for _, row := range job.rows[len(job.rows)-2:] {
-		s := scores{Name: row.name, Accuracy: study.Finite(row.metrics.Accuracy), NLL: study.Finite(row.metrics.NLL), ECE: study.Finite(row.metrics.ECE), Brier: study.Finite(row.metrics.Brier),
-			ClasswiseECE: study.Finite(row.metrics.ClasswiseECE), AURC: study.Finite(row.metrics.AURC), SetSize: study.Finite(row.metrics.SetSize), SetCoverage: study.Finite(row.metrics.SetCoverage)}
-		if d := row.difference; d != nil && study.Finite(d.Low) != nil && study.Finite(d.High) != nil {
+		s := scores{Name: row.name, Accuracy: finite(row.metrics.Accuracy), NLL: finite(row.metrics.NLL), ECE: finite(row.metrics.ECE), Brier: finite(row.metrics.Brier),
+			ClasswiseECE: finite(row.metrics.ClasswiseECE), AURC: finite(row.metrics.AURC), SetSize: finite(row.metrics.SetSize), SetCoverage: finite(row.metrics.SetCoverage)}
+		if d := row.difference; d != nil && finite(d.Low) != nil && finite(d.High) != nil {
 			s.Difference = &[2]float64{d.Low, d.High}
 		}
 		job.result.Scores = append(job.result.Scores, s)

@@ -74,7 +74,7 @@ func TestCompareVerdict(t *testing.T) {
 
 func TestOODVerdict(t *testing.T) {
 	found := func(key, name string, low, high float64) ensemble.Detected {
-		return ensemble.Detected{Key: key, Name: name, Entropy: ensemble.Ranking{AUROC: 0.9}, Difference: calibrate.Interval{Mean: (low + high) / 2, Low: low, High: high}}
+		return ensemble.Detected{Key: key, Name: name, Entropy: calibrate.Detection{AUROC: 0.9}, Difference: calibrate.Interval{Mean: (low + high) / 2, Low: low, High: high}}
 	}
 	swa := found(ensemble.SWA, "SWA", 0, 0)
 	swa.Baseline = true

@@ -78,13 +78,13 @@ func TestSweepVerdict(t *testing.T) {
 	other := ensemble.Setting{Scale: 0.25, Rank: 20}
 	stale := standard
 	stale.Stale = true
-	result := func(c ensemble.Choice, n ensemble.MemberNoise) *ensemble.SweepResult {
+	result := func(c ensemble.Choice, n calibrate.MonteCarloError) *ensemble.SweepResult {
 		c.Candidates = 3
 		return &ensemble.SweepResult{Choice: c, Members: n, Points: []ensemble.SweepPoint{
 			{}, {Setting: standard, Default: true, Scores: ensemble.Scores{NLL: 0.1}}, {Setting: other}, {Setting: stale, Scores: ensemble.Scores{NLL: 1.5}}}}
 	}
-	enough := ensemble.MemberNoise{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.006, Enough: 22}
-	few := ensemble.MemberNoise{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.001, Enough: 400}
+	enough := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.006, Enough: 22}
+	few := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.001, Enough: 400}
 	for _, c := range []struct {
 		r    *ensemble.SweepResult
 		want []string
@@ -101,7 +101,7 @@ func TestSweepVerdict(t *testing.T) {
 			"Chosen on 1,000 test images",
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
 			"30 members are not quite enough, about 400 would be"}},
-		{result(ensemble.Choice{Setting: standard, Validated: true, Share: 0.4}, ensemble.MemberNoise{Members: 1}), []string{
+		{result(ensemble.Choice{Setting: standard, Validated: true, Share: 0.4}, calibrate.MonteCarloError{Members: 1}), []string{
 			"The paper's default, SWAG, scale 0.5, rank 20, has the lowest NLL of 3 settings.",
 			"Chosen on 200 validation images: it is the best in 40 % of bootstrap resamples of them.",
 			"1 member is too few to tell how many are needed."}},

@@ -13,20 +13,18 @@ type Vector struct {
 	Bias  []float64 `json:"bias"`
 }
 
-// calibration is what is done to averaged probabilities: one of the two, or
-// nothing.
-type calibration struct {
-	temperature float64 // 0 or 1 for none
-	vector      *calibrate.VectorScaling
-}
+// calibration is what is done to averaged probabilities, or nothing.
+type calibration struct{ *calibrate.Scaling }
 
 // calibration returns what the ensemble carries.
 func (e *Ensemble) calibration() calibration {
-	c := calibration{temperature: e.Temperature}
-	if v := e.Vector; v != nil {
-		c.vector = &calibrate.VectorScaling{Scale: v.Scale, Bias: v.Bias}
+	switch v := e.Vector; {
+	case v != nil:
+		return calibration{&calibrate.Scaling{Vector: &calibrate.VectorScaling{Scale: v.Scale, Bias: v.Bias}}}
+	case e.Temperature != 0 && e.Temperature != 1:
+		return calibration{&calibrate.Scaling{Temperatures: []float64{e.Temperature}}}
 	}
-	return c
+	return calibration{}
 }
 
 // checkCalibration refuses what cannot be applied to any probabilities.
@@ -38,7 +36,7 @@ func (e *Ensemble) checkCalibration() error {
 		if e.Temperature > 0 {
 			return fmt.Errorf("a temperature and vector scaling, want one of them")
 		}
-		if err := e.calibration().vector.Check(len(v.Scale)); err != nil {
+		if err := e.calibration().Vector.Check(len(v.Scale)); err != nil {
 			return fmt.Errorf("metadata \"vector_scaling\": %w", err)
 		}
 	}
@@ -47,18 +45,15 @@ func (e *Ensemble) checkCalibration() error {
 
 // apply changes the probabilities p.
 func (c calibration) apply(p []float64) {
-	switch {
-	case c.vector != nil:
-		c.vector.Apply(p, calibrate.LogProbs(p, p))
-	case c.temperature != 0 && c.temperature != 1:
-		calibrate.Softmax(p, calibrate.LogProbs(p, p), len(p), c.temperature)
+	if c.Scaling != nil {
+		c.Apply(p, calibrate.LogProbs(p, p), len(p))
 	}
 }
 
 // check refuses vector scaling of another number of classes.
 func (c calibration) check(path string, classes int) error {
-	if c.vector != nil && len(c.vector.Scale) != classes {
-		return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, len(c.vector.Scale), classes)
+	if c.Scaling != nil && c.Vector != nil && len(c.Vector.Scale) != classes {
+		return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, len(c.Vector.Scale), classes)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestSums(t *testing.T) {
 			t.Errorf("weights %v: Brier's square %v, want %v", w, r.Square, want)
 		}
 		// A temperature changes the average alone: its logarithms are divided.
-		r.describe(s, 0, calibration{temperature: 2}, -1)
+		r.describe(s, 0, (&Ensemble{Temperature: 2}).calibration(), -1)
 		root := math.Sqrt(mean) / (math.Sqrt(mean) + math.Sqrt(1-mean))
 		if math.Abs(r.Confidence-root) > 1e-15 || math.Abs(r.PredictiveEntropy-entropy(root)) > 1e-14 {
 			t.Errorf("weights %v: confidence %v and entropy %v at temperature 2, want %v and %v", w, r.Confidence, r.PredictiveEntropy, root, entropy(root))

@@ -26,20 +26,10 @@ func gapsOf(bins []calibrate.ReliabilityBin) []gap {
 		if b.Count < 1 || !plottable(b.Confidence) || !plottable(b.Accuracy) {
 			continue
 		}
-		lo, hi := wilson(b.Accuracy, b.Count)
-		gaps = append(gaps, gap{b.Confidence, b.Confidence - b.Accuracy, b.Confidence - hi, b.Confidence - lo, b.Count})
+		in := calibrate.Wilson(b.Accuracy, b.Count)
+		gaps = append(gaps, gap{b.Confidence, b.Confidence - b.Accuracy, b.Confidence - in.High, b.Confidence - in.Low, b.Count})
 	}
 	return gaps
-}
-
-// wilson is the 95 % score interval of a share p of n (Wilson 1927). Unlike the
-// usual one it is not empty when all or none of a bin are right.
-func wilson(p float64, n int) (lo, hi float64) {
-	const z = 1.959963984540054
-	m := float64(n)
-	middle := (p + z*z/(2*m)) / (1 + z*z/m)
-	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return middle - half, middle + half
 }
 
 // reliabilityFigures are all methods in one, those that are close to each other
