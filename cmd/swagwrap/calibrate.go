@@ -11,8 +11,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/report"
 )
 
 func (a *app) calibrateCommand() *cli.Command {
@@ -32,7 +34,7 @@ With --ensemble the result is a copy of that ensemble whose scores are calibrate
 PREDICTIONS is .npz or .npy (array probs or logits, and labels), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
 label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
 row is scored by what was fitted without it.`,
-		Flags: flags(outputFlags, []cli.Flag{
+		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: string(calibrate.ByTemperature)},
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
@@ -55,7 +57,7 @@ type calibrationJob struct {
 	fit      *logits
 	test     *logits // nil without --test
 	ensemble *ensemble.Ensemble
-	outputs  []*output
+	outputs  []*flags.Output
 
 	scaling *calibrate.Scaling
 	result  calibration
@@ -65,7 +67,7 @@ type calibrationJob struct {
 // logits are saved predictions as the fit takes them: logarithms of
 // probabilities, so that it does not matter in which form they were saved.
 type logits struct {
-	*dataset.Predictions
+	*predictions.Set
 	z []float64
 }
 
@@ -77,7 +79,7 @@ type calibrationRow struct {
 }
 
 func (a *app) calibrate(c *cli.Context) error {
-	if err := positionals(c); err != nil {
+	if err := flags.Positionals(c); err != nil {
 		return err
 	}
 	job, err := newCalibrationJob(c)
@@ -94,11 +96,11 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.run(); err != nil {
 		return err
 	}
-	a.logf(c, "%s", job.result.describe())
+	a.Logf(c, "%s", job.result.describe())
 	if err := job.write(c); err != nil {
 		return err
 	}
-	return badOutput(job.writeTable(a))
+	return flags.BadOutput(job.writeTable(a))
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
@@ -107,22 +109,22 @@ func newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	apply := c.String("apply")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
 	case job.method != calibrate.ByTemperature && job.method != calibrate.ByVector:
-		return nil, usagef("", "--method %q: want %s or %s", job.method, calibrate.ByTemperature, calibrate.ByVector)
+		return nil, flags.Usagef("", "--method %q: want %s or %s", job.method, calibrate.ByTemperature, calibrate.ByVector)
 	case job.folds < 2:
-		return nil, usagef("", "--folds %d: want at least 2", job.folds)
+		return nil, flags.Usagef("", "--folds %d: want at least 2", job.folds)
 	case c.String("test-labels") != "" && c.String("test") == "":
-		return nil, usagef("", "--test-labels without --test")
+		return nil, flags.Usagef("", "--test-labels without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
-		return nil, usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
+		return nil, flags.Usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
 	case apply != "" && sameFile(apply, c.String("output")):
-		return nil, usagef("", "--apply %s: is the output too", apply)
+		return nil, flags.Usagef("", "--apply %s: is the output too", apply)
 	}
 	inputs := []string{c.Args().First(), c.String("labels"), c.String("test"), c.String("test-labels"), c.String("ensemble")}
 	for _, path := range []string{c.String("output"), apply} {
 		if path == "" && len(job.outputs) > 0 {
 			continue // no --apply
 		}
-		out, err := createOutput(path, c.Bool("force"), inputs...)
+		out, err := flags.CreateOutput(path, c.Bool("force"), inputs...)
 		if err != nil {
 			job.abort()
 			return nil, err
@@ -141,7 +143,7 @@ func sameFile(a, b string) bool {
 
 func (job *calibrationJob) abort() {
 	for _, o := range job.outputs {
-		o.abort()
+		o.Abort()
 	}
 }
 
@@ -155,21 +157,21 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 			return err
 		}
 		if job.test.Classes != job.fit.Classes {
-			return badInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.test.Classes, job.fit.Classes, job.fit.Path))
+			return flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.test.Classes, job.fit.Classes, job.fit.Path))
 		}
 		if job.test.SHA256 == job.fit.SHA256 {
-			a.warnf(c, "%s: is the file that is fitted on: its scores are too good", path)
+			a.Warnf(c, "%s: is the file that is fitted on: its scores are too good", path)
 		}
 	}
 	return nil
 }
 
 func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, error) {
-	p, err := dataset.OpenPredictions(path, dataset.PredictionOptions{Labels: labels, Key: c.String("key")})
+	p, err := predictions.Read(path, predictions.ReadOptions{Labels: labels, Key: c.String("key")})
 	if err != nil {
-		return nil, badInput(err)
+		return nil, flags.BadInput(err)
 	}
-	l := &logits{Predictions: p}
+	l := &logits{Set: p}
 	what := "logits"
 	if p.Probabilities {
 		what = "probabilities"
@@ -177,12 +179,12 @@ func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, er
 	} else {
 		l.z = calibrate.LogSoftmax(nil, p.Values, p.Classes, 1)
 	}
-	a.logf(c, "%s: %s, %d classes, %s (%s)", path, plural(p.Len(), "row"), p.Classes, what, p.From)
+	a.Logf(c, "%s: %s, %d classes, %s (%s)", path, report.Plural(p.Len(), "row"), p.Classes, what, p.From)
 	if p.LeftOut > 0 {
-		a.warnf(c, "%s: %s without predictions left out", path, plural(p.LeftOut, "row"))
+		a.Warnf(c, "%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
 	}
 	if p.Labels == nil {
-		return nil, badInput(fmt.Errorf("%s: no labels", path), flag+" FILE reads them from a file of their own")
+		return nil, flags.BadInput(fmt.Errorf("%s: no labels", path), flag+" FILE reads them from a file of their own")
 	}
 	return l, nil
 }
@@ -199,21 +201,21 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		return err
 	}
 	if e.Temperature > 0 || e.Vector != nil {
-		return badInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
+		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	var meta sidecar
 	b, err := os.ReadFile(job.fit.Path + ".meta.json")
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		a.warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.fit.Path, path)
+		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.fit.Path, path)
 	case err != nil:
-		return badInput(err)
+		return flags.BadInput(err)
 	default:
 		if err := json.Unmarshal(b, &meta); err != nil {
-			return badInput(fmt.Errorf("%s.meta.json: %w", job.fit.Path, err))
+			return flags.BadInput(fmt.Errorf("%s.meta.json: %w", job.fit.Path, err))
 		}
 		if meta.Ensemble.ID != e.ID {
-			return badInput(fmt.Errorf("%s: predictions of %s, whose content has the sum %s, and that of %s is %s", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+			return flags.BadInput(fmt.Errorf("%s: predictions of %s, whose content has the sum %s, and that of %s is %s", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 		}
 	}
 	job.ensemble = e

@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // calibration is what calibrate writes.
@@ -64,13 +66,13 @@ func (k *calibration) describe() string {
 		what = fmt.Sprintf("scales %s to %s, biases %s to %s", report.Fixed(slices.Min(k.Scale), 3), report.Fixed(slices.Max(k.Scale), 3),
 			report.Fixed(slices.Min(k.Bias), 3), report.Fixed(slices.Max(k.Bias), 3))
 	}
-	return fmt.Sprintf("%s: NLL of the %s fitted on falls from %s to %s nats", what, plural(k.Rows, "row"), report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLAfter, 4))
+	return fmt.Sprintf("%s: NLL of the %s fitted on falls from %s to %s nats", what, report.Plural(k.Rows, "row"), report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLAfter, 4))
 }
 
 // run fits and scores.
 func (job *calibrationJob) run() error {
 	f := job.fit
-	job.result = calibration{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: producer(), Method: string(job.method), Classes: f.Classes,
+	job.result = calibration{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: flags.Producer(), Method: string(job.method), Classes: f.Classes,
 		Rows: f.Len(), Folds: job.folds, Seed: job.seed, Warnings: []string{},
 		Source: source{f.Path, f.SHA256, f.Len(), f.LeftOut, f.Probabilities}}
 	crossed, err := job.fitAll()
@@ -79,7 +81,7 @@ func (job *calibrationJob) run() error {
 		if f.LeftOut > 0 {
 			hint += "; rows are counted without those left out"
 		}
-		return badInput(fmt.Errorf("%s: %w", f.Path, err), hint)
+		return flags.BadInput(fmt.Errorf("%s: %w", f.Path, err), hint)
 	}
 	job.compare("fitted on", "cross-fitted", f, crossed)
 	if t := job.test; t != nil {
@@ -123,9 +125,9 @@ func (job *calibrationJob) compare(what, how string, l *logits, after []float64)
 		calibrationRow{what + ", as saved", calibrate.Evaluate(before, opts), nil},
 		calibrationRow{what + ", " + how, calibrate.Evaluate(calibrated, opts), &difference})
 	for _, row := range job.rows[len(job.rows)-2:] {
-		s := scores{Name: row.name, Accuracy: finite(row.metrics.Accuracy), NLL: finite(row.metrics.NLL), ECE: finite(row.metrics.ECE), Brier: finite(row.metrics.Brier),
-			ClasswiseECE: finite(row.metrics.ClasswiseECE), AURC: finite(row.metrics.AURC), SetSize: finite(row.metrics.SetSize), SetCoverage: finite(row.metrics.SetCoverage)}
-		if d := row.difference; d != nil && finite(d.Low) != nil && finite(d.High) != nil {
+		s := scores{Name: row.name, Accuracy: study.Finite(row.metrics.Accuracy), NLL: study.Finite(row.metrics.NLL), ECE: study.Finite(row.metrics.ECE), Brier: study.Finite(row.metrics.Brier),
+			ClasswiseECE: study.Finite(row.metrics.ClasswiseECE), AURC: study.Finite(row.metrics.AURC), SetSize: study.Finite(row.metrics.SetSize), SetCoverage: study.Finite(row.metrics.SetCoverage)}
+		if d := row.difference; d != nil && study.Finite(d.Low) != nil && study.Finite(d.High) != nil {
 			s.Difference = &[2]float64{d.Low, d.High}
 		}
 		job.result.Scores = append(job.result.Scores, s)

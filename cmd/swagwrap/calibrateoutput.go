@@ -11,7 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -43,7 +45,7 @@ func (job *calibrationJob) writeTable(a *app) error {
 	for _, w := range job.result.Warnings {
 		t.Note("* " + w)
 	}
-	return t.WriteText(a.stdout)
+	return t.WriteText(a.Stdout)
 }
 
 // write writes the outputs, and puts them in their places.
@@ -52,18 +54,18 @@ func (job *calibrationJob) write(c *cli.Context) error {
 	if out := job.outputs[0]; job.ensemble != nil {
 		err = job.writeEnsemble(out, c.String("ensemble"))
 	} else {
-		err = indentJSON(out, job.result)
+		err = flags.WriteJSON(out, job.result)
 	}
 	if err != nil {
-		return badOutput(err)
+		return flags.BadOutput(err)
 	}
 	if len(job.outputs) > 1 {
 		if err := job.writeApplied(job.outputs[1]); err != nil {
-			return badOutput(err)
+			return flags.BadOutput(err)
 		}
 	}
 	for _, out := range job.outputs {
-		if err := out.commit(); err != nil {
+		if err := out.Commit(); err != nil {
 			return err
 		}
 	}
@@ -72,7 +74,7 @@ func (job *calibrationJob) write(c *cli.Context) error {
 
 // writeEnsemble writes the ensemble with what was fitted. The paths of its
 // posteriors are seen from another folder now.
-func (job *calibrationJob) writeEnsemble(out *output, from string) error {
+func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	e := job.ensemble
 	if v := job.scaling.Vector; v != nil {
 		e.Vector = &ensemble.Vector{Scale: v.Scale, Bias: v.Bias}
@@ -82,22 +84,22 @@ func (job *calibrationJob) writeEnsemble(out *output, from string) error {
 	for i := range e.Components {
 		p := &e.Components[i].Posterior
 		if !filepath.IsAbs(p.Path) {
-			p.Path = relativeTo(out.path, filepath.Join(filepath.Dir(from), filepath.FromSlash(p.Path)))
+			p.Path = flags.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(p.Path)))
 		}
 	}
-	return e.Write(out, producer())
+	return e.Write(out, flags.Producer())
 }
 
 // writeApplied writes calibrated probabilities, with the numbers of the rows in the
 // file that they are of.
-func (job *calibrationJob) writeApplied(out *output) error {
+func (job *calibrationJob) writeApplied(out *flags.Output) error {
 	l := job.test
 	if l == nil {
 		l = job.fit
 	}
 	probs := job.scaling.Apply(nil, l.z, l.Classes)
-	if strings.ToLower(filepath.Ext(out.path)) == ".npz" {
-		archive := ensemble.NewArchive(out)
+	if strings.ToLower(filepath.Ext(out.Path)) == ".npz" {
+		archive := predictions.NewArchive(out)
 		return errors.Join(archive.Ints("row", l.Rows, l.Len()), archive.Ints("labels", l.Labels, l.Len()),
 			archive.Floats("probs", probs, l.Len(), l.Classes), archive.Close())
 	}

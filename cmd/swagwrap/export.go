@@ -9,7 +9,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -48,7 +51,7 @@ func (a *app) export(c *cli.Context) error {
 	path := c.Args().First()
 	out := &modelOutput{path: c.String("output"), force: c.Bool("force"),
 		inputs: append(c.StringSlice("posterior"), path, c.String("checkpoint"), c.String("bn-data"))}
-	defer out.Abort()
+	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
 	}
@@ -56,7 +59,7 @@ func (a *app) export(c *cli.Context) error {
 	var n *infer.Network
 	var parameters, statistics weights.Vector
 	var err error
-	if c.IsSet("member") && !flags.isPosterior(path) {
+	if c.IsSet("member") && !isPosterior(path) {
 		n, parameters, statistics, err = a.member(c, path)
 	} else {
 		n, parameters, statistics, err = a.fromPosterior(c, path)
@@ -67,10 +70,10 @@ func (a *app) export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := n.Graph().Write(filepath.Base(out.Path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
+	if err := n.Files().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
 		return flags.BadInput(err) // files being written speak for themselves
 	}
-	return out.Commit()
+	return out.commit()
 }
 
 // modelOutput is a model with its data files, written to one folder.
@@ -160,7 +163,7 @@ func drawn(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, memb
 }
 
 // isPosterior tells a posterior from an ensemble.
-func flags.isPosterior(path string) bool {
+func isPosterior(path string) bool {
 	st, err := weights.OpenSafetensors(path)
 	if err != nil {
 		return false // the reader that expects an ensemble says why
@@ -180,7 +183,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		if err != nil {
 			return n, nil, nil, flags.BadInput(err)
 		}
-		parameters, statistics, err := n.Checkpoint(m) // m stays open: they read from it
+		parameters, statistics, err := n.Vectors(m) // m stays open: they read from it
 		return n, parameters, statistics, flags.BadInput(err)
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA

@@ -192,7 +192,7 @@ func (a *app) showMontage(c *cli.Context, job *scoreJob) error {
 	defer out.Abort()
 	title := fmt.Sprintf("%s, %s", job.ensemble.Path, report.Plural(job.ensemble.Members(), "member"))
 	note := fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.rows, "image"))
-	if err := job.montage.show(out, title, note, job.table.ClassNames()); err != nil {
+	if err := job.montage.show(out, title, note, job.schema.ClassNames); err != nil {
 		return flags.BadOutput(err)
 	}
 	return out.Commit()

@@ -116,7 +116,7 @@ func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 		if strings.HasSuffix(path, ".safetensors") {
 			return nil, flags.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
-		p, err := predictions.Open(path, predictions.Options{Key: c.String("key")})
+		p, err := predictions.Read(path, predictions.ReadOptions{Key: c.String("key")})
 		if err != nil {
 			return nil, flags.BadInput(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -18,7 +19,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 func (a *app) scoreCommand() *cli.Command {
@@ -64,8 +67,8 @@ type scoreJob struct {
 	scorer         *ensemble.Scorer
 	ensemble       *ensemble.Ensemble
 	data           dataset.Dataset
-	table          *ensemble.Table
-	parameters     ensemble.Parameters
+	schema         *predictions.Schema
+	parameters     predictions.Parameters
 	montage        *montage
 	summary        summary
 }
@@ -127,7 +130,7 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	var s ensemble.Scoring
 	job := &scoreJob{output: c.String("output")}
 	var err error
-	if job.format, err = ensemble.Format(job.output); err != nil {
+	if job.format, err = predictions.Format(job.output); err != nil {
 		return nil, s, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
 	}
 	if job.output == "-" && c.Bool("resume") {
@@ -151,14 +154,16 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	default:
 		return nil, s, flags.Usagef("", "--on-error %q: want fail or skip", on)
 	}
-	s.Output = c.String("output-name")
-	s.Columns = ensemble.Columns{Top: c.Int("topk"), Probabilities: c.Bool("probs") || job.format == ".npz", Members: c.Bool("keep-members")}
-	if s.Columns.Top < 1 {
-		return nil, s, flags.Usagef("", "--topk %d: want a positive number", s.Columns.Top)
+	s.Want = task.Want{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz"}
+	if c.Bool("keep-members") {
+		s.Want.Members = 1
+	}
+	if s.Want.Top < 1 {
+		return nil, s, flags.Usagef("", "--topk %d: want a positive number", s.Want.Top)
 	}
 	if c.IsSet("montage") {
 		const shown = 3 // with their probabilities
-		s.Columns.Top = max(s.Columns.Top, shown)
+		s.Want.Top = max(s.Want.Top, shown)
 	}
 	return job, s, nil
 }
@@ -195,15 +200,15 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	if job.scorer, err = ensemble.NewScorer(c.Context, engine, scoring); err != nil {
 		return flags.BadInput(err)
 	}
-	for _, task := range job.scorer.Tasks() {
-		a.Logf(c, "%s", task)
+	for _, line := range job.scorer.Tasks() {
+		a.Logf(c, "%s", line)
 	}
 	for _, w := range job.scorer.Warnings {
 		a.Warnf(c, "%v", w)
 	}
 	a.Debugf(c, "%s", job.scorer.Plan())
-	job.table = job.scorer.Table()
-	job.table.Columns.Top = min(c.Int("topk"), job.table.Columns.Top) // a montage has more
+	job.schema = job.scorer.Schema(c.Int("topk")) // a montage has more
+	job.summary.scores = job.scorer.Task().NewSummary()
 	job.parameters, err = job.scorer.Parameters(flags.Producer())
 	return err
 }
@@ -228,13 +233,11 @@ func (job *scoreJob) check(c *cli.Context) error {
 func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
 	bar := a.Progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
 	engine.Progress = bar.Add
-	out := job.table.CSV(a.Stdout)
-	var row ensemble.Row
-	err := job.scorer.Run(c.Context, 0, func(chunk *ensemble.Chunk) error {
-		for i := range chunk.Len {
-			chunk.Row(i, &row)
-			job.note(&row)
-			if err := out.Write(&row); err != nil {
+	out := predictions.NewCSV(a.Stdout, job.schema)
+	err := job.scorer.Run(c.Context, 0, func(chunk *infer.Chunk) error {
+		for row := range job.scorer.Rows(chunk) {
+			job.note(row)
+			if err := out.Write(row); err != nil {
 				return flags.BadOutput(err)
 			}
 		}
@@ -284,10 +287,10 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		return false, flags.BadInput(fmt.Errorf("%s: exists, and nothing beside it says what it was made from: %w", job.output, err), "--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
-		return false, flags.BadInput(&ensemble.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+		return false, flags.BadInput(&predictions.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
 	a.Logf(c, "%s: is complete", job.output)
-	if r, err := job.scorer.Records(job.output+".partial", job.parameters, ensemble.Resume); err == nil {
+	if r, err := predictions.OpenRecords(job.output+".partial", job.schema, job.parameters, predictions.Resume); err == nil {
 		r.Remove() // the run was killed before it could
 	}
 	if was.Errors > 0 {
@@ -296,21 +299,21 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	return true, nil
 }
 
-func (a *app) openRecords(c *cli.Context, job *scoreJob) (*ensemble.Records, error) {
-	existing := ensemble.Refuse
+func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, error) {
+	existing := predictions.Refuse
 	if c.Bool("resume") {
-		existing = ensemble.Resume
+		existing = predictions.Resume
 	} else if c.Bool("force") {
-		existing = ensemble.Discard
+		existing = predictions.Discard
 	}
-	records, err := job.scorer.Records(job.output+".partial", job.parameters, existing)
-	if changed := new(ensemble.ChangedError); errors.As(err, &changed) {
+	records, err := predictions.OpenRecords(job.output+".partial", job.schema, job.parameters, existing)
+	if changed := new(predictions.ChangedError); errors.As(err, &changed) {
 		return nil, flags.BadInput(err, "go on with the parameters of then, or begin anew: --force")
 	}
 	switch {
-	case errors.Is(err, ensemble.ErrUnfinished):
+	case errors.Is(err, predictions.ErrUnfinished):
 		return nil, flags.Usagef("--resume goes on with it\n--force begins anew", "%w", err)
-	case errors.Is(err, ensemble.ErrBusy):
+	case errors.Is(err, predictions.ErrBusy):
 		return nil, flags.BadOutput(err)
 	case err != nil:
 		return nil, flags.BadOutput(err, "--force begins anew")
@@ -322,17 +325,19 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*ensemble.Records, err
 }
 
 // scoreRecords makes the rows that are missing, then the output of all.
-func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, records *ensemble.Records) error {
+func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
 	members, from := job.ensemble.Members(), records.Rows()
 	bar := a.Progress(c, "score", int64(members)*int64(job.data.Len()))
 	bar.Add(members * from)
 	engine.Progress = bar.Add
-	err := job.scorer.Run(c.Context, from, func(chunk *ensemble.Chunk) error { return flags.BadOutput(records.Append(chunk)) })
+	err := job.scorer.Run(c.Context, from, func(chunk *infer.Chunk) error {
+		return flags.BadOutput(records.Append(chunk.First, job.scorer.Rows(chunk)))
+	})
 	bar.Done()
 	if err != nil {
 		return blame(err)
 	}
-	if records.Errors() > 0 && !job.table.Errors {
+	if records.Errors() > 0 && !job.schema.Errors {
 		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
 	}
 	out, err := flags.CreateOutput(job.output, true)
@@ -340,18 +345,15 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 		return err
 	}
 	defer out.Abort()
-	each := func(f func(*ensemble.Row) error) error {
-		return records.Each(func(r *ensemble.Row) error {
+	err = predictions.Write(out, job.format, job.schema, filepath.Dir(job.output), func(write func(*predictions.Row) error) error {
+		return records.Each(func(r *predictions.Row) error {
 			if err := c.Context.Err(); err != nil {
 				return err
 			}
-			return f(r)
+			job.note(r)
+			return write(r)
 		})
-	}
-	err = job.table.Write(out, job.format, each)
-	if err == nil {
-		err = each(func(r *ensemble.Row) error { job.note(r); return nil })
-	}
+	})
 	if err != nil {
 		return flags.BadOutput(err)
 	}
@@ -371,7 +373,7 @@ func blame(err error) error {
 
 // keep lets go of the work file of a run that failed. With no rows in it, it is
 // of no use.
-func keep(records *ensemble.Records, job *scoreJob, err error) error {
+func keep(records *predictions.Records, job *scoreJob, err error) error {
 	rows := records.Rows()
 	if rows == 0 {
 		records.Remove()
@@ -380,5 +382,5 @@ func keep(records *ensemble.Records, job *scoreJob, err error) error {
 	if cerr := records.Close(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
-	return &unfinished{err, fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.data.Len()))}
+	return &flags.Unfinished{Err: err, Kept: fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.data.Len()))}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Vector is vector scaling that an ensemble carries: softmax(w∘log p + b) of the
@@ -51,9 +52,9 @@ func (c calibration) apply(p []float64) {
 }
 
 // check refuses vector scaling of another number of classes.
-func (c calibration) check(path string, classes int) error {
-	if c.Scaling != nil && c.Vector != nil && len(c.Vector.Scale) != classes {
-		return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, len(c.Vector.Scale), classes)
+func (c calibration) check(path string, t task.Task) error {
+	if c.Scaling != nil && c.Vector != nil && len(c.Vector.Scale) != t.Width() {
+		return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, len(c.Vector.Scale), t.Width())
 	}
 	return nil
 }

@@ -1,51 +1,62 @@
 package ensemble
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Scoring is what a [Scorer] shall do.
+// Scoring says what is to be scored.
 type Scoring struct {
 	Ensemble *Ensemble
-	Networks []*Network // of the ensemble's components
+	Networks []*infer.Network // of the ensemble's components
 	Data     dataset.Dataset
-	// Output names the networks' output with the scores; empty means the first.
-	Output  string
-	Columns Columns
-	// SkipErrors gives an example that cannot be read, or whose scores are not
-	// finite, a row with an error. Else it ends the run.
+	Want     task.Want // Members says whether, not how many
+	// SkipErrors gives an example that cannot be read, or whose scores are no good, a
+	// row with an error. Else it ends the run.
 	SkipErrors bool
 }
 
-// NewScorer prepares a Scorer for an ensemble. It runs a member over a batch of
-// zeros, to plan memory and threads by what that takes.
-func NewScorer(ctx context.Context, e *Engine, job Scoring) (*Scorer, error) {
+// A Scorer runs an ensemble over data, and makes rows of what its members say
+// together.
+type Scorer struct {
+	*infer.Scorer
+	// Warnings are what the user should know before the result is relied upon.
+	Warnings []error
+
+	job         Scoring
+	engine      *infer.Engine
+	calibration calibration
+	labels      []int    // of the examples, or nil
+	names       []string // of the classes, or nil
+}
+
+// NewScorer prepares a Scorer: see [infer.NewScorer].
+func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, error) {
 	m, err := newDrawn(e, job)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newScorer(e, m, job.Data)
+	s := &Scorer{job: job, engine: e, calibration: job.Ensemble.calibration()}
+	s.Scorer, err = infer.NewScorer(ctx, e, m, job.Data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0})
 	if err != nil {
 		return nil, err
 	}
-	s.job, s.columns, s.skip = job, job.Columns, job.SkipErrors
-	s.calibration = job.Ensemble.calibration()
-	if err := s.prepare(ctx); err != nil {
+	if err := s.calibration.check(job.Ensemble.Path, s.Task()); err != nil {
 		return nil, err
 	}
-	if err := s.calibration.check(job.Ensemble.Path, s.classes); err != nil {
-		return nil, err
+	if job.Want.Members > 0 {
+		s.job.Want.Members = s.Members()
 	}
-	s.columns.Top = min(max(s.columns.Top, 1), s.classes)
 	for _, n := range job.Networks {
 		if n.Posterior.Options.Dropout {
 			s.Warnings = append(s.Warnings, fmt.Errorf("%s: dropout stays on, so that numbers differ from run to run", n.Posterior.Path))
@@ -54,145 +65,101 @@ func NewScorer(ctx context.Context, e *Engine, job Scoring) (*Scorer, error) {
 	return s, s.name()
 }
 
-// name checks labels and class names against the number of classes. Those of a
-// few class folders of many are not the network's.
+// name checks labels and class names against the task. Those of a few class
+// folders of many are not the network's.
 func (s *Scorer) name() error {
-	names, labels := s.data.ClassNames(), s.data.Labels()
-	if names != nil && len(names) != s.classes {
-		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %d classes: names and labels are left out", len(names), s.classes))
+	names, labels := s.job.Data.ClassNames(), s.job.Data.Labels()
+	if want := s.Task().ClassNames(); names != nil && len(names) != want {
+		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().Size()))
 		return nil
 	}
 	for i, label := range labels {
-		if label >= s.classes {
-			return fmt.Errorf("%s: label %d, want 0 to %d", s.data.Name(i), label, s.classes-1)
+		if err := s.Task().CheckLabel(label); err != nil {
+			return fmt.Errorf("%s: %w", s.job.Data.Name(i), err)
 		}
 	}
 	s.names, s.labels = names, labels
 	return nil
 }
 
-// drawn are the members of an ensemble.
-type drawn struct {
-	e        *Ensemble
-	networks []*Network
-	list     []part
-	drawers  []*drawer
-}
-
-func newDrawn(e *Engine, job Scoring) (*drawn, error) {
-	d := &drawn{e: job.Ensemble, networks: job.Networks}
-	opts, err := d.e.Sampling.Options()
-	if err != nil {
-		return nil, err
+// Schema says what the rows hold. Files show the given number of ranked classes; a
+// ranking of one repeats what is there, and is not shown.
+func (s *Scorer) Schema(top int) *predictions.Schema {
+	columns := s.Task().Columns(s.job.Want)
+	for i := range columns {
+		if c := &columns[i]; c.Kind == task.Ranked {
+			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
+		}
 	}
-	opts.Workers = e.Workers
-	for i, n := range d.networks {
-		task, err := newTask(n.model, job.Output)
-		if err != nil {
-			return nil, err
+	return &predictions.Schema{Columns: columns, ClassNames: s.names, Labels: s.labels != nil, Errors: s.job.SkipErrors, Width: s.Task().Width()}
+}
+
+// Rows goes through the rows of a chunk, which share memory.
+func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
+	return func(yield func(*predictions.Row) bool) {
+		var row predictions.Row
+		outcome := make([]float64, s.Task().Width())
+		for i := range c.Len {
+			if s.row(c, i, outcome, &row); !yield(&row) {
+				return
+			}
 		}
-		d.list = append(d.list, part{count: d.e.Components[i].Members, input: n.Input, task: task})
-		drawer, err := newDrawer(n.Posterior, opts, e.memory()/8)
-		if err != nil {
-			return nil, err
-		}
-		d.drawers = append(d.drawers, drawer)
 	}
-	return d, nil
 }
 
-func (d *drawn) parts() []part { return d.list }
-
-func (d *drawn) each(ctx context.Context, first, count int, f func(model) error) error {
-	i, place := d.e.Find(first)
-	n, c := d.networks[i], d.e.Components[i]
-	return d.drawers[i].each(ctx, first, count, func(k int, parameters weights.Vector) error {
-		filled, err := n.Model(parameters, weights.Slice(c.Statistics[place+k-first]))
-		if err != nil {
-			return err
-		}
-		return f(model{fmt.Sprintf("%s: member %d of %s", d.e.Path, k, n.Posterior.Path), d.e.weight(i), filled})
-	})
+// row makes row i of a chunk, in the memory of r and outcome.
+func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Row) {
+	at := c.First + i
+	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0]}
+	if s.labels != nil {
+		r.Label = s.labels[at]
+	}
+	if err := c.Errs[i]; err != nil {
+		r.Error = strings.Join(strings.Fields(err.Error()), " ") // in one line
+		return
+	}
+	average := c.Average(outcome, i)
+	average.Calibrate = s.calibration.apply
+	if s.job.Want.Members > 0 {
+		size := s.Members() * len(outcome)
+		average.Members = c.Members[i*size:][:size]
+	}
+	r.Values = s.Task().Values(r.Values, s.job.Want, average, r.Label)
 }
 
-// Classes returns how many classes the ensemble tells apart.
-func (s *Scorer) Classes() int { return s.classes }
-
-// Plan says how the work will be done.
-func (s *Scorer) Plan() string { return s.plan.String() }
-
-// Tasks says what the outputs of the networks are taken for.
+// Tasks says what the scores of each network are taken for.
 func (s *Scorer) Tasks() []string {
 	var out []string
-	for i, part := range s.models.parts() {
-		out = append(out, s.job.Networks[i].Posterior.Path+": "+part.task.Describe(s.scores))
+	for _, n := range s.job.Networks {
+		out = append(out, n.Posterior.Path+": "+n.Known().Describe())
 	}
 	return out
 }
 
-// Parameters are what the rows of a result depend on, by name. Two runs with
-// equal parameters give equal rows.
-type Parameters map[string]json.RawMessage
-
-// Parameters returns those of s. producer is the program and its version.
-func (s *Scorer) Parameters(producer string) (Parameters, error) {
-	var batches []int
-	for i, g := range s.plan.groups {
-		if i == 0 || g.first == s.job.Ensemble.first(len(batches)) {
-			batches = append(batches, g.batch)
-		}
-	}
-	var tasks []Task
-	for _, part := range s.models.parts() {
-		tasks = append(tasks, part.task)
-	}
-	p := Parameters{}
-	for name, value := range map[string]any{
-		"producer":    producer,
-		"onnxruntime": s.engine.Runtime.Version(),
-		"provider":    s.engine.Provider,
-		"ensemble":    s.job.Ensemble.ID,
-		"preprocess":  s.job.Ensemble.Preprocess,
-		"data":        s.data.Sources(),
-		"examples":    s.data.Len(),
-		"batch_size":  batches,
-		"tasks":       tasks,
-		"classes":     s.classes,
-		"class_names": nameSum(s.names),
-		"columns":     s.columns,
+// Parameters are what the rows depend on: two runs with equal parameters give equal
+// rows. producer is the program and its version.
+func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err error) {
+	for _, v := range []struct {
+		name  string
+		value any
+	}{
+		{"producer", producer},
+		{"onnxruntime", s.engine.Runtime.Version()},
+		{"provider", s.engine.Provider},
+		{"ensemble", s.job.Ensemble.ID},
+		{"preprocess", s.job.Ensemble.Preprocess},
+		{"data", s.job.Data.Sources()},
+		{"examples", s.job.Data.Len()},
+		{"batch_size", s.BatchSizes()},
+		{"tasks", s.Tasks()},
+		{"class_names", nameSum(s.names)},
+		{"columns", s.job.Want},
 	} {
-		js, err := json.Marshal(value)
-		if err != nil {
+		if err := p.Add(v.name, v.value); err != nil {
 			return nil, err
 		}
-		p[name] = js
 	}
 	return p, nil
-}
-
-// Differences lists in words what is not the same in p and o.
-func (p Parameters) Differences(o Parameters) []string {
-	var out []string
-	for _, name := range []string{"producer", "onnxruntime", "provider", "ensemble", "preprocess", "data", "examples", "batch_size", "tasks", "classes", "class_names", "columns"} {
-		const telling = 600 // bytes; more would hide the rest
-		switch was, is := compact(p[name]), compact(o[name]); {
-		case was == is:
-		case len(was)+len(is) > telling:
-			out = append(out, name+" is not what it was")
-		default:
-			out = append(out, fmt.Sprintf("%s was %s and is %s", name, was, is))
-		}
-	}
-	return out
-}
-
-// compact returns JSON without spaces: a file for people has some.
-func compact(js json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Compact(&b, js) != nil {
-		return string(js)
-	}
-	return b.String()
 }
 
 // nameSum identifies a list of names, or "" for none.
@@ -202,4 +169,48 @@ func nameSum(names []string) string {
 	}
 	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
 	return hex.EncodeToString(sum[:])
+}
+
+// drawn are the members of an ensemble.
+type drawn struct {
+	e        *Ensemble
+	networks []*infer.Network
+	drawers  []*infer.Drawer
+}
+
+func newDrawn(e *infer.Engine, job Scoring) (*drawn, error) {
+	d := &drawn{e: job.Ensemble, networks: job.Networks}
+	opts, err := d.e.Sampling.Options()
+	if err != nil {
+		return nil, err
+	}
+	opts.Workers = e.Workers
+	for _, n := range d.networks {
+		drawer, err := infer.NewDrawer(n.Posterior, opts, e.Budget()/8)
+		if err != nil {
+			return nil, err
+		}
+		d.drawers = append(d.drawers, drawer)
+	}
+	return d, nil
+}
+
+func (d *drawn) Parts() (parts []infer.Part) {
+	for i, n := range d.networks {
+		parts = append(parts, infer.Part{Count: d.e.Components[i].Members, Graph: n.Graph})
+	}
+	return parts
+}
+
+func (d *drawn) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
+	i, place := d.e.Find(first)
+	n, c := d.networks[i], d.e.Components[i]
+	return d.drawers[i].Each(ctx, first, count, func(k int, parameters weights.Vector) error {
+		m, err := n.Model("", parameters, weights.Slice(c.Statistics[place+k-first]))
+		if err != nil {
+			return err
+		}
+		m.Name, m.Weight = fmt.Sprintf("%s: member %d of %s", d.e.Path, k, n.Posterior.Path), d.e.weight(i)
+		return f(m)
+	})
 }

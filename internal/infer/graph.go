@@ -90,6 +90,13 @@ func activation(m *onnxio.Model, value string) string {
 // Output is the name of the output with the scores.
 func (g *Graph) Output() string { return g.scores.Output }
 
+// Known is the task of the first run, or nil before it.
+func (g *Graph) Known() task.Task {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.task
+}
+
 // Task returns what count scores for an example mean.
 func (g *Graph) Task(count int) (task.Task, error) {
 	g.mu.Lock()

@@ -18,8 +18,8 @@ func DefaultMemory() int64 {
 	return limit
 }
 
-// memory returns the engine's budget in bytes.
-func (e *Engine) memory() int64 {
+// Budget is the memory that a Scorer may take, in bytes.
+func (e *Engine) Budget() int64 {
 	if e.Memory > 0 {
 		return e.Memory
 	}

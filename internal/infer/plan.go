@@ -50,7 +50,7 @@ const (
 // groups, one at work and the next.
 func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	p := plan{workers: workers}
-	memory := s.engine.memory()
+	memory := s.engine.Budget()
 	if c.runBytes > 0 {
 		p.workers = int(max(1, min(int64(workers), memory/2/c.runBytes)))
 	}
