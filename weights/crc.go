@@ -2,7 +2,8 @@ package weights
 
 import "hash/crc32"
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// Castagnoli is the table of CRC-32C, the checksum of all files of ours.
+var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // checksum is the CRC-32C of a stretch of bytes whose parts are written in any
 // order, each from its start to its end.
@@ -12,7 +13,7 @@ type checksum struct {
 }
 
 func (c *checksum) write(p []byte) {
-	c.sum = crc32.Update(c.sum, castagnoli, p)
+	c.sum = crc32.Update(c.sum, Castagnoli, p)
 	c.n += int64(len(p))
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 )
 
 func (a *app) calibrateCommand() *cli.Command {
@@ -69,7 +69,7 @@ type calibrationJob struct {
 // logits are saved predictions as the fit takes them: logarithms of
 // probabilities, so that it does not matter in which form they were saved.
 type logits struct {
-	*dataset.Predictions
+	*predictions.Set
 	z []float64
 }
 
@@ -169,11 +169,11 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 }
 
 func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, error) {
-	p, err := dataset.OpenPredictions(path, dataset.PredictionOptions{Labels: labels, Key: c.String("key")})
+	p, err := predictions.Read(path, predictions.ReadOptions{Labels: labels, Key: c.String("key")})
 	if err != nil {
 		return nil, badInput(err)
 	}
-	l := &logits{Predictions: p}
+	l := &logits{Set: p}
 	what := "logits"
 	if p.Probabilities {
 		what = "probabilities"

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -97,7 +98,7 @@ func (job *calibrationJob) writeApplied(out *output) error {
 	}
 	probs := job.result.apply(l.z)
 	if strings.ToLower(filepath.Ext(out.path)) == ".npz" {
-		archive := ensemble.NewArchive(out)
+		archive := predictions.NewArchive(out)
 		return errors.Join(archive.Ints("row", l.Rows, l.Len()), archive.Ints("labels", l.Labels, l.Len()),
 			archive.Floats("probs", probs, l.Len(), l.Classes), archive.Close())
 	}

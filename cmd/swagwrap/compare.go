@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -126,7 +127,7 @@ func comparedFiles(c *cli.Context) []string {
 // savedPredictions is what --save writes.
 type savedPredictions struct {
 	out     *output // nil without --save
-	archive *ensemble.Archive
+	archive *predictions.Archive
 	taken   map[string]bool
 }
 
@@ -142,7 +143,7 @@ func openSaved(c *cli.Context) (*savedPredictions, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &savedPredictions{out, ensemble.NewArchive(out), make(map[string]bool)}, nil
+	return &savedPredictions{out, predictions.NewArchive(out), make(map[string]bool)}, nil
 }
 
 // add writes the probabilities of a method under its key, and a number where

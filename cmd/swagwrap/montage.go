@@ -191,7 +191,7 @@ func (a *app) showMontage(c *cli.Context, job *scoreJob) error {
 	defer out.abort()
 	title := fmt.Sprintf("%s, %s", job.ensemble.Path, plural(job.ensemble.Members(), "member"))
 	note := fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), plural(job.summary.rows, "image"))
-	if err := job.montage.show(out, title, note, job.table.ClassNames()); err != nil {
+	if err := job.montage.show(out, title, note, job.schema.ClassNames); err != nil {
 		return badOutput(err)
 	}
 	return out.commit()

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -131,7 +132,7 @@ func savedDetection(c *cli.Context, page *report.Report, in, out string) ([]ense
 		if strings.HasSuffix(path, ".safetensors") {
 			return nil, sizes, usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
-		p, err := dataset.OpenPredictions(path, dataset.PredictionOptions{Key: c.String("key")})
+		p, err := predictions.Read(path, predictions.ReadOptions{Key: c.String("key")})
 		if err != nil {
 			return nil, sizes, badInput(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -62,8 +64,8 @@ type scoreJob struct {
 	scorer         *ensemble.Scorer
 	ensemble       *ensemble.Ensemble
 	data           dataset.Dataset
-	table          *ensemble.Table
-	parameters     ensemble.Parameters
+	schema         *predictions.Schema
+	parameters     predictions.Parameters
 	montage        *montage
 	summary        summary
 }
@@ -125,7 +127,7 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	var s ensemble.Scoring
 	job := &scoreJob{output: c.String("output")}
 	var err error
-	if job.format, err = ensemble.Format(job.output); err != nil {
+	if job.format, err = predictions.Format(job.output); err != nil {
 		return nil, s, usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
 	}
 	if job.output == "-" && c.Bool("resume") {
@@ -200,8 +202,8 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *ensemble.Engine, sc
 		a.warnf(c, "%v", w)
 	}
 	a.debugf(c, "%s", job.scorer.Plan())
-	job.table = job.scorer.Table()
-	job.table.Columns.Top = min(c.Int("topk"), job.table.Columns.Top) // a montage has more
+	job.schema = job.scorer.Schema(c.Int("topk")) // a montage has more
+	job.summary.scores = job.scorer.Task().NewSummary()
 	job.parameters, err = job.scorer.Parameters(producer())
 	return err
 }
@@ -226,13 +228,11 @@ func (job *scoreJob) check(c *cli.Context) error {
 func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *ensemble.Engine) error {
 	bar := a.progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
 	engine.Progress = bar.add
-	out := job.table.CSV(a.stdout)
-	var row ensemble.Row
+	out := predictions.NewCSV(a.stdout, job.schema)
 	err := job.scorer.Run(c.Context, 0, func(chunk *ensemble.Chunk) error {
-		for i := range chunk.Len {
-			chunk.Row(i, &row)
-			job.note(&row)
-			if err := out.Write(&row); err != nil {
+		for row := range chunk.Rows() {
+			job.note(row)
+			if err := out.Write(row); err != nil {
 				return badOutput(err)
 			}
 		}
@@ -282,10 +282,10 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		return false, badInput(fmt.Errorf("%s: exists, and nothing beside it says what it was made from: %w", job.output, err), "--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
-		return false, badInput(&ensemble.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+		return false, badInput(&predictions.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
 	a.logf(c, "%s: is complete", job.output)
-	if r, err := job.scorer.Records(job.output+".partial", job.parameters, ensemble.Resume); err == nil {
+	if r, err := predictions.OpenRecords(job.output+".partial", job.schema, job.parameters, predictions.Resume); err == nil {
 		r.Remove() // the run was killed before it could
 	}
 	if was.Errors > 0 {
@@ -294,21 +294,21 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	return true, nil
 }
 
-func (a *app) openRecords(c *cli.Context, job *scoreJob) (*ensemble.Records, error) {
-	existing := ensemble.Refuse
+func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, error) {
+	existing := predictions.Refuse
 	if c.Bool("resume") {
-		existing = ensemble.Resume
+		existing = predictions.Resume
 	} else if c.Bool("force") {
-		existing = ensemble.Discard
+		existing = predictions.Discard
 	}
-	records, err := job.scorer.Records(job.output+".partial", job.parameters, existing)
-	if changed := new(ensemble.ChangedError); errors.As(err, &changed) {
+	records, err := predictions.OpenRecords(job.output+".partial", job.schema, job.parameters, existing)
+	if changed := new(predictions.ChangedError); errors.As(err, &changed) {
 		return nil, badInput(err, "go on with the parameters of then, or begin anew: --force")
 	}
 	switch {
-	case errors.Is(err, ensemble.ErrUnfinished):
+	case errors.Is(err, predictions.ErrUnfinished):
 		return nil, usagef("--resume goes on with it\n--force begins anew", "%w", err)
-	case errors.Is(err, ensemble.ErrBusy):
+	case errors.Is(err, predictions.ErrBusy):
 		return nil, badOutput(err)
 	case err != nil:
 		return nil, badOutput(err, "--force begins anew")
@@ -320,17 +320,19 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*ensemble.Records, err
 }
 
 // scoreRecords makes the rows that are missing, then the output of all.
-func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *ensemble.Engine, records *ensemble.Records) error {
+func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *ensemble.Engine, records *predictions.Records) error {
 	members, from := job.ensemble.Members(), records.Rows()
 	bar := a.progress(c, "score", int64(members)*int64(job.data.Len()))
 	bar.add(members * from)
 	engine.Progress = bar.add
-	err := job.scorer.Run(c.Context, from, func(chunk *ensemble.Chunk) error { return badOutput(records.Append(chunk)) })
+	err := job.scorer.Run(c.Context, from, func(chunk *ensemble.Chunk) error {
+		return badOutput(records.Append(chunk.First, chunk.Rows()))
+	})
 	bar.done()
 	if err != nil {
 		return blame(err)
 	}
-	if records.Errors() > 0 && !job.table.Errors {
+	if records.Errors() > 0 && !job.schema.Errors {
 		return badInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
 	}
 	out, err := createOutput(job.output, true)
@@ -338,18 +340,15 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *ensemble.Engin
 		return err
 	}
 	defer out.abort()
-	each := func(f func(*ensemble.Row) error) error {
-		return records.Each(func(r *ensemble.Row) error {
+	err = predictions.Write(out, job.format, job.schema, filepath.Dir(job.output), func(write func(*predictions.Row) error) error {
+		return records.Each(func(r *predictions.Row) error {
 			if err := c.Context.Err(); err != nil {
 				return err
 			}
-			return f(r)
+			job.note(r)
+			return write(r)
 		})
-	}
-	err = job.table.Write(out, job.format, each)
-	if err == nil {
-		err = each(func(r *ensemble.Row) error { job.note(r); return nil })
-	}
+	})
 	if err != nil {
 		return badOutput(err)
 	}
@@ -369,7 +368,7 @@ func blame(err error) error {
 
 // keep lets go of the work file of a run that failed. With no rows in it, it is
 // of no use.
-func keep(records *ensemble.Records, job *scoreJob, err error) error {
+func keep(records *predictions.Records, job *scoreJob, err error) error {
 	rows := records.Rows()
 	if rows == 0 {
 		records.Remove()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 )
 
 // sidecar is what FILE.meta.json holds.
@@ -29,7 +30,7 @@ type sidecar struct {
 	Rows        int                  `json:"rows"`
 	Errors      int                  `json:"errors"` // rows that have one
 	// Parameters are what --resume compares.
-	Parameters ensemble.Parameters `json:"parameters"`
+	Parameters predictions.Parameters `json:"parameters"`
 }
 
 func (job *scoreJob) sidecar() string { return job.output + ".meta.json" }
@@ -37,7 +38,7 @@ func (job *scoreJob) sidecar() string { return job.output + ".meta.json" }
 func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
 	e := job.ensemble
 	var runtime string
-	if err := json.Unmarshal(job.parameters["onnxruntime"], &runtime); err != nil {
+	if err := json.Unmarshal(job.parameters.Get("onnxruntime"), &runtime); err != nil {
 		return err
 	}
 	out, err := createOutput(job.sidecar(), true)
@@ -49,7 +50,7 @@ func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
 		Program: producer(), ONNXRuntime: runtime, Command: os.Args,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: e.Preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
-		Format: job.format, Columns: job.table.Names(), ClassNames: job.table.ClassNames(),
+		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
 	})
 	if err != nil {

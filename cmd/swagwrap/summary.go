@@ -2,24 +2,34 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // note adds a row to what is said at the end.
-func (job *scoreJob) note(r *ensemble.Row) {
-	label := job.table.Label(r.Index)
-	job.summary.add(r, label)
+func (job *scoreJob) note(r *predictions.Row) {
+	job.summary.add(r)
 	if job.montage == nil || r.Error != "" {
 		return
 	}
-	e := report.Example{Index: r.Index, Label: label, Entropy: r.PredictiveEntropy, MutualInformation: r.MutualInformation}
-	for _, t := range r.Top {
-		e.Top = append(e.Top, report.Score{Class: t.Class, Probability: t.Probability})
+	e := report.Example{Index: r.Index, Label: r.Label}
+	for c, values := range job.schema.All(r) {
+		switch {
+		case c.Kind == task.Ranked:
+			for top := range slices.Chunk(values, 2) {
+				e.Top = append(e.Top, report.Score{Class: int(top[0]), Probability: top[1]})
+			}
+		case c.Name == "predictive_entropy":
+			e.Entropy = values[0]
+		case c.Name == "mutual_information":
+			e.MutualInformation = values[0]
+		}
 	}
 	job.montage.Add(e)
 }
@@ -29,12 +39,10 @@ type summary struct {
 	rows, failed int
 	first        string // error
 	labelled     int
-	right        int
-	loss, square float64
-	graded       []calibrate.Graded // 16 bytes an example: all that grows with their number
+	scores       task.Summary
 }
 
-func (s *summary) add(r *ensemble.Row, label int) {
+func (s *summary) add(r *predictions.Row) {
 	s.rows++
 	if r.Error != "" {
 		if s.failed++; s.failed == 1 {
@@ -42,25 +50,31 @@ func (s *summary) add(r *ensemble.Row, label int) {
 		}
 		return
 	}
-	if label < 0 {
-		return
+	if r.Label >= 0 {
+		s.labelled++
+		s.scores.Add(r.Values, r.Label)
 	}
-	s.labelled++
-	s.loss += r.Loss
-	s.square += r.Square
-	if r.Prediction == label {
-		s.right++
+}
+
+// String lists the scores.
+func (s *summary) String() string {
+	var list []string
+	for _, x := range s.scores.Scores() {
+		value := report.Fixed(x.Value, x.Digits)
+		if x.Percent {
+			value = report.Percent(x.Value, x.Digits)
+		}
+		list = append(list, strings.TrimSpace(x.Header+" "+value+" "+x.Unit))
 	}
-	s.graded = append(s.graded, calibrate.Graded{Confidence: r.Confidence, Right: r.Prediction == label})
+	return strings.Join(list, ", ")
 }
 
 // conclude says what was written, and how good it is where labels tell.
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := &job.summary
 	a.logf(c, "%s: %s, %s", job.output, plural(s.rows, "example"), plural(job.ensemble.Members(), "member"))
-	if n := float64(s.labelled); n > 0 {
-		a.logf(c, "accuracy %s, NLL %s nats, ECE %s, Brier %s", report.Percent(float64(s.right)/n, 1), report.Fixed(s.loss/n, 4),
-			report.Fixed(calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), 4), report.Fixed(s.square/n, 4))
+	if s.labelled > 0 {
+		a.logf(c, "%s", s)
 	}
 	if err := a.showMontage(c, job); err != nil {
 		return err

@@ -46,8 +46,7 @@ func TestSums(t *testing.T) {
 		if got := s.ExpectedEntropy()[0]; math.Abs(got-expected) > 1e-14 {
 			t.Errorf("weights %v: expected entropy %v, want %v", w, got, expected)
 		}
-		var r Row
-		r.describe(s, 0, calibration{}, 1)
+		r := describe(s, 0, calibration{}, 1)
 		if want := entropy(mean) - expected; math.Abs(r.MutualInformation-want) > 1e-14 || want < 0.05 {
 			t.Errorf("weights %v: mutual information %v, want %v", w, r.MutualInformation, want)
 		}
@@ -58,7 +57,7 @@ func TestSums(t *testing.T) {
 			t.Errorf("weights %v: Brier's square %v, want %v", w, r.Square, want)
 		}
 		// A temperature changes the average alone: its logarithms are divided.
-		r.describe(s, 0, calibration{temperature: 2}, -1)
+		r = describe(s, 0, calibration{temperature: 2}, -1)
 		root := math.Sqrt(mean) / (math.Sqrt(mean) + math.Sqrt(1-mean))
 		if math.Abs(r.Confidence-root) > 1e-15 || math.Abs(r.PredictiveEntropy-entropy(root)) > 1e-14 {
 			t.Errorf("weights %v: confidence %v and entropy %v at temperature 2, want %v and %v", w, r.Confidence, r.PredictiveEntropy, root, entropy(root))

@@ -2,11 +2,12 @@ package ensemble
 
 import (
 	"fmt"
-	"math"
+	"iter"
 	"strings"
 	"sync"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Columns says what rows hold beside the prediction and its uncertainty.
@@ -14,35 +15,6 @@ type Columns struct {
 	Top           int  `json:"top"`           // so many classes, the most probable first
 	Probabilities bool `json:"probabilities"` // of all classes
 	Members       bool `json:"members"`       // each member's probabilities
-}
-
-// A Row is the prediction for one example. Entropies are in nats.
-type Row struct {
-	Index int    // of the example
-	Error string // why there is nothing else, or empty
-
-	Prediction int     // the most probable class, the first of equals
-	Confidence float64 // its probability
-	// PredictiveEntropy is that of the average, after the temperature or vector
-	// scaling where the ensemble has one. The other two are of the members as they are: the mean of
-	// their entropies, and how much of the average's entropy is their disagreement.
-	PredictiveEntropy, ExpectedEntropy, MutualInformation float64
-
-	// Loss is −log p of the example's label and Square Σ (p_c − 1[c is the label])²;
-	// NaN where there is no label.
-	Loss, Square float64
-
-	Top           []Ranked
-	Probabilities []float64 // nil unless asked for
-	Members       []float32 // S×classes, likewise
-
-	probabilities []float64
-}
-
-// Ranked is a class and its probability.
-type Ranked struct {
-	Class       int
-	Probability float64
 }
 
 // A Chunk is what the models say of some examples in a row.
@@ -132,78 +104,66 @@ func (c *Chunk) count(g *group) {
 	}
 }
 
-// Row returns row i of the chunk, 0 … Len−1, in r, whose memory is used again.
-func (c *Chunk) Row(i int, r *Row) {
+// want says the same as Columns for a task.
+func (s *Scorer) want() task.Want {
+	w := task.Want{Top: s.columns.Top, Outcomes: s.columns.Probabilities}
+	if s.columns.Members {
+		w.Members = s.count
+	}
+	return w
+}
+
+// Task says what the scores are.
+func (s *Scorer) Task() task.Task { return s.task }
+
+// Schema returns what the rows hold, of which files show the given number of
+// ranked classes. A ranking of one repeats what is there, and is not shown.
+func (s *Scorer) Schema(top int) *predictions.Schema {
+	columns := s.task.Columns(s.want())
+	for i := range columns {
+		if c := &columns[i]; c.Kind == task.Ranked {
+			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
+		}
+	}
+	return &predictions.Schema{Columns: columns, ClassNames: s.names, Labels: s.labels != nil, Errors: s.skip, Width: s.task.Width()}
+}
+
+// Rows goes through the rows of the chunk, which share memory.
+func (c *Chunk) Rows() iter.Seq[*predictions.Row] {
+	return func(yield func(*predictions.Row) bool) {
+		var row predictions.Row
+		for i := range c.Len {
+			if c.row(i, &row); !yield(&row) {
+				return
+			}
+		}
+	}
+}
+
+// row makes row i of the chunk, in the memory of r.
+func (c *Chunk) row(i int, r *predictions.Row) {
 	s := c.scorer
-	*r = Row{Index: c.First + i, Top: r.Top[:0], probabilities: r.probabilities}
+	at := c.First + i
+	*r = predictions.Row{Index: at, Path: s.data.Name(at), Label: -1, Values: r.Values[:0]}
+	if s.labels != nil {
+		r.Label = s.labels[at]
+	}
 	if err := c.errs[i]; err != nil {
-		r.Error = oneLine(err)
-		r.Prediction = -1
+		r.Error = strings.Join(strings.Fields(err.Error()), " ") // in one line
 		return
 	}
-	label := -1
-	if s.labels != nil {
-		label = s.labels[r.Index]
-	}
-	r.describe(&c.sums, i, s.calibration, label)
-	if s.columns.Probabilities {
-		r.Probabilities = r.probabilities
-	}
-	r.rank(s.columns.Top)
+	average := c.sums.average(i, s.calibration)
 	if s.columns.Members {
 		size := s.count * s.classes
-		r.Members = c.members[i*size:][:size]
+		average.Members = c.members[i*size:][:size]
 	}
+	r.Values = s.task.Values(r.Values, s.want(), average, r.Label)
 }
 
-// describe fills in the prediction for example i of sums.
-func (r *Row) describe(sums *Sums, i int, cal calibration, label int) {
-	classes := sums.Classes
-	p := zeros(r.probabilities, classes)
-	for c := range p {
-		p[c] = sums.Prob[i*classes+c] / sums.Weight
-	}
-	expected := []float64{sums.Entropy[i] / sums.Weight}
-	r.ExpectedEntropy = expected[0]
-	r.MutualInformation = calibrate.MutualInformation(nil, p, classes, expected)[0]
-	cal.apply(p)
-	r.probabilities = p
-	r.PredictiveEntropy = calibrate.Entropy(p)
-	for c, v := range p {
-		if v > p[r.Prediction] {
-			r.Prediction = c
-		}
-	}
-	r.Confidence = p[r.Prediction]
-	r.Loss, r.Square = math.NaN(), math.NaN()
-	if label >= 0 {
-		r.Loss, r.Square = -math.Log(p[label]), 0
-		for c, v := range p {
-			if c == label {
-				v--
-			}
-			r.Square += float64(v * v)
-		}
+// average is what the members say of example i.
+func (s *Sums) average(i int, cal calibration) task.Average {
+	return task.Average{
+		Outcome: divided(s.Prob[i*s.Classes:][:s.Classes], s.Weight),
+		Entropy: s.Entropy[i] / s.Weight, Calibrate: cal.apply,
 	}
 }
-
-// rank lists the n most probable classes, of equals the first.
-func (r *Row) rank(n int) {
-	p := r.probabilities
-	for c, v := range p {
-		if len(r.Top) == n && v <= r.Top[n-1].Probability {
-			continue
-		}
-		if len(r.Top) < n {
-			r.Top = append(r.Top, Ranked{})
-		}
-		at := len(r.Top) - 1
-		for ; at > 0 && r.Top[at-1].Probability < v; at-- {
-			r.Top[at] = r.Top[at-1]
-		}
-		r.Top[at] = Ranked{c, v}
-	}
-}
-
-// oneLine is an error's text without line ends.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -37,6 +38,7 @@ type Scorer struct {
 	columns     Columns
 	skip        bool        // examples that cannot be read, or whose scores are not finite
 	calibration calibration // of averaged probabilities
+	task        task.Task   // nil unless by NewScorer
 	plan        plan
 
 	mu      sync.Mutex // guards what follows

@@ -1,15 +1,15 @@
 package ensemble
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -43,6 +43,11 @@ func NewScorer(ctx context.Context, e *Engine, job Scoring) (*Scorer, error) {
 		return nil, err
 	}
 	if err := s.calibration.check(job.Ensemble.Path, s.classes); err != nil {
+		return nil, err
+	}
+	// All networks have as many classes; the first one's scores stand for all.
+	of := s.models.parts()[0].task
+	if s.task, err = task.Of("", task.Scores{Output: of.Output, Activation: of.Activation, Count: s.scores}); err != nil {
 		return nil, err
 	}
 	s.columns.Top = min(max(s.columns.Top, 1), s.classes)
@@ -130,12 +135,8 @@ func (s *Scorer) Tasks() []string {
 	return out
 }
 
-// Parameters are what the rows of a result depend on, by name. Two runs with
-// equal parameters give equal rows.
-type Parameters map[string]json.RawMessage
-
-// Parameters returns those of s. producer is the program and its version.
-func (s *Scorer) Parameters(producer string) (Parameters, error) {
+// Parameters are what the rows depend on. producer is the program and its version.
+func (s *Scorer) Parameters(producer string) (predictions.Parameters, error) {
 	var batches []int
 	for i, g := range s.plan.groups {
 		if i == 0 || g.first == s.job.Ensemble.first(len(batches)) {
@@ -146,53 +147,29 @@ func (s *Scorer) Parameters(producer string) (Parameters, error) {
 	for _, part := range s.models.parts() {
 		tasks = append(tasks, part.task)
 	}
-	p := Parameters{}
-	for name, value := range map[string]any{
-		"producer":    producer,
-		"onnxruntime": s.engine.Runtime.Version(),
-		"provider":    s.engine.Provider,
-		"ensemble":    s.job.Ensemble.ID,
-		"preprocess":  s.job.Ensemble.Preprocess,
-		"data":        s.data.Sources(),
-		"examples":    s.data.Len(),
-		"batch_size":  batches,
-		"tasks":       tasks,
-		"classes":     s.classes,
-		"class_names": nameSum(s.names),
-		"columns":     s.columns,
+	var p predictions.Parameters
+	for _, x := range []struct {
+		name  string
+		value any
+	}{
+		{"producer", producer},
+		{"onnxruntime", s.engine.Runtime.Version()},
+		{"provider", s.engine.Provider},
+		{"ensemble", s.job.Ensemble.ID},
+		{"preprocess", s.job.Ensemble.Preprocess},
+		{"data", s.data.Sources()},
+		{"examples", s.data.Len()},
+		{"batch_size", batches},
+		{"tasks", tasks},
+		{"classes", s.classes},
+		{"class_names", nameSum(s.names)},
+		{"columns", s.columns},
 	} {
-		js, err := json.Marshal(value)
-		if err != nil {
+		if err := p.Add(x.name, x.value); err != nil {
 			return nil, err
 		}
-		p[name] = js
 	}
 	return p, nil
-}
-
-// Differences lists in words what is not the same in p and o.
-func (p Parameters) Differences(o Parameters) []string {
-	var out []string
-	for _, name := range []string{"producer", "onnxruntime", "provider", "ensemble", "preprocess", "data", "examples", "batch_size", "tasks", "classes", "class_names", "columns"} {
-		const telling = 600 // bytes; more would hide the rest
-		switch was, is := compact(p[name]), compact(o[name]); {
-		case was == is:
-		case len(was)+len(is) > telling:
-			out = append(out, name+" is not what it was")
-		default:
-			out = append(out, fmt.Sprintf("%s was %s and is %s", name, was, is))
-		}
-	}
-	return out
-}
-
-// compact returns JSON without spaces: a file for people has some.
-func compact(js json.RawMessage) string {
-	var b bytes.Buffer
-	if json.Compact(&b, js) != nil {
-		return string(js)
-	}
-	return b.String()
 }
 
 // nameSum identifies a list of names, or "" for none.

@@ -1,4 +1,4 @@
-package ensemble
+package predictions
 
 import (
 	"archive/zip"

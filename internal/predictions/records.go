@@ -1,4 +1,4 @@
-package ensemble
+package predictions
 
 import (
 	"bufio"
@@ -10,11 +10,15 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Records is the work file of a run: the rows so far, and the parameters that
@@ -29,14 +33,15 @@ import (
 //
 // A frame is what one chunk gave: a head of frameHead bytes (length of the rest,
 // first row, number of rows, CRC-32C of these and the rest), the rows, all of the
-// same size, and the texts of their errors. A frame that a crash cut short does
+// same size, and their paths and errors. A frame that a crash cut short does
 // not have its checksum, and is dropped with all behind it.
 type Records struct {
 	Path string
 
 	file   *os.File
 	out    io.Writer // file, but for tests
-	shape  shape
+	schema *Schema
+	size   int // bytes of a row
 	frames []frame
 	end    int64 // of the last whole frame
 	rows   int
@@ -45,14 +50,13 @@ type Records struct {
 }
 
 const (
-	recordsMagic = "swagwrap unfinished scores 1\n"
+	recordsMagic = "swagwrap unfinished scores 2\n"
 	frameHead    = 8 + 8 + 4 + 4
+	rowHead      = 4 + 4 + 8 // length of path, length of error, label
 	// syncEvery is how much work a crash of the machine may cost, beside the chunk
 	// at work. A crash of the process alone costs none.
 	syncEvery = 5 * time.Second
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // frame is where some rows are.
 type frame struct {
@@ -60,24 +64,6 @@ type frame struct {
 	first, rows    int
 	sum            uint32
 }
-
-// shape says what a row holds.
-type shape struct{ top, probabilities, members int }
-
-func (s *Scorer) shape() shape {
-	h := shape{top: s.columns.Top}
-	if s.columns.Probabilities {
-		h.probabilities = s.classes
-	}
-	if s.columns.Members {
-		h.members = s.count * s.classes
-	}
-	return h
-}
-
-// size returns the bytes of a row: the length of its error, its numbers, and its
-// lists.
-func (h shape) size() int { return 4 + 5*8 + 12*h.top + 8*h.probabilities + 4*h.members }
 
 // Existing says what to do with a work file that is there.
 type Existing int
@@ -94,20 +80,13 @@ var ErrUnfinished = errors.New("an earlier run has left it unfinished")
 // ErrBusy is the error of a work file that another process has open.
 var ErrBusy = errors.New("another process is at work on it")
 
-// ChangedError says that rows there were made with other parameters.
-type ChangedError struct {
-	Path        string
-	Differences []string
-}
-
-func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s: was begun with other parameters: %s", e.Path, strings.Join(e.Differences, "; "))
-}
-
-// Records opens the work file at path for the rows of s. Where there is none it
-// is made.
-func (s *Scorer) Records(path string, p Parameters, existing Existing) (*Records, error) {
-	r := &Records{Path: path, shape: s.shape(), synced: time.Now()}
+// OpenRecords opens the work file at path, for rows that depend on the given
+// parameters. Where there is none it is made.
+func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Records, error) {
+	r := &Records{Path: path, schema: s, size: rowHead, synced: time.Now()}
+	for _, c := range s.Columns {
+		r.size += c.Bytes()
+	}
 	if err := r.open(existing); err != nil {
 		return nil, r.named(err)
 	}
@@ -165,7 +144,7 @@ func (r *Records) begin(p Parameters) error {
 		return err
 	}
 	head := binary.LittleEndian.AppendUint32([]byte(recordsMagic), uint32(len(js)))
-	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(js, castagnoli))
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(js, weights.Castagnoli))
 	head = append(head, js...)
 	r.end, r.out = int64(len(head)), r.file
 	if _, err := r.file.WriteAt(head, 0); err != nil {
@@ -206,7 +185,7 @@ func (r *Records) resume(p Parameters) error {
 	if err != nil {
 		return err
 	}
-	if crc32.Checksum(js, castagnoli) != binary.LittleEndian.Uint32(head[len(recordsMagic)+4:]) {
+	if crc32.Checksum(js, weights.Castagnoli) != binary.LittleEndian.Uint32(head[len(recordsMagic)+4:]) {
 		return errors.New("its parameters are damaged")
 	}
 	var was Parameters
@@ -241,7 +220,7 @@ func (r *Records) find(in io.Reader) error {
 			return ignoreEnd(err)
 		}
 		f := decodeHead(head, r.end)
-		if f.first != r.rows || f.rows < 1 || f.length < int64(f.rows)*int64(r.shape.size()) || f.length > info.Size()-f.offset {
+		if f.first != r.rows || f.rows < 1 || f.length < int64(f.rows)*int64(r.size) || f.length > info.Size()-f.offset {
 			return nil
 		}
 		body := make([]byte, f.length)
@@ -251,7 +230,7 @@ func (r *Records) find(in io.Reader) error {
 		if f.checksum(head, body) != f.sum {
 			return nil
 		}
-		if err := r.shape.each(f, body, &row, func(row *Row) error { r.note(row); return nil }); err != nil {
+		if err := r.rowsOf(f, body, &row, func(row *Row) error { r.note(row); return nil }); err != nil {
 			return err
 		}
 		r.add(f)
@@ -290,7 +269,7 @@ func decodeHead(b []byte, at int64) frame {
 
 // checksum returns what the checksum of a frame should be.
 func (f frame) checksum(head, body []byte) uint32 {
-	return crc32.Update(crc32.Checksum(head[:frameHead-4], castagnoli), castagnoli, body)
+	return crc32.Update(crc32.Checksum(head[:frameHead-4], weights.Castagnoli), weights.Castagnoli, body)
 }
 
 // Rows returns how many rows there are.
@@ -299,21 +278,22 @@ func (r *Records) Rows() int { return r.rows }
 // Errors returns how many of them have an error.
 func (r *Records) Errors() int { return r.errors }
 
-// Append adds the rows of a chunk.
-func (r *Records) Append(c *Chunk) error {
-	if c.First != r.rows {
-		panic("ensemble: rows out of order")
+// Append adds rows, of which the first must be the one behind those that are there.
+// None of them is kept.
+func (r *Records) Append(first int, rows iter.Seq[*Row]) error {
+	if first != r.rows {
+		panic("predictions: rows out of order")
 	}
-	b, texts := make([]byte, frameHead, frameHead+c.Len*r.shape.size()), []byte(nil)
-	var row Row
-	for i := range c.Len {
-		c.Row(i, &row)
-		r.note(&row)
-		b = r.shape.append(b, &row)
-		texts = append(texts, row.Error...)
+	f := frame{offset: r.end + frameHead, first: first}
+	b, texts := make([]byte, frameHead), []byte(nil)
+	for row := range rows {
+		f.rows++
+		r.note(row)
+		b = r.encode(b, row)
+		texts = append(append(texts, row.Path...), row.Error...)
 	}
 	b = append(b, texts...)
-	f := frame{offset: r.end + frameHead, length: int64(len(b) - frameHead), first: c.First, rows: c.Len}
+	f.length = int64(len(b) - frameHead)
 	binary.LittleEndian.PutUint64(b, uint64(f.length))
 	binary.LittleEndian.PutUint64(b[8:], uint64(f.first))
 	binary.LittleEndian.PutUint32(b[16:], uint32(f.rows))
@@ -330,79 +310,94 @@ func (r *Records) Append(c *Chunk) error {
 	return r.named(r.file.Sync())
 }
 
-// append encodes a row, but for the text of its error.
-func (h shape) append(b []byte, r *Row) []byte {
-	float := func(v float64) { b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v)) }
-	end := len(b) + h.size()
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Error)))
-	for _, v := range []float64{r.PredictiveEntropy, r.ExpectedEntropy, r.MutualInformation, r.Loss, r.Square} {
-		float(v)
+// encode appends a row, but for its texts. Values that it does not have are zeros.
+func (r *Records) encode(b []byte, row *Row) []byte {
+	end := len(b) + r.size
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Path)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Error)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(row.Label))
+	if row.Error == "" {
+		for c, values := range r.schema.All(row) {
+			for i, v := range values {
+				switch kindOf(c, i) {
+				case task.Class:
+					b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
+				case task.Float32:
+					b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+				default:
+					b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+				}
+			}
+		}
 	}
-	for _, t := range r.Top {
-		b = binary.LittleEndian.AppendUint32(b, uint32(t.Class))
-		float(t.Probability)
-	}
-	for _, v := range r.Probabilities {
-		float(v)
-	}
-	for _, v := range r.Members {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return append(b, make([]byte, end-len(b))...) // a row with an error has no lists
+	return append(b, make([]byte, end-len(b))...)
 }
 
-// each calls f with each row of a frame. The rows share memory.
-func (h shape) each(at frame, body []byte, r *Row, f func(*Row) error) error {
-	texts := body[at.rows*h.size():]
+// decode is the inverse of encode. The values are appended to those of the row.
+func (r *Records) decode(b []byte, row *Row) {
+	four := func() uint32 {
+		v := binary.LittleEndian.Uint32(b)
+		b = b[4:]
+		return v
+	}
+	for _, c := range r.schema.Columns {
+		for i := range c.Len() {
+			var v float64
+			switch kindOf(c, i) {
+			case task.Class:
+				v = float64(int32(four()))
+			case task.Float32:
+				v = float64(math.Float32frombits(four()))
+			default:
+				v = math.Float64frombits(binary.LittleEndian.Uint64(b))
+				b = b[8:]
+			}
+			row.Values = append(row.Values, v)
+		}
+	}
+}
+
+// kindOf returns what value i of a column is: of those that are ranked every
+// second is a probability.
+func kindOf(c task.Column, i int) task.Kind {
+	switch {
+	case c.Kind != task.Ranked:
+		return c.Kind
+	case i%2 == 0:
+		return task.Class
+	}
+	return task.Float64
+}
+
+// rowsOf calls f with each row of a frame. The rows share memory.
+func (r *Records) rowsOf(at frame, body []byte, row *Row, f func(*Row) error) error {
+	texts := body[at.rows*r.size:]
+	text := func(length uint32) (string, bool) {
+		if uint64(length) > uint64(len(texts)) {
+			return "", false
+		}
+		s := string(texts[:length])
+		texts = texts[length:]
+		return s, true
+	}
+	values := row.Values
 	for i := range at.rows {
-		length := h.decode(body[i*h.size():][:h.size()], r)
-		if length > len(texts) {
-			return errors.New("the text of an error is missing")
+		b := body[i*r.size:][:r.size]
+		path, ok1 := text(binary.LittleEndian.Uint32(b))
+		failed, ok2 := text(binary.LittleEndian.Uint32(b[4:]))
+		if !ok1 || !ok2 {
+			return errors.New("the text of a row is missing")
 		}
-		r.Index, r.Error = at.first+i, string(texts[:length])
-		if texts = texts[length:]; length > 0 {
-			r.Prediction, r.Confidence, r.Top, r.Probabilities, r.Members = -1, 0, r.Top[:0], nil, nil
+		*row = Row{Index: at.first + i, Path: path, Label: int(binary.LittleEndian.Uint64(b[8:])), Error: failed, Values: values[:0]}
+		if failed == "" {
+			r.decode(b[rowHead:], row)
+			values = row.Values
 		}
-		if err := f(r); err != nil {
+		if err := f(row); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// decode is the inverse of append. It returns the length of the error's text.
-func (h shape) decode(b []byte, r *Row) int {
-	float := func() float64 {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(b))
-		b = b[8:]
-		return v
-	}
-	length := int(binary.LittleEndian.Uint32(b))
-	b = b[4:]
-	for _, v := range []*float64{&r.PredictiveEntropy, &r.ExpectedEntropy, &r.MutualInformation, &r.Loss, &r.Square} {
-		*v = float()
-	}
-	r.Top = r.Top[:0]
-	for range h.top {
-		class := int(binary.LittleEndian.Uint32(b))
-		b = b[4:]
-		r.Top = append(r.Top, Ranked{class, float()})
-	}
-	r.Prediction, r.Confidence = r.Top[0].Class, r.Top[0].Probability
-	if r.Probabilities = nil; h.probabilities > 0 {
-		r.probabilities = zeros(r.probabilities, h.probabilities)
-		r.Probabilities = r.probabilities
-		for c := range r.Probabilities {
-			r.Probabilities[c] = float()
-		}
-	}
-	if h.members > 0 {
-		r.Members = zeros(r.Members, h.members)
-		for k := range r.Members {
-			r.Members[k] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:]))
-		}
-	}
-	return length
 }
 
 // Each calls f with every row in turn, which is valid during the call.
@@ -420,7 +415,7 @@ func (r *Records) Each(f func(*Row) error) error {
 		if at.checksum(body[:frameHead], body[frameHead:]) != at.sum || !bytes.Equal(body[20:24], binary.LittleEndian.AppendUint32(nil, at.sum)) {
 			return r.named(fmt.Errorf("rows from %d on are damaged", at.first))
 		}
-		if err := r.shape.each(at, body[frameHead:], &row, f); err != nil {
+		if err := r.rowsOf(at, body[frameHead:], &row, f); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package dataset
+package predictions
 
 import (
 	"archive/zip"
@@ -14,12 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
 )
 
 // three are what all files of the test say: a row without predictions between two.
-var three = &Predictions{Classes: 2, Values: []float64{0.25, 0.75, 1, 0}, Probabilities: true, Labels: []int{1, 0}, Rows: []int{0, 2}, LeftOut: 1}
+var three = &Set{Classes: 2, Values: []float64{0.25, 0.75, 1, 0}, Probabilities: true, Labels: []int{1, 0}, Rows: []int{0, 2}, LeftOut: 1}
 
-func TestOpenPredictions(t *testing.T) {
+func TestRead(t *testing.T) {
 	nan := math.NaN()
 	probs := []float64{0.25, 0.75, nan, nan, 1, 0}
 	f32 := func(x []float64) []byte {
@@ -60,7 +62,7 @@ func TestOpenPredictions(t *testing.T) {
 		"b.parquet": {parquetFile(t, []narrow{{"a", &one, []float64{0.25, 0.75}}, {"b", nil, nil}, {"c", &zero, []float64{1, 0}}}), `list "probs"`},
 	} {
 		path := saved(t, name, test.data)
-		got, err := OpenPredictions(path, PredictionOptions{})
+		got, err := Read(path, ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -68,7 +70,7 @@ func TestOpenPredictions(t *testing.T) {
 		if len(got.SHA256) != 64 || got.From != test.from || got.Len() != 2 {
 			t.Errorf("%s: sum %q, from %q, %d rows", name, got.SHA256, got.From, got.Len())
 		}
-		if diff := cmp.Diff(three, got, cmpopts.IgnoreFields(Predictions{}, "Path", "SHA256", "From")); diff != "" {
+		if diff := cmp.Diff(three, got, cmpopts.IgnoreFields(Set{}, "Path", "SHA256", "From")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -107,7 +109,7 @@ func TestPredictionsAreDetected(t *testing.T) {
 		"probabilities, called so":    {"logit_0,logit_1\n0.25,0.75\n", true, []float64{0.25, 0.75}},
 		"logits before probabilities": {"p_0,p_1,logit_1,logit_0\n1,0,3,4\n", false, []float64{4, 3}},
 	} {
-		p, err := OpenPredictions(saved(t, "x.csv", []byte(test.text)), PredictionOptions{})
+		p, err := Read(saved(t, "x.csv", []byte(test.text)), ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -121,12 +123,12 @@ func TestPredictionsAreDetected(t *testing.T) {
 func TestPredictionsWithLabelsOfTheirOwn(t *testing.T) {
 	path := saved(t, "x.csv", []byte("p_0,p_1,label\n0.5,0.5,0\n1,0,0\n"))
 	labels := saved(t, "y.npy", npyFile("|i1", []byte{1, 0}, 2))
-	p, err := OpenPredictions(path, PredictionOptions{Labels: labels})
+	p, err := Read(path, ReadOptions{Labels: labels})
 	if err != nil || !slices.Equal(p.Labels, []int{1, 0}) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	short := saved(t, "z.npy", npyFile("|i1", []byte{1}, 1))
-	if _, err := OpenPredictions(path, PredictionOptions{Labels: short}); err == nil || !strings.Contains(err.Error(), "z.npy: 1 labels for 2") {
+	if _, err := Read(path, ReadOptions{Labels: short}); err == nil || !strings.Contains(err.Error(), "z.npy: 1 labels for 2") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -172,7 +174,7 @@ func TestPredictionsErrors(t *testing.T) {
 		"csv, key":        {"x.csv", "c", "want an .npz file for key", []byte("p_0,p_1\n1,0\n")},
 	} {
 		path := saved(t, test.file, test.data)
-		_, err := OpenPredictions(path, PredictionOptions{Key: test.key})
+		_, err := Read(path, ReadOptions{Key: test.key})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
 			continue
@@ -181,10 +183,10 @@ func TestPredictionsErrors(t *testing.T) {
 			t.Errorf("%s: %q does not name the file once, in front", name, err)
 		}
 	}
-	if _, err := OpenPredictions(filepath.Join(t.TempDir(), "gone.csv"), PredictionOptions{}); err == nil || !strings.Contains(err.Error(), "gone.csv: no such file") {
+	if _, err := Read(filepath.Join(t.TempDir(), "gone.csv"), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "gone.csv: no such file") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := OpenPredictions(t.TempDir(), PredictionOptions{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := Read(t.TempDir(), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -192,7 +194,7 @@ func TestPredictionsErrors(t *testing.T) {
 // saved writes a file of its own folder, and returns its path.
 func saved(t *testing.T, name string, data []byte) string {
 	path := filepath.Join(t.TempDir(), name)
-	write(t, path, data)
+	check(t, os.WriteFile(path, data, 0o666))
 	return path
 }
 
@@ -205,7 +207,7 @@ func check(t *testing.T, err error) {
 
 // npyFile returns a file of one array.
 func npyFile(dtype string, elements []byte, shape ...int) []byte {
-	return append(NPYHeader(dtype, shape...), elements...)
+	return append(dataset.NPYHeader(dtype, shape...), elements...)
 }
 
 // npz returns a zip of arrays, given by name and content.
@@ -223,9 +225,9 @@ func npz(t *testing.T, arrays ...any) []byte {
 	return b.Bytes()
 }
 
-// FuzzOpenPredictions: whatever the bytes, no panic, and what comes out is what
+// FuzzRead: whatever the bytes, no panic, and what comes out is what
 // the type promises.
-func FuzzOpenPredictions(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	exts := []string{".csv", ".jsonl", ".parquet", ".npz"}
 	f.Add(0, []byte("p_0,p_1,label\n0.5,0.5,1\n"))
 	f.Add(1, []byte(`{"probs":[0.5,0.5],"label":1}`))
@@ -236,7 +238,7 @@ func FuzzOpenPredictions(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		p, err := OpenPredictions(path, PredictionOptions{})
+		p, err := Read(path, ReadOptions{})
 		if err != nil {
 			return
 		}

@@ -1,9 +1,7 @@
-package dataset
+package predictions
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -11,13 +9,17 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
 )
 
-// Predictions are what some program saved about labelled examples: a probability
+// Set is what some program saved about labelled examples: a probability
 // or a logit for each class, in rows.
-type Predictions struct {
+type Set struct {
 	Path    string
 	SHA256  string // of the file, in hex
 	From    string // where in the file the values were: `array "probs"`, `columns p_0 to p_9`
@@ -39,17 +41,17 @@ type Predictions struct {
 }
 
 // Len returns the number of rows.
-func (p *Predictions) Len() int { return len(p.Rows) }
+func (p *Set) Len() int { return len(p.Rows) }
 
-// PredictionOptions says how [OpenPredictions] reads a file. The zero value finds
+// ReadOptions says how [Read] reads a file. The zero value finds
 // out by names.
-type PredictionOptions struct {
-	Labels string // path of a file with the labels, of any array format that Open reads
+type ReadOptions struct {
+	Labels string // path of a file with the labels, of any format that package dataset reads arrays from
 	Key    string // of the array in an .npz
 }
 
-// PredictionFormats lists the extensions of files that [OpenPredictions] reads.
-var PredictionFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
+// ReadFormats lists the extensions of files that [Read] reads.
+var ReadFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
 
 const (
 	// sumTolerance is how far a row of probabilities may sum from 1. A softmax in
@@ -61,14 +63,10 @@ const (
 )
 
 var (
-	predictionRole = role{
-		what: "predictions",
-		want: "float32 or float64",
-		ok:   func(t dtype) bool { return t.kind == 'f' },
-	}
 	// Names of arrays and columns. Where a file has both, logits win: they say more.
 	logitNames       = []string{"logits", "logit"}
 	probabilityNames = []string{"probs", "probabilities", "probability", "prob", "p"}
+	predictionNames  = slices.Concat(logitNames, probabilityNames)
 )
 
 // table is what the formats have in common before it is checked.
@@ -80,7 +78,7 @@ type table struct {
 	labels  []int // nil for none; −1 where there is nothing
 }
 
-// OpenPredictions reads the predictions in the file at path, and their labels. The
+// Read reads the predictions in the file at path, and their labels. The
 // extension tells the format:
 //
 //   - .npz and .npy: a float32 or float64 array of shape [n classes], called
@@ -92,42 +90,42 @@ type table struct {
 // These include the files that score writes with all probabilities. Rows of
 // numbers from 0 to 1 that add up to 1 are probabilities, whatever they are called;
 // others are logits, unless their name says that they should be probabilities.
-func OpenPredictions(path string, opts PredictionOptions) (*Predictions, error) {
+func Read(path string, opts ReadOptions) (*Set, error) {
 	sum, err := fileSum(path)
 	if err != nil {
 		return nil, err
 	}
-	t, err := readPredictions(path, opts.Key)
+	t, err := readFile(path, opts.Key)
 	if err != nil {
 		return nil, err
 	}
 	if opts.Labels != "" {
-		if t.labels, _, err = openLabels(opts.Labels, "", "", len(t.values)/t.classes, path); err != nil {
+		if t.labels, err = dataset.OpenLabels(opts.Labels, len(t.values)/t.classes, path); err != nil {
 			return nil, err
 		}
 	}
-	p := &Predictions{Path: path, SHA256: sum}
+	p := &Set{Path: path, SHA256: sum}
 	if err := p.fill(t); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", path, t.from, err)
 	}
 	return p, nil
 }
 
-func readPredictions(path, key string) (t table, err error) {
+func readFile(path, key string) (t table, err error) {
 	ext := strings.ToLower(filepath.Ext(path))
 	switch ext {
 	case ".npz", ".npy":
-		return arrayPredictions(path, key)
+		return readArrays(path, key)
 	case ".csv":
-		t, err = csvPredictions(path, ',')
+		t, err = readCSV(path, ',')
 	case ".tsv":
-		t, err = csvPredictions(path, '\t')
+		t, err = readCSV(path, '\t')
 	case ".jsonl":
-		t, err = jsonPredictions(path)
+		t, err = readJSONL(path)
 	case ".parquet":
-		t, err = parquetPredictions(path)
+		t, err = readParquet(path)
 	default:
-		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(PredictionFormats, " "))
+		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(ReadFormats, " "))
 	}
 	if err == nil && key != "" {
 		err = fmt.Errorf("no arrays with names, want an .npz file for key %q", key)
@@ -142,25 +140,25 @@ func readPredictions(path, key string) (t table, err error) {
 func fileSum(path string) (string, error) {
 	info, err := os.Stat(path) // first: opening a FIFO would block
 	if err != nil {
-		return "", pathError(path, err)
+		return "", dataset.PathError(path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: not a regular file, want one of %s", path, strings.Join(PredictionFormats, " "))
+		return "", fmt.Errorf("%s: not a regular file, want one of %s", path, strings.Join(ReadFormats, " "))
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", pathError(path, err)
+		return "", dataset.PathError(path, err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", pathError(path, err)
+		return "", dataset.PathError(path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // fill checks a table, and takes over the rows that have values.
-func (p *Predictions) fill(t table) error {
+func (p *Set) fill(t table) error {
 	p.From, p.Classes = t.from, t.classes
 	if t.classes < 2 {
 		return fmt.Errorf("%d class, want at least 2: give both classes a column", t.classes)
@@ -203,7 +201,7 @@ func labelText(l int) string {
 
 // detect tells probabilities from logits by their values. Logits that happen to
 // be a distribution in every row do not occur.
-func (p *Predictions) detect(named string) error {
+func (p *Set) detect(named string) error {
 	for k, i := range p.Rows {
 		row := p.Values[k*p.Classes : (k+1)*p.Classes]
 		var sum float64
@@ -229,69 +227,6 @@ func (p *Predictions) detect(named string) error {
 	return nil
 }
 
-// arrayPredictions reads NumPy arrays.
-func arrayPredictions(path, key string) (table, error) {
-	c, err := openContainer(path)
-	if err != nil {
-		return table{}, err
-	}
-	defer c.close()
-	if key, err = c.pickPredictions(key); err != nil {
-		return table{}, fmt.Errorf("%s: %w", path, err)
-	}
-	x, err := c.load(key, predictionRole)
-	if err != nil {
-		return table{}, err
-	}
-	if len(x.shape) != 2 {
-		return table{}, fmt.Errorf("%s: shape %d, want [n classes]", c.where(key), x.shape)
-	}
-	t := table{from: "the array", named: meaning(key), classes: x.shape[1], values: x.float64s()}
-	if key != "" {
-		t.from = fmt.Sprintf("array %q", key)
-	}
-	labels, err := c.pick("", labelRole, key)
-	if err == nil && labels != "" {
-		t.labels, err = c.labels(labels, x.shape[0], path)
-	}
-	return t, err
-}
-
-// float64s returns the elements of an array of floats.
-func (a array) float64s() []float64 {
-	out := make([]float64, len(a.data)/a.dtype.size)
-	for i := range out {
-		if b := a.data[i*a.dtype.size:]; a.dtype.size == 4 {
-			out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		} else {
-			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(b))
-		}
-	}
-	return out
-}
-
-// pickPredictions chooses an array by name, or the only one there is.
-func (c *container) pickPredictions(wanted string) (string, error) {
-	switch {
-	case c.zip == nil && wanted == "" || slices.Contains(c.keys, wanted):
-		return wanted, nil
-	case c.zip == nil:
-		return "", fmt.Errorf("no arrays with names, want an .npz file for key %q", wanted)
-	case wanted != "":
-		return "", fmt.Errorf("no array %q, want one of %s", wanted, c.list())
-	}
-	for _, name := range slices.Concat(logitNames, probabilityNames) {
-		if i := slices.IndexFunc(c.keys, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
-			return c.keys[i], nil
-		}
-	}
-	others := slices.DeleteFunc(slices.Clone(c.keys), func(k string) bool { return slices.Contains(labelRole.names, strings.ToLower(k)) })
-	if len(others) == 1 {
-		return others[0], nil
-	}
-	return "", fmt.Errorf("cannot tell which array holds the predictions, want \"probs\" or \"logits\", or a key that names one of %s", c.list())
-}
-
 // meaning is what the name of an array or of columns says: that of probs_swag too.
 func meaning(name string) string {
 	name, _, _ = strings.Cut(strings.ToLower(name), "_")
@@ -304,7 +239,75 @@ func meaning(name string) string {
 	return ""
 }
 
-// isText says that a file begins like text, and not like one of another format.
-func isText(head []byte) bool {
-	return !isArray(head) && !bytes.HasPrefix(head, []byte("PAR1")) && bytes.IndexByte(head, 0) < 0
+// listTable begins a table whose rows have a list of that name.
+func listTable(name string) table {
+	return table{from: fmt.Sprintf("list %q", name), named: meaning(name)}
 }
+
+// columns says which columns of a table hold the classes and the label.
+type columns struct {
+	name    string // "p", "logit"
+	classes []int  // the column of each class
+	label   int    // −1 for none
+}
+
+// classColumn is the name of a class's column: p_0, logit_12.
+var classColumn = regexp.MustCompile(`(?i)^(logits?|probs?|probabilit(?:y|ies)|p)_?(\d{1,7})$`)
+
+// findColumns looks through the names of columns.
+func findColumns(header []string) (columns, error) {
+	found := map[string]map[int]int{} // name, class, column
+	label := -1
+	for i, h := range header {
+		h = strings.TrimSpace(h)
+		if isLabelName(h) {
+			if label >= 0 {
+				return columns{}, fmt.Errorf("columns %q and %q could both be the label", header[label], h)
+			}
+			label = i
+		}
+		m := classColumn.FindStringSubmatch(h)
+		if m == nil {
+			continue
+		}
+		class, _ := strconv.Atoi(m[2])
+		name := strings.ToLower(m[1])
+		if found[name] == nil {
+			found[name] = map[int]int{}
+		}
+		if _, twice := found[name][class]; twice {
+			return columns{}, fmt.Errorf("two columns %q", h)
+		}
+		found[name][class] = i
+	}
+	for _, name := range predictionNames {
+		at := found[name]
+		if at == nil {
+			continue
+		}
+		c := columns{name: name, label: label}
+		for class := range len(at) {
+			column, ok := at[class]
+			if !ok {
+				return columns{}, fmt.Errorf("%d columns %s_…, but none for class %d", len(at), name, class)
+			}
+			c.classes = append(c.classes, column)
+		}
+		return c, nil
+	}
+	return columns{}, errors.New("no columns p_0, p_1 … or logit_0, logit_1 … (score writes them with --probs)")
+}
+
+// table begins one of these columns.
+func (c columns) table() table {
+	n := len(c.classes)
+	return table{from: fmt.Sprintf("columns %s_0 to %s_%d", c.name, c.name, n-1), named: meaning(c.name), classes: n}
+}
+
+// isLabelName says that an array or a column of that name holds labels.
+func isLabelName(name string) bool {
+	return slices.Contains(dataset.LabelRole.Names, strings.ToLower(name))
+}
+
+// isLabel says that a number can be that of a class.
+func isLabel(x float64) bool { return x == math.Trunc(x) && 0 <= x && x < 1<<31 }
