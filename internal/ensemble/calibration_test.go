@@ -69,11 +69,9 @@ func TestFileRefusesBadCalibration(t *testing.T) {
 func TestRowWithVectorScaling(t *testing.T) {
 	sums := &Sums{Classes: 3, Weight: 2, Prob: []float64{1.2, 0.6, 0.2}, Entropy: []float64{1}}
 	e := &Ensemble{Vector: &Vector{Scale: []float64{0.5, 2, 1}, Bias: []float64{0, 1, 0.25}}}
-	var plain, row Row
-	plain.describe(sums, 0, calibration{}, 0)
-	row.describe(sums, 0, e.calibration(), 0)
+	plain, row := describe(sums, 0, calibration{}, 0), describe(sums, 0, e.calibration(), 0)
 	want := calibrate.VectorScaling{Scale: e.Vector.Scale, Bias: e.Vector.Bias}.Apply(nil, []float64{math.Log(0.6), math.Log(0.3), math.Log(0.1)})
-	for c, p := range row.probabilities {
+	for c, p := range row.Probabilities {
 		if math.Abs(p-want[c]) > 1e-15 {
 			t.Errorf("class %d: probability %v, want %v", c, p, want[c])
 		}

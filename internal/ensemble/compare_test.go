@@ -66,8 +66,8 @@ func tiny(t *testing.T, kind string) (*Lineup, Targets) {
 	return l, Targets{Data: []dataset.Dataset{d}}
 }
 
-// predictions runs a lineup and returns what its methods predict.
-func predictions(t *testing.T, l *Lineup, e *Engine, targets Targets) []*Predicted {
+// predicted runs a lineup and returns what its methods predict.
+func predicted(t *testing.T, l *Lineup, e *Engine, targets Targets) []*Predicted {
 	t.Helper()
 	var out []*Predicted
 	if err := l.Each(t.Context(), e, targets, func(p *Predicted) error { out = append(out, p); return nil }); err != nil {
@@ -187,8 +187,8 @@ func TestLaplacePrior(t *testing.T) {
 	l := &Lineup{Runs: []Run{{network(t, fit(t, false)), nil}}, BatchNorm: fileOrder(t), Methods: []string{SWA, Laplace}, Members: 8, Seed: 1}
 	rt := openRuntime(t)
 	targets := Targets{Data: []dataset.Dataset{data(t, "val.npz")}}
-	crossed := predictions(t, l, &Engine{Runtime: rt, Workers: 1}, targets)
-	if diff := cmp.Diff(crossed[1].Data[0].Prob, predictions(t, l, &Engine{Runtime: rt, Workers: 3}, targets)[1].Data[0].Prob); diff != "" {
+	crossed := predicted(t, l, &Engine{Runtime: rt, Workers: 1}, targets)
+	if diff := cmp.Diff(crossed[1].Data[0].Prob, predicted(t, l, &Engine{Runtime: rt, Workers: 3}, targets)[1].Data[0].Prob); diff != "" {
 		t.Error("1 and 3 workers differ")
 	}
 	if !strings.HasPrefix(crossed[1].Name, "SWA-Laplace (τ = ") || !strings.Contains(crossed[1].Name, ", ") {
@@ -241,29 +241,29 @@ func TestDropout(t *testing.T) {
 	l, targets := tiny(t, "training")
 	l.Methods, l.Members = []string{Dropout}, 1500
 	rt := openRuntime(t)
-	one := predictions(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]
+	one := predicted(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]
 	readBaselines(t).Dropout.within(t, one.Data[0], 1e-5) // float32
 	if one.Members != 1500 {
 		t.Errorf("%d passes", one.Members)
 	}
 	l.Members = 7
-	seven := predictions(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]
-	if diff := cmp.Diff(seven.Data, predictions(t, l, &Engine{Runtime: rt, Workers: 3, BatchSize: 4}, targets)[0].Data, cmp.AllowUnexported(Sums{})); diff != "" {
+	seven := predicted(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]
+	if diff := cmp.Diff(seven.Data, predicted(t, l, &Engine{Runtime: rt, Workers: 3, BatchSize: 4}, targets)[0].Data, cmp.AllowUnexported(Sums{})); diff != "" {
 		t.Errorf("1 and 3 workers differ: %s", diff)
 	}
 	l.Seed = 2
-	if other := predictions(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]; slices.Equal(other.Data[0].Prob, seven.Data[0].Prob) {
+	if other := predicted(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]; slices.Equal(other.Data[0].Prob, seven.Data[0].Prob) {
 		t.Error("another seed drops the same")
 	}
 	// The checkpoints are not needed.
 	l.Seed, l.Runs[0].Iterates = 1, nil
-	if again := predictions(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]; !slices.Equal(again.Data[0].Prob, seven.Data[0].Prob) {
+	if again := predicted(t, l, &Engine{Runtime: rt, Workers: 1, BatchSize: 4}, targets)[0]; !slices.Equal(again.Data[0].Prob, seven.Data[0].Prob) {
 		t.Error("without checkpoints other units are dropped")
 	}
 	// A network without Dropout has no such row, and those who asked for it are told.
 	l, targets = tiny(t, "ckpt")
 	l.Methods, l.Members = []string{Dropout}, 1
-	if got := predictions(t, l, &Engine{Runtime: rt}, targets); len(got) != 0 || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "keeps no Dropout") {
+	if got := predicted(t, l, &Engine{Runtime: rt}, targets); len(got) != 0 || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "keeps no Dropout") {
 		t.Errorf("%d methods, notes %q", len(got), l.Notes)
 	}
 }
@@ -285,7 +285,7 @@ func TestDropoutInNetwork(t *testing.T) {
 	}
 	val := data(t, "val.npz")
 	l := &Lineup{Runs: []Run{{network(t, fitSet(t, set)), models}}, BatchNorm: BatchNormData{Data: val}, Methods: []string{Dropout}, Members: 2, Seed: 1}
-	if got := predictions(t, l, &Engine{Runtime: openRuntime(t)}, Targets{Data: []dataset.Dataset{val}}); len(got) != 1 {
+	if got := predicted(t, l, &Engine{Runtime: openRuntime(t)}, Targets{Data: []dataset.Dataset{val}}); len(got) != 1 {
 		t.Errorf("%d methods, notes %q: want one that drops", len(got), l.Notes)
 	}
 }
@@ -380,7 +380,7 @@ func TestRecomputedIterates(t *testing.T) {
 	l, targets := tiny(t, "training")
 	l.Methods, l.Sequences = []string{Iterates}, []Sequence{{"SGLD", l.Runs[0].Iterates, true}}
 	e := &Engine{Runtime: openRuntime(t)}
-	got := predictions(t, l, e, targets)
+	got := predicted(t, l, e, targets)
 	if len(got) != 2 || got[0].Name != "SGLD" || got[1].Name != "SGLD, BN recomputed" || got[1].Members != 2 {
 		t.Fatalf("%+v", got)
 	}

@@ -49,7 +49,7 @@ func TestDetection(t *testing.T) {
 	// The same numbers from the sums alone.
 	l := d.Lineup
 	l.Methods = []string{SWAG}
-	for _, p := range predictions(t, &l, e, d.targets()) {
+	for _, p := range predicted(t, &l, e, d.targets()) {
 		want := DetectionOf("", p.Data[0].Mean(), p.Data[1].Mean(), 10)
 		for _, x := range found {
 			if x.Key == SWAG && (x.Entropy != want.Entropy || x.Distance != want.Distance || x.Confidence != want.Confidence) {

@@ -262,8 +262,7 @@ func TestGoldenMixture(t *testing.T) {
 	var predictive, expected, mutual, largest float64 // the first three are means
 	n := float64(test.Len())
 	for i := range test.Len() {
-		var r Row
-		r.describe(sums, i, calibration{}, -1)
+		r := describe(sums, i, calibration{}, -1)
 		predictive += r.PredictiveEntropy / n
 		expected += r.ExpectedEntropy / n
 		mutual += r.MutualInformation / n

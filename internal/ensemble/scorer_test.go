@@ -66,11 +66,8 @@ func collect(t *testing.T, e *Engine, job Scoring, first int) []Row {
 	}
 	var out []Row
 	err = s.Run(t.Context(), first, func(c *Chunk) error {
-		for i := range c.Len {
-			var r Row
-			c.Row(i, &r)
-			r.Members = slices.Clone(r.Members)
-			out = append(out, r)
+		for r := range c.Rows() {
+			out = append(out, named(s.Schema(1).Columns, r))
 		}
 		return nil
 	})
@@ -187,7 +184,7 @@ func TestScorerSameBits(t *testing.T) {
 		for c := range 10 {
 			total := 0.0
 			for k := range 5 {
-				total += float64(want[i].Members[k*10+c]) / 5
+				total += want[i].Members[k*10+c] / 5
 			}
 			if math.Abs(total-want[i].Probabilities[c]) > 1e-7 { // they are float32
 				t.Errorf("image %d, class %d: members' mean %v, want %v", i, c, total, want[i].Probabilities[c])

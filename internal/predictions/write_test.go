@@ -1,4 +1,4 @@
-package ensemble
+package predictions
 
 import (
 	"bytes"
@@ -13,33 +13,38 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 var update = flag.Bool("update", false, "write testdata/rows.* anew; then run testdata/read_rows.py")
 
-// named is data of which only the names matter.
-type named struct {
-	dataset.Dataset
-	names []string
+// classColumns are the columns of three classes. A ranking of one is not shown.
+func classColumns(want task.Want) []task.Column {
+	three, err := task.Of("", task.Scores{Count: 3})
+	if err != nil {
+		panic(err)
+	}
+	columns := three.Columns(want)
+	for i := range columns {
+		columns[i].Hidden = columns[i].Hidden || columns[i].Kind == task.Ranked && want.Top < 2
+	}
+	return columns
 }
 
-func (n named) Len() int          { return len(n.names) }
-func (n named) Name(i int) string { return n.names[i] }
-
-// inventedTable has three rows, of which the second has an error.
-func inventedTable() (*Table, []Row) {
+// inventedRows are three, of which the second has an error.
+func inventedRows() (*Schema, []Row) {
+	nan, third, little := math.NaN(), float64(float32(1./3)), float64(float32(1e-30))
 	rows := []Row{
-		{Index: 0, Prediction: 2, Confidence: 0.625, PredictiveEntropy: 0.9, ExpectedEntropy: 0.8, MutualInformation: 0.1,
-			Top: []Ranked{{2, 0.625}, {0, 0.25}}, Probabilities: []float64{0.25, 0.125, 0.625}, Members: []float32{0.5, 0, 0.5, 0, 0.25, 0.75}},
-		{Index: 1, Prediction: -1, Error: "b,\"ü\".png: JPEG: unexpected EOF"},
-		{Index: 2, Prediction: 1, Confidence: 1. / 3, PredictiveEntropy: math.Log(3), ExpectedEntropy: 1.5e-300, MutualInformation: 0,
-			Top: []Ranked{{1, 1. / 3}, {0, 1. / 3}}, Probabilities: []float64{1. / 3, 1. / 3, 1. / 3}, Members: []float32{1. / 3, 1. / 3, 1. / 3, 1, 0, 1e-30}},
+		{Index: 0, Path: "a/one.jpg", Label: 2, Values: []float64{2, 0.625, 0.9, 0.8, 0.1, nan, nan,
+			2, 0.625, 0, 0.25, 0.25, 0.125, 0.625, 0.5, 0, 0.5, 0, 0.25, 0.75}},
+		{Index: 1, Path: `b,"ü".png`, Label: 0, Error: "b,\"ü\".png: JPEG: unexpected EOF"},
+		{Index: 2, Path: "<c>&.png", Label: 1, Values: []float64{1, 1. / 3, math.Log(3), 1.5e-300, 0, nan, nan,
+			1, 1. / 3, 0, 1. / 3, 1. / 3, 1. / 3, 1. / 3, third, third, third, 1, 0, little}},
 	}
-	return &Table{Columns: Columns{Top: 2, Probabilities: true, Members: true}, Classes: 3, Members: 2, Errors: true,
-		data:   named{names: []string{"a/one.jpg", `b,"ü".png`, "<c>&.png"}},
-		labels: []int{2, 0, 1}, names: []string{"cat", "dog, or wolf", "鳥"}}, rows
+	return &Schema{Columns: classColumns(task.Want{Top: 2, Outcomes: true, Members: 2}), Width: 3,
+		Labels: true, Errors: true, ClassNames: []string{"cat", "dog, or wolf", "鳥"}}, rows
 }
 
 func each(rows []Row) func(func(*Row) error) error {
@@ -56,10 +61,10 @@ func each(rows []Row) func(func(*Row) error) error {
 // The bytes of every format are those of testdata/rows.*, of which the test
 // below says how pyarrow and NumPy read them.
 func TestFormats(t *testing.T) {
-	table, rows := inventedTable()
+	schema, rows := inventedRows()
 	for _, format := range Formats {
 		var got bytes.Buffer
-		if err := table.Write(&got, format, each(rows)); err != nil {
+		if err := Write(&got, format, schema, t.TempDir(), each(rows)); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", "rows"+format)
@@ -88,7 +93,7 @@ func TestPythonReads(t *testing.T) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	table, rows := inventedTable()
+	schema, rows := inventedRows()
 	column := func(of func(i int, r *Row) any, failed any) (list []any) {
 		for i := range rows {
 			if rows[i].Error != "" && failed != "read" {
@@ -106,34 +111,28 @@ func TestPythonReads(t *testing.T) {
 		}
 		return list
 	}
-	float := func(f func(*Row) float64) func(int, *Row) any {
-		return func(_ int, r *Row) any { return f(r) }
-	}
-	confidence := float(func(r *Row) float64 { return r.Confidence })
-	predictive := float(func(r *Row) float64 { return r.PredictiveEntropy })
-	expected := float(func(r *Row) float64 { return r.ExpectedEntropy })
-	mutual := float(func(r *Row) float64 { return r.MutualInformation })
-	top := func(_ int, r *Row) any { return []any{r.Top[0].Class, r.Top[1].Class} }
-	topProbability := func(_ int, r *Row) any { return []any{r.Top[0].Probability, r.Top[1].Probability} }
-	probs := func(_ int, r *Row) any { return r.Probabilities }
-	path := column(func(i int, _ *Row) any { return table.data.Name(i) }, "read")
-	prediction := func(_ int, r *Row) any { return r.Prediction }
+	// value returns value i of a row, or those from i to j.
+	value := func(i int) func(int, *Row) any { return func(_ int, r *Row) any { return r.Values[i] } }
+	values := func(i, j int) func(int, *Row) any { return func(_ int, r *Row) any { return r.Values[i:j] } }
+	top := func(_ int, r *Row) any { return []any{r.Values[7], r.Values[9]} }
+	topProbability := func(_ int, r *Row) any { return []any{r.Values[8], r.Values[10]} }
+	path := column(func(_ int, r *Row) any { return r.Path }, "read")
 	want := map[string]map[string]any{
 		"parquet": {
-			"path": path, "label": []int{2, 0, 1}, "prediction": column(prediction, null),
-			"name":       column(func(_ int, r *Row) any { return table.names[r.Prediction] }, null),
-			"confidence": column(confidence, null), "predictive_entropy": column(predictive, null),
-			"expected_entropy": column(expected, null), "mutual_information": column(mutual, null),
-			"top": column(top, []any{}), "top_probability": column(topProbability, []any{}), "probs": column(probs, []any{}),
-			"member_probs": column(func(_ int, r *Row) any { return r.Members }, []any{}),
+			"path": path, "label": []int{2, 0, 1}, "prediction": column(value(0), null),
+			"name":       column(func(_ int, r *Row) any { return schema.ClassNames[int(r.Values[0])] }, null),
+			"confidence": column(value(1), null), "predictive_entropy": column(value(2), null),
+			"expected_entropy": column(value(3), null), "mutual_information": column(value(4), null),
+			"top": column(top, []any{}), "top_probability": column(topProbability, []any{}), "probs": column(values(11, 14), []any{}),
+			"member_probs": column(values(14, 20), []any{}),
 			"error":        []any{nil, rows[1].Error, nil},
 		},
 		"npz": {
-			"path": path, "label": []int{2, 0, 1}, "prediction": column(prediction, -1),
-			"confidence": column(confidence, nan), "predictive_entropy": column(predictive, nan),
-			"expected_entropy": column(expected, nan), "mutual_information": column(mutual, nan),
-			"top": column(top, []any{-1, -1}), "top_probability": column(topProbability, nans(2)), "probs": column(probs, nans(3)),
-			"member_probs": column(func(_ int, r *Row) any { return []any{r.Members[:3], r.Members[3:]} }, []any{nans(3), nans(3)}),
+			"path": path, "label": []int{2, 0, 1}, "prediction": column(value(0), -1),
+			"confidence": column(value(1), nan), "predictive_entropy": column(value(2), nan),
+			"expected_entropy": column(value(3), nan), "mutual_information": column(value(4), nan),
+			"top": column(top, []any{-1, -1}), "top_probability": column(topProbability, nans(2)), "probs": column(values(11, 14), nans(3)),
+			"member_probs": column(func(_ int, r *Row) any { return []any{r.Values[14:17], r.Values[17:]} }, []any{nans(3), nans(3)}),
 			"error":        []any{"", rows[1].Error, ""},
 		},
 	}
@@ -163,10 +162,10 @@ func TestPythonReads(t *testing.T) {
 
 // Columns that are not asked for are not there.
 func TestPlainColumns(t *testing.T) {
-	table, rows := inventedTable()
-	table.Columns, table.Errors, table.labels, table.names = Columns{Top: 1}, false, nil, nil
+	schema, rows := inventedRows()
+	schema = &Schema{Columns: classColumns(task.Want{Top: 1}), Width: 3}
 	rows = rows[:1]
-	rows[0].Top, rows[0].Probabilities, rows[0].Members = rows[0].Top[:1], nil, nil
+	rows[0].Label, rows[0].Values = -1, rows[0].Values[:9]
 	want := map[string]string{
 		".csv": "path,label,prediction,confidence,predictive_entropy,expected_entropy,mutual_information\n" +
 			"a/one.jpg,,2,0.625,0.9,0.8,0.1\n",
@@ -174,7 +173,7 @@ func TestPlainColumns(t *testing.T) {
 	}
 	for format, text := range want {
 		var got bytes.Buffer
-		if err := table.Write(&got, format, each(rows)); err != nil {
+		if err := Write(&got, format, schema, t.TempDir(), each(rows)); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != text {
@@ -183,7 +182,7 @@ func TestPlainColumns(t *testing.T) {
 	}
 	for _, format := range []string{".parquet", ".npz"} {
 		var got bytes.Buffer
-		if err := table.Write(&got, format, each(rows)); err != nil {
+		if err := Write(&got, format, schema, t.TempDir(), each(rows)); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"label", "name", "top", "probs", "error"} {
@@ -196,14 +195,14 @@ func TestPlainColumns(t *testing.T) {
 
 // A disk that fills up anywhere is an error of the writer, in every format.
 func TestFormatsDiskFull(t *testing.T) {
-	table, rows := inventedTable()
+	schema, rows := inventedRows()
 	for _, format := range Formats {
 		var whole bytes.Buffer
-		if err := table.Write(&whole, format, each(rows)); err != nil {
+		if err := Write(&whole, format, schema, t.TempDir(), each(rows)); err != nil {
 			t.Fatal(err)
 		}
 		for room := 0; room < whole.Len(); room += max(1, whole.Len()/40) {
-			if err := table.Write(&full{new(bytes.Buffer), room}, format, each(rows)); !errors.Is(err, errFull) {
+			if err := Write(&full{new(bytes.Buffer), room}, format, schema, t.TempDir(), each(rows)); !errors.Is(err, errFull) {
 				t.Errorf("%s, room for %d of %d bytes: %v", format, room, whole.Len(), err)
 			}
 		}
@@ -213,18 +212,13 @@ func TestFormatsDiskFull(t *testing.T) {
 // A file of many rows is written in pieces: row groups are bounded, and so is
 // the memory that they take.
 func TestParquetRowGroups(t *testing.T) {
-	table, rows := inventedTable()
-	table.data = named{names: make([]string, 3000)}
-	table.labels = make([]int, 3000)
-	for i := range 3000 {
-		table.data.(named).names[i] = fmt.Sprint("image ", i)
-	}
+	schema, rows := inventedRows()
 	var got bytes.Buffer
-	w := table.parquet(&got).(*parquetWriter)
+	w := newParquet(&got, schema)
 	w.limit = 1000
 	for i := range 3000 {
 		r := rows[0]
-		r.Index = i
+		r.Path = fmt.Sprint("image ", i)
 		if err := w.Write(&r); err != nil {
 			t.Fatal(err)
 		}
@@ -232,8 +226,28 @@ func TestParquetRowGroups(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	groups, read := readParquet(t, got.Bytes())
+	groups, read := parquetPaths(t, got.Bytes())
 	if groups != 3 || len(read) != 3000 || read[2999] != "image 2999" {
 		t.Errorf("%d row groups, %d rows", groups, len(read))
 	}
+}
+
+// parquetPaths returns the number of row groups and all paths.
+func parquetPaths(t *testing.T, file []byte) (groups int, paths []string) {
+	t.Helper()
+	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Path string `parquet:"path"`
+	}
+	rows, err := parquet.Read[row](bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		paths = append(paths, r.Path)
+	}
+	return len(f.RowGroups()), paths
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How others read the rows that score writes: rows.parquet and rows.npz as JSON, in rows.json.
 
-    go test ./internal/ensemble -run TestFormats -update     writes the files anew
-    python internal/ensemble/testdata/read_rows.py           with pyarrow 26 and NumPy 2
+    go test ./internal/predictions -run TestFormats -update     writes the files anew
+    python internal/predictions/testdata/read_rows.py           with pyarrow 26 and NumPy 2
 """
 
 import json

@@ -1,8 +1,7 @@
-package ensemble
+package predictions
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,47 +9,63 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// invented is a Scorer of made-up rows: 50 examples, 3 classes, 2 members.
-func invented() *Scorer {
-	return &Scorer{count: 2, classes: 3, columns: Columns{Top: 2, Probabilities: true, Members: true}}
+// invented is a schema of made-up rows: 3 classes, 2 members.
+func invented() *Schema {
+	return &Schema{Columns: classColumns(task.Want{Top: 2, Outcomes: true, Members: 2})}
 }
 
-// chunks makes up chunks of the given numbers of examples. Every seventh
-// example has an error.
-func (s *Scorer) chunks(lengths ...int) []*Chunk {
-	r := rand.New(rand.NewPCG(1, 2))
-	first := 0
-	var out []*Chunk
-	for _, n := range lengths {
-		c := s.newChunk(nil, &examples{first: first, n: n, errs: make([]error, n)})
-		for i := range n {
-			if (first+i)%7 == 3 {
-				c.errs[i] = fmt.Errorf("image %d:\nis broken", first+i)
-			}
+// chunk is some rows one after the other.
+type chunk struct {
+	first int
+	rows  []Row
+}
+
+// each hands on the rows as a run does, in the same memory.
+func (c chunk) each(yield func(*Row) bool) {
+	var row Row
+	for i := range c.rows {
+		row = c.rows[i]
+		if !yield(&row) {
+			return
 		}
-		for m := range s.count {
-			o := &outcome{probabilities: make([]float64, n*s.classes), entropies: make([]float64, n)}
-			for i := range n {
-				o.entropies[i] = r.Float64()
-				left := 1.0
-				for k := range s.classes {
-					p := left
-					if k < s.classes-1 {
-						p *= r.Float64()
+	}
+}
+
+// chunks makes up chunks of the given numbers of rows. Every seventh has an error.
+func (s *Schema) chunks(lengths ...int) []chunk {
+	rng := rand.New(rand.NewPCG(1, 2))
+	width := 0
+	for _, c := range s.Columns {
+		width += c.Len()
+	}
+	first := 0
+	var out []chunk
+	for _, n := range lengths {
+		c := chunk{first: first}
+		for i := range n {
+			r := Row{Index: first + i, Path: fmt.Sprintf("images/%d.png", first+i), Label: (first+i)%4 - 1}
+			if r.Index%7 == 3 {
+				r.Error = fmt.Sprintf("image %d: is broken", r.Index)
+			} else {
+				r.Values = make([]float64, width)
+				for _, values := range s.All(&r) {
+					for k := range values {
+						values[k] = float64(rng.IntN(3)) // fits all kinds
 					}
-					o.probabilities[i*s.classes+k] = p
-					left -= p
 				}
+				r.Values[1], r.Values[5] = rng.Float64(), math.NaN() // confidence, nll
 			}
-			c.add(0, m, &loaded{weight: 1}, o)
-			c.sums.Weight++
+			c.rows = append(c.rows, r)
 		}
 		out = append(out, c)
 		first += n
@@ -58,15 +73,13 @@ func (s *Scorer) chunks(lengths ...int) []*Chunk {
 	return out
 }
 
-func parameters(values map[string]string) Parameters {
-	p := Parameters{}
-	for k, v := range values {
-		p[k] = json.RawMessage(v)
-	}
+func parameters(ensemble string, examples int) (p Parameters) {
+	p.Add("ensemble", ensemble)
+	p.Add("examples", examples)
 	return p
 }
 
-var someParameters = parameters(map[string]string{"ensemble": `"e"`, "examples": "50"})
+var someParameters = parameters("e", 50)
 
 // rows copies all rows.
 func rows(t *testing.T, r *Records) []Row {
@@ -74,9 +87,7 @@ func rows(t *testing.T, r *Records) []Row {
 	var out []Row
 	err := r.Each(func(row *Row) error {
 		c := *row
-		c.Top, c.probabilities = append([]Ranked(nil), row.Top...), nil
-		c.Probabilities = append([]float64(nil), row.Probabilities...)
-		c.Members = append([]float32(nil), row.Members...)
+		c.Values = slices.Clone(row.Values)
 		out = append(out, c)
 		return nil
 	})
@@ -86,40 +97,36 @@ func rows(t *testing.T, r *Records) []Row {
 	return out
 }
 
-var sameRow = cmp.Options{cmpopts.IgnoreUnexported(Row{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()}
+var sameRow = cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateEmpty()}
 
 // What is appended comes back, bit for bit, also after the file was closed.
 func TestRecords(t *testing.T) {
 	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
-	r, err := s.Records(path, someParameters, Refuse)
+	r, err := OpenRecords(path, s, someParameters, Refuse)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []Row
 	for _, c := range s.chunks(20, 20, 10) {
-		if err := r.Append(c); err != nil {
+		if err := r.Append(c.first, c.each); err != nil {
 			t.Fatal(err)
 		}
-		for i := range c.Len {
-			var row Row
-			c.Row(i, &row)
-			want = append(want, row)
-		}
+		want = append(want, c.rows...)
 	}
 	if diff := cmp.Diff(want, rows(t, r), sameRow); diff != "" {
 		t.Fatal(diff)
 	}
-	if want[3].Error != "image 3: is broken" || want[4].Error != "" || len(want[4].Probabilities) != 3 || len(want[4].Members) != 6 {
+	if want[3].Error != "image 3: is broken" || want[4].Error != "" || len(want[4].Values) != 7+4+3+6 {
 		t.Errorf("rows 3 and 4: %+v", want[3:5])
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Records(path, someParameters, Refuse); !errors.Is(err, ErrUnfinished) {
+	if _, err := OpenRecords(path, s, someParameters, Refuse); !errors.Is(err, ErrUnfinished) {
 		t.Errorf("a file that is there: %v", err)
 	}
-	r, err = s.Records(path, someParameters, Resume)
+	r, err = OpenRecords(path, s, someParameters, Resume)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +136,7 @@ func TestRecords(t *testing.T) {
 	if r.Rows() != 50 || r.Errors() != 7 { // 3, 10, 17, 24, 31, 38, 45
 		t.Errorf("%d rows, %d errors", r.Rows(), r.Errors())
 	}
-	if _, err := s.Records(path, someParameters, Resume); !errors.Is(err, ErrBusy) {
+	if _, err := OpenRecords(path, s, someParameters, Resume); !errors.Is(err, ErrBusy) {
 		t.Errorf("open twice: %v", err)
 	}
 	if err := r.Remove(); err != nil {
@@ -154,21 +161,21 @@ func TestRecordsTruncated(t *testing.T) {
 		if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Records(path, someParameters, Resume)
+		r, err := OpenRecords(path, s, someParameters, Resume)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 		complete, rowsThen := 0, 0
 		for i, end := range ends {
 			if n >= end {
-				complete, rowsThen = i+1, chunks[i].First+chunks[i].Len
+				complete, rowsThen = i+1, chunks[i].first+len(chunks[i].rows)
 			}
 		}
 		if r.Rows() != rowsThen {
 			t.Fatalf("%d bytes: %d rows, want %d", n, r.Rows(), rowsThen)
 		}
 		for _, c := range chunks[complete:] {
-			if err := r.Append(c); err != nil {
+			if err := r.Append(c.first, c.each); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -183,14 +190,14 @@ func TestRecordsTruncated(t *testing.T) {
 
 // written writes chunks to a new file and returns its bytes, and where each
 // frame ends.
-func written(t *testing.T, s *Scorer, path string, chunks []*Chunk) (whole []byte, ends []int) {
+func written(t *testing.T, s *Schema, path string, chunks []chunk) (whole []byte, ends []int) {
 	t.Helper()
-	r, err := s.Records(path, someParameters, Refuse)
+	r, err := OpenRecords(path, s, someParameters, Refuse)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range chunks {
-		if err := r.Append(c); err != nil {
+		if err := r.Append(c.first, c.each); err != nil {
 			t.Fatal(err)
 		}
 		ends = append(ends, int(r.end))
@@ -209,7 +216,7 @@ func TestRecordsDamaged(t *testing.T) {
 	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
 	whole, ends := written(t, s, path, s.chunks(20, 20, 10))
-	r, err := s.Records(path, someParameters, Resume)
+	r, err := OpenRecords(path, s, someParameters, Resume)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +229,7 @@ func TestRecordsDamaged(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.Records(path, someParameters, Resume)
+		r, err := OpenRecords(path, s, someParameters, Resume)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("byte %d: %v", at, err)
@@ -242,7 +249,7 @@ func TestRecordsDamaged(t *testing.T) {
 	if err := os.WriteFile(path, whole, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = s.Records(path, someParameters, Resume); err != nil {
+	if r, err = OpenRecords(path, s, someParameters, Resume); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
@@ -257,8 +264,8 @@ func TestRecordsRefused(t *testing.T) {
 	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
 	whole, _ := written(t, s, path, s.chunks(20))
-	other := parameters(map[string]string{"ensemble": `"f"`, "examples": "51"})
-	_, err := s.Records(path, other, Resume)
+	other := parameters("f", 51)
+	_, err := OpenRecords(path, s, other, Resume)
 	wantError(t, err, path+`: was begun with other parameters: ensemble was "e" and is "f"; examples was 50 and is 51`)
 	if changed := new(ChangedError); !errors.As(err, &changed) || len(changed.Differences) != 2 {
 		t.Errorf("error %#v", err)
@@ -270,14 +277,14 @@ func TestRecordsRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte("path,label\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Records(path, someParameters, Resume)
+	_, err = OpenRecords(path, s, someParameters, Resume)
 	wantError(t, err, path+": not a work file of this program")
-	r, err := s.Records(path, someParameters, Discard)
+	r, err := OpenRecords(path, s, someParameters, Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range s.chunks(20) {
-		if err := r.Append(c); err != nil {
+		if err := r.Append(c.first, c.each); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -285,7 +292,7 @@ func TestRecordsRefused(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, whole) {
 		t.Error("begun anew it is another file")
 	}
-	_, err = s.Records(filepath.Join(path, "below"), someParameters, Refuse)
+	_, err = OpenRecords(filepath.Join(path, "below"), s, someParameters, Refuse)
 	wantError(t, err, "below: not a directory")
 }
 
@@ -314,28 +321,28 @@ func TestRecordsDiskFull(t *testing.T) {
 	whole, ends := written(t, s, path, chunks)
 	for _, room := range []int{0, 1, 100, ends[1] - ends[0] - 1} {
 		os.Remove(path)
-		r, err := s.Records(path, someParameters, Refuse)
+		r, err := OpenRecords(path, s, someParameters, Refuse)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Append(chunks[0]); err != nil {
+		if err := r.Append(chunks[0].first, chunks[0].each); err != nil {
 			t.Fatal(err)
 		}
 		r.out = &full{r.file, room}
-		if err := r.Append(chunks[1]); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), path) {
+		if err := r.Append(chunks[1].first, chunks[1].each); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), path) {
 			t.Fatalf("error %v", err)
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if r, err = s.Records(path, someParameters, Resume); err != nil {
+		if r, err = OpenRecords(path, s, someParameters, Resume); err != nil {
 			t.Fatal(err)
 		}
 		if r.Rows() != 20 {
 			t.Errorf("room for %d bytes: %d rows, want 20", room, r.Rows())
 		}
 		for _, c := range chunks[1:] {
-			if err := r.Append(c); err != nil {
+			if err := r.Append(c.first, c.each); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -346,10 +353,42 @@ func TestRecordsDiskFull(t *testing.T) {
 	}
 }
 
-func TestRank(t *testing.T) {
-	r := Row{probabilities: []float64{0.1, 0.3, 0.1, 0.3, 0.2, math.SmallestNonzeroFloat64}}
-	r.rank(4)
-	if diff := cmp.Diff([]Ranked{{1, 0.3}, {3, 0.3}, {4, 0.2}, {0, 0.1}}, r.Top); diff != "" {
-		t.Error(diff)
+// FuzzRecords: whatever the bytes behind the head, no panic, and the rows that are
+// found are read again.
+func FuzzRecords(f *testing.F) {
+	schema, rows := toy()
+	path := filepath.Join(f.TempDir(), "seed")
+	r, err := OpenRecords(path, schema, someParameters, Refuse)
+	if err != nil {
+		f.Fatal(err)
+	}
+	head := r.end
+	r.Append(0, chunk{rows: rows}.each)
+	r.Close()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole[head:])
+	f.Add(whole[head : head+40])
+	f.Fuzz(func(t *testing.T, frames []byte) {
+		path := filepath.Join(t.TempDir(), "x")
+		check(t, os.WriteFile(path, slices.Concat(whole[:head], frames), 0o666))
+		r, err := OpenRecords(path, schema, someParameters, Resume)
+		if err != nil {
+			return
+		}
+		defer r.file.Close() // without a wait for the disk
+		n := 0
+		if err := r.Each(func(*Row) error { n++; return nil }); err != nil || n != r.Rows() {
+			t.Errorf("%d rows, want %d: %v", n, r.Rows(), err)
+		}
+	})
+}
+
+func wantError(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, want one with %q", err, text)
 	}
 }

@@ -1,0 +1,161 @@
+// Package predictions holds what a run of scoring says of its examples, row by row:
+// in files that others read, and in the work file that a run goes on from.
+//
+// A [Schema] says what rows hold, by the columns of a task. Formats go by the kinds
+// of columns, never by their names: a task with other columns is written by all of
+// them. [Write] and [Read] are of files in .csv, .jsonl, .parquet and .npz, each
+// format in a file of its own here, as docs/formats.md has them. [Records] is the
+// work file.
+//
+// # Invariants
+//
+// The same rows give the same bytes. A row has the values of all columns, or an
+// error and none.
+//
+// # Concurrency
+//
+// Nothing here may be used by several goroutines at once, but for a Schema.
+package predictions
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Row is what is said of one example.
+type Row struct {
+	Index  int    // of the example
+	Path   string // its name
+	Label  int    // −1 for none
+	Error  string // why there are no values, in one line; or empty
+	Values []float64
+}
+
+// Schema says what rows hold.
+type Schema struct {
+	Columns    []task.Column // of Values, in their order
+	ClassNames []string      // nil for none
+	Labels     bool          // examples have labels
+	Errors     bool          // there is a column for errors
+	// Width is how many numbers an outcome has, whether or not rows have it. The
+	// row groups of Parquet files go by it.
+	Width int
+}
+
+// All goes through the columns, hidden ones too, and the values that a row has of
+// each. The row must not have an error.
+func (s *Schema) All(r *Row) iter.Seq2[task.Column, []float64] {
+	return func(yield func(task.Column, []float64) bool) {
+		at := 0
+		for _, c := range s.Columns {
+			if !yield(c, r.Values[at:at+c.Len()]) {
+				return
+			}
+			at += c.Len()
+		}
+	}
+}
+
+// Formats lists the extensions of files that rows can be written to.
+var Formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
+
+// Format returns the format of a file name, or of "-", which is CSV.
+func Format(name string) (string, error) {
+	if name == "-" {
+		return ".csv", nil
+	}
+	ext := strings.ToLower(filepath.Ext(name))
+	if !slices.Contains(Formats, ext) {
+		return "", fmt.Errorf("%s: unknown output format %q, want one of %s", name, ext, strings.Join(Formats, " "))
+	}
+	return ext, nil
+}
+
+// Writer writes rows in the order in which it gets them.
+type Writer interface {
+	Write(*Row) error
+	Flush() error // passes on what is held back, if the format allows
+	Close() error // does not close what is written to
+}
+
+// Write writes all rows in the given format. each calls a function with every
+// row; it is called once. An .npz is held back in the folder dir until it is
+// complete, for which there must be room once more.
+func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Row) error) error) error {
+	buf := bufio.NewWriterSize(w, 1<<18)
+	var rows Writer
+	switch format {
+	case ".csv":
+		rows = NewCSV(buf, s)
+	case ".jsonl":
+		rows = newJSONL(buf, s)
+	case ".parquet":
+		rows = newParquet(buf, s)
+	case ".npz":
+		z := newNPZ(buf, s, dir)
+		defer z.discard()
+		rows = z
+	default:
+		panic("predictions: unknown format")
+	}
+	if err := each(rows.Write); err != nil {
+		return err
+	}
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	return buf.Flush()
+}
+
+// field is a column that files have, as far as they show it.
+type field struct {
+	task.Column
+	at    int    // where its values begin in those of a row
+	named string // the column with the names of the classes in this one, or ""
+}
+
+// fields lists them.
+func (s *Schema) fields() []field {
+	var list []field
+	at, named := 0, "name"
+	for _, c := range s.Columns {
+		f := field{Column: c, at: at}
+		at += c.Len()
+		if c.Hidden {
+			continue
+		}
+		if c.Shown > 0 {
+			f.Shape = slices.Clone(c.Shape)
+			f.Shape[0] = min(c.Shape[0], c.Shown)
+		}
+		if c.Kind == task.Class && c.Shape == nil && s.ClassNames != nil {
+			f.named = cmp.Or(named, c.Name+"_name")
+			named = ""
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// values returns those of a row without an error.
+func (f *field) values(r *Row) []float64 { return r.Values[f.at : f.at+f.Len()] }
+
+// text is a value as formats of text have it. Nine digits are kept: networks answer
+// in float32, which has no more.
+func (f *field) text(v float64) string {
+	if f.Kind == task.Class {
+		return strconv.Itoa(int(v))
+	}
+	return number(v)
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }
