@@ -31,32 +31,46 @@ type rule struct {
 }
 
 var (
-	none  = []string{}
-	below = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort", "internal/picture", "internal/augment", "internal/dataset", "internal/task", "internal/predictions"}
+	none   = []string{}
+	public = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate"}
+	// Each may import those before it.
+	data   = []string{"internal/picture", "internal/augment", "internal/dataset"}
+	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
+	files  = append(slices.Clone(models), "internal/infer", "internal/predictions")
+	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report")
+	tables = append(slices.Clone(runs), "internal/study")
 )
 
 // rules is the table of the design. A new package must be listed.
 var rules = map[string]rule{
-	"weights":              {own: none, third: []string{"golang.org/x/sys"}, pure: true},
-	"onnxio":               {own: []string{"weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
-	"swag":                 {own: []string{"weights"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
-	"bnupdate":             {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
-	"calibrate":            {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
-	"internal/ort":         {own: []string{"onnxio", "weights"}},
-	"internal/picture":     {own: none, third: []string{"golang.org/x/image"}, pure: true},
-	"internal/augment":     {own: []string{"internal/picture"}, pure: true},
-	"internal/dataset":     {own: []string{"internal/picture", "internal/augment"}},
-	"internal/task":        {own: []string{"calibrate"}, pure: true},
-	"internal/predictions": {own: []string{"weights", "internal/dataset", "internal/task"}, pure: true},
-	"internal/ensemble":    {own: below},
-	"internal/report":      {own: []string{"calibrate"}, never: []string{"C"}},
-	"internal/arch":        {own: none},
-	"cmd/swagwrap":         {own: append(below, "internal/ensemble", "internal/report")},
-	"internal/measure":     {own: []string{"internal/report"}, pure: true},
-	"fixtures/bench":       {own: []string{"weights", "onnxio", "swag", "internal/report", "internal/measure"}, pure: true},
-	"fixtures/benchscore":  {own: []string{"onnxio", "internal/ort", "internal/picture", "internal/augment", "internal/dataset", "internal/ensemble", "internal/report", "internal/measure"}},
-	"fixtures/results":     {own: []string{"calibrate", "internal/report", "internal/measure"}, pure: true},
-	"fixtures/large":       {own: none, third: none, pure: true},
+	"weights":                     {own: none, third: []string{"golang.org/x/sys"}, pure: true},
+	"onnxio":                      {own: []string{"weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
+	"swag":                        {own: []string{"weights"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
+	"bnupdate":                    {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"calibrate":                   {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"internal/ort":                {own: []string{"onnxio", "weights"}},
+	"internal/picture":            {own: none, third: []string{"golang.org/x/image"}, pure: true},
+	"internal/augment":            {own: []string{"internal/picture"}, pure: true},
+	"internal/dataset":            {own: []string{"internal/picture", "internal/augment"}},
+	"internal/task":               {own: []string{"calibrate"}, pure: true},
+	"internal/predictions":        {own: []string{"weights", "internal/task", "internal/dataset"}},
+	"internal/infer":              {own: models},
+	"internal/ensemble":           {own: files},
+	"internal/baseline":           {own: append(slices.Clone(files), "internal/ensemble")},
+	"internal/report":             {own: []string{"calibrate"}, never: []string{"C"}},
+	"internal/study":              {own: runs},
+	"internal/study/compare":      {own: tables},
+	"internal/study/ood":          {own: tables},
+	"internal/study/sweep":        {own: tables},
+	"internal/study/landscape":    {own: tables},
+	"internal/arch":               {own: none},
+	"cmd/swagwrap/internal/flags": {own: tables},
+	"cmd/swagwrap":                {own: append(slices.Clone(tables), "cmd/swagwrap/internal/flags", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape")},
+	"internal/measure":            {own: []string{"internal/report"}, pure: true},
+	"fixtures/bench":              {own: []string{"weights", "onnxio", "swag", "internal/report", "internal/measure"}, pure: true},
+	"fixtures/benchscore":         {own: append(slices.Clone(files), "internal/ensemble", "internal/report", "internal/measure")},
+	"fixtures/results":            {own: []string{"calibrate", "internal/report", "internal/measure"}, pure: true},
+	"fixtures/large":              {own: none, third: none, pure: true},
 }
 
 // libraries never log, print or exit; flags belong to the program.
