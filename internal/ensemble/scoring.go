@@ -139,6 +139,10 @@ func (s *Scorer) Tasks() []string {
 // Parameters are what the rows depend on: two runs with equal parameters give equal
 // rows. producer is the program and its version.
 func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err error) {
+	var tasks []string
+	for _, n := range s.job.Networks {
+		tasks = append(tasks, n.Known().Describe())
+	}
 	for _, v := range []struct {
 		name  string
 		value any
@@ -151,7 +155,7 @@ func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err erro
 		{"data", s.job.Data.Sources()},
 		{"examples", s.job.Data.Len()},
 		{"batch_size", s.BatchSizes()},
-		{"tasks", s.Tasks()},
+		{"tasks", tasks},
 		{"class_names", nameSum(s.names)},
 		{"columns", s.job.Want},
 	} {
