@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -43,7 +44,7 @@ type batchNorm struct {
 
 // batchNormData opens what --bn-data names for the networks that have statistics
 // to recompute. Data that suits one of them suits all.
-func (a *app) batchNormData(c *cli.Context, networks []*ensemble.Network, p dataset.Preprocess) (*batchNorm, error) {
+func (a *app) batchNormData(c *cli.Context, networks []*ensemble.Network, p preprocess.Settings) (*batchNorm, error) {
 	b := &batchNorm{networks: networks}
 	var err error
 	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
@@ -284,7 +285,7 @@ func augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 
 // warnUnnormalised warns where what the network saw was normalised, and pictures
 // will not be.
-func (a *app) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p dataset.Preprocess) error {
+func (a *app) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preprocess.Settings) error {
 	if p.Mean != nil || p.Std != nil {
 		return nil
 	}
@@ -308,7 +309,7 @@ func (a *app) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p dataset.P
 
 // openBatchNorm opens --bn-data for a network. Arrays of floats are what it saw in
 // training, and are used as they are; pictures are augmented.
-func (a *app) openBatchNorm(c *cli.Context, b *batchNorm, n *ensemble.Network, p dataset.Preprocess) error {
+func (a *app) openBatchNorm(c *cli.Context, b *batchNorm, n *ensemble.Network, p preprocess.Settings) error {
 	augmentation, told, err := augmentation(c, n.Posterior.Card)
 	if err != nil {
 		return err

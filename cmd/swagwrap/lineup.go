@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -32,7 +33,7 @@ var lineupFlags = flags([]cli.Flag{
 // files open.
 type lineup struct {
 	ensemble.Lineup
-	pre        dataset.Preprocess
+	pre        preprocess.Settings
 	validation dataset.Dataset // nil without --val
 	batchNorm  *batchNorm
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -162,7 +163,7 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 }
 
 // scoreData opens the images.
-func scoreData(c *cli.Context, images []string, n *ensemble.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+func scoreData(c *cli.Context, images []string, n *ensemble.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	opts := dataset.Options{Labels: c.String("labels"), Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
 	if names := c.String("class-names"); names != "" {
 		var err error

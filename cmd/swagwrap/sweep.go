@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -172,7 +173,7 @@ func sweepRanks(c *cli.Context, s *ensemble.Sweep) error {
 
 // openScored opens labelled data that many networks go over. With c, --samples
 // says how much of it.
-func openScored(c *cli.Context, path, labels string, n *ensemble.Network, pre dataset.Preprocess) (dataset.Dataset, error) {
+func openScored(c *cli.Context, path, labels string, n *ensemble.Network, pre preprocess.Settings) (dataset.Dataset, error) {
 	d, err := openLabelled(path, labels, n, pre)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
@@ -79,7 +81,7 @@ func (l *listing) add(path string, k kind, strict bool) error {
 	case kindImage:
 		info, err := os.Stat(path)
 		if err != nil {
-			return pathError(path, err)
+			return file.Error(path, err)
 		}
 		l.addExample(example{name: path, label: -1}, path, info.Size())
 		return nil
@@ -148,7 +150,7 @@ func kindOf(path string) (kind, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return 0, pathError(path, err)
+		return 0, file.Error(path, err)
 	case info.IsDir():
 		return kindFolder, nil
 	case !info.Mode().IsRegular():
@@ -162,7 +164,7 @@ func kindOf(path string) (kind, error) {
 	}
 	k, err := kindOfContent(path)
 	if err != nil {
-		return 0, pathError(path, err)
+		return 0, file.Error(path, err)
 	}
 	return k, nil
 }
@@ -185,17 +187,17 @@ func kindOfContent(path string) (kind, error) {
 		return kindTar, nil
 	case picture.Known(head):
 		return kindImage, nil
-	case isGzip(head):
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))
 		if err != nil {
-			break // openContainer says what is wrong
+			break // numpy.Open says what is wrong
 		}
 		inside := make([]byte, 512)
 		n, _ := io.ReadFull(z, inside)
 		if isTar(inside[:n]) {
 			return 0, errors.New("a compressed tar, and images are read from where they lie in it: unpack it with gunzip")
 		}
-	case !isArray(head):
+	case !numpy.Known(head):
 		const want = "want images (JPEG PNG WebP GIF BMP TIFF), a folder or a tar of them, a list of them (" +
 			".txt .csv .tsv), or a .npy, .npz or IDX file"
 		if n == 0 {

@@ -11,13 +11,16 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // parquetPredictions reads a Parquet file: columns for the classes, or one list.
 func parquetPredictions(path string) (t table, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return table{}, bareError(err)
+		return table{}, file.Cause(err)
 	}
 	defer f.Close()
 	defer func() {
@@ -28,7 +31,7 @@ func parquetPredictions(path string) (t table, err error) {
 	}()
 	info, err := f.Stat()
 	if err != nil {
-		return table{}, bareError(err)
+		return table{}, file.Cause(err)
 	}
 	if err := checkFooter(f, info.Size()); err != nil {
 		return table{}, err
@@ -53,7 +56,7 @@ func checkFooter(f io.ReaderAt, size int64) error {
 		return errors.New("too short for a Parquet file")
 	}
 	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return bareError(err)
+		return file.Cause(err)
 	}
 	if n := int64(binary.LittleEndian.Uint32(tail)); n > size-magics-length {
 		return fmt.Errorf("damaged: footer of %d bytes in a file of %d", n, size)
@@ -135,7 +138,7 @@ func (r parquetReader) readList(column int) (table, error) {
 		}
 		values = values[n:]
 	}
-	label := slices.IndexFunc(r.header(), func(h string) bool { return slices.Contains(labelRole.names, strings.ToLower(h)) })
+	label := slices.IndexFunc(r.header(), func(h string) bool { return slices.Contains(numpy.Labels.Names, strings.ToLower(h)) })
 	t.labels, err = r.readLabels(label, len(lengths))
 	return t, err
 }

@@ -14,6 +14,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // columns says which columns of a table hold the classes and the label.
@@ -32,7 +35,7 @@ func findColumns(header []string) (columns, error) {
 	label := -1
 	for i, h := range header {
 		h = strings.TrimSpace(h)
-		if slices.Contains(labelRole.names, strings.ToLower(h)) {
+		if slices.Contains(numpy.Labels.Names, strings.ToLower(h)) {
 			if label >= 0 {
 				return columns{}, fmt.Errorf("columns %q and %q could both be the label", header[label], h)
 			}
@@ -78,13 +81,13 @@ func (c columns) from() string {
 func csvPredictions(path string, comma rune) (table, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return table{}, bareError(err)
+		return table{}, file.Cause(err)
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 1<<16)
 	head, err := in.Peek(512)
 	if err != nil && err != io.EOF {
-		return table{}, bareError(err)
+		return table{}, file.Cause(err)
 	}
 	if !isText(head) {
 		return table{}, errors.New("not a text file")
@@ -160,7 +163,7 @@ func parseLabel(s string) (int, error) {
 func jsonPredictions(path string) (table, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return table{}, bareError(err)
+		return table{}, file.Cause(err)
 	}
 	defer f.Close()
 	var t table
@@ -275,7 +278,7 @@ func jsonValues(object map[string]json.RawMessage, list string, c columns, class
 }
 
 func labelOf(object map[string]json.RawMessage) (int, error) {
-	for _, name := range labelRole.names {
+	for _, name := range numpy.Labels.Names {
 		if raw, ok := object[name]; ok && string(raw) != "null" {
 			return parseLabel(string(raw))
 		}

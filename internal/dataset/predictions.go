@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // Predictions are what some program saved about labelled examples: a probability
@@ -61,10 +63,10 @@ const (
 )
 
 var (
-	predictionRole = role{
-		what: "predictions",
-		want: "float32 or float64",
-		ok:   func(t dtype) bool { return t.kind == 'f' },
+	predictionRole = numpy.Role{
+		What: "predictions",
+		Want: "float32 or float64",
+		OK:   func(t numpy.Type) bool { return t.Kind == 'f' },
 	}
 	// Names of arrays and columns. Where a file has both, logits win: they say more.
 	logitNames       = []string{"logits", "logit"}
@@ -102,7 +104,7 @@ func OpenPredictions(path string, opts PredictionOptions) (*Predictions, error) 
 		return nil, err
 	}
 	if opts.Labels != "" {
-		if t.labels, _, err = openLabels(opts.Labels, "", "", len(t.values)/t.classes, path); err != nil {
+		if t.labels, _, err = numpy.OpenLabels(opts.Labels, "", "", len(t.values)/t.classes, path); err != nil {
 			return nil, err
 		}
 	}
@@ -142,19 +144,19 @@ func readPredictions(path, key string) (t table, err error) {
 func fileSum(path string) (string, error) {
 	info, err := os.Stat(path) // first: opening a FIFO would block
 	if err != nil {
-		return "", pathError(path, err)
+		return "", file.Error(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s: not a regular file, want one of %s", path, strings.Join(PredictionFormats, " "))
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", pathError(path, err)
+		return "", file.Error(path, err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", pathError(path, err)
+		return "", file.Error(path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -231,65 +233,52 @@ func (p *Predictions) detect(named string) error {
 
 // arrayPredictions reads NumPy arrays.
 func arrayPredictions(path, key string) (table, error) {
-	c, err := openContainer(path)
+	c, err := numpy.Open(path)
 	if err != nil {
 		return table{}, err
 	}
-	defer c.close()
-	if key, err = c.pickPredictions(key); err != nil {
+	defer c.Close()
+	if key, err = pickPredictions(c, key); err != nil {
 		return table{}, fmt.Errorf("%s: %w", path, err)
 	}
-	x, err := c.load(key, predictionRole)
+	x, err := c.Read(key, predictionRole)
 	if err != nil {
 		return table{}, err
 	}
-	if len(x.shape) != 2 {
-		return table{}, fmt.Errorf("%s: shape %d, want [n classes]", c.where(key), x.shape)
+	if len(x.Shape) != 2 {
+		return table{}, fmt.Errorf("%s: shape %d, want [n classes]", c.Where(key), x.Shape)
 	}
-	t := table{from: "the array", named: meaning(key), classes: x.shape[1], values: x.float64s()}
+	t := table{from: "the array", named: meaning(key), classes: x.Shape[1], values: x.Float64s()}
 	if key != "" {
 		t.from = fmt.Sprintf("array %q", key)
 	}
-	labels, err := c.pick("", labelRole, key)
+	labels, err := c.Pick("", numpy.Labels, key)
 	if err == nil && labels != "" {
-		t.labels, err = c.labels(labels, x.shape[0], path)
+		t.labels, err = c.ReadLabels(labels, x.Shape[0], path)
 	}
 	return t, err
 }
 
-// float64s returns the elements of an array of floats.
-func (a array) float64s() []float64 {
-	out := make([]float64, len(a.data)/a.dtype.size)
-	for i := range out {
-		if b := a.data[i*a.dtype.size:]; a.dtype.size == 4 {
-			out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		} else {
-			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(b))
-		}
-	}
-	return out
-}
-
 // pickPredictions chooses an array by name, or the only one there is.
-func (c *container) pickPredictions(wanted string) (string, error) {
+func pickPredictions(c *numpy.File, wanted string) (string, error) {
 	switch {
-	case c.zip == nil && wanted == "" || slices.Contains(c.keys, wanted):
+	case c.Keys == nil && wanted == "" || slices.Contains(c.Keys, wanted):
 		return wanted, nil
-	case c.zip == nil:
+	case c.Keys == nil:
 		return "", fmt.Errorf("no arrays with names, want an .npz file for key %q", wanted)
 	case wanted != "":
-		return "", fmt.Errorf("no array %q, want one of %s", wanted, c.list())
+		return "", fmt.Errorf("no array %q, want one of %s", wanted, numpy.Quote(c.Keys))
 	}
 	for _, name := range slices.Concat(logitNames, probabilityNames) {
-		if i := slices.IndexFunc(c.keys, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
-			return c.keys[i], nil
+		if i := slices.IndexFunc(c.Keys, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
+			return c.Keys[i], nil
 		}
 	}
-	others := slices.DeleteFunc(slices.Clone(c.keys), func(k string) bool { return slices.Contains(labelRole.names, strings.ToLower(k)) })
+	others := slices.DeleteFunc(slices.Clone(c.Keys), func(k string) bool { return slices.Contains(numpy.Labels.Names, strings.ToLower(k)) })
 	if len(others) == 1 {
 		return others[0], nil
 	}
-	return "", fmt.Errorf("cannot tell which array holds the predictions, want \"probs\" or \"logits\", or a key that names one of %s", c.list())
+	return "", fmt.Errorf("cannot tell which array holds the predictions, want \"probs\" or \"logits\", or a key that names one of %s", numpy.Quote(c.Keys))
 }
 
 // meaning is what the name of an array or of columns says: that of probs_swag too.
@@ -306,5 +295,5 @@ func meaning(name string) string {
 
 // isText says that a file begins like text, and not like one of another format.
 func isText(head []byte) bool {
-	return !isArray(head) && !bytes.HasPrefix(head, []byte("PAR1")) && bytes.IndexByte(head, 0) < 0
+	return !numpy.Known(head) && !bytes.HasPrefix(head, []byte("PAR1")) && bytes.IndexByte(head, 0) < 0
 }

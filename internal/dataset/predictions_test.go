@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // three are what all files of the test say: a row without predictions between two.
@@ -205,7 +207,7 @@ func check(t *testing.T, err error) {
 
 // npyFile returns a file of one array.
 func npyFile(dtype string, elements []byte, shape ...int) []byte {
-	return append(NPYHeader(dtype, shape...), elements...)
+	return append(numpy.Header(dtype, shape...), elements...)
 }
 
 // npz returns a zip of arrays, given by name and content.
