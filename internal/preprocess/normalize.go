@@ -107,7 +107,8 @@ func (n *Normalizer) Bytes(dst []float32, src []byte) {
 	plane := len(dst) / channels
 	for c := range n.table {
 		t := &n.table[c]
-		d, s := dst[c*plane:(c+1)*plane], src[c*plane:(c+1)*plane]
+		s := src[c*plane : (c+1)*plane]
+		d := dst[c*plane:][:len(s)] // spares the loop a check
 		for j, x := range s {
 			d[j] = t[x]
 		}
@@ -118,38 +119,42 @@ func (n *Normalizer) Bytes(dst []float32, src []byte) {
 // bytes. It returns the index of the first result that is not finite, or -1.
 func (n *Normalizer) Floats(dst []float32, src []byte, size int) int {
 	bad := -1
-	n.each(len(dst), func(c, j int) {
-		var x float64
-		if size == 4 {
-			x = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*j:])))
-		} else {
-			x = math.Float64frombits(binary.LittleEndian.Uint64(src[8*j:]))
+	first, step, count := n.strides(len(dst))
+	for c := range n.mean {
+		for j, k := c*first, 0; k < count; j, k = j+step, k+1 {
+			var x float64
+			if size == 4 {
+				x = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*j:])))
+			} else {
+				x = math.Float64frombits(binary.LittleEndian.Uint64(src[8*j:]))
+			}
+			dst[j] = n.apply(float32(x*n.scale), c)
+			if !finite(dst[j]) && (bad < 0 || j < bad) {
+				bad = j
+			}
 		}
-		dst[j] = n.apply(float32(x*n.scale), c)
-		if !finite(dst[j]) && (bad < 0 || j < bad) {
-			bad = j
-		}
-	})
+	}
 	return bad
+}
+
+// strides says where the values with one mean and standard deviation lie among
+// size: the distances between the first ones of two channels and between two of
+// the same channel, and how many a channel has.
+func (n *Normalizer) strides(size int) (first, step, count int) {
+	channels := len(n.mean)
+	if n.last {
+		return 1, channels, size / channels
+	}
+	return size / channels, 1, size / channels
 }
 
 // undo takes standard deviation and mean out of inputs again, in place: what is
 // left are scaled values.
 func (n *Normalizer) undo(values []float32) {
-	n.each(len(values), func(c, j int) { values[j] = values[j]*n.std[c] + n.mean[c] })
-}
-
-// each calls f for each of size values, with the channel whose mean and standard
-// deviation are its own.
-func (n *Normalizer) each(size int, f func(c, j int)) {
-	channels := len(n.mean)
-	first, step, count := size/channels, 1, size/channels // of a channel's values
-	if n.last {
-		first, step = 1, channels
-	}
-	for c := range channels {
+	first, step, count := n.strides(len(values))
+	for c := range n.mean {
 		for j, k := c*first, 0; k < count; j, k = j+step, k+1 {
-			f(c, j)
+			values[j] = float32(values[j]*n.std[c]) + n.mean[c]
 		}
 	}
 }

@@ -124,18 +124,18 @@ func (s Settings) Shape() []int64 {
 	return []int64{c, h, w}
 }
 
-// strides says where the values of a picture of h by w pixels lie in an example:
-// the distance from a pixel to the next one, and where red, green and blue begin.
-func (s Settings) strides(h, w int) (pixel int, at [3]int) {
-	pixel, plane := 1, h*w
+// colours returns where red, green and blue begin in an example that is a picture
+// of h by w pixels, and the distance from a pixel to the next one.
+func (s Settings) colours(x []byte, h, w int) (r, g, b []byte, step int) {
+	step, plane := 1, h*w
 	if s.Layout == "nhwc" {
-		pixel, plane = 3, 1
+		step, plane = 3, 1
 	}
-	at = [3]int{0, plane, 2 * plane}
+	r, g, b = x, x[plane:], x[2*plane:]
 	if s.Channels == "bgr" {
-		at[0], at[2] = at[2], at[0]
+		r, b = b, r
 	}
-	return pixel, at
+	return r, g, b, step
 }
 
 // Lay writes a picture to dst in the network's layout and order of channels; s
@@ -145,12 +145,10 @@ func (s Settings) Lay(dst []byte, src picture.Picture) {
 		copy(dst, src.Pix)
 		return
 	}
-	pixel, at := s.strides(src.H, src.W)
-	for c, from := range at {
-		to := dst[from:]
-		for i, j := c, 0; i < len(src.Pix); i, j = i+3, j+pixel {
-			to[j] = src.Pix[i]
-		}
+	r, g, b, step := s.colours(dst, src.H, src.W)
+	for i := range src.H * src.W {
+		p := src.Pix[3*i : 3*i+3 : 3*i+3]
+		r[step*i], g[step*i], b[step*i] = p[0], p[1], p[2]
 	}
 }
 
@@ -161,12 +159,10 @@ func (s Settings) Picture(src []byte, h, w int) picture.Picture {
 		return picture.Picture{W: w, H: h, C: s.Planes(), Pix: src}
 	}
 	dst := picture.New(w, h, 3)
-	pixel, at := s.strides(h, w)
-	for c, start := range at {
-		from := src[start:]
-		for i, j := c, 0; i < len(dst.Pix); i, j = i+3, j+pixel {
-			dst.Pix[i] = from[j]
-		}
+	r, g, b, step := s.colours(src, h, w)
+	for i := range h * w {
+		p := dst.Pix[3*i : 3*i+3 : 3*i+3]
+		p[0], p[1], p[2] = r[step*i], g[step*i], b[step*i]
 	}
 	return dst
 }
