@@ -268,6 +268,7 @@ func TestAugmentRefuses(t *testing.T) {
 		{"mean", png, "cifar, Normalize((0.5, 0.5, 0.4), 0.5)", Options{Shape: []int64{3, 24, 24}, Preprocess: preprocess.Settings{Mean: halves, Std: halves}},
 			"augmentation: Normalize has mean [0.5 0.5 0.4], std [0.5], and the preprocessing mean [0.5 0.5 0.5], std [0.5 0.5 0.5]: want the same"},
 		{"std", "testdata/u8.npy", "cifar, Normalize(0, 0.5)", Options{}, "Normalize has mean [0], std [0.5], and the preprocessing mean [], std []: want the same"},
+		{"mean of bytes", "testdata/u8.npy", "cifar", Options{Uint8: true, Preprocess: preprocess.Settings{Mean: halves}}, "but the network takes uint8 values: want none of them"},
 		{"normalise alone", "testdata/u8.npy", "Normalize(0, 0.5)", Options{}, "Normalize has mean [0], std [0.5]"},
 	}
 	for _, tt := range tests {

@@ -205,7 +205,12 @@ func TestOpenErrors(t *testing.T) {
 		{"scale", td("f32.npy"), Options{Preprocess: preprocess.Settings{Scale: -1}}, "scale -1, want a positive number"},
 		{"overflow", td("u8.npy"), Options{Preprocess: preprocess.Settings{Scale: 1e38}}, "scale 1e+38, mean [], std [] overflow float32"},
 
+		{"npz key", td("plain.npz"), Options{ImagesKey: "x"}, `no array "x", want one of "images", "labels"`},
 		{"npz labels key", td("plain.npz"), Options{LabelsKey: "x"}, `no array "x", want one of "images", "labels"`},
+		{"npy cut", file("cut", []byte("\x93NUMPY\x01")), Options{}, "truncated: unexpected EOF"},
+		{"zip of others", file("pt.zip", []byte("PK\x05\x06"+strings.Repeat("\x00", 18))), Options{}, "a zip without .npy arrays, want an .npz file"},
+		{"gzip header", file("bad.gz", []byte("\x1f\x8b\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")), Options{}, "gzip: invalid header"},
+		{"gzip of text", file("text.gz", gzipped([]byte("hello world"))), Options{}, `starts with "hello ", want a .npy, .npz or IDX file`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

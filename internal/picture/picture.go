@@ -141,7 +141,7 @@ func (f File) Decode(grey bool) (Picture, error) {
 		return Picture{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", f.kind, p.W, p.H, f.W, f.H)
 	}
 	if grey {
-		return p.Grey(), nil
+		return p.grey(), nil
 	}
 	return p.rgb(), nil
 }
@@ -159,9 +159,9 @@ func CheckSize(w, h int) error {
 	return nil
 }
 
-// Grey weighs the channels as Pillow's convert("L") does: ITU-R 601 luma in
+// grey weighs the channels as Pillow's convert("L") does: ITU-R 601 luma in
 // 16-bit fixed point. A grey picture is returned as it is.
-func (p Picture) Grey() Picture {
+func (p Picture) grey() Picture {
 	if p.C == 1 {
 		return p
 	}
