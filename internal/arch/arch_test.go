@@ -33,7 +33,7 @@ type rule struct {
 var (
 	none  = []string{}
 	data  = []string{"internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset"}
-	below = append([]string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort"}, data...)
+	below = append([]string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort", "internal/task"}, data...)
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -51,6 +51,7 @@ var rules = map[string]rule{
 	"internal/augment":      {own: []string{"internal/file", "internal/picture"}, pure: true},
 	"internal/preprocess":   {own: []string{"internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset":      {own: []string{"internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess"}},
+	"internal/task":         {own: []string{"calibrate"}, pure: true},
 	"internal/ensemble":     {own: below},
 	"internal/report":       {own: []string{"calibrate"}, never: []string{"C"}},
 	"internal/arch":         {own: none},
