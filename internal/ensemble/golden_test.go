@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -173,7 +174,7 @@ func network(t *testing.T, p *swag.Posterior) *Network {
 
 func data(t *testing.T, name string) dataset.Dataset {
 	t.Helper()
-	return openData(t, filepath.Join(fixture, name), dataset.Options{Preprocess: dataset.Preprocess{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
+	return openData(t, filepath.Join(fixture, name), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
 }
 
 func openData(t *testing.T, path string, opts dataset.Options) dataset.Dataset {

@@ -1,8 +1,9 @@
-package dataset
+package preprocess
 
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 
 // What the files of known models give; values of the tensors are compared by
 // TestTransforms.
-func TestReadPreprocess(t *testing.T) {
+func TestReadFile(t *testing.T) {
 	tests := []struct{ name, file, want string }{
 		{"google/vit-base-patch16-224", `{"do_normalize": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "size": 224, "feature_extractor_type": "ViTFeatureExtractor"}`,
 			`{"image":{"crop_mode":"squash","input_size":[224,224],"resize_size":[224,224],"interpolation":"bilinear","floor_crop":true},"channels":"rgb","scale":0.00392156862745098,"mean":[0.5,0.5,0.5],"std":[0.5,0.5,0.5]}`},
@@ -28,8 +29,10 @@ func TestReadPreprocess(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "config.json")
-			write(t, path, []byte(tt.file))
-			p, err := ReadPreprocess(path)
+			if err := os.WriteFile(path, []byte(tt.file), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			p, err := ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +44,7 @@ func TestReadPreprocess(t *testing.T) {
 	}
 }
 
-func TestReadPreprocessErrors(t *testing.T) {
+func TestReadFileErrors(t *testing.T) {
 	hf := func(kind, more string) string {
 		return fmt.Sprintf(`{"image_processor_type": "%sImageProcessor", %s}`, kind, more)
 	}
@@ -79,62 +82,27 @@ func TestReadPreprocessErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "config.json")
-			write(t, path, []byte(tt.file))
-			_, err := ReadPreprocess(path)
+			if err := os.WriteFile(path, []byte(tt.file), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			_, err := ReadFile(path)
 			if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
 		})
 	}
-	if _, err := ReadPreprocess("nothing.json"); err == nil || err.Error() != "nothing.json: no such file or directory" {
-		t.Error(err)
-	}
-}
-
-func TestReadClassNames(t *testing.T) {
-	tests := []struct{ name, file, want string }{
-		{"lines", "cat\r\n wolf hound \nemu\n\n", "cat|wolf hound|emu"},
-		{"list", `["cat", "dog"]`, "cat|dog"},
-		{"object", `{"1": "dog", "0": "cat"}`, "cat|dog"},
-		{"id2label", `{"model_type": "vit", "id2label": {"0": "cat", "1": "dog"}, "label2id": {"cat": 0}}`, "cat|dog"},
-		{"timm", `{"architecture": "x", "label_names": ["n01", "n02"], "pretrained_cfg": {}}`, "n01|n02"},
-		{"timm, inside", `{"pretrained_cfg": {"label_names": ["n01", "n02"]}}`, "n01|n02"},
-		{"twice", "crane\ncrane\n", "crane|crane"},
-
-		{"empty", "\n", "no class names, want one a line"},
-		{"empty line", "cat\n\ndog\n", "class 1 has an empty name"},
-		{"hole", `{"0": "cat", "2": "dog"}`, `class "2" of 2, want each number from 0 to 1 once`},
-		{"same number", `{"0": "cat", "00": "dog"}`, `of 2, want each number from 0 to 1 once`},
-		{"other object", `{"model_type": "vit"}`, `class "model_type" of 1`},
-		{"nested", `{"a": {}}`, "cannot unmarshal"},
-		{"numbers", `[1, 2]`, "cannot unmarshal"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "names")
-			write(t, path, []byte(tt.file))
-			names, err := ReadClassNames(path)
-			got := strings.Join(names, "|")
-			if err != nil {
-				got = err.Error()
-			}
-			if got != tt.want && !(strings.HasPrefix(got, path+": ") && strings.Contains(got, tt.want)) {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
-	}
-	if _, err := ReadClassNames("."); err == nil || !strings.HasPrefix(err.Error(), ".: want a regular file") {
+	if _, err := ReadFile("nothing.json"); err == nil || err.Error() != "nothing.json: no such file or directory" {
 		t.Error(err)
 	}
 }
 
 // A preset or a configuration is the caller's: changing it changes no other.
-func TestPreprocessOwned(t *testing.T) {
-	for name, read := range map[string]func() (Preprocess, error){
-		"preset": func() (Preprocess, error) { return Preset("imagenet") },
-		"timm":   func() (Preprocess, error) { return parsePreprocess([]byte(`{"input_size": [3, 9, 9]}`)) },
-		"hf": func() (Preprocess, error) {
-			return parsePreprocess([]byte(`{"image_processor_type": "LevitImageProcessor"}`))
+func TestSettingsOwned(t *testing.T) {
+	for name, read := range map[string]func() (Settings, error){
+		"preset": func() (Settings, error) { return Preset("imagenet") },
+		"timm":   func() (Settings, error) { return parse([]byte(`{"input_size": [3, 9, 9]}`)) },
+		"hf": func() (Settings, error) {
+			return parse([]byte(`{"image_processor_type": "LevitImageProcessor"}`))
 		},
 	} {
 		first, err := read()
@@ -149,14 +117,12 @@ func TestPreprocessOwned(t *testing.T) {
 	}
 }
 
-func FuzzPreprocess(f *testing.F) {
+func FuzzSettings(f *testing.F) {
 	f.Add([]byte(`{"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 224}, "crop_pct": 0.9}`))
 	f.Add([]byte(`{"pretrained_cfg": {"input_size": [3, 224, 224], "crop_pct": 0.9}}`))
-	f.Add([]byte(`{"id2label": {"0": "cat"}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, err := parsePreprocess(b); err == nil {
+		if p, err := parse(b); err == nil {
 			p.Resolve([]int64{3, -1, -1})
 		}
-		parseClassNames(b)
 	})
 }

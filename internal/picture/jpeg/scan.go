@@ -1,4 +1,4 @@
-package picture
+package jpeg
 
 import (
 	"encoding/binary"
@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A jpegHuffman decodes one Huffman code, annex C.
-type jpegHuffman struct {
+// A huffman decodes one Huffman code, annex C.
+type huffman struct {
 	values [256]byte
 	// fast has length<<8 | value for the codes that begin the next 9 bits, or 0.
 	fast [1 << fastBits]uint16
@@ -21,7 +21,7 @@ type jpegHuffman struct {
 const fastBits = 9
 
 // huffmanTables reads Huffman tables, B.2.4.2.
-func (f *jpegFrame) huffmanTables(b []byte) error {
+func (f *Image) huffmanTables(b []byte) error {
 	for len(b) > 0 {
 		if len(b) < 17 {
 			return errors.New("short Huffman table")
@@ -51,14 +51,14 @@ func (f *jpegFrame) huffmanTables(b []byte) error {
 
 // newHuffman builds a code from the number of codes of each length, 1 to 16, and
 // their n values.
-func newHuffman(counts, values []byte) (t *jpegHuffman, n int, err error) {
+func newHuffman(counts, values []byte) (t *huffman, n int, err error) {
 	for _, c := range counts {
 		n += int(c)
 	}
 	if n > 256 || n > len(values) {
 		return nil, 0, errors.New("bad Huffman table")
 	}
-	t = new(jpegHuffman)
+	t = new(huffman)
 	copy(t.values[:], values[:n])
 	code, index := int32(0), int32(0)
 	for i, c := range counts {
@@ -85,8 +85,8 @@ func newHuffman(counts, values []byte) (t *jpegHuffman, n int, err error) {
 	return t, n, nil
 }
 
-// jpegBits reads the entropy-coded data of a scan, F.2.2.5.
-type jpegBits struct {
+// bitReader reads the entropy-coded data of a scan, F.2.2.5.
+type bitReader struct {
 	data    []byte
 	at      int
 	bits    uint64 // the last n are not used yet
@@ -97,7 +97,7 @@ type jpegBits struct {
 
 // fill makes n at least 57. Behind the data, which ends at a marker, there are
 // zeros without end.
-func (r *jpegBits) fill() {
+func (r *bitReader) fill() {
 	if r.at+8 <= len(r.data) {
 		v := binary.BigEndian.Uint64(r.data[r.at:])
 		// Without a byte 0xff among the next eight, take as many as fit.
@@ -127,7 +127,7 @@ func (r *jpegBits) fill() {
 }
 
 // err tells what was wrong so far.
-func (r *jpegBits) err() error {
+func (r *bitReader) err() error {
 	switch {
 	case r.padding > r.n && r.at >= len(r.data)-1:
 		return io.ErrUnexpectedEOF
@@ -140,7 +140,7 @@ func (r *jpegBits) err() error {
 }
 
 // symbol decodes the next code. After it there are 16 bits at least.
-func (r *jpegBits) symbol(t *jpegHuffman) byte {
+func (r *bitReader) symbol(t *huffman) byte {
 	if r.n < 32 {
 		r.fill()
 	}
@@ -161,7 +161,7 @@ func (r *jpegBits) symbol(t *jpegHuffman) byte {
 }
 
 // take returns the next k bits, at most 16.
-func (r *jpegBits) take(k int) int32 {
+func (r *bitReader) take(k int) int32 {
 	if r.n < k {
 		r.fill()
 	}
@@ -170,7 +170,7 @@ func (r *jpegBits) take(k int) int32 {
 }
 
 // signed returns the next k bits as a value of that magnitude category, F.2.2.1.
-func (r *jpegBits) signed(k int) int32 {
+func (r *bitReader) signed(k int) int32 {
 	v := r.take(k)
 	if v < 1<<k>>1 {
 		v += -1<<k + 1
@@ -178,26 +178,26 @@ func (r *jpegBits) signed(k int) int32 {
 	return v
 }
 
-// A jpegScan is a scan header, B.2.3.
-type jpegScan struct {
-	*jpegFrame
+// A scan is a scan header, B.2.3.
+type scan struct {
+	*Image
 	parts      []scanPart
 	start, end int // spectral selection
 	high, low  int // successive approximation
-	r          jpegBits
+	r          bitReader
 	eobRun     int // blocks still to come without new coefficients
 }
 
 type scanPart struct {
-	*jpegComponent
-	dc, ac *jpegHuffman
+	*component
+	dc, ac *huffman
 	last   int32 // DC value of the block before
 }
 
 // scan decodes a scan with the header b from the start of data. It returns the
 // length of the scan.
-func (f *jpegFrame) scan(b, data []byte) (used int, err error) {
-	s := jpegScan{jpegFrame: f, r: jpegBits{data: data}}
+func (f *Image) scan(b, data []byte) (used int, err error) {
+	s := scan{Image: f, r: bitReader{data: data}}
 	if err := s.header(b); err != nil {
 		return 0, err
 	}
@@ -216,7 +216,7 @@ func (f *jpegFrame) scan(b, data []byte) (used int, err error) {
 		return 0, io.ErrUnexpectedEOF
 	}
 	for _, p := range s.parts {
-		if err := f.prepare(p.jpegComponent); err != nil {
+		if err := f.prepare(p.component); err != nil {
 			return 0, err
 		}
 	}
@@ -246,7 +246,7 @@ func (f *jpegFrame) scan(b, data []byte) (used int, err error) {
 }
 
 // header reads a scan header.
-func (s *jpegScan) header(b []byte) error {
+func (s *scan) header(b []byte) error {
 	if s.components == nil {
 		return errors.New("a scan before the frame header")
 	}
@@ -259,14 +259,14 @@ func (s *jpegScan) header(b []byte) error {
 		var p scanPart
 		for j := range s.components {
 			if s.components[j].id == id {
-				p.jpegComponent = &s.components[j]
+				p.component = &s.components[j]
 			}
 		}
-		if p.jpegComponent == nil || tables>>4 > 3 || tables&15 > 3 {
+		if p.component == nil || tables>>4 > 3 || tables&15 > 3 {
 			return errors.New("bad scan header")
 		}
 		for _, q := range s.parts {
-			if q.jpegComponent == p.jpegComponent {
+			if q.component == p.component {
 				return errors.New("a scan with a component twice")
 			}
 		}
@@ -298,7 +298,7 @@ func (s *jpegScan) header(b []byte) error {
 }
 
 // prepare readies a component for its first scan.
-func (f *jpegFrame) prepare(c *jpegComponent) error {
+func (f *Image) prepare(c *component) error {
 	if c.quant != nil {
 		return nil
 	}
@@ -314,7 +314,7 @@ func (f *jpegFrame) prepare(c *jpegComponent) error {
 }
 
 // nextInterval goes to the restart marker number n, F.2.2.5.
-func (s *jpegScan) nextInterval(n int) error {
+func (s *scan) nextInterval(n int) error {
 	r := &s.r
 	for ; ; r.at++ {
 		if r.at+1 >= len(r.data) {
@@ -327,7 +327,7 @@ func (s *jpegScan) nextInterval(n int) error {
 			break
 		}
 	}
-	s.r = jpegBits{data: r.data, at: r.at + 2}
+	s.r = bitReader{data: r.data, at: r.at + 2}
 	s.eobRun = 0
 	for i := range s.parts {
 		s.parts[i].last = 0
@@ -336,7 +336,7 @@ func (s *jpegScan) nextInterval(n int) error {
 }
 
 // pickDecoder returns the procedure for the blocks of the scan.
-func (s *jpegScan) pickDecoder() func(p *scanPart, x, y int) {
+func (s *scan) pickDecoder() func(p *scanPart, x, y int) {
 	switch {
 	case !s.progressive:
 		return s.baseline
@@ -352,7 +352,7 @@ func (s *jpegScan) pickDecoder() func(p *scanPart, x, y int) {
 
 // baseline decodes a block and restores its samples, F.2.2. Most of the time of
 // most files goes by here, so symbol and signed are written out.
-func (s *jpegScan) baseline(p *scanPart, x, y int) {
+func (s *scan) baseline(p *scanPart, x, y int) {
 	b, r := &s.block, &s.r
 	*b = [64]int16{}
 	p.last += r.signed(int(r.symbol(p.dc)))
@@ -392,20 +392,20 @@ func (s *jpegScan) baseline(p *scanPart, x, y int) {
 }
 
 // coefficients returns block x, y of a component.
-func (c *jpegComponent) coefficients(x, y int) *[64]int16 { return &c.coeffs[y*c.stride/8+x] }
+func (c *component) coefficients(x, y int) *[64]int16 { return &c.coeffs[y*c.stride/8+x] }
 
 // The progressive scans, G.1.2.
 
-func (s *jpegScan) firstDC(p *scanPart, x, y int) {
+func (s *scan) firstDC(p *scanPart, x, y int) {
 	p.last += s.r.signed(int(s.r.symbol(p.dc)))
 	p.coefficients(x, y)[0] = int16(p.last << s.low)
 }
 
-func (s *jpegScan) refineDC(p *scanPart, x, y int) {
+func (s *scan) refineDC(p *scanPart, x, y int) {
 	p.coefficients(x, y)[0] |= int16(s.r.take(1) << s.low)
 }
 
-func (s *jpegScan) firstAC(p *scanPart, x, y int) {
+func (s *scan) firstAC(p *scanPart, x, y int) {
 	if s.eobRun > 0 {
 		s.eobRun--
 		return
@@ -427,7 +427,7 @@ func (s *jpegScan) firstAC(p *scanPart, x, y int) {
 
 // refineAC adds a bit to the coefficients that are not zero and brings in new
 // ones, figures G.7 to G.9.
-func (s *jpegScan) refineAC(p *scanPart, x, y int) {
+func (s *scan) refineAC(p *scanPart, x, y int) {
 	b, r := p.coefficients(x, y), &s.r
 	k := s.start
 	for ; k <= s.end && s.eobRun == 0; k++ {
@@ -459,7 +459,7 @@ func (s *jpegScan) refineAC(p *scanPart, x, y int) {
 
 // refine reads a bit for each coefficient that is not zero, from k on, and skips
 // run zeros. It returns where it stops, at the next zero.
-func (s *jpegScan) refine(b *[64]int16, k, run int) int {
+func (s *scan) refine(b *[64]int16, k, run int) int {
 	for ; k <= s.end; k++ {
 		c := &b[zigzag[k]]
 		if *c == 0 {

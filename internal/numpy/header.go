@@ -1,4 +1,4 @@
-package dataset
+package numpy
 
 import (
 	"bufio"
@@ -13,75 +13,17 @@ import (
 	"strings"
 )
 
-// array is an array as stored: little endian, row major.
-type array struct {
-	dtype dtype
-	shape []int
-	data  []byte
-}
-
-// dtype is the type of an array's elements.
-type dtype struct {
-	name string // as NumPy spells it
-	kind byte   // 'u', 'i', 'f', or 0 for all that we do not read
-	size int    // bytes
+// Type is the type of an array's elements.
+type Type struct {
+	Name string // as NumPy spells it
+	Kind byte   // 'u', 'i', 'f', or 0 for all that is not read here
+	Size int    // bytes
 	big  bool   // big endian
-}
-
-// role is what an array is meant to be.
-type role struct {
-	what     string
-	names    []string // that an array in an .npz may have, or have as a part: "test_images"
-	optional bool     // an .npz need not have one
-	want     string
-	ok       func(dtype) bool
-}
-
-var (
-	imageRole = role{
-		what:  "images",
-		names: []string{"images", "image", "x", "data", "inputs", "input"},
-		want:  "uint8, float32 or float64",
-		ok:    func(t dtype) bool { return t.kind == 'u' && t.size == 1 || t.kind == 'f' },
-	}
-	labelRole = role{
-		what:     "labels",
-		names:    []string{"labels", "label", "y", "targets", "target"},
-		optional: true,
-		want:     "an integer type (class numbers)",
-		ok:       func(t dtype) bool { return t.kind == 'u' || t.kind == 'i' },
-	}
-)
-
-// accept refuses what cannot play the role, before any data is read.
-func (r role) accept(h header) error {
-	if !r.ok(h.dtype) {
-		hint := ""
-		if h.dtype.name == "object" {
-			hint = ": its elements are pickled Python objects; save it again as np.asarray(a, dtype=...)"
-		}
-		return fmt.Errorf("%s of type %s, want %s%s", r.what, h.dtype.name, r.want, hint)
-	}
-	if h.fortran && !orderless(h.shape) {
-		return fmt.Errorf("%s in Fortran order, want C order: save it again as np.ascontiguousarray(a)", r.what)
-	}
-	return nil
-}
-
-// orderless says that row and column order are the same sequence.
-func orderless(shape []int) bool {
-	long := 0
-	for _, d := range shape {
-		if d != 1 {
-			long++
-		}
-	}
-	return long <= 1
 }
 
 // header is what stands before the data.
 type header struct {
-	dtype   dtype
+	dtype   Type
 	shape   []int
 	fortran bool
 	size    int64 // bytes read
@@ -89,7 +31,7 @@ type header struct {
 
 // bytes is the size of the data. Every dimension is at least 1 on success.
 func (h header) bytes() (int64, error) {
-	n := uint64(h.dtype.size)
+	n := uint64(h.dtype.Size)
 	for _, d := range h.shape {
 		if d == 0 {
 			return 0, fmt.Errorf("shape %d, want at least one element", h.shape)
@@ -124,14 +66,11 @@ func readHeader(r *bufio.Reader) (header, error) {
 func isNPY(head []byte) bool { return bytes.HasPrefix(head, []byte("\x93NUMPY")) }
 
 func isIDX(head []byte) bool {
-	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].size > 0
+	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].Size > 0
 }
 
-// isArray says that a file is one of the kinds that openArrays reads.
-func isArray(head []byte) bool { return isNPY(head) || isIDX(head) || isZip(head) || isGzip(head) }
-
 // idxTypes are the types of IDX, all big endian.
-var idxTypes = map[byte]dtype{
+var idxTypes = map[byte]Type{
 	0x08: {"uint8", 'u', 1, false},
 	0x09: {"int8", 'i', 1, false},
 	0x0b: {"int16", 'i', 2, true},
@@ -168,23 +107,22 @@ const maxNPYHeader = 1 << 16
 // readNPYHeader reads magic, version, length and a Python dict. npyio's reader is
 // not used: it slices without checks, so a damaged header panics.
 func readNPYHeader(r *bufio.Reader) (header, error) {
-	var pre [8]byte
-	if _, err := io.ReadFull(r, pre[:]); err != nil {
+	pre := make([]byte, 12)
+	width := 2 // of the length
+	if _, err := io.ReadFull(r, pre[:8]); err != nil {
 		return header{}, err
 	}
-	var lenBytes [4]byte
-	width := 4
 	switch major := pre[6]; major {
 	case 1:
-		width = 2
 	case 2, 3:
+		width = 4
 	default:
 		return header{}, fmt.Errorf("npy format version %d, want 1 to 3", major)
 	}
-	if _, err := io.ReadFull(r, lenBytes[:width]); err != nil {
+	if _, err := io.ReadFull(r, pre[8:8+width]); err != nil {
 		return header{}, err
 	}
-	n := binary.LittleEndian.Uint32(lenBytes[:])
+	n := binary.LittleEndian.Uint32(pre[8:])
 	if n > maxNPYHeader {
 		return header{}, fmt.Errorf("npy header of %d bytes, want at most %d", n, maxNPYHeader)
 	}
@@ -192,11 +130,11 @@ func readNPYHeader(r *bufio.Reader) (header, error) {
 	if _, err := io.ReadFull(r, dict); err != nil {
 		return header{}, err
 	}
-	h, err := parseNPYDict(dict)
+	h, err := parseDict(dict)
 	if err != nil {
 		return header{}, fmt.Errorf("npy header: %w", err)
 	}
-	h.size = int64(len(pre)+width) + int64(n)
+	h.size = int64(8+width) + int64(n)
 	return h, nil
 }
 
@@ -204,7 +142,7 @@ func readNPYHeader(r *bufio.Reader) (header, error) {
 // dimensions as 3L. A list is a structured type, of which we need no details.
 var npyEntry = regexp.MustCompile(`^\s*['"](descr|fortran_order|shape)['"]\s*:\s*('[^']*'|"[^"]*"|True|False|\([0-9, L]*\)|\[.*\])\s*(?:,|$)`)
 
-func parseNPYDict(dict []byte) (header, error) {
+func parseDict(dict []byte) (header, error) {
 	s := bytes.TrimSpace(dict)
 	if len(s) < 2 || s[0] != '{' || s[len(s)-1] != '}' {
 		return header{}, fmt.Errorf("%.40q, want a dict", s)
@@ -226,17 +164,14 @@ func parseNPYDict(dict []byte) (header, error) {
 	if len(entries) != 3 {
 		return header{}, fmt.Errorf("%d entries, want descr, fortran_order and shape", len(entries))
 	}
-	h := header{dtype: parseDescr(entries["descr"])}
-	switch v := entries["fortran_order"]; v {
-	case "True", "False":
-		h.fortran = v == "True"
-	default:
-		return header{}, fmt.Errorf("fortran_order %.20q, want True or False", v)
+	order, shape := entries["fortran_order"], entries["shape"]
+	if order != "True" && order != "False" {
+		return header{}, fmt.Errorf("fortran_order %.20q, want True or False", order)
 	}
-	shape := entries["shape"]
 	if shape[0] != '(' {
 		return header{}, fmt.Errorf("shape %.20q, want a tuple", shape)
 	}
+	h := header{dtype: parseDescr(entries["descr"]), fortran: order == "True"}
 	for tok := range strings.SplitSeq(shape[1:len(shape)-1], ",") {
 		tok = strings.TrimSuffix(strings.TrimSpace(tok), "L")
 		if tok == "" {
@@ -259,23 +194,39 @@ var npyDescr = regexp.MustCompile(`^([<>|])([uif])([1248])$`)
 
 // parseDescr never fails: a type that we do not read has kind 0, and its name
 // ends up in the error of the role it was meant for.
-func parseDescr(quoted string) dtype {
+func parseDescr(quoted string) Type {
 	switch {
 	case quoted == "'|O'" || quoted == "'O'":
-		return dtype{name: "object"}
+		return Type{Name: "object"}
 	case quoted[0] == '[':
-		return dtype{name: "record"}
+		return Type{Name: "record"}
 	}
 	descr := quoted[1:max(1, len(quoted)-1)]
 	m := npyDescr.FindStringSubmatch(descr)
 	if m == nil || m[3] == "1" && m[2] == "f" || m[1] == "|" && m[3] != "1" {
-		return dtype{name: fmt.Sprintf("%.40q", descr)}
+		return Type{Name: fmt.Sprintf("%.40q", descr)}
 	}
 	size := int(m[3][0] - '0')
-	t := dtype{kind: m[2][0], size: size, big: m[1] == ">"}
-	t.name = map[byte]string{'u': "uint", 'i': "int", 'f': "float"}[t.kind] + strconv.Itoa(8*size)
-	if t.name == "float16" {
-		t.kind = 0
+	t := Type{Kind: m[2][0], Size: size, big: m[1] == ">"}
+	t.Name = map[byte]string{'u': "uint", 'i': "int", 'f': "float"}[t.Kind] + strconv.Itoa(8*size)
+	if t.Name == "float16" {
+		t.Kind = 0
 	}
 	return t
+}
+
+// Header returns what stands before the elements of an array in version 1 of the
+// .npy format. The type is in NumPy's words, such as "<f4".
+func Header(dtype string, shape ...int) []byte {
+	var dims strings.Builder
+	for i, d := range shape {
+		if i > 0 {
+			dims.WriteByte(' ')
+		}
+		fmt.Fprintf(&dims, "%d,", d)
+	}
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, &dims)
+	const align, before = 64, 10
+	dict += strings.Repeat(" ", (align-(before+len(dict)+1)%align)%align) + "\n"
+	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(dict))), dict...)
 }

@@ -1,24 +1,24 @@
-package picture
+package jpeg
 
-// colours makes an image of the planes.
-func (f *jpegFrame) colours() Picture {
+// colours makes pixels of the planes.
+func (f *Image) colours() (pix []byte, channels int) {
 	if len(f.components) == 1 {
 		c := &f.components[0]
-		p := New(f.w, f.h, 1)
-		for y := range f.h {
-			copy(p.Row(y), c.plane[y*c.stride:])
+		pix = make([]byte, f.W*f.H)
+		for y := range f.H {
+			copy(pix[y*f.W:(y+1)*f.W], c.plane[y*c.stride:])
 		}
-		return p
+		return pix, 1
 	}
 	ycc := f.hasLuma()
-	p := New(f.w, f.h, 3)
+	pix = make([]byte, 3*f.W*f.H)
 	var rows [4][]byte
-	buf := make([]byte, len(f.components)*(f.w+8))
-	for y := range f.h {
+	buf := make([]byte, len(f.components)*(f.W+8))
+	for y := range f.H {
 		for i := range f.components {
-			rows[i] = f.upsample(buf[i*(f.w+8):(i+1)*(f.w+8)], &f.components[i], y)[:f.w]
+			rows[i] = f.upsample(buf[i*(f.W+8):(i+1)*(f.W+8)], &f.components[i], y)[:f.W]
 		}
-		row := p.Row(y)
+		row := pix[3*y*f.W : 3*(y+1)*f.W]
 		if ycc {
 			yccRow(row, rows[0], rows[1], rows[2])
 		} else {
@@ -30,12 +30,12 @@ func (f *jpegFrame) colours() Picture {
 			inkRow(row, rows[3], ycc)
 		}
 	}
-	return p
+	return pix, 3
 }
 
 // hasLuma tells YCbCr from RGB, and YCbCr and K from CMYK, as
 // default_decompress_parms of libjpeg's jdapimin.c does.
-func (f *jpegFrame) hasLuma() bool {
+func (f *Image) hasLuma() bool {
 	if len(f.components) == 4 {
 		return f.adobe > 0
 	}
@@ -81,20 +81,20 @@ func inkRow(row, black []byte, ycc bool) {
 
 // upsample returns row y of a component with as many samples as the image has, or
 // more, in dst if it must: jdsample.c of libjpeg ("fancy upsampling").
-func (f *jpegFrame) upsample(dst []byte, c *jpegComponent, y int) []byte {
+func (f *Image) upsample(dst []byte, c *component, y int) []byte {
 	fx, fy := f.hmax/c.h, f.vmax/c.v
-	near, far := y/fy, y/fy
+	near, far := y/fy, y/fy // the rows of samples that are nearest and next nearest
 	// Rows of one or two samples, and other factors, are repeated.
 	fancy := fx == 2 && fy <= 2 && c.w > 2 || fx == 1 && fy == 2
 	if fancy && fy == 2 {
-		near, far = chromaRows(y, c.ht)
+		far = max(0, min(near-1+y%2*2, c.ht-1))
 	}
 	n, o := c.plane[near*c.stride:][:c.w], c.plane[far*c.stride:][:c.w]
 	switch {
 	case fx == 1 && !fancy:
 		return n
 	case !fancy:
-		for x := range f.w {
+		for x := range f.W {
 			dst[x] = n[x/fx]
 		}
 	case fy == 1:
@@ -109,16 +109,6 @@ func (f *jpegFrame) upsample(dst []byte, c *jpegComponent, y int) []byte {
 		triangleBoth(dst, n, o)
 	}
 	return dst
-}
-
-// chromaRows returns the rows of chroma, of n, that are nearest and next nearest
-// to row y of an image with twice as many rows.
-func chromaRows(y, n int) (near, far int) {
-	near = y / 2
-	if y%2 == 0 {
-		return near, max(near-1, 0)
-	}
-	return near, min(near+1, n-1)
 }
 
 // triangleAcross makes a row twice as long: h2v1_fancy_upsample. Each result is

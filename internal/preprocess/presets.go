@@ -1,4 +1,4 @@
-package dataset
+package preprocess
 
 import (
 	"fmt"
@@ -22,12 +22,12 @@ var (
 // ImageNet weights want it.
 var presets = []struct {
 	name string
-	pre  Preprocess
+	set  Settings
 }{
-	{"imagenet", Preprocess{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bilinear}, Mean: imagenetMean, Std: imagenetStd}},
-	{"inception", Preprocess{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bicubic}, Mean: halves, Std: halves}},
-	{"clip", Preprocess{Image: Transform{CropMode: Center, CropPct: 1, Interpolation: picture.Bicubic}, Mean: clipMean, Std: clipStd}},
-	{"none", Preprocess{}},
+	{"imagenet", Settings{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bilinear}, Mean: imagenetMean, Std: imagenetStd}},
+	{"inception", Settings{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bicubic}, Mean: halves, Std: halves}},
+	{"clip", Settings{Image: Transform{CropMode: Center, CropPct: 1, Interpolation: picture.Bicubic}, Mean: clipMean, Std: clipStd}},
+	{"none", Settings{}},
 }
 
 // Presets lists the names that [Preset] knows.
@@ -42,12 +42,12 @@ func Presets() []string {
 // Preset returns the preprocessing that models of a kind were trained with:
 // "imagenet" (torchvision, most of timm), "inception" (mean and std 0.5, as many
 // vision transformers), "clip" (OpenAI), or "none".
-func Preset(name string) (Preprocess, error) {
+func Preset(name string) (Settings, error) {
 	for _, p := range presets {
 		if p.name == name {
-			p.pre.Mean, p.pre.Std = slices.Clone(p.pre.Mean), slices.Clone(p.pre.Std)
-			return p.pre, nil
+			p.set.Mean, p.set.Std = slices.Clone(p.set.Mean), slices.Clone(p.set.Std)
+			return p.set, nil
 		}
 	}
-	return Preprocess{}, fmt.Errorf("preset %q, want one of %s", name, strings.Join(Presets(), ", "))
+	return Settings{}, fmt.Errorf("preset %q, want one of %s", name, strings.Join(Presets(), ", "))
 }

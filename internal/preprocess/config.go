@@ -1,43 +1,48 @@
-package dataset
+package preprocess
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// ReadPreprocess reads how a model wants its images from the file that it comes
-// with: a Hugging Face preprocessor_config.json, a timm config.json with
-// pretrained_cfg, or what timm's resolve_data_config returns, as JSON. What
-// changes pixels and is not known is an error, never passed over.
-func ReadPreprocess(path string) (Preprocess, error) {
-	b, err := readSmall(path)
+// maxConfig bounds configurations, in bytes: a timm config.json may list the
+// 22,000 classes of ImageNet, which takes 0.5 MB.
+const maxConfig = 16 << 20
+
+// ReadFile reads how a model wants its images from the file that it comes with: a
+// Hugging Face preprocessor_config.json, a timm config.json with pretrained_cfg,
+// or what timm's resolve_data_config returns, as JSON. What changes pixels and is
+// not known is an error, never passed over.
+func ReadFile(path string) (Settings, error) {
+	b, err := file.Read(path, maxConfig)
 	if err != nil {
-		return Preprocess{}, err
+		return Settings{}, err
 	}
-	p, err := parsePreprocess(b)
+	s, err := parse(b)
 	if err != nil {
-		return Preprocess{}, fmt.Errorf("%s: %w", path, err)
+		return Settings{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return p, nil
+	return s, nil
 }
 
-func parsePreprocess(b []byte) (Preprocess, error) {
+func parse(b []byte) (Settings, error) {
 	var c config
 	if err := json.Unmarshal(b, &c); err != nil {
-		return Preprocess{}, err
+		return Settings{}, err
 	}
 	has := func(key string) bool { return string(c[key]) != "" && string(c[key]) != "null" }
 	for _, inner := range []string{"pretrained_cfg", "image_processor"} { // of timm's config.json, of processor_config.json
 		if has(inner) {
 			var part config
 			if err := c.get(inner, &part); err != nil {
-				return Preprocess{}, err
+				return Settings{}, err
 			}
 			c = part
 		}
@@ -48,7 +53,7 @@ func parsePreprocess(b []byte) (Preprocess, error) {
 	case has("do_resize") || has("do_normalize") || has("image_mean") || has("image_processor_type") || has("feature_extractor_type"):
 		return c.huggingFace()
 	}
-	return Preprocess{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...)")
+	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...)")
 }
 
 // config is a JSON object.
@@ -83,17 +88,22 @@ func (c config) getAll(fields ...field) error {
 
 // timm reads a timm data configuration. What is missing has the values of
 // timm/data/config.py.
-func (c config) timm() (Preprocess, error) {
+func (c config) timm() (Settings, error) {
 	size := [3]int{3, 224, 224}
 	mode, filter, pct := string(Center), picture.Bicubic, 0.875
-	p := Preprocess{Mean: slices.Clone(imagenetMean), Std: slices.Clone(imagenetStd)}
+	p := Settings{Mean: slices.Clone(imagenetMean), Std: slices.Clone(imagenetStd)}
 	err := c.getAll(field{"input_size", &size}, field{"crop_mode", &mode}, field{"interpolation", &filter},
 		field{"crop_pct", &pct}, field{"mean", &p.Mean}, field{"std", &p.Std})
 	if err != nil {
 		return p, err
 	}
-	if p.Channels, err = channelsOf(size[0]); err != nil {
-		return p, err
+	switch size[0] {
+	case 1:
+		p.Channels = "grey"
+	case 3:
+		p.Channels = "rgb"
+	default:
+		return p, fmt.Errorf("input_size has %d channels, want 1 or 3", size[0])
 	}
 	p.Image = Transform{InputSize: [2]int{size[1], size[2]}, CropPct: pct, Interpolation: filter}
 	p.Image.CropMode, err = ParseCropMode(mode)
@@ -101,16 +111,6 @@ func (c config) timm() (Preprocess, error) {
 		err = fmt.Errorf("crop_mode %q, want center or squash", mode)
 	}
 	return p, err
-}
-
-func channelsOf(n int) (string, error) {
-	switch n {
-	case 1:
-		return "grey", nil
-	case 3:
-		return "rgb", nil
-	}
-	return "", fmt.Errorf("input_size has %d channels, want 1 or 3", n)
 }
 
 // hfSize is a size in a Hugging Face configuration: a number, or an object.
@@ -195,9 +195,6 @@ var hfProcessors = map[string]hfProcessor{
 	"ViT":         {size: hfSize{height: 224, width: 224}, square: true, resample: 2, mean: halves, std: halves},
 }
 
-// pilFilters are Pillow's numbers for filters.
-var pilFilters = []picture.Filter{picture.Nearest, picture.Lanczos, picture.Bilinear, picture.Bicubic, picture.Box, picture.Hamming}
-
 // hfHarmless are keys that change no pixel of an image for classification.
 // Pictures become RGB here whatever do_convert_rgb says; do_reduce_labels is for
 // segmentation maps.
@@ -224,21 +221,17 @@ func (c config) processor() (hfProcessor, error) {
 	if name == "" {
 		return p, errors.New("no image_processor_type: want one, since what the other keys mean depends on it")
 	}
-	var known []string
-	for k := range hfProcessors {
-		known = append(known, k)
-	}
-	sort.Strings(known)
+	known := slices.Sorted(maps.Keys(hfProcessors))
 	return p, fmt.Errorf("image_processor_type %q is not supported, want that of %s", name, strings.Join(known, ", "))
 }
 
 // huggingFace reads a preprocessor_config.json. Results are those of the
 // processors that work with Pillow and NumPy. Those with torchvision, which are
 // faster, resize tensors, and differ by up to 3 of 255 levels (bicubic).
-func (c config) huggingFace() (Preprocess, error) {
+func (c config) huggingFace() (Settings, error) {
 	kind, err := c.processor()
 	if err != nil {
-		return Preprocess{}, err
+		return Settings{}, err
 	}
 	resize, centerCrop, rescale, normalize, flip := true, kind.centerCrop, true, true, kind.bgr
 	size, cropSize := kind.size, hfSize{number: kind.crop}
@@ -251,19 +244,19 @@ func (c config) huggingFace() (Preprocess, error) {
 		fields = append(fields, field{"crop_pct", &pct})
 	}
 	if err := c.refuseUnknown(fields); err != nil {
-		return Preprocess{}, err
+		return Settings{}, err
 	}
 	if err := c.getAll(fields...); err != nil {
-		return Preprocess{}, err
+		return Settings{}, err
 	}
-	if resample < 0 || resample >= len(pilFilters) {
-		return Preprocess{}, fmt.Errorf("resample %d, want Pillow's 0 to %d", resample, len(pilFilters)-1)
+	if resample < 0 || resample >= len(picture.PillowFilters) {
+		return Settings{}, fmt.Errorf("resample %d, want Pillow's 0 to %d", resample, len(picture.PillowFilters)-1)
 	}
 	if !resize && centerCrop {
-		return Preprocess{}, errors.New("do_center_crop without do_resize is not supported")
+		return Settings{}, errors.New("do_center_crop without do_resize is not supported")
 	}
 
-	p := Preprocess{Channels: "rgb", Scale: 1, Image: Transform{Interpolation: pilFilters[resample], FloorCrop: true}}
+	p := Settings{Channels: "rgb", Scale: 1, Image: Transform{Interpolation: picture.PillowFilters[resample], FloorCrop: true}}
 	if flip {
 		p.Channels = "bgr"
 	}
@@ -280,7 +273,7 @@ func (c config) huggingFace() (Preprocess, error) {
 			crop = hfSize{}
 		}
 		if p.Image, err = kind.transform(p.Image, size, crop, pct); err != nil {
-			return Preprocess{}, err
+			return Settings{}, err
 		}
 	} else {
 		p.Image = Transform{}
@@ -302,7 +295,7 @@ func (c config) refuseUnknown(read []field) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	sort.Strings(unknown)
+	slices.Sort(unknown)
 	return fmt.Errorf("not supported: %s", strings.Join(unknown, ", "))
 }
 

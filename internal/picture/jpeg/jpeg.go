@@ -1,4 +1,16 @@
-package picture
+// Package jpeg decodes JPEG files bit for bit as libjpeg-turbo does by default:
+// baseline, extended and progressive, with Huffman coding and 8 bits.
+//
+// The standard library's image/jpeg gives other pixels than those that networks
+// were trained on: it repeats chroma samples where libjpeg interpolates them, and
+// its inverse DCT rounds otherwise. Nor does it take all samplings. Section
+// numbers are of ITU-T T.81.
+//
+// # Invariants
+//
+// Files are untrusted: no more memory is taken than the size in the header and
+// the length of the file justify.
+package jpeg
 
 import (
 	"encoding/binary"
@@ -7,30 +19,27 @@ import (
 	"io"
 )
 
-// JPEG is decoded here and not by image/jpeg, whose pixels are not those that
-// networks were trained on: it repeats chroma samples where libjpeg interpolates
-// them, and its inverse DCT rounds otherwise. Nor does it take all samplings.
-// Section numbers are of ITU-T T.81.
+// An Image is a JPEG file as far as it is read.
+type Image struct {
+	W, H int // pixels
 
-// A jpegFrame is a JPEG file as far as it is read: Huffman coding, 8 bits,
-// baseline, extended or progressive.
-type jpegFrame struct {
-	w, h         int
+	data         []byte
+	at           int // of what is read next
 	progressive  bool
-	components   []jpegComponent
+	components   []component
 	hmax, vmax   int // of the components' h and v
 	mcusX, mcusY int // minimum coded units, each of hmax·8 by vmax·8 pixels
 	jfif         bool
 	adobe        int // colour transform of Adobe's segment, -1 without one
 	quant        [4]*[64]uint16
-	dc, ac       [4]*jpegHuffman
+	dc, ac       [4]*huffman
 	restart      int // MCUs from one restart marker to the next, 0 for none
 	scans        int
 	block        [64]int16 // scratch
 }
 
-// A jpegComponent is a plane: luma, one of the chromas, an ink.
-type jpegComponent struct {
+// A component is a plane: luma, one of the chromas, an ink.
+type component struct {
 	id     byte
 	h, v   int // sampling factors
 	table  byte
@@ -60,86 +69,81 @@ const (
 // file can take: a scan may say little about many blocks.
 const maxScans = 500
 
-func sizeJPEG(data []byte) (w, h int, err error) {
-	f, err := readJPEG(data, false)
-	if err != nil {
-		return 0, 0, err
+// Open reads a file up to the frame header, which says the size. The caller must
+// refuse sizes that it takes for bombs before it decodes.
+func Open(data []byte) (*Image, error) {
+	f := &Image{data: data, at: 2, adobe: -1}
+	for f.components == nil {
+		if end, err := f.next(); err != nil {
+			return nil, err
+		} else if end {
+			return nil, errors.New("no image before the end marker")
+		}
 	}
-	return f.w, f.h, nil
+	return f, nil
 }
 
-// decodeJPEG decodes a JPEG file bit for bit as libjpeg-turbo does by default.
-func decodeJPEG(data []byte) (Picture, error) {
-	f, err := readJPEG(data, true)
-	if err != nil {
-		return Picture{}, err
+// Decode returns the pixels, row by row: W·H bytes for grey, and three interleaved
+// channels, red first, for all else. It may be called once.
+func (f *Image) Decode() (pix []byte, channels int, err error) {
+	for end := false; !end; {
+		if end, err = f.next(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if f.scans == 0 {
+		return nil, 0, errors.New("no image before the end marker")
 	}
 	for i := range f.components {
 		c := &f.components[i]
 		if c.quant == nil {
-			return Picture{}, fmt.Errorf("no scan has component %d", i)
+			return nil, 0, fmt.Errorf("no scan has component %d", i)
 		}
 		if f.progressive {
 			c.reconstruct()
 		}
 	}
-	return f.colours(), nil
+	pix, channels = f.colours()
+	return pix, channels, nil
 }
 
-// readJPEG reads the segments up to the end of the image, or up to the frame's
-// header.
-func readJPEG(data []byte, scans bool) (*jpegFrame, error) {
-	f := &jpegFrame{adobe: -1}
-	at := 2
-	for {
-		// As libjpeg does, skip what is not a marker.
-		for at+1 < len(data) && (data[at] != 0xff || data[at+1] == 0 || data[at+1] == 0xff) {
-			at++
-		}
-		if at+1 >= len(data) {
-			return nil, io.ErrUnexpectedEOF
-		}
-		marker := data[at+1]
-		at += 2
-		if marker == markerEOI {
-			if f.scans == 0 {
-				return nil, errors.New("no image before the end marker")
-			}
-			return f, nil
-		}
-		if marker == 0x01 || markerRST0 <= marker && marker <= markerSOI {
-			continue // nothing follows
-		}
-		if at+2 > len(data) {
-			return nil, io.ErrUnexpectedEOF
-		}
-		n := int(binary.BigEndian.Uint16(data[at:]))
-		if n < 2 {
-			return nil, fmt.Errorf("segment %#x of length %d", marker, n)
-		}
-		if at+n > len(data) {
-			return nil, io.ErrUnexpectedEOF
-		}
-		body := data[at+2 : at+n]
-		at += n
-		if err := f.segment(marker, body); err != nil {
-			return nil, err
-		}
-		switch {
-		case f.components != nil && !scans:
-			return f, nil
-		case marker == markerSOS:
-			used, err := f.scan(body, data[at:])
-			if err != nil {
-				return nil, err
-			}
-			at += used
-		}
+// next reads the next segment, and says whether it was the end marker.
+func (f *Image) next() (end bool, err error) {
+	data := f.data
+	// As libjpeg does, skip what is not a marker.
+	for f.at+1 < len(data) && (data[f.at] != 0xff || data[f.at+1] == 0 || data[f.at+1] == 0xff) {
+		f.at++
 	}
+	if f.at+1 >= len(data) {
+		return false, io.ErrUnexpectedEOF
+	}
+	marker := data[f.at+1]
+	f.at += 2
+	if marker == markerEOI || marker == 0x01 || markerRST0 <= marker && marker <= markerSOI {
+		return marker == markerEOI, nil // nothing follows
+	}
+	if f.at+2 > len(data) {
+		return false, io.ErrUnexpectedEOF
+	}
+	n := int(binary.BigEndian.Uint16(data[f.at:]))
+	if n < 2 {
+		return false, fmt.Errorf("segment %#x of length %d", marker, n)
+	}
+	if f.at+n > len(data) {
+		return false, io.ErrUnexpectedEOF
+	}
+	body := data[f.at+2 : f.at+n]
+	f.at += n
+	if marker == markerSOS {
+		used, err := f.scan(body, data[f.at:])
+		f.at += used
+		return false, err
+	}
+	return false, f.segment(marker, body)
 }
 
 // segment reads all segments but the scans.
-func (f *jpegFrame) segment(marker byte, body []byte) error {
+func (f *Image) segment(marker byte, body []byte) error {
 	switch marker {
 	case markerSOF0, markerSOF0 + 1, markerSOF2:
 		f.progressive = marker == markerSOF2
@@ -168,7 +172,7 @@ func (f *jpegFrame) segment(marker byte, body []byte) error {
 }
 
 // header reads a frame header, B.2.2.
-func (f *jpegFrame) header(b []byte) error {
+func (f *Image) header(b []byte) error {
 	if f.components != nil {
 		return errors.New("two frame headers")
 	}
@@ -178,15 +182,12 @@ func (f *jpegFrame) header(b []byte) error {
 	if b[0] != 8 {
 		return fmt.Errorf("%d bits for a sample, want 8", b[0])
 	}
-	f.h, f.w = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
-	if err := CheckSize(f.w, f.h); err != nil {
-		return err
-	}
+	f.H, f.W = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
 	n := int(b[5])
 	if n != 1 && n != 3 && n != 4 {
 		return fmt.Errorf("%d components, want 1, 3 or 4", n)
 	}
-	f.components = make([]jpegComponent, n)
+	f.components = make([]component, n)
 	for i := range f.components {
 		c := &f.components[i]
 		s := b[6+3*i:]
@@ -196,13 +197,13 @@ func (f *jpegFrame) header(b []byte) error {
 		}
 		f.hmax, f.vmax = max(f.hmax, c.h), max(f.vmax, c.v)
 	}
-	f.mcusX, f.mcusY = ceilDiv(f.w, 8*f.hmax), ceilDiv(f.h, 8*f.vmax)
+	f.mcusX, f.mcusY = ceilDiv(f.W, 8*f.hmax), ceilDiv(f.H, 8*f.vmax)
 	for i := range f.components {
 		c := &f.components[i]
 		if f.hmax%c.h != 0 || f.vmax%c.v != 0 {
 			return fmt.Errorf("component %d: sampling %d×%d of %d×%d, want a whole ratio", i, c.h, c.v, f.hmax, f.vmax)
 		}
-		c.w, c.ht = ceilDiv(f.w*c.h, f.hmax), ceilDiv(f.h*c.v, f.vmax)
+		c.w, c.ht = ceilDiv(f.W*c.h, f.hmax), ceilDiv(f.H*c.v, f.vmax)
 		c.stride = f.mcusX * c.h * 8
 	}
 	return nil
@@ -211,7 +212,7 @@ func (f *jpegFrame) header(b []byte) error {
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
 // quantTables reads quantisation tables, B.2.4.1.
-func (f *jpegFrame) quantTables(b []byte) error {
+func (f *Image) quantTables(b []byte) error {
 	for len(b) > 0 {
 		wide, id := b[0]>>4, b[0]&15
 		size := 64 * (1 + int(wide))

@@ -1,4 +1,4 @@
-package dataset
+package preprocess
 
 import (
 	"errors"
@@ -108,8 +108,8 @@ type size2 [2]int
 
 func (s size2) String() string { return fmt.Sprintf("%d×%d", s[1], s[0]) }
 
-// apply resizes and crops src. The transform must be resolved.
-func (t Transform) apply(src picture.Picture) (picture.Picture, error) {
+// Apply resizes and crops src. The transform must be resolved.
+func (t Transform) Apply(src picture.Picture) (picture.Picture, error) {
 	h, w := t.InputSize[0], t.InputSize[1]
 	switch t.CropMode {
 	case CropNone:

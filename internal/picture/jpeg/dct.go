@@ -1,7 +1,7 @@
-package picture
+package jpeg
 
 // reconstruct restores the samples of a component from its coefficients.
-func (c *jpegComponent) reconstruct() {
+func (c *component) reconstruct() {
 	across := c.stride / 8
 	for i := range c.coeffs {
 		inverseDCT(c.plane[i/across*8*c.stride+i%across*8:], c.stride, &c.coeffs[i], c.quant)
@@ -81,3 +81,5 @@ func butterfly(x0, x1, x2, x3, x4, x5, x6, x7 int32) (e0, e1, e2, e3, o0, o1, o2
 	return s + a, d + b, d - b, s - a,
 		x1*c1501 + z1 + z4, x3*c3072 + z2 + z3, x5*c2053 + z2 + z4, x7*c0298 + z1 + z3
 }
+
+func clip(v int32) byte { return byte(max(0, min(v, 255))) }
