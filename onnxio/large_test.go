@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -93,7 +95,7 @@ func TestLargeExternalData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int64{m.Size() - (8*last + 24), 8*last + 24} {
-		if n := int64(f.Template.files[i].size); n != want {
+		if n := int64(f.Template.files[i].Size); n != want {
 			t.Errorf("file %d has %d bytes, want %d", i, n, want)
 		}
 	}
@@ -137,7 +139,7 @@ func TestModelWithoutWeights(t *testing.T) {
 		if l.Len(weights.Parameter) > 0 {
 			_, err := without.Vector(l, weights.Parameter)
 			wantError(t, path, err, "was cut out of the model", "")
-			_, err = NewSet([]*Model{without})
+			_, err = NewLayout([]*Model{without})
 			wantError(t, path, err, "was cut out of the model", "")
 		}
 	}
@@ -215,20 +217,20 @@ func TestMisplacedHoles(t *testing.T) {
 	m := fixture(t, "raw-f32")
 	l := layoutOf(t, m)
 	refused := 0
-	for at := range m.data.size - 48 {
+	for at := range m.data.Size - 48 {
 		tpl := templateOf(t, m, l)
-		file, own := &tpl.files[0].content, m.Bytes()
-		hole := file.parts[1]
-		if hole.tensor != "w" || hole.end-hole.start != 48 {
+		file, own := &tpl.files[0].Content, m.Bytes()
+		hole := file.Parts[1]
+		if hole.Tensor != "w" || hole.Len() != 48 {
 			t.Fatalf("%+v is not the hole for w", hole)
 		}
-		if at == hole.start {
+		if at == hole.Start {
 			continue
 		}
-		*file = content{}
-		file.add(own[:at])
-		file.addHole("w", 48)
-		file.add(own[at+48:])
+		*file = wire.Content{}
+		file.Add(own[:at])
+		file.AddHole("w", 48)
+		file.Add(own[at+48:])
 		without, err := tpl.Model("m.onnx", l)
 		if err == nil {
 			tpl, err = NewRuntimeTemplate(without, l)
@@ -237,7 +239,7 @@ func TestMisplacedHoles(t *testing.T) {
 			_, err = tpl.Fill(l, zeros(l.Len(weights.Parameter)), zeros(l.Len(weights.Statistic)))
 		}
 		if err == nil {
-			t.Errorf("a hole at byte %d, want it at %d, goes unnoticed", at, hole.start)
+			t.Errorf("a hole at byte %d, want it at %d, goes unnoticed", at, hole.Start)
 		}
 		refused++
 	}
@@ -308,4 +310,14 @@ func TestFillErrors(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
+}
+
+func transposed(v weights.Slice, rows, columns int) weights.Slice {
+	out := make(weights.Slice, 0, len(v))
+	for c := range columns {
+		for r := range rows {
+			out = append(out, v[r*columns+c])
+		}
+	}
+	return out
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -22,10 +24,10 @@ type Model struct {
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
 
-	data      content
-	files     map[string]content // external data, by location
-	mappings  []*weights.Mapping // of all these
-	irVersion span
+	data      wire.Content
+	files     map[string]wire.Content // external data, by location
+	mappings  []*weights.Mapping      // of all these
+	irVersion wire.Span
 	dropout   bool               // see WithDropout
 	tensors   []*Tensor          // of all graphs, in file order: see Tensors
 	known     map[string]*Tensor // by the names that layouts know them by
@@ -40,7 +42,7 @@ type Graph struct {
 	Inputs       []Value // initializers that IR < 4 repeats here included
 	Outputs      []Value
 
-	msg *message
+	msg *wire.Message
 }
 
 // Node is a NodeProto.
@@ -49,10 +51,10 @@ type Node struct {
 	Inputs, Outputs      []string
 	Attributes           []Attribute
 
-	inputs, outputs []span  // the fields of Inputs and Outputs
-	constant        *Tensor // what a Constant node holds
-	foldsBatchNorm  bool    // its metadata says that batch norm was folded into it
-	msg             *message
+	inputs, outputs []wire.Span // the fields of Inputs and Outputs
+	constant        *Tensor     // what a Constant node holds
+	foldsBatchNorm  bool        // its metadata says that batch norm was folded into it
+	msg             *wire.Message
 }
 
 // Attribute is an AttributeProto. Only the field that Type names is set, and
@@ -65,8 +67,8 @@ type Attribute struct {
 	Tensor *Tensor
 	Graphs []*Graph
 
-	floats []span // the fields of floats
-	msg    *message
+	floats []wire.Span // the fields of floats
+	msg    *wire.Message
 }
 
 // Value is a ValueInfoProto of a tensor.
@@ -79,7 +81,7 @@ type Value struct {
 	// Dims holds the symbolic names, "" where there is none.
 	Dims []string
 
-	msg *message
+	msg *wire.Message
 }
 
 // Tensor is a TensorProto that a graph holds as an initializer or in a Constant
@@ -93,19 +95,7 @@ type Tensor struct {
 
 	elements
 	local string // the name in its graph
-	msg   *message
-}
-
-// span is a byte range of the file.
-type span struct{ start, end int }
-
-// message is a length-delimited field that holds other fields. Its length
-// prefix must change when something inside it grows or shrinks.
-type message struct {
-	parent     *message
-	tag        int // offset of the field's tag; for the model itself 0
-	length     int // offset of the length prefix; for the model itself -1
-	start, end int // the body
+	msg   *wire.Message
 }
 
 // ElemType is onnx.TensorProto.DataType.
@@ -188,7 +178,7 @@ func Open(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Path: path, data: contentOf(mapping.Data), mappings: []*weights.Mapping{mapping}}
+	m := &Model{Path: path, data: wire.ContentOf(mapping.Data), mappings: []*weights.Mapping{mapping}}
 	err = m.scan()
 	if err == nil {
 		err = m.openExternal()
@@ -204,7 +194,7 @@ func Open(path string) (*Model, error) {
 // use; path is for error messages. Tensors in other files cannot be read; see
 // [ParseFiles].
 func Parse(path string, data []byte) (*Model, error) {
-	m := &Model{Path: path, data: contentOf(data)}
+	m := &Model{Path: path, data: wire.ContentOf(data)}
 	if err := m.scan(); err != nil {
 		return nil, err
 	}
@@ -218,11 +208,11 @@ func ParseFiles(path string, data []byte, files map[string][]byte) (*Model, erro
 	if err != nil {
 		return nil, err
 	}
-	err = m.attach(func(location string) (content, error) {
+	err = m.attach(func(location string) (wire.Content, error) {
 		if b, ok := files[location]; ok {
-			return contentOf(b), nil
+			return wire.ContentOf(b), nil
 		}
-		return content{}, os.ErrNotExist
+		return wire.Content{}, os.ErrNotExist
 	})
 	return m, err
 }
@@ -230,8 +220,7 @@ func ParseFiles(path string, data []byte, files map[string][]byte) (*Model, erro
 // Bytes returns the whole file. It is valid until Close. A model without weights
 // has none: see [Template.Model].
 func (m *Model) Bytes() []byte {
-	b, _ := m.data.bytes(span{0, m.data.size})
-	return b
+	return m.data.Whole()
 }
 
 // Files returns the contents of the model's file and of its data files, these in
@@ -239,17 +228,16 @@ func (m *Model) Bytes() []byte {
 func (m *Model) Files() [][]byte {
 	out := [][]byte{m.Bytes()}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		b, _ := m.files[name].bytes(span{0, m.files[name].size})
-		out = append(out, b)
+		out = append(out, m.files[name].Whole())
 	}
 	return out
 }
 
 // Size returns the size of all files together, in bytes.
 func (m *Model) Size() int64 {
-	n := int64(m.data.size)
+	n := int64(m.data.Size)
 	for _, f := range m.files {
-		n += int64(f.size)
+		n += int64(f.Size)
 	}
 	return n
 }
@@ -294,6 +282,13 @@ func (m *Model) WithDropout() *Model {
 
 // Tensor returns the tensor that layouts know by this name, or nil.
 func (m *Model) Tensor(name string) *Tensor { return m.known[name] }
+
+// Known returns the model as one whose tensors layouts know by the given names.
+func (m *Model) Known(byName map[string]*Tensor) *Model {
+	c := *m
+	c.known = byName
+	return &c
+}
 
 // FeedInputs returns the graph inputs that a caller must feed: those that are
 // not initializers (IR < 4 lists the initializers among the inputs).

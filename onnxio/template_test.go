@@ -79,8 +79,7 @@ func renderAll(t testing.TB, tpl *Template, l *weights.Layout, parameters, stati
 func allBytes(m *Model) map[string]string {
 	out := map[string]string{"": string(m.Bytes())}
 	for location, f := range m.files {
-		b, _ := f.bytes(span{0, f.size})
-		out[location] = string(b)
+		out[location] = string(f.Whole())
 	}
 	return out
 }
@@ -214,7 +213,7 @@ func TestRenderRounds(t *testing.T) {
 	own, stats := vectors(t, m, l)
 	for want, p := range map[float64]weights.Vector{1.0 / 3: own, float64(float32(1.0 / 3)): read(t, own)} {
 		again := parse(t, render(t, templateOf(t, m, l), l, p, stats))
-		elements := again.elements(again.Graph.Initializers[0])
+		elements := again.Elements(again.Graph.Initializers[0])
 		if got := math.Float64frombits(binary.LittleEndian.Uint64(elements)); got != want {
 			t.Errorf("1/3 in a %T becomes %v, want %v", p, got, want)
 		}

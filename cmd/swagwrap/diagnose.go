@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -61,9 +62,9 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 	d.Duplicates = append(d.Duplicates, duplicates(models, sums)...)
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
-	var set *onnxio.Set
+	var set *checkpoints.Set
 	if err == nil {
-		if set, err = onnxio.NewSet(models); err == nil {
+		if set, err = checkpoints.New(models); err == nil {
 			d.Tensors, d.Parameters = set.Layout.Tensors, set.Layout.Len(weights.Parameter)
 			if err := d.readIterates(ctx, set); err != nil {
 				return nil, err
@@ -76,7 +77,7 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 }
 
 // readIterates measures how far the checkpoints are from each other.
-func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
+func (d *diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) error {
 	var thetas []weights.Vector
 	for _, m := range set.Models {
 		theta, err := m.Vector(set.Layout, weights.Parameter)
@@ -112,7 +113,7 @@ func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
 const enough = swag.DefaultRank
 
 // warn collects what a user should know and can live with.
-func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *onnxio.Set) {
+func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *checkpoints.Set) {
 	add := func(format string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...)) }
 	if n := len(d.Files); n > 1 && n < enough {
 		add("%d checkpoints: the covariance has rank %d, and %d or more are better", n, n, enough)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -88,7 +88,7 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 	names, outside := "yes", "no"
 	if len(models) == 1 {
 		names = "—"
-	} else if set, err := onnxio.NewSet(models); err != nil {
+	} else if set, err := checkpoints.New(models); err != nil {
 		names = "—"
 	} else if set.ByPlace {
 		names = "no"

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -221,7 +222,7 @@ func (s *fitSources) anew(paths []string, opts *swag.FitOptions) (it swag.Iterat
 	if it.Warnings, err = s.sound(it.Checkpoints); err != nil {
 		return it, err
 	}
-	set, err := onnxio.NewSet(s.models)
+	set, err := checkpoints.New(s.models)
 	if err != nil {
 		return it, badInput(err)
 	}
@@ -315,7 +316,7 @@ func (s *fitSources) sound(checkpoints []swag.Checkpoint) (warnings []string, er
 
 // vectors fills in what the models hold. graph, if not nil, is the one that
 // stands for the network.
-func (s *fitSources) vectors(it *swag.Iterates, set *onnxio.Set, graph *onnxio.Model, dropout bool) (err error) {
+func (s *fitSources) vectors(it *swag.Iterates, set *checkpoints.Set, graph *onnxio.Model, dropout bool) (err error) {
 	if set.ByPlace {
 		s.logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -159,7 +160,7 @@ func contentSums(ctx context.Context, models []*onnxio.Model, progress func(byte
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			sums[i] = m.Sum(progress)
+			sums[i] = checkpoints.Sum(m, progress)
 			return nil
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -23,7 +23,7 @@ const augmented = "../../fixtures/augmented"
 // augmentedRun fits a posterior to one of the fixture's runs.
 func augmentedRun(t *testing.T, run string, epochs int) *swag.Posterior {
 	t.Helper()
-	set, err := onnxio.NewSet(openAll(t, filepath.Join(augmented, run), epochs))
+	set, err := ckpt.New(openAll(t, filepath.Join(augmented, run), epochs))
 	if err != nil {
 		t.Fatal(err)
 	}

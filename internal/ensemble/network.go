@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -120,7 +121,7 @@ func (n *Network) Graph() *onnxio.Template { return n.graph }
 // Checkpoint returns the weights and statistics of a checkpoint of the same
 // network. The vectors are valid until m is closed.
 func (n *Network) Checkpoint(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
-	same, err := m.As(n.model)
+	same, err := ckpt.Match(m, n.model)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,10 +1,10 @@
-package onnxio
+package checkpoints
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -13,7 +13,7 @@ type Set struct {
 	Layout *weights.Layout
 	// Models are the checkpoints in the order given, with their tensors known by
 	// the names of the layout.
-	Models []*Model
+	Models []*onnxio.Model
 	// Reference is the index of the model that the names are of: the last among
 	// those with the most tensors, since exporters merge tensors that happen to
 	// be equal.
@@ -25,7 +25,7 @@ type Set struct {
 	unreleased int // bytes
 }
 
-// NewSet compares the checkpoints of one network and says which tensors make
+// New compares the checkpoints of one network and says which tensors make
 // the flat vector. Of the floating-point tensors, those that batch norm nodes
 // read their running statistics from are statistics, those that differ between
 // checkpoints are parameters, wherever the model keeps them, and the rest are
@@ -37,33 +37,33 @@ type Set struct {
 // With a single checkpoint nothing can be seen to differ: then every float
 // initializer that is not a scalar is taken for a parameter.
 //
-// Errors are of type [*Error]: the models are not of one network (see
-// [Model.As]), elements cannot be read, or the network is of a kind that
+// Errors are of type [*onnxio.Error]: the models are not of one network (see
+// [Match]), elements cannot be read, or the network is of a kind that
 // cannot have a posterior.
-func NewSet(models []*Model) (*Set, error) {
+func New(models []*onnxio.Model) (*Set, error) {
 	s := &Set{}
 	for i, m := range models {
-		if len(m.floats()) >= len(models[s.Reference].floats()) {
+		if len(floats(m)) >= len(floats(models[s.Reference])) {
 			s.Reference = i
 		}
 	}
 	ref := models[s.Reference]
-	if err := ref.unsupported(); err != nil {
+	if err := unsupported(ref); err != nil {
 		return nil, err
 	}
 	for _, m := range models {
-		for _, t := range m.tensors {
-			if err := m.readable(t); err != nil {
+		for _, t := range m.Tensors() {
+			if err := m.Readable(t); err != nil {
 				return nil, err
 			}
 		}
-		same, err := m.As(ref)
+		same, err := Match(m, ref)
 		if err != nil {
 			return nil, odd(models, err)
 		}
 		s.Models = append(s.Models, same)
 		names := namesOf(m)
-		s.ByPlace = s.ByPlace || slices.ContainsFunc(ref.floats(), func(t *Tensor) bool { return names[t.Name] != same.known[t.Name] })
+		s.ByPlace = s.ByPlace || slices.ContainsFunc(floats(ref), func(t *onnxio.Tensor) bool { return names[t.Name] != same.Tensor(t.Name) })
 	}
 	bns, err := ref.BatchNorms()
 	if err != nil {
@@ -73,7 +73,7 @@ func NewSet(models []*Model) (*Set, error) {
 	for _, bn := range bns {
 		statistic[bn.Mean], statistic[bn.Var] = true, true
 	}
-	initializer := make(map[*Tensor]bool)
+	initializer := make(map[*onnxio.Tensor]bool)
 	for _, g := range ref.Graphs() {
 		for _, t := range g.Initializers {
 			initializer[t] = true
@@ -81,7 +81,7 @@ func NewSet(models []*Model) (*Set, error) {
 	}
 
 	var tensors []weights.Tensor
-	for _, t := range ref.floats() {
+	for _, t := range floats(ref) {
 		entry := weights.Tensor{Name: t.Name, Shape: t.Shape, DType: t.ElemType.DType()}
 		switch {
 		case statistic[t.Name]:
@@ -93,35 +93,26 @@ func NewSet(models []*Model) (*Set, error) {
 		tensors = append(tensors, entry)
 	}
 	if s.Layout, err = weights.NewLayout(tensors); err != nil {
-		return nil, &Error{Path: ref.Path, Err: err}
+		return nil, &onnxio.Error{Path: ref.Path, Err: err}
 	}
 	return s, nil
 }
 
 // odd returns the error in terms of the first model where it can: that is the
 // one a user compares the others with.
-func odd(models []*Model, err error) error {
+func odd(models []*onnxio.Model, err error) error {
 	for _, m := range models[1:] {
-		if _, first := m.As(models[0]); first != nil {
+		if _, first := Match(m, models[0]); first != nil {
 			return first
 		}
 	}
 	return err
 }
 
-// NewLayout is the layout of [NewSet].
-func NewLayout(models []*Model) (*weights.Layout, error) {
-	s, err := NewSet(models)
-	if err != nil {
-		return nil, err
-	}
-	return s.Layout, nil
-}
-
 // elements returns a tensor's elements in model k.
 func (s *Set) elements(k int, name string) []byte {
 	m := s.Models[k]
-	return m.elements(m.known[name])
+	return m.Elements(m.Tensor(name))
 }
 
 // differs reports whether a tensor is not equal in all models.
@@ -145,6 +136,9 @@ func (s *Set) equal(i int, a string, k int, b string) bool {
 	}
 	return len(x) == len(y)
 }
+
+// releaseBytes is how much is read before the memory that it took is given back.
+const releaseBytes = 64 << 20
 
 // read notes that so many bytes were read, and gives their memory back now and
 // then.
@@ -205,52 +199,4 @@ func transposes(a, b []byte, rows, columns, size int) bool {
 		}
 	}
 	return true
-}
-
-// A vector is a flat vector of a model, whose memory it can give back.
-type vector struct {
-	*weights.Concat
-	m *Model
-}
-
-func (v vector) Release() { v.m.Release() }
-
-// Vector returns the model's flat vector of role r. It reads from the model's
-// file: it is valid until the model is closed.
-func (m *Model) Vector(l *weights.Layout, r weights.Role) (weights.Vector, error) {
-	var pieces []weights.Piece
-	for _, want := range l.Role(r) {
-		t, err := m.holding(want)
-		if err != nil {
-			return nil, err
-		}
-		pieces = append(pieces, weights.Piece{DType: want.DType, Data: m.elements(t)})
-	}
-	c, err := weights.NewConcat(pieces)
-	if err != nil {
-		return nil, err
-	}
-	return vector{c, m}, nil
-}
-
-// holding returns the model's tensor for a layout's entry, checked against it,
-// whose elements can be read.
-func (m *Model) holding(want weights.Tensor) (*Tensor, error) {
-	t, err := m.matching(want)
-	if err != nil {
-		return nil, err
-	}
-	return t, m.readable(t)
-}
-
-// matching returns the model's tensor for a layout's entry, checked against it.
-func (m *Model) matching(want weights.Tensor) (*Tensor, error) {
-	t := m.known[want.Name]
-	switch {
-	case t == nil:
-		return nil, &Error{Path: m.Path, Tensor: want.Name, What: "missing"}
-	case !slices.Equal(t.Shape, want.Shape) || t.ElemType.DType() != want.DType:
-		return nil, &Error{Path: m.Path, Tensor: want.Name, What: fmt.Sprintf("%v %v, want %v %v", t.ElemType.DType(), t.Shape, want.DType, want.Shape)}
-	}
-	return t, nil
 }

@@ -1,45 +1,46 @@
-package onnxio
+package checkpoints
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// As returns m with its tensors known by the names that ref has for them: the
+// Match returns m with its tensors known by the names that ref has for them: the
 // same network may have other names in another export, since some exporters
 // number what they write. Tensors are matched by their place in an identical
 // sequence of nodes, or else by name, shape and type. Where neither
-// works, the models are not of one network, and the error, an [*Error], lists
-// up to five differences.
-func (m *Model) As(ref *Model) (*Model, error) {
+// works, the models are not of one network, and the error, an [*onnxio.Error],
+// lists up to five differences.
+func Match(m, ref *onnxio.Model) (*onnxio.Model, error) {
 	if m == ref {
 		return m, nil
 	}
 	pairs, byPlace := pairByPlace(ref, m)
 	if pairs == nil {
-		var byName []*Error
+		var byName differences
 		if pairs, byName = pairByName(ref, m); len(byName) > 0 {
-			return nil, differ(ref, m, byName)
+			return nil, byName.error(ref, m)
 		}
 		if len(byPlace) > 0 {
-			return nil, differ(ref, m, byPlace)
+			return nil, byPlace.error(ref, m)
 		}
 	}
-	same := *m
-	same.known = make(map[string]*Tensor, len(pairs))
-	for _, t := range ref.floats() {
-		same.known[t.Name] = pairs[t]
+	known := make(map[string]*onnxio.Tensor, len(pairs))
+	for t, own := range pairs {
+		known[t.Name] = own
 	}
-	return &same, nil
+	return m.Known(known), nil
 }
 
 // floats returns the tensors that could be weights.
-func (m *Model) floats() []*Tensor {
-	var out []*Tensor
-	for _, t := range m.tensors {
-		if t.ElemType.DType().IsFloat() {
+func floats(m *onnxio.Model) []*onnxio.Tensor {
+	var out []*onnxio.Tensor
+	for _, t := range m.Tensors() {
+		if t.IsFloat() {
 			out = append(out, t)
 		}
 	}
@@ -49,8 +50,8 @@ func (m *Model) floats() []*Tensor {
 // pairByPlace pairs the tensors that stand in the same place of the same node.
 // It returns no pairs where the nodes differ or the tensors do not fit, and
 // why; no reason is given where only the order of the nodes may differ.
-func pairByPlace(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
-	a, b := ref.places(), m.places()
+func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differences) {
+	a, b := ref.Places(), m.Places()
 	if diffs := nodeDifferences(ref, a, b); len(diffs) > 0 {
 		if slices.Equal(sortedOps(a), sortedOps(b)) {
 			return nil, nil
@@ -58,13 +59,13 @@ func pairByPlace(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 		return nil, diffs
 	}
 	var diffs differences
-	pairs := make(map[*Tensor]*Tensor)
+	pairs := make(map[*onnxio.Tensor]*onnxio.Tensor)
 	for i := range a {
-		for k, t := range a[i].tensors {
-			o := b[i].tensors[k]
-			if t == nil || o == nil || !t.ElemType.DType().IsFloat() {
-				if (t == nil) != (o == nil) && (t == nil || t.ElemType.DType().IsFloat()) && (o == nil || o.ElemType.DType().IsFloat()) {
-					diffs.add("", "input %d of node %d, %s %q, is stored in one file and computed in the other", k, i, b[i].node.OpType, b[i].node.Name)
+		for k, t := range a[i].Tensors {
+			o := b[i].Tensors[k]
+			if t == nil || o == nil || !t.IsFloat() {
+				if (t == nil) != (o == nil) && (t == nil || t.IsFloat()) && (o == nil || o.IsFloat()) {
+					diffs.add("", "input %d of node %d, %s %q, is stored in one file and computed in the other", k, i, b[i].Node.OpType, b[i].Node.Name)
 				}
 				continue
 			}
@@ -76,11 +77,11 @@ func pairByPlace(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 		}
 	}
 	diffs.pairRest(ref, m, pairs) // what no node uses has a name only
-	used := make(map[*Tensor]bool, len(pairs))
+	used := make(map[*onnxio.Tensor]bool, len(pairs))
 	for _, o := range pairs {
 		used[o] = true
 	}
-	for _, o := range m.floats() {
+	for _, o := range floats(m) {
 		if !used[o] {
 			diffs.add(o.Name, "not in %s", ref.Path)
 		}
@@ -92,15 +93,15 @@ func pairByPlace(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 }
 
 // pairByName pairs the tensors of one name.
-func pairByName(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
+func pairByName(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differences) {
 	var diffs differences
-	pairs := make(map[*Tensor]*Tensor)
+	pairs := make(map[*onnxio.Tensor]*onnxio.Tensor)
 	diffs.pairRest(ref, m, pairs)
 	known := make(map[string]bool)
-	for _, t := range ref.floats() {
+	for _, t := range floats(ref) {
 		known[t.Name] = true
 	}
-	for _, o := range m.floats() {
+	for _, o := range floats(m) {
 		if !known[o.Name] {
 			diffs.add(o.Name, "not in %s", ref.Path)
 		}
@@ -110,27 +111,27 @@ func pairByName(ref, m *Model) (map[*Tensor]*Tensor, []*Error) {
 
 // namesOf returns the float tensors by name, and by the names that Identity
 // nodes give them.
-func namesOf(m *Model) map[string]*Tensor {
-	out := make(map[string]*Tensor)
+func namesOf(m *onnxio.Model) map[string]*onnxio.Tensor {
+	out := make(map[string]*onnxio.Tensor)
 	for _, n := range m.Graph.Nodes {
 		if n.OpType == "Identity" && len(n.Inputs) == 1 && len(n.Outputs) == 1 {
 			if t := out[n.Inputs[0]]; t != nil {
 				out[n.Outputs[0]] = t
-			} else if i := slices.IndexFunc(m.Graph.Initializers, func(t *Tensor) bool { return t.local == n.Inputs[0] }); i >= 0 {
+			} else if i := slices.IndexFunc(m.Graph.Initializers, func(t *onnxio.Tensor) bool { return t.Name == n.Inputs[0] }); i >= 0 {
 				out[n.Outputs[0]] = m.Graph.Initializers[i]
 			}
 		}
 	}
-	for _, t := range m.floats() {
+	for _, t := range floats(m) {
 		out[t.Name] = t
 	}
 	return out
 }
 
-func sortedOps(places []place) []string {
+func sortedOps(places []onnxio.Place) []string {
 	count := make(map[string]int)
 	for _, p := range places {
-		count[p.node.Domain+":"+p.node.OpType]++
+		count[p.Node.Domain+":"+p.Node.OpType]++
 	}
 	var out []string
 	for _, op := range slices.Sorted(maps.Keys(count)) {
@@ -139,10 +140,10 @@ func sortedOps(places []place) []string {
 	return out
 }
 
-func nodeDifferences(ref *Model, a, b []place) []*Error {
+func nodeDifferences(ref *onnxio.Model, a, b []onnxio.Place) differences {
 	var diffs differences
 	for i := range min(len(a), len(b)) {
-		x, y := a[i].node, b[i].node
+		x, y := a[i].Node, b[i].Node
 		if x.OpType != y.OpType || x.Domain != y.Domain || len(x.Inputs) != len(y.Inputs) {
 			diffs.add("", "node %d is %s %q, want %s %q as in %s", i, y.OpType, y.Name, x.OpType, x.Name, ref.Path)
 		}
@@ -154,16 +155,16 @@ func nodeDifferences(ref *Model, a, b []place) []*Error {
 }
 
 // differences is what keeps two models from being of one network.
-type differences []*Error
+type differences []*onnxio.Error
 
 func (d *differences) add(tensor, format string, args ...any) {
-	*d = append(*d, &Error{Tensor: tensor, What: fmt.Sprintf(format, args...)})
+	*d = append(*d, &onnxio.Error{Tensor: tensor, What: fmt.Sprintf(format, args...)})
 }
 
 // pairRest pairs the tensors of ref that are in no pair yet by their names.
-func (d *differences) pairRest(ref, m *Model, pairs map[*Tensor]*Tensor) {
+func (d *differences) pairRest(ref, m *onnxio.Model, pairs map[*onnxio.Tensor]*onnxio.Tensor) {
 	byName := namesOf(m)
-	for _, t := range ref.floats() {
+	for _, t := range floats(ref) {
 		if pairs[t] != nil {
 			continue
 		}
@@ -178,7 +179,7 @@ func (d *differences) pairRest(ref, m *Model, pairs map[*Tensor]*Tensor) {
 }
 
 // compare notes where o, which stands for t of ref, has another shape or type.
-func (d *differences) compare(ref *Model, t, o *Tensor) {
+func (d *differences) compare(ref *onnxio.Model, t, o *onnxio.Tensor) {
 	as := "as in " + ref.Path
 	if o.Name != t.Name {
 		as = fmt.Sprintf("as %q in %s", t.Name, ref.Path)
@@ -194,8 +195,8 @@ func (d *differences) compare(ref *Model, t, o *Tensor) {
 // maxDifferences is how many differences an error lists.
 const maxDifferences = 5
 
-// differ makes one error of the differences.
-func differ(ref, m *Model, diffs []*Error) error {
+// error makes one error of the differences.
+func (diffs differences) error(ref, m *onnxio.Model) error {
 	e := diffs[0]
 	e.Path = m.Path
 	var hint strings.Builder

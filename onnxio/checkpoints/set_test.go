@@ -1,22 +1,26 @@
-package onnxio
+package checkpoints
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func checkpoints(t *testing.T) []*Model {
+func checkpoints(t *testing.T) []*onnxio.Model {
 	t.Helper()
-	paths, err := filepath.Glob("../fixtures/mnist/checkpoints/epoch-*.onnx")
+	paths, err := filepath.Glob("../../fixtures/mnist/checkpoints/epoch-*.onnx")
 	if err != nil || len(paths) < 2 {
 		t.Fatalf("checkpoints %q, %v", paths, err)
 	}
-	var models []*Model
+	var models []*onnxio.Model
 	for _, path := range paths {
 		models = append(models, open(t, path))
 	}
@@ -26,7 +30,15 @@ func checkpoints(t *testing.T) []*Model {
 func TestLayoutOfCheckpoints(t *testing.T) {
 	models := checkpoints(t)
 	l := layoutOf(t, models...)
-	want := golden(t)[filepath.Join("testdata", "..", epoch30)]
+	js, err := os.ReadFile("../testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden map[string]struct{ Parameters, Statistics []string }
+	if err := json.Unmarshal(js, &golden); err != nil {
+		t.Fatal(err)
+	}
+	want := golden["../../fixtures/mnist/checkpoints/epoch-30.onnx"]
 	if p, s := tensorNames(l.Role(weights.Parameter)), tensorNames(l.Role(weights.Statistic)); !slices.Equal(p, want.Parameters) || !slices.Equal(s, want.Statistics) {
 		t.Errorf("parameters %q, statistics %q, want %q and %q", p, s, want.Parameters, want.Statistics)
 	}
@@ -42,13 +54,13 @@ func TestLayoutOfCheckpoints(t *testing.T) {
 // keeps them as its statistics; one that differs in a single checkpoint is a
 // parameter.
 func TestEqualTensorsAreConstants(t *testing.T) {
-	m := open(t, epoch30)
+	m := open(t, "../../fixtures/mnist/checkpoints/epoch-30.onnx")
 	l := layoutOf(t, m)
 	own, stats := vectors(t, m, l)
 	changed := read(t, own)
 	bias, _ := l.Find("fc2.bias")
 	changed[bias.Offset]++
-	variant := parse(t, render(t, templateOf(t, m, l), l, changed, stats))
+	variant := refill(t, m, l, changed, stats)
 
 	got := layoutOf(t, m, m, variant)
 	if p := tensorNames(got.Role(weights.Parameter)); !slices.Equal(p, []string{"fc2.bias"}) {
@@ -65,9 +77,9 @@ func TestEqualTensorsAreConstants(t *testing.T) {
 // A scalar of a lone file is no parameter: exporters lift constants such as
 // epsilon. Between checkpoints it is one if it differs.
 func TestScalars(t *testing.T) {
-	one := parse(t, encodeModel(tinyGraph(tensor("s", Float, nil, []byte{0, 0, 0, 0}))))
-	two := parse(t, encodeModel(tinyGraph(tensor("s", Float, nil, []byte{0, 0, 0, 1}))))
-	for models, want := range map[*[]*Model]int64{{one}: 0, {one, two}: 1} {
+	one := tiny(t, tensor("s", onnxio.Float, nil, []byte{0, 0, 0, 0}))
+	two := tiny(t, tensor("s", onnxio.Float, nil, []byte{0, 0, 0, 1}))
+	for models, want := range map[*[]*onnxio.Model]int64{{one}: 0, {one, two}: 1} {
 		if got := layoutOf(t, *models...).Len(weights.Parameter); got != want {
 			t.Errorf("%d files: %d parameters, want %d", len(*models), got, want)
 		}
@@ -85,61 +97,40 @@ func TestStorageDoesNotMatter(t *testing.T) {
 	if p := layoutOf(t, fixture(t, "raw-f16"), fixture(t, "int32-f16")).Role(weights.Parameter); len(p) != 0 {
 		t.Errorf("equal elements as int32 differ: %q", tensorNames(p))
 	}
-	// Which of two fields a reader of protobuf would take is not for us to guess.
-	w := slices.Clip(tensor("w", Float, []int64{1}, make([]byte, 4)))
-	wrong := varintField(tensor("w", Float16, []int64{1}, nil), tensorInt64, 1)
-	for want, w := range map[string][]byte{
-		"float elements in field 9, want raw data":   appendBytes(w, tensorRaw, make([]byte, 4)),
-		"elements in several kinds of field":         appendBytes(w, tensorFloat, make([]byte, 4)),
-		"float16 elements in field 7, want raw data": wrong,
-		"elements both in the file and outside":      varintField(w, tensorLocation, 1),
-		"its location is said to be the file itself": appendBytes(w, tensorExternal, entry("location", "x")),
-		"2 elements, want 1 for float16 [1]":         appendBytes(tensor("w", Float16, []int64{1}, nil), tensorInt32, []byte{1, 2}),
-	} {
-		_, err := Parse("m.onnx", encodeModel(tinyGraph(w)))
-		wantError(t, want, err, `m.onnx: tensor "w": `, "")
-		wantError(t, want, err, want, "")
-	}
-}
-
-func wantError(t *testing.T, name string, err error, text, hint string) {
-	t.Helper()
-	var e *Error
-	if !errors.As(err, &e) {
-		t.Errorf("%s: error %v, want an *Error", name, err)
-	} else if !strings.Contains(e.Error(), text) || !strings.Contains(e.Hint, hint) {
-		t.Errorf("%s: error %q, want %q\nhint %q, want %q", name, e, text, e.Hint, hint)
-	}
 }
 
 func TestRefusedWeights(t *testing.T) {
-	external, raw := parse(t, fixture(t, "external").Bytes()), fixture(t, "raw-f32")
-	ints := parse(t, encodeModel(tinyGraph(varintField(tensor("i", Int64, []int64{2}, nil), tensorLocation, 1))))
-	strings := parse(t, encodeModel(tinyGraph(appendString(tensor("s", String, []int64{1}, nil), tensorString, "cat"))))
-	quantised := func(op string) *Model {
-		return parse(t, encodeModel(graph([][]byte{node(op, "q", []string{"x"}, []string{"y"})}, nil, [][]byte{output("y", Float)})))
+	raw := fixture(t, "raw-f32")
+	external, err := onnxio.Parse("m.onnx", fixture(t, "external").Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ints := tiny(t, outside(tensor("i", onnxio.Int64, []int64{2}, nil)))
+	strings := tiny(t, wire.AppendString(tensor("s", onnxio.String, []int64{1}, nil), 6, "cat"))
+	quantised := func(op string) *onnxio.Model {
+		return withNodes(t, "m.onnx", [][]byte{node(op, "q", []string{"x"}, []string{"y"})})
 	}
 	for name, c := range map[string]struct {
-		models     []*Model
+		models     []*onnxio.Model
 		text, hint string
 	}{
 		// Equal as encoded says nothing about elements that lie elsewhere.
-		"external, equal":  {[]*Model{external, external}, `m.onnx: tensor "w": its elements are in another file, "weights.bin", which was not given`, ""},
-		"external, second": {[]*Model{raw, external}, `m.onnx: tensor "w": its elements are in another file`, ""},
-		"external int":     {[]*Model{ints}, `m.onnx: tensor "i": its elements are in another file`, ""},
-		"shared":           {[]*Model{fixture(t, "batchnorm-shared")}, `batchnorm-shared.onnx: tensor "a.running_mean": running statistics shared by batch norm nodes "bn1" and "bn2"`, "its own BatchNorm"},
-		"in a branch":      {[]*Model{fixture(t, "batchnorm-if")}, `batchnorm-if.onnx: node "deep": batch norm inside a control-flow body`, ""},
-		"quantised":        {[]*Model{quantised("QLinearConv")}, `m.onnx: is quantised: node "q" is QLinearConv`, "export the float network"},
-		"dequantised":      {[]*Model{quantised("DequantizeLinear")}, `m.onnx: is quantised: node "q" is DequantizeLinear`, "export the float network"},
-		"strings":          {[]*Model{strings}, `m.onnx: tensor "s": holds strings`, "without the look-up of its class names"},
+		"external, equal":  {[]*onnxio.Model{external, external}, `m.onnx: tensor "w": its elements are in another file, "weights.bin", which was not given`, ""},
+		"external, second": {[]*onnxio.Model{raw, external}, `m.onnx: tensor "w": its elements are in another file`, ""},
+		"external int":     {[]*onnxio.Model{ints}, `m.onnx: tensor "i": its elements are in another file`, ""},
+		"shared":           {[]*onnxio.Model{fixture(t, "batchnorm-shared")}, `batchnorm-shared.onnx: tensor "a.running_mean": running statistics shared by batch norm nodes "bn1" and "bn2"`, "its own BatchNorm"},
+		"in a branch":      {[]*onnxio.Model{fixture(t, "batchnorm-if")}, `batchnorm-if.onnx: node "deep": batch norm inside a control-flow body`, ""},
+		"quantised":        {[]*onnxio.Model{quantised("QLinearConv")}, `m.onnx: is quantised: node "q" is QLinearConv`, "export the float network"},
+		"dequantised":      {[]*onnxio.Model{quantised("DequantizeLinear")}, `m.onnx: is quantised: node "q" is DequantizeLinear`, "export the float network"},
+		"strings":          {[]*onnxio.Model{strings}, `m.onnx: tensor "s": holds strings`, "without the look-up of its class names"},
 	} {
-		_, err := NewLayout(c.models)
+		_, err := New(c.models)
 		wantError(t, name, err, c.text, c.hint)
 	}
 }
 
 // network is a model of two tensors and two nodes, and what a test changes.
-func network(t *testing.T, path string, ops []string, initializers ...[]byte) *Model {
+func network(t *testing.T, path string, ops []string, initializers ...[]byte) *onnxio.Model {
 	t.Helper()
 	var nodes [][]byte
 	for i, op := range ops {
@@ -151,7 +142,7 @@ func network(t *testing.T, path string, ops []string, initializers ...[]byte) *M
 func TestDifferentNetworks(t *testing.T) {
 	f := func(name string, shape ...int64) []byte {
 		n, _ := weights.Elements(shape)
-		return tensor(name, Float, shape, make([]byte, 4*n))
+		return tensor(name, onnxio.Float, shape, make([]byte, 4*n))
 	}
 	ops := []string{"Conv", "Relu"}
 	first := network(t, "a.onnx", ops, f("w", 2, 3), f("b", 3))
@@ -163,7 +154,7 @@ func TestDifferentNetworks(t *testing.T) {
 	}{
 		"shape":      {ops, [][]byte{f("w", 3, 2), f("b", 3)}, `tensor "w": shape [3 2], want [2 3] as in a.onnx`, ""},
 		"rank":       {ops, [][]byte{f("w", 6), f("b", 3)}, `tensor "w": shape [6], want [2 3] as in a.onnx`, ""},
-		"type":       {ops, [][]byte{f("w", 2, 3), tensor("b", Float16, []int64{3}, make([]byte, 6))}, `tensor "b": type float16, want float as in a.onnx`, ""},
+		"type":       {ops, [][]byte{f("w", 2, 3), tensor("b", onnxio.Float16, []int64{3}, make([]byte, 6))}, `tensor "b": type float16, want float as in a.onnx`, ""},
 		"name":       {ops, [][]byte{f("w", 2, 3), f("c", 3)}, `tensor "b": missing, but present in a.onnx`, "\nalso tensor \"c\": not in a.onnx"},
 		"missing":    {ops, [][]byte{f("b", 3)}, `tensor "w": missing, but present in a.onnx`, ""},
 		"additional": {ops, [][]byte{f("w", 2, 3), f("b", 3), f("c", 1)}, `tensor "c": not in a.onnx`, ""},
@@ -177,45 +168,12 @@ func TestDifferentNetworks(t *testing.T) {
 			"\nalso tensor \"b\": missing, but present in a.onnx\nalso tensor \"c\": not in a.onnx" +
 				"\nalso tensor \"d\": not in a.onnx\nalso tensor \"e\": not in a.onnx\nand 2 more differences"},
 	} {
-		_, err := NewLayout([]*Model{first, first, network(t, "b.onnx", c.ops, c.initializers...)})
-		var e *Error
+		_, err := New([]*onnxio.Model{first, first, network(t, "b.onnx", c.ops, c.initializers...)})
+		var e *onnxio.Error
 		if !errors.As(err, &e) {
-			t.Errorf("%s: error %v, want an *Error", name, err)
+			t.Errorf("%s: error %v, want an *onnxio.Error", name, err)
 		} else if e.Error() != "b.onnx: "+c.text || e.Hint != compare+c.also {
 			t.Errorf("%s: error %q\nwant b.onnx: %s\nhint %q\nwant %q", name, err, c.text, e.Hint, compare+c.also)
 		}
-	}
-}
-
-func TestVectorErrors(t *testing.T) {
-	l := layoutOf(t, fixture(t, "raw-f32"))
-	for name, want := range map[string]string{
-		"raw-f16": `raw-f16.onnx: tensor "w": F16 [4 3], want F32 [4 3]`,
-		"folded":  `folded.onnx: tensor "w": missing`,
-	} {
-		m := fixture(t, name)
-		_, err := m.Vector(l, weights.Parameter)
-		wantError(t, name, err, want, "")
-		_, err = NewTemplate(m, l)
-		wantError(t, name+", template", err, want, "")
-	}
-}
-
-// A layout's vector follows the layout's order and not the file's.
-func TestVectorFollowsLayout(t *testing.T) {
-	l, err := weights.NewLayout([]weights.Tensor{
-		{Name: "b", Shape: []int64{3}, DType: weights.F32, Role: weights.Parameter},
-		{Name: "w", Shape: []int64{4, 3}, DType: weights.F32, Role: weights.Parameter},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := fixture(t, "raw-f32")
-	v, _ := vectors(t, m, l)
-	if got, want := read(t, v), slices.Concat(replacement(3, 9), replacement(12, 0)); !slices.Equal(got, want) {
-		t.Errorf("vector %v, want %v", got, want)
-	}
-	if got := render(t, templateOf(t, m, l), l, v, weights.Slice{}); string(got) != string(m.Bytes()) {
-		t.Error("a template of this layout does not give the file back")
 	}
 }

@@ -1,9 +1,10 @@
-package onnxio
+package checkpoints
 
 import (
 	"bytes"
 	"fmt"
 
+	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -13,26 +14,26 @@ import (
 //
 // In the result Reference is the last model that has the names of ref and as
 // many tensors, so that it can stand for the network from now on, or −1.
-// Errors are of type [*Error].
-func Continue(ref *Model, l *weights.Layout, models []*Model) (*Set, error) {
+// Errors are of type [*onnxio.Error].
+func Continue(ref *onnxio.Model, l *weights.Layout, models []*onnxio.Model) (*Set, error) {
 	s := &Set{Layout: l, Reference: -1}
 	for i, m := range models {
-		same, err := m.As(ref)
+		same, err := Match(m, ref)
 		if err != nil {
 			return nil, err
 		}
-		names, equal := namesOf(m), len(m.floats()) == len(ref.floats())
+		names, equal := namesOf(m), len(floats(m)) == len(floats(ref))
 		for _, t := range l.Tensors {
 			if !t.DType.IsFloat() {
 				continue
 			}
-			held, err := same.holding(t)
+			held, err := same.Lookup(t)
 			if err != nil {
 				return nil, err
 			}
 			equal = equal && names[t.Name] == held
-			if what := same.departs(ref, t, l); what != "" {
-				return nil, &Error{Path: m.Path, Tensor: held.Name, What: what, Hint: "fit a new posterior from all checkpoints"}
+			if what := departs(same, ref, t, l); what != "" {
+				return nil, &onnxio.Error{Path: m.Path, Tensor: held.Name, What: what, Hint: "fit a new posterior from all checkpoints"}
 			}
 		}
 		s.Models, s.ByPlace = append(s.Models, same), s.ByPlace || !equal
@@ -44,15 +45,15 @@ func Continue(ref *Model, l *weights.Layout, models []*Model) (*Set, error) {
 }
 
 // departs says in what a tensor is not what the layout takes it for.
-func (m *Model) departs(ref *Model, t weights.Tensor, l *weights.Layout) string {
+func departs(m, ref *onnxio.Model, t weights.Tensor, l *weights.Layout) string {
 	switch {
-	case t.Role == weights.Constant && !bytes.Equal(m.elements(m.known[t.Name]), ref.elements(ref.known[t.Name])):
+	case t.Role == weights.Constant && !bytes.Equal(m.Elements(m.Tensor(t.Name)), ref.Elements(ref.Tensor(t.Name))):
 		return fmt.Sprintf("differs, but was equal in all checkpoints of %s", ref.Path)
 	case t.Tied != "":
 		o, _ := l.Find(t.Tied)
-		a, b := m.elements(m.known[o.Name]), m.elements(m.known[t.Name])
+		a, b := m.Elements(m.Tensor(o.Name)), m.Elements(m.Tensor(t.Name))
 		if t.Transposed && !transposes(a, b, int(o.Shape[0]), int(o.Shape[1]), int(t.DType.Size())) || !t.Transposed && !bytes.Equal(a, b) {
-			return fmt.Sprintf("differs from %q, but was one with it in all checkpoints of %s", m.known[o.Name].Name, ref.Path)
+			return fmt.Sprintf("differs from %q, but was one with it in all checkpoints of %s", m.Tensor(o.Name).Name, ref.Path)
 		}
 	}
 	return ""
