@@ -213,7 +213,7 @@ func TestFitContinues(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						next := swag.Iterates{Layout: whole.Layout, Previous: previous, Checkpoints: whole.Checkpoints[from:to]}
+						next := swag.Input{Layout: whole.Layout, Previous: previous, Checkpoints: whole.Checkpoints[from:to]}
 						if opts.Deviations == swag.Final || opts.Reference {
 							wantError(t, swag.Fit(t.Context(), new(memory), next, swag.FitOptions{}), "p.swag: ")
 							return

@@ -1,5 +1,7 @@
 package swag
 
+import "github.com/swagwrap/swagwrap/swag/internal/dense"
+
 const Z2Index = z2Index
 
 var (
@@ -25,4 +27,4 @@ func SplitMix64(seed uint64, n int) []uint64 {
 }
 
 // Rows returns n rows of the given length, as kernels want them.
-func Rows(n, length int) [][]float32 { return rows[float32](n, length) }
+func Rows(n, length int) [][]float32 { return dense.Rows[float32](n, length) }

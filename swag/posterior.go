@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -63,15 +64,17 @@ type Posterior struct {
 	Theta0      *Checkpoint
 	Warnings    []string
 	Card        Card
-	Health      Health
-	Statistics  weights.Slice // batch-norm statistics of the last checkpoint
+	Health      json.RawMessage // see FitOptions.Health
+	Statistics  weights.Slice   // batch-norm statistics of the last checkpoint
 	// StoredStatistics are those of each checkpoint, in their order.
 	StoredStatistics [][]float32
 	Graph            []byte // as given to Fit
+	// Mixing is, with deviations from the final mean, how much of each model's
+	// deviation goes into each column of D̂, K×Models; else nil.
+	Mixing [][]float64
 
 	file                                                 *weights.Safetensors
 	mean, variance, before, deviations, last, trajectory weights.View
-	mixing                                               [][]float64
 
 	// Of a posterior that refers to its checkpoints, once they are attached.
 	attached []weights.Vector
@@ -168,14 +171,14 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 		return nil, fmt.Errorf("section %q: %w", healthSection, err)
 	}
 	p.Graph = graph.Data
-	p.StoredStatistics = rows[float32](len(p.Checkpoints), int(statistics.Shape[1]))
+	p.StoredStatistics = dense.Rows[float32](len(p.Checkpoints), int(statistics.Shape[1]))
 	for t, row := range p.StoredStatistics {
 		statistics.Float32s(row, int64(t)*statistics.Shape[1])
 	}
 	p.Statistics = p.StoredStatistics[len(p.Checkpoints)-1]
 	if o.mixes() {
-		p.mixing = rows[float64](o.Columns, o.Models)
-		for k, row := range p.mixing {
+		p.Mixing = dense.Rows[float64](o.Columns, o.Models)
+		for k, row := range p.Mixing {
 			mixing.Float64s(row, int64(k*o.Models))
 		}
 	}
@@ -223,11 +226,17 @@ func (p *Posterior) Verify() error { return p.file.Verify() }
 func (p *Posterior) Len() int64 { return p.mean.Len() }
 
 // Mean reads θ_SWA[off : off+len(dst)].
-func (p *Posterior) Mean(dst []float64, off int64) { p.mean.Float64s(dst, off) }
+func (p *Posterior) Mean(dst []float64, off int64) {
+	p.mean.Float64s(dst, off)
+	p.read(8 * int64(len(dst)))
+}
 
 // Variance reads the diagonal of Σ_diag, [off : off+len(dst)]: the variance of
 // the iterates, with their number as divisor.
-func (p *Posterior) Variance(dst []float64, off int64) { p.variance.Float64s(dst, off) }
+func (p *Posterior) Variance(dst []float64, off int64) {
+	p.variance.Float64s(dst, off)
+	p.read(8 * int64(len(dst)))
+}
 
 // Deviations sets dst[k] to elements [off, off+len(dst[k])) of column k of D̂,
 // for all K = Options.Columns of them; all of dst are of one length. With
@@ -254,6 +263,7 @@ func (p *Posterior) Deviations(dst [][]float32, off int64) error {
 func (p *Posterior) storedDeviations(dst [][]float32, first int, off int64) {
 	for k, row := range dst {
 		p.deviations.Float32s(row, int64(first+k)*p.Len()+off)
+		p.read(4 * int64(len(row)))
 	}
 }
 

@@ -43,7 +43,7 @@ func TestRankIsThatOfAFit(t *testing.T) {
 }
 
 // attach gives a posterior that refers to its checkpoints what it needs.
-func attach(t *testing.T, p *swag.Posterior, it swag.Iterates) *swag.Posterior {
+func attach(t *testing.T, p *swag.Posterior, it swag.Input) *swag.Posterior {
 	t.Helper()
 	needs := p.Needs()
 	var vectors []weights.Vector

@@ -110,7 +110,7 @@ func TestDrawIsPure(t *testing.T) {
 		off, n := at[0], at[1]
 		dst := [][]float32{make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)}
 		members := []int{6, 0, 1, 2, 4}
-		if err := sampler(t, p, opts).Block(dst, members, int64(off)); err != nil {
+		if err := sampler(t, p, opts).Block(t.Context(), dst, members, int64(off)); err != nil {
 			t.Fatal(err)
 		}
 		for j, m := range members {

@@ -19,18 +19,18 @@ type writer struct {
 }
 
 func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
-	it, o := f.it, f.options
-	checkpoints, theta0, warnings := it.Checkpoints, it.Theta0, append([]string{}, it.Warnings...)
-	if p := it.Previous; p != nil {
+	in, o := f.in, f.options
+	checkpoints, theta0, warnings := in.Checkpoints, in.Theta0, append([]string{}, in.Warnings...)
+	if p := in.Previous; p != nil {
 		checkpoints, theta0 = append(slices.Clone(p.Checkpoints), checkpoints...), p.Theta0
 	}
 	meta, err := weights.NewMetadata(PosteriorKind, PosteriorVersion, f.opts.Producer, map[string]any{
 		"options":     o,
 		"checkpoints": checkpoints,
 		"theta0":      theta0,
-		"layout":      it.Layout.Tensors,
+		"layout":      in.Layout.Tensors,
 		"warnings":    warnings,
-		"card":        it.Card,
+		"card":        in.Card,
 	})
 	if err != nil {
 		return nil, err
@@ -55,9 +55,9 @@ func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
 	}
 	add(o.keepsLast(), lastSection, weights.F32, &w.last, f.d)
 	add(true, trajectorySection, weights.F32, &w.trajectory, int64(o.Models), trajectoryLen(f.d))
-	add(true, statisticsSection, weights.F32, &w.statistics, int64(len(checkpoints)), it.Layout.Len(weights.Statistic))
+	add(true, statisticsSection, weights.F32, &w.statistics, int64(len(checkpoints)), in.Layout.Len(weights.Statistic))
 	add(true, healthSection, weights.U8, &w.health, int64(w.healthLen))
-	add(true, graphSection, weights.U8, &w.graph, int64(len(it.Graph)))
+	add(true, graphSection, weights.U8, &w.graph, int64(len(in.Graph)))
 	if w.sw, err = weights.NewSafetensorsWriter(to, sections, meta); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,11 @@ func (f *fitter) finish() error {
 	if err := f.writeStatistics(); err != nil {
 		return err
 	}
-	js, err := json.Marshal(health(f.options, f.d, f.trajectory, f.mixing, f.frozen, f.subUlp))
+	var health any
+	if f.opts.Health != nil {
+		health = f.opts.Health(f.sampled())
+	}
+	js, err := json.Marshal(health)
 	if err != nil {
 		return err
 	}
@@ -137,7 +141,7 @@ func (f *fitter) finish() error {
 	if _, err := fmt.Fprintf(w.health, "%-*s", w.healthLen, js); err != nil {
 		return err
 	}
-	if _, err := w.graph.Write(f.it.Graph); err != nil {
+	if _, err := w.graph.Write(f.in.Graph); err != nil {
 		return err
 	}
 	return w.sw.Close()
@@ -147,23 +151,23 @@ func (f *fitter) finish() error {
 // those of the posterior that is continued first. One that is not finite cannot
 // be of a network that was ever run.
 func (f *fitter) writeStatistics() error {
-	if p := f.it.Previous; p != nil {
+	if p := f.in.Previous; p != nil {
 		for _, row := range p.StoredStatistics {
 			if err := weights.WriteFloat32s(f.out.statistics, row); err != nil {
 				return err
 			}
 		}
 	}
-	row := make([]float32, f.it.Layout.Len(weights.Statistic))
+	row := make([]float32, f.in.Layout.Len(weights.Statistic))
 	if len(row) == 0 {
 		return nil
 	}
-	for _, c := range f.it.Checkpoints {
+	for _, c := range f.in.Checkpoints {
 		if err := c.Statistics.ReadAt(row, 0); err != nil {
 			return err
 		}
 		if i := slices.IndexFunc(row, func(v float32) bool { return v-v != 0 }); i >= 0 {
-			tensor, at := f.it.Layout.At(weights.Statistic, int64(i))
+			tensor, at := f.in.Layout.At(weights.Statistic, int64(i))
 			return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite batch-norm statistics", c, tensor.Name, row[i], at)
 		}
 		if err := weights.WriteFloat32s(f.out.statistics, row); err != nil {

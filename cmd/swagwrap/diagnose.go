@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -86,7 +87,7 @@ func (d *diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) erro
 		}
 		thetas = append(thetas, theta)
 	}
-	steps, err := swag.Steps(ctx, thetas, func() {
+	steps, err := trajectory.Steps(ctx, thetas, func() {
 		for _, m := range set.Models {
 			m.Release()
 		}

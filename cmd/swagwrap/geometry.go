@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 
+	swaggeometry "github.com/swagwrap/swagwrap/swag/geometry"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -62,7 +64,7 @@ func (a *app) geometry(c *cli.Context) error {
 	if columns := l.Network.Posterior.Options.Columns; columns > 0 && c.Int("rank") != 0 && (c.Int("rank") < 2 || c.Int("rank") > columns) {
 		return usagef("", "--rank %d: want 2 to %d, the columns of %s", c.Int("rank"), columns, l.Network.Posterior.Path)
 	}
-	if l.Geometry, err = swag.NewGeometry(c.Context, l.Network.Posterior, c.Int("rank")); err != nil {
+	if l.Geometry, err = swaggeometry.New(c.Context, l.Network.Posterior, c.Int("rank")); err != nil {
 		return badInput(err, "fit without --diag-only keeps the deviations")
 	}
 	pre, err := preprocessing(c)

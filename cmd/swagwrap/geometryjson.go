@@ -86,7 +86,7 @@ func (g *geometry) writeJSON(w io.Writer) error {
 		}
 		out.Planes = append(out.Planes, js)
 	}
-	for _, it := range s.Iterates() {
+	for _, it := range s.Positions() {
 		out.Iterates = append(out.Iterates, iterateJSON{it.Model, it.Along, it.Distance})
 	}
 	return indentJSON(w, out)

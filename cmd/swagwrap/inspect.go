@@ -196,7 +196,11 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 		return badInput(err)
 	}
 	defer p.Close()
-	_, err = fmt.Fprintf(a.stdout, "\n%s\n", strings.Join(healthReport(p), "\n"))
+	health, err := healthReport(p)
+	if err != nil {
+		return badInput(err)
+	}
+	_, err = fmt.Fprintf(a.stdout, "\n%s\n", strings.Join(health, "\n"))
 	return badOutput(err)
 }
 

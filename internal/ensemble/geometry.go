@@ -7,7 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/geometry"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -20,7 +20,7 @@ import (
 // deviations, those are √(α·v_iᵀΣv_i), the diagonal part included.
 type Landscape struct {
 	Network   *Network
-	Geometry  *swag.Geometry
+	Geometry  *geometry.Geometry
 	BatchNorm BatchNormData
 	Data      dataset.Dataset
 

@@ -133,7 +133,7 @@ func fitIterates(t *testing.T, set *ckpt.Set, theta0 bool) *swag.Posterior {
 		}
 		return v
 	}
-	it := swag.Iterates{Layout: set.Layout}
+	it := swag.Input{Layout: set.Layout}
 	for _, m := range set.Models {
 		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, Theta: vector(m, weights.Parameter), Statistics: vector(m, weights.Statistic)})
 	}

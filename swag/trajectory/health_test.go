@@ -1,4 +1,4 @@
-package swag
+package trajectory
 
 import (
 	"encoding/json"
@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
 // TestHealthGolden compares with testdata/health.py, which works on the vectors
@@ -69,12 +72,20 @@ func numbers(v reflect.Value) (out []float64) {
 
 // trajectory is that of iterates and their last deviations from the running
 // mean; an eighth of the weights are frozen, a quarter below an ulp.
-func trajectory(theta [][]float32, rank int) Trajectory {
-	tr := Trajectory{Weights: 1000, Iterates: theta, Frozen: 125, SubUlp: 250}
+func trajectory(theta [][]float32, rank int) swag.Trajectory {
+	tr := swag.Trajectory{Weights: 1000, Iterates: theta, Frozen: 125, SubUlp: 250}
 	if rank > 0 && len(theta) > 0 {
 		k, m := min(rank, len(theta)), len(theta[0])
-		tr.Deviations, tr.Divisor = rows[float32](k, m), max(1, k-1)
-		running(theta, 0, make([]float64, m), make([]float64, m), tr.Deviations)
+		tr.Deviations, tr.Divisor = dense.Rows[float32](k, m), max(1, k-1)
+		mean := make([]float64, m)
+		for t, row := range theta {
+			for i, v := range row {
+				mean[i] += (float64(v) - mean[i]) / float64(t+1)
+				if k := t - len(theta) + k; k >= 0 {
+					tr.Deviations[k][i] = float32(float64(v) - mean[i])
+				}
+			}
+		}
 	}
 	return tr
 }
@@ -95,7 +106,7 @@ func realised(t *testing.T, n int, covariance func(i, j int) float64) [][]float3
 	}
 	var lower mat.TriDense
 	factor.LTo(&lower)
-	theta := rows[float32](n, n)
+	theta := dense.Rows[float32](n, n)
 	for i := range n {
 		for j := range i + 1 {
 			theta[i][j] = float32(lower.At(i, j))
@@ -111,7 +122,7 @@ func autoregression(phi float64) func(i, j int) float64 {
 func walk(i, j int) float64 { return float64(min(i, j) + 1) }
 
 func line(n int) [][]float32 {
-	theta := rows[float32](n, 1)
+	theta := dense.Rows[float32](n, 1)
 	for i := range theta {
 		theta[i][0] = float32(i)
 	}
@@ -144,7 +155,7 @@ func TestHealthClosedForms(t *testing.T) {
 		{"walk, 400", realised(t, 400, walk), 2, 0.5, 0.01},
 		{"line, 400", line(400), 11.0 / 7, 0.75, 0.01},
 	} {
-		h := NewHealth(Trajectory{Iterates: c.theta})
+		h := NewHealth(swag.Trajectory{Iterates: c.theta})
 		if math.Abs(h.Effective/c.effective-1) > c.tolerance {
 			t.Errorf("%s: n_eff %.4f, want %.4f", c.name, h.Effective, c.effective)
 		}
@@ -159,11 +170,12 @@ func TestHealthClosedForms(t *testing.T) {
 func TestHealthSpectrum(t *testing.T) {
 	const n = 140
 	health := func(theta [][]float32) Health {
-		mean := make([]float64, n)
-		running(theta, 0, mean, make([]float64, n), nil)
-		tr := Trajectory{Iterates: theta, Deviations: rows[float32](n, n), Divisor: n - 1}
+		_, mean := centredGram(theta)
+		tr := swag.Trajectory{Iterates: theta, Deviations: dense.Rows[float32](n, n), Divisor: n - 1}
 		for i, row := range theta {
-			subtract(tr.Deviations[i], row, mean)
+			for j, v := range row {
+				tr.Deviations[i][j] = float32(float64(v) - mean[j])
+			}
 		}
 		return NewHealth(tr)
 	}
@@ -191,7 +203,7 @@ func ar1(r *rand.Rand, n, p int, phi float64) [][]float32 {
 	if phi == 1 {
 		innovation = 1
 	}
-	theta := rows[float32](n, p)
+	theta := dense.Rows[float32](n, p)
 	for i := range p {
 		x := r.NormFloat64()
 		for t := range n {
@@ -217,7 +229,7 @@ func TestHealthFalseAlarms(t *testing.T) {
 				var effective float64
 				var apart, order, early, slow, drift int
 				for range runs {
-					h := NewHealth(Trajectory{Iterates: ar1(r, n, p, phi)})
+					h := NewHealth(swag.Trajectory{Iterates: ar1(r, n, p, phi)})
 					effective += h.Effective / float64(runs)
 					apart += one(len(h.Outliers) > 0)
 					order += one(len(h.Order) > 0)
@@ -341,7 +353,7 @@ func TestHealthVerdict(t *testing.T) {
 		t.Errorf("frozen weights: %v", got)
 	}
 	// The reference's divisor is K−1 even with fewer columns than K.
-	tr := Trajectory{Iterates: independent(10), Divisor: 19}
+	tr := swag.Trajectory{Iterates: independent(10), Divisor: 19}
 	tr.Deviations = trajectory(tr.Iterates, 20).Deviations
 	got = NewHealth(tr).Verdict(name)
 	if len(got) != 1 || got[0].Serious || !strings.Contains(got[0].Saw, "the low-rank part has only 42 %") {
@@ -361,7 +373,7 @@ func TestHealthFallingRate(t *testing.T) {
 			theta[t][i] = theta[t-1][i] + rate*steps[t][i]
 		}
 	}
-	got := NewHealth(Trajectory{Iterates: theta}).Verdict(func(i int) string { return fmt.Sprint(i) })
+	got := NewHealth(swag.Trajectory{Iterates: theta}).Verdict(func(i int) string { return fmt.Sprint(i) })
 	if len(got) == 0 || !got[0].Serious || !strings.Contains(got[0].Saw, "the steps shrink to") {
 		t.Errorf("%v", got)
 	}
@@ -408,7 +420,7 @@ func TestHealthDegenerate(t *testing.T) {
 func BenchmarkNewHealth(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{20, 140, 500} {
-		tr := trajectory(ar1(r, n, maxTrajectory, 1), 20)
+		tr := trajectory(ar1(r, n, 1<<14, 1), 20)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				NewHealth(tr)

@@ -1,19 +1,22 @@
-package swag_test
+package geometry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/geometry"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func geometry(t testing.TB, p *swag.Posterior, rank int) *swag.Geometry {
+func geometryOf(t testing.TB, p *swag.Posterior, rank int) *geometry.Geometry {
 	t.Helper()
-	g, err := swag.NewGeometry(t.Context(), p, rank)
+	g, err := geometry.New(t.Context(), p, rank)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +31,28 @@ func read(t testing.TB, v weights.Vector) []float64 {
 		t.Fatal(err)
 	}
 	return widened(out)
+}
+
+func widened(values []float32) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// project returns the coordinates v_iᵀ·(θ − θ_SWA), and ‖θ − θ_SWA‖.
+func project(t testing.TB, p *swag.Posterior, g *geometry.Geometry, theta weights.Vector) (along []float64, distance float64) {
+	t.Helper()
+	delta, mean := read(t, theta), make([]float64, p.Len())
+	p.Mean(mean, 0)
+	for i, m := range mean {
+		delta[i] -= m
+	}
+	for i := range g.Directions() {
+		along = append(along, dot(read(t, g.Direction(t.Context(), i)), delta))
+	}
+	return along, math.Sqrt(dot(delta, delta))
 }
 
 func dot(a, b []float64) (sum float64) {
@@ -57,12 +82,18 @@ func TestGeometryGolden(t *testing.T) {
 			Distances          []float64
 		}
 	}
-	readJSON(t, "testdata/geometry.json", &golden)
+	js, err := os.ReadFile("testdata/geometry.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(js, &golden); err != nil {
+		t.Fatal(err)
+	}
 	const tol = 1e-6
 	for _, c := range golden.Cases {
 		it := iterates(flat(t, len(golden.Thetas[0])), c.Models, func(t, i int) float64 { return golden.Thetas[t][i] })
 		p := fit(t, it, swag.FitOptions{Rank: c.Rank, Deviations: swag.Deviations(c.Deviations)})
-		g := geometry(t, p, 0)
+		g := geometryOf(t, p, 0)
 		if g.Directions() != len(c.Eigenvalues) {
 			t.Fatalf("%s, %d models: %d directions, want %d", c.Deviations, c.Models, g.Directions(), len(c.Eigenvalues))
 		}
@@ -79,7 +110,7 @@ func TestGeometryGolden(t *testing.T) {
 			if !close(g.Eigenvalues[i], want, tol, c.Eigenvalues[0]) {
 				t.Errorf("%s, %d models: eigenvalue %d is %v, want %v", c.Deviations, c.Models, i, g.Eigenvalues[i], want)
 			}
-			sign[i] = dot(read(t, g.Direction(i)), c.Directions[i])
+			sign[i] = dot(read(t, g.Direction(t.Context(), i)), c.Directions[i])
 			if !close(math.Abs(sign[i]), 1, tol, 1) {
 				t.Errorf("%s, %d models: direction %d is at cos %v of the golden one", c.Deviations, c.Models, i, sign[i])
 			}
@@ -91,7 +122,7 @@ func TestGeometryGolden(t *testing.T) {
 				}
 			}
 		}
-		found := g.Iterates()
+		found := g.Positions()
 		if len(found) != len(c.Iterates) {
 			t.Fatalf("%s, %d models: %d iterates, want %d", c.Deviations, c.Models, len(found), len(c.Iterates))
 		}
@@ -114,12 +145,12 @@ func TestGeometryGolden(t *testing.T) {
 
 // Where an iterate is said to be from the deviations is where its weights are, in
 // whatever way the deviations are kept, and over many blocks.
-func TestIteratesAreProjections(t *testing.T) {
+func TestPositionsAreProjections(t *testing.T) {
 	it := iterates(flat(t, 70_000), 6, noisy(1, 0.1))
 	theta0 := it
 	theta0.Theta0 = &swag.Checkpoint{Path: "theta0", Theta: iterates(it.Layout, 1, noisy(2, 0.3)).Checkpoints[0].Theta}
 	for name, c := range map[string]struct {
-		it   swag.Iterates
+		it   swag.Input
 		opts swag.FitOptions
 		rank int
 	}{
@@ -133,17 +164,14 @@ func TestIteratesAreProjections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := attach(t, fit(t, c.it, c.opts), c.it)
-			g := geometry(t, p, c.rank)
-			found := g.Iterates()
+			g := geometryOf(t, p, c.rank)
+			found := g.Positions()
 			if len(found) < 3 {
 				t.Fatalf("%d iterates", len(found))
 			}
 			for n, it := range found {
 				theta := c.it.Checkpoints[len(c.it.Checkpoints)-len(found)+n].Theta
-				along, distance, err := g.Project(t.Context(), theta)
-				if err != nil {
-					t.Fatal(err)
-				}
+				along, distance := project(t, p, g, theta)
 				for i, want := range along {
 					if !close(it.Along[i], want, 1e-5, distance) {
 						t.Errorf("model %d: %v along direction %d, want %v", it.Model, it.Along[i], i, want)
@@ -162,20 +190,21 @@ func TestIteratesAreProjections(t *testing.T) {
 func TestDirections(t *testing.T) {
 	const d = 70_000
 	p := fit(t, iterates(flat(t, d), 5, noisy(0, 1)), swag.FitOptions{})
-	g := geometry(t, p, 0)
+	g := geometryOf(t, p, 0)
 	if g.Directions() != 4 { // the first deviation is 0
 		t.Fatalf("%d directions of 5 iterates", g.Directions())
 	}
 	var v [][]float64
 	for i := range g.Directions() {
-		v = append(v, read(t, g.Direction(i)))
+		v = append(v, read(t, g.Direction(t.Context(), i)))
 		for j := range i + 1 {
 			if want := float64(1 - min(1, i-j)); !close(dot(v[i], v[j]), want, 1e-6, 1) {
 				t.Errorf("v_%d·v_%d = %v", i, j, dot(v[i], v[j]))
 			}
 		}
 	}
-	mean, _, _ := contents(p)
+	mean := make([]float64, d)
+	p.Mean(mean, 0)
 	at := []float64{0.5, -2, 3}
 	point := g.Point(t.Context(), at)
 	whole := read(t, point)
@@ -189,14 +218,21 @@ func TestDirections(t *testing.T) {
 		t.Errorf("a stretch differs from the whole: %v", err)
 	}
 	// The origin is the SWA member.
-	swa := draw(t, p, swag.SampleOptions{}, 0)[0]
+	sampler, err := swag.NewSampler(p, swag.SampleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	swa := make([]float32, d)
+	if err := sampler.Draw(t.Context(), [][]float32{swa}, []int{0}); err != nil {
+		t.Fatal(err)
+	}
 	if !slices.Equal(read(t, g.Point(t.Context(), make([]float64, 4))), widened(swa)) {
 		t.Error("the origin is not θ_SWA")
 	}
-	along, _, err := g.Project(t.Context(), weights.Slice(swa))
+	along, _ := project(t, p, g, weights.Slice(swa))
 	for i, a := range along {
-		if err != nil || math.Abs(a) > 1e-5 { // float32 of 70,000 weights of about 0.4
-			t.Errorf("θ_SWA is at %v along direction %d, %v", a, i, err)
+		if math.Abs(a) > 1e-5 { // float32 of 70,000 weights of about 0.4
+			t.Errorf("θ_SWA is at %v along direction %d", a, i)
 		}
 	}
 }
@@ -207,7 +243,7 @@ func TestGeometryClosedForm(t *testing.T) {
 	const d = 9000 // three blocks
 	s := func(i int) float64 { return float64(1 + i%3) }
 	p := fit(t, iterates(flat(t, d), 2, func(t, i int) float64 { return 5 + float64(2*t-1)*s(i) }), swag.FitOptions{})
-	g := geometry(t, p, 0)
+	g := geometryOf(t, p, 0)
 	const squares, fourths = d / 3 * (1 + 4 + 9), d / 3 * (1 + 16 + 81) // Σs², Σs⁴
 	for name, v := range map[string][2]float64{
 		"eigenvalue":        {g.Eigenvalues[0], squares},
@@ -222,11 +258,11 @@ func TestGeometryClosedForm(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, v[0], v[1])
 		}
 	}
-	if g.Directions() != 1 || !close(read(t, g.Direction(0))[4], s(4)/math.Sqrt(squares), 1e-7, 1) {
-		t.Errorf("%d directions, the first with %v", g.Directions(), read(t, g.Direction(0))[4])
+	if g.Directions() != 1 || !close(read(t, g.Direction(t.Context(), 0))[4], s(4)/math.Sqrt(squares), 1e-7, 1) {
+		t.Errorf("%d directions, the first with %v", g.Directions(), read(t, g.Direction(t.Context(), 0))[4])
 	}
 	for n, sign := range []float64{-1, 1} {
-		if it := g.Iterates()[n]; !close(it.Along[0], sign*math.Sqrt(squares), 1e-12, math.Sqrt(squares)) || it.Model != n {
+		if it := g.Positions()[n]; !close(it.Along[0], sign*math.Sqrt(squares), 1e-12, math.Sqrt(squares)) || it.Model != n {
 			t.Errorf("iterate %d: %+v", n, it)
 		}
 	}
@@ -245,14 +281,14 @@ func TestGeometryTies(t *testing.T) {
 		"line": {func(t, i int) float64 { return float64(t * (i + 1)) }, 1},
 	} {
 		p := fit(t, iterates(flat(t, 50), 5, c.theta), swag.FitOptions{Deviations: swag.Final})
-		g := geometry(t, p, 0)
+		g := geometryOf(t, p, 0)
 		if g.Directions() != c.want || !close(g.Eigenvalues[0], g.Eigenvalues[c.want-1], 1e-6, g.Eigenvalues[0]) {
 			t.Errorf("%s: eigenvalues %v, want %d equal ones", name, g.Eigenvalues, c.want)
 		}
 		for i := range g.Directions() {
 			for j := range i + 1 {
 				want := float64(1 - min(1, i-j))
-				if got := dot(read(t, g.Direction(i)), read(t, g.Direction(j))); !close(got, want, 1e-6, 1) {
+				if got := dot(read(t, g.Direction(t.Context(), i)), read(t, g.Direction(t.Context(), j))); !close(got, want, 1e-6, 1) {
 					t.Errorf("%s: v_%d·v_%d = %v", name, i, j, got)
 				}
 			}
@@ -261,23 +297,24 @@ func TestGeometryTies(t *testing.T) {
 }
 
 func TestGeometryRefuses(t *testing.T) {
-	it := iterates(small(t), 4, noisy(0, 1))
-	_, err := swag.NewGeometry(t.Context(), fit(t, it, swag.FitOptions{DiagOnly: true}), 0)
+	it := iterates(flat(t, 12), 4, noisy(0, 1))
+	_, err := geometry.New(t.Context(), fit(t, it, swag.FitOptions{DiagOnly: true}), 0)
 	wantError(t, err, "p.swag: holds the diagonal alone")
-	_, err = swag.NewGeometry(t.Context(), fit(t, it, swag.FitOptions{ReferToCheckpoints: true}), 0)
+	_, err = geometry.New(t.Context(), fit(t, it, swag.FitOptions{ReferToCheckpoints: true}), 0)
 	wantError(t, err, "not attached")
 	p := fit(t, it, swag.FitOptions{})
-	_, err = swag.NewGeometry(t.Context(), p, 9)
+	_, err = geometry.New(t.Context(), p, 9)
 	wantError(t, err, "rank 9", "2 to 4")
-	_, _, err = geometry(t, p, 0).Project(t.Context(), make(weights.Slice, 3))
-	wantError(t, err, "3 weights, want 12")
 	ctx, cancel := context.WithCancel(t.Context())
-	point := geometry(t, p, 0).Point(ctx, []float64{1})
+	point := geometryOf(t, p, 0).Point(ctx, []float64{1})
 	cancel()
+	if err := geometryOf(t, p, 0).Direction(ctx, 0).ReadAt(make([]float32, 1), 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled direction: %v", err)
+	}
 	if err := point.ReadAt(make([]float32, 1), 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := swag.NewGeometry(ctx, p, 0); !errors.Is(err, context.Canceled) {
+	if _, err := geometry.New(ctx, p, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package swag
+package trajectory
 
 import (
 	"math"
@@ -9,12 +9,12 @@ import (
 
 func TestSteps(t *testing.T) {
 	nan := float32(math.NaN())
-	long := make(weights.Slice, defaultBlock+3) // two blocks
-	long[defaultBlock+1] = 3
+	long := make(weights.Slice, blockLen+3) // two blocks
+	long[blockLen+1] = 3
 	moved := make(weights.Slice, len(long))
-	moved[0], moved[defaultBlock+1] = 4, 3
+	moved[0], moved[blockLen+1] = 4, 3
 	broken := make(weights.Slice, len(long))
-	broken[2], broken[defaultBlock+2] = nan, float32(math.Inf(1))
+	broken[2], broken[blockLen+2] = nan, float32(math.Inf(1))
 	got, err := Steps(t.Context(), []weights.Vector{long, moved, broken, long}, nil)
 	if err != nil {
 		t.Fatal(err)

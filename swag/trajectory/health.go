@@ -1,23 +1,17 @@
-package swag
+package trajectory
 
 import (
+	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-)
 
-// A Trajectory is what [Health] is read from: the iterates at some weights,
-// spread evenly over the vector.
-type Trajectory struct {
-	Weights    int64       // d, of the whole vector
-	Iterates   [][]float32 // T rows, in training order; finite
-	Deviations [][]float32 // the columns of D at the same weights, as rows; empty with the diagonal alone
-	Divisor    int         // Σ_lr = DDᵀ/Divisor
-	Frozen     int64       // of d: never moved, or a variance of at most the reference's floor of 1e-30
-	SubUlp     int64       // of d: moved, but with a standard deviation below half an ulp of the mean as float32
-}
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
+)
 
 // Health says whether a trajectory is one that SWAG can describe: iterates that
 // move, around one centre, often enough. All sums run over the weights together,
@@ -52,8 +46,8 @@ type Health struct {
 	// Slowing is the median step of the last quarter over that of the first; it
 	// is 1 below eight iterates.
 	Slowing float64 `json:"slowing"`
-	Frozen  float64 `json:"frozen"`  // share of the weights, see Trajectory
-	SubUlp  float64 `json:"sub_ulp"` // share of the weights, see Trajectory
+	Frozen  float64 `json:"frozen"`  // share of the weights, see [swag.Trajectory]
+	SubUlp  float64 `json:"sub_ulp"` // share of the weights, see [swag.Trajectory]
 
 	// Outliers are the checkpoints that stand apart from the others: see strays.
 	Outliers []int `json:"outliers,omitempty"`
@@ -76,9 +70,20 @@ type Health struct {
 	LowRank float64 `json:"low_rank"`
 }
 
+// Describe is [NewHealth] for [swag.FitOptions.Health].
+func Describe(t swag.Trajectory) any { return NewHealth(t) }
+
+// Of returns what a posterior's file says of its trajectory.
+func Of(p *swag.Posterior) (h Health, err error) {
+	if err = json.Unmarshal(p.Health, &h); err != nil {
+		err = fmt.Errorf("%s: health of the trajectory: %w", p.Path, err)
+	}
+	return h, err
+}
+
 // NewHealth reads a trajectory. It depends on nothing else. What is not defined
 // for so few iterates, or for iterates that are all the same, is 0.
-func NewHealth(t Trajectory) Health {
+func NewHealth(t swag.Trajectory) Health {
 	h := Health{Checkpoints: len(t.Iterates), Effective: float64(len(t.Iterates)), Slowing: 1}
 	if t.Weights > 0 {
 		h.Frozen, h.SubUlp = float64(t.Frozen)/float64(t.Weights), float64(t.SubUlp)/float64(t.Weights)
@@ -116,13 +121,13 @@ func NewHealth(t Trajectory) Health {
 
 // spectrum sets what is read from the low-rank part; variance is the trace of
 // Σ_diag.
-func (h *Health) spectrum(t Trajectory, variance float64) {
+func (h *Health) spectrum(t swag.Trajectory, variance float64) {
 	if len(t.Deviations) == 0 || t.Divisor < 1 {
 		return
 	}
 	g := mat.NewSymDense(len(t.Deviations), nil)
-	addGram(g, t.Deviations, make([]float64, len(t.Deviations[0])))
-	_, values, ok := principal(g, 0)
+	dense.AddGram(g, t.Deviations, make([]float64, len(t.Deviations[0])), nil)
+	_, values, ok := dense.Principal(g, 0)
 	sum := floats.Sum(values)
 	if !ok || sum == 0 {
 		return
@@ -133,30 +138,23 @@ func (h *Health) spectrum(t Trajectory, variance float64) {
 }
 
 // centredGram returns the inner products of the rows' deviations from their
-// mean, and the mean.
+// mean, and the mean, which runs as that of a fit does.
 func centredGram(rows [][]float32) (*mat.SymDense, []float64) {
 	mean := make([]float64, len(rows[0]))
-	running(rows, 0, mean, make([]float64, len(mean)), nil)
-	g := mat.NewSymDense(len(rows), nil)
-	addGram(g, rows, mean)
-	return g, mean
-}
-
-// addGram is gram for any number of weights.
-func addGram(sum *mat.SymDense, rows [][]float32, mean []float64) {
-	work, part := make([]float64, len(rows)*gramLen), make([][]float32, len(rows))
-	for lo := 0; lo < len(mean); lo += gramLen {
-		hi := min(lo+gramLen, len(mean))
-		for t, row := range rows {
-			part[t] = row[lo:hi]
+	for t, row := range rows {
+		share := 1 / float64(t+1)
+		for i, v := range row {
+			mean[i] += float64((float64(v) - mean[i]) * share)
 		}
-		gram(sum, part, mean[lo:hi], work)
 	}
+	g := mat.NewSymDense(len(rows), nil)
+	dense.AddGram(g, rows, mean, nil)
+	return g, mean
 }
 
 // squaredDistances turns inner products into ‖θ_i−θ_j‖².
 func squaredDistances(g *mat.SymDense) [][]float64 {
-	sq := rows[float64](g.SymmetricDim(), g.SymmetricDim())
+	sq := dense.Rows[float64](g.SymmetricDim(), g.SymmetricDim())
 	for i := range sq {
 		for j := range sq {
 			sq[i][j] = max(0, g.At(i, i)+g.At(j, j)-2*g.At(i, j))

@@ -1,4 +1,4 @@
-package swag
+package trajectory
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
 // reorder finds the checkpoints that stand apart, and whether the others are out
@@ -154,7 +156,7 @@ func principalAxis(sq [][]float64, some []int) (coordinates []float64, ok bool) 
 			g.SetSym(i, j, (toMean[i]+toMean[j]-sq[a][b])/2)
 		}
 	}
-	axes, _, ok := principal(g, 1)
+	axes, _, ok := dense.Principal(g, 1)
 	if !ok {
 		return nil, false
 	}

@@ -1,14 +1,15 @@
-package swag
+package geometry
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -42,24 +43,21 @@ type Geometry struct {
 	// be as concentrated.
 	Dimension, LowRankDimension float64
 
-	p        *Posterior
-	combine  [][]float64   // u_i/‖D̂u_i‖: v_i = D̂·combine[i]
-	gram     *mat.SymDense // D̂ᵀD̂
-	lowRank  float64       // divisor of Σ_lr
-	iterates [][]float64   // see Iterates
+	p       *swag.Posterior
+	combine [][]float64   // u_i/‖D̂u_i‖: v_i = D̂·combine[i]
+	gram    *mat.SymDense // D̂ᵀD̂
+	lowRank float64       // divisor of Σ_lr
+	weights [][]float64   // of each iterate, the a with θ − θ_SWA = D̂a
 }
 
-// NewGeometry reads the posterior once. rank is as in [SampleOptions]. A
-// posterior without deviations is an error, and so are deviations that are all 0.
-func NewGeometry(ctx context.Context, p *Posterior, rank int) (*Geometry, error) {
-	columns, divisor, err := p.lowRank(rank)
+// New reads the posterior once. rank is as in [swag.SampleOptions]. A posterior
+// without deviations is an error, and so are deviations that are all 0.
+func New(ctx context.Context, p *swag.Posterior, rank int) (*Geometry, error) {
+	columns, divisor, err := p.LowRank(rank)
 	if err != nil {
 		return nil, err
 	}
-	if len(p.Needs()) > 0 {
-		return nil, fmt.Errorf("%s: its deviations are in the checkpoints, which were not attached", p.Path)
-	}
-	s, err := p.products(ctx, columns)
+	s, err := newProducts(ctx, p, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -76,14 +74,14 @@ func NewGeometry(ctx context.Context, p *Posterior, rank int) (*Geometry, error)
 	total := g.DiagonalTrace + g.LowRankTrace
 	g.Dimension = total * total / (s.varianceSquares + 2*mat.Trace(s.weighted)/g.lowRank + squares)
 	g.LowRankDimension = g.LowRankTrace * g.LowRankTrace / squares
-	g.iterates = g.project()
+	g.weights = g.combinations()
 	return g, nil
 }
 
 // diagonalise finds the directions, and the diagonal part along them; weighted is
 // D̂ᵀΣ_diagD̂.
 func (g *Geometry) diagonalise(weighted *mat.SymDense) error {
-	combine, values, ok := principal(g.gram, g.Rank)
+	combine, values, ok := dense.Principal(g.gram, g.Rank)
 	switch {
 	case !ok:
 		return errors.New("the eigenvectors of the deviations' inner products were not found")
@@ -100,7 +98,7 @@ func (g *Geometry) diagonalise(weighted *mat.SymDense) error {
 		}
 	}
 	n := len(g.Eigenvalues)
-	g.combine, g.Diagonal = combine[:n], rows[float64](n, n)
+	g.combine, g.Diagonal = combine[:n], dense.Rows[float64](n, n)
 	for i, a := range g.combine {
 		for j, b := range g.combine {
 			g.Diagonal[i][j] = mat.Inner(mat.NewVecDense(g.Rank, a), weighted, mat.NewVecDense(g.Rank, b))
@@ -123,9 +121,10 @@ func (g *Geometry) Covariance(i, j int) float64 {
 
 // Direction returns v_i, of length 1. Of the two signs it has the one with which
 // the deviation that counts most goes in its direction. Where eigenvalues are
-// equal, any orthogonal basis of theirs would do.
-func (g *Geometry) Direction(i int) weights.Vector {
-	return pointVector{g, nil, g.combine[i]}
+// equal, any orthogonal basis of theirs would do. The weights are computed when
+// they are read, until ctx ends.
+func (g *Geometry) Direction(ctx context.Context, i int) weights.Vector {
+	return vector{ctx: ctx, g: g, combine: g.combine[i]}
 }
 
 // Point returns θ_SWA + Σ t_i·v_i for the first len(t) directions, each t_i a
@@ -138,100 +137,48 @@ func (g *Geometry) Point(ctx context.Context, t []float64) weights.Vector {
 			c[k] += distance * u
 		}
 	}
-	return pointVector{g, ctx, c}
+	return vector{ctx: ctx, g: g, combine: c, fromMean: true}
 }
 
-// pointVector is D̂·c, and θ_SWA on top of it if there is a ctx.
-type pointVector struct {
-	g   *Geometry
-	ctx context.Context
-	c   []float64
+// vector is D̂·combine, from θ_SWA or from 0.
+type vector struct {
+	ctx      context.Context
+	g        *Geometry
+	combine  []float64
+	fromMean bool
 }
 
-func (v pointVector) Len() int64 { return v.g.p.Len() }
+func (v vector) Len() int64 { return v.g.p.Len() }
 
-func (v pointVector) ReadAt(dst []float32, off int64) error {
-	deviations, sum := rows[float32](v.g.Rank, tileLen), make([]float64, tileLen)
+// tileLen is the number of weights that are computed at a time.
+const tileLen = 1 << 10
+
+func (v vector) ReadAt(dst []float32, off int64) error {
+	deviations, sum := dense.Rows[float32](v.g.Rank, tileLen), make([]float64, tileLen)
 	for from := 0; from < len(dst); from += tileLen {
-		if v.ctx != nil && v.ctx.Err() != nil {
-			return v.ctx.Err()
+		if err := v.ctx.Err(); err != nil {
+			return err
 		}
 		out := dst[from:min(from+tileLen, len(dst))]
 		sum = sum[:len(out)]
 		clear(sum)
-		if v.ctx != nil {
+		if v.fromMean {
 			v.g.p.Mean(sum, off+int64(from))
 		}
-		for k := range deviations {
-			deviations[k] = deviations[k][:len(out)]
-		}
+		deviations = dense.Cut(deviations, 0, len(out))
 		if err := v.g.p.Deviations(deviations, off+int64(from)); err != nil {
 			return err
 		}
 		for k, row := range deviations {
 			for i, d := range row {
-				sum[i] += float64(v.c[k] * float64(d))
+				sum[i] += float64(v.combine[k] * float64(d))
 			}
 		}
 		for i, s := range sum {
 			out[i] = float32(s)
 		}
 	}
-	v.g.p.read(int64(len(dst)) * int64(8+4*v.g.Rank))
 	return nil
-}
-
-// Project returns the coordinates v_iᵀ·(θ − θ_SWA) of a vector of weights, and its
-// distance ‖θ − θ_SWA‖. It reads the posterior once.
-func (g *Geometry) Project(ctx context.Context, theta weights.Vector) (t []float64, distance float64, err error) {
-	if theta.Len() != g.p.Len() {
-		return nil, 0, fmt.Errorf("%d weights, want %d as in %s", theta.Len(), g.p.Len(), g.p.Path)
-	}
-	type block struct {
-		theta      []float32
-		mean       []float64
-		deviations [][]float32
-		inner      []float64 // D̂ᵀ(θ − θ_SWA)
-		squares    float64
-	}
-	inner, squares := make([]float64, g.Rank), 0.0
-	err = inOrder(ctx, int((g.p.Len()+drawBlock-1)/drawBlock), runtime.GOMAXPROCS(0), func(i int, b *block) error {
-		if b.theta == nil {
-			b.theta, b.mean, b.deviations = make([]float32, drawBlock), make([]float64, drawBlock), rows[float32](g.Rank, drawBlock)
-		}
-		off := int64(i) * drawBlock
-		n := min(drawBlock, g.p.Len()-off)
-		b.theta, b.mean, b.inner, b.squares = b.theta[:n], b.mean[:n], make([]float64, g.Rank), 0
-		for k := range b.deviations {
-			b.deviations[k] = b.deviations[k][:n]
-		}
-		g.p.Mean(b.mean, off)
-		if err := theta.ReadAt(b.theta, off); err != nil {
-			return err
-		}
-		if err := g.p.Deviations(b.deviations, off); err != nil {
-			return err
-		}
-		for i, v := range b.theta {
-			delta := float64(v) - b.mean[i]
-			b.mean[i] = delta
-			b.squares += delta * delta
-		}
-		for k, row := range b.deviations {
-			for i, d := range row {
-				b.inner[k] += float64(d) * b.mean[i]
-			}
-		}
-		g.p.read(n * int64(8+4*g.Rank))
-		return nil
-	}, func(_ int, b *block) error {
-		squares += b.squares
-		for k, v := range b.inner {
-			inner[k] += v
-		}
-		return nil
-	})
-	return g.coordinates(inner), math.Sqrt(squares), err
 }
 
 // coordinates returns v_iᵀx for D̂ᵀx.

@@ -1,10 +1,15 @@
-package swag
+package trajectory
 
 import (
 	"context"
 	"math"
 
 	"github.com/swagwrap/swagwrap/weights"
+)
+
+const (
+	blockLen     = 1 << 14  // weights that are read of an iterate at a time
+	releaseBytes = 64 << 20 // that are read before the memory of mapped files is given back
 )
 
 // Step describes one iterate by itself and against the one before it.
@@ -23,10 +28,10 @@ func Steps(ctx context.Context, iterates []weights.Vector, release func()) ([]St
 	if len(iterates) == 0 {
 		return steps, nil
 	}
-	block, before := make([]float32, defaultBlock), make([]float32, defaultBlock)
+	block, before := make([]float32, blockLen), make([]float32, blockLen)
 	unreleased := int64(0)
-	for off, d := int64(0), iterates[0].Len(); off < d; off += defaultBlock {
-		n := min(defaultBlock, d-off)
+	for off, d := int64(0), iterates[0].Len(); off < d; off += blockLen {
+		n := min(blockLen, d-off)
 		for t, theta := range iterates {
 			if err := ctx.Err(); err != nil {
 				return nil, err

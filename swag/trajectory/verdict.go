@@ -1,4 +1,4 @@
-package swag
+package trajectory
 
 import (
 	"fmt"

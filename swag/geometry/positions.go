@@ -1,23 +1,28 @@
-package swag
+package geometry
 
-import "math"
+import (
+	"math"
 
-// An Iterate is an SGD iterate as seen from θ_SWA.
-type Iterate struct {
-	Model    int       // its place among [Posterior.Models]
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
+)
+
+// Position is where an SGD iterate is, as seen from θ_SWA.
+type Position struct {
+	Model    int       // its place among [swag.Posterior.Models]
 	Along    []float64 // v_iᵀ·(θ − θ_SWA) for all directions
 	Distance float64   // ‖θ − θ_SWA‖
 }
 
-// Iterates returns where the iterates are whose deviations the posterior holds,
-// in order: the last K, or with deviations from the final mean all models. No
+// Positions returns where the iterates are whose deviations the posterior holds,
+// in order of training: the last K, or with deviations from the final mean all models. No
 // checkpoint is read: their positions follow from the inner products of the
 // deviations, to the rounding of float32 (and, from the final mean with T > K+1
 // models, their distances leave out what the K directions do).
-func (g *Geometry) Iterates() []Iterate {
-	first := g.p.Options.Models - len(g.iterates)
-	out := make([]Iterate, len(g.iterates))
-	for t, a := range g.iterates {
+func (g *Geometry) Positions() []Position {
+	first := g.p.Options.Models - len(g.weights)
+	out := make([]Position, len(g.weights))
+	for t, a := range g.weights {
 		inner := make([]float64, g.Rank)
 		squares := 0.0
 		for k := range inner {
@@ -26,12 +31,12 @@ func (g *Geometry) Iterates() []Iterate {
 			}
 			squares += a[k] * inner[k]
 		}
-		out[t] = Iterate{Model: first + t, Along: g.coordinates(inner), Distance: math.Sqrt(max(squares, 0))}
+		out[t] = Position{Model: first + t, Along: g.coordinates(inner), Distance: math.Sqrt(max(squares, 0))}
 	}
 	return out
 }
 
-// project returns for each iterate the a with θ − θ_SWA = D̂a.
+// combinations returns for each iterate the a with θ − θ_SWA = D̂a.
 //
 // Deviations from a running mean m_n are d_n = θ_n − m_n, and m_n is that of n
 // models: m_{n−1} = m_n − d_n/(n−1). From the last one, whose mean is θ_SWA,
@@ -39,18 +44,18 @@ func (g *Geometry) Iterates() []Iterate {
 //
 // Deviations from the final mean are Δ, of all models, times orthonormal columns
 // V: Δ = ΔVVᵀ + what K directions leave out, so that a is a row of V.
-func (g *Geometry) project() [][]float64 {
+func (g *Geometry) combinations() [][]float64 {
 	o := g.p.Options
-	if o.Deviations == Final {
-		out := rows[float64](o.Models, g.Rank)
+	if o.Deviations == swag.Final {
+		out := dense.Rows[float64](o.Models, g.Rank)
 		for t := range out {
 			for k := range out[t] {
-				out[t][k] = g.p.mixing[k][t]
+				out[t][k] = g.p.Mixing[k][t]
 			}
 		}
 		return out
 	}
-	out := rows[float64](g.Rank, g.Rank)
+	out := dense.Rows[float64](g.Rank, g.Rank)
 	for t, a := range out {
 		a[t] = 1
 		for k := t + 1; k < g.Rank; k++ {
