@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"maps"
 	"math"
@@ -142,7 +141,7 @@ func (sw *SafetensorsWriter) Close() error {
 	if err != nil {
 		return err
 	}
-	setHeaderSum(header, crc32.Checksum(header, castagnoli))
+	setHeaderSum(header, CRC32C(0, header))
 	if _, err := sw.w.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), 0); err != nil {
 		return err
 	}
@@ -295,7 +294,7 @@ func (st *Safetensors) Verify() error {
 	want := st.Metadata[headerSumKey]
 	header := slices.Clone(st.header)
 	setHeaderSum(header, 0)
-	if got := fmt.Sprintf("%08x", crc32.Checksum(header, castagnoli)); got != want {
+	if got := fmt.Sprintf("%08x", CRC32C(0, header)); got != want {
 		return fmt.Errorf("%s: header: checksum %s, want %s: the file is damaged", st.Path, got, want)
 	}
 	var sums map[string]string

@@ -42,11 +42,12 @@ var rules = map[string]rule{
 	"onnxio":               {own: []string{"weights", "onnxio/internal/wire"}, third: none, pure: true},
 	"onnxio/checkpoints":   {own: []string{"weights", "onnxio"}, third: none, pure: true},
 	"swag/internal/dense":  {own: none, third: []string{"gonum.org/v1/gonum"}, pure: true},
-	"swag":                 {own: []string{"weights", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
+	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
 	"swag/trajectory":      {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag/geometry":        {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"bnupdate":             {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
-	"calibrate":            {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"internal/splitmix":    {own: none, third: none, pure: true},
+	"calibrate":            {own: []string{"internal/splitmix"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"internal/ort":         {own: []string{"onnxio", "weights"}},
 	"internal/picture":     {own: none, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":     {own: []string{"internal/picture"}, pure: true},
@@ -56,10 +57,10 @@ var rules = map[string]rule{
 	"internal/arch":        {own: none},
 	"cmd/swagwrap":         {own: append(below, "internal/ensemble", "internal/report")},
 	"internal/measure":     {own: []string{"internal/report"}, pure: true},
-	"fixtures/bench":       {own: []string{"weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "internal/measure"}, pure: true},
+	"fixtures/bench":       {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "internal/measure"}, pure: true},
 	"fixtures/benchscore":  {own: []string{"onnxio", "internal/ort", "internal/picture", "internal/augment", "internal/dataset", "internal/ensemble", "internal/report", "internal/measure"}},
 	"fixtures/results":     {own: []string{"calibrate", "internal/report", "internal/measure"}, pure: true},
-	"fixtures/large":       {own: none, third: none, pure: true},
+	"fixtures/large":       {own: []string{"internal/splitmix"}, third: none, pure: true},
 }
 
 // libraries never log, print or exit; flags belong to the program.
