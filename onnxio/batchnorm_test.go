@@ -88,6 +88,7 @@ func TestTrainingMode(t *testing.T) {
 // Identity nodes in a circle, or in a chain that every node walks, must not
 // keep the reader busy.
 func TestIdentityChains(t *testing.T) {
+	t.Parallel()
 	var nodes [][]byte
 	const n = 10_000
 	for i := range n {

@@ -154,6 +154,7 @@ func TestEditOrder(t *testing.T) {
 // 128 and at 16,384: an edit that crosses a border, up or down, must give just
 // what an encoder writes that has the edited model from the start.
 func TestPrefixGrowth(t *testing.T) {
+	t.Parallel()
 	w := tensor("w", Float, []int64{2}, []byte{1, 0, 0, 0, 2, 0, 0, 0})
 	y := [][]byte{output("y", Float)}
 	in, out := []string{"x", "w"}, []string{"y"}

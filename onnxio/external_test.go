@@ -250,6 +250,7 @@ func checkRewriting(t *testing.T, m *Model, l *weights.Layout) {
 
 // PyTorch's exporter writes external data unless told not to.
 func TestExternalDataOfDynamo(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("../fixtures/exporters/torch-dynamo/*.onnx")
 	if err != nil || len(paths) < 2 {
 		t.Fatalf("%q, %v", paths, err)

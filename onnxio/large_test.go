@@ -110,6 +110,7 @@ func (zeros) ReadAt(dst []float32, _ int64) error { clear(dst); return nil }
 // A template is a model without weights, and what is made of that is what is
 // made of the model itself.
 func TestModelWithoutWeights(t *testing.T) {
+	t.Parallel()
 	for path, want := range golden(t) {
 		if want.Parameters == nil {
 			continue

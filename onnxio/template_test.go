@@ -276,6 +276,7 @@ func (w *limited) Write(p []byte) (int, error) {
 
 // Template bytes come from a posterior file, which is untrusted.
 func TestHostileTemplates(t *testing.T) {
+	t.Parallel()
 	m := fixture(t, "raw-f32")
 	l := layoutOf(t, m)
 	whole, err := templateOf(t, m, l).MarshalBinary()

@@ -148,6 +148,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestDamageIsFound(t *testing.T) {
+	t.Parallel()
 	_, data := smallFile(t)
 	sound := func(b []byte) bool {
 		p, err := swag.Parse("p.swag", b)

@@ -79,6 +79,7 @@ func digest[T any](values ...T) string {
 }
 
 func TestDrawIsPure(t *testing.T) {
+	t.Parallel()
 	const d = 70_000 // two blocks of Draw
 	p := fit(t, iterates(flat(t, d), 5, noisy(0, 1)), swag.FitOptions{Rank: 4})
 	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Workers: 1}
@@ -187,6 +188,7 @@ func TestCommonRandomNumbers(t *testing.T) {
 // first six moments, the tail beyond the ziggurat's, and χ² over bins that are
 // narrower than its layers.
 func TestNormals(t *testing.T) {
+	t.Parallel()
 	const n, bins, width, tail = 10_000_000, 160, 0.05, 3.654152885361009
 	count := make([]float64, bins)
 	var moment [7]float64
@@ -248,6 +250,7 @@ func TestScaleZeroIsMean(t *testing.T) {
 // weight. Bounds are five standard errors, for a covariance those of a Wishart
 // entry, √((C_ij² + C_ii·C_jj)/S), and the 0.1 % point of Kolmogorov's D.
 func TestDistribution(t *testing.T) {
+	t.Parallel()
 	const S = 20_000
 	l := small(t)
 	value := noisy(0, 1)
@@ -326,6 +329,7 @@ func kolmogorov(z []float64) (d float64) {
 // Kills: streams of members, chunks or seeds that overlap or are correlated,
 // such as z2 taken from the numbers of z1.
 func TestStreamsAreIndependent(t *testing.T) {
+	t.Parallel()
 	const stretch = 4096
 	var streams [][]float64
 	for _, seed := range []uint64{0, 1, 2} {

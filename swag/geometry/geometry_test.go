@@ -146,6 +146,7 @@ func TestGeometryGolden(t *testing.T) {
 // Where an iterate is said to be from the deviations is where its weights are, in
 // whatever way the deviations are kept, and over many blocks.
 func TestPositionsAreProjections(t *testing.T) {
+	t.Parallel()
 	it := iterates(flat(t, 70_000), 6, noisy(1, 0.1))
 	theta0 := it
 	theta0.Theta0 = &swag.Checkpoint{Path: "theta0", Theta: iterates(it.Layout, 1, noisy(2, 0.3)).Checkpoints[0].Theta}
@@ -188,6 +189,7 @@ func TestPositionsAreProjections(t *testing.T) {
 // TestDirections: they are orthonormal, and a point at t is θ_SWA and t_i along
 // each, over many blocks and in any stretch.
 func TestDirections(t *testing.T) {
+	t.Parallel()
 	const d = 70_000
 	p := fit(t, iterates(flat(t, d), 5, noisy(0, 1)), swag.FitOptions{})
 	g := geometryOf(t, p, 0)

@@ -49,7 +49,7 @@ func (s *products) of(b *swag.Block) {
 			s.work[k*dense.GramLen+i] = float64(d) * sd[i]
 		}
 	}
-	dense.Syrk(s.weighted, s.work, len(sd))
+	dense.AddProducts(s.weighted, s.work, len(sd))
 }
 
 func (s *products) add(of *products) {

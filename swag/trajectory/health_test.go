@@ -226,27 +226,34 @@ func TestHealthFalseAlarms(t *testing.T) {
 				if n == 140 {
 					runs = 20
 				}
-				var effective float64
-				var apart, order, early, slow, drift int
+				var walks [][][]float32
 				for range runs {
-					h := NewHealth(swag.Trajectory{Iterates: ar1(r, n, p, phi)})
-					effective += h.Effective / float64(runs)
-					apart += one(len(h.Outliers) > 0)
-					order += one(len(h.Order) > 0)
-					early += one(h.Start > 0)
-					slow += one(h.Slowing < leastSlowing)
-					drift += one(n >= 8 && h.Drift > mostDrift)
+					walks = append(walks, ar1(r, n, p, phi))
 				}
-				t.Logf("p %3d T %3d φ %.2f: n_eff %5.1f; of %d: apart %d, order %d, start %d, slowing %d, drift %d",
-					p, n, phi, effective, runs, apart, order, early, slow, drift)
-				if phi > 0.9 || p == 5 {
-					drift = 0 // walks, and correlated iterates in few directions, may well drift
-				}
-				for what, alarms := range map[string]int{"apart": apart, "order": order, "start": early, "slowing": slow, "drift": drift} {
-					if 20*alarms > runs {
-						t.Errorf("p %d, T %d, φ %v: %d false alarms of %d: %s", p, n, phi, alarms, runs, what)
+				t.Run(fmt.Sprintf("p %d T %d φ %v", p, n, phi), func(t *testing.T) {
+					t.Parallel()
+					var effective float64
+					var apart, order, early, slow, drift int
+					for _, theta := range walks {
+						h := NewHealth(swag.Trajectory{Iterates: theta})
+						effective += h.Effective / float64(runs)
+						apart += one(len(h.Outliers) > 0)
+						order += one(len(h.Order) > 0)
+						early += one(h.Start > 0)
+						slow += one(h.Slowing < leastSlowing)
+						drift += one(n >= 8 && h.Drift > mostDrift)
 					}
-				}
+					t.Logf("p %3d T %3d φ %.2f: n_eff %5.1f; of %d: apart %d, order %d, start %d, slowing %d, drift %d",
+						p, n, phi, effective, runs, apart, order, early, slow, drift)
+					if phi > 0.9 || p == 5 {
+						drift = 0 // walks, and correlated iterates in few directions, may well drift
+					}
+					for what, alarms := range map[string]int{"apart": apart, "order": order, "start": early, "slowing": slow, "drift": drift} {
+						if 20*alarms > runs {
+							t.Errorf("p %d, T %d, φ %v: %d false alarms of %d: %s", p, n, phi, alarms, runs, what)
+						}
+					}
+				})
 			}
 		}
 	}
@@ -261,6 +268,7 @@ func one(b bool) int {
 
 // What is planted is found, by name.
 func TestHealthVerdict(t *testing.T) {
+	t.Parallel()
 	const n, p = 30, 200
 	name := func(i int) string { return fmt.Sprintf("ckpt-%02d", i) }
 	base := func(theta [][]float32) [][]float32 { // weights of size 10
@@ -381,6 +389,7 @@ func TestHealthFallingRate(t *testing.T) {
 
 // The search finds the walk from any order, or its reverse.
 func TestShortPathRecovers(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{2, 3, 10, 60} {
 		g, _ := centredGram(ar1(r, n, 500, 1))

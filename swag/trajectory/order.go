@@ -31,7 +31,9 @@ func reorder(sq [][]float64, given []int) (outliers, order, misplaced []int) {
 	if len(rest) < 8 {
 		return outliers, nil, nil
 	}
-	path = shortPath(sq, rest)
+	if len(outliers) > 0 {
+		path = shortPath(sq, rest)
+	}
 	shorter := max(0.05, 2.2/math.Sqrt(directions(sq, path)))
 	if pathLength(sq, path) > (1-shorter)*pathLength(sq, rest) || !smooth(sq, path) {
 		return outliers, nil, nil

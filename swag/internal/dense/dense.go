@@ -47,24 +47,26 @@ const GramLen = 1 << 12
 // triangle of sum, n×n. work has room for n·GramLen numbers, or is nil.
 func AddGram(sum *mat.SymDense, rows [][]float32, mean, work []float64) {
 	if work == nil {
-		work = make([]float64, len(rows)*GramLen)
+		work = make([]float64, len(rows)*min(GramLen, len(mean)))
 	}
+	stride := len(work) / max(1, len(rows))
 	for lo := 0; lo < len(mean); lo += GramLen {
 		hi := min(lo+GramLen, len(mean))
 		for t, row := range rows {
-			w := work[t*GramLen:][:hi-lo]
+			w := work[t*stride:][:hi-lo]
 			for i, v := range row[lo:hi] {
 				w[i] = float64(v) - mean[lo+i]
 			}
 		}
-		Syrk(sum, work, hi-lo)
+		AddProducts(sum, work, hi-lo)
 	}
 }
 
-// Syrk adds the inner products of the rows of work, n columns of GramLen each, to
-// the upper triangle of sum.
-func Syrk(sum *mat.SymDense, work []float64, n int) {
-	a := blas64.General{Rows: sum.SymmetricDim(), Cols: n, Stride: GramLen, Data: work}
+// AddProducts adds the inner products of the first n columns of work, which has as
+// many rows as sum, to the upper triangle of sum.
+func AddProducts(sum *mat.SymDense, work []float64, n int) {
+	rows := sum.SymmetricDim()
+	a := blas64.General{Rows: rows, Cols: n, Stride: len(work) / rows, Data: work}
 	blas64.Syrk(blas.NoTrans, 1, a, 1, sum.RawSymmetric())
 }
 
