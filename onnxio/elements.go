@@ -35,13 +35,9 @@ var listFields = map[ElemType]int{Float: tensorFloat, Double: tensorDouble, Floa
 
 // tensor reads a TensorProto, and finds its elements.
 func (s *scanner) tensor(f wire.Field, parent *wire.Message) (*Tensor, error) {
-	msg, err := s.Enter(f, parent)
-	if err != nil {
-		return nil, err
-	}
-	t := &Tensor{msg: msg}
+	t := &Tensor{}
 	in := storage{external: external{length: -1, seen: make(map[string]bool)}}
-	err = s.Fields(f.Body, func(f wire.Field) error { return s.tensorField(t, &in, f) })
+	err := s.message(f, parent, &t.msg, func(f wire.Field) error { return s.tensorField(t, &in, f) })
 	if err == nil {
 		err = s.place(t, &in)
 	}

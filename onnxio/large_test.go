@@ -1,7 +1,6 @@
 package onnxio
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -249,26 +248,6 @@ func TestMisplacedHoles(t *testing.T) {
 	}
 }
 
-// A matrix is written as its transpose in pieces of any size.
-func TestWriteTransposed(t *testing.T) {
-	const rows, columns = 7, 5
-	entry := weights.Tensor{Name: "w", Shape: []int64{rows, columns}, DType: weights.F32, Role: weights.Parameter, Tied: "o", Transposed: true, Offset: 3}
-	v := replacement(3+rows*columns, 1)
-	want := render32(transposed(v[3:], columns, rows))
-	inFile, err := weights.NewConcat([]weights.Piece{{DType: weights.F32, Data: render32(v)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, limit := range []int64{0, 1, 4 * columns, 3 * 4 * columns, 1 << 20} {
-		for _, from := range []weights.Vector{v, inFile} {
-			var b bytes.Buffer
-			if err := writeTransposed(&b, entry, from, limit); err != nil || !bytes.Equal(b.Bytes(), want) {
-				t.Errorf("%T, limit %d: % x, want % x; %v", from, limit, b.Bytes(), want, err)
-			}
-		}
-	}
-}
-
 // Memory is given back every so many bytes, in the midst of one large write too,
 // and a writer that takes less than it is given does not hang the others.
 func TestReleasing(t *testing.T) {
@@ -311,14 +290,4 @@ func TestFillErrors(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-}
-
-func transposed(v weights.Slice, rows, columns int) weights.Slice {
-	out := make(weights.Slice, 0, len(v))
-	for c := range columns {
-		for r := range rows {
-			out = append(out, v[r*columns+c])
-		}
-	}
-	return out
 }

@@ -95,9 +95,7 @@ func (s *scanner) model(m *Model) error {
 		case modelTraining:
 			return &Error{What: "holds training information (TrainingInfoProto)", Hint: "export the inference graph alone"}
 		case modelFunction:
-			var g *Graph
-			g, err = s.function(f, root)
-			m.Functions = append(m.Functions, g)
+			err = add(&m.Functions)(s.function(f, root))
 		}
 		return err
 	})
@@ -148,13 +146,35 @@ func (m *Model) nameTensors() {
 	}
 }
 
-func (s *scanner) opset(m *Model, f wire.Field) error {
+// message calls do for the fields of a message that the model will hold, and
+// notes where it is.
+func (s *scanner) message(f wire.Field, parent *wire.Message, at **wire.Message, do func(wire.Field) error) (err error) {
+	if *at, err = s.Enter(f, parent); err != nil {
+		return err
+	}
+	return s.Fields(f.Body, do)
+}
+
+// within calls do for the fields of a message that is not kept.
+func (s *scanner) within(f wire.Field, do func(wire.Field) error) error {
 	if err := f.Want(wire.Bytes); err != nil {
 		return err
 	}
+	return s.Fields(f.Body, do)
+}
+
+// add returns a function that appends what was read to a list.
+func add[T any](list *[]T) func(T, error) error {
+	return func(v T, err error) error {
+		*list = append(*list, v)
+		return err
+	}
+}
+
+func (s *scanner) opset(m *Model, f wire.Field) error {
 	var domain string
 	var version int64
-	err := s.Fields(f.Body, func(f wire.Field) (err error) {
+	err := s.within(f, func(f wire.Field) (err error) {
 		switch f.Num {
 		case opsetDomain:
 			domain, err = s.String(f)
@@ -173,79 +193,54 @@ func (s *scanner) graph(f wire.Field, parent *wire.Message, depth int) (*Graph, 
 	if depth > maxDepth {
 		return nil, fmt.Errorf("graphs nest deeper than %d", maxDepth)
 	}
-	msg, err := s.Enter(f, parent)
+	nodes, err := s.Count(f, graphNode)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := s.Count(f.Body, graphNode)
-	if err != nil {
-		return nil, err
-	}
-	g := &Graph{msg: msg, Nodes: make([]Node, 0, nodes)}
-	err = s.Fields(f.Body, func(f wire.Field) (err error) {
+	g := &Graph{Nodes: make([]Node, 0, nodes)}
+	return g, s.message(f, parent, &g.msg, func(f wire.Field) (err error) {
 		switch f.Num {
 		case graphName:
 			g.Name, err = s.String(f)
 		case graphNode:
-			var n Node
-			n, err = s.node(f, msg, depth)
-			g.Nodes = append(g.Nodes, n)
+			err = add(&g.Nodes)(s.node(f, g.msg, depth))
 		case graphInitializer:
 			var t *Tensor
-			if t, err = s.tensor(f, msg); err == nil {
+			if t, err = s.tensor(f, g.msg); err == nil {
 				g.Initializers = append(g.Initializers, t)
 				s.tensors = append(s.tensors, t)
 			}
-		case graphInput, graphOutput:
-			var v Value
-			v, err = s.value(f, msg)
-			if f.Num == graphInput {
-				g.Inputs = append(g.Inputs, v)
-			} else {
-				g.Outputs = append(g.Outputs, v)
-			}
+		case graphInput:
+			err = add(&g.Inputs)(s.value(f, g.msg))
+		case graphOutput:
+			err = add(&g.Outputs)(s.value(f, g.msg))
 		case graphSparse:
-			return &Error{What: "has sparse initializers, which cannot be part of a posterior",
-				Hint: "export dense weights"}
+			return &Error{What: "has sparse initializers, which cannot be part of a posterior", Hint: "export dense weights"}
 		}
 		return err
 	})
-	return g, err
 }
 
 // function reads the nodes of a FunctionProto.
 func (s *scanner) function(f wire.Field, parent *wire.Message) (*Graph, error) {
-	msg, err := s.Enter(f, parent)
+	nodes, err := s.Count(f, functionNode)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := s.Count(f.Body, functionNode)
-	if err != nil {
-		return nil, err
-	}
-	g := &Graph{msg: msg, Nodes: make([]Node, 0, nodes)}
-	err = s.Fields(f.Body, func(f wire.Field) (err error) {
+	g := &Graph{Nodes: make([]Node, 0, nodes)}
+	return g, s.message(f, parent, &g.msg, func(f wire.Field) (err error) {
 		switch f.Num {
 		case functionName:
 			g.Name, err = s.String(f)
 		case functionNode:
-			var n Node
-			n, err = s.node(f, msg, 0)
-			g.Nodes = append(g.Nodes, n)
+			err = add(&g.Nodes)(s.node(f, g.msg, 0))
 		}
 		return err
 	})
-	return g, err
 }
 
-func (s *scanner) node(f wire.Field, parent *wire.Message, depth int) (Node, error) {
-	var n Node
-	msg, err := s.Enter(f, parent)
-	if err != nil {
-		return n, err
-	}
-	n.msg = msg
-	err = s.Fields(f.Body, func(f wire.Field) (err error) {
+func (s *scanner) node(f wire.Field, parent *wire.Message, depth int) (n Node, err error) {
+	err = s.message(f, parent, &n.msg, func(f wire.Field) (err error) {
 		switch f.Num {
 		case nodeInput:
 			err = s.appendStr(&n.Inputs, f)
@@ -264,9 +259,7 @@ func (s *scanner) node(f wire.Field, parent *wire.Message, depth int) (Node, err
 			b, err = s.Bytes(f)
 			n.foldsBatchNorm = n.foldsBatchNorm || bytes.Contains(b, []byte(foldRule))
 		case nodeAttribute:
-			var a Attribute
-			a, err = s.attribute(f, msg, depth)
-			n.Attributes = append(n.Attributes, a)
+			err = add(&n.Attributes)(s.attribute(f, n.msg, depth))
 		}
 		return err
 	})
@@ -321,14 +314,8 @@ func (s *scanner) appendStr(dst *[]string, f wire.Field) error {
 	return err
 }
 
-func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (Attribute, error) {
-	var a Attribute
-	msg, err := s.Enter(f, parent)
-	if err != nil {
-		return a, err
-	}
-	a.msg = msg
-	err = s.Fields(f.Body, func(f wire.Field) (err error) {
+func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a Attribute, err error) {
+	err = s.message(f, parent, &a.msg, func(f wire.Field) (err error) {
 		switch f.Num {
 		case attrName:
 			a.Name, err = s.String(f)
@@ -346,11 +333,9 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (Attr
 			a.floats = append(a.floats, f.Body)
 			err = errors.Join(err, s.Keep(wire.NameCost))
 		case attrTensor:
-			a.Tensor, err = s.tensor(f, msg)
+			a.Tensor, err = s.tensor(f, a.msg)
 		case attrGraph, attrGraphs:
-			var g *Graph
-			g, err = s.graph(f, msg, depth+1)
-			a.Graphs = append(a.Graphs, g)
+			err = add(&a.Graphs)(s.graph(f, a.msg, depth+1))
 		}
 		return err
 	})
@@ -358,10 +343,7 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (Attr
 }
 
 func (s *scanner) value(f wire.Field, parent *wire.Message) (v Value, err error) {
-	if v.msg, err = s.Enter(f, parent); err != nil {
-		return v, err
-	}
-	err = s.Fields(f.Body, func(f wire.Field) (err error) {
+	err = s.message(f, parent, &v.msg, func(f wire.Field) (err error) {
 		switch f.Num {
 		case valueName:
 			v.Name, err = s.String(f)
@@ -376,14 +358,6 @@ func (s *scanner) value(f wire.Field, parent *wire.Message) (v Value, err error)
 		return err
 	})
 	return v, err
-}
-
-// within calls do for the fields of a message that is not kept.
-func (s *scanner) within(f wire.Field, do func(wire.Field) error) error {
-	if err := f.Want(wire.Bytes); err != nil {
-		return err
-	}
-	return s.Fields(f.Body, do)
 }
 
 // tensorType reads a field of TypeProto.Tensor.

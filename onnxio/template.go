@@ -170,10 +170,10 @@ func (t *Template) WriteTo(w io.Writer, i int, l *weights.Layout, parameters, st
 	for _, p := range t.files[i].Parts {
 		if !p.IsHole() {
 			_, err = w.Write(p.Data)
-		} else if entries[p.Tensor].Role == weights.Statistic {
-			err = writeElements(w, entries[p.Tensor], statistics)
+		} else if entry := entries[p.Tensor]; entry.Role == weights.Statistic {
+			err = weights.WriteTensor(w, entry, statistics)
 		} else {
-			err = writeElements(w, entries[p.Tensor], parameters)
+			err = weights.WriteTensor(w, entry, parameters)
 		}
 		if err != nil {
 			return err
@@ -344,4 +344,42 @@ func (h fileHeader) file(data []byte) (templateFile, error) {
 	}
 	f.Add(data[at:])
 	return f, nil
+}
+
+// releaseBytes is how much is written before the memory that reading it took
+// is given back.
+const releaseBytes = 64 << 20
+
+// A releasing writer gives the memory of mapped files back as it goes: what is
+// written from them would count as this process's memory otherwise.
+type releasing struct {
+	w       io.Writer
+	release []func()
+	pending int
+}
+
+func (r *releasing) Write(p []byte) (done int, err error) {
+	for done < len(p) && err == nil {
+		next := p[done:min(len(p), done+releaseBytes-r.pending)]
+		n, failed := r.w.Write(next)
+		if err = failed; n < len(next) && err == nil {
+			err = io.ErrShortWrite
+		}
+		done += n
+		if r.pending += n; r.pending >= releaseBytes {
+			for _, release := range r.release {
+				release()
+			}
+			r.pending = 0
+		}
+	}
+	return done, err
+}
+
+// releaser returns what gives a vector's memory back.
+func releaser(v weights.Vector) func() {
+	if r, ok := v.(interface{ Release() }); ok {
+		return r.Release
+	}
+	return func() {}
 }

@@ -194,7 +194,7 @@ func render32(v weights.Slice) []byte {
 // A tensor of several blocks, and of more elements than a block divides,
 // arrives whole.
 func TestRenderInBlocks(t *testing.T) {
-	const n = 2*fillBlock + 3
+	const n = 2<<16 + 3
 	m := parse(t, encodeModel(tinyGraph(tensor("w", BFloat16, []int64{n}, make([]byte, 2*n)), tensor("v", Double, []int64{2}, make([]byte, 16)))))
 	l := layoutOf(t, m)
 	p := replacement(n+2, 0)

@@ -96,9 +96,12 @@ func (s *Scanner) room(cost int) error {
 
 // Count returns how many fields of a number a message has, all of which are to be
 // kept: a list that grows takes twice as much as one that is made for them.
-func (s *Scanner) Count(body Span, num protowire.Number) (int, error) {
+func (s *Scanner) Count(f Field, num protowire.Number) (int, error) {
 	n := 0
-	err := s.Fields(body, func(f Field) error {
+	if err := f.Want(Bytes); err != nil {
+		return 0, err
+	}
+	err := s.Fields(f.Body, func(f Field) error {
 		if f.Num == num {
 			n++
 		}

@@ -1,19 +1,19 @@
-package onnxio
+package weights
 
 import (
 	"io"
 	"runtime"
 	"sync"
-
-	"github.com/swagwrap/swagwrap/weights"
 )
 
-// fillBlock is the number of elements that are converted at a time.
-const fillBlock = 1 << 16
+// writeBlock is the number of elements that are converted at a time.
+const writeBlock = 1 << 16
 
-// writeElements writes the elements of one tensor. What must be converted, or
+// WriteTensor writes the elements of one tensor, in its type, from the vector of
+// its role. They are rounded where the type is narrower; a vector that stores them
+// in this very type, as a [Concat] may, has them copied. What must be converted, or
 // drawn, is so on all cores, a block on each.
-func writeElements(w io.Writer, entry weights.Tensor, from weights.Vector) error {
+func WriteTensor(w io.Writer, entry Tensor, from Vector) error {
 	n := entry.Len()
 	if entry.Tied != "" && entry.Transposed {
 		return writeTransposed(w, entry, from, transposeBytes)
@@ -22,13 +22,13 @@ func writeElements(w io.Writer, entry weights.Tensor, from weights.Vector) error
 		_, err := w.Write(data)
 		return err
 	}
-	blocks := make([]stretch, min(runtime.GOMAXPROCS(0), int((n+fillBlock-1)/fillBlock)))
+	blocks := make([]stretch, min(runtime.GOMAXPROCS(0), int((n+writeBlock-1)/writeBlock)))
 	errs := make([]error, len(blocks))
 	for off := int64(0); off < n; {
 		var wg sync.WaitGroup
 		used := 0
 		for ; used < len(blocks) && off < n; used++ {
-			k, at, count := used, off, min(fillBlock, n-off)
+			k, at, count := used, off, min(writeBlock, n-off)
 			wg.Go(func() { errs[k] = blocks[k].read(entry, from, at, count) })
 			off += count
 		}
@@ -47,9 +47,9 @@ func writeElements(w io.Writer, entry weights.Tensor, from weights.Vector) error
 
 // stored returns the elements of a tensor where the vector holds them in its
 // very type.
-func stored(entry weights.Tensor, from weights.Vector) ([]byte, bool) {
+func stored(entry Tensor, from Vector) ([]byte, bool) {
 	if v, ok := from.(interface {
-		Stored(off, n int64) (weights.Piece, bool)
+		Stored(off, n int64) (Piece, bool)
 	}); ok {
 		if p, ok := v.Stored(entry.Offset, entry.Len()); ok && p.DType == entry.DType {
 			return p.Data, true
@@ -65,7 +65,7 @@ type stretch struct {
 }
 
 // read reads elements [off, off+n) of the tensor.
-func (s *stretch) read(entry weights.Tensor, from weights.Vector, off, n int64) error {
+func (s *stretch) read(entry Tensor, from Vector, off, n int64) error {
 	if int64(cap(s.values)) < n {
 		s.values, s.encoded = make([]float32, n), make([]byte, n*entry.DType.Size())
 	}
@@ -83,7 +83,7 @@ const transposeBytes = 64 << 20
 
 // writeTransposed writes a tied matrix whose transpose is in the vector: as many
 // rows at a time as fit into limit bytes, which are a stretch of each row there.
-func writeTransposed(w io.Writer, entry weights.Tensor, from weights.Vector, limit int64) error {
+func writeTransposed(w io.Writer, entry Tensor, from Vector, limit int64) error {
 	rows, columns, size := entry.Shape[0], entry.Shape[1], entry.DType.Size()
 	whole, isStored := stored(entry, from)
 	var s stretch
@@ -106,42 +106,4 @@ func writeTransposed(w io.Writer, entry weights.Tensor, from weights.Vector, lim
 		}
 	}
 	return nil
-}
-
-// releaseBytes is how much is written before the memory that reading it took
-// is given back.
-const releaseBytes = 64 << 20
-
-// A releasing writer gives the memory of mapped files back as it goes: what is
-// written from them would count as this process's memory otherwise.
-type releasing struct {
-	w       io.Writer
-	release []func()
-	pending int
-}
-
-func (r *releasing) Write(p []byte) (done int, err error) {
-	for done < len(p) && err == nil {
-		next := p[done:min(len(p), done+releaseBytes-r.pending)]
-		n, failed := r.w.Write(next)
-		if err = failed; n < len(next) && err == nil {
-			err = io.ErrShortWrite
-		}
-		done += n
-		if r.pending += n; r.pending >= releaseBytes {
-			for _, release := range r.release {
-				release()
-			}
-			r.pending = 0
-		}
-	}
-	return done, err
-}
-
-// releaser returns what gives a vector's memory back.
-func releaser(v weights.Vector) func() {
-	if r, ok := v.(interface{ Release() }); ok {
-		return r.Release
-	}
-	return func() {}
 }
