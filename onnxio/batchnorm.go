@@ -61,11 +61,9 @@ func (m *Model) BatchNorms() ([]BatchNorm, error) {
 			}
 			owner[t] = n.Name
 		}
-		bn := BatchNorm{Node: n, Mean: mean.Name, Var: vari.Name, Channels: mean.Len(), ElemType: mean.ElemType, OldOpset: m.Opset < 14}
-		if a := n.attribute("training_mode"); a != nil && a.Int == 1 || bn.OldOpset && len(n.Outputs) > 1 {
-			bn.IsTraining = true
-		}
-		out = append(out, bn)
+		old := m.Opset < 14
+		out = append(out, BatchNorm{Node: n, Mean: mean.Name, Var: vari.Name, Channels: mean.Len(), ElemType: mean.ElemType, OldOpset: old,
+			IsTraining: n.Int("training_mode", 0) == 1 || old && len(n.Outputs) > 1})
 	}
 	return out, nil
 }

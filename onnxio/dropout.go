@@ -21,9 +21,9 @@ var ErrNoDropout = errors.New("the graph keeps no Dropout: export with training=
 // that of opsets before 12, which cannot be; without any other, the error is
 // [ErrNoDropout]. So it is where a layer does not say what part it drops.
 func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Template, error) {
-	m = m.WithDropout() // Inference leaves the layers to us
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	m = m.WithDropout() // inference leaves the layers to us
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	if m.Opset < 12 {
@@ -38,7 +38,7 @@ func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Temp
 		}
 		e.remove(n, n.inputs[2:])
 		e.append(n.msg, wire.AppendString(nil, nodeInput, on))
-		e.SetInt(n, "seed", seed(layers))
+		e.setInt(n, "seed", seed(layers))
 		layers++
 	}
 	if layers == 0 {

@@ -31,15 +31,15 @@ const (
 // Edit starts a set of changes to m.
 func (m *Model) Edit() *Edit { return &Edit{m: m} }
 
-// SetInt sets an integer attribute of n, replacing one of that name.
-func (e *Edit) SetInt(n *Node, name string, v int64) {
+// setInt sets an integer attribute of n, replacing one of that name.
+func (e *Edit) setInt(n *Node, name string, v int64) {
 	const kindInt = 2
 	b := wire.AppendVarint(nil, attrInt, uint64(v))
 	e.setAttribute(n, name, b, kindInt)
 }
 
-// SetFloat sets a float attribute of n, replacing one of that name.
-func (e *Edit) SetFloat(n *Node, name string, v float32) {
+// setFloat sets a float attribute of n, replacing one of that name.
+func (e *Edit) setFloat(n *Node, name string, v float32) {
 	const kindFloat = 1
 	b := wire.AppendFloat(nil, attrFloat, v)
 	e.setAttribute(n, name, b, kindFloat)
@@ -55,8 +55,8 @@ func (e *Edit) setAttribute(n *Node, name string, value []byte, kind uint64) {
 	e.append(n.msg, wire.AppendBytes(nil, nodeAttribute, body))
 }
 
-// AppendOutput adds an output to n, after those it has.
-func (e *Edit) AppendOutput(n *Node, name string) {
+// appendOutput adds an output to n, after those it has.
+func (e *Edit) appendOutput(n *Node, name string) {
 	e.append(n.msg, wire.AppendString(nil, nodeOutput, name))
 }
 
@@ -100,18 +100,18 @@ func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
 // its running outputs, named mean and variance, are those of its batch alone.
 func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	n := bn.Node
-	e.SetFloat(n, "momentum", 0)
+	e.setFloat(n, "momentum", 0)
 	e.remove(n, n.outputs[1:])
-	e.AppendOutput(n, mean)
-	e.AppendOutput(n, variance)
+	e.appendOutput(n, mean)
+	e.appendOutput(n, variance)
 	if bn.OldOpset {
 		// Before opset 14 five outputs mean training; the last two, saved for a
 		// backward pass, go nowhere.
-		e.AppendOutput(n, mean+"_saved")
-		e.AppendOutput(n, variance+"_saved")
+		e.appendOutput(n, mean+"_saved")
+		e.appendOutput(n, variance+"_saved")
 		return
 	}
-	e.SetInt(n, "training_mode", 1)
+	e.setInt(n, "training_mode", 1)
 }
 
 // remove drops inputs or outputs of n.
@@ -137,11 +137,17 @@ func (e *Edit) DisableDropout() {
 	}
 }
 
-// Inference brings a model that was exported in training mode back to
+// inference starts an edit that brings the model back to inference.
+func (m *Model) inference() (*Edit, error) {
+	e := m.Edit()
+	return e, e.inference()
+}
+
+// inference brings a model that was exported in training mode back to
 // inference: no Dropout drops, and batch norm normalises by its running
 // statistics. A model exported for inference stays as it is; exporters give
 // only a training Dropout its third input.
-func (e *Edit) Inference() error {
+func (e *Edit) inference() error {
 	bns, err := e.m.BatchNorms()
 	if err != nil {
 		return err
@@ -162,7 +168,7 @@ func (e *Edit) InferBatchNorm(bn BatchNorm) {
 	}
 	e.remove(bn.Node, bn.Node.outputs[1:])
 	if !bn.OldOpset {
-		e.SetInt(bn.Node, "training_mode", 0)
+		e.setInt(bn.Node, "training_mode", 0)
 	}
 }
 
@@ -204,9 +210,9 @@ func (e *Edit) ForRuntime() {
 // maxInside is the size in bytes up to which a model runs from memory.
 const maxInside = 64 << 20
 
-// RenameExternal changes the names of the data files that the model's tensors
+// renameExternal changes the names of the data files that the model's tensors
 // lie in.
-func (e *Edit) RenameExternal(rename func(location string) string) {
+func (e *Edit) renameExternal(rename func(location string) string) {
 	for _, t := range e.m.tensors {
 		if x := t.external; x != nil {
 			entry := encodeEntry("location", rename(x.location))

@@ -135,7 +135,7 @@ func TestEditOrder(t *testing.T) {
 	m := fixture(t, "raw-f32")
 	n := &m.Graph.Nodes[0]
 	insert := func(e *Edit) { e.InsertAfter(n, "Relu", "later", []string{"y"}, []string{"z"}) }
-	appendOutput := func(e *Edit) { e.AppendOutput(n, "second") }
+	appendOutput := func(e *Edit) { e.appendOutput(n, "second") }
 	one, two := m.Edit(), m.Edit()
 	insert(one)
 	appendOutput(one)
@@ -173,7 +173,7 @@ func TestPrefixGrowth(t *testing.T) {
 			},
 			func(e *Edit, m *Model) {
 				n := &m.Graph.Nodes[0]
-				e.SetInt(n, "axis", 1)
+				e.setInt(n, "axis", 1)
 				e.AddGraphOutput("z", Float)
 				e.InsertAfter(n, "Neg", "after", []string{"y"}, []string{"z"})
 			},
@@ -186,7 +186,7 @@ func TestPrefixGrowth(t *testing.T) {
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, oldAttribute)}, [][]byte{w}, y))
 			},
-			func(e *Edit, m *Model) { e.SetInt(&m.Graph.Nodes[0], "old", 1<<40) },
+			func(e *Edit, m *Model) { e.setInt(&m.Graph.Nodes[0], "old", 1<<40) },
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, intAttribute("old", 1<<40))}, [][]byte{w}, y))
 			},
@@ -196,7 +196,7 @@ func TestPrefixGrowth(t *testing.T) {
 				body := graph([][]byte{node("Add", name, in, out)}, nil, y)
 				return encodeModel(graph([][]byte{node("If", "if", in, out, graphAttribute("then_branch", body))}, [][]byte{w}, y))
 			},
-			func(e *Edit, m *Model) { e.SetInt(&m.Graphs()[1].Nodes[0], "axis", 1) },
+			func(e *Edit, m *Model) { e.setInt(&m.Graphs()[1].Nodes[0], "axis", 1) },
 			func(name string) []byte {
 				body := graph([][]byte{node("Add", name, in, out, intAttribute("axis", 1))}, nil, y)
 				return encodeModel(graph([][]byte{node("If", "if", in, out, graphAttribute("then_branch", body))}, [][]byte{w}, y))
@@ -206,7 +206,7 @@ func TestPrefixGrowth(t *testing.T) {
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, intAttribute("old", 7))}, [][]byte{w}, y))
 			},
-			func(e *Edit, m *Model) { e.SetInt(&m.Graph.Nodes[0], "old", 8) },
+			func(e *Edit, m *Model) { e.setInt(&m.Graph.Nodes[0], "old", 8) },
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, intAttribute("old", 8))}, [][]byte{w}, y))
 			},
@@ -250,7 +250,7 @@ func TestOverlongPrefix(t *testing.T) {
 	m := parse(t, overlong(small(1)))
 	resized, same := m.Edit(), m.Edit()
 	resized.AddGraphOutput("z", Float)
-	same.SetInt(&m.Graph.Nodes[0], "a", 2)
+	same.setInt(&m.Graph.Nodes[0], "a", 2)
 	for name, c := range map[string]struct {
 		e    *Edit
 		want []byte
@@ -300,8 +300,8 @@ func TestInference(t *testing.T) {
 func TestEditConflict(t *testing.T) {
 	m := fixture(t, "batchnorm")
 	e := m.Edit()
-	e.SetFloat(&m.Graph.Nodes[0], "momentum", 0)
-	e.SetFloat(&m.Graph.Nodes[0], "momentum", 1)
+	e.setFloat(&m.Graph.Nodes[0], "momentum", 0)
+	e.setFloat(&m.Graph.Nodes[0], "momentum", 1)
 	_, err := e.Template(layoutOf(t, m))
 	wantError(t, "one attribute twice", err, "batchnorm.onnx: shares byte 118 of batchnorm.onnx with another tensor or edit", "")
 }

@@ -85,18 +85,11 @@ func (nodes graphNodes) linear(p Place, bias *Tensor) (*Head, error) {
 		return nil, fmt.Errorf("node %q: its weight is no stored matrix", n.Name)
 	}
 	if isGemm {
-		if a := n.attribute("transA"); a != nil && a.Int != 0 {
+		if n.Int("transA", 0) != 0 {
 			return nil, fmt.Errorf("node %q: takes its features transposed", n.Name)
 		}
-		if b := n.attribute("transB"); b != nil && b.Int != 0 {
-			h.ScoresFirst = !h.ScoresFirst
-		}
-		if a := n.attribute("alpha"); a != nil {
-			h.Alpha = a.Float
-		}
-		if b := n.attribute("beta"); b != nil {
-			h.Beta = b.Float
-		}
+		h.ScoresFirst = h.ScoresFirst != (n.Int("transB", 0) != 0)
+		h.Alpha, h.Beta = float32(n.Float("alpha", 1)), float32(n.Float("beta", 1))
 		if len(n.Inputs) > 2 && n.Inputs[2] != "" {
 			if bias = p.Tensors[2]; bias == nil {
 				return nil, fmt.Errorf("node %q: its bias is not stored", n.Name)
@@ -120,8 +113,8 @@ func (nodes graphNodes) linear(p Place, bias *Tensor) (*Head, error) {
 // HeadTemplate is [NewRuntimeTemplate] of a model that gives the features of its
 // head out too, under their own name.
 func HeadTemplate(m *Model, h *Head, l *weights.Layout) (*Template, error) {
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	if !slices.ContainsFunc(m.Graph.Outputs, func(v Value) bool { return v.Name == h.Features }) {

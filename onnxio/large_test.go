@@ -148,7 +148,7 @@ func TestModelWithoutWeights(t *testing.T) {
 // moved is NewRuntimeTemplate of a model that is taken for a large one.
 func moved(m *Model, l *weights.Layout) (*Template, error) {
 	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	if err := e.inference(); err != nil {
 		return nil, err
 	}
 	e.ForRuntime()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
@@ -191,30 +190,13 @@ func Open(path string) (*Model, error) {
 }
 
 // Parse scans a model in memory, which must not change while the result is in
-// use; path is for error messages. Tensors in other files cannot be read; see
-// [ParseFiles].
+// use; path is for error messages. Tensors in other files cannot be read.
 func Parse(path string, data []byte) (*Model, error) {
 	m := &Model{Path: path, data: wire.ContentOf(data)}
 	if err := m.scan(); err != nil {
 		return nil, err
 	}
 	return m, nil
-}
-
-// ParseFiles is [Parse] with the contents of the model's data files, by their
-// location.
-func ParseFiles(path string, data []byte, files map[string][]byte) (*Model, error) {
-	m, err := Parse(path, data)
-	if err != nil {
-		return nil, err
-	}
-	err = m.attach(func(location string) (wire.Content, error) {
-		if b, ok := files[location]; ok {
-			return wire.ContentOf(b), nil
-		}
-		return wire.Content{}, os.ErrNotExist
-	})
-	return m, err
 }
 
 // Bytes returns the whole file. It is valid until Close. A model without weights
@@ -304,6 +286,22 @@ func (m *Model) FeedInputs() []Value {
 		}
 	}
 	return out
+}
+
+// Int returns the node's integer attribute of that name, or the given default.
+func (n *Node) Int(name string, preset int64) int64 {
+	if a := n.attribute(name); a != nil {
+		return a.Int
+	}
+	return preset
+}
+
+// Float returns the node's float attribute of that name, or the given default.
+func (n *Node) Float(name string, preset float64) float64 {
+	if a := n.attribute(name); a != nil {
+		return float64(a.Float)
+	}
+	return preset
 }
 
 // attribute returns the node's attribute of that name, or nil.

@@ -43,8 +43,8 @@ type Filled struct {
 // inference mode. Of a model that was exported for inference nothing else is
 // changed.
 func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	return e.Template(l)
@@ -52,8 +52,8 @@ func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
 
 // NewRuntimeTemplate is NewTemplate readied for sessions: see [Edit.ForRuntime].
 func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	e.ForRuntime()
@@ -149,7 +149,7 @@ func (t *Template) Write(name string, create func(file string) (io.Writer, error
 		return err
 	}
 	e := m.Edit()
-	e.RenameExternal(rename)
+	e.renameExternal(rename)
 	renamed, err := e.Template(&weights.Layout{}) // the holes stay
 	if err != nil {
 		return err
