@@ -23,12 +23,6 @@ type elements struct {
 	fields []wire.Span
 }
 
-// elementSizes are the bytes of one element, by type. Types of less than a byte
-// are left out.
-var elementSizes = map[ElemType]int64{
-	1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 14: 8, 15: 16, 16: 2, 17: 1, 18: 1, 19: 1, 20: 1,
-}
-
 // listFields are the typed fields that hold floats as they lie in memory when
 // packed (onnx.proto, TensorProto).
 var listFields = map[ElemType]int{Float: tensorFloat, Double: tensorDouble, Float16: tensorInt32, BFloat16: tensorInt32}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -88,8 +89,8 @@ func (m *Model) attach(open func(location string) (wire.Content, error)) error {
 			return &Error{Path: m.Path, Tensor: t.Name, What: "external data: " + fmt.Sprintf(format, args...),
 				Hint: "the data file must lie in the model's folder as the exporter wrote it"}
 		}
-		size, known := elementSizes[t.ElemType]
-		if !known {
+		size := elemTypes[t.ElemType].size
+		if size == 0 {
 			return fail("%v elements", t.ElemType)
 		}
 		want := t.Len() * size // shapes are checked to stay below 2⁶³/8; complex128 is no weight
@@ -144,12 +145,7 @@ func (m *Model) openExternal() error {
 }
 
 func (m *Model) hasExternal() bool {
-	for _, t := range m.tensors {
-		if t.external != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.tensors, func(t *Tensor) bool { return t.external != nil })
 }
 
 // openContained opens a regular file below root that no link leads to. String

@@ -112,16 +112,22 @@ const (
 	BFloat16 ElemType = 16
 )
 
-var elemTypes = map[ElemType]string{
-	1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string", 9: "bool",
-	10: "float16", 11: "double", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128", 16: "bfloat16",
-	17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1",
+// elemTypes are ONNX's words for the types, and the bytes of an element: 0 for
+// strings, and where it is less than one.
+var elemTypes = map[ElemType]struct {
+	name string
+	size int64
+}{
+	1: {"float", 4}, 2: {"uint8", 1}, 3: {"int8", 1}, 4: {"uint16", 2}, 5: {"int16", 2}, 6: {"int32", 4}, 7: {"int64", 8}, 8: {"string", 0},
+	9: {"bool", 1}, 10: {"float16", 2}, 11: {"double", 8}, 12: {"uint32", 4}, 13: {"uint64", 8}, 14: {"complex64", 8}, 15: {"complex128", 16},
+	16: {"bfloat16", 2}, 17: {"float8e4m3fn", 1}, 18: {"float8e4m3fnuz", 1}, 19: {"float8e5m2", 1}, 20: {"float8e5m2fnuz", 1},
+	21: {"uint4", 0}, 22: {"int4", 0}, 23: {"float4e2m1", 0},
 }
 
 // String returns ONNX's word for the type, such as "float16".
 func (e ElemType) String() string {
-	if s, ok := elemTypes[e]; ok {
-		return s
+	if t, ok := elemTypes[e]; ok {
+		return t.name
 	}
 	return fmt.Sprintf("type %d", int32(e))
 }
