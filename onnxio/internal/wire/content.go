@@ -109,8 +109,10 @@ func (c Content) Bytes(at Span) ([]byte, bool) {
 
 // Whole returns all bytes of a content of one part, and none of another.
 func (c Content) Whole() []byte {
-	b, _ := c.Bytes(Span{0, c.Size})
-	return b
+	if b, ok := c.Bytes(Span{0, c.Size}); ok {
+		return b
+	}
+	return nil
 }
 
 // absent reports whether a stretch lies in a hole.
