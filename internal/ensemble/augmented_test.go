@@ -25,7 +25,7 @@ const augmented = "../../fixtures/augmented"
 // augmentedRun fits a posterior to one of the fixture's runs.
 func augmentedRun(t *testing.T, run string, epochs int) *swag.Posterior {
 	t.Helper()
-	set, err := onnxio.NewSet(openAll(t, filepath.Join(augmented, run), epochs))
+	set, err := ckpt.New(openAll(t, filepath.Join(augmented, run), epochs))
 	if err != nil {
 		t.Fatal(err)
 	}

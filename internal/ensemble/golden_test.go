@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -111,7 +112,7 @@ func fit(t *testing.T, theta0 bool) *swag.Posterior {
 	if theta0 {
 		models = append([]*onnxio.Model{open(t, filepath.Join(fixture, "checkpoints", "theta0.onnx"))}, models...)
 	}
-	set, err := onnxio.NewSet(models)
+	set, err := ckpt.New(models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,12 +120,12 @@ func fit(t *testing.T, theta0 bool) *swag.Posterior {
 }
 
 // fitSet fits a posterior to all checkpoints of a set.
-func fitSet(t *testing.T, set *onnxio.Set) *swag.Posterior {
+func fitSet(t *testing.T, set *ckpt.Set) *swag.Posterior {
 	t.Helper()
 	return fitIterates(t, set, false)
 }
 
-func fitIterates(t *testing.T, set *onnxio.Set, theta0 bool) *swag.Posterior {
+func fitIterates(t *testing.T, set *ckpt.Set, theta0 bool) *swag.Posterior {
 	t.Helper()
 	vector := func(m *onnxio.Model, r weights.Role) weights.Vector {
 		v, err := m.Vector(set.Layout, r)
@@ -133,7 +134,7 @@ func fitIterates(t *testing.T, set *onnxio.Set, theta0 bool) *swag.Posterior {
 		}
 		return v
 	}
-	it := swag.Iterates{Layout: set.Layout}
+	it := swag.Input{Layout: set.Layout}
 	for _, m := range set.Models {
 		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, Theta: vector(m, weights.Parameter), Statistics: vector(m, weights.Statistic)})
 	}

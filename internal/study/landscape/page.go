@@ -74,7 +74,7 @@ func (g *Result) surface(plane Plane) report.Surface {
 		s.Ellipses = append(s.Ellipses, report.Ellipse{XX: plane.XX, XY: plane.XY, YY: plane.YY, Radius: r, Label: fmt.Sprintf("%gσ", r)})
 	}
 	swa, sgd := report.PointSet{Name: "SWA", X: []float64{0}, Y: []float64{0}}, report.PointSet{Name: "SGD iterates", Path: true}
-	all := g.Geometry.Iterates()
+	all := g.Geometry.Positions()
 	for _, it := range all {
 		x, y := it.Along[plane.I], it.Along[plane.J]
 		if math.Abs(x) <= plane.X[len(plane.X)-1] && math.Abs(y) <= plane.Y[len(plane.Y)-1] {
