@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
 
 // comparePage fills a report with what a comparison found.
@@ -18,14 +19,14 @@ func comparePage(page *report.Report, cmp *ensemble.Comparison, bn *batchNorm, m
 	if cmp.Scalings {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: scalingsTable(methods)})
 	}
-	d := report.Differences{Title: "NLL against " + baseline, Label: "NLL − NLL(" + baseline + "), nats per image", Baseline: baseline}
+	d := plot.Differences{Title: "NLL against " + baseline, Label: "NLL − NLL(" + baseline + "), nats per image", Baseline: baseline}
 	for _, m := range methods {
 		if m.StaleBN {
 			continue // its NLL would flatten the others
 		}
-		page.Methods = append(page.Methods, report.Method{Name: m.Name, Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
+		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
 		if !m.Baseline {
-			d.Rows = append(d.Rows, report.Difference{Name: m.Name, Value: m.NLLDifference.Mean, Lower: m.NLLDifference.Low, Upper: m.NLLDifference.High})
+			d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: m.NLLDifference.Mean, Lower: m.NLLDifference.Low, Upper: m.NLLDifference.High})
 		}
 	}
 	if len(d.Rows) > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -29,7 +30,7 @@ func healthReport(p *swag.Posterior) []string {
 // wrapped breaks a text into lines that are indented as far as what stands before
 // it.
 func wrapped(what, text string) []string {
-	lines := report.Wrap(what+text, 118)
+	lines := text.Wrap(what+text, 118)
 	for i := range lines[1:] {
 		lines[i+1] = strings.Repeat(" ", len(what)) + lines[i+1]
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
 
 func (a *app) oodCommand() *cli.Command {
@@ -311,7 +312,7 @@ func oodPage(page *report.Report, found []ensemble.Detected, sizes [2]int) *repo
 		{Title: "By other measures", Table: measuresTable(found)},
 	}
 	for _, x := range found {
-		page.Entropies = append(page.Entropies, report.HistogramPair{Name: x.Name, In: x.In, Out: x.Out,
+		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, In: x.In, Out: x.Out,
 			Note: fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Entropy.AUROC, 3), report.Fixed(x.Distance, 2))})
 	}
 	return page

@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -35,7 +36,7 @@ func sweepPage(s *ensemble.Sweep, r *ensemble.SweepResult, bn *batchNorm, runtim
 		{Title: "Number of members", Table: membersTable(r)},
 	}
 	page.Sweeps = append(page.Sweeps, membersCurve(r))
-	for _, c := range []report.Curve{scaleCurve(r), rankCurve(r)} {
+	for _, c := range []plot.Curve{scaleCurve(r), rankCurve(r)} {
 		if len(c.Series) > 0 {
 			page.Sweeps = append(page.Sweeps, c)
 		}
@@ -58,10 +59,10 @@ func fact(name, format string, args ...any) report.Fact {
 }
 
 // membersCurve is the paper's figure of the NLL by the number of members.
-func membersCurve(r *ensemble.SweepResult) report.Curve {
-	var line, band report.Series
+func membersCurve(r *ensemble.SweepResult) plot.Curve {
+	var line, band plot.Series
 	line.Name, band.Name = "members in their order", "any choice of members, 90 %"
-	var swa report.Series
+	var swa plot.Series
 	swa.Name = "SWA"
 	for _, p := range r.Curve {
 		x := float64(p.Members)
@@ -70,17 +71,17 @@ func membersCurve(r *ensemble.SweepResult) report.Curve {
 		band.Lower, band.Upper = append(band.Lower, p.AnyOrder.Low), append(band.Upper, p.AnyOrder.High)
 		swa.X, swa.Y = append(swa.X, x), append(swa.Y, r.Points[0].NLL)
 	}
-	c := report.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []report.Series{line, band, swa}, Note: membersVerdict(r.Members)}
+	c := plot.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []plot.Series{line, band, swa}, Note: membersVerdict(r.Members)}
 	if n := r.Members.Enough; n > 0 && n <= r.Members.Members {
-		c.Marks = []report.Tick{{At: float64(n), Label: "enough"}}
+		c.Marks = []plot.Tick{{At: float64(n), Label: "enough"}}
 	}
 	return c
 }
 
 // scaleCurve is the paper's figure of the NLL by the scale.
-func scaleCurve(r *ensemble.SweepResult) report.Curve {
+func scaleCurve(r *ensemble.SweepResult) plot.Curve {
 	d := r.Default()
-	c := report.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL, nats", LogX: true, Marks: []report.Tick{{At: d.Scale, Label: "default"}}}
+	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL, nats", LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
 	for _, covariance := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
 		keep := func(p ensemble.SweepPoint) bool {
 			return !p.Stale && !p.SWA() && p.Covariance == covariance && (covariance == swag.Diagonal || p.Rank == d.Rank)
@@ -92,19 +93,19 @@ func scaleCurve(r *ensemble.SweepResult) report.Curve {
 	}
 	if len(c.Series) > 0 {
 		first, last := c.Series[0].X[0], c.Series[0].X[len(c.Series[0].X)-1]
-		c.Series = append(c.Series, report.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.Points[0].NLL, r.Points[0].NLL}})
+		c.Series = append(c.Series, plot.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.Points[0].NLL, r.Points[0].NLL}})
 	}
 	return c
 }
 
 // rankCurve shows the NLL by the rank, which is 0 with the diagonal alone.
-func rankCurve(r *ensemble.SweepResult) report.Curve {
+func rankCurve(r *ensemble.SweepResult) plot.Curve {
 	d := r.Default()
-	c := report.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL, nats", Marks: []report.Tick{{At: float64(d.Rank), Label: "default"}}}
+	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL, nats", Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
 	s := sweepSeries(r, fmt.Sprintf("scale %g", d.Scale), func(p ensemble.SweepPoint) bool { return !p.Stale && p.Scale == d.Scale },
 		func(p ensemble.SweepPoint) float64 { return float64(p.Rank) })
 	if len(s.X) > 1 {
-		c.Series = []report.Series{s}
+		c.Series = []plot.Series{s}
 	}
 	return c
 }
@@ -112,7 +113,7 @@ func rankCurve(r *ensemble.SweepResult) report.Curve {
 // sweepSeries draws the NLL of some settings. The bars are of the differences to
 // the default, so that a bar that does not reach the default's NLL is a difference
 // that is more than chance.
-func sweepSeries(r *ensemble.SweepResult, name string, keep func(ensemble.SweepPoint) bool, x func(ensemble.SweepPoint) float64) report.Series {
+func sweepSeries(r *ensemble.SweepResult, name string, keep func(ensemble.SweepPoint) bool, x func(ensemble.SweepPoint) float64) plot.Series {
 	points := slices.Clone(r.Points)
 	slices.SortStableFunc(points, func(a, b ensemble.SweepPoint) int {
 		switch {
@@ -123,7 +124,7 @@ func sweepSeries(r *ensemble.SweepResult, name string, keep func(ensemble.SweepP
 		}
 		return 0
 	})
-	s := report.Series{Name: name}
+	s := plot.Series{Name: name}
 	standard := r.Default().NLL
 	for _, p := range points {
 		if keep(p) {

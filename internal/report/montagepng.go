@@ -15,6 +15,8 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 // Sizes of the drawing, in pixels.
@@ -101,8 +103,8 @@ func face(f *opentype.Font, size float64) font.Face {
 // is one.
 func (s *sheet) layout(m *Montage, canvas *image.RGBA) int {
 	s.canvas = canvas
-	y := s.paragraph(margin, cleanText(m.Title), s.title, 38, ink)
-	y = s.paragraph(y, cleanText(m.Note), s.body, 26, ink)
+	y := s.paragraph(margin, text.Clean(m.Title), s.title, 38, ink)
+	y = s.paragraph(y, text.Clean(m.Note), s.body, 26, ink)
 	y = s.paragraph(y, legend, s.body, 26, soft)
 	for _, section := range m.Sections {
 		y = s.paragraph(y+sectionGap, section.Heading, s.heading, 30, ink)
@@ -113,7 +115,7 @@ func (s *sheet) layout(m *Montage, canvas *image.RGBA) int {
 }
 
 // paragraph writes text over the whole width from y on and returns the y below it.
-func (s *sheet) paragraph(y int, text string, f font.Face, height int, c color.Color) int {
+func (s *sheet) paragraph(y int, words string, f font.Face, height int, c color.Color) int {
 	line := ""
 	flush := func() {
 		if line != "" {
@@ -121,7 +123,7 @@ func (s *sheet) paragraph(y int, text string, f font.Face, height int, c color.C
 			line, y = "", y+height
 		}
 	}
-	for _, word := range strings.Fields(text) {
+	for _, word := range strings.Fields(words) {
 		if line != "" && font.MeasureString(f, line+" "+word).Ceil() > s.width-2*margin {
 			flush()
 		}
@@ -204,17 +206,17 @@ func (s *sheet) pair(x, y int, left, right string, f font.Face, c color.Color) {
 // take long.
 const longText = 4000
 
-func (s *sheet) shorten(text string, f font.Face, room int) string {
-	return shortenMiddle(text, func(t string) bool {
+func (s *sheet) shorten(long string, f font.Face, room int) string {
+	return text.Shorten(long, func(t string) bool {
 		return len(t) <= longText && font.MeasureString(f, t).Ceil() <= room
 	})
 }
 
 // text writes on a baseline, unless only the height is asked for.
-func (s *sheet) text(x, base int, text string, f font.Face, c color.Color) {
+func (s *sheet) text(x, base int, line string, f font.Face, c color.Color) {
 	if s.canvas != nil {
 		d := font.Drawer{Dst: s.canvas, Src: image.NewUniform(c), Face: f, Dot: fixed.P(x, base)}
-		d.DrawString(text)
+		d.DrawString(line)
 	}
 }
 

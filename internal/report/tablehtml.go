@@ -1,6 +1,10 @@
 package report
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
 
 // A htmlCell is a cell of a table in a page. Pad is text that is not seen: what
 // the longest cell of a decimal column has after its number, so that decimal
@@ -18,7 +22,7 @@ type htmlTable struct {
 }
 
 func (n *NamedTable) html() htmlTable {
-	h := htmlTable{Title: cleanText(n.Title), Explanation: prose(n.Explanation)}
+	h := htmlTable{Title: text.Clean(n.Title), Explanation: prose(n.Explanation)}
 	t := n.Table
 	if t == nil {
 		return h

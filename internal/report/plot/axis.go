@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"cmp"
@@ -12,15 +12,15 @@ import (
 // differences are not finite.
 func plottable(x float64) bool { return math.Abs(x) < 1e150 }
 
-// An axis maps values to places: Min to from, Max to to, and what is outside to
-// the nearer end.
+// An axis maps values to places: min to one end, max to the other, and what is
+// outside to the nearer end. It is the scale and the ticks of an axis of gonum's.
 type axis struct {
 	label    string
 	kind     axisKind
 	min, max float64
-	from, to float64
-	named    []Tick // instead of numbers
-	percent  bool   // ticks in per cent
+	room     float64 // about how long it is drawn
+	named    []Tick  // instead of numbers
+	percent  bool    // ticks in per cent
 }
 
 type axisKind int
@@ -36,7 +36,7 @@ const (
 )
 
 // warp makes the axis linear.
-func (a *axis) warp(x float64) float64 {
+func (a axis) warp(x float64) float64 {
 	switch a.kind {
 	case linear:
 		return x
@@ -46,12 +46,16 @@ func (a *axis) warp(x float64) float64 {
 	return -math.Log10(1 - x)
 }
 
-// pos is the place of x.
-func (a *axis) pos(x float64) float64 {
-	x = min(max(x, a.min), a.max)
-	lo, hi := a.warp(a.min), a.warp(a.max)
-	return a.from + (a.warp(x)-lo)/(hi-lo)*(a.to-a.from)
+// Normalize implements [gonum.Normalizer]: 0 at lo, 1 at hi.
+func (a axis) Normalize(lo, hi, x float64) float64 {
+	x = min(max(x, lo), hi)
+	return (a.warp(x) - a.warp(lo)) / (a.warp(hi) - a.warp(lo))
 }
+
+// pos is about where x is drawn.
+func (a *axis) pos(x float64) float64 { return a.Normalize(a.min, a.max, x) * a.room }
+
+func (a *axis) holds(x float64) bool { return a.min <= x && x <= a.max }
 
 // ticks are the places to name: at most about n of them.
 func (a *axis) ticks(n int) []Tick {
@@ -94,12 +98,17 @@ func niceStep(span float64, n int) float64 {
 func (a *axis) number(x, step float64) string {
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	if a.percent {
-		return Percent(x, max(0, decimals-2))
+		return fixed(100*x, max(0, decimals-2)) + " %"
 	}
 	if end := max(math.Abs(a.min), math.Abs(a.max)); end < 0.001 || end >= 1e6 {
 		return significant(x, 1+max(0, int(math.Ceil(math.Log10(end/step)-1e-9))))
 	}
-	return Fixed(x, decimals)
+	return fixed(x, decimals)
+}
+
+// fixed writes x with a fixed number of decimals and a true minus sign.
+func fixed(x float64, decimals int) string {
+	return strings.ReplaceAll(strconv.FormatFloat(x+0, 'f', decimals, 64), "-", "−")
 }
 
 // shortNumber writes x with up to four digits: "1e−8", "0.0025", "1234".
@@ -143,10 +152,9 @@ func (a *axis) decades(n int) []Tick {
 // has room.
 func (a *axis) nines() []Tick {
 	var ticks []Tick
-	room := math.Abs(a.to - a.from)
-	perDecade := room / (a.warp(a.max) - a.warp(a.min))
+	perDecade := a.room / (a.warp(a.max) - a.warp(a.min))
 	add := func(x float64, decimals int) {
-		text := Fixed(x, decimals)
+		text := fixed(x, decimals)
 		if x < a.min-1e-12 || x > a.max+1e-12 {
 			return
 		}

@@ -1,0 +1,322 @@
+// Package plot draws the figures of a report on gonum.org/v1/plot: differences
+// with intervals, reliability diagrams, histograms of entropy, risk over coverage,
+// curves and surfaces. Data goes in as plain numbers; each Draw function returns
+// the figures that there is something to show of.
+//
+// # Invariants
+//
+// A method keeps its colour, dash and mark in all figures, by its place in the
+// list. What is not finite is left out, and names may hold anything. The same data
+// gives the same bytes.
+//
+// # Concurrency
+//
+// A Figure is only read by its methods, and may be used by several goroutines.
+package plot
+
+import (
+	"math"
+	"slices"
+
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	plottext "gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	xfont "golang.org/x/image/font"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
+
+// Sizes in a figure, in units of about one pixel on a phone.
+const (
+	chartWidth  = 420.0
+	chartHeight = 250.0 // of the part within the axes
+	smallWidth  = 300.0
+	smallHeight = 170.0
+	textSize    = 12.0
+	smallText   = 11.0
+	titleSize   = 13.0
+	edge        = 6.0 // between the content and the border
+	legendRow   = 18.0
+	legendKey   = 26.0 // width of the sample of a line
+	legendGap   = 16.0
+)
+
+// A Figure is drawn as SVG, for a page or as a file of its own, or as PNG.
+type Figure struct {
+	Name  string // of its file, without an ending: lower-case letters, digits and hyphens
+	Title string
+	Note  string // what is said below it
+	Small bool   // one of several that stand side by side
+
+	desc          string // for those who do not see it
+	width, height float64
+	plot          *gonum.Plot
+	grid          *plotter.Grid // behind all else
+	axes          float64       // height of the plot with its axes
+	bar           *Figure       // of colours, below it, or nil
+	legend        float64       // height of the legend
+	keys          []key
+	columns       []gonum.Legend
+	columnAt      []float64
+}
+
+// A key is an entry of the legend.
+type key struct {
+	name    string
+	samples []gonum.Thumbnailer
+}
+
+// Words returns the texts of the figure that explain it.
+func (f *Figure) Words() []string {
+	words := []string{f.Title, f.Note, f.plot.X.Label.Text, f.plot.Y.Label.Text}
+	if f.bar != nil {
+		words = append(words, f.bar.plot.X.Label.Text)
+	}
+	for _, k := range f.keys {
+		words = append(words, k.name)
+	}
+	return words
+}
+
+// style is how text is written.
+func style(c role, size float64, bold bool) plottext.Style {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)}
+	if bold {
+		f.Weight = xfont.WeightBold
+	}
+	return plottext.Style{Color: c, Font: f, Handler: gonum.DefaultTextHandler}
+}
+
+func textWidth(s string, size float64) float64 {
+	return style(ink, size, false).Width(s).Points()
+}
+
+// longText is more bytes than fit in any line: measuring a hostile name must not
+// take long.
+const longText = 4000
+
+// fitted shortens a text to a width.
+func fitted(s string, width, size float64) string {
+	return text.Shorten(text.Clean(s), func(s string) bool { return len(s) <= longText && textWidth(s, size) <= width })
+}
+
+// wrapped breaks a text into lines of a width.
+func wrapped(s string, width, size float64) string {
+	perRune := textWidth("abcdefghijklmnopqrstuvwxyz", size) / 26
+	lines := text.Wrap(text.Clean(s), int(width/perRune))
+	out := ""
+	for _, line := range lines {
+		out += fitted(line, width, size) + "\n"
+	}
+	return out[:max(0, len(out)-1)]
+}
+
+// newFigure returns axes without data. The part within the axes has the given
+// height, and figure and legend the width.
+func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
+	p := gonum.New()
+	p.BackgroundColor = nil
+	for _, a := range []*gonum.Axis{&p.X, &p.Y} {
+		a.Padding, a.Label.Padding, a.Tick.Length = 0, 4, 4
+		a.Label.TextStyle.Color, a.Label.TextStyle.Font = ink, style(ink, textSize, false).Font
+		a.Tick.Label.Color, a.Tick.Label.Font = soft, style(soft, smallText, false).Font
+		a.LineStyle, a.Tick.LineStyle = pen(soft, 1, 0), pen(soft, 1, 0)
+	}
+	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
+	p.X.Min, p.X.Max, p.X.Scale = x.min, x.max, x
+	p.Y.Min, p.Y.Max, p.Y.Scale = y.min, y.max, y
+	p.Y.Label.Text = fitted(y.label, height, textSize)
+	y.room = height
+	var yTicks gonum.ConstantTicks
+	for _, t := range y.ticks(int(height / 38)) {
+		yTicks = append(yTicks, gonum.Tick{Value: t.At, Label: t.Label})
+	}
+	p.Y.Tick.Marker = yTicks
+	f := &Figure{Title: text.Clean(title), desc: text.Clean(desc), width: width, height: height, plot: p}
+	f.xTicks(&x)
+	f.grid = &plotter.Grid{Horizontal: pen(line, 1, 0)}
+	p.Add(f.grid)
+	return f
+}
+
+// within is where the data is drawn if the plot with its axes is of a height.
+func (f *Figure) within(height float64) vg.Rectangle {
+	c := draw.Canvas{Rectangle: vg.Rectangle{Min: vg.Point{X: edge}, Max: vg.Point{X: vg.Length(f.width - edge), Y: vg.Length(height)}}}
+	return f.plot.DataCanvas(c).Rectangle
+}
+
+// xTicks gives the horizontal axis its label and ticks whose labels do not touch.
+func (f *Figure) xTicks(x *axis) {
+	p := f.plot
+	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // about as high as those to come
+	x.room = f.within(f.height).Size().X.Points()
+	p.X.Label.Text = wrapped(x.label, x.room-textSize, textSize)
+	var all, apart gonum.ConstantTicks
+	for _, t := range x.ticks(int(x.room / 52)) {
+		if x.holds(t.At) {
+			all = append(all, gonum.Tick{Value: t.At, Label: fitted(t.Label, x.room/4, smallText)})
+		}
+	}
+	p.X.Tick.Marker = all
+	room, free := f.within(f.height).Size().X.Points(), math.Inf(-1)
+	for _, t := range all {
+		half, middle := textWidth(t.Label, smallText)/2, p.X.Norm(t.Value)*room
+		if middle-half >= free {
+			apart, free = append(apart, t), middle+half+4
+		}
+	}
+	p.X.Tick.Marker = apart
+}
+
+func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {
+	f.keys = append(f.keys, key{text.Clean(name), samples})
+}
+
+// finish lays out what stands below each other. Nothing is added after it.
+func (f *Figure) finish() *Figure {
+	const any = 1000
+	f.axes = any - f.within(any).Size().Y.Points() + f.height
+	f.layLegend()
+	return f
+}
+
+// layLegend puts the keys in one row or else in columns of equal width.
+func (f *Figure) layLegend() {
+	if len(f.keys) == 0 {
+		return
+	}
+	room := f.width - 2*edge
+	names, widths := make([]string, len(f.keys)), make([]float64, len(f.keys))
+	sum := -legendGap
+	for i, k := range f.keys {
+		names[i] = fitted(k.name, room-legendKey-6, textSize)
+		widths[i] = legendKey + 6 + textWidth(names[i], textSize) + legendGap
+		sum += widths[i]
+	}
+	columns := max(1, min(len(names), int((room+legendGap)/slices.Max(widths))))
+	rows := (len(names) + columns - 1) / columns
+	if sum <= room {
+		rows = 1
+	}
+	x := edge
+	for from := 0; from < len(names); from += rows {
+		l := gonum.NewLegend()
+		l.Top, l.Left, l.ThumbnailWidth, l.YPosition = true, true, legendKey, draw.PosCenter
+		l.TextStyle = style(ink, textSize, false)
+		l.Padding = legendRow - l.TextStyle.Rectangle("x").Max.Y
+		for i := from; i < min(from+rows, len(names)); i++ {
+			l.Add(names[i], f.keys[i].samples...)
+		}
+		f.columns, f.columnAt = append(f.columns, l), append(f.columnAt, x)
+		if rows == 1 {
+			x += widths[from]
+		} else {
+			x += slices.Max(widths)
+		}
+	}
+	f.legend = float64(rows)*legendRow + 6
+}
+
+// titleOf is the title as a file shows it, with its height.
+func (f *Figure) titleLines() (string, float64) {
+	s := wrapped(f.Title, f.width-2*edge, titleSize)
+	if s == "" {
+		return "", 0
+	}
+	return s, style(ink, titleSize, true).Height(s).Points() + 8
+}
+
+// size is that of the drawing, in units.
+func (f *Figure) size(titled bool) (width, height vg.Length) {
+	h := edge + f.axes + f.legend + edge
+	if f.bar != nil {
+		h += 8 + f.bar.axes
+	}
+	if titled {
+		_, title := f.titleLines()
+		h += title
+	}
+	return vg.Length(f.width), vg.Length(h)
+}
+
+// draw draws on a canvas of that size.
+func (f *Figure) draw(to vg.Canvas, titled bool) {
+	width, height := f.size(titled)
+	c := draw.Crop(draw.NewCanvas(to, width, height), edge, -edge, edge, -edge)
+	if titled {
+		title, h := f.titleLines()
+		bold := style(ink, titleSize, true)
+		bold.YAlign = draw.YTop
+		c.FillText(bold, vg.Point{X: c.Min.X, Y: c.Max.Y}, title)
+		c.Max.Y -= vg.Length(h)
+	}
+	axes := c
+	axes.Min.Y = c.Max.Y - vg.Length(f.axes)
+	f.plot.Draw(axes)
+	c.Max.Y = axes.Min.Y
+	if f.bar != nil {
+		bar := draw.Crop(c, f.plot.DataCanvas(axes).Min.X-c.Min.X, 0, 0, -8)
+		bar.Min.Y = bar.Max.Y - vg.Length(f.bar.axes)
+		f.bar.plot.Draw(bar)
+		c.Max.Y = bar.Min.Y
+	}
+	c.Max.Y -= 6
+	for i := range f.columns {
+		at := c
+		at.Min.X = vg.Length(f.columnAt[i])
+		f.columns[i].Draw(at)
+	}
+}
+
+// A plotFunc draws what none of gonum's plotters does.
+type plotFunc func(c draw.Canvas, p *gonum.Plot)
+
+// Plot implements [gonum.Plotter].
+func (f plotFunc) Plot(c draw.Canvas, p *gonum.Plot) { f(c, p) }
+
+// haloed writes a text that stands out on any ground.
+func haloed(c draw.Canvas, in plottext.Style, at vg.Point, s string) {
+	box := in.Rectangle(s)
+	c.SetColor(tint{paper, 0.75})
+	c.Fill(vg.Rectangle{Min: box.Min.Add(at).Sub(vg.Point{X: 2}), Max: box.Max.Add(at).Add(vg.Point{X: 2})}.Path())
+	c.FillText(in, at, s)
+}
+
+// curve draws a line through points, broken where one is not finite.
+func (f *Figure) curve(in draw.LineStyle, points plotter.XYs) {
+	var run plotter.XYs
+	for i, p := range points {
+		ok := plottable(p.X) && plottable(p.Y)
+		if ok {
+			run = append(run, p)
+		}
+		if (!ok || i == len(points)-1) && len(run) > 1 {
+			f.plot.Add(&plotter.Line{XYs: run, LineStyle: in})
+		}
+		if !ok {
+			run = nil
+		}
+	}
+}
+
+// marks draws glyphs at those points that are finite.
+func (f *Figure) marks(in draw.GlyphStyle, points plotter.XYs) {
+	points = slices.DeleteFunc(slices.Clone(points), func(p plotter.XY) bool { return !plottable(p.X) || !plottable(p.Y) })
+	f.plot.Add(&plotter.Scatter{XYs: points, GlyphStyle: in})
+}
+
+// seriesKey adds the i-th series to the legend.
+func (f *Figure) seriesKey(i int, name string) {
+	f.key(name, &plotter.Line{LineStyle: seriesPen(i)}, &plotter.Scatter{GlyphStyle: seriesMark(i)})
+}
+
+// across is a horizontal line that means something.
+func (f *Figure) across(y float64) {
+	if f.plot.Y.Min <= y && y <= f.plot.Y.Max {
+		f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.plot.X.Min, Y: y}, {X: f.plot.X.Max, Y: y}})
+	}
+}
