@@ -159,7 +159,7 @@ func (a *axis) nines() []Tick {
 			return
 		}
 		for _, t := range ticks {
-			if math.Abs(a.pos(t.At)-a.pos(x)) < (textWidth(t.Label, smallText)+textWidth(text, smallText))/2+9 {
+			if math.Abs(a.pos(t.At)-a.pos(x)) < (textWidth(t.Label, smallText)+textWidth(text, smallText))/2+13 {
 				return
 			}
 		}

@@ -74,7 +74,7 @@ var verdictLooks = [...]struct {
 }{open: {soft, mark{hollow: true}}, better: {seriesRole + 2, mark{}}, worse: {seriesRole + 1, mark{shape: 1}}}
 
 func (v verdict) glyph() draw.GlyphStyle {
-	return draw.GlyphStyle{Color: verdictLooks[v].colour, Radius: 4.2, Shape: verdictLooks[v].mark}
+	return draw.GlyphStyle{Color: verdictLooks[v].colour, Radius: 4.8, Shape: verdictLooks[v].mark}
 }
 
 func (v verdict) pen() draw.LineStyle { return pen(verdictLooks[v].colour, 2, 0) }
@@ -96,10 +96,9 @@ func (ds *Differences) draw() *Figure {
 	for i, row := range rows {
 		y.named = append(y.named, Tick{float64(-i), fitted(row.Name, 0.4*chartWidth, textSize)})
 	}
-	x := ds.axis(rows)
-	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, x, y)
+	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, ds.axis(rows), y)
 	f.plot.Y.Tick.Label.Color, f.plot.Y.Tick.Label.Font.Size = ink, textSize
-	f.xTicks(&x) // once more: names are larger than numbers
+	f.xTicks() // once more: names are larger than numbers
 	*f.grid = plotter.Grid{Vertical: pen(line, 1, 0)}
 	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: 0, Y: y.min}, {X: 0, Y: y.max}})
 	for i := range rows {
@@ -142,7 +141,7 @@ func (ds *Differences) axis(rows []Difference) axis {
 // if that is beyond the axis.
 func (f *Figure) difference(row *Difference, y float64) {
 	v := row.verdict()
-	if row.Value < f.plot.X.Min || row.Value > f.plot.X.Max {
+	if !f.x.holds(row.Value) {
 		f.plot.Add(plotFunc(func(c draw.Canvas, p *gonum.Plot) { v.arrow(c, row.Value, c.Y(p.Y.Norm(y))) }))
 		return
 	}

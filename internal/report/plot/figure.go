@@ -43,6 +43,7 @@ const (
 	legendRow   = 18.0
 	legendKey   = 26.0 // width of the sample of a line
 	legendGap   = 16.0
+	legendTop   = 9.0
 )
 
 // A Figure is drawn as SVG, for a page or as a file of its own, or as PNG.
@@ -55,6 +56,9 @@ type Figure struct {
 	desc          string // for those who do not see it
 	width, height float64
 	plot          *gonum.Plot
+	x, y          axis
+	xLabel        string // of the axes. gonum would put them at the mean of the ends, which is not the middle of a logarithmic axis
+	yLabel        string
 	grid          *plotter.Grid // behind all else
 	axes          float64       // height of the plot with its axes
 	bar           *Figure       // of colours, below it, or nil
@@ -72,9 +76,9 @@ type key struct {
 
 // Words returns the texts of the figure that explain it.
 func (f *Figure) Words() []string {
-	words := []string{f.Title, f.Note, f.plot.X.Label.Text, f.plot.Y.Label.Text}
+	words := []string{f.Title, f.Note, f.xLabel, f.yLabel}
 	if f.bar != nil {
-		words = append(words, f.bar.plot.X.Label.Text)
+		words = append(words, f.bar.xLabel)
 	}
 	for _, k := range f.keys {
 		words = append(words, k.name)
@@ -121,23 +125,21 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	p := gonum.New()
 	p.BackgroundColor = nil
 	for _, a := range []*gonum.Axis{&p.X, &p.Y} {
-		a.Padding, a.Label.Padding, a.Tick.Length = 0, 4, 4
-		a.Label.TextStyle.Color, a.Label.TextStyle.Font = ink, style(ink, textSize, false).Font
+		a.Padding, a.Tick.Length = 0, 4
 		a.Tick.Label.Color, a.Tick.Label.Font = soft, style(soft, smallText, false).Font
 		a.LineStyle, a.Tick.LineStyle = pen(soft, 1, 0), pen(soft, 1, 0)
 	}
 	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
-	p.X.Min, p.X.Max, p.X.Scale = x.min, x.max, x
-	p.Y.Min, p.Y.Max, p.Y.Scale = y.min, y.max, y
-	p.Y.Label.Text = fitted(y.label, height, textSize)
+	p.Y.Tick.Label.YAlign = -0.62 // the middle of digits, which have nothing below the line
 	y.room = height
 	var yTicks gonum.ConstantTicks
 	for _, t := range y.ticks(int(height / 38)) {
 		yTicks = append(yTicks, gonum.Tick{Value: t.At, Label: t.Label})
 	}
 	p.Y.Tick.Marker = yTicks
-	f := &Figure{Title: text.Clean(title), desc: text.Clean(desc), width: width, height: height, plot: p}
-	f.xTicks(&x)
+	f := &Figure{Title: text.Clean(title), desc: text.Clean(desc), width: width, height: height, plot: p, x: x, y: y, yLabel: fitted(y.label, height, textSize)}
+	f.span()
+	f.xTicks()
 	f.grid = &plotter.Grid{Horizontal: pen(line, 1, 0)}
 	p.Add(f.grid)
 	return f
@@ -146,15 +148,49 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 // within is where the data is drawn if the plot with its axes is of a height.
 func (f *Figure) within(height float64) vg.Rectangle {
 	c := draw.Canvas{Rectangle: vg.Rectangle{Min: vg.Point{X: edge}, Max: vg.Point{X: vg.Length(f.width - edge), Y: vg.Length(height)}}}
-	return f.plot.DataCanvas(c).Rectangle
+	return f.plot.DataCanvas(f.unlabelled(c)).Rectangle
+}
+
+// labelGap is between the label of an axis and its ticks.
+const labelGap = 4
+
+// unlabelled is a canvas without the room for the labels of the axes.
+func (f *Figure) unlabelled(c draw.Canvas) draw.Canvas {
+	in := style(ink, textSize, false)
+	if f.xLabel != "" {
+		c.Min.Y += in.Height(f.xLabel) + labelGap
+	}
+	if f.yLabel != "" {
+		c.Min.X += in.Height(f.yLabel) + labelGap
+	}
+	return c
+}
+
+// drawAxes draws the plot and the labels of its axes.
+func (f *Figure) drawAxes(c draw.Canvas) {
+	inner := f.unlabelled(c)
+	f.plot.Draw(inner)
+	within := f.plot.DataCanvas(inner)
+	in := style(ink, textSize, false)
+	in.XAlign, in.YAlign = draw.XCenter, draw.YTop
+	c.FillText(in, vg.Point{X: within.Center().X, Y: inner.Min.Y - labelGap}, f.xLabel)
+	in.Rotation = math.Pi / 2
+	c.FillText(in, vg.Point{X: c.Min.X, Y: within.Center().Y}, f.yLabel)
+}
+
+// span gives the plot its axes. gonum widens them for data beyond, which ours show
+// at their ends.
+func (f *Figure) span() {
+	f.plot.X.Min, f.plot.X.Max, f.plot.X.Scale = f.x.min, f.x.max, f.x
+	f.plot.Y.Min, f.plot.Y.Max, f.plot.Y.Scale = f.y.min, f.y.max, f.y
 }
 
 // xTicks gives the horizontal axis its label and ticks whose labels do not touch.
-func (f *Figure) xTicks(x *axis) {
-	p := f.plot
+func (f *Figure) xTicks() {
+	p, x := f.plot, &f.x
 	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // about as high as those to come
 	x.room = f.within(f.height).Size().X.Points()
-	p.X.Label.Text = wrapped(x.label, x.room-textSize, textSize)
+	f.xLabel = wrapped(x.label, x.room-textSize, textSize)
 	var all, apart gonum.ConstantTicks
 	for _, t := range x.ticks(int(x.room / 52)) {
 		if x.holds(t.At) {
@@ -179,6 +215,7 @@ func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {
 // finish lays out what stands below each other. Nothing is added after it.
 func (f *Figure) finish() *Figure {
 	const any = 1000
+	f.span()
 	f.axes = any - f.within(any).Size().Y.Points() + f.height
 	f.layLegend()
 	return f
@@ -209,7 +246,7 @@ func (f *Figure) layLegend() {
 		l.TextStyle = style(ink, textSize, false)
 		l.Padding = legendRow - l.TextStyle.Rectangle("x").Max.Y
 		for i := from; i < min(from+rows, len(names)); i++ {
-			l.Add(names[i], f.keys[i].samples...)
+			l.Add(" "+names[i], f.keys[i].samples...)
 		}
 		f.columns, f.columnAt = append(f.columns, l), append(f.columnAt, x)
 		if rows == 1 {
@@ -218,7 +255,7 @@ func (f *Figure) layLegend() {
 			x += slices.Max(widths)
 		}
 	}
-	f.legend = float64(rows)*legendRow + 6
+	f.legend = float64(rows)*legendRow + legendTop
 }
 
 // titleOf is the title as a file shows it, with its height.
@@ -256,15 +293,15 @@ func (f *Figure) draw(to vg.Canvas, titled bool) {
 	}
 	axes := c
 	axes.Min.Y = c.Max.Y - vg.Length(f.axes)
-	f.plot.Draw(axes)
+	f.drawAxes(axes)
 	c.Max.Y = axes.Min.Y
 	if f.bar != nil {
-		bar := draw.Crop(c, f.plot.DataCanvas(axes).Min.X-c.Min.X, 0, 0, -8)
+		bar := draw.Crop(c, f.plot.DataCanvas(f.unlabelled(axes)).Min.X-c.Min.X, 0, 0, -8)
 		bar.Min.Y = bar.Max.Y - vg.Length(f.bar.axes)
-		f.bar.plot.Draw(bar)
+		f.bar.drawAxes(bar)
 		c.Max.Y = bar.Min.Y
 	}
-	c.Max.Y -= 6
+	c.Max.Y -= legendTop
 	for i := range f.columns {
 		at := c
 		at.Min.X = vg.Length(f.columnAt[i])
@@ -316,7 +353,7 @@ func (f *Figure) seriesKey(i int, name string) {
 
 // across is a horizontal line that means something.
 func (f *Figure) across(y float64) {
-	if f.plot.Y.Min <= y && y <= f.plot.Y.Max {
-		f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.plot.X.Min, Y: y}, {X: f.plot.X.Max, Y: y}})
+	if f.y.holds(y) {
+		f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min, Y: y}, {X: f.x.max, Y: y}})
 	}
 }

@@ -12,7 +12,7 @@ import (
 const markShapes = 6
 
 // markSize is half the width of a mark in a chart.
-const markSize = 3.6
+const markSize = 3.9
 
 // A mark is a filled glyph. All shapes have about the same area.
 type mark struct {

@@ -199,7 +199,7 @@ func (f *Figure) reliabilityGround() {
 			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: c.Max.Y - smallText - 2}, "too confident")
 		}
 		if c.Y(p.Y.Norm(0))-c.Min.Y > 3*smallText {
-			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: c.Min.Y + 2}, "too cautious")
+			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: c.Min.Y + 4}, "too cautious")
 		}
 	}))
 }

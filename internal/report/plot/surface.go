@@ -115,9 +115,6 @@ func (s *Surface) draw() *Figure {
 		f.nameEllipse(&s.Ellipses[i])
 	}
 	f.colourBar(s.ZLabel, levels, hi)
-	if len(s.Ellipses) > 0 {
-		f.key("posterior density", &plotter.Line{LineStyle: pen(ink, 1.6, 0)})
-	}
 	for i, set := range s.Points {
 		_, outside := f.inside(set.places())
 		name := set.Name
@@ -125,6 +122,9 @@ func (s *Surface) draw() *Figure {
 			name += fmt.Sprintf(" (%d outside)", outside)
 		}
 		f.key(name, &plotter.Scatter{GlyphStyle: surfaceMark(i)})
+	}
+	if len(s.Ellipses) > 0 {
+		f.key("posterior density", &plotter.Line{LineStyle: pen(ink, 1.6, 0)})
 	}
 	return f.finish()
 }
@@ -139,10 +139,9 @@ func (s *Surface) height() float64 {
 
 // inside are the points with NaN for those that lie outside of the axes.
 func (f *Figure) inside(points plotter.XYs) (inside plotter.XYs, outside int) {
-	x, y := &f.plot.X, &f.plot.Y
 	inside = slices.Clone(points)
 	for i, p := range points {
-		if !(x.Min <= p.X && p.X <= x.Max && y.Min <= p.Y && p.Y <= y.Max) {
+		if !f.x.holds(p.X) || !f.y.holds(p.Y) {
 			inside[i].X, inside[i].Y = math.NaN(), math.NaN()
 			outside++
 		}
