@@ -29,8 +29,8 @@ func healthReport(p *swag.Posterior) []string {
 
 // wrapped breaks a text into lines that are indented as far as what stands before
 // it.
-func wrapped(what, text string) []string {
-	lines := text.Wrap(what+text, 118)
+func wrapped(what, words string) []string {
+	lines := text.Wrap(what+words, 118)
 	for i := range lines[1:] {
 		lines[i+1] = strings.Repeat(" ", len(what)) + lines[i+1]
 	}

@@ -70,14 +70,14 @@ func hostileReport() *Report {
 	strange := []float64{0, nan, inf, -inf, 1e308, -1e308, 5}
 	empty := plot.Curve{Title: hostile, Series: []plot.Series{{Name: hostile, X: strange, Y: []float64{nan}}}}
 	drawn := plot.Curve{Title: hostile, XLabel: hostile, YLabel: long, LogX: true, LogY: true, Note: hostile,
-		Ticks: []plot.Tick{{nan, hostile}, {0, hostile}, {5, long}}, Marks: []plot.Tick{{inf, hostile}, {2, hostile}},
+		Ticks: []plot.Tick{{At: nan, Label: hostile}, {At: 0, Label: hostile}, {At: 5, Label: long}}, Marks: []plot.Tick{{At: inf, Label: hostile}, {At: 2, Label: hostile}},
 		Series: []plot.Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}
 	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
 	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
 	return &Report{
 		Title: hostile, Verdict: []string{hostile, long}, Warnings: []string{hostile}, Facts: []Fact{{hostile, long}},
 		Tables:      []NamedTable{{hostile, hostile, table}, {Title: "none"}},
-		Differences: []plot.Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []plot.Difference{{hostile, nan, 0, 0}, {long, 1, nan, inf}, {"x", -1e300, -inf, 0}, {"y", 0, 0, 0}}}, {Title: "none"}},
+		Differences: []plot.Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []plot.Difference{{Name: hostile, Value: nan, Lower: 0, Upper: 0}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf, Upper: 0}, {Name: "y", Value: 0, Lower: 0, Upper: 0}}}, {Title: "none"}},
 		Methods: []plot.Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
 			{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}},
 		Entropies: []plot.HistogramPair{{Name: hostile, Label: hostile, InName: hostile, OutName: long, In: in, Out: in, Note: hostile}, {Name: "empty", In: calibrate.Histogram{Edges: []float64{0, 1}, Counts: []int{0}}, Out: in},
@@ -101,11 +101,10 @@ func TestReportHTML(t *testing.T) {
 	allowed := map[string][]string{
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": {"id"}, "style": nil, "body": nil, "header": nil, "main": nil,
 		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href"}, "h1": nil, "h2": {"id"}, "p": {"class"}, "span": {"class", "aria-hidden"}, "section": {"aria-labelledby"},
-		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": nil, "dd": nil, "table": nil, "thead": nil, "tbody": nil, "tr": nil,
-		"details": nil, "summary": nil, "th": {"scope", "class"}, "td": {"class"}, "figure": nil, "figcaption": nil,
-		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"},
-		"path": {"d", "class", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-linejoin", "stroke-opacity", "stroke-dasharray"},
-		"text": {"class", "fill", "x", "y", "font-size", "text-anchor", "font-weight", "transform", "stroke", "stroke-width", "stroke-linejoin", "paint-order"},
+		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": nil, "dd": nil, "table": {"class"}, "thead": nil, "tbody": nil, "tr": nil,
+		"details": nil, "summary": nil, "th": {"scope", "class"}, "td": {"class", "data-name"}, "figure": nil, "figcaption": nil,
+		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"}, "g": {"transform"},
+		"path": {"d", "style"}, "text": {"x", "y", "transform", "style", "textLength", "lengthAdjust"},
 	}
 	for name, r := range map[string]*Report{"empty": {}, "hostile": hostileReport(), "one method": sampleReport(1), "twelve": sampleReport(12)} {
 		page := pageOf(t, r)

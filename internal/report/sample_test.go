@@ -33,7 +33,7 @@ func sampleReport(n int) *Report {
 	differences := plot.Differences{Title: "NLL against temperature scaling", Label: "NLL − NLL(SWA-Temp), nats", Baseline: "SWA-Temp", Note: "Paired bootstrap over 5,000 images, 2,000 resamples."}
 	for i, name := range names {
 		p := samplePredictions(random, 4000, 10, 0.8+0.12*float64(i%7))
-		r.Methods = append(r.Methods, plot.Method{name, calibrate.Reliability(p, calibrate.ECEOptions{}), calibrate.RiskCoverage(p)})
+		r.Methods = append(r.Methods, plot.Method{Name: name, Reliability: calibrate.Reliability(p, calibrate.ECEOptions{}), RiskCoverage: calibrate.RiskCoverage(p)})
 		d := 0.0008*float64(i-5) - 0.004
 		if name == "SWA, stale BN" {
 			d = 15.49
@@ -41,7 +41,7 @@ func sampleReport(n int) *Report {
 		row := []string{name, Percent(calibrate.Accuracy(p), 1), Fixed(0.15+d, 4), Fixed(0.14+d/2, 4), Fixed(calibrate.ECE(p, calibrate.ECEOptions{}), 4), Fixed(calibrate.Brier(p), 4), Fixed(calibrate.AURC(p), 4)}
 		if i > 0 {
 			row = append(row, Signed(d, 4), Interval(d-0.002, d+0.002, 4))
-			differences.Rows = append(differences.Rows, plot.Difference{name, d, d - 0.002, d + 0.002})
+			differences.Rows = append(differences.Rows, plot.Difference{Name: name, Value: d, Lower: d - 0.002, Upper: d + 0.002})
 		}
 		if d > 1 {
 			row = append(row, "!")
@@ -61,7 +61,7 @@ func sampleReport(n int) *Report {
 	}
 	r.Spectrum = spectrum
 	for k := range 2 {
-		line := plot.Curve{Title: fmt.Sprintf("Loss along direction %d", k+1), XLabel: "distance from SWA, posterior standard deviations (σ)", YLabel: "NLL, nats", Marks: []plot.Tick{{0, "SWA"}}}
+		line := plot.Curve{Title: fmt.Sprintf("Loss along direction %d", k+1), XLabel: "distance from SWA, posterior standard deviations (σ)", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 0, Label: "SWA"}}}
 		s := plot.Series{Name: "test"}
 		u := plot.Series{Name: "training"}
 		for i := range 21 {
@@ -111,7 +111,7 @@ func sampleEntropies(random *rand.Rand, n int, mean, sd float64) calibrate.Histo
 }
 
 func sampleSweeps(random *rand.Rand) []plot.Curve {
-	members := plot.Curve{Title: "Number of members", XLabel: "members", YLabel: "NLL, nats", Marks: []plot.Tick{{30, "the paper's default"}, {12, "enough: 12"}}}
+	members := plot.Curve{Title: "Number of members", XLabel: "members", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 30, Label: "the paper's default"}, {At: 12, Label: "enough: 12"}}}
 	s := plot.Series{Name: "SWAG"}
 	for i := range 60 {
 		x := float64(i + 1)
@@ -119,8 +119,8 @@ func sampleSweeps(random *rand.Rand) []plot.Curve {
 		s.X, s.Y, s.Lower, s.Upper = append(s.X, x), append(s.Y, y), append(s.Lower, y-0.004/math.Sqrt(x)), append(s.Upper, y+0.004/math.Sqrt(x))
 	}
 	members.Series = []plot.Series{s}
-	scale := plot.Curve{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Marks: []plot.Tick{{3, "default and recommended: ½"}},
-		Ticks: []plot.Tick{{0, "0"}, {1, "⅛"}, {2, "¼"}, {3, "½"}, {4, "1"}, {5, "2"}, {6, "diag"}}}
+	scale := plot.Curve{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 3, Label: "default and recommended: ½"}},
+		Ticks: []plot.Tick{{At: 0, Label: "0"}, {At: 1, Label: "⅛"}, {At: 2, Label: "¼"}, {At: 3, Label: "½"}, {At: 4, Label: "1"}, {At: 5, Label: "2"}, {At: 6, Label: "diag"}}}
 	for k, name := range []string{"BN recomputed", "BN stale"} {
 		s := plot.Series{Name: name}
 		for i := range 7 {

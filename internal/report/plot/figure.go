@@ -125,10 +125,11 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	p := gonum.New()
 	p.BackgroundColor = nil
 	for _, a := range []*gonum.Axis{&p.X, &p.Y} {
-		a.Padding, a.Tick.Length = 0, 4
+		a.Padding = 0
 		a.Tick.Label.Color, a.Tick.Label.Font = soft, style(soft, smallText, false).Font
 		a.LineStyle, a.Tick.LineStyle = pen(soft, 1, 0), pen(soft, 1, 0)
 	}
+	p.X.Tick.Length = 7 // or the first label would touch that of the vertical axis
 	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
 	p.Y.Tick.Label.YAlign = -0.62 // the middle of digits, which have nothing below the line
 	y.room = height
@@ -191,21 +192,20 @@ func (f *Figure) xTicks() {
 	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // about as high as those to come
 	x.room = f.within(f.height).Size().X.Points()
 	f.xLabel = wrapped(x.label, x.room-textSize, textSize)
-	var all, apart gonum.ConstantTicks
+	var ticks gonum.ConstantTicks
+	within := f.within(f.height)
+	left, free := within.Min.X.Points()-edge, math.Inf(-1)
 	for _, t := range x.ticks(int(x.room / 52)) {
-		if x.holds(t.At) {
-			all = append(all, gonum.Tick{Value: t.At, Label: fitted(t.Label, x.room/4, smallText)})
+		if !x.holds(t.At) {
+			continue
+		}
+		middle := p.X.Norm(t.At) * within.Size().X.Points()
+		label := fitted(t.Label, min(x.room/4, 2*(middle+left)), smallText)
+		if half := textWidth(label, smallText) / 2; middle-half >= free {
+			ticks, free = append(ticks, gonum.Tick{Value: t.At, Label: label}), middle+half+4
 		}
 	}
-	p.X.Tick.Marker = all
-	room, free := f.within(f.height).Size().X.Points(), math.Inf(-1)
-	for _, t := range all {
-		half, middle := textWidth(t.Label, smallText)/2, p.X.Norm(t.Value)*room
-		if middle-half >= free {
-			apart, free = append(apart, t), middle+half+4
-		}
-	}
-	p.X.Tick.Marker = apart
+	p.X.Tick.Marker = ticks
 }
 
 func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {

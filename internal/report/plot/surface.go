@@ -187,7 +187,8 @@ func levelColour(i int, levels []float64) color.Color {
 func (f *Figure) colourBar(name string, levels []float64, top float64) {
 	const high = 10
 	n := float64(len(levels))
-	room := f.within(f.height).Size().X.Points()
+	within := f.within(f.height)
+	room, left := within.Size().X.Points(), within.Min.X.Points()-edge
 	every := 1
 	for _, level := range append(slices.Clone(levels), top) {
 		every = max(every, int(math.Ceil((textWidth(significant(level, 3), smallText)+6)*n/room)))
@@ -201,7 +202,7 @@ func (f *Figure) colourBar(name string, levels []float64, top float64) {
 	if top > levels[0] {
 		x.named = append(x.named, Tick{n, significant(top, 3)})
 	}
-	f.bar = newFigure("", "", f.width, high, x, y)
+	f.bar = newFigure("", "", f.width-left, high, x, y)
 	*f.bar.grid = plotter.Grid{}
 	for i := range levels {
 		from, to := float64(i), float64(i+1)
