@@ -32,7 +32,7 @@ type rule struct {
 
 var (
 	none  = []string{}
-	below = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort", "internal/picture", "internal/augment", "internal/dataset"}
+	below = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal/ort", "internal/picture", "internal/augment", "internal/dataset", "internal/task"}
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -46,6 +46,7 @@ var rules = map[string]rule{
 	"internal/picture":     {own: none, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":     {own: []string{"internal/picture"}, pure: true},
 	"internal/dataset":     {own: []string{"internal/picture", "internal/augment"}},
+	"internal/task":        {own: []string{"calibrate"}, pure: true},
 	"internal/ensemble":    {own: below},
 	"internal/report":      {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
 	"internal/report/plot": {own: []string{"calibrate", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},

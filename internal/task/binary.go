@@ -1,0 +1,42 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// binary is one score about class 1 of two: a logit, or its sigmoid. An outcome is
+// the probabilities of both, so that rows are those of two classes.
+type binary struct{ classes }
+
+func newBinary(s Scores) (Task, bool, error) {
+	return binary{classes{s, 2}}, s.Count == 1 && s.Activation != "softmax", nil
+}
+
+func (t binary) Name() string { return "binary" }
+
+func (t binary) Describe() string {
+	return fmt.Sprintf("output %q: the %s of class 1 of 2", t.Output, t.score())
+}
+
+func (t binary) Outcome(dst []float64, scores []float32) (float64, error) {
+	p, err := finiteSum(scores)
+	switch {
+	case err != nil:
+		return 0, err
+	case t.Activation != "sigmoid": // the softmax of (0, z)
+		calibrate.Softmax(dst, []float64{0, p}, 2, 1)
+	case p < 0 || p > 1:
+		return 0, fmt.Errorf("the network ends in a sigmoid, but its output is no probability: %v", scores[0])
+	default:
+		dst[0], dst[1] = 1-p, p
+	}
+	return calibrate.Entropy(dst), nil
+}
+
+// AddCurvature adds p(1−p).
+func (t binary) AddCurvature(hessian, scores []float64) {
+	p := calibrate.Softmax(nil, []float64{0, scores[0]}, 2, 1)
+	hessian[0] += p[0] * p[1]
+}

@@ -1,0 +1,244 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// classes is one of several classes that exclude each other. An outcome is their
+// probabilities.
+type classes struct {
+	Scores
+	count int
+}
+
+func newClasses(s Scores) (Task, bool, error) {
+	switch {
+	case s.Count > 1 && s.Activation == "sigmoid":
+		return nil, false, fmt.Errorf("tensor %q: %d scores that each come out of a sigmoid: classes that do not exclude each other are not supported", s.Output, s.Count)
+	case s.Count == 1 && s.Activation == "softmax":
+		return nil, false, fmt.Errorf("tensor %q: a softmax over a single score, which is always 1", s.Output)
+	}
+	return classes{s, s.Count}, s.Count > 1, nil
+}
+
+func (t classes) Name() string { return "classes" }
+
+func (t classes) Describe() string {
+	return fmt.Sprintf("output %q: %d classes, a %s for each", t.Output, t.count, t.score())
+}
+
+// score is what a score is called.
+func (t classes) score() string {
+	if t.Activation == "" {
+		return "logit"
+	}
+	return "probability"
+}
+
+func (t classes) Size() string { return fmt.Sprintf("%d classes", t.count) }
+
+func (t classes) Width() int { return t.count }
+
+func (t classes) ClassNames() int { return t.count }
+
+func (t classes) CheckLabel(label int) error {
+	if label >= t.count {
+		return fmt.Errorf("label %d, want 0 to %d", label, t.count-1)
+	}
+	return nil
+}
+
+// Outcome is the softmax of logits, or the probabilities as they are, but for what
+// float32 took from their sum.
+func (t classes) Outcome(dst []float64, scores []float32) (float64, error) {
+	total, err := finiteSum(scores)
+	if err != nil {
+		return 0, err
+	}
+	if t.Activation != "softmax" {
+		for c, v := range scores {
+			dst[c] = float64(v)
+		}
+		calibrate.Softmax(dst, dst, len(dst), 1)
+		return calibrate.Entropy(dst), nil
+	}
+	if math.Abs(total-1) > 1e-3 || slices.Min(scores) < 0 {
+		return 0, fmt.Errorf("the network ends in a softmax, but its outputs are no probabilities: they add up to %v, and the least is %v", total, slices.Min(scores))
+	}
+	for c, v := range scores {
+		dst[c] = float64(v) / total
+	}
+	return calibrate.Entropy(dst), nil
+}
+
+// finiteSum adds up scores, all of which must be finite.
+func finiteSum(scores []float32) (total float64, err error) {
+	for c, v := range scores {
+		if v-v != 0 {
+			return 0, fmt.Errorf("the network's output is not finite: class %d has %v", c, v)
+		}
+		total += float64(v)
+	}
+	return total, nil
+}
+
+// AddCurvature adds diag(p) − ppᵀ.
+func (t classes) AddCurvature(hessian, scores []float64) {
+	p := calibrate.Softmax(nil, scores, t.count, 1)
+	for i, v := range p {
+		for j, w := range p {
+			hessian[i*t.count+j] -= v * w
+		}
+		hessian[i*t.count+i] += v
+	}
+}
+
+// The places of a row's first values.
+const (
+	prediction = iota
+	confidence
+	predictiveEntropy
+	expectedEntropy
+	mutualInformation
+	nll
+	brier
+	ranked
+)
+
+func (t classes) Columns(want Want) []Column {
+	list := []Column{
+		{Name: "prediction", Kind: Class},
+		{Name: "confidence"},
+		{Name: "predictive_entropy"},
+		{Name: "expected_entropy"},
+		{Name: "mutual_information"},
+		{Name: "nll", Hidden: true},
+		{Name: "brier", Hidden: true},
+		{Name: "top", Kind: Ranked, Cell: "top_%d", Shape: []int{t.top(want)}},
+	}
+	if want.Outcomes {
+		list = append(list, Column{Name: "probs", Cell: "p_%d", Shape: []int{t.count}})
+	}
+	if want.Members > 0 {
+		list = append(list, Column{Name: "member_probs", Cell: "member_%d_p_%d", Kind: Float32, Shape: []int{want.Members, t.count}})
+	}
+	return list
+}
+
+// top is how many classes are ranked.
+func (t classes) top(want Want) int { return min(max(want.Top, 1), t.count) }
+
+// Values appends a row. The predictive entropy is that of the calibrated average;
+// the other two are of the members as they are.
+func (t classes) Values(dst []float64, want Want, a Average, label int) []float64 {
+	at := len(dst)
+	p := a.Outcome
+	mutual := calibrate.MutualInformation(nil, p, t.count, []float64{a.Entropy})[0]
+	if a.Calibrate != nil {
+		a.Calibrate(p)
+	}
+	dst = append(dst, 0, 0, calibrate.Entropy(p), a.Entropy, mutual, math.NaN(), math.NaN())
+	if label >= 0 {
+		one := calibrate.Predictions{Classes: t.count, Probs: p, Labels: []int{label}}
+		dst[at+nll], dst[at+brier] = calibrate.NegLogLikelihood(one), calibrate.Brier(one)
+	}
+	dst = appendRanked(dst, p, t.top(want))
+	dst[at+prediction], dst[at+confidence] = dst[at+ranked], dst[at+ranked+1]
+	if want.Outcomes {
+		dst = append(dst, p...)
+	}
+	if want.Members > 0 {
+		for _, v := range a.Members {
+			dst = append(dst, float64(v))
+		}
+	}
+	return dst
+}
+
+// appendRanked appends the n most probable classes with their probabilities; of
+// equals the first.
+func appendRanked(dst, p []float64, n int) []float64 {
+	start := len(dst)
+	for c, v := range p {
+		if len(dst) == start+2*n && v <= dst[len(dst)-1] {
+			continue
+		}
+		if len(dst) < start+2*n {
+			dst = append(dst, 0, 0)
+		}
+		at := len(dst) - 2
+		for ; at > start && dst[at-1] < v; at -= 2 {
+			dst[at], dst[at+1] = dst[at-2], dst[at-1]
+		}
+		dst[at], dst[at+1] = float64(c), v
+	}
+	return dst
+}
+
+func (t classes) NewSummary() Summary { return &classSummary{} }
+
+// classSummary adds up the scores of labelled rows.
+type classSummary struct {
+	right, nll, brier float64
+	graded            []calibrate.Graded // 16 bytes an example: all that grows with their number
+}
+
+func (s *classSummary) Add(values []float64, label int) {
+	right := int(values[prediction]) == label
+	if right {
+		s.right++
+	}
+	s.nll += values[nll]
+	s.brier += values[brier]
+	s.graded = append(s.graded, calibrate.Graded{Confidence: values[confidence], Right: right})
+}
+
+func (s *classSummary) Scores() []Score {
+	n := float64(len(s.graded))
+	return []Score{
+		{Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, s.right / n, ""},
+		{Metric{Key: "nll", Header: "NLL", Digits: 4}, s.nll / n, "nats"},
+		{Metric{Key: "ece", Header: "ECE", Digits: 4}, calibrate.GradedECE(s.graded, calibrate.ECEOptions{}), ""},
+		{Metric{Key: "brier", Header: "Brier", Digits: 4}, s.brier / n, ""},
+	}
+}
+
+func (t classes) Metrics() []Metric {
+	return []Metric{
+		{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true},
+		{Key: "top5", Header: "top-5", Digits: 1, Percent: true, Further: true, Optional: true},
+		{Key: "nll", Header: "NLL", Digits: 4},
+		{Key: "brier", Header: "Brier", Digits: 4},
+		{Key: "ece", Header: "ECE", Digits: 4},
+		{Key: "ece_equal_width", Header: "ECE, equal width", Digits: 4, Further: true},
+		{Key: "ece_swag_reference", Header: "ECE, reference", Digits: 4, Further: true},
+		{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true},
+		{Key: "aurc", Header: "AURC", Digits: 5, Further: true},
+		{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true},
+		{Key: "entropy", Header: "entropy", Digits: 4, Further: true},
+		{Key: "set_size", Header: "set size", Digits: 2, Further: true},
+		{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true},
+	}
+}
+
+func (t classes) Losses() []Loss {
+	return []Loss{{"nll", "NLL"}, {"error", "error"}, {"brier", "Brier score"}}
+}
+
+func (t classes) Evaluate(outcomes []float64, labels []int, opts calibrate.EvaluateOptions) (*Evaluation, error) {
+	p, err := calibrate.NewPredictions(outcomes, t.count, labels)
+	if err != nil {
+		return nil, err
+	}
+	m := calibrate.Evaluate(p, opts)
+	return &Evaluation{
+		Values: []float64{m.Accuracy, m.Top5, m.NLL, m.Brier, m.ECE, m.ECEEqualWidth, m.ECEReference, m.ClasswiseECE, m.AURC, m.SelectiveRisk, m.Entropy, m.SetSize, m.SetCoverage},
+		Losses: [][]float64{calibrate.NegLogLikelihoods(nil, p), calibrate.Errors(nil, p), calibrate.Briers(nil, p)},
+		// Both are of confidences, which only classes have.
+		Reliability: calibrate.Reliability(p, opts.ECE), RiskCoverage: calibrate.RiskCoverage(p), Warnings: m.Warnings,
+	}, nil
+}

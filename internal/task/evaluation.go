@@ -1,0 +1,42 @@
+package task
+
+import "github.com/swagwrap/swagwrap/calibrate"
+
+// Metric is a score of a set of predictions, as tables and JSON show it.
+type Metric struct {
+	Key     string // in JSON
+	Header  string // in tables
+	Digits  int    // after the point
+	Percent bool   // a share, shown as a percentage
+	Further bool   // not among those that every table shows
+	// Optional ones are left empty where they are NaN.
+	Optional bool
+}
+
+// Loss is what a method can be better or worse in, example by example: lower is
+// better.
+type Loss struct {
+	Key  string // in JSON
+	Name string // in words
+}
+
+// Evaluation is how good predictions are.
+type Evaluation struct {
+	Values []float64   // in the order of Metrics
+	Losses [][]float64 // in the order of Losses, one for each example
+	// Reliability and RiskCoverage are nil for a task that has no confidence.
+	Reliability  []calibrate.ReliabilityBin
+	RiskCoverage []calibrate.RiskPoint
+	// Warnings say why a score should not be taken at face value.
+	Warnings []error
+}
+
+// Value returns the metric with the given key of a task's evaluation, or NaN.
+func Value(t Task, e *Evaluation, key string) float64 {
+	for i, m := range t.Metrics() {
+		if m.Key == key {
+			return e.Values[i]
+		}
+	}
+	panic("task: no metric " + key)
+}

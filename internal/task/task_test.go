@@ -1,0 +1,257 @@
+package task_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+func must(t *testing.T, name string, s task.Scores) task.Task {
+	t.Helper()
+	got, err := task.Of(name, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestOf(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		s     task.Scores
+		want  string // or a part of the error
+		width int
+	}{
+		{"", task.Scores{Output: "y", Count: 1}, `output "y": the logit of class 1 of 2`, 2},
+		{"", task.Scores{Output: "y", Count: 1, Activation: "sigmoid"}, `output "y": the probability of class 1 of 2`, 2},
+		{"", task.Scores{Output: "y", Count: 10}, `output "y": 10 classes, a logit for each`, 10},
+		{"classes", task.Scores{Output: "y", Count: 2, Activation: "softmax"}, `output "y": 2 classes, a probability for each`, 2},
+		{"", task.Scores{Output: "y", Count: 3, Activation: "sigmoid"}, "do not exclude each other", 0},
+		{"", task.Scores{Output: "y", Count: 1, Activation: "softmax"}, "which is always 1", 0},
+		{"binary", task.Scores{Output: "y", Count: 3}, `not scores for the task "binary"`, 0},
+		{"", task.Scores{Output: "y"}, "for no task", 0},
+		{"ranking", task.Scores{Output: "y", Count: 3}, "want one of binary, classes", 0},
+	} {
+		got, err := task.Of(tt.name, tt.s)
+		switch {
+		case err != nil:
+			if tt.width > 0 || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%+v: %v, want %q", tt.s, err, tt.want)
+			}
+		case got.Describe() != tt.want || got.Width() != tt.width || got.ClassNames() != tt.width || got.Size() != fmt.Sprintf("%d classes", tt.width):
+			t.Errorf("%+v: %q of width %d, want %q of %d", tt.s, got.Describe(), got.Width(), tt.want, tt.width)
+		case tt.name != "" && got.Name() != tt.name:
+			t.Errorf("%+v: task %q, want %q", tt.s, got.Name(), tt.name)
+		case got.CheckLabel(tt.width-1) != nil || got.CheckLabel(tt.width) == nil:
+			t.Errorf("%+v: labels from 0 to %d are not those that are taken", tt.s, tt.width-1)
+		}
+	}
+}
+
+// Outcomes are held against the formulas, written out.
+func TestOutcome(t *testing.T) {
+	logits := []float32{1, -2, 0.5}
+	sum := math.Exp(1) + math.Exp(-2) + math.Exp(0.5)
+	for _, tt := range []struct {
+		s      task.Scores
+		scores []float32
+		want   []float64
+		err    string
+	}{
+		{task.Scores{Count: 3}, logits, []float64{math.Exp(1) / sum, math.Exp(-2) / sum, math.Exp(0.5) / sum}, ""},
+		{task.Scores{Count: 2, Activation: "softmax"}, []float32{0.25, 0.75}, []float64{0.25, 0.75}, ""},
+		{task.Scores{Count: 1}, []float32{-1.5}, []float64{1 / (1 + math.Exp(-1.5)), 1 / (1 + math.Exp(1.5))}, ""},
+		{task.Scores{Count: 1, Activation: "sigmoid"}, []float32{0.25}, []float64{0.75, 0.25}, ""},
+		{task.Scores{Count: 2}, []float32{1, float32(math.NaN())}, nil, "class 1 has NaN"},
+		{task.Scores{Count: 1}, []float32{float32(math.Inf(1))}, nil, "not finite"},
+		{task.Scores{Count: 2, Activation: "softmax"}, []float32{0.5, 0.6}, nil, "they add up to"},
+		{task.Scores{Count: 2, Activation: "softmax"}, []float32{-0.5, 1.5}, nil, "the least is -0.5"},
+		{task.Scores{Count: 1, Activation: "sigmoid"}, []float32{1.5}, nil, "no probability: 1.5"},
+	} {
+		x := must(t, "", tt.s)
+		got := make([]float64, x.Width())
+		entropy, err := x.Outcome(got, tt.scores)
+		if err != nil || tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%v: error %v, want %q", tt.scores, err, tt.err)
+			}
+			continue
+		}
+		want := 0.0
+		for c, p := range tt.want {
+			want -= p * math.Log(p)
+			if math.Abs(got[c]-p) > 1e-15 { // a few units in the last place
+				t.Errorf("%v: %v, want %v", tt.scores, got, tt.want)
+			}
+		}
+		if math.Abs(entropy-want) > 1e-14 {
+			t.Errorf("%v: entropy %v, want %v", tt.scores, entropy, want)
+		}
+	}
+}
+
+// A row's values lie where its columns say, and are what calibrate computes.
+func TestValues(t *testing.T) {
+	x := must(t, "", task.Scores{Count: 4})
+	want := task.Want{Top: 3, Outcomes: true, Members: 2}
+	p := []float64{0.1, 0.4, 0.4, 0.1}
+	members := []float32{0.1, 0.5, 0.3, 0.1, 0.1, 0.3, 0.5, 0.1}
+	values := x.Values([]float64{-7}, want, task.Average{Outcome: slices.Clone(p), Entropy: 1, Members: members}, 2)
+	if values[0] != -7 {
+		t.Fatal("what was there was overwritten")
+	}
+	values = values[1:]
+	got := map[string][]float64{}
+	for _, c := range x.Columns(want) {
+		got[c.Name], values = values[:c.Len()], values[c.Len():]
+	}
+	if len(values) > 0 {
+		t.Errorf("%d values too many", len(values))
+	}
+	h := calibrate.Entropy(p)
+	for name, want := range map[string][]float64{
+		"prediction": {1}, "confidence": {0.4}, "predictive_entropy": {h}, "expected_entropy": {1}, "mutual_information": {h - 1},
+		"nll": {-math.Log(0.4)}, "brier": {0.1*0.1*2 + 0.4*0.4 + 0.6*0.6}, "top": {1, 0.4, 2, 0.4, 0, 0.1}, "probs": p,
+	} {
+		if !slices.EqualFunc(got[name], want, func(a, b float64) bool { return math.Abs(a-b) < 1e-15 }) {
+			t.Errorf("%s: %v, want %v", name, got[name], want)
+		}
+	}
+	for i, m := range got["member_probs"] {
+		if float32(m) != members[i] {
+			t.Errorf("member_probs: %v, want %v", got["member_probs"], members)
+		}
+	}
+	// Calibration changes the prediction's uncertainty, not that of the members.
+	flat := func(p []float64) { copy(p, []float64{0.25, 0.25, 0.25, 0.25}) }
+	values = x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, -1)
+	if values[1] != 0.25 || values[2] != math.Log(4) || values[4] != h-1 || !math.IsNaN(values[5]) || !math.IsNaN(values[6]) {
+		t.Errorf("calibrated: %v", values)
+	}
+}
+
+// The ranking is that of a stable sort.
+func TestRanked(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		n := 2 + rng.IntN(9)
+		x := must(t, "", task.Scores{Count: n})
+		p := make([]float64, n)
+		for c := range p {
+			p[c] = float64(rng.IntN(4)) // ties abound
+		}
+		order := make([]int, n)
+		for c := range order {
+			order[c] = c
+		}
+		sort.SliceStable(order, func(i, j int) bool { return p[order[i]] > p[order[j]] })
+		k := 1 + rng.IntN(n+2)
+		values := x.Values(nil, task.Want{Top: k}, task.Average{Outcome: slices.Clone(p)}, -1)[7:]
+		if len(values) != 2*min(k, n) {
+			t.Fatalf("top %d of %d: %v", k, n, values)
+		}
+		for i := range min(k, n) {
+			if int(values[2*i]) != order[i] || values[2*i+1] != p[order[i]] {
+				t.Fatalf("top %d of %v: %v, want %v", k, p, values, order)
+			}
+		}
+	}
+}
+
+// What is added up row by row is what all rows together give.
+func TestSummary(t *testing.T) {
+	x := must(t, "", task.Scores{Count: 3})
+	rng := rand.New(rand.NewPCG(3, 4))
+	s := x.NewSummary()
+	var all []float64
+	var labels []int
+	for range 500 {
+		p := calibrate.Softmax(nil, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}, 3, 1)
+		label := rng.IntN(3)
+		s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p)}, label), label)
+		all, labels = append(all, p...), append(labels, label)
+	}
+	e, err := x.Evaluate(all, labels, calibrate.EvaluateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, score := range s.Scores() {
+		if want := task.Value(x, e, score.Key); math.Abs(score.Value-want) > 1e-12 { // sums in another order
+			t.Errorf("%s: %v, want %v", score.Key, score.Value, want)
+		}
+	}
+	if len(e.Values) != len(x.Metrics()) || len(e.Losses) != len(x.Losses()) {
+		t.Errorf("%d values of %d metrics, %d losses of %d", len(e.Values), len(x.Metrics()), len(e.Losses), len(x.Losses()))
+	}
+	if mean := e.Losses[0]; math.Abs(task.Value(x, e, "nll")-average(mean)) > 1e-12 {
+		t.Errorf("NLL %v, and its mean over examples %v", task.Value(x, e, "nll"), average(mean))
+	}
+	if _, err := x.Evaluate(all, labels[:1], calibrate.EvaluateOptions{}); err == nil {
+		t.Error("labels of one example are taken for those of all")
+	}
+}
+
+func average(values []float64) (sum float64) {
+	for _, v := range values {
+		sum += v / float64(len(values))
+	}
+	return sum
+}
+
+// The curvature is the second derivative of the expected loss, by differences.
+func TestCurvature(t *testing.T) {
+	for _, scores := range [][]float64{{0.7}, {0.3, -1.2, 0.5}} {
+		x := must(t, "", task.Scores{Count: len(scores)}).(task.Curved)
+		k := len(scores)
+		got := make([]float64, k*k)
+		x.AddCurvature(got, scores)
+		p := make([]float64, x.Width())
+		outcome := func(z []float64) []float64 {
+			full := z
+			if len(z) == 1 {
+				full = []float64{0, z[0]}
+			}
+			return calibrate.Softmax(nil, full, len(full), 1)
+		}
+		copy(p, outcome(scores))
+		loss := func(z []float64) (sum float64) {
+			for c, q := range outcome(z) {
+				sum -= p[c] * math.Log(q)
+			}
+			return sum
+		}
+		const h = 1e-4
+		at := func(i, j int, a, b float64) float64 {
+			z := slices.Clone(scores)
+			z[i] += a
+			z[j] += b
+			return loss(z)
+		}
+		for i := range k {
+			for j := range k {
+				want := (at(i, j, h, h) - at(i, j, h, -h) - at(i, j, -h, h) + at(i, j, -h, -h)) / (4 * h * h)
+				if math.Abs(got[i*k+j]-want) > 1e-6 { // h² and rounding by h²
+					t.Errorf("%v: curvature %d,%d is %v, want %v", scores, i, j, got[i*k+j], want)
+				}
+			}
+		}
+	}
+}
+
+func Example() {
+	t, _ := task.Of("", task.Scores{Output: "logits", Count: 3})
+	p := make([]float64, t.Width())
+	entropy, _ := t.Outcome(p, []float32{2, 0, 1})
+	fmt.Println(t.Describe())
+	fmt.Printf("%.3f %.3f\n", p, entropy)
+	// Output:
+	// output "logits": 3 classes, a logit for each
+	// [0.665 0.090 0.245] 0.832
+}
