@@ -148,34 +148,32 @@ func (a *axis) decades(n int) []Tick {
 	return ticks
 }
 
-// nines are 0, 0.5, 0.9, 0.99 and so on, and what lies between them if the axis
-// has room.
+// nines are 0, 0.9, 0.99 and so on, and what lies between them if the axis has
+// room.
 func (a *axis) nines() []Tick {
 	var ticks []Tick
-	perDecade := a.room / (a.warp(a.max) - a.warp(a.min))
-	add := func(x float64, decimals int) {
-		text := fixed(x, decimals)
-		if x < a.min-1e-12 || x > a.max+1e-12 {
-			return
-		}
-		for _, t := range ticks {
-			if math.Abs(a.pos(t.At)-a.pos(x)) < (textWidth(t.Label, smallText)+textWidth(text, smallText))/2+13 {
-				return
-			}
-		}
-		ticks = append(ticks, Tick{x, text})
-	}
-	for gap, d := 1.0, 0; 1-gap <= a.max; gap, d = gap/10, d+1 {
-		add(1-gap, d)
-	}
-	if perDecade > 60 {
-		for gap, d := 1.0, 1; 1-gap <= a.max; gap, d = gap/10, d+1 {
-			add(1-gap/2, d)
-			add(1-gap/5, d)
+	for k, part := range []float64{1, 0.5, 0.2} {
+		for gap, decimals := part, min(k, 1); 1-gap <= a.max; gap, decimals = gap/10, decimals+1 {
+			ticks = append(ticks, Tick{1 - gap, fixed(1-gap, decimals)})
 		}
 	}
-	slices.SortFunc(ticks, func(p, q Tick) int { return cmp.Compare(p.At, q.At) })
-	return ticks
+	return a.apart(ticks, 13)
+}
+
+// apart leaves out ticks that are not on the axis, and those whose labels would
+// touch that of an earlier one. They come back in ascending order.
+func (a *axis) apart(ticks []Tick, gap float64) []Tick {
+	var kept []Tick
+	for _, t := range ticks {
+		if t.At < a.min-1e-12 || t.At > a.max+1e-12 || slices.ContainsFunc(kept, func(k Tick) bool {
+			return math.Abs(a.pos(t.At)-a.pos(k.At)) < (textWidth(t.Label, smallText)+textWidth(k.Label, smallText))/2+gap
+		}) {
+			continue
+		}
+		kept = append(kept, t)
+	}
+	slices.SortFunc(kept, func(p, q Tick) int { return cmp.Compare(p.At, q.At) })
+	return kept
 }
 
 // spanAxis spans all finite values with a margin, and holds zero if told.

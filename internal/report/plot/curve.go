@@ -161,7 +161,6 @@ func (cv *Curve) axes(xs, ys []float64) (x, y axis) {
 			x.named = append(x.named, t)
 		}
 	}
-	slices.SortStableFunc(x.named, func(s, t Tick) int { return cmp.Compare(s.At, t.At) })
 	return x, y
 }
 
@@ -247,7 +246,7 @@ func (f *Figure) bars(c color.Color, points []seriesPoint) {
 			e.YErrors = append(e.YErrors, struct{ Low, High float64 }{half, half})
 		}
 	}
-	f.plot.Add(e)
+	f.add(e)
 }
 
 // band fills the space between the ends of the intervals, in runs of points that
@@ -261,7 +260,7 @@ func (f *Figure) band(c role, points []seriesPoint) {
 		}
 		if (!has || i == len(points)-1) && len(upper) > 1 {
 			slices.Reverse(lower)
-			f.plot.Add(&plotter.Polygon{XYs: []plotter.XYs{append(upper, lower...)}, Color: tint{c, 0.2}})
+			f.add(&plotter.Polygon{XYs: []plotter.XYs{append(upper, lower...)}, Color: tint{c, 0.2}})
 		}
 		if !has {
 			upper, lower = nil, nil

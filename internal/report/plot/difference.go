@@ -142,12 +142,12 @@ func (ds *Differences) axis(rows []Difference) axis {
 func (f *Figure) difference(row *Difference, y float64) {
 	v := row.verdict()
 	if !f.x.holds(row.Value) {
-		f.plot.Add(plotFunc(func(c draw.Canvas, p *gonum.Plot) { v.arrow(c, row.Value, c.Y(p.Y.Norm(y))) }))
+		f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) { v.arrow(c, row.Value, c.Y(p.Y.Norm(y))) }))
 		return
 	}
 	if row.hasInterval() {
 		half := (row.Upper - row.Lower) / 2
-		f.plot.Add(&plotter.XErrorBars{XYs: plotter.XYs{{X: row.Lower + half, Y: y}}, XErrors: plotter.XErrors{{Low: half, High: half}}, LineStyle: v.pen(), CapWidth: 8})
+		f.add(&plotter.XErrorBars{XYs: plotter.XYs{{X: row.Lower + half, Y: y}}, XErrors: plotter.XErrors{{Low: half, High: half}}, LineStyle: v.pen(), CapWidth: 8})
 	}
 	f.marks(v.glyph(), plotter.XYs{{X: row.Value, Y: y}})
 }

@@ -52,7 +52,7 @@ func (f *Figure) nameEllipse(e *Ellipse) {
 	if math.IsInf(top.Y, -1) || label == "" {
 		return
 	}
-	f.plot.Add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
+	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
 		said := style(ink, smallText, true)
 		half := said.Width(label) / 2
 		at := vg.Point{X: c.X(p.X.Norm(top.X)), Y: c.Y(p.Y.Norm(top.Y)) + 2}

@@ -107,34 +107,23 @@ func (p *HistogramPair) axis(below, above bool) (axis, [2][]float64) {
 		a.kind = logarithmic
 		wider = func(x, by float64) float64 { return x * math.Pow(last/first, by) }
 	}
-	a.room = chartWidth // about: enough to choose ticks
-	ticks := a.ticks(6)
+	var ends []Tick
+	numbers := a.ticks(6)
 	const place = 0.06 // of the span
 	if below {
 		a.min = wider(first, -place)
-		ticks = append([]Tick{{wider(first, -place/2), "< " + shortNumber(first)}}, withoutNear(ticks, &a, first)...)
+		ends = append(ends, Tick{wider(first, -place/2), "< " + shortNumber(first)})
 	}
 	if above {
 		a.max = wider(last, place)
-		ticks = append(withoutNear(ticks, &a, last), Tick{wider(last, place/2), "> " + shortNumber(last)})
+		ends = append(ends, Tick{wider(last, place/2), "> " + shortNumber(last)})
 	}
-	a.named = ticks
+	a.named = append(ends, numbers...) // a number gives way to an end that it would touch
 	var edges [2][]float64
 	for i, e := range [][]float64{h.Edges, p.Out.Edges} {
 		edges[i] = append(append([]float64{wider(e[0], -place)}, e...), wider(e[len(e)-1], place))
 	}
 	return a, edges
-}
-
-// withoutNear leaves out ticks that would touch that of the place beyond x.
-func withoutNear(ticks []Tick, a *axis, x float64) []Tick {
-	var out []Tick
-	for _, t := range ticks {
-		if d := a.pos(t.At) - a.pos(x); d*d > 40*40 {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // steps adds the outline of a histogram. What is empty at its ends is left out.
@@ -153,6 +142,6 @@ func (f *Figure) steps(edges, shares []float64) *plotter.Polygon {
 		}
 		p.XYs = []plotter.XYs{append(ring, plotter.XY{X: edges[len(edges)-1]})}
 	}
-	f.plot.Add(p)
+	f.add(p)
 	return p
 }

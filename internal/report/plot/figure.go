@@ -65,7 +65,7 @@ type Figure struct {
 	legend        float64       // height of the legend
 	keys          []key
 	columns       []gonum.Legend
-	columnAt      []float64
+	columnWidth   vg.Length
 }
 
 // A key is an entry of the legend.
@@ -132,17 +132,14 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	p.X.Tick.Length = 7 // or the first label would touch that of the vertical axis
 	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
 	p.Y.Tick.Label.YAlign = -0.62 // the middle of digits, which have nothing below the line
+	p.X.Min, p.X.Max, p.X.Scale = x.min, x.max, x
+	p.Y.Min, p.Y.Max, p.Y.Scale = y.min, y.max, y
 	y.room = height
-	var yTicks gonum.ConstantTicks
-	for _, t := range y.ticks(int(height / 38)) {
-		yTicks = append(yTicks, gonum.Tick{Value: t.At, Label: t.Label})
-	}
-	p.Y.Tick.Marker = yTicks
+	p.Y.Tick.Marker = constant(y.ticks(int(height / 38)))
 	f := &Figure{Title: text.Clean(title), desc: text.Clean(desc), width: width, height: height, plot: p, x: x, y: y, yLabel: fitted(y.label, height, textSize)}
-	f.span()
 	f.xTicks()
 	f.grid = &plotter.Grid{Horizontal: pen(line, 1, 0)}
-	p.Add(f.grid)
+	f.add(f.grid)
 	return f
 }
 
@@ -179,33 +176,26 @@ func (f *Figure) drawAxes(c draw.Canvas) {
 	c.FillText(in, vg.Point{X: c.Min.X, Y: within.Center().Y}, f.yLabel)
 }
 
-// span gives the plot its axes. gonum widens them for data beyond, which ours show
-// at their ends.
-func (f *Figure) span() {
-	f.plot.X.Min, f.plot.X.Max, f.plot.X.Scale = f.x.min, f.x.max, f.x
-	f.plot.Y.Min, f.plot.Y.Max, f.plot.Y.Scale = f.y.min, f.y.max, f.y
-}
-
 // xTicks gives the horizontal axis its label and ticks whose labels do not touch.
 func (f *Figure) xTicks() {
 	p, x := f.plot, &f.x
-	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // about as high as those to come
-	x.room = f.within(f.height).Size().X.Points()
-	f.xLabel = wrapped(x.label, x.room-textSize, textSize)
-	var ticks gonum.ConstantTicks
+	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // as high as those to come
+	f.xLabel = wrapped(x.label, f.within(f.height).Size().X.Points()-textSize, textSize)
 	within := f.within(f.height)
-	left, free := within.Min.X.Points()-edge, math.Inf(-1)
-	for _, t := range x.ticks(int(x.room / 52)) {
-		if !x.holds(t.At) {
-			continue
-		}
-		middle := p.X.Norm(t.At) * within.Size().X.Points()
-		label := fitted(t.Label, min(x.room/4, 2*(middle+left)), smallText)
-		if half := textWidth(label, smallText) / 2; middle-half >= free {
-			ticks, free = append(ticks, gonum.Tick{Value: t.At, Label: label}), middle+half+4
-		}
+	left := within.Min.X.Points() - edge
+	x.room = within.Size().X.Points()
+	ticks := x.ticks(int(x.room / 52))
+	for i, t := range ticks {
+		ticks[i].Label = fitted(t.Label, max(0, min(x.room/4, 2*(x.pos(t.At)+left))), smallText)
 	}
-	p.X.Tick.Marker = ticks
+	p.X.Tick.Marker = constant(x.apart(ticks, 4))
+}
+
+func constant(ticks []Tick) (out gonum.ConstantTicks) {
+	for _, t := range ticks {
+		out = append(out, gonum.Tick{Value: t.At, Label: t.Label})
+	}
+	return out
 }
 
 func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {
@@ -215,50 +205,38 @@ func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {
 // finish lays out what stands below each other. Nothing is added after it.
 func (f *Figure) finish() *Figure {
 	const any = 1000
-	f.span()
 	f.axes = any - f.within(any).Size().Y.Points() + f.height
 	f.layLegend()
 	return f
 }
 
-// layLegend puts the keys in one row or else in columns of equal width.
+// layLegend puts the keys in columns of equal width.
 func (f *Figure) layLegend() {
-	if len(f.keys) == 0 {
+	room, widest := f.width-2*edge, 0.0
+	names := make([]string, len(f.keys))
+	for i, k := range f.keys {
+		names[i] = " " + fitted(k.name, room-legendKey-6, textSize)
+		widest = max(widest, legendKey+6+textWidth(names[i], textSize)+legendGap)
+	}
+	if len(names) == 0 {
 		return
 	}
-	room := f.width - 2*edge
-	names, widths := make([]string, len(f.keys)), make([]float64, len(f.keys))
-	sum := -legendGap
-	for i, k := range f.keys {
-		names[i] = fitted(k.name, room-legendKey-6, textSize)
-		widths[i] = legendKey + 6 + textWidth(names[i], textSize) + legendGap
-		sum += widths[i]
-	}
-	columns := max(1, min(len(names), int((room+legendGap)/slices.Max(widths))))
+	columns := max(1, min(len(names), int((room+legendGap)/widest)))
 	rows := (len(names) + columns - 1) / columns
-	if sum <= room {
-		rows = 1
-	}
-	x := edge
-	for from := 0; from < len(names); from += rows {
-		l := gonum.NewLegend()
-		l.Top, l.Left, l.ThumbnailWidth, l.YPosition = true, true, legendKey, draw.PosCenter
-		l.TextStyle = style(ink, textSize, false)
-		l.Padding = legendRow - l.TextStyle.Rectangle("x").Max.Y
-		for i := from; i < min(from+rows, len(names)); i++ {
-			l.Add(" "+names[i], f.keys[i].samples...)
+	for i, name := range names {
+		if i%rows == 0 {
+			l := gonum.NewLegend()
+			l.Top, l.Left, l.ThumbnailWidth, l.YPosition = true, true, legendKey, draw.PosCenter
+			l.TextStyle = style(ink, textSize, false)
+			l.Padding = legendRow - l.TextStyle.Rectangle("x").Max.Y
+			f.columns = append(f.columns, l)
 		}
-		f.columns, f.columnAt = append(f.columns, l), append(f.columnAt, x)
-		if rows == 1 {
-			x += widths[from]
-		} else {
-			x += slices.Max(widths)
-		}
+		f.columns[i/rows].Add(name, f.keys[i].samples...)
 	}
-	f.legend = float64(rows)*legendRow + legendTop
+	f.columnWidth, f.legend = vg.Length(widest), float64(rows)*legendRow+legendTop
 }
 
-// titleOf is the title as a file shows it, with its height.
+// titleLines is the title as a file shows it, with its height.
 func (f *Figure) titleLines() (string, float64) {
 	s := wrapped(f.Title, f.width-2*edge, titleSize)
 	if s == "" {
@@ -303,9 +281,7 @@ func (f *Figure) draw(to vg.Canvas, titled bool) {
 	}
 	c.Max.Y -= legendTop
 	for i := range f.columns {
-		at := c
-		at.Min.X = vg.Length(f.columnAt[i])
-		f.columns[i].Draw(at)
+		f.columns[i].Draw(draw.Crop(c, vg.Length(i)*f.columnWidth, 0, 0, 0))
 	}
 }
 
@@ -314,6 +290,10 @@ type plotFunc func(c draw.Canvas, p *gonum.Plot)
 
 // Plot implements [gonum.Plotter].
 func (f plotFunc) Plot(c draw.Canvas, p *gonum.Plot) { f(c, p) }
+
+// add adds what to draw. It does not widen the axes, as it would by itself: what is
+// beyond stands at their ends.
+func (f *Figure) add(p gonum.Plotter) { f.plot.Add(plotFunc(p.Plot)) }
 
 // haloed writes a text that stands out on any ground.
 func haloed(c draw.Canvas, in plottext.Style, at vg.Point, s string) {
@@ -332,7 +312,7 @@ func (f *Figure) curve(in draw.LineStyle, points plotter.XYs) {
 			run = append(run, p)
 		}
 		if (!ok || i == len(points)-1) && len(run) > 1 {
-			f.plot.Add(&plotter.Line{XYs: run, LineStyle: in})
+			f.add(&plotter.Line{XYs: run, LineStyle: in})
 		}
 		if !ok {
 			run = nil
@@ -343,7 +323,7 @@ func (f *Figure) curve(in draw.LineStyle, points plotter.XYs) {
 // marks draws glyphs at those points that are finite.
 func (f *Figure) marks(in draw.GlyphStyle, points plotter.XYs) {
 	points = slices.DeleteFunc(slices.Clone(points), func(p plotter.XY) bool { return !plottable(p.X) || !plottable(p.Y) })
-	f.plot.Add(&plotter.Scatter{XYs: points, GlyphStyle: in})
+	f.add(&plotter.Scatter{XYs: points, GlyphStyle: in})
 }
 
 // seriesKey adds the i-th series to the legend.

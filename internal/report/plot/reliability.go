@@ -192,7 +192,7 @@ func (d *diagram) axes(which []int, intervals bool) (x, y axis) {
 // reliabilityGround says what the two sides of the zero line mean.
 func (f *Figure) reliabilityGround() {
 	f.across(0)
-	f.plot.Add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
+	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
 		said := style(soft, smallText, false)
 		said.XAlign = draw.XRight
 		if p.Y.Max > 0 {

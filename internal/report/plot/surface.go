@@ -102,7 +102,7 @@ func (s *Surface) draw() *Figure {
 	f.Name, f.Note = fileName("surface", s.Title), s.Note
 	levels := s.levels()
 	for i, level := range levels {
-		f.plot.Add(&plotter.Polygon{XYs: s.band(level), Color: levelColour(i, levels)})
+		f.add(&plotter.Polygon{XYs: s.band(level), Color: levelColour(i, levels)})
 	}
 	for i := range s.Ellipses {
 		inside, _ := f.inside(s.Ellipses[i].outline())
@@ -115,14 +115,6 @@ func (s *Surface) draw() *Figure {
 		f.nameEllipse(&s.Ellipses[i])
 	}
 	f.colourBar(s.ZLabel, levels, hi)
-	for i, set := range s.Points {
-		_, outside := f.inside(set.places())
-		name := set.Name
-		if outside > 0 {
-			name += fmt.Sprintf(" (%d outside)", outside)
-		}
-		f.key(name, &plotter.Scatter{GlyphStyle: surfaceMark(i)})
-	}
 	if len(s.Ellipses) > 0 {
 		f.key("posterior density", &plotter.Line{LineStyle: pen(ink, 1.6, 0)})
 	}
@@ -155,22 +147,23 @@ func (f *Figure) outlined(points plotter.XYs, opacity, wide, thin float64) {
 	f.curve(pen(ink, thin, 0), points)
 }
 
-func (set *PointSet) places() plotter.XYs {
+// points draws a set of marked points. Those outside the axes are told, not drawn
+// at their edge.
+func (f *Figure) points(i int, set *PointSet) {
 	points := make(plotter.XYs, min(len(set.X), len(set.Y)))
 	for k := range points {
 		points[k] = plotter.XY{X: set.X[k], Y: set.Y[k]}
 	}
-	return points
-}
-
-// points draws a set of marked points. Those outside the axes are told, not drawn
-// at their edge.
-func (f *Figure) points(i int, set *PointSet) {
-	inside, _ := f.inside(set.places())
+	inside, outside := f.inside(points)
 	if set.Path {
 		f.outlined(inside, 0.7, 2.4, 0.9)
 	}
 	f.marks(surfaceMark(i), inside)
+	name := set.Name
+	if outside > 0 {
+		name += fmt.Sprintf(" (%d outside)", outside)
+	}
+	f.key(name, &plotter.Scatter{GlyphStyle: surfaceMark(i)})
 }
 
 // surfaceMark has the shape of a series, in ink with an outline of paper. The
@@ -206,7 +199,7 @@ func (f *Figure) colourBar(name string, levels []float64, top float64) {
 	*f.bar.grid = plotter.Grid{}
 	for i := range levels {
 		from, to := float64(i), float64(i+1)
-		f.bar.plot.Add(&plotter.Polygon{XYs: []plotter.XYs{{{X: from}, {X: to}, {X: to, Y: 1}, {X: from, Y: 1}}}, Color: levelColour(i, levels)})
+		f.bar.add(&plotter.Polygon{XYs: []plotter.XYs{{{X: from}, {X: to}, {X: to, Y: 1}, {X: from, Y: 1}}}, Color: levelColour(i, levels)})
 	}
 	f.bar.finish()
 }
