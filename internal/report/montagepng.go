@@ -7,14 +7,11 @@ import (
 	"image/png"
 	"io"
 	"strings"
-	"sync"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/gomedium"
-	"golang.org/x/image/font/gofont/goregular"
-	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
+	plotfont "gonum.org/v1/plot/font"
 
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
@@ -45,18 +42,6 @@ var (
 	wrongInk = color.RGBA{0xb4, 0x23, 0x18, 255}
 )
 
-var fonts = sync.OnceValues(func() (regular, medium *opentype.Font) {
-	return mustParse(goregular.TTF), mustParse(gomedium.TTF)
-})
-
-func mustParse(ttf []byte) *opentype.Font {
-	f, err := opentype.Parse(ttf)
-	if err != nil {
-		panic("report: built-in font: " + err.Error())
-	}
-	return f
-}
-
 // WritePNG draws the tiles on white. Its letters are Latin, Greek and Cyrillic;
 // others are shown as boxes, so pages are for them.
 func (m *Montage) WritePNG(w io.Writer) error {
@@ -80,9 +65,9 @@ type sheet struct {
 }
 
 func newSheet(m *Montage) *sheet {
-	regular, medium := fonts()
 	s := &sheet{columns: minColumns,
-		title: face(medium, 30), heading: face(medium, 22), body: face(regular, 17), strong: face(medium, 16), small: face(regular, 14)}
+		title: face(font.WeightBold, 30), heading: face(font.WeightBold, 22),
+		body: face(font.WeightNormal, 17), strong: face(font.WeightBold, 16), small: face(font.WeightNormal, 14)}
 	for _, section := range m.Sections {
 		s.columns = max(s.columns, min(len(section.Examples), maxColumns))
 	}
@@ -90,13 +75,11 @@ func newSheet(m *Montage) *sheet {
 	return s
 }
 
-// face returns a font at a size in pixels. A face is not safe for concurrent use.
-func face(f *opentype.Font, size float64) font.Face {
-	out, err := opentype.NewFace(f, &opentype.FaceOptions{Size: size, DPI: 72})
-	if err != nil {
-		panic("report: built-in font: " + err.Error())
-	}
-	return out
+// face returns gonum's sans-serif font, the one of figures, at a size in pixels. A
+// face is not safe for concurrent use.
+func face(weight font.Weight, size float64) font.Face {
+	f := plotfont.DefaultCache.Lookup(plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight}, plotfont.Length(size))
+	return f.FontFace(72)
 }
 
 // layout goes down the sheet and returns its height. It draws on canvas if there

@@ -85,7 +85,7 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 const pngDPI = 3 * 72
 
 // WritePNG writes the figure with its title as a PNG file on white. Letters other
-// than Latin, Greek, Cyrillic and Hebrew are shown as boxes, so SVG is for them.
+// than Latin, Greek and Cyrillic are shown as boxes, so SVG is for them.
 func (f *Figure) WritePNG(w io.Writer) error {
 	width, height := f.size(true)
 	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(paper))
