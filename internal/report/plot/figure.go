@@ -125,10 +125,10 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	p := gonum.New()
 	p.BackgroundColor = nil
 	for _, a := range []*gonum.Axis{&p.X, &p.Y} {
-		a.Padding = 0
 		a.Tick.Label.Color, a.Tick.Label.Font = soft, style(soft, smallText, false).Font
 		a.LineStyle, a.Tick.LineStyle = pen(soft, 1, 0), pen(soft, 1, 0)
 	}
+	p.X.Padding, p.Y.Padding = 0, 3
 	p.X.Tick.Length = 7 // or the first label would touch that of the vertical axis
 	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
 	p.Y.Tick.Label.YAlign = -0.62 // the middle of digits, which have nothing below the line
@@ -184,7 +184,7 @@ func (f *Figure) xTicks() {
 	within := f.within(f.height)
 	left := within.Min.X.Points() - edge
 	x.room = within.Size().X.Points()
-	ticks := x.ticks(int(x.room / 52))
+	ticks := slices.Clone(x.ticks(int(x.room / 52)))
 	for i, t := range ticks {
 		ticks[i].Label = fitted(t.Label, max(0, min(x.room/4, 2*(x.pos(t.At)+left))), smallText)
 	}

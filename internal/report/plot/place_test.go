@@ -454,6 +454,12 @@ func TestSurfacePlaces(t *testing.T) {
 	}
 	near(t, "x of SWA", points[0].x, (x[0]+x[1])/2)
 	near(t, "y of SWA", points[0].y, y[0]-(y[1]-y[0])/2)
+	// The colour bar names both ends of the values.
+	for _, end := range []string{"−1", "1"} {
+		if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == end }) {
+			t.Errorf("the colour bar lacks %s", end)
+		}
+	}
 	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == " SWA (1 outside)" }) {
 		t.Error("the point outside is not told")
 	}

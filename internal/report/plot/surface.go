@@ -196,6 +196,7 @@ func (f *Figure) colourBar(name string, levels []float64, top float64) {
 		x.named = append(x.named, Tick{n, significant(top, 3)})
 	}
 	f.bar = newFigure("", "", f.width-left, high, x, y)
+	f.bar.plot.X.Tick.Marker = constant(x.named) // short, and there is room left of the bar
 	*f.bar.grid = plotter.Grid{}
 	for i := range levels {
 		from, to := float64(i), float64(i+1)
