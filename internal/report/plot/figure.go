@@ -215,7 +215,7 @@ func (f *Figure) layLegend() {
 	room, widest := f.width-2*edge, 0.0
 	names := make([]string, len(f.keys))
 	for i, k := range f.keys {
-		names[i] = " " + fitted(k.name, room-legendKey-6, textSize)
+		names[i] = "\u00a0" + fitted(k.name, room-legendKey-6, textSize)
 		widest = max(widest, legendKey+6+textWidth(names[i], textSize)+legendGap)
 	}
 	if len(names) == 0 {

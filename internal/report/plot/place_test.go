@@ -460,7 +460,7 @@ func TestSurfacePlaces(t *testing.T) {
 			t.Errorf("the colour bar lacks %s", end)
 		}
 	}
-	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == " SWA (1 outside)" }) {
+	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "\u00a0SWA (1 outside)" }) {
 		t.Error("the point outside is not told")
 	}
 }
