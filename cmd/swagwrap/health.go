@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
@@ -23,7 +24,7 @@ func healthReport(p *swag.Posterior) ([]string, error) {
 		if f.Serious {
 			what = "warning: "
 		}
-		lines = append(lines, report.Hang(what, f.String())...)
+		lines = append(lines, text.Hang(what, f.String())...)
 	}
 	if len(found) == 0 {
 		lines = append(lines, "nothing speaks against this posterior")

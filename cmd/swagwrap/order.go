@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 var orderFlags = []cli.Flag{
@@ -67,7 +67,7 @@ func (a *app) logOrder(c *cli.Context, paths []string) {
 	if len(names) > listed && !c.Bool("verbose") {
 		names = slices.Concat(names[:listed/2], []string{"…"}, names[len(names)-listed/2:])
 	}
-	for i, line := range report.Wrap("order: "+prefix+"{"+strings.Join(names, " ")+"}"+suffix, 110) {
+	for i, line := range text.Wrap("order: "+prefix+"{"+strings.Join(names, " ")+"}"+suffix, 110) {
 		if i > 0 {
 			line = "       " + line
 		}

@@ -37,7 +37,7 @@ var (
 	data   = []string{"internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset"}
 	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/predictions")
-	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report")
+	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
 	tables = append(slices.Clone(runs), "internal/study")
 )
 
@@ -68,7 +68,9 @@ var rules = map[string]rule{
 	"internal/infer":              {own: models},
 	"internal/ensemble":           {own: files},
 	"internal/baseline":           {own: append(slices.Clone(files), "internal/ensemble")},
-	"internal/report":             {own: []string{"calibrate"}, never: []string{"C"}},
+	"internal/report":             {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
+	"internal/report/plot":        {own: []string{"calibrate", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},
+	"internal/report/text":        {own: none, third: none, pure: true},
 	"internal/study":              {own: runs},
 	"internal/study/compare":      {own: tables},
 	"internal/study/ood":          {own: tables},

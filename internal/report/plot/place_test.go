@@ -1,29 +1,121 @@
-package report
+package plot
 
 import (
+	"image/color"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/recorder"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// ruler reads a drawing as a person does: the places of its tick labels, below
-// the x axis or left of the y axis.
+// A drawing is what a figure puts on a canvas, in its order.
+type drawing struct {
+	width, height float64
+	within        vg.Rectangle // of the axes
+	shapes        []shape
+	texts         []label
+}
+
+type shape struct {
+	filled bool
+	colour color.Color
+	dashes []vg.Length
+	points []at
+}
+
+type at struct{ x, y float64 }
+
+// label begins at a place of its baseline; upright ones are read upwards.
+type label struct {
+	at
+	text          string
+	width, height float64
+	upright       bool
+}
+
+func drawn(f *Figure, titled bool) *drawing {
+	width, height := f.size(titled)
+	d := &drawing{width: width.Points(), height: height.Points()}
+	var c recorder.Canvas
+	f.draw(&c, titled)
+	type state struct {
+		colour  color.Color
+		dashes  []vg.Length
+		upright bool
+	}
+	var now state
+	var pushed []state
+	for _, action := range c.Actions {
+		switch a := action.(type) {
+		case *recorder.SetColor:
+			now.colour = a.Color
+		case *recorder.SetLineDash:
+			now.dashes = a.Dashes
+		case *recorder.Rotate:
+			now.upright = true
+		case *recorder.Push:
+			pushed = append(pushed, now)
+		case *recorder.Pop:
+			now, pushed = pushed[len(pushed)-1], pushed[:len(pushed)-1]
+		case *recorder.Fill:
+			d.shapes = append(d.shapes, shape{true, now.colour, nil, corners(a.Path)})
+		case *recorder.Stroke:
+			d.shapes = append(d.shapes, shape{false, now.colour, now.dashes, corners(a.Path)})
+		case *recorder.FillString:
+			face := style(ink, a.Size.Points(), false)
+			l := label{at{a.Point.X.Points(), a.Point.Y.Points()}, a.String, face.Width(a.String).Points(), a.Size.Points(), now.upright}
+			if l.upright {
+				l.at = at{-l.y, l.x}
+			}
+			d.texts = append(d.texts, l)
+		}
+	}
+	bottom := edge + f.legend
+	if f.bar != nil {
+		bottom += 8 + f.bar.axes
+	}
+	d.within = f.within(f.axes).Add(vg.Point{Y: vg.Length(bottom)})
+	return d
+}
+
+func corners(path vg.Path) []at {
+	var points []at
+	for _, c := range path {
+		if c.Type != vg.CloseComp {
+			points = append(points, at{c.Pos.X.Points(), c.Pos.Y.Points()})
+		}
+	}
+	return points
+}
+
+// ruler reads a drawing as a person does: the places of its ticks, below the x axis
+// or left of the y axis, by their labels.
 func ruler(t *testing.T, d *drawing, vertical bool, labels ...string) []float64 {
 	t.Helper()
 	var places []float64
 	for _, want := range labels {
 		found := math.NaN()
-		for _, s := range d.shapes {
-			if s.label == nil || s.label.text != want || s.label.size != smallText {
+		for _, l := range d.texts {
+			left := l.x+l.width <= d.within.Min.X.Points()
+			if l.text != want || left != vertical || !vertical && l.y > d.within.Min.Y.Points() {
 				continue
 			}
-			if vertical && s.label.anchor == 1 {
-				found = s.label.y - smallText*0.35 // the baseline is below the middle of the digits
-			} else if !vertical && s.label.anchor == 0.5 {
-				found = s.label.x
+			for _, s := range d.shapes {
+				if len(s.points) != 2 {
+					continue
+				}
+				p, q := s.points[0], s.points[1]
+				if vertical && s.colour == line && p.y == q.y && math.Abs(p.y-l.y-smallText*0.35) < 2 {
+					found = p.y
+				} else if !vertical && s.colour == soft && p.x == q.x && math.Abs(p.x-l.x-l.width/2) < 0.01 {
+					found = p.x
+				}
 			}
 		}
 		if math.IsNaN(found) {
@@ -34,21 +126,27 @@ func ruler(t *testing.T, d *drawing, vertical bool, labels ...string) []float64 
 	return places
 }
 
-// tipped returns the middles of the shapes whose tips begin with a text.
-func tipped(d *drawing, prefix string) []at {
+// marked returns the middles of the marks of a colour, hollow ones too.
+func marked(d *drawing, c color.Color) []at {
 	var out []at
-	for _, s := range d.shapes {
-		if s.tip == "" || !strings.HasPrefix(s.tip, prefix) {
+	for i, s := range d.shapes {
+		hollow := i > 0 && !s.filled && d.shapes[i-1].filled && d.shapes[i-1].colour == paper && slices.Equal(d.shapes[i-1].points, s.points)
+		if s.colour != c || !s.filled && !hollow {
 			continue
 		}
 		var sum at
-		for _, p := range s.paths[0] {
+		for _, p := range s.points {
 			sum.x, sum.y = sum.x+p.x, sum.y+p.y
 		}
-		n := float64(len(s.paths[0]))
+		n := float64(len(s.points))
 		out = append(out, at{sum.x / n, sum.y / n})
 	}
 	return out
+}
+
+// inside are those within the axes: not of the legend.
+func inside(d *drawing, points []at) []at {
+	return slices.DeleteFunc(points, func(p at) bool { return p.y < d.within.Min.Y.Points()-1 })
 }
 
 func near(t *testing.T, what string, got, want float64) {
@@ -61,13 +159,13 @@ func near(t *testing.T, what string, got, want float64) {
 // A bin of confidence 0.95 and accuracy 0.9 lies, by the ticks, log10 2 of the
 // way from 0.9 to 0.99, and 0.05 above zero.
 func TestReliabilityPlaces(t *testing.T) {
-	r := &Report{Methods: []Method{{Name: "a", Reliability: []calibrate.ReliabilityBin{
+	methods := []Method{{Name: "a", Reliability: []calibrate.ReliabilityBin{
 		{Count: 400, Confidence: 0.3, Accuracy: 0.4}, {}, {Count: 400, Confidence: 0.95, Accuracy: 0.9}, {Count: 400, Confidence: 0.9995, Accuracy: 1}, {Count: 400, Confidence: 1, Accuracy: 1},
-	}}}}
-	d := figuresOf(r)[0].drawing
+	}}}
+	d := drawn(DrawReliability(methods)[0], false)
 	x := ruler(t, d, false, "0.9", "0.99")
 	y := ruler(t, d, true, "0.00", "0.05")
-	points := tipped(d, "a: confidence")
+	points := inside(d, marked(d, seriesRole))
 	if len(points) != 4 {
 		t.Fatalf("%d points, want those of the four bins that are not empty", len(points))
 	}
@@ -86,7 +184,7 @@ func TestReliabilityIntervals(t *testing.T) {
 	g := gapsOf([]calibrate.ReliabilityBin{{Count: 200, Confidence: 0.9, Accuracy: 0.95}})[0]
 	near(t, "lower", g.lower, 0.9-0.9726173543992361)
 	near(t, "upper", g.upper, 0.9-0.910421851861224)
-	near(t, "value", g.value, -0.05)
+	near(t, "value", g.Y, -0.05)
 }
 
 // Shares are of all values, those below the first edge have a place left of it,
@@ -94,11 +192,11 @@ func TestReliabilityIntervals(t *testing.T) {
 func TestEntropyPlaces(t *testing.T) {
 	in := calibrate.Histogram{Edges: []float64{1e-6, 1e-4, 1e-2, 1}, Counts: []int{1, 5, 2}, Below: 2}
 	out := calibrate.Histogram{Edges: in.Edges, Counts: []int{0, 0, 4}}
-	d := figuresOf(&Report{Entropies: []HistogramPair{{Name: "a", In: in, Out: out}}})[0].drawing
+	d := drawn(DrawEntropies([]HistogramPair{{Name: "a", In: in, Out: out}})[0], false)
 	var outlines [][]at
 	for _, s := range d.shapes {
-		if s.closed && len(outlines) < 2 {
-			outlines = append(outlines, s.paths[0])
+		if _, ok := s.colour.(tint); ok && s.filled && len(outlines) < 2 {
+			outlines = append(outlines, s.points)
 		}
 	}
 	x := ruler(t, d, false, "0.01", "1")
@@ -129,9 +227,9 @@ func TestEntropyPlaces(t *testing.T) {
 
 func TestRiskPlaces(t *testing.T) {
 	curve := []calibrate.RiskPoint{{Coverage: 0.01, Risk: 1}, {Coverage: 0.5, Risk: 0.1}, {Coverage: 1, Risk: 0.2}}
-	d := figuresOf(&Report{Methods: []Method{{Name: "a", RiskCoverage: curve}}})[0].drawing
+	d := drawn(DrawRisk([]Method{{Name: "a", RiskCoverage: curve}})[0], false)
 	y := ruler(t, d, true, "0 %", "20 %")
-	points := tipped(d, "a: risk 10.00 %")
+	points := inside(d, marked(d, seriesRole))
 	if len(points) == 0 {
 		t.Fatal("no mark at risk 10 %")
 	}
@@ -139,33 +237,35 @@ func TestRiskPlaces(t *testing.T) {
 	x := ruler(t, d, false, "40 %", "60 %")
 	near(t, "coverage 0.5", points[0].x, (x[0]+x[1])/2)
 	// Left of 5 % a single error is a cliff: it must not set the scale.
-	if len(tipped(d, "a: risk 100")) > 0 {
-		t.Error("the point at coverage 0.01 is drawn")
+	for _, s := range d.shapes {
+		if s.colour == seriesRole && s.points[0].y > d.within.Min.Y.Points() && s.points[0].x < points[0].x-10 {
+			t.Error("the point at coverage 0.01 is drawn")
+		}
 	}
 }
 
 func TestCurvePlaces(t *testing.T) {
 	cv := Curve{Title: "c", XLabel: "x", YLabel: "y", LogX: true, Marks: []Tick{{10, "ten"}},
 		Series: []Series{{Name: "s", X: []float64{1, 100}, Y: []float64{2, 4}, Lower: []float64{1, 3}, Upper: []float64{3, 5}}}}
-	d := cv.draw()
+	d := drawn(cv.draw(), false)
 	x, y := ruler(t, d, false, "1", "10", "100"), ruler(t, d, true, "2", "4")
 	near(t, "10", x[1], (x[0]+x[2])/2)
-	points := tipped(d, "s:")
+	points := inside(d, marked(d, seriesRole))
 	near(t, "x of the first", points[0].x, x[0])
 	near(t, "y of the first", points[0].y, y[0])
 	near(t, "x of the second", points[1].x, x[2])
 	near(t, "y of the second", points[1].y, y[1])
 	marked, bars := false, 0
 	for _, s := range d.shapes {
-		if len(s.paths) == 0 || len(s.paths[0]) != 2 {
+		if len(s.points) != 2 {
 			continue
 		}
-		p, q := s.paths[0][0], s.paths[0][1]
-		if s.dash == dashed && p.x == q.x && math.Abs(p.x-x[1]) < 1e-9 {
+		p, q := s.points[0], s.points[1]
+		if slices.Equal(s.dashes, dashes[1]) && p.x == q.x && math.Abs(p.x-x[1]) < 1e-9 {
 			marked = true
 		}
 		// A bar reaches one unit, half the distance of the ticks, either way.
-		if s.colour == colourSeries && p.x == q.x {
+		if s.colour == seriesRole && p.x == q.x {
 			near(t, "length of a bar", math.Abs(p.y-q.y), math.Abs(y[1]-y[0]))
 			bars++
 		}
@@ -179,36 +279,45 @@ func TestDifferencePlaces(t *testing.T) {
 	nan := math.NaN()
 	ds := Differences{Title: "d", Label: "l", Baseline: "base", Rows: []Difference{
 		{"better", -0.02, -0.03, -0.01}, {"worse", 0.01, 0.004, 0.016}, {"touches", 0.01, 0, 0.02}, {"below", -0.01, -0.02, 0}, {"far", 15, 14, 16}, {"alone", 0.02, nan, nan}}}
-	d := ds.draw()
+	d := drawn(ds.draw(), false)
 	x := ruler(t, d, false, "0.00", "0.02")
 	per := (x[1] - x[0]) / 0.02
-	for name, want := range map[string]struct {
+	for i, want := range []struct {
 		at     float64
-		colour colour
+		colour role
 		hollow bool
 	}{
-		"better": {-0.02, colourSeries + 2, false}, "worse": {0.01, colourSeries + 1, false}, "touches": {0.01, colourSoft, true}, "below": {-0.01, colourSoft, true}, "alone": {0.02, colourSoft, true},
+		{-0.02, seriesRole + 2, false}, {0.01, seriesRole + 1, false}, {0.01, soft, true}, {-0.01, soft, true}, {0.02, soft, true},
 	} {
-		points := tipped(d, name+":")
+		row := i
+		if i == 4 {
+			row = 5 // the far one is an arrow
+		}
+		name := ds.Rows[row].Name
+		y := math.NaN()
+		for _, l := range d.texts {
+			if l.text == name {
+				y = l.y + textSize*0.35
+			}
+		}
+		points := slices.DeleteFunc(marked(d, want.colour), func(p at) bool { return math.Abs(p.y-y) > 2 })
 		if len(points) != 1 {
 			t.Fatalf("%s: %d marks", name, len(points))
 		}
 		near(t, name, points[0].x, x[0]+want.at*per)
-		for _, s := range d.shapes {
-			if strings.HasPrefix(s.tip, name+":") && (s.colour != want.colour || s.paper != want.hollow) {
-				t.Errorf("%s: colour %d, hollow %v", name, s.colour, s.paper)
-			}
+		hollow := slices.ContainsFunc(d.shapes, func(s shape) bool {
+			return s.filled && s.colour == paper && math.Abs(s.points[0].y-y) < 2 && math.Abs(s.points[0].x-points[0].x) < 6
+		})
+		if hollow != want.hollow {
+			t.Errorf("%s: hollow %v", name, hollow)
 		}
 	}
 	// What is far beyond the others is an arrow with its value.
-	if p := tipped(d, "far:"); len(p) != 1 || p[0].x < x[1] {
-		t.Errorf("the far one is at %v", p)
+	arrows := slices.DeleteFunc(marked(d, seriesRole+1), func(p at) bool { return p.x < x[1] })
+	if len(arrows) != 1 {
+		t.Errorf("the far one is at %v", arrows)
 	}
-	found := false
-	for _, s := range d.shapes {
-		found = found || s.label != nil && s.label.text == "+15.00"
-	}
-	if !found {
+	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "+15.00" }) {
 		t.Error("the far one's value is not told")
 	}
 }
@@ -243,12 +352,12 @@ func TestEllipse(t *testing.T) {
 }
 
 // shoelace is the area within paths, all of the same direction.
-func shoelace(paths [][]at) float64 {
+func shoelace(paths []plotter.XYs) float64 {
 	sum := 0.0
 	for _, path := range paths {
 		for i, p := range path {
 			q := path[(i+1)%len(path)]
-			sum += (p.x*q.y - q.x*p.y) / 2
+			sum += (p.X*q.Y - q.X*p.Y) / 2
 		}
 	}
 	return math.Abs(sum)
@@ -256,12 +365,7 @@ func shoelace(paths [][]at) float64 {
 
 // bandShare is the share of a surface's area that lies in the band of a level.
 func bandShare(s *Surface, level float64) float64 {
-	c := chart{x: axis{min: s.X[0], max: s.X[len(s.X)-1], to: 1}, y: axis{min: s.Y[0], max: s.Y[len(s.Y)-1], to: 1}}
-	c.bands(s, level, colourInk)
-	if len(c.shapes) == 0 {
-		return 0
-	}
-	return shoelace(c.shapes[0].paths)
+	return shoelace(s.band(level)) / (s.X[len(s.X)-1] - s.X[0]) / (s.Y[len(s.Y)-1] - s.Y[0])
 }
 
 func surfaceOf(n int, f func(x, y float64) float64) *Surface {
@@ -322,19 +426,21 @@ func TestLevels(t *testing.T) {
 func TestSurfacePlaces(t *testing.T) {
 	s := surfaceOf(5, func(x, y float64) float64 { return x })
 	s.Points = []PointSet{{Name: "SWA", X: []float64{0.5, 7}, Y: []float64{-0.5, 0}}}
-	d := s.draw()
+	d := drawn(s.draw(), false)
 	x, y := ruler(t, d, false, "0.0", "1.0"), ruler(t, d, true, "0.0", "1.0")
-	points := tipped(d, "SWA:")
+	points := inside(d, marked(d, ink))
 	if len(points) != 1 {
 		t.Fatalf("%d points, want the one inside", len(points))
 	}
 	near(t, "x of SWA", points[0].x, (x[0]+x[1])/2)
 	near(t, "y of SWA", points[0].y, y[0]-(y[1]-y[0])/2)
-	told := false
-	for _, shape := range d.shapes {
-		told = told || shape.label != nil && shape.label.text == "SWA (1 outside)"
+	// The colour bar names both ends of the values.
+	for _, end := range []string{"−1", "1"} {
+		if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == end }) {
+			t.Errorf("the colour bar lacks %s", end)
+		}
 	}
-	if !told {
+	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "\u00a0SWA (1 outside)" }) {
 		t.Error("the point outside is not told")
 	}
 }
@@ -342,7 +448,7 @@ func TestSurfacePlaces(t *testing.T) {
 func TestOwnTicks(t *testing.T) {
 	cv := Curve{Title: "c", XLabel: "scale", YLabel: "y", LogX: true, Series: []Series{
 		{Name: "s", X: []float64{0.125, 0.25, 0.5, 1, 2}, Y: []float64{5, 4, 3, 4, 5}}, {Name: "t", X: []float64{0.5, 2}, Y: []float64{1, 2}}}}
-	x := ruler(t, cv.draw(), false, "0.125", "0.25", "0.5", "1", "2")
+	x := ruler(t, drawn(cv.draw(), false), false, "0.125", "0.25", "0.5", "1", "2")
 	for i := 2; i < len(x); i++ {
 		near(t, "doubled", x[i]-x[i-1], x[1]-x[0])
 	}
@@ -357,24 +463,18 @@ func TestCloseUp(t *testing.T) {
 	risk := func(r float64) []calibrate.RiskPoint {
 		return []calibrate.RiskPoint{{Coverage: 0.5, Risk: r / 2}, {Coverage: 1, Risk: r}}
 	}
-	r := &Report{Methods: []Method{{"far", bins(0.1), risk(0.9)}, {"a", bins(0.89), risk(0.04)}, {"b", bins(0.92), risk(0.05)}}}
-	count := map[string]int{}
-	for _, f := range figuresOf(r) {
-		count[f.name] = len(tipped(f.drawing, "far:")) + 100*len(tipped(f.drawing, "a:")) + 10000*len(tipped(f.drawing, "b:"))
-		if f.name == "reliability-close" {
-			for _, s := range f.shapes {
-				if strings.HasPrefix(s.tip, "a:") && s.colour != colourSeries+1 {
-					t.Errorf("the second method has colour %d", s.colour)
-				}
+	methods := []Method{{"far", bins(0.1), risk(0.9)}, {"a", bins(0.89), risk(0.04)}, {"b", bins(0.92), risk(0.05)}}
+	for name, want := range map[string][3]int{"reliability": {2, 2, 2}, "reliability-close": {0, 2, 2}, "reliability-far": {2, 0, 0}, "reliability-a": {0, 2, 0}, "risk-coverage": {4, 4, 4}, "risk-coverage-close": {0, 4, 4}} {
+		all := append(DrawReliability(methods), DrawRisk(methods)...)
+		f := all[slices.IndexFunc(all, func(f *Figure) bool { return f.Name == name })]
+		d := drawn(f, false)
+		for i := range methods {
+			if got := len(inside(d, marked(d, seriesRole+role(i)))); got != want[i] {
+				t.Errorf("%s: %d marks of method %d, want %d", name, got, i, want[i])
 			}
 		}
 	}
-	for name, want := range map[string]int{"reliability": 20202, "reliability-close": 20200, "reliability-far": 2, "reliability-a": 200, "risk-coverage": 40404, "risk-coverage-close": 40400} {
-		if count[name] != want {
-			t.Errorf("%s: %d marks, want %d", name, count[name], want)
-		}
-	}
-	if figures := figuresOf(&Report{Methods: r.Methods[1:]}); len(figures) != 4 {
+	if figures := append(DrawReliability(methods[1:]), DrawRisk(methods[1:])...); len(figures) != 4 {
 		t.Errorf("%d figures of two methods that are close, want 4", len(figures))
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"cmp"
@@ -12,15 +12,15 @@ import (
 // differences are not finite.
 func plottable(x float64) bool { return math.Abs(x) < 1e150 }
 
-// An axis maps values to places: Min to from, Max to to, and what is outside to
-// the nearer end.
+// An axis maps values to places: min to one end, max to the other, and what is
+// outside to the nearer end. It is the scale and the ticks of an axis of gonum's.
 type axis struct {
 	label    string
 	kind     axisKind
 	min, max float64
-	from, to float64
-	named    []Tick // instead of numbers
-	percent  bool   // ticks in per cent
+	room     float64 // about how long it is drawn
+	named    []Tick  // instead of numbers
+	percent  bool    // ticks in per cent
 }
 
 type axisKind int
@@ -36,7 +36,7 @@ const (
 )
 
 // warp makes the axis linear.
-func (a *axis) warp(x float64) float64 {
+func (a axis) warp(x float64) float64 {
 	switch a.kind {
 	case linear:
 		return x
@@ -46,12 +46,16 @@ func (a *axis) warp(x float64) float64 {
 	return -math.Log10(1 - x)
 }
 
-// pos is the place of x.
-func (a *axis) pos(x float64) float64 {
-	x = min(max(x, a.min), a.max)
-	lo, hi := a.warp(a.min), a.warp(a.max)
-	return a.from + (a.warp(x)-lo)/(hi-lo)*(a.to-a.from)
+// Normalize implements [gonum.Normalizer]: 0 at lo, 1 at hi.
+func (a axis) Normalize(lo, hi, x float64) float64 {
+	x = min(max(x, lo), hi)
+	return (a.warp(x) - a.warp(lo)) / (a.warp(hi) - a.warp(lo))
 }
+
+// pos is about where x is drawn.
+func (a *axis) pos(x float64) float64 { return a.Normalize(a.min, a.max, x) * a.room }
+
+func (a *axis) holds(x float64) bool { return a.min <= x && x <= a.max }
 
 // ticks are the places to name: at most about n of them.
 func (a *axis) ticks(n int) []Tick {
@@ -94,12 +98,17 @@ func niceStep(span float64, n int) float64 {
 func (a *axis) number(x, step float64) string {
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	if a.percent {
-		return Percent(x, max(0, decimals-2))
+		return fixed(100*x, max(0, decimals-2)) + " %"
 	}
 	if end := max(math.Abs(a.min), math.Abs(a.max)); end < 0.001 || end >= 1e6 {
 		return significant(x, 1+max(0, int(math.Ceil(math.Log10(end/step)-1e-9))))
 	}
-	return Fixed(x, decimals)
+	return fixed(x, decimals)
+}
+
+// fixed writes x with a fixed number of decimals and a true minus sign.
+func fixed(x float64, decimals int) string {
+	return strings.ReplaceAll(strconv.FormatFloat(x+0, 'f', decimals, 64), "-", "−")
 }
 
 // shortNumber writes x with up to four digits: "1e−8", "0.0025", "1234".
@@ -139,35 +148,32 @@ func (a *axis) decades(n int) []Tick {
 	return ticks
 }
 
-// nines are 0, 0.5, 0.9, 0.99 and so on, and what lies between them if the axis
-// has room.
+// nines are 0, 0.9, 0.99 and so on, and what lies between them if the axis has
+// room.
 func (a *axis) nines() []Tick {
 	var ticks []Tick
-	room := math.Abs(a.to - a.from)
-	perDecade := room / (a.warp(a.max) - a.warp(a.min))
-	add := func(x float64, decimals int) {
-		text := Fixed(x, decimals)
-		if x < a.min-1e-12 || x > a.max+1e-12 {
-			return
-		}
-		for _, t := range ticks {
-			if math.Abs(a.pos(t.At)-a.pos(x)) < (textWidth(t.Label, smallText)+textWidth(text, smallText))/2+9 {
-				return
-			}
-		}
-		ticks = append(ticks, Tick{x, text})
-	}
-	for gap, d := 1.0, 0; 1-gap <= a.max; gap, d = gap/10, d+1 {
-		add(1-gap, d)
-	}
-	if perDecade > 60 {
-		for gap, d := 1.0, 1; 1-gap <= a.max; gap, d = gap/10, d+1 {
-			add(1-gap/2, d)
-			add(1-gap/5, d)
+	for k, part := range []float64{1, 0.5, 0.2} {
+		for gap, decimals := part, min(k, 1); 1-gap <= a.max; gap, decimals = gap/10, decimals+1 {
+			ticks = append(ticks, Tick{1 - gap, fixed(1-gap, decimals)})
 		}
 	}
-	slices.SortFunc(ticks, func(p, q Tick) int { return cmp.Compare(p.At, q.At) })
-	return ticks
+	return a.apart(ticks, 13)
+}
+
+// apart leaves out ticks that are not on the axis, and those whose labels would
+// touch that of an earlier one. They come back in ascending order.
+func (a *axis) apart(ticks []Tick, gap float64) []Tick {
+	var kept []Tick
+	for _, t := range ticks {
+		if t.At < a.min-1e-12 || t.At > a.max+1e-12 || slices.ContainsFunc(kept, func(k Tick) bool {
+			return math.Abs(a.pos(t.At)-a.pos(k.At)) < (textWidth(t.Label, smallText)+textWidth(k.Label, smallText))/2+gap
+		}) {
+			continue
+		}
+		kept = append(kept, t)
+	}
+	slices.SortFunc(kept, func(p, q Tick) int { return cmp.Compare(p.At, q.At) })
+	return kept
 }
 
 // spanAxis spans all finite values with a margin, and holds zero if told.

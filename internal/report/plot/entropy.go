@@ -1,12 +1,27 @@
-package report
+package plot
 
 import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/plot/plotter"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 )
+
+// HistogramPair holds two histograms, such as the entropies of one method's
+// predictions in and out of domain. Each is drawn as shares of its own total, and
+// what is below and above its edges at the ends. Edges that are positive and span
+// more than two decades give a logarithmic axis.
+type HistogramPair struct {
+	Name            string // the method
+	Label           string // of the axis; empty: predictive entropy, nats
+	InName, OutName string // empty: in domain, out of domain
+	In, Out         calibrate.Histogram
+	Note            string // such as AUROC and symmetrised KL
+}
 
 // sharesOf are the counts of a histogram as parts of its total, with what lies
 // below and above it at the ends.
@@ -39,36 +54,30 @@ func logarithmicHistogram(h *calibrate.Histogram) bool {
 // maxLarge is the number of figures of one kind that may be large.
 const maxLarge = 2
 
-// entropyFigures share their axes as far as they can, so that they compare.
-func (r *Report) entropyFigures() []figure {
+// DrawEntropies returns a figure for each pair. They share their axes as far as
+// they can, so that they compare.
+func DrawEntropies(all []HistogramPair) []*Figure {
 	var pairs []HistogramPair
+	var below, above bool
 	highest := 0.0
-	for _, p := range r.Entropies {
+	for _, p := range all {
 		if !drawableHistogram(&p.In) || !drawableHistogram(&p.Out) {
 			continue
 		}
 		pairs = append(pairs, p)
-		for _, share := range append(sharesOf(&p.In), sharesOf(&p.Out)...) {
-			highest = max(highest, share)
-		}
+		highest = max(highest, slices.Max(sharesOf(&p.In)), slices.Max(sharesOf(&p.Out)))
+		below, above = below || p.In.Below+p.Out.Below > 0, above || p.In.Above+p.Out.Above > 0
 	}
-	var below, above bool
-	for _, p := range pairs {
-		below = below || p.In.Below+p.Out.Below > 0
-		above = above || p.In.Above+p.Out.Above > 0
-	}
-	figures := make([]figure, len(pairs))
+	figures := make([]*Figure, len(pairs))
 	for i, p := range pairs {
-		small := len(pairs) > maxLarge
-		d := p.draw(cmp.Or(highest, 1), below, above, small)
-		figures[i] = figure{name: fileName("entropy", p.Name), drawing: d, note: p.Note, small: small}
+		figures[i] = p.draw(cmp.Or(highest, 1), below, above, len(pairs) > maxLarge)
 	}
 	return figures
 }
 
 // draw shares the highest part with other figures, and whether there are places
 // for what lies below and above the edges.
-func (p *HistogramPair) draw(highest float64, below, above, small bool) *drawing {
+func (p *HistogramPair) draw(highest float64, below, above, small bool) *Figure {
 	inName, outName := cmp.Or(p.InName, "in domain"), cmp.Or(p.OutName, "out of domain")
 	width, height := chartWidth, chartHeight*0.8
 	if small {
@@ -76,18 +85,15 @@ func (p *HistogramPair) draw(highest float64, below, above, small bool) *drawing
 	}
 	x, edges := p.axis(below, above)
 	y := axis{label: "share of images", max: highest * 1.05, percent: true}
-	desc := fmt.Sprintf("Two histograms as shares of images: %s and %s.", inName, outName)
-	c := newChart("Entropy: "+p.Name, desc, width, height, x, y)
-	in, out := seriesPen(0), seriesPen(1)
-	in.fill, out.fill, out.dash = 0.3, 0.15, dashed
-	c.steps(in, edges[0], sharesOf(&p.In))
-	c.steps(out, edges[1], sharesOf(&p.Out))
-	for i, name := range []string{inName, outName} {
-		sample := []pen{in, out}[i]
-		c.key(name, func(d *drawing, x0, x1, y float64) { d.rect(sample, x0, y-5, x1, y+5) })
-	}
-	c.legend()
-	return &c.drawing
+	f := newFigure("Entropy: "+p.Name, fmt.Sprintf("Two histograms as shares of images: %s and %s.", inName, outName), width, height, x, y)
+	f.Name, f.Note, f.Small = fileName("entropy", p.Name), p.Note, small
+	in := f.steps(edges[0], sharesOf(&p.In))
+	in.Color, in.LineStyle = tint{seriesRole, 0.3}, pen(seriesRole, 1.8, 0)
+	out := f.steps(edges[1], sharesOf(&p.Out))
+	out.Color, out.LineStyle = tint{seriesRole + 1, 0.15}, pen(seriesRole+1, 1.8, 1)
+	f.key(inName, in)
+	f.key(outName, out)
+	return f.finish()
 }
 
 // axis returns the horizontal axis and the edges of both histograms, extended by
@@ -101,18 +107,18 @@ func (p *HistogramPair) axis(below, above bool) (axis, [2][]float64) {
 		a.kind = logarithmic
 		wider = func(x, by float64) float64 { return x * math.Pow(last/first, by) }
 	}
-	a.from, a.to = 0, chartWidth // about: enough to choose ticks
-	ticks := a.ticks(6)
+	var ends []Tick
+	numbers := a.ticks(6)
 	const place = 0.06 // of the span
 	if below {
 		a.min = wider(first, -place)
-		ticks = append([]Tick{{wider(first, -place/2), "< " + shortNumber(first)}}, withoutNear(ticks, &a, first)...)
+		ends = append(ends, Tick{wider(first, -place/2), "< " + shortNumber(first)})
 	}
 	if above {
 		a.max = wider(last, place)
-		ticks = append(withoutNear(ticks, &a, last), Tick{wider(last, place/2), "> " + shortNumber(last)})
+		ends = append(ends, Tick{wider(last, place/2), "> " + shortNumber(last)})
 	}
-	a.named = ticks
+	a.named = append(ends, numbers...) // a number gives way to an end that it would touch
 	var edges [2][]float64
 	for i, e := range [][]float64{h.Edges, p.Out.Edges} {
 		edges[i] = append(append([]float64{wider(e[0], -place)}, e...), wider(e[len(e)-1], place))
@@ -120,31 +126,22 @@ func (p *HistogramPair) axis(below, above bool) (axis, [2][]float64) {
 	return a, edges
 }
 
-// withoutNear leaves out ticks that would touch that of the place beyond x.
-func withoutNear(ticks []Tick, a *axis, x float64) []Tick {
-	var out []Tick
-	for _, t := range ticks {
-		if d := a.pos(t.At) - a.pos(x); d*d > 40*40 {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// steps draws the outline of a histogram. What is empty at its ends is left out.
-func (c *chart) steps(in pen, edges, shares []float64) {
+// steps adds the outline of a histogram. What is empty at its ends is left out.
+func (f *Figure) steps(edges, shares []float64) *plotter.Polygon {
 	for len(shares) > 0 && shares[0] == 0 {
 		edges, shares = edges[1:], shares[1:]
 	}
 	for len(shares) > 0 && shares[len(shares)-1] == 0 {
 		edges, shares = edges[:len(shares)], shares[:len(shares)-1]
 	}
-	if len(shares) == 0 {
-		return
+	p := &plotter.Polygon{}
+	if len(shares) > 0 {
+		ring := plotter.XYs{{X: edges[0]}}
+		for i, share := range shares {
+			ring = append(ring, plotter.XY{X: edges[i], Y: share}, plotter.XY{X: edges[i+1], Y: share})
+		}
+		p.XYs = []plotter.XYs{append(ring, plotter.XY{X: edges[len(edges)-1]})}
 	}
-	outline := []at{c.place(edges[0], 0)}
-	for i, share := range shares {
-		outline = append(outline, c.place(edges[i], share), c.place(edges[i+1], share))
-	}
-	c.area(in, append(outline, c.place(edges[len(edges)-1], 0))...)
+	f.add(p)
+	return p
 }
