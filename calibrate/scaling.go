@@ -163,11 +163,16 @@ func (s *Scaling) join(fold *Scaling) {
 	}
 }
 
-func (t Temperature) warnings() []error {
-	if !t.AtBound {
-		return nil
+// warnings is a list of them.
+type warnings []error
+
+func (w *warnings) addf(format string, args ...any) { *w = append(*w, fmt.Errorf(format, args...)) }
+
+func (t Temperature) warnings() (list warnings) {
+	if t.AtBound {
+		list.addf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)
 	}
-	return []error{fmt.Errorf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)}
+	return list
 }
 
 // rowsPerClass lets each of the 2·classes numbers of vector scaling rest on ten
@@ -175,20 +180,19 @@ func (t Temperature) warnings() []error {
 const rowsPerClass = 20
 
 // warnings says what is wrong with a fit to so many rows.
-func (v VectorScaling) warnings(rows int) (list []error) {
-	warn := func(format string, args ...any) { list = append(list, fmt.Errorf(format, args...)) }
+func (v VectorScaling) warnings(rows int) (list warnings) {
 	classes := len(v.Scale)
 	if !v.Converged {
-		warn("the fit ended before it converged")
+		list.addf("the fit ended before it converged")
 	}
 	if v.Separated {
-		warn("all rows fitted on are right after scaling, so that nothing bounds the scales but the ridge: fit on more")
+		list.addf("all rows fitted on are right after scaling, so that nothing bounds the scales but the ridge: fit on more")
 	}
 	if n := len(v.Absent); n > 0 {
-		warn("classes without a label among the rows fitted on: %d of %d, the first is %d; nothing is known about their probabilities", n, classes, v.Absent[0])
+		list.addf("classes without a label among the rows fitted on: %d of %d, the first is %d; nothing is known about their probabilities", n, classes, v.Absent[0])
 	}
 	if want := rowsPerClass * classes; rows < want {
-		warn("%d numbers are fitted on %d rows: a temperature is safer below %d", 2*classes, rows, want)
+		list.addf("%d numbers are fitted on %d rows: a temperature is safer below %d", 2*classes, rows, want)
 	}
 	return list
 }

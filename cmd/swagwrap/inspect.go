@@ -196,6 +196,10 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 		return flags.BadInput(err)
 	}
 	defer p.Close()
-	_, err = fmt.Fprintf(a.Stdout, "\n%s\n", strings.Join(healthReport(p), "\n"))
+	health, err := healthReport(p)
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "\n%s\n", strings.Join(health, "\n"))
 	return flags.BadOutput(err)
 }

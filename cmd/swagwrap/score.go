@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -169,7 +170,7 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 }
 
 // scoreData opens the images.
-func scoreData(c *cli.Context, images []string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+func scoreData(c *cli.Context, images []string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	opts := dataset.Options{Labels: c.String("labels"), Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
 	if names := c.String("class-names"); names != "" {
 		var err error

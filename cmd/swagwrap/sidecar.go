@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 // sidecar is what FILE.meta.json holds.
@@ -20,7 +21,7 @@ type sidecar struct {
 	Ensemble    ensemble.Reference   `json:"ensemble"`
 	Components  []ensemble.Component `json:"components"`
 	Sampling    ensemble.Sampling    `json:"sampling"`
-	Preprocess  dataset.Preprocess   `json:"preprocess"`
+	Preprocess  preprocess.Settings  `json:"preprocess"`
 	Temperature float64              `json:"temperature"` // 0 for none
 	Vector      *ensemble.Vector     `json:"vector_scaling,omitempty"`
 	Sources     []dataset.Source     `json:"sources"`

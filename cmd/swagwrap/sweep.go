@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -160,7 +161,7 @@ func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 
 // openScored opens labelled data that many networks go over. With c, --samples
 // says how much of it.
-func openScored(c *cli.Context, path, labels string, n *infer.Network, pre dataset.Preprocess) (dataset.Dataset, error) {
+func openScored(c *cli.Context, path, labels string, n *infer.Network, pre preprocess.Settings) (dataset.Dataset, error) {
 	d, err := flags.OpenLabelled(path, labels, n, pre)
 	if err != nil {
 		return nil, err

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // classes turns the labels as written into class numbers. Names are numbered by
@@ -94,11 +95,15 @@ func checkLabels(labels []int, names []string, path string) error {
 	return nil
 }
 
+// maxNames bounds files with names, in bytes: 22,000 classes of ImageNet take
+// 0.5 MB.
+const maxNames = 16 << 20
+
 // ReadClassNames reads the names of classes 0, 1, 2 ... from a file: one a line,
 // a JSON list, or a JSON object {"0": name, ...}, which may be the id2label of a
 // Hugging Face or the label_names of a timm config.json.
 func ReadClassNames(path string) ([]string, error) {
-	b, err := readSmall(path)
+	b, err := file.Read(path, maxNames)
 	if err != nil {
 		return nil, err
 	}
@@ -161,24 +166,4 @@ func parseClassNames(b []byte) ([]string, error) {
 		names[i] = name
 	}
 	return names, nil
-}
-
-// maxSmall bounds files with settings: 22,000 classes of ImageNet take 0.5 MB.
-const maxSmall = 16 << 20
-
-// readSmall reads a file with settings.
-func readSmall(path string) ([]byte, error) {
-	// Stat first: opening a FIFO would block.
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, pathError(path, err)
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxSmall {
-		return nil, fmt.Errorf("%s: want a regular file of at most %d bytes", path, maxSmall)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, pathError(path, err)
-	}
-	return b, nil
 }

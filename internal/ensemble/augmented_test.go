@@ -11,6 +11,8 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -23,7 +25,7 @@ const augmented = "../../fixtures/augmented"
 // augmentedRun fits a posterior to one of the fixture's runs.
 func augmentedRun(t *testing.T, run string, epochs int) *swag.Posterior {
 	t.Helper()
-	set, err := onnxio.NewSet(openAll(t, filepath.Join(augmented, run), epochs))
+	set, err := ckpt.New(openAll(t, filepath.Join(augmented, run), epochs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,7 @@ func augmentedRun(t *testing.T, run string, epochs int) *swag.Posterior {
 }
 
 // inTraining is how the fixture's images were normalised.
-var inTraining = dataset.Preprocess{Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}}
+var inTraining = preprocess.Settings{Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}}
 
 // augmentedData opens stored pixels as they are.
 func augmentedData(t *testing.T, name string) dataset.Dataset {
@@ -61,7 +63,7 @@ func epochs(t *testing.T, count int) dataset.Dataset {
 	}
 	plain := augmentedData(t, "train.npz").(dataset.Bytes)
 	f := create(t, "epochs.npy")
-	pixels := dataset.NPYHeader("|u1", count*plain.Len(), 3, 32, 32)
+	pixels := numpy.Header("|u1", count*plain.Len(), 3, 32, 32)
 	for range count {
 		for i := range plain.Len() {
 			example := make([]byte, 3*32*32)

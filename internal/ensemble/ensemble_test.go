@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -208,7 +209,7 @@ func TestFile(t *testing.T) {
 			{Posterior: Reference{Path: "gone.safetensors", ID: q.ID}, Members: 4, Weight: 1 - 1./3, BatchNorm: bn, Statistics: statistics(4)},
 		},
 		Sampling:    Sampling{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
-		Preprocess:  dataset.Preprocess{Mean: []float64{0.1}, Std: []float64{0.2}},
+		Preprocess:  preprocess.Settings{Mean: []float64{0.1}, Std: []float64{0.2}},
 		Temperature: 1.25,
 	}
 	write(t, want)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -140,7 +141,7 @@ func TestExporters(t *testing.T) {
 			if models[0].FeedInputs()[0].ElemType == onnxio.Float16 {
 				statTol, outTol = 1e-2, 1e-2
 			}
-			set, err := onnxio.NewSet(models)
+			set, err := ckpt.New(models)
 			except := exceptions[c.Case]
 			if except.refused != "" {
 				wantError(t, err, except.refused)
@@ -199,7 +200,7 @@ func wantError(t *testing.T, err error, text string) {
 // named returns the golden tensor for a layout's entry: goldens bear the names
 // of the first checkpoint, or the entry's where the first has several tensors
 // merged into one.
-func (c exported) named(t *testing.T, set *onnxio.Set, prefix, name string) []float64 {
+func (c exported) named(t *testing.T, set *ckpt.Set, prefix, name string) []float64 {
 	t.Helper()
 	v, ok := c.golden.View(prefix + set.Models[0].Tensor(name).Name)
 	if own, found := c.golden.View(prefix + name); found && (!ok || len(set.Models[0].Tensors()) < len(set.Models[set.Reference].Tensors())) {
@@ -215,7 +216,7 @@ func (c exported) named(t *testing.T, set *onnxio.Set, prefix, name string) []fl
 
 // checkMean wants every parameter of the framework's in the layout, and no
 // other that moved. float32 has seven digits.
-func (c exported) checkMean(t *testing.T, set *onnxio.Set, p *swag.Posterior) {
+func (c exported) checkMean(t *testing.T, set *ckpt.Set, p *swag.Posterior) {
 	t.Helper()
 	found := 0
 	for _, entry := range p.Layout.Tensors {
@@ -314,7 +315,7 @@ func checkTies(t *testing.T, n *Network) {
 // checkRoundTrip wants every checkpoint to come out as it went in, its data
 // files too: the reference through the posterior, as export --checkpoint
 // does, and each through a template of its own.
-func (c exported) checkRoundTrip(t *testing.T, n *Network, set *onnxio.Set) {
+func (c exported) checkRoundTrip(t *testing.T, n *Network, set *ckpt.Set) {
 	t.Helper()
 	reference := set.Models[set.Reference]
 	parameters, statistics, err := n.Checkpoint(reference)
@@ -324,10 +325,11 @@ func (c exported) checkRoundTrip(t *testing.T, n *Network, set *onnxio.Set) {
 	c.checkBytes(t, n.Graph(), n.Posterior.Layout, parameters, statistics)
 	for _, name := range c.Checkpoints {
 		m := open(t, filepath.Join(c.dir, name))
-		l, err := onnxio.NewLayout([]*onnxio.Model{m})
+		set, err := ckpt.New([]*onnxio.Model{m})
 		if err != nil {
 			t.Fatal(err)
 		}
+		l := set.Layout
 		tpl, err := onnxio.NewTemplate(m, l)
 		if err != nil {
 			t.Fatal(err)
@@ -365,7 +367,7 @@ func (c exported) checkBytes(t *testing.T, tpl *onnxio.Template, l *weights.Layo
 	}
 }
 
-func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *onnxio.Set, parameters weights.Vector, tol float64) weights.Slice {
+func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *ckpt.Set, parameters weights.Vector, tol float64) weights.Slice {
 	t.Helper()
 	train := newArray(t, c.golden, "input")
 	var batches [][]int

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -30,7 +30,7 @@ type Ensemble struct {
 	ID         string // identifies the file's content; set by Open
 	Components []Component
 	Sampling   Sampling
-	Preprocess dataset.Preprocess
+	Preprocess preprocess.Settings
 	// Temperature divides the logarithms of the averaged probabilities; 0 means
 	// that they are left as they are.
 	Temperature float64

@@ -9,7 +9,9 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -110,7 +112,7 @@ func fit(t *testing.T, theta0 bool) *swag.Posterior {
 	if theta0 {
 		models = append([]*onnxio.Model{open(t, filepath.Join(fixture, "checkpoints", "theta0.onnx"))}, models...)
 	}
-	set, err := onnxio.NewSet(models)
+	set, err := ckpt.New(models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,12 +120,12 @@ func fit(t *testing.T, theta0 bool) *swag.Posterior {
 }
 
 // fitSet fits a posterior to all checkpoints of a set.
-func fitSet(t *testing.T, set *onnxio.Set) *swag.Posterior {
+func fitSet(t *testing.T, set *ckpt.Set) *swag.Posterior {
 	t.Helper()
 	return fitIterates(t, set, false)
 }
 
-func fitIterates(t *testing.T, set *onnxio.Set, theta0 bool) *swag.Posterior {
+func fitIterates(t *testing.T, set *ckpt.Set, theta0 bool) *swag.Posterior {
 	t.Helper()
 	vector := func(m *onnxio.Model, r weights.Role) weights.Vector {
 		v, err := m.Vector(set.Layout, r)
@@ -132,7 +134,7 @@ func fitIterates(t *testing.T, set *onnxio.Set, theta0 bool) *swag.Posterior {
 		}
 		return v
 	}
-	it := swag.Iterates{Layout: set.Layout}
+	it := swag.Input{Layout: set.Layout}
 	for _, m := range set.Models {
 		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, Theta: vector(m, weights.Parameter), Statistics: vector(m, weights.Statistic)})
 	}
@@ -173,7 +175,7 @@ func network(t *testing.T, p *swag.Posterior) *Network {
 
 func data(t *testing.T, name string) dataset.Dataset {
 	t.Helper()
-	return openData(t, filepath.Join(fixture, name), dataset.Options{Preprocess: dataset.Preprocess{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
+	return openData(t, filepath.Join(fixture, name), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
 }
 
 func openData(t *testing.T, path string, opts dataset.Options) dataset.Dataset {

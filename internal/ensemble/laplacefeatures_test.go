@@ -11,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -42,7 +43,7 @@ func TestLastLayerOfExporters(t *testing.T) {
 	} {
 		t.Run(folder, func(t *testing.T) {
 			models := []*onnxio.Model{open(t, filepath.Join(exporters, folder, "ckpt-1.onnx")), open(t, filepath.Join(exporters, folder, "ckpt-2.onnx"))}
-			set, err := onnxio.NewSet(models)
+			set, err := ckpt.New(models)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -113,7 +114,7 @@ func halves(t *testing.T) []*Network {
 	models := checkpoints(t)
 	var out []*Network
 	for _, part := range [][]*onnxio.Model{models[:15], models[15:]} {
-		set, err := onnxio.NewSet(part)
+		set, err := ckpt.New(part)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -31,7 +32,7 @@ func small(t *testing.T, name string, members int) (*Ensemble, []*Network) {
 	for i := 1; i <= 2; i++ {
 		models = append(models, open(t, fmt.Sprintf("%s%s-%d.onnx", models4x4, name, i)))
 	}
-	set, err := onnxio.NewSet(models)
+	set, err := ckpt.New(models)
 	if err != nil {
 		t.Fatal(err)
 	}

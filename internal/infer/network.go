@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -135,7 +136,7 @@ func (n *Network) Skeleton() *onnxio.Model { return n.skeleton }
 // Vectors returns the weights and statistics of a checkpoint of the same network.
 // They are valid until m is closed.
 func (n *Network) Vectors(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
-	same, err := m.As(n.skeleton)
+	same, err := ckpt.Match(m, n.skeleton)
 	if err != nil {
 		return nil, nil, err
 	}

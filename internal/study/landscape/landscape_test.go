@@ -17,12 +17,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/studytest"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/geometry"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 func open(t *testing.T, n *infer.Network) *Landscape {
 	t.Helper()
-	g, err := swag.NewGeometry(t.Context(), n.Posterior, 0)
+	g, err := geometry.New(t.Context(), n.Posterior, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestLandscapeAtIterate(t *testing.T) {
 	if got := (&Result{Landscape: l}).loss(); got != "NLL + 0.001/2·‖θ‖²" {
 		t.Errorf("the loss is called %q", got)
 	}
-	for _, it := range l.Geometry.Iterates()[17:] { // the last three of twenty
+	for _, it := range l.Geometry.Positions()[17:] { // the last three of twenty
 		parameters, _, err := l.Network.Vectors(set[it.Model])
 		if err != nil {
 			t.Fatal(err)

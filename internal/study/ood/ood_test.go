@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/studytest"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -31,7 +32,7 @@ func TestDetection(t *testing.T) {
 			},
 			BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz")}, Members: 3, Seed: 1, Scale: 0.5,
 		},
-		In: in, Out: studytest.Open(t, "val.npz", dataset.Preprocess{Mean: []float64{0.6}, Std: []float64{0.46}}), Validation: in,
+		In: in, Out: studytest.Open(t, "val.npz", preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}), Validation: in,
 	}
 	e := studytest.Engine(t, 0)
 	r, err := d.Run(t.Context(), e)

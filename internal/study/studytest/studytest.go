@@ -11,7 +11,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -71,9 +73,9 @@ func models(t *testing.T, paths ...string) (out []*onnxio.Model) {
 // Fit fits a posterior to checkpoints.
 func Fit(t *testing.T, models []*onnxio.Model) *infer.Network {
 	t.Helper()
-	set, err := onnxio.NewSet(models)
+	set, err := checkpoints.New(models)
 	check(t, err)
-	it := swag.Iterates{Layout: set.Layout}
+	it := swag.Input{Layout: set.Layout}
 	for _, m := range set.Models {
 		c := swag.Checkpoint{Path: m.Path}
 		c.Theta, err = m.Vector(set.Layout, weights.Parameter)
@@ -101,11 +103,11 @@ func Fit(t *testing.T, models []*onnxio.Model) *infer.Network {
 // Digits is a file of the MNIST fixture, normalised as in training.
 func Digits(t *testing.T, name string) dataset.Dataset {
 	t.Helper()
-	return Open(t, name, dataset.Preprocess{Mean: []float64{0.1307}, Std: []float64{0.3081}})
+	return Open(t, name, preprocess.Settings{Mean: []float64{0.1307}, Std: []float64{0.3081}})
 }
 
 // Open is a file of the MNIST fixture.
-func Open(t *testing.T, name string, pre dataset.Preprocess) dataset.Dataset {
+func Open(t *testing.T, name string, pre preprocess.Settings) dataset.Dataset {
 	t.Helper()
 	d, err := dataset.Open([]string{filepath.Join(Mnist, name)}, dataset.Options{Preprocess: pre})
 	check(t, err)

@@ -12,11 +12,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 // PreprocessFlags have timm's names.
 var PreprocessFlags = []cli.Flag{
-	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(dataset.Presets(), "|")},
+	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
 	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, or a timm config.json"},
 	&cli.StringFlag{Name: "input-size", Usage: "the network takes images of `SIZE`, one number or HEIGHTxWIDTH", DefaultText: "what the network says"},
 	&cli.StringFlag{Name: "resize-size", Usage: "resize images to `SIZE` before they are cropped", DefaultText: "input size / crop percentage"},
@@ -31,7 +32,7 @@ var PreprocessFlags = []cli.Flag{
 
 // Preprocessing reads the flags: those that say one thing override the model's
 // configuration or the preset.
-func Preprocessing(c *cli.Context) (dataset.Preprocess, error) {
+func Preprocessing(c *cli.Context) (preprocess.Settings, error) {
 	p, err := basePreprocessing(c)
 	if err != nil {
 		return p, err
@@ -68,24 +69,24 @@ func Preprocessing(c *cli.Context) (dataset.Preprocess, error) {
 	return p, nil
 }
 
-func basePreprocessing(c *cli.Context) (p dataset.Preprocess, err error) {
+func basePreprocessing(c *cli.Context) (p preprocess.Settings, err error) {
 	preset, file := c.String("preset"), c.String("preprocess")
 	switch {
 	case preset != "" && file != "":
 		return p, Usagef("", "--preset and --preprocess: want one of them")
 	case preset != "":
-		if p, err = dataset.Preset(preset); err != nil {
+		if p, err = preprocess.Preset(preset); err != nil {
 			return p, Usagef("", "--preset: %w", err)
 		}
 	case file != "":
-		p, err = dataset.ReadPreprocess(file)
+		p, err = preprocess.ReadFile(file)
 		return p, BadInput(err)
 	}
 	return p, nil
 }
 
 // imageFlags changes what flags say of how images come to their size.
-func imageFlags(c *cli.Context, t *dataset.Transform) (err error) {
+func imageFlags(c *cli.Context, t *preprocess.Transform) (err error) {
 	given := false
 	set := func(name string, read func(string) error) {
 		if err != nil || !c.IsSet(name) {
@@ -111,10 +112,10 @@ func imageFlags(c *cli.Context, t *dataset.Transform) (err error) {
 		return nil
 	})
 	set("interpolation", func(s string) (err error) { t.Interpolation, err = picture.ParseFilter(s); return err })
-	if given && mode == dataset.CropNone {
-		t.CropMode = dataset.Center
+	if given && mode == preprocess.CropNone {
+		t.CropMode = preprocess.Center
 	}
-	set("crop-mode", func(s string) (err error) { t.CropMode, err = dataset.ParseCropMode(s); return err })
+	set("crop-mode", func(s string) (err error) { t.CropMode, err = preprocess.ParseCropMode(s); return err })
 	return err
 }
 
@@ -154,12 +155,12 @@ func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 const cacheBytes = 1 << 30
 
 // OpenData opens examples that several members go over, to be decoded once.
-func OpenData(paths []string, labels string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+func OpenData(paths []string, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := dataset.Open(paths, dataOptions(labels, n, p))
 	return d, BadInput(err, SizeHint(err)...)
 }
 
-func dataOptions(labels string, n *infer.Network, p dataset.Preprocess) dataset.Options {
+func dataOptions(labels string, n *infer.Network, p preprocess.Settings) dataset.Options {
 	return dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
 }
 
@@ -172,7 +173,7 @@ func SizeHint(err error) []string {
 }
 
 // OpenLabelled is OpenData for examples that must have labels.
-func OpenLabelled(path, labels string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+func OpenLabelled(path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := OpenData([]string{path}, labels, n, p)
 	if err == nil && d.Labels() == nil {
 		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")
