@@ -91,11 +91,12 @@ type table struct {
 // numbers from 0 to 1 that add up to 1 are probabilities, whatever they are called;
 // others are logits, unless their name says that they should be probabilities.
 func Read(path string, opts ReadOptions) (*Set, error) {
-	sum, err := fileSum(path)
+	f, sum, err := open(path)
 	if err != nil {
-		return nil, err
+		return nil, dataset.PathError(path, err)
 	}
-	t, err := readFile(path, opts.Key)
+	defer f.Close()
+	t, err := readFile(f, path, opts.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -111,19 +112,44 @@ func Read(path string, opts ReadOptions) (*Set, error) {
 	return p, nil
 }
 
-func readFile(path, key string) (t table, err error) {
-	ext := strings.ToLower(filepath.Ext(path))
-	switch ext {
+// open opens a file, which must be a regular one, and returns its SHA-256 too.
+func open(path string) (*os.File, string, error) {
+	info, err := os.Stat(path) // first: opening a FIFO would block
+	if err != nil {
+		return nil, "", err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, "", fmt.Errorf("not a regular file, want one of %s", strings.Join(ReadFormats, " "))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	h := sha256.New()
+	if _, err = io.Copy(h, f); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, hex.EncodeToString(h.Sum(nil)), err
+}
+
+func readFile(f *os.File, path, key string) (t table, err error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".npz", ".npy":
 		return readArrays(path, key)
 	case ".csv":
-		t, err = readCSV(path, ',')
+		t, err = readCSV(f, ',')
 	case ".tsv":
-		t, err = readCSV(path, '\t')
+		t, err = readCSV(f, '\t')
 	case ".jsonl":
-		t, err = readJSONL(path)
+		t, err = readJSONL(f)
 	case ".parquet":
-		t, err = readParquet(path)
+		var size int64
+		if size, err = f.Seek(0, io.SeekEnd); err == nil {
+			t, err = readParquet(f, size)
+		}
 	default:
 		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(ReadFormats, " "))
 	}
@@ -134,27 +160,6 @@ func readFile(path, key string) (t table, err error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return t, err
-}
-
-// fileSum returns the SHA-256 of a file, which must be a regular one.
-func fileSum(path string) (string, error) {
-	info, err := os.Stat(path) // first: opening a FIFO would block
-	if err != nil {
-		return "", dataset.PathError(path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: not a regular file, want one of %s", path, strings.Join(ReadFormats, " "))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", dataset.PathError(path, err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", dataset.PathError(path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // fill checks a table, and takes over the rows that have values.
