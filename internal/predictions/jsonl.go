@@ -63,11 +63,14 @@ func (j *jsonlWriter) encode(v any) {
 	j.line.Truncate(j.line.Len() - 1) // the line end behind it
 }
 
+// pair writes a key, which needs no escapes, and its value.
 func (j *jsonlWriter) pair(key string, v any) {
-	j.line.WriteByte(',')
-	j.encode(key)
-	j.line.WriteByte(':')
-	j.encode(v)
+	j.line.WriteString(`,"` + key + `":`)
+	if n, ok := v.(json.Number); ok { // most are: no need to ask what they are
+		j.line.WriteString(string(n))
+	} else {
+		j.encode(v)
+	}
 }
 
 // jsonTop is an element of a ranking.

@@ -33,14 +33,16 @@ func newParquet(w io.Writer, s *Schema) *parquetWriter {
 	p := &parquetWriter{leaves: s.leaves()}
 	// parquet-go keeps the order of columns only where they come from a struct.
 	var fields []reflect.StructField
-	lists := map[task.Kind]int{} // bytes
 	for i, l := range p.leaves {
 		of, options := l.parquet()
 		fields = append(fields, reflect.StructField{
 			Name: fmt.Sprintf("F%d", i), Type: of, Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", l.name+options)),
 		})
-		if l.shape != nil {
-			lists[l.kind] += task.Column{Kind: l.kind, Shape: l.shape}.Bytes()
+	}
+	lists := map[task.Kind]int{} // bytes; rankings are short
+	for _, f := range s.fields() {
+		if f.Shape != nil {
+			lists[f.Kind] += f.Bytes()
 		}
 	}
 	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Elem().Interface())

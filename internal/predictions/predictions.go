@@ -65,8 +65,8 @@ func (s *Schema) All(r *Row) iter.Seq2[task.Column, []float64] {
 	}
 }
 
-// Formats lists the extensions of files that rows can be written to.
-var Formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
+// formats lists the extensions of files that rows can be written to.
+var formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
 
 // Format returns the format of a file name, or of "-", which is CSV.
 func Format(name string) (string, error) {
@@ -74,8 +74,8 @@ func Format(name string) (string, error) {
 		return ".csv", nil
 	}
 	ext := strings.ToLower(filepath.Ext(name))
-	if !slices.Contains(Formats, ext) {
-		return "", fmt.Errorf("%s: unknown output format %q, want one of %s", name, ext, strings.Join(Formats, " "))
+	if !slices.Contains(formats, ext) {
+		return "", fmt.Errorf("%s: unknown output format %q, want one of %s", name, ext, strings.Join(formats, " "))
 	}
 	return ext, nil
 }

@@ -50,8 +50,8 @@ type ReadOptions struct {
 	Key    string // of the array in an .npz
 }
 
-// ReadFormats lists the extensions of files that [Read] reads.
-var ReadFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
+// readFormats lists the extensions of files that [Read] reads.
+var readFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
 
 const (
 	// sumTolerance is how far a row of probabilities may sum from 1. A softmax in
@@ -119,7 +119,7 @@ func open(path string) (*os.File, string, error) {
 		return nil, "", err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, "", fmt.Errorf("not a regular file, want one of %s", strings.Join(ReadFormats, " "))
+		return nil, "", fmt.Errorf("not a regular file, want one of %s", strings.Join(readFormats, " "))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -151,7 +151,7 @@ func readFile(f *os.File, path, key string) (t table, err error) {
 			t, err = readParquet(f, size)
 		}
 	default:
-		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(ReadFormats, " "))
+		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(readFormats, " "))
 	}
 	if err == nil && key != "" {
 		err = fmt.Errorf("no arrays with names, want an .npz file for key %q", key)
