@@ -81,9 +81,9 @@ func (s *Schema) Header() []string {
 	return names
 }
 
-// csvWriter writes rows as CSV (RFC 4180, with line feeds). What an example with
+// CSV writes rows as CSV (RFC 4180, with line feeds). What an example with
 // an error does not have is empty.
-type csvWriter struct {
+type CSV struct {
 	schema *Schema
 	cells  []cell
 	out    *csv.Writer
@@ -93,11 +93,11 @@ type csvWriter struct {
 
 // NewCSV returns a writer of CSV, for rows that are passed on while others are not
 // known yet.
-func NewCSV(w io.Writer, s *Schema) Writer {
-	return &csvWriter{schema: s, cells: s.cells(), out: csv.NewWriter(w)}
+func NewCSV(w io.Writer, s *Schema) *CSV {
+	return &CSV{schema: s, cells: s.cells(), out: csv.NewWriter(w)}
 }
 
-func (c *csvWriter) begin() error {
+func (c *CSV) begin() error {
 	if c.begun {
 		return nil
 	}
@@ -105,7 +105,8 @@ func (c *csvWriter) begin() error {
 	return c.out.Write(c.schema.Header())
 }
 
-func (c *csvWriter) Write(r *Row) error {
+// Write writes a row.
+func (c *CSV) Write(r *Row) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -127,12 +128,14 @@ func (c *csvWriter) Write(r *Row) error {
 	return c.out.Write(record)
 }
 
-func (c *csvWriter) Flush() error {
+// Flush passes on what is held back.
+func (c *CSV) Flush() error {
 	c.out.Flush()
 	return c.out.Error()
 }
 
-func (c *csvWriter) Close() error {
+// Close ends the file, in which there is a header at least.
+func (c *CSV) Close() error {
 	if err := c.begin(); err != nil {
 		return err
 	}

@@ -118,8 +118,6 @@ func (f *field) json(values []float64, shape []int) any {
 	return list
 }
 
-func (j *jsonlWriter) Flush() error { return nil }
-
 func (j *jsonlWriter) Close() error { return nil }
 
 // readJSONL reads an object in each line.

@@ -100,8 +100,6 @@ func (a *array) appendNumbers(r *Row) {
 	}
 }
 
-func (z *npzWriter) Flush() error { return nil }
-
 func (z *npzWriter) Close() error {
 	for _, a := range z.arrays {
 		dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8"}[a.kind]

@@ -91,13 +91,13 @@ func (p *parquetWriter) Write(r *Row) error {
 
 // appendParquet appends what a row has of a column: one null where that is nothing.
 func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
+	defined := 1 // of the levels that may be missing
+	if l.always {
+		defined = 0
+	}
 	if l.text != nil {
-		text, ok := l.text(r)
-		switch {
-		case l.always:
-			return append(row, parquet.ByteArrayValue([]byte(text)).Level(0, 0, column))
-		case ok:
-			return append(row, parquet.ByteArrayValue([]byte(text)).Level(0, 1, column))
+		if text, ok := l.text(r); ok {
+			return append(row, parquet.ByteArrayValue([]byte(text)).Level(0, defined, column))
 		}
 		return append(row, parquet.NullValue().Level(0, 0, column))
 	}
@@ -115,7 +115,7 @@ func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
 		case l.kind == task.Float32:
 			value = parquet.FloatValue(float32(v))
 		}
-		row = append(row, value.Level(min(i, 1), 1, column))
+		row = append(row, value.Level(min(i, 1), defined, column))
 	}
 	return row
 }
@@ -326,34 +326,33 @@ func parquetNumber(v parquet.Value) (float64, error) {
 func (r parquetReader) each(column int, f func(parquet.Value) error) error {
 	buffer := make([]parquet.Value, 1024)
 	count := 0
+	of := func(chunk parquet.ColumnChunk) error {
+		values := parquet.NewColumnChunkValueReader(chunk)
+		defer values.Close()
+		for {
+			n, err := values.ReadValues(buffer)
+			if count += n; count > maxPredictions {
+				return fmt.Errorf("more than %d numbers", maxPredictions)
+			}
+			for _, v := range buffer[:n] {
+				if err := f(v); err != nil {
+					return err
+				}
+			}
+			switch {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return err
+			case n == 0:
+				return io.ErrNoProgress
+			}
+		}
+	}
 	for _, group := range r.file.RowGroups() {
-		if err := eachOfChunk(group.ColumnChunks()[column], buffer, &count, f); err != nil {
+		if err := of(group.ColumnChunks()[column]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func eachOfChunk(chunk parquet.ColumnChunk, buffer []parquet.Value, count *int, f func(parquet.Value) error) error {
-	values := parquet.NewColumnChunkValueReader(chunk)
-	defer values.Close()
-	for {
-		n, err := values.ReadValues(buffer)
-		if *count += n; *count > maxPredictions {
-			return fmt.Errorf("more than %d numbers", maxPredictions)
-		}
-		for _, v := range buffer[:n] {
-			if err := f(v); err != nil {
-				return err
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		case n == 0:
-			return io.ErrNoProgress
-		}
-	}
 }

@@ -80,11 +80,11 @@ func Format(name string) (string, error) {
 	return ext, nil
 }
 
-// Writer writes rows in the order in which it gets them.
-type Writer interface {
+// writer writes rows in the order in which it gets them. Close does not close what
+// is written to.
+type writer interface {
 	Write(*Row) error
-	Flush() error // passes on what is held back, if the format allows
-	Close() error // does not close what is written to
+	Close() error
 }
 
 // Write writes all rows in the given format. each calls a function with every
@@ -92,7 +92,7 @@ type Writer interface {
 // complete, for which there must be room once more.
 func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Row) error) error) error {
 	buf := bufio.NewWriterSize(w, 1<<18)
-	var rows Writer
+	var rows writer
 	switch format {
 	case ".csv":
 		rows = NewCSV(buf, s)

@@ -39,11 +39,11 @@ type Records struct {
 	Path string
 
 	file   *os.File
-	out    io.Writer // file, but for tests
-	schema *Schema
-	size   int   // bytes of a row
-	start  int64 // of the first frame
-	end    int64 // of the last whole one
+	out    io.Writer   // file, but for tests
+	kinds  []task.Kind // of a row's values; none is ranked
+	size   int         // bytes of a row
+	start  int64       // of the first frame
+	end    int64       // of the last whole one
 	rows   int
 	errors int
 	synced time.Time
@@ -88,8 +88,13 @@ var ErrBusy = errors.New("another process is at work on it")
 // OpenRecords opens the work file at path, for rows that depend on the given
 // parameters. Where there is none it is made.
 func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Records, error) {
-	r := &Records{Path: path, schema: s, size: rowHead, synced: time.Now()}
+	r := &Records{Path: path, size: rowHead, synced: time.Now()}
 	for _, c := range s.Columns {
+		of := []task.Kind{c.Kind}
+		if c.Kind == task.Ranked {
+			of = []task.Kind{task.Class, task.Float64}
+		}
+		r.kinds = append(r.kinds, slices.Repeat(of, c.Len()/len(of))...)
 		r.size += c.Bytes()
 	}
 	if err := r.open(); err != nil {
@@ -293,57 +298,35 @@ func (r *Records) encode(b []byte, row *Row) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Path)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Error)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(row.Label))
-	if row.Error == "" {
-		for c, values := range r.schema.All(row) {
-			for i, v := range values {
-				switch kindOf(c, i) {
-				case task.Class:
-					b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
-				case task.Float32:
-					b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
-				default:
-					b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-				}
-			}
+	for i, v := range row.Values {
+		switch r.kinds[i] {
+		case task.Class:
+			b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
+		case task.Float32:
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		default:
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		}
 	}
 	return append(b, make([]byte, end-len(b))...)
 }
 
-// decode is the inverse of encode. The values are appended to those of the row.
-func (r *Records) decode(b []byte, row *Row) {
-	four := func() uint32 {
-		v := binary.LittleEndian.Uint32(b)
-		b = b[4:]
-		return v
-	}
-	for _, c := range r.schema.Columns {
-		for i := range c.Len() {
-			var v float64
-			switch kindOf(c, i) {
-			case task.Class:
-				v = float64(int32(four()))
-			case task.Float32:
-				v = float64(math.Float32frombits(four()))
-			default:
-				v = math.Float64frombits(binary.LittleEndian.Uint64(b))
-				b = b[8:]
-			}
-			row.Values = append(row.Values, v)
+// decode appends the values of a row to dst.
+func (r *Records) decode(dst []float64, b []byte) []float64 {
+	for _, kind := range r.kinds {
+		switch kind {
+		case task.Class:
+			dst = append(dst, float64(int32(binary.LittleEndian.Uint32(b))))
+			b = b[4:]
+		case task.Float32:
+			dst = append(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+			b = b[4:]
+		default:
+			dst = append(dst, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+			b = b[8:]
 		}
 	}
-}
-
-// kindOf returns what value i of a column is: of those that are ranked every
-// second is a probability.
-func kindOf(c task.Column, i int) task.Kind {
-	switch {
-	case c.Kind != task.Ranked:
-		return c.Kind
-	case i%2 == 0:
-		return task.Class
-	}
-	return task.Float64
+	return dst
 }
 
 // each calls f with each of n rows, which share memory.
@@ -358,11 +341,11 @@ func (r *Records) each(first, n int, body []byte, row *Row, f func(*Row) error) 
 		}
 		*row = Row{
 			Index: first + i, Label: int(binary.LittleEndian.Uint64(b[8:])),
-			Path: string(texts[:path]), Error: string(texts[path : path+failed]), Values: values[:0],
+			Path: string(texts[:path]), Error: string(texts[path : path+failed]),
 		}
 		if texts = texts[path+failed:]; failed == 0 {
-			r.decode(b[rowHead:], row)
-			values = row.Values
+			values = r.decode(values[:0], b[rowHead:])
+			row.Values = values
 		}
 		if err := f(row); err != nil {
 			return err
