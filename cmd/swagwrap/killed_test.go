@@ -15,7 +15,7 @@ import (
 
 // TestScoreKilled kills score at random points of its run and resumes it, until
 // it is done: the result has the bytes of a run that nobody killed. The loop of
-// 50 is TestScoreKilledOften, behind the build tag large.
+// 500 is TestScoreKilledOften, behind the build tag large.
 func TestScoreKilled(t *testing.T) { killed(t, 5) }
 
 func killed(t *testing.T, kills int) {
