@@ -1,0 +1,139 @@
+package infer_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A member written as a file gives, in a session of default options, the
+// probabilities that scoring adds up. The two sessions differ in threads only.
+func TestExportedMemberScoresAlike(t *testing.T) {
+	n, e := infertest.Network(t, infertest.Posterior(t)), engine(t)
+	test := infertest.Digits(t, "val.npz")
+	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
+		fresh, err := e.Recompute(t.Context(), n, parameters, infertest.Training(t))
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(t.TempDir(), "member.onnx")
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := n.Files().WriteTo(f, 0, n.Posterior.Layout, parameters, weights.Slice(fresh.Statistics)); err != nil {
+			return err
+		}
+		model, err := n.Model("member", parameters, weights.Slice(fresh.Statistics))
+		if err != nil {
+			return err
+		}
+		sums := &infer.Sums{}
+		if err := e.Predict(t.Context(), model, test, sums); err != nil {
+			return err
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		s, err := e.Runtime.NewSession(file, ort.Options{})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		x := make([]float32, test.Len()*28*28)
+		if _, err := dataset.ReadBatch(test, x, dataset.Order{}.Indices(test.Len())); err != nil {
+			return err
+		}
+		out, err := s.Run(t.Context(), []ort.Tensor{{Shape: []int64{int64(test.Len()), 1, 28, 28}, F32: x}})
+		if err != nil {
+			return err
+		}
+		logits := make([]float64, len(out[0].F32))
+		for i, v := range out[0].F32 {
+			logits[i] = float64(v)
+		}
+		for i, want := range calibrate.Softmax(nil, logits, 10, 1) {
+			if math.Abs(sums.Outcome[i]-want) > 1e-5 { // float32: ONNX Runtime fuses the file, which keeps biases of 0, less
+				t.Fatalf("probability %d: %v when scored, %v from the file", i, sums.Outcome[i], want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Predictions and statistics do not depend on the number of workers, and a
+// cancelled run ends with the context's error.
+func TestEngineWorkers(t *testing.T) {
+	n, rt := infertest.Network(t, infertest.Posterior(t)), infertest.Runtime(t)
+	test, bn := infertest.Digits(t, "val.npz"), infertest.Training(t)
+	bn.Order = dataset.Order{Shuffle: true, Seed: 3, Limit: 300}
+	type outcome struct {
+		statistics []float32
+		sums       *infer.Sums
+	}
+	run := func(ctx context.Context, workers int) (o outcome, err error) {
+		e := &infer.Engine{Runtime: rt, Workers: workers, BatchSize: 64}
+		err = infer.EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Vector) error {
+			fresh, err := e.Recompute(ctx, n, parameters, bn)
+			if err != nil {
+				return err
+			}
+			if fresh.Images != 300 || fresh.BatchSize != 64 {
+				t.Errorf("%d images in batches of %d", fresh.Images, fresh.BatchSize)
+			}
+			model, err := n.Model("member", parameters, weights.Slice(fresh.Statistics))
+			if err != nil {
+				return err
+			}
+			o = outcome{fresh.Statistics, &infer.Sums{}}
+			return e.Predict(ctx, model, test, o.sums)
+		})
+		return o, err
+	}
+	one, err := run(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	four, err := run(t.Context(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(one.statistics, four.statistics) || !slices.Equal(one.sums.Outcome, four.sums.Outcome) || !slices.Equal(one.sums.Entropy, four.sums.Entropy) ||
+		one.sums.Members != four.sums.Members || one.sums.Weight != four.sums.Weight || one.sums.Task != four.sums.Task {
+		t.Error("1 and 4 workers differ")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := run(ctx, 2); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A layer that sees one element per channel has no variance: BatchNorm1d with
+// a last batch of one image.
+func TestRecomputeRefusesSingleImage(t *testing.T) {
+	n, e := infertest.Network(t, infertest.Posterior(t)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 333}
+	bn := infertest.Training(t) // 1,000 images: three batches of 333 and one image
+	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+		_, err := e.Recompute(t.Context(), n, parameters, bn)
+		infertest.WantError(t, err, `tensor "fc1_bn.running_mean": batch 3 has 1 elements per channel`)
+		return nil
+	})
+}
