@@ -10,6 +10,7 @@ import (
 )
 
 func TestAlign(t *testing.T) {
+	t.Parallel()
 	n := func(path string, classes int64, shape ...int64) *infer.Network {
 		return infer.NewNamed(path, classes, onnxio.Value{Name: "x", Shape: shape})
 	}

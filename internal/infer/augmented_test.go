@@ -109,6 +109,7 @@ func checkSWA(t *testing.T, n *infer.Network, data infer.BatchNormData, images i
 // Both sources of statistics against PyTorch's: the batches that the loader yields,
 // and the images as they are. The last batch of the latter is short.
 func TestAugmentedGolden(t *testing.T) {
+	t.Parallel()
 	n := infertest.Network(t, augmentedRun(t, "checkpoints", 8))
 	if !n.Recomputes() || len(n.Kept()) != 0 {
 		t.Fatalf("recomputes %v, keeps %q", n.Recomputes(), n.Kept())
@@ -127,6 +128,7 @@ func TestAugmentedGolden(t *testing.T) {
 // Kills: frozen statistics recomputed; those of the mean, or of the first
 // checkpoint, or zeros in their place.
 func TestFrozenAll(t *testing.T) {
+	t.Parallel()
 	p := augmentedRun(t, "frozen-all", 3)
 	layers := []string{"bn1.running_mean", "bn2.running_mean", "bn3.running_mean"}
 	plain := infer.BatchNormData{Data: augmentedData(t, "train.npz")}
@@ -177,6 +179,7 @@ func TestFrozenAll(t *testing.T) {
 // Kills: the frozen layer normalised by its batch in the pass; its statistics
 // averaged, recomputed or left at 0.
 func TestFrozenSome(t *testing.T) {
+	t.Parallel()
 	p := augmentedRun(t, "frozen-some", 3)
 	n := infertest.Network(t, p)
 	if !n.Recomputes() || !slices.Equal(n.Kept(), []string{"bn1.running_mean"}) || n.Stale() {
@@ -206,6 +209,7 @@ func TestFrozenSome(t *testing.T) {
 // stores, the plain images do not, and the first layer says so. The numbers are
 // PyTorch's. Plain images that we augment ourselves fit, too.
 func TestAugmentedCheck(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile(infertest.Path(infertest.Augmented, "golden.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +273,7 @@ func distances(l *weights.Layout, got, want []float32) (means, variances float64
 // Members that see few images, corrected by what SWA's statistics are from as many
 // and from all, have nearly the statistics that all images give.
 func TestSettleControl(t *testing.T) {
+	t.Parallel()
 	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
 	how := swag.SampleOptions{Seed: 5, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 	all := infer.BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
@@ -292,7 +297,11 @@ func TestSettleControl(t *testing.T) {
 		}
 		return r
 	}
-	err = infer.EachMember(t.Context(), n.Posterior, how, 0, 3, func(_ int, parameters weights.Vector) error {
+	members := 3
+	if testing.Short() {
+		members = 1
+	}
+	err = infer.EachMember(t.Context(), n.Posterior, how, 0, members, func(_ int, parameters weights.Vector) error {
 		want := recompute(parameters, all)
 		for _, x := range []struct {
 			data infer.BatchNormData
@@ -303,7 +312,7 @@ func TestSettleControl(t *testing.T) {
 				t.Errorf("a member saw %d images, want %d", got.Images, settled.Images())
 			}
 			m, v := distances(n.Posterior.Layout, got.Statistics, want.Statistics)
-			x.sum[0], x.sum[1] = x.sum[0]+m*m/3, x.sum[1]+v*v/3
+			x.sum[0], x.sum[1] = x.sum[0]+m*m/float64(members), x.sum[1]+v*v/float64(members)
 		}
 		return nil
 	})

@@ -21,6 +21,7 @@ import (
 // A member written as a file gives, in a session of default options, the
 // probabilities that scoring adds up. The two sessions differ in threads only.
 func TestExportedMemberScoresAlike(t *testing.T) {
+	t.Parallel()
 	n, e := infertest.Network(t, infertest.Posterior(t)), engine(t)
 	test := infertest.Digits(t, "val.npz")
 	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
@@ -81,6 +82,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 // Predictions and statistics do not depend on the number of workers, and a
 // cancelled run ends with the context's error.
 func TestEngineWorkers(t *testing.T) {
+	t.Parallel()
 	n, rt := infertest.Network(t, infertest.Posterior(t)), infertest.Runtime(t)
 	test, bn := infertest.Digits(t, "val.npz"), infertest.Training(t)
 	bn.Order = dataset.Order{Shuffle: true, Seed: 3, Limit: 300}
@@ -129,6 +131,7 @@ func TestEngineWorkers(t *testing.T) {
 // A layer that sees one element per channel has no variance: BatchNorm1d with
 // a last batch of one image.
 func TestRecomputeRefusesSingleImage(t *testing.T) {
+	t.Parallel()
 	n, e := infertest.Network(t, infertest.Posterior(t)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 333}
 	bn := infertest.Training(t) // 1,000 images: three batches of 333 and one image
 	swaOf(t, n.Posterior, func(parameters weights.Vector) error {

@@ -129,6 +129,7 @@ func (a array) Read(dst []float32, i int) error {
 // Tolerances are the issue's: statistics 1e-5 relative and outputs 1e-4, for
 // float16 1e-2 of both, since it has 11 bits.
 func TestExporters(t *testing.T) {
+	t.Parallel()
 	e := engine(t)
 	for _, c := range exportedCases(t) {
 		t.Run(c.Case, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // and 1e-6 relative; mean and variance are float64 on both sides and differ by
 // rounding alone, the deviations are float32 on both.
 func TestGoldenPosterior(t *testing.T) {
+	t.Parallel()
 	st := infertest.Golden(t, infertest.Path(infertest.MNIST))
 	for _, tc := range []struct {
 		theta0     bool
@@ -70,6 +71,7 @@ func TestGoldenPosterior(t *testing.T) {
 // Recomputed statistics of SWA against PyTorch's after the reference's
 // bn_update.
 func TestGoldenBatchNorm(t *testing.T) {
+	t.Parallel()
 	st, n := infertest.Golden(t, infertest.Path(infertest.MNIST)), infertest.Network(t, infertest.Posterior(t))
 	e := engine(t)
 	swaOf(t, n.Posterior, func(parameters weights.Vector) error {

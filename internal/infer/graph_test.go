@@ -13,6 +13,7 @@ import (
 
 // What the outputs mean is read from the graph.
 func TestScoresOf(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		file, output string
 		want         task.Scores
@@ -38,6 +39,7 @@ func TestScoresOf(t *testing.T) {
 }
 
 func TestScores(t *testing.T) {
+	t.Parallel()
 	values := make([]float32, 24)
 	for i := range values {
 		values[i] = float32(i)

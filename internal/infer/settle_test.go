@@ -17,6 +17,7 @@ import (
 //
 // Kills: a factor of 2 or 4 that is forgotten; the constant taken for the loss.
 func TestLoss(t *testing.T) {
+	t.Parallel()
 	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
 	data := infer.BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
 	swaOf(t, n.Posterior, func(swa weights.Vector) error {
@@ -36,7 +37,10 @@ func TestLoss(t *testing.T) {
 			return err
 		}
 		want, estimate, p := 0.0, 0.0, predict(all.Statistics)
-		const choices = 16
+		choices := 16.0
+		if testing.Short() {
+			choices = 8
+		}
 		for k := range uint64(choices) {
 			some := data
 			some.Order.Seed, some.Order.Limit = 100+k, infer.CheckBatches*e.BatchSize
@@ -62,6 +66,7 @@ func TestLoss(t *testing.T) {
 // Examples that a network is in doubt about are averages of two.
 // Networks that take integers get integers, halfway rounded down.
 func TestBlend(t *testing.T) {
+	t.Parallel()
 	n := infertest.Network(t, infertest.Posterior(t))
 	d := infertest.Digits(t, "train.npz")
 	order := dataset.Order{Shuffle: true, Seed: 3}
@@ -97,6 +102,7 @@ func TestBlend(t *testing.T) {
 
 // Kept statistics that are a fresh layer's are told of; trained ones are not.
 func TestWarnInitial(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		statistics []float32
 		warnings   int
