@@ -14,12 +14,12 @@ build: tools ## bin/swagwrap
 	go build -trimpath -o bin/swagwrap ./cmd/swagwrap
 
 MNIST = fixtures/mnist
-PIXELS = --mean 0.1307 --std 0.3081
+CARD = --mean 0.1307 --std 0.3081 --augment none
 
 demo: setup build ## the main job on the checkpoints in fixtures/mnist
 	mkdir -p demo
-	./bin/swagwrap fit --force --augment none -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
-	./bin/swagwrap compare --force --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz $(PIXELS) \
+	./bin/swagwrap fit --force $(CARD) -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
+	./bin/swagwrap compare --force --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz \
 		--report demo/report.html demo/posterior.safetensors fixtures/mnist/test.npz
 
 test: setup ## all tests

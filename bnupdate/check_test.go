@@ -1,6 +1,7 @@
 package bnupdate
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -73,7 +74,8 @@ func TestCheckByHand(t *testing.T) {
 // the walk itself goes as far from one checkpoint to the next.
 func TestCheckOfSimulatedTraining(t *testing.T) {
 	const channels, steps, checkpoints, perBatch = 16, 60, 12, 64
-	simulate := func(seed uint64, speed, shift float64) *Check {
+	simulate := func(t *testing.T, seed uint64, speed, shift float64) *Check {
+		t.Helper()
 		r := rand.New(rand.NewPCG(seed, 5))
 		p := plan(t, 1, channels)
 		p.layers[0].momentum = 0.9
@@ -118,21 +120,24 @@ func TestCheckOfSimulatedTraining(t *testing.T) {
 		return p.Check(stored, res)
 	}
 	for _, speed := range []float64{0, 0.001, 0.01, 0.03} {
-		alarms, missed := 0, 0
-		worst := 0.0
-		for seed := range uint64(100) {
-			c := simulate(seed, speed, 0)
-			worst = max(worst, c.Layers[0].Score())
-			if c.FirstOff() {
-				alarms++
+		t.Run(fmt.Sprint(speed), func(t *testing.T) {
+			t.Parallel()
+			alarms, missed := 0, 0
+			worst := 0.0
+			for seed := range uint64(100) {
+				c := simulate(t, seed, speed, 0)
+				worst = max(worst, c.Layers[0].Score())
+				if c.FirstOff() {
+					alarms++
+				}
+				if !simulate(t, seed, speed, 0.5).FirstOff() {
+					missed++
+				}
 			}
-			if !simulate(seed, speed, 0.5).FirstOff() {
-				missed++
+			t.Logf("speed %v: %d false alarms, largest score %.2f, %d missed", speed, alarms, worst, missed)
+			if alarms > 1 || speed <= 0.01 && missed > 0 {
+				t.Errorf("speed %v: %d false alarms and %d missed in 100, want 1 and 0 at most", speed, alarms, missed)
 			}
-		}
-		t.Logf("speed %v: %d false alarms, largest score %.2f, %d missed", speed, alarms, worst, missed)
-		if alarms > 1 || speed <= 0.01 && missed > 0 {
-			t.Errorf("speed %v: %d false alarms and %d missed in 100, want 1 and 0 at most", speed, alarms, missed)
-		}
+		})
 	}
 }

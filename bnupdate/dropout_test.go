@@ -5,6 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -16,10 +17,11 @@ func TestPlanDisablesDropout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	layout, err := onnxio.NewLayout([]*onnxio.Model{m})
+	set, err := checkpoints.New([]*onnxio.Model{m})
 	if err != nil {
 		t.Fatal(err)
 	}
+	layout := set.Layout
 	plan, err := bnupdate.NewPlan(m, layout, bnupdate.Keep{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 )
 
 // session stands for ONNX Runtime: a real Runner renders plan.Template with a
@@ -36,10 +37,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer model.Close()
-	layout, err := onnxio.NewLayout([]*onnxio.Model{model})
+	set, err := checkpoints.New([]*onnxio.Model{model})
 	if err != nil {
 		log.Fatal(err)
 	}
+	layout := set.Layout
 	plan, err := bnupdate.NewPlan(model, layout, bnupdate.Keep{})
 	if err != nil {
 		log.Fatal(err)

@@ -13,6 +13,7 @@ import (
 // Kills: the order at hand not counted among those possible; the halves not
 // centred; channels or layers taken for independent (layer i repeats layer 0).
 func TestHalvesFalseAlarms(t *testing.T) {
+	t.Parallel()
 	p := plan(t, 3, 6)
 	alarms, tenths := 0, 0
 	for seed := range uint64(1500) {

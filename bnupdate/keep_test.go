@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -70,7 +71,7 @@ func rewritten(t *testing.T, p *Plan, m *onnxio.Model, l *weights.Layout) *onnxi
 // Kills: a kept layer that is normalised by its batch; outputs numbered so that those
 // after a kept layer are taken for another's; kept statistics left at 0.
 func TestNewPlanKeeps(t *testing.T) {
-	models, l := checkpoints(t, "epoch-01.onnx", "epoch-30.onnx")
+	models, l := openSome(t, "epoch-01.onnx", "epoch-30.onnx")
 	m := models[0]
 	bns, err := m.BatchNorms()
 	if err != nil {
@@ -127,7 +128,7 @@ func TestNewPlanKeeps(t *testing.T) {
 
 // A plan that keeps all layers has nothing to run.
 func TestNewPlanKeepsAll(t *testing.T) {
-	models, l := checkpoints(t, "epoch-01.onnx", "epoch-30.onnx")
+	models, l := openSome(t, "epoch-01.onnx", "epoch-30.onnx")
 	p, own := keeping(t, models[0], l, func(string) bool { return true })
 	if p.Layers() != 0 || len(p.Outputs) != 0 || len(p.Kept()) != 8 {
 		t.Errorf("%d layers, outputs %q, %q kept", p.Layers(), p.Outputs, p.Kept())
@@ -153,10 +154,11 @@ func TestNewPlanKeepsTrainingMode(t *testing.T) {
 		t.Cleanup(func() { m.Close() })
 		models = append(models, m)
 	}
-	l, err := onnxio.NewLayout(models)
+	set, err := checkpoints.New(models)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := set.Layout
 	before, err := models[0].BatchNorms()
 	if err != nil || len(before) != 2 || !before[0].IsTraining {
 		t.Fatalf("batch norms %+v, %v, want two in training mode", before, err)

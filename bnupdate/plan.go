@@ -84,7 +84,7 @@ func NewPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
 			p.serial = true
 		}
 		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari,
-			epsilon: attribute(bn.Node, "epsilon", 1e-5), momentum: attribute(bn.Node, "momentum", 0.9)})
+			epsilon: bn.Node.Float("epsilon", 1e-5), momentum: bn.Node.Float("momentum", 0.9)})
 		out := func(what string) string { return fmt.Sprintf("swagwrap_bn%d_%s", i, what) }
 		edit.TrainBatchNorm(bn, out("mean"), out("var"))
 		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), bn.Node.Inputs[:1], []string{out("shape")})
@@ -104,13 +104,3 @@ func (p *Plan) Layers() int { return len(p.layers) }
 
 // Kept names the layers whose statistics are kept, by their running means.
 func (p *Plan) Kept() []string { return p.frozen }
-
-// attribute returns a node's number of that name, or ONNX's default.
-func attribute(n *onnxio.Node, name string, preset float64) float64 {
-	for _, a := range n.Attributes {
-		if a.Name == name {
-			return float64(a.Float)
-		}
-	}
-	return preset
-}

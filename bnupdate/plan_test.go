@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 const fixture = "../fixtures/mnist/checkpoints/"
 
 // checkpoints opens real PyTorch exports with eight batch norms, of rank 2 and 4.
-func checkpoints(t testing.TB, names ...string) ([]*onnxio.Model, *weights.Layout) {
+func openSome(t testing.TB, names ...string) ([]*onnxio.Model, *weights.Layout) {
 	t.Helper()
 	var models []*onnxio.Model
 	for _, name := range names {
@@ -23,15 +24,16 @@ func checkpoints(t testing.TB, names ...string) ([]*onnxio.Model, *weights.Layou
 		t.Cleanup(func() { m.Close() })
 		models = append(models, m)
 	}
-	l, err := onnxio.NewLayout(models)
+	set, err := checkpoints.New(models)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := set.Layout
 	return models, l
 }
 
 func TestNewPlan(t *testing.T) {
-	models, l := checkpoints(t, "epoch-01.onnx", "epoch-30.onnx")
+	models, l := openSome(t, "epoch-01.onnx", "epoch-30.onnx")
 	m := models[0]
 	p, err := NewPlan(m, l, Keep{})
 	if err != nil {
@@ -93,7 +95,7 @@ func TestNewPlan(t *testing.T) {
 }
 
 func TestNewPlanRefuses(t *testing.T) {
-	models, _ := checkpoints(t, "epoch-01.onnx", "epoch-30.onnx")
+	models, _ := openSome(t, "epoch-01.onnx", "epoch-30.onnx")
 	if _, err := NewPlan(models[0], &weights.Layout{}, Keep{}); err == nil || !strings.Contains(err.Error(), "running statistics that the layout does not have") {
 		t.Errorf("empty layout: %v", err)
 	}

@@ -56,6 +56,7 @@ func noise(layers, batches int, seed uint64) *inputs {
 // variance 2/(39·50). The mean over 400 channels is known within 7 % for the
 // actual squared error, and 1 % for the estimate: both get 5 times that.
 func TestNoiseOfRandomBatches(t *testing.T) {
+	t.Parallel()
 	const channels, batches, images = 400, 50, 10
 	r := rand.New(rand.NewPCG(1, 2))
 	in := &inputs{layers: 1}

@@ -57,15 +57,8 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	if math.IsNaN(mean) {
 		return Interval{mean, mean, mean}
 	}
-	rng := rand.New(rand.NewPCG(opts.Seed, bootstrapStream))
-	means := make([]float64, opts.resamples())
-	for r := range means {
-		var sum float64
-		for range losses {
-			sum += losses[rng.IntN(len(losses))]
-		}
-		means[r] = sum / float64(len(losses))
-	}
+	means := make([]float64, 0, opts.resamples())
+	opts.resample(len(losses), func(rows []int) { means = append(means, meanOf(losses, rows)) })
 	return opts.interval(mean, means)
 }
 
@@ -88,22 +81,12 @@ func BootstrapMetric(n int, metric func(rows []int) float64, opts BootstrapOptio
 		panic(badPairs)
 	}
 	opts.check()
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	value := metric(rows)
+	value := metric(allRows(n))
 	if math.IsNaN(value) {
 		return Interval{value, value, value}
 	}
-	rng := rand.New(rand.NewPCG(opts.Seed, bootstrapStream))
-	values := make([]float64, opts.resamples())
-	for r := range values {
-		for i := range rows {
-			rows[i] = rng.IntN(n)
-		}
-		values[r] = metric(rows)
-	}
+	values := make([]float64, 0, opts.resamples())
+	opts.resample(n, func(rows []int) { values = append(values, metric(rows)) })
 	bias := stat.Mean(values, nil) - value
 	interval := opts.interval(value, values)
 	if !math.IsNaN(bias) && !math.IsInf(bias, 0) {
@@ -134,6 +117,21 @@ func ECEBootstrap(a, b Predictions, ece ECEOptions, opts BootstrapOptions) Inter
 		return TopLabelECE(buffer, ece)
 	}
 	return BootstrapMetric(a.Len(), func(rows []int) float64 { return of(ga, rows) - of(gb, rows) }, opts)
+}
+
+// resample calls f with the rows of each resample of n images, memory to use again.
+func (o BootstrapOptions) resample(n int, f func(rows []int)) {
+	resample(rand.New(rand.NewPCG(o.Seed, bootstrapStream)), n, o.resamples(), f)
+}
+
+func resample(rng *rand.Rand, n, resamples int, f func(rows []int)) {
+	rows := make([]int, n)
+	for range resamples {
+		for i := range rows {
+			rows[i] = rng.IntN(n)
+		}
+		f(rows)
+	}
 }
 
 func (o BootstrapOptions) resamples() int { return cmp.Or(o.Resamples, 2000) }

@@ -41,11 +41,7 @@ type Choice struct {
 // losses of different numbers of images, or there are none.
 func Choose(losses, held [][]float64, standard int, seed uint64) Choice {
 	n := columns(losses)
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	c := Choice{Best: lowest(losses, all, standard), Shares: shares(losses, standard, seed)}
+	c := Choice{Best: lowest(losses, allRows(n), standard), Shares: shares(losses, standard, seed)}
 	opts := BootstrapOptions{Seed: seed}
 	switch {
 	case held != nil:
@@ -87,19 +83,12 @@ func meanOf(values []float64, rows []int) float64 {
 
 // shares returns in which part of bootstrap resamples each setting is the best.
 func shares(losses [][]float64, standard int, seed uint64) []float64 {
-	rng := rand.New(rand.NewPCG(seed, resampleStream))
-	wins, out := make([]int, len(losses)), make([]float64, len(losses))
-	rows := make([]int, len(losses[0]))
-	for range choiceResamples {
-		for k := range rows {
-			rows[k] = rng.IntN(len(rows))
-		}
-		wins[lowest(losses, rows, standard)]++
+	wins := make([]float64, len(losses))
+	resample(rand.New(rand.NewPCG(seed, resampleStream)), len(losses[0]), choiceResamples, func(rows []int) { wins[lowest(losses, rows, standard)]++ })
+	for s := range wins {
+		wins[s] /= choiceResamples
 	}
-	for s, n := range wins {
-		out[s] = float64(n) / choiceResamples
-	}
-	return out
+	return wins
 }
 
 // columns returns the length of all rows, and panics where it is 0, or not one.

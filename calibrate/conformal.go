@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/swagwrap/swagwrap/internal/splitmix"
 )
 
 const badSizes = "calibrate: number of sizes is not the number of rows"
@@ -134,17 +136,8 @@ const (
 // uniform returns a number in [0, 1) that depends on nothing but its arguments:
 // a counter, not a generator with a state, so rows may come in any order.
 func uniform(seed, stream uint64, row int) float64 {
-	x := mix(mix(mix(seed)+stream) + uint64(row))
+	x := splitmix.At(splitmix.At(splitmix.At(seed, 0)+stream, 0)+uint64(row), 0)
 	return float64(x>>11) * 0x1p-53
-}
-
-// mix is the step and the output function of SplitMix64 (Steele, Lea and Flood
-// 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // crossAPS returns the mean size and the coverage of sets when each half of p, cut

@@ -13,7 +13,10 @@
 //
 // [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] judge a score, such as the entropy
 // of averaged predictions, by how well it tells images of another domain.
-// [PairedBootstrap] compares two methods on the same images.
+// [PairedBootstrap] and [AUROCDifference] compare two methods on the same images,
+// [Choose] picks one of several settings and says what the choice is worth, and
+// [NewMonteCarloError] says how far an average over few members is from that over
+// all.
 //
 // The functions take arrays and return numbers. To average the members of an
 // ensemble, average their probabilities, not their logits, and pass the average

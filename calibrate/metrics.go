@@ -178,12 +178,9 @@ func NegLogLikelihood(p Predictions) float64 {
 // NegLogLikelihoods stores -log p(true class) of each image in dst, in nats. dst
 // has the length p.Len().
 func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
-	p.check()
-	dst = destination(dst, p.Len())
-	for i, label := range p.Labels {
-		dst[i] = 0 - math.Log(p.Row(i)[label]) // a plain minus would turn 0 into -0
-	}
-	return dst
+	return p.losses(dst, func(row []float64, label int) float64 {
+		return 0 - math.Log(row[label]) // a plain minus would turn 0 into -0
+	})
 }
 
 // Brier returns the mean over the images of Σ_c (p_c − 1[c is the true class])²,
@@ -195,28 +192,30 @@ func Brier(p Predictions) float64 {
 // Briers stores Σ_c (p_c − 1[c is the true class])² of each image in dst. dst has
 // the length p.Len().
 func Briers(dst []float64, p Predictions) []float64 {
-	p.check()
-	dst = destination(dst, p.Len())
-	for i, label := range p.Labels {
-		dst[i] = 0
-		for c, x := range p.Row(i) {
+	return p.losses(dst, func(row []float64, label int) (sum float64) {
+		for c, x := range row {
 			if c == label {
 				x--
 			}
-			dst[i] += x * x
+			sum += x * x
 		}
-	}
-	return dst
+		return sum
+	})
 }
 
 // Errors stores 1 in dst for each image whose most probable class is not the true
 // one, and 0 for the others: losses whose mean is 1 − [Accuracy]. dst has the
 // length p.Len().
 func Errors(dst []float64, p Predictions) []float64 {
+	return p.losses(dst, func(row []float64, label int) float64 { return float64(min(1, rank(row, label))) })
+}
+
+// losses stores the loss of each row in dst.
+func (p Predictions) losses(dst []float64, loss func(row []float64, label int) float64) []float64 {
 	p.check()
 	dst = destination(dst, p.Len())
 	for i, label := range p.Labels {
-		dst[i] = float64(min(1, rank(p.Row(i), label)))
+		dst[i] = loss(p.Row(i), label)
 	}
 	return dst
 }

@@ -80,9 +80,7 @@ func (m Scaler) Fit(logits []float64, classes int, labels []int) (*Scaling, erro
 	if err != nil {
 		return nil, err
 	}
-	f := m.fit(s, s.all())
-	m.warn(&f, len(labels), classes)
-	return &f.Scaling, nil
+	return m.fit(s, allRows(len(labels)), len(labels)), nil
 }
 
 // CrossFit stores probabilities in dst, n×classes in the order of logits, each row
@@ -99,126 +97,102 @@ func (m Scaler) Fit(logits []float64, classes int, labels []int) (*Scaling, erro
 // with one for fewer images than folds. CrossFit panics if folds is negative or 1,
 // and where Fit does.
 func (m Scaler) CrossFit(dst, logits []float64, classes int, labels []int, folds int, seed uint64) (probs []float64, scaling *Scaling, err error) {
-	s, split, err := newFolds(logits, classes, labels, folds, seed)
-	if err != nil {
-		return nil, nil, err
-	}
-	dst = destination(dst, len(logits))
-	whole := fit{Scaling: Scaling{CrossFitted: true}}
-	whole.NLLBefore, _, _ = s.loss(s.all(), 1)
-	fits := make([]fit, len(split))
-	fewest := len(labels)
-	for i, f := range split { // all before the first row of logits may be overwritten
-		fits[i] = m.fit(s, f.others)
-		whole.NLLAfter += fits[i].nll(s, f.rows) * float64(len(f.rows)) / float64(len(labels))
-		whole.join(fits[i])
-		fewest = min(fewest, len(f.others))
-	}
-	for i, f := range split {
-		for _, k := range f.rows {
-			fits[i].Apply(dst[k*classes:(k+1)*classes], s.row(k), classes)
-		}
-	}
-	m.warn(&whole, fewest, classes)
-	return dst, &whole.Scaling, nil
-}
-
-// fit is a scaling, with what its warnings are of.
-type fit struct {
-	Scaling
-	bound                 float64 // the temperature that is at one, or 0
-	unfinished, separated bool
-	absent                []int // classes
-}
-
-// fit fits to the given rows.
-func (m Scaler) fit(s scored, rows []int) fit {
-	switch m {
-	case ByTemperature:
-		t := s.fit(rows)
-		f := fit{Scaling: Scaling{Temperatures: []float64{t.T}, AtBound: t.AtBound, NLLBefore: t.NLLBefore, NLLAfter: t.NLLAfter}}
-		if t.AtBound {
-			f.bound = t.T
-		}
-		return f
-	case ByVector:
-		v := s.fitVector(rows)
-		return fit{Scaling{Vector: &v, NLLBefore: v.NLLBefore, NLLAfter: v.NLL}, 0, !v.Converged, v.Separated, v.Absent}
-	}
-	panic(badScaler)
-}
-
-// nll returns the mean NLL of the given rows after scaling.
-func (f *fit) nll(s scored, rows []int) (nll float64) {
-	if f.Vector != nil {
-		return s.vectorNLL(rows, *f.Vector)
-	}
-	nll, _, _ = s.loss(rows, 1/f.Temperatures[0])
-	return nll
-}
-
-// join adds the fit of another fold.
-func (f *fit) join(other fit) {
-	f.Temperatures = append(f.Temperatures, other.Temperatures...)
-	f.AtBound, f.bound = f.AtBound || other.AtBound, cmp.Or(f.bound, other.bound)
-	f.unfinished = f.unfinished || other.unfinished
-	f.separated = f.separated || other.separated
-	f.absent = append(f.absent, other.absent...)
-}
-
-// rowsPerClass lets each of the 2·classes numbers of vector scaling rest on ten
-// rows.
-const rowsPerClass = 20
-
-// warn says what is wrong with fits to so many rows each.
-func (m Scaler) warn(f *fit, rows, classes int) {
-	warn := func(format string, args ...any) { f.Warnings = append(f.Warnings, fmt.Errorf(format, args...)) }
-	if f.AtBound {
-		warn("T = %g is at its bound, so it only tells the direction: fit on more rows", f.bound)
-	}
-	if m != ByVector {
-		return
-	}
-	if f.unfinished {
-		warn("vector scaling: the fit ended before it converged")
-	}
-	if f.separated {
-		warn("vector scaling: all rows fitted on are right after it, so that nothing bounds the scales but the ridge: fit on more")
-	}
-	slices.Sort(f.absent)
-	if absent := slices.Compact(f.absent); len(absent) > 0 {
-		warn("vector scaling: %d of %d classes have no label among the rows fitted on, the first is %d: nothing is known about their probabilities",
-			len(absent), classes, absent[0])
-	}
-	if want := rowsPerClass * classes; rows < want {
-		warn("vector scaling: %d numbers are fitted on %d rows: a temperature is safer below %d", 2*classes, rows, want)
-	}
-}
-
-// fold is some of the rows, and all others.
-type fold struct {
-	rows, others []int
-}
-
-// newFolds checks logits and splits their rows at random.
-func newFolds(logits []float64, classes int, labels []int, folds int, seed uint64) (scored, []fold, error) {
 	folds = cmp.Or(folds, 2)
 	if folds < 2 {
 		panic(badFolds)
 	}
 	s, err := newScored(logits, classes, labels)
 	if err != nil {
-		return scored{}, nil, err
+		return nil, nil, err
 	}
 	n := len(labels)
 	if n < folds {
-		return scored{}, nil, fmt.Errorf("%d rows for %d folds", n, folds)
+		return nil, nil, fmt.Errorf("%d rows for %d folds", n, folds)
 	}
+	dst = destination(dst, len(logits))
 	order := rand.New(rand.NewPCG(seed, foldStream)).Perm(n)
-	split := make([]fold, folds)
-	for f := range split {
-		start, end := f*n/folds, (f+1)*n/folds
-		split[f] = fold{order[start:end], slices.Concat(order[:start], order[end:])}
+	start := func(f int) int { return f * n / folds }
+	scaling = &Scaling{CrossFitted: true}
+	scaling.NLLBefore, _, _ = s.loss(order, 1)
+	fits := make([]*Scaling, folds)
+	for f := range fits { // all before the first row of logits may be overwritten
+		rows, others := order[start(f):start(f+1)], slices.Concat(order[:start(f)], order[start(f+1):])
+		fits[f] = m.fit(s, others, n-(n+folds-1)/folds)
+		scaling.NLLAfter += fits[f].nll(s, rows) * float64(len(rows)) / float64(n)
+		scaling.join(fits[f])
 	}
-	return s, split, nil
+	for f, fit := range fits {
+		for _, i := range order[start(f):start(f+1)] {
+			fit.Apply(dst[i*classes:(i+1)*classes], s.row(i), classes)
+		}
+	}
+	return dst, scaling, nil
+}
+
+// fit fits to the given rows; fewest is their number, or that of the smallest fit of
+// several.
+func (m Scaler) fit(s scored, rows []int, fewest int) *Scaling {
+	switch m {
+	case ByTemperature:
+		t := s.fit(rows)
+		return &Scaling{Temperatures: []float64{t.T}, AtBound: t.AtBound, NLLBefore: t.NLLBefore, NLLAfter: t.NLLAfter, Warnings: t.warnings()}
+	case ByVector:
+		v := s.fitVector(rows)
+		return &Scaling{Vector: &v, NLLBefore: v.NLLBefore, NLLAfter: v.NLL, Warnings: v.warnings(fewest)}
+	}
+	panic(badScaler)
+}
+
+// nll returns the mean NLL of the given rows after scaling.
+func (s *Scaling) nll(of scored, rows []int) (nll float64) {
+	if s.Vector != nil {
+		return of.vectorNLL(rows, *s.Vector)
+	}
+	nll, _, _ = of.loss(rows, 1/s.Temperatures[0])
+	return nll
+}
+
+// join adds the fit of another fold. What both warn of is said once.
+func (s *Scaling) join(fold *Scaling) {
+	s.Temperatures = append(s.Temperatures, fold.Temperatures...)
+	s.AtBound = s.AtBound || fold.AtBound
+	for _, w := range fold.Warnings {
+		if !slices.ContainsFunc(s.Warnings, func(known error) bool { return known.Error() == w.Error() }) {
+			s.Warnings = append(s.Warnings, w)
+		}
+	}
+}
+
+// warnings is a list of them.
+type warnings []error
+
+func (w *warnings) addf(format string, args ...any) { *w = append(*w, fmt.Errorf(format, args...)) }
+
+func (t Temperature) warnings() (list warnings) {
+	if t.AtBound {
+		list.addf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)
+	}
+	return list
+}
+
+// rowsPerClass lets each of the 2·classes numbers of vector scaling rest on ten
+// rows.
+const rowsPerClass = 20
+
+// warnings says what is wrong with a fit to so many rows.
+func (v VectorScaling) warnings(rows int) (list warnings) {
+	classes := len(v.Scale)
+	if !v.Converged {
+		list.addf("the fit ended before it converged")
+	}
+	if v.Separated {
+		list.addf("all rows fitted on are right after scaling, so that nothing bounds the scales but the ridge: fit on more")
+	}
+	if n := len(v.Absent); n > 0 {
+		list.addf("classes without a label among the rows fitted on: %d of %d, the first is %d; nothing is known about their probabilities", n, classes, v.Absent[0])
+	}
+	if want := rowsPerClass * classes; rows < want {
+		list.addf("%d numbers are fitted on %d rows: a temperature is safer below %d", 2*classes, rows, want)
+	}
+	return list
 }

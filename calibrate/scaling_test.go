@@ -66,7 +66,7 @@ func TestScalerFit(t *testing.T) {
 // Both ways to fit warn in the same words.
 func TestScalingWarnings(t *testing.T) {
 	hopeless := problem{[]float64{3, 0, 0, 3, 3, 0, 0, 3, 3, 0, 0, 3}, 2, []int{1, 0, 1, 0, 1, 0}}
-	separable := problem{[]float64{9, 0, 1, 0, 9, 1, 9, 5, 1, 0, 9, 1}, 3, []int{0, 1, 0, 1}}
+	separable := problem{[]float64{9, 0, 1, 0, 9, 1, 9, 5, 1, 0, 9, 1, 9, 0, 2}, 3, []int{0, 1, 0, 1, 0}}
 	enough := problem{slices.Repeat([]float64{1, 0, 0, 1, 1, 0}, 40), 2, slices.Repeat([]int{0, 1, 1}, 40)}
 	for _, tt := range []struct {
 		name string
@@ -77,9 +77,9 @@ func TestScalingWarnings(t *testing.T) {
 		{"always wrong", calibrate.ByTemperature, hopeless, []string{"T = 1000 is at its bound, so it only tells the direction: fit on more rows"}},
 		{"always right", calibrate.ByTemperature, separable, []string{"T = 0.001 is at its bound"}},
 		{"a class without labels", calibrate.ByVector, separable, []string{
-			"vector scaling: all rows fitted on are right after it",
-			"vector scaling: 1 of 3 classes have no label among the rows fitted on, the first is 2",
-			"vector scaling: 6 numbers are fitted on ROWS rows: a temperature is safer below 60"}},
+			"all rows fitted on are right after scaling",
+			"classes without a label among the rows fitted on: 1 of 3, the first is 2;",
+			"6 numbers are fitted on ROWS rows: a temperature is safer below 60"}},
 		{"enough", calibrate.ByVector, enough, nil},
 		{"enough", calibrate.ByTemperature, enough, nil},
 	} {
@@ -88,7 +88,7 @@ func TestScalingWarnings(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, crossed := tt.p.cross(t, tt.m, 2, 1)
-		for rows, s := range map[string]*calibrate.Scaling{"4": s, "2": crossed} {
+		for rows, s := range map[string]*calibrate.Scaling{"5": s, "2": crossed} {
 			if atBound := tt.m == calibrate.ByTemperature && tt.want != nil; s.AtBound != atBound {
 				t.Errorf("%s: at bound %v", tt.name, s.AtBound)
 			}

@@ -42,16 +42,11 @@ func LogSoftmax(dst, logits []float64, classes int, temperature float64) []float
 	dst = softmaxDestination(dst, logits, classes, temperature)
 	for i := 0; i < len(logits); i += classes {
 		row, out := logits[i:i+classes], dst[i:i+classes]
-		top := floats.MaxIdx(row)
-		peak := row[top]
-		var rest float64 // Σ exp over all classes but top, which adds 1
+		peak := floats.Max(row)
 		for c, z := range row {
 			out[c] = (z - peak) / temperature
-			if c != top {
-				rest += math.Exp(out[c])
-			}
 		}
-		floats.AddConst(-math.Log1p(rest), out)
+		floats.AddConst(-logSumExp(out), out)
 	}
 	return dst
 }

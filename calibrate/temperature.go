@@ -67,7 +67,7 @@ func FitTemperature(logits []float64, classes int, labels []int) (Temperature, e
 	if err != nil {
 		return Temperature{}, err
 	}
-	return s.fit(s.all()), nil
+	return s.fit(allRows(len(labels))), nil
 }
 
 // scored are logits that have been checked, with their labels.
@@ -107,9 +107,9 @@ func (s scored) row(i int) []float64 {
 	return s.logits[i*s.classes : (i+1)*s.classes]
 }
 
-// all returns the numbers of all rows.
-func (s scored) all() []int {
-	rows := make([]int, len(s.labels))
+// allRows returns the numbers of n rows.
+func allRows(n int) []int {
+	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i
 	}

@@ -1,6 +1,10 @@
 package calibrate
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 const badEntropies = "calibrate: number of entropies is not the number of rows"
 
@@ -26,27 +30,24 @@ func Entropy(probs []float64) float64 {
 // row-major order, in dst of length n. For the averaged probabilities of an
 // ensemble this is the total uncertainty.
 func PredictiveEntropy(dst, probs []float64, classes int) []float64 {
-	if classes < 1 || len(probs)%classes != 0 {
-		panic(badShape)
-	}
-	dst = destination(dst, len(probs)/classes)
-	for i := range dst {
-		dst[i] = Entropy(probs[i*classes : (i+1)*classes])
-	}
-	return dst
+	return eachRow(dst, probs, classes, Entropy)
 }
 
 // LeastConfidence stores 1 − the largest probability of each row of probs in dst of
 // length n, 0 to 1: as a score of what is out of the domain, the baseline of
 // Hendrycks and Gimpel (2017). probs are n×classes in row-major order.
 func LeastConfidence(dst, probs []float64, classes int) []float64 {
+	return eachRow(dst, probs, classes, func(row []float64) float64 { return 1 - floats.Max(row) })
+}
+
+// eachRow stores f of each row of probs in dst.
+func eachRow(dst, probs []float64, classes int, f func(row []float64) float64) []float64 {
 	if classes < 1 || len(probs)%classes != 0 {
 		panic(badShape)
 	}
 	dst = destination(dst, len(probs)/classes)
 	for i := range dst {
-		_, confidence := top(probs[i*classes : (i+1)*classes])
-		dst[i] = 1 - confidence
+		dst[i] = f(probs[i*classes : (i+1)*classes])
 	}
 	return dst
 }

@@ -63,7 +63,7 @@ func FitVectorScaling(logits []float64, classes int, labels []int) (VectorScalin
 	if err != nil {
 		return VectorScaling{}, err
 	}
-	return s.fitVector(s.all()), nil
+	return s.fitVector(allRows(len(labels))), nil
 }
 
 // Apply stores softmax(Scale∘z + Bias) in dst for each row z of logits, n×classes

@@ -25,8 +25,8 @@ type BatchNorm struct {
 func (m *Model) BatchNorms() ([]BatchNorm, error) {
 	owner := make(map[*Tensor]string)
 	var out []BatchNorm
-	for _, p := range m.places() {
-		n := p.node
+	for _, p := range m.Places() {
+		n := p.Node
 		if n.OpType != "BatchNormalization" || n.Domain != "" {
 			continue
 		}
@@ -40,15 +40,15 @@ func (m *Model) BatchNorms() ([]BatchNorm, error) {
 		if len(n.Inputs) != 5 || len(n.Outputs) == 0 {
 			return nil, fail(nil, "", "node %q: batch norm with %d inputs, want 5", n.Name, len(n.Inputs))
 		}
-		mean, vari := p.tensors[3], p.tensors[4]
-		if slices.Contains(m.Functions, p.graph) {
+		mean, vari := p.Tensors[3], p.Tensors[4]
+		if slices.Contains(m.Functions, p.Graph) {
 			return nil, fail(nil, "write the model with its functions inlined: onnx.inliner.inline_local_functions(model)",
-				"node %q: batch norm inside function %q", n.Name, p.graph.Name)
+				"node %q: batch norm inside function %q", n.Name, p.Graph.Name)
 		}
 		if mean == nil || vari == nil {
 			continue
 		}
-		if p.graph != m.Graph {
+		if p.Graph != m.Graph {
 			return nil, fail(nil, "", "node %q: batch norm inside a control-flow body: its statistics cannot be recomputed", n.Name)
 		}
 		if mean.Len() != vari.Len() {
@@ -61,11 +61,9 @@ func (m *Model) BatchNorms() ([]BatchNorm, error) {
 			}
 			owner[t] = n.Name
 		}
-		bn := BatchNorm{Node: n, Mean: mean.Name, Var: vari.Name, Channels: mean.Len(), ElemType: mean.ElemType, OldOpset: m.Opset < 14}
-		if a := n.attribute("training_mode"); a != nil && a.Int == 1 || bn.OldOpset && len(n.Outputs) > 1 {
-			bn.IsTraining = true
-		}
-		out = append(out, bn)
+		old := m.Opset < 14
+		out = append(out, BatchNorm{Node: n, Mean: mean.Name, Var: vari.Name, Channels: mean.Len(), ElemType: mean.ElemType, OldOpset: old,
+			IsTraining: n.Int("training_mode", 0) == 1 || old && len(n.Outputs) > 1})
 	}
 	return out, nil
 }

@@ -19,7 +19,7 @@ func (e *Edit) dropZeroBiases(fills map[*Tensor]string) {
 		switch n.OpType {
 		case "Constant":
 			t := n.constant
-			zero[n.Outputs[0]] = t != nil && fills[t] == "" && isZero(e.m.elements(t))
+			zero[n.Outputs[0]] = t != nil && fills[t] == "" && isZero(e.m.Elements(t))
 		case "Expand", "CastLike", "Cast", "Identity": // 0 stays 0, whatever else they are given
 			zero[n.Outputs[0]] = len(n.Inputs) > 0 && zero[n.Inputs[0]]
 		case "Conv", "ConvTranspose":

@@ -1,25 +1,24 @@
 package onnxio
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
 // A cutter takes an edited model apart into the files of a template.
 type cutter struct {
 	m     *Model
 	move  move
-	model []splice            // of the model's file
-	files map[string][]splice // of its data files
+	model []wire.Splice            // of the model's file
+	files map[string][]wire.Splice // of its data files
 	// A new data file takes the elements that move out of the model.
 	newName string
-	newFile content
+	newFile wire.Content
 }
 
 // tensor cuts the elements of t out, where fill is set, as those of the named
@@ -28,36 +27,36 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 	if t.Len() == 0 && t.external == nil {
 		return nil
 	}
-	cut := splice{in: t.msg}
+	cut := wire.Splice{In: t.msg}
 	if fill {
-		cut.hole, cut.bytes = name, t.bytes()
+		cut.Hole, cut.Bytes = name, t.bytes()
 	}
 	switch x := t.external; {
 	case x != nil && c.move != moveIn:
-		if cut.bytes > 0 {
-			cut.at = span{int(x.offset), int(x.offset) + cut.bytes}
+		if cut.Bytes > 0 {
+			cut.At = wire.Span{Start: int(x.offset), End: int(x.offset) + cut.Bytes}
 		} else {
-			cut = splice{} // so that the file is listed
+			cut = wire.Splice{} // so that the file is listed
 		}
 		c.files[x.location] = append(c.files[x.location], cut)
 	case t.inPlace && c.move == moveOut && c.movable(t):
 		c.putOutside(t, cut)
 	case t.inPlace && fill:
-		cut.at = t.payload
+		cut.At = t.payload
 		c.model = append(c.model, cut)
 	case t.inPlace:
-		if large, ok := c.m.data.bytes(t.payload); ok && len(large) >= pageSize {
-			cut.at, cut.elements = t.payload, large // which are not copied then
+		if large, ok := c.m.data.Bytes(t.payload); ok && len(large) >= pageSize {
+			cut.At, cut.Elements = t.payload, large // which are not copied then
 			c.model = append(c.model, cut)
 		}
 	case x != nil || fill:
 		if !fill {
-			if err := c.m.readable(t); err != nil {
+			if err := c.m.Readable(t); err != nil {
 				return err
 			}
-			cut.elements = c.m.elements(t)
+			cut.Elements = c.m.Elements(t)
 		}
-		cut.with = protowire.AppendVarint(protowire.AppendTag(nil, tensorRaw, protowire.BytesType), uint64(t.bytes()))
+		cut.With = wire.AppendPrefix(nil, tensorRaw, t.bytes())
 		c.replace(t, cut)
 	}
 	return nil
@@ -65,11 +64,11 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 
 // replace puts another way of holding elements in the place of the fields that
 // said where they are.
-func (c *cutter) replace(t *Tensor, by splice) {
+func (c *cutter) replace(t *Tensor, by wire.Splice) {
 	for i, at := range t.fields {
-		by.at = at
+		by.At = at
 		if i > 0 {
-			by = splice{at: at, in: t.msg}
+			by = wire.Splice{At: at, In: t.msg}
 		}
 		c.model = append(c.model, by)
 	}
@@ -82,105 +81,45 @@ const pageSize = 4096
 // movable reports whether the elements of t can move out of the model: those of
 // an initializer of the main graph that fill a page.
 func (c *cutter) movable(t *Tensor) bool {
-	return t.bytes() >= pageSize && t.msg.parent == c.m.Graph.msg
+	return t.bytes() >= pageSize && t.msg.Parent == c.m.Graph.msg
 }
 
 // putOutside moves the elements of t into the new data file.
-func (c *cutter) putOutside(t *Tensor, cut splice) {
-	if tail := c.newFile.size % pageSize; tail > 0 {
-		c.newFile.add(make([]byte, pageSize-tail))
+func (c *cutter) putOutside(t *Tensor, cut wire.Splice) {
+	if tail := c.newFile.Size % pageSize; tail > 0 {
+		c.newFile.Add(make([]byte, pageSize-tail))
 	}
 	with := slices.Concat(encodeEntry("location", c.newName),
-		encodeEntry("offset", strconv.Itoa(c.newFile.size)), encodeEntry("length", strconv.Itoa(t.bytes())))
-	with = protowire.AppendVarint(protowire.AppendTag(with, tensorLocation, protowire.VarintType), 1)
-	c.replace(t, splice{in: t.msg, with: with})
-	if cut.bytes > 0 {
-		c.newFile.addHole(cut.hole, cut.bytes)
+		encodeEntry("offset", strconv.Itoa(c.newFile.Size)), encodeEntry("length", strconv.Itoa(t.bytes())))
+	with = wire.AppendVarint(with, tensorLocation, 1)
+	c.replace(t, wire.Splice{In: t.msg, With: with})
+	if cut.Bytes > 0 {
+		c.newFile.AddHole(cut.Hole, cut.Bytes)
 	} else {
-		c.newFile.addStretch(c.m.data, t.payload, (*content).add)
+		c.newFile.AddStretch(c.m.data, t.payload)
 	}
 }
 
 func (c *cutter) template() (*Template, error) {
 	base := filepath.Base(c.m.Path)
-	main, err := c.cut(base, c.m.data, slices.Concat(c.model, prefixes(c.model)), (*content).addCopy)
-	if err != nil {
-		return nil, err
+	main, overlap := wire.ApplyInMessages(c.m.data, c.model)
+	if overlap != nil {
+		return nil, c.conflict(base, overlap)
 	}
 	tpl := &Template{files: []templateFile{{base, main}}, release: c.m.Release}
 	for _, location := range slices.Sorted(maps.Keys(c.files)) {
-		file, err := c.cut(location, c.m.files[location], c.files[location], (*content).add)
-		if err != nil {
-			return nil, err
+		file, overlap := wire.Apply(c.m.files[location], c.files[location])
+		if overlap != nil {
+			return nil, c.conflict(location, overlap)
 		}
 		tpl.files = append(tpl.files, templateFile{location, file})
 	}
-	if c.newFile.size > 0 {
+	if c.newFile.Size > 0 {
 		tpl.files = append(tpl.files, templateFile{c.newName, c.newFile})
 	}
 	return tpl, nil
 }
 
-// cut applies the splices to what a file holds. The bytes between them are
-// added by add: a message is copied, so that all of it is in one part but for
-// large elements.
-func (c *cutter) cut(name string, data content, cuts []splice, add func(*content, []byte)) (content, error) {
-	// At one place, what is appended to a node comes before what follows the node.
-	slices.SortStableFunc(cuts, func(a, b splice) int {
-		return cmp.Or(cmp.Compare(a.at.start, b.at.start), cmp.Compare(b.in.depth(), a.in.depth()))
-	})
-	var file content
-	at := 0
-	for _, s := range cuts {
-		if s.at.end == 0 { // nothing to do
-			continue
-		}
-		if s.at.start < at {
-			return file, &Error{Path: c.m.Path, Tensor: s.hole, What: fmt.Sprintf("shares byte %d of %s with another tensor or edit", s.at.start, name)}
-		}
-		file.addStretch(data, span{at, s.at.start}, add)
-		add(&file, s.with)
-		file.add(s.elements)
-		file.addHole(s.hole, s.bytes)
-		at = s.at.end
-	}
-	file.addStretch(data, span{at, data.size}, add)
-	return file, nil
-}
-
-// prefixes returns the splices that rewrite the length prefixes around the
-// given ones.
-func prefixes(splices []splice) []splice {
-	growth := make(map[*message]int)
-	var around []*message
-	for _, s := range splices {
-		for m := s.in; m != nil; m = m.parent {
-			if _, seen := growth[m]; !seen {
-				growth[m] = 0
-				around = append(around, m)
-			}
-		}
-		growth[s.in] += len(s.with) + len(s.elements) + s.bytes - (s.at.end - s.at.start)
-	}
-	// Innermost first, since a longer prefix makes the message around it grow.
-	slices.SortStableFunc(around, func(a, b *message) int { return cmp.Compare(b.depth(), a.depth()) })
-	var out []splice
-	for _, m := range around {
-		if m.parent == nil || growth[m] == 0 {
-			continue
-		}
-		prefix := protowire.AppendVarint(nil, uint64(m.end-m.start+growth[m]))
-		old := span{m.length, m.start}
-		growth[m.parent] += growth[m] + len(prefix) - (old.end - old.start)
-		out = append(out, splice{at: old, with: prefix, in: m.parent})
-	}
-	return out
-}
-
-func (m *message) depth() int {
-	d := 0
-	for ; m != nil; m = m.parent {
-		d++
-	}
-	return d
+func (c *cutter) conflict(file string, s *wire.Splice) error {
+	return &Error{Path: c.m.Path, Tensor: s.Hole, What: fmt.Sprintf("shares byte %d of %s with another tensor or edit", s.At.Start, file)}
 }

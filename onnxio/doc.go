@@ -8,8 +8,9 @@
 // comes out byte-identical, unknown fields and field order included; a decoded
 // and re-encoded protobuf would not.
 //
-// [NewLayout] says which tensors make the flat vector of weights, an [Edit]
-// changes the graph, and a [Template] is a model whose weights were cut out
+// A layout says which tensors make the flat vector of weights: that of several
+// checkpoints comes from package checkpoints. [Model.Vector] reads a model's, an
+// [Edit] changes the graph, and a [Template] is a model whose weights were cut out
 // and can be filled in again.
 //
 // # Invariants

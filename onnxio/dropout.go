@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -21,9 +21,9 @@ var ErrNoDropout = errors.New("the graph keeps no Dropout: export with training=
 // that of opsets before 12, which cannot be; without any other, the error is
 // [ErrNoDropout]. So it is where a layer does not say what part it drops.
 func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Template, error) {
-	m = m.WithDropout() // Inference leaves the layers to us
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	m = m.WithDropout() // inference leaves the layers to us
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	if m.Opset < 12 {
@@ -37,8 +37,8 @@ func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Temp
 			continue
 		}
 		e.remove(n, n.inputs[2:])
-		e.append(n.msg, appendString(nil, nodeInput, on))
-		e.SetInt(n, "seed", seed(layers))
+		e.append(n.msg, wire.AppendString(nil, nodeInput, on))
+		e.setInt(n, "seed", seed(layers))
 		layers++
 	}
 	if layers == 0 {
@@ -52,10 +52,10 @@ func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Temp
 // addTrue adds an initializer of type bool that is true.
 func (e *Edit) addTrue(name string) {
 	const boolean = 9
-	b := protowire.AppendVarint(protowire.AppendTag(nil, tensorType, protowire.VarintType), boolean)
-	b = appendString(b, tensorName, name)
-	b = appendBytes(b, tensorRaw, []byte{1})
-	e.append(e.m.Graph.msg, appendBytes(nil, graphInitializer, b))
+	b := wire.AppendVarint(nil, tensorType, boolean)
+	b = wire.AppendString(b, tensorName, name)
+	b = wire.AppendBytes(b, tensorRaw, []byte{1})
+	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphInitializer, b))
 }
 
 // unusedTensor returns a name like the given one that the graph does not have.

@@ -2,11 +2,10 @@ package onnxio
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -16,7 +15,7 @@ import (
 // the messages around it are written anew.
 type Edit struct {
 	m       *Model
-	splices []splice
+	splices []wire.Splice
 	move    move
 }
 
@@ -29,47 +28,36 @@ const (
 	moveOut      // large ones move out of the model
 )
 
-// splice replaces a byte range, inside message in, by other bytes, and behind
-// them the elements of a tensor: given ones, or a hole for those of a layout.
-type splice struct {
-	at       span
-	with     []byte
-	in       *message
-	elements []byte
-	hole     string // the tensor's name
-	bytes    int    // length of the hole; 0 where there is none
-}
-
 // Edit starts a set of changes to m.
 func (m *Model) Edit() *Edit { return &Edit{m: m} }
 
-// SetInt sets an integer attribute of n, replacing one of that name.
-func (e *Edit) SetInt(n *Node, name string, v int64) {
+// setInt sets an integer attribute of n, replacing one of that name.
+func (e *Edit) setInt(n *Node, name string, v int64) {
 	const kindInt = 2
-	b := protowire.AppendVarint(protowire.AppendTag(nil, attrInt, protowire.VarintType), uint64(v))
+	b := wire.AppendVarint(nil, attrInt, uint64(v))
 	e.setAttribute(n, name, b, kindInt)
 }
 
-// SetFloat sets a float attribute of n, replacing one of that name.
-func (e *Edit) SetFloat(n *Node, name string, v float32) {
+// setFloat sets a float attribute of n, replacing one of that name.
+func (e *Edit) setFloat(n *Node, name string, v float32) {
 	const kindFloat = 1
-	b := protowire.AppendFixed32(protowire.AppendTag(nil, attrFloat, protowire.Fixed32Type), math.Float32bits(v))
+	b := wire.AppendFloat(nil, attrFloat, v)
 	e.setAttribute(n, name, b, kindFloat)
 }
 
 func (e *Edit) setAttribute(n *Node, name string, value []byte, kind uint64) {
 	if old := n.attribute(name); old != nil {
-		e.splice(span{old.msg.tag, old.msg.end}, nil, n.msg)
+		e.splice(old.msg.Span(), nil, n.msg)
 	}
-	body := appendString(nil, attrName, name)
+	body := wire.AppendString(nil, attrName, name)
 	body = append(body, value...)
-	body = protowire.AppendVarint(protowire.AppendTag(body, attrType, protowire.VarintType), kind)
-	e.append(n.msg, appendBytes(nil, nodeAttribute, body))
+	body = wire.AppendVarint(body, attrType, kind)
+	e.append(n.msg, wire.AppendBytes(nil, nodeAttribute, body))
 }
 
-// AppendOutput adds an output to n, after those it has.
-func (e *Edit) AppendOutput(n *Node, name string) {
-	e.append(n.msg, appendString(nil, nodeOutput, name))
+// appendOutput adds an output to n, after those it has.
+func (e *Edit) appendOutput(n *Node, name string) {
+	e.append(n.msg, wire.AppendString(nil, nodeOutput, name))
 }
 
 // InsertAfter adds a node of the default domain to the main graph, right after
@@ -77,14 +65,14 @@ func (e *Edit) AppendOutput(n *Node, name string) {
 func (e *Edit) InsertAfter(n *Node, op, name string, inputs, outputs []string) {
 	var body []byte
 	for _, s := range inputs {
-		body = appendString(body, nodeInput, s)
+		body = wire.AppendString(body, nodeInput, s)
 	}
 	for _, s := range outputs {
-		body = appendString(body, nodeOutput, s)
+		body = wire.AppendString(body, nodeOutput, s)
 	}
-	body = appendString(body, nodeName, name)
-	body = appendString(body, nodeOpType, op)
-	e.splice(span{n.msg.end, n.msg.end}, appendBytes(nil, graphNode, body), n.msg.parent)
+	body = wire.AppendString(body, nodeName, name)
+	body = wire.AppendString(body, nodeOpType, op)
+	e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, wire.AppendBytes(nil, graphNode, body), n.msg.Parent)
 }
 
 // AddGraphOutput declares a tensor of the main graph as an output of the model.
@@ -95,39 +83,39 @@ func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
 	for _, d := range shape {
 		var dim []byte
 		if d >= 0 {
-			dim = protowire.AppendVarint(protowire.AppendTag(nil, dimValue, protowire.VarintType), uint64(d))
+			dim = wire.AppendVarint(nil, dimValue, uint64(d))
 		}
-		dims = appendBytes(dims, shapeDim, dim)
+		dims = wire.AppendBytes(dims, shapeDim, dim)
 	}
-	tensor := protowire.AppendVarint(protowire.AppendTag(nil, tensorTypeElem, protowire.VarintType), uint64(elem))
+	tensor := wire.AppendVarint(nil, tensorTypeElem, uint64(elem))
 	if len(shape) > 0 {
-		tensor = appendBytes(tensor, tensorTypeShape, dims)
+		tensor = wire.AppendBytes(tensor, tensorTypeShape, dims)
 	}
-	body := appendString(nil, valueName, name)
-	body = appendBytes(body, valueType, appendBytes(nil, typeTensor, tensor))
-	e.append(e.m.Graph.msg, appendBytes(nil, graphOutput, body))
+	body := wire.AppendString(nil, valueName, name)
+	body = wire.AppendBytes(body, valueType, wire.AppendBytes(nil, typeTensor, tensor))
+	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphOutput, body))
 }
 
 // TrainBatchNorm puts a batch norm into training mode with momentum 0, so that
 // its running outputs, named mean and variance, are those of its batch alone.
 func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	n := bn.Node
-	e.SetFloat(n, "momentum", 0)
+	e.setFloat(n, "momentum", 0)
 	e.remove(n, n.outputs[1:])
-	e.AppendOutput(n, mean)
-	e.AppendOutput(n, variance)
+	e.appendOutput(n, mean)
+	e.appendOutput(n, variance)
 	if bn.OldOpset {
 		// Before opset 14 five outputs mean training; the last two, saved for a
 		// backward pass, go nowhere.
-		e.AppendOutput(n, mean+"_saved")
-		e.AppendOutput(n, variance+"_saved")
+		e.appendOutput(n, mean+"_saved")
+		e.appendOutput(n, variance+"_saved")
 		return
 	}
-	e.SetInt(n, "training_mode", 1)
+	e.setInt(n, "training_mode", 1)
 }
 
 // remove drops inputs or outputs of n.
-func (e *Edit) remove(n *Node, fields []span) {
+func (e *Edit) remove(n *Node, fields []wire.Span) {
 	for _, at := range fields {
 		e.splice(at, nil, n.msg)
 	}
@@ -149,11 +137,17 @@ func (e *Edit) DisableDropout() {
 	}
 }
 
-// Inference brings a model that was exported in training mode back to
+// inference starts an edit that brings the model back to inference.
+func (m *Model) inference() (*Edit, error) {
+	e := m.Edit()
+	return e, e.inference()
+}
+
+// inference brings a model that was exported in training mode back to
 // inference: no Dropout drops, and batch norm normalises by its running
 // statistics. A model exported for inference stays as it is; exporters give
 // only a training Dropout its third input.
-func (e *Edit) Inference() error {
+func (e *Edit) inference() error {
 	bns, err := e.m.BatchNorms()
 	if err != nil {
 		return err
@@ -174,23 +168,17 @@ func (e *Edit) InferBatchNorm(bn BatchNorm) {
 	}
 	e.remove(bn.Node, bn.Node.outputs[1:])
 	if !bn.OldOpset {
-		e.SetInt(bn.Node, "training_mode", 0)
+		e.setInt(bn.Node, "training_mode", 0)
 	}
 }
 
 // append adds encoded fields at the end of a message.
-func (e *Edit) append(to *message, with []byte) { e.splice(span{to.end, to.end}, with, to) }
-
-func (e *Edit) splice(at span, with []byte, in *message) {
-	e.splices = append(e.splices, splice{at: at, with: with, in: in})
+func (e *Edit) append(to *wire.Message, with []byte) {
+	e.splice(wire.Span{Start: to.Body.End, End: to.Body.End}, with, to)
 }
 
-func appendString(b []byte, num protowire.Number, s string) []byte {
-	return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)
-}
-
-func appendBytes(b []byte, num protowire.Number, v []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, num, protowire.BytesType), v)
+func (e *Edit) splice(at wire.Span, with []byte, in *wire.Message) {
+	e.splices = append(e.splices, wire.Splice{At: at, With: with, In: in})
 }
 
 // ForRuntime readies a model for a session. A small one gets all elements in one
@@ -214,7 +202,7 @@ func (e *Edit) ForRuntime() {
 	}
 	for _, in := range e.m.Graph.Inputs {
 		if initializer[in.Name] {
-			e.splice(span{in.msg.tag, in.msg.end}, nil, e.m.Graph.msg)
+			e.splice(in.msg.Span(), nil, e.m.Graph.msg)
 		}
 	}
 }
@@ -222,9 +210,9 @@ func (e *Edit) ForRuntime() {
 // maxInside is the size in bytes up to which a model runs from memory.
 const maxInside = 64 << 20
 
-// RenameExternal changes the names of the data files that the model's tensors
+// renameExternal changes the names of the data files that the model's tensors
 // lie in.
-func (e *Edit) RenameExternal(rename func(location string) string) {
+func (e *Edit) renameExternal(rename func(location string) string) {
 	for _, t := range e.m.tensors {
 		if x := t.external; x != nil {
 			entry := encodeEntry("location", rename(x.location))
@@ -235,7 +223,7 @@ func (e *Edit) RenameExternal(rename func(location string) string) {
 
 // encodeEntry encodes a key and value of external_data.
 func encodeEntry(key, value string) []byte {
-	return appendBytes(nil, tensorExternal, appendString(appendString(nil, 1, key), 2, value))
+	return wire.AppendBytes(nil, tensorExternal, wire.AppendString(wire.AppendString(nil, 1, key), 2, value))
 }
 
 // Template returns the edited model with the parameters and statistics of l
@@ -248,7 +236,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	if e.move != stay { // it is for a session
 		e.dropZeroBiases(fills)
 	}
-	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]splice)}
+	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]wire.Splice)}
 	if e.move == moveOut {
 		c.newName = e.unusedName()
 	}

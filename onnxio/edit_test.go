@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -42,7 +44,7 @@ func trainAll(t testing.TB, m *Model) *Edit {
 	return e
 }
 
-func (m *Model) encoded(msg *message) []byte { return m.Bytes()[msg.tag:msg.end] }
+func (m *Model) encoded(msg *wire.Message) []byte { return m.Bytes()[msg.Tag:msg.Body.End] }
 
 // The edited graph is as wanted, and all else is there byte for byte.
 func TestTrainBatchNorms(t *testing.T) {
@@ -116,7 +118,7 @@ func TestTrainBatchNorms(t *testing.T) {
 			}
 		}
 		// What surrounds the graph is untouched.
-		before, after := m.Bytes()[:m.Graph.msg.length], m.Bytes()[m.Graph.msg.end:]
+		before, after := m.Bytes()[:m.Graph.msg.Length], m.Bytes()[m.Graph.msg.Body.End:]
 		if !bytes.HasPrefix(got.Bytes(), before) || !bytes.HasSuffix(got.Bytes(), after) {
 			t.Errorf("%s: bytes outside the graph changed", path)
 		}
@@ -133,7 +135,7 @@ func TestEditOrder(t *testing.T) {
 	m := fixture(t, "raw-f32")
 	n := &m.Graph.Nodes[0]
 	insert := func(e *Edit) { e.InsertAfter(n, "Relu", "later", []string{"y"}, []string{"z"}) }
-	appendOutput := func(e *Edit) { e.AppendOutput(n, "second") }
+	appendOutput := func(e *Edit) { e.appendOutput(n, "second") }
 	one, two := m.Edit(), m.Edit()
 	insert(one)
 	appendOutput(one)
@@ -152,11 +154,12 @@ func TestEditOrder(t *testing.T) {
 // 128 and at 16,384: an edit that crosses a border, up or down, must give just
 // what an encoder writes that has the edited model from the start.
 func TestPrefixGrowth(t *testing.T) {
+	t.Parallel()
 	w := tensor("w", Float, []int64{2}, []byte{1, 0, 0, 0, 2, 0, 0, 0})
 	y := [][]byte{output("y", Float)}
 	in, out := []string{"x", "w"}, []string{"y"}
 	long := strings.Repeat("o", 200)
-	oldAttribute := append(intAttribute("old", 7), appendString(nil, 4, long)...) // a long value that shrinks away
+	oldAttribute := append(intAttribute("old", 7), wire.AppendString(nil, 4, long)...) // a long value that shrinks away
 	after := node("Neg", "after", []string{"y"}, []string{"z"})
 
 	cases := map[string]struct {
@@ -170,20 +173,20 @@ func TestPrefixGrowth(t *testing.T) {
 			},
 			func(e *Edit, m *Model) {
 				n := &m.Graph.Nodes[0]
-				e.SetInt(n, "axis", 1)
+				e.setInt(n, "axis", 1)
 				e.AddGraphOutput("z", Float)
 				e.InsertAfter(n, "Neg", "after", []string{"y"}, []string{"z"})
 			},
 			func(name string) []byte {
 				g := graph([][]byte{node("Add", name, in, out, intAttribute("axis", 1)), after}, [][]byte{w}, y)
-				return encodeModel(appendBytes(g, graphOutput, output("z", Float)))
+				return encodeModel(wire.AppendBytes(g, graphOutput, output("z", Float)))
 			},
 		},
 		"shrinking": {
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, oldAttribute)}, [][]byte{w}, y))
 			},
-			func(e *Edit, m *Model) { e.SetInt(&m.Graph.Nodes[0], "old", 1<<40) },
+			func(e *Edit, m *Model) { e.setInt(&m.Graph.Nodes[0], "old", 1<<40) },
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, intAttribute("old", 1<<40))}, [][]byte{w}, y))
 			},
@@ -193,7 +196,7 @@ func TestPrefixGrowth(t *testing.T) {
 				body := graph([][]byte{node("Add", name, in, out)}, nil, y)
 				return encodeModel(graph([][]byte{node("If", "if", in, out, graphAttribute("then_branch", body))}, [][]byte{w}, y))
 			},
-			func(e *Edit, m *Model) { e.SetInt(&m.Graphs()[1].Nodes[0], "axis", 1) },
+			func(e *Edit, m *Model) { e.setInt(&m.Graphs()[1].Nodes[0], "axis", 1) },
 			func(name string) []byte {
 				body := graph([][]byte{node("Add", name, in, out, intAttribute("axis", 1))}, nil, y)
 				return encodeModel(graph([][]byte{node("If", "if", in, out, graphAttribute("then_branch", body))}, [][]byte{w}, y))
@@ -203,7 +206,7 @@ func TestPrefixGrowth(t *testing.T) {
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, intAttribute("old", 7))}, [][]byte{w}, y))
 			},
-			func(e *Edit, m *Model) { e.SetInt(&m.Graph.Nodes[0], "old", 8) },
+			func(e *Edit, m *Model) { e.setInt(&m.Graph.Nodes[0], "old", 8) },
 			func(name string) []byte {
 				return encodeModel(graph([][]byte{node("Add", name, in, out, intAttribute("old", 8))}, [][]byte{w}, y))
 			},
@@ -221,7 +224,7 @@ func TestPrefixGrowth(t *testing.T) {
 				t.Errorf("%s, name of %d bytes: the edited model differs from one encoded so", what, length)
 			}
 			was, is := m.Graph.msg, parse(t, got).Graph.msg
-			crossings[[2]int{was.start - was.length, is.start - is.length}] = true
+			crossings[[2]int{was.Body.Start - was.Length, is.Body.Start - is.Length}] = true
 		}
 		for length := range 260 {
 			check(length)
@@ -242,18 +245,18 @@ func TestOverlongPrefix(t *testing.T) {
 	}
 	overlong := func(g []byte) []byte {
 		data := append(varintField(nil, modelIR, 8), modelGraph<<3|2, byte(len(g))|0x80, 0x80, 0)
-		return appendBytes(append(data, g...), modelOpset, varintField(nil, opsetVersion, 18))
+		return wire.AppendBytes(append(data, g...), modelOpset, varintField(nil, opsetVersion, 18))
 	}
 	m := parse(t, overlong(small(1)))
 	resized, same := m.Edit(), m.Edit()
 	resized.AddGraphOutput("z", Float)
-	same.SetInt(&m.Graph.Nodes[0], "a", 2)
+	same.setInt(&m.Graph.Nodes[0], "a", 2)
 	for name, c := range map[string]struct {
 		e    *Edit
 		want []byte
 	}{
 		"unedited":          {m.Edit(), m.Bytes()},
-		"of another length": {resized, encodeModel(appendBytes(small(1), graphOutput, output("z", Float)))},
+		"of another length": {resized, encodeModel(wire.AppendBytes(small(1), graphOutput, output("z", Float)))},
 		"of equal length":   {same, overlong(small(2))},
 	} {
 		if got := edited(t, m, c.e); !bytes.Equal(got, c.want) {
@@ -267,14 +270,14 @@ func TestOverlongPrefix(t *testing.T) {
 func TestInference(t *testing.T) {
 	stats := [][]byte{tensor("m", Float, []int64{1}, make([]byte, 4)), tensor("v", Float, []int64{1}, make([]byte, 4))}
 	model := func(opset uint64, nodes ...[]byte) []byte {
-		b := appendBytes(varintField(nil, modelIR, 8), modelGraph, graph(nodes, stats, [][]byte{output("y", Float)}))
-		return appendBytes(b, modelOpset, varintField(nil, opsetVersion, opset))
+		b := wire.AppendBytes(varintField(nil, modelIR, 8), modelGraph, graph(nodes, stats, [][]byte{output("y", Float)}))
+		return wire.AppendBytes(b, modelOpset, varintField(nil, opsetVersion, opset))
 	}
 	bn := func(outputs string, attributes ...[]byte) []byte {
 		return node("BatchNormalization", "bn", []string{"x", "g", "b", "m", "v"}, strings.Fields(outputs), attributes...)
 	}
 	dropout := func(domain string, inputs ...string) []byte {
-		return appendString(node("Dropout", "drop", inputs, []string{"z", "mask"}), nodeDomain, domain)
+		return wire.AppendString(node("Dropout", "drop", inputs, []string{"z", "mask"}), nodeDomain, domain)
 	}
 	mode := func(v uint64) []byte { return intAttribute("training_mode", v) }
 	for name, c := range map[string]struct{ before, after []byte }{
@@ -297,8 +300,8 @@ func TestInference(t *testing.T) {
 func TestEditConflict(t *testing.T) {
 	m := fixture(t, "batchnorm")
 	e := m.Edit()
-	e.SetFloat(&m.Graph.Nodes[0], "momentum", 0)
-	e.SetFloat(&m.Graph.Nodes[0], "momentum", 1)
+	e.setFloat(&m.Graph.Nodes[0], "momentum", 0)
+	e.setFloat(&m.Graph.Nodes[0], "momentum", 1)
 	_, err := e.Template(layoutOf(t, m))
 	wantError(t, "one attribute twice", err, "batchnorm.onnx: shares byte 118 of batchnorm.onnx with another tensor or edit", "")
 }

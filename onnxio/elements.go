@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // elements says where a tensor's elements are. Most lie in one piece in the
@@ -14,30 +15,103 @@ import (
 // decoded, or lie in another file.
 type elements struct {
 	inPlace  bool
-	payload  span      // inPlace: in the model file
+	payload  wire.Span // inPlace: in the model file
 	decoded  []byte    // else: as they would lie in memory; nil where they were not wanted
 	external *external // else: in another file
 	// fields are the fields that say what or where the elements are: what another
 	// way of saying it replaces.
-	fields []span
-}
-
-// elementSizes are the bytes of one element, by type. Types of less than a byte
-// are left out.
-var elementSizes = map[ElemType]int64{
-	1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8, 14: 8, 15: 16, 16: 2, 17: 1, 18: 1, 19: 1, 20: 1,
+	fields []wire.Span
 }
 
 // listFields are the typed fields that hold floats as they lie in memory when
 // packed (onnx.proto, TensorProto).
-var listFields = map[ElemType]protowire.Number{Float: tensorFloat, Double: tensorDouble, Float16: tensorInt32, BFloat16: tensorInt32}
+var listFields = map[ElemType]int{Float: tensorFloat, Double: tensorDouble, Float16: tensorInt32, BFloat16: tensorInt32}
+
+// tensor reads a TensorProto, and finds its elements.
+func (s *scanner) tensor(f wire.Field, parent *wire.Message) (*Tensor, error) {
+	t := &Tensor{}
+	in := storage{external: external{length: -1, seen: make(map[string]bool)}}
+	err := s.message(f, parent, &t.msg, func(f wire.Field) error { return s.tensorField(t, &in, f) })
+	if err == nil {
+		err = s.place(t, &in)
+	}
+	var e *Error
+	switch {
+	case err == nil:
+		return t, nil
+	case !errors.As(err, &e):
+		e = &Error{Err: err}
+	}
+	e.Tensor = t.local
+	return nil, e
+}
+
+// storage is what a tensor's fields say of where its elements are.
+type storage struct {
+	external external
+	outside  bool
+	fields   []wire.Field // those with elements, of whatever kind
+}
+
+func (s *scanner) tensorField(t *Tensor, in *storage, f wire.Field) (err error) {
+	switch f.Num {
+	case tensorDims:
+		if f.Type != wire.Varint { // else one of them
+			err = f.Want(wire.Bytes)
+		}
+		return errors.Join(err, s.Varints(f, func(v uint64) error {
+			t.Shape = append(t.Shape, int64(v))
+			return s.Keep(wire.NameCost)
+		}))
+	case tensorType:
+		t.ElemType, err = ElemType(f.Value), f.Want(wire.Varint)
+	case tensorName:
+		t.local, err = s.String(f)
+	case tensorSegment:
+		err = errors.New("tensor in segments")
+	case tensorExternal:
+		err = s.externalEntry(&in.external, f)
+		t.replaces(f.Span())
+	case tensorLocation:
+		in.outside = f.Value == 1
+		t.replaces(f.Span())
+	case tensorRaw, tensorFloat, tensorInt32, tensorString, tensorInt64, tensorDouble, tensorUint64:
+		in.fields = append(in.fields, f)
+		err = s.Keep(wire.ItemCost / 2)
+	}
+	return err
+}
+
+// place notes where the elements of a tensor are, of whose fields all are read.
+func (s *scanner) place(t *Tensor, in *storage) error {
+	n, err := weights.Elements(t.Shape)
+	switch {
+	case err != nil:
+		return err
+	case in.outside && len(in.fields) > 0:
+		return &Error{What: "elements both in the file and outside"}
+	case in.outside:
+		t.external = &in.external
+		return nil
+	case len(in.external.seen) > 0:
+		return &Error{What: "external data, but its location is said to be the file itself"}
+	}
+	notOutside := t.fields
+	t.fields = nil // an explicit "not outside" stays as it is
+	if !t.IsFloat() {
+		return nil
+	}
+	if err := s.locate(t, in.fields, n); err != nil || !t.inPlace {
+		return err
+	}
+	t.fields = append(notOutside, in.fields[0].Span())
+	return nil
+}
 
 // locate finds the n elements of a float tensor among the fields that hold
 // elements, and checks their number.
-func (s *scanner) locate(t *Tensor, fields []field, n int64) error {
-	fail := func(format string, args ...any) error {
-		return &Error{Tensor: t.local, What: fmt.Sprintf(format, args...)}
-	}
+func (s *scanner) locate(t *Tensor, fields []wire.Field, n int64) error {
+	fail := func(format string, args ...any) error { return &Error{What: fmt.Sprintf(format, args...)} }
 	if len(fields) == 0 {
 		if n > 0 {
 			return fail("%v %v without elements", t.ElemType, t.Shape)
@@ -45,28 +119,27 @@ func (s *scanner) locate(t *Tensor, fields []field, n int64) error {
 		return nil
 	}
 	size := t.ElemType.DType().Size()
-	num := fields[0].num
-	if slices.ContainsFunc(fields, func(f field) bool { return f.num != num }) {
+	num := fields[0].Num
+	if slices.ContainsFunc(fields, func(f wire.Field) bool { return f.Num != num }) {
 		return fail("elements in several kinds of field")
 	}
-	packed := len(fields) == 1 && fields[0].typ == protowire.BytesType
+	packed := len(fields) == 1 && fields[0].Type == wire.Bytes
 	list := listFields[t.ElemType]
 	switch {
-	case num == tensorRaw && packed, num == list && list != tensorInt32 && packed:
-		t.inPlace, t.payload = true, fields[0].body
-		if got := int64(t.payload.end - t.payload.start); got%size != 0 || got/size != n {
+	case num == tensorRaw && packed, int(num) == list && list != tensorInt32 && packed:
+		t.inPlace, t.payload = true, fields[0].Body
+		if got := int64(t.payload.Len()); got%size != 0 || got/size != n {
 			return fail("%d bytes of elements, want %d for %v %v", got, n*size, t.ElemType, t.Shape)
 		}
 		return nil
-	case num != list:
+	case int(num) != list:
 		return fail("%v elements in field %d, want raw data", t.ElemType, num)
 	}
 	for _, f := range fields {
-		var err error
-		if t.decoded, err = s.decode(t.decoded, f, num); err != nil {
+		if err := s.decode(t, f); err != nil {
 			return fail("%v", err)
 		}
-		t.replaces(span{f.tag, f.body.end})
+		t.replaces(f.Span())
 	}
 	if got := int64(len(t.decoded)); got != n*size {
 		return fail("%d elements, want %d for %v %v", got/size, n, t.ElemType, t.Shape)
@@ -75,42 +148,40 @@ func (s *scanner) locate(t *Tensor, fields []field, n int64) error {
 }
 
 // decode appends the elements of one field, a packed list or a single element.
-func (s *scanner) decode(dst []byte, f field, num protowire.Number) ([]byte, error) {
-	b, err := s.bytes(f)
-	if err := errors.Join(err, s.keep(len(b))); err != nil {
-		return nil, err
+func (s *scanner) decode(t *Tensor, f wire.Field) error {
+	b, err := s.Bytes(f)
+	if err := errors.Join(err, s.Keep(len(b))); err != nil {
+		return err
 	}
-	if num != tensorInt32 {
-		return append(dst, b...), nil
+	if f.Num != tensorInt32 {
+		t.decoded = append(t.decoded, b...)
+		return nil
 	}
 	// 16-bit floats: a varint each, with the bits in its lower half.
-	for len(b) > 0 {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 {
-			return nil, wireError(n)
-		}
-		dst, b = binary.LittleEndian.AppendUint16(dst, uint16(v)), b[n:]
-	}
-	return dst, nil
+	return s.Varints(f, func(v uint64) error {
+		t.decoded = binary.LittleEndian.AppendUint16(t.decoded, uint16(v))
+		return nil
+	})
 }
 
 // replaces notes a field that raw data can stand in for. Neighbours become one.
-func (t *Tensor) replaces(at span) {
-	if k := len(t.fields); k > 0 && t.fields[k-1].end == at.start {
-		t.fields[k-1].end = at.end
+func (t *Tensor) replaces(at wire.Span) {
+	if k := len(t.fields); k > 0 && t.fields[k-1].End == at.Start {
+		t.fields[k-1].End = at.End
 		return
 	}
 	t.fields = append(t.fields, at)
 }
 
-// elements returns the tensor's elements as they lie in memory, or nil where they
-// are not at hand.
-func (m *Model) elements(t *Tensor) []byte {
+// Elements returns a tensor's elements as they lie in memory, little-endian, or
+// nil where they are not at hand: see [Model.Readable]. They are valid until the
+// model is closed.
+func (m *Model) Elements(t *Tensor) []byte {
 	switch {
 	case t.external != nil:
 		return t.external.data
 	case t.inPlace:
-		b, _ := m.data.bytes(t.payload)
+		b, _ := m.data.Bytes(t.payload)
 		return b
 	}
 	return t.decoded
@@ -123,10 +194,13 @@ func (e *elements) bytes() int {
 	case e.external != nil && e.external.found:
 		return int(e.external.length)
 	case e.inPlace:
-		return e.payload.end - e.payload.start
+		return e.payload.Len()
 	}
 	return len(e.decoded)
 }
+
+// IsFloat reports whether a flat vector can hold the elements.
+func (t *Tensor) IsFloat() bool { return t.ElemType.DType().IsFloat() }
 
 // located reports, as an error, that a tensor's elements lie in a file that was
 // not given.
@@ -137,12 +211,12 @@ func (m *Model) located(t *Tensor) error {
 	return nil
 }
 
-// readable reports, as an error, why a tensor's elements cannot be read.
-func (m *Model) readable(t *Tensor) error {
+// Readable reports, as an error, why a tensor's elements cannot be read.
+func (m *Model) Readable(t *Tensor) error {
 	if err := m.located(t); err != nil {
 		return err
 	}
-	if t.bytes() > 0 && m.elements(t) == nil {
+	if t.bytes() > 0 && m.Elements(t) == nil {
 		return &Error{Path: m.Path, Tensor: t.Name, What: "was cut out of the model"}
 	}
 	return nil

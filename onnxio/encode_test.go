@@ -3,13 +3,15 @@ package onnxio
 import (
 	"testing"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // A small encoder of ONNX, for models that no exporter would write.
 
 func varintField(b []byte, num protowire.Number, v uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
+	return wire.AppendVarint(b, num, v)
 }
 
 func tensor(name string, elem ElemType, shape []int64, raw []byte) []byte {
@@ -17,21 +19,23 @@ func tensor(name string, elem ElemType, shape []int64, raw []byte) []byte {
 	for _, d := range shape {
 		b = varintField(b, tensorDims, uint64(d))
 	}
-	b = appendString(varintField(b, tensorType, uint64(elem)), tensorName, name)
+	b = wire.AppendString(varintField(b, tensorType, uint64(elem)), tensorName, name)
 	if raw != nil {
-		b = appendBytes(b, tensorRaw, raw)
+		b = wire.AppendBytes(b, tensorRaw, raw)
 	}
 	return b
 }
 
 // entry is a key and value of external_data.
-func entry(key, value string) []byte { return appendString(appendString(nil, 1, key), 2, value) }
+func entry(key, value string) []byte {
+	return wire.AppendString(wire.AppendString(nil, 1, key), 2, value)
+}
 
 // outside puts the elements of a tensor into another file; the pairs are keys
 // and values.
 func outside(t []byte, pairs ...string) []byte {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		t = appendBytes(t, tensorExternal, entry(pairs[i], pairs[i+1]))
+		t = wire.AppendBytes(t, tensorExternal, entry(pairs[i], pairs[i+1]))
 	}
 	return varintField(t, tensorLocation, 1)
 }
@@ -40,46 +44,46 @@ func outside(t []byte, pairs ...string) []byte {
 func node(op, name string, inputs, outputs []string, attributes ...[]byte) []byte {
 	var b []byte
 	for _, s := range inputs {
-		b = appendString(b, nodeInput, s)
+		b = wire.AppendString(b, nodeInput, s)
 	}
 	for _, s := range outputs {
-		b = appendString(b, nodeOutput, s)
+		b = wire.AppendString(b, nodeOutput, s)
 	}
-	b = appendString(appendString(b, nodeName, name), nodeOpType, op)
+	b = wire.AppendString(wire.AppendString(b, nodeName, name), nodeOpType, op)
 	for _, a := range attributes {
-		b = appendBytes(b, nodeAttribute, a)
+		b = wire.AppendBytes(b, nodeAttribute, a)
 	}
 	return b
 }
 
 func intAttribute(name string, v uint64) []byte {
-	return varintField(varintField(appendString(nil, attrName, name), attrInt, v), attrType, 2)
+	return varintField(varintField(wire.AppendString(nil, attrName, name), attrInt, v), attrType, 2)
 }
 
 func tensorAttribute(name string, tensor []byte) []byte {
-	return varintField(appendBytes(appendString(nil, attrName, name), attrTensor, tensor), attrType, 4)
+	return varintField(wire.AppendBytes(wire.AppendString(nil, attrName, name), attrTensor, tensor), attrType, 4)
 }
 
 func graphAttribute(name string, graph []byte) []byte {
-	return varintField(appendBytes(appendString(nil, attrName, name), attrGraph, graph), attrType, 5)
+	return varintField(wire.AppendBytes(wire.AppendString(nil, attrName, name), attrGraph, graph), attrType, 5)
 }
 
 // output is a graph output without a shape.
 func output(name string, elem ElemType) []byte {
 	elemType := varintField(nil, tensorTypeElem, uint64(elem))
-	return appendBytes(appendString(nil, valueName, name), valueType, appendBytes(nil, typeTensor, elemType))
+	return wire.AppendBytes(wire.AppendString(nil, valueName, name), valueType, wire.AppendBytes(nil, typeTensor, elemType))
 }
 
 func graph(nodes, initializers, outputs [][]byte) []byte {
 	var b []byte
 	for _, n := range nodes {
-		b = appendBytes(b, graphNode, n)
+		b = wire.AppendBytes(b, graphNode, n)
 	}
 	for _, t := range initializers {
-		b = appendBytes(b, graphInitializer, t)
+		b = wire.AppendBytes(b, graphInitializer, t)
 	}
 	for _, o := range outputs {
-		b = appendBytes(b, graphOutput, o)
+		b = wire.AppendBytes(b, graphOutput, o)
 	}
 	return b
 }
@@ -91,8 +95,8 @@ func tinyGraph(initializers ...[]byte) []byte {
 
 func encodeModel(graph []byte) []byte {
 	b := varintField(nil, modelIR, 8)
-	b = appendBytes(b, modelGraph, graph)
-	return appendBytes(b, modelOpset, varintField(nil, opsetVersion, 18))
+	b = wire.AppendBytes(b, modelGraph, graph)
+	return wire.AppendBytes(b, modelOpset, varintField(nil, opsetVersion, 18))
 }
 
 func parse(t testing.TB, data []byte) *Model {

@@ -5,8 +5,19 @@ import (
 	"log"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
+
+func init() {
+	onnxio.NewLayout = func(models []*onnxio.Model) (*weights.Layout, error) {
+		set, err := checkpoints.New(models)
+		if err != nil {
+			return nil, err
+		}
+		return set.Layout, nil
+	}
+}
 
 // Two checkpoints of one network are averaged, and the average is written as a
 // model again.
@@ -23,10 +34,11 @@ func Example() {
 		defer m.Close()
 		models = append(models, m)
 	}
-	layout, err := onnxio.NewLayout(models)
+	set, err := checkpoints.New(models)
 	if err != nil {
 		log.Fatal(err)
 	}
+	layout := set.Layout
 	fmt.Println(layout.Len(weights.Parameter), "parameters,", layout.Len(weights.Statistic), "statistics")
 
 	mean := make(weights.Slice, layout.Len(weights.Parameter))

@@ -6,11 +6,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -21,25 +22,25 @@ type external struct {
 	location       string
 	offset, length int64 // length -1: not given
 	seen           map[string]bool
-	entry          span   // the field that holds the location
-	found          bool   // the file was opened; then length is known
-	data           []byte // the elements, if they are at hand
+	entry          wire.Span // the field that holds the location
+	found          bool      // the file was opened; then length is known
+	data           []byte    // the elements, if they are at hand
 }
 
 // externalEntry reads one key and value of external_data. A key that is given
 // twice, or that no version of ONNX knows, is refused: what one reader
 // checks must be what another uses.
-func (s *scanner) externalEntry(x *external, f field) error {
-	if err := errors.Join(s.keep(nameCost), f.want(protowire.BytesType)); err != nil {
+func (s *scanner) externalEntry(x *external, f wire.Field) error {
+	if err := errors.Join(s.Keep(wire.NameCost), f.Want(wire.Bytes)); err != nil {
 		return err
 	}
 	var key, value string
-	err := s.fields(f.body, func(f field) (err error) {
-		switch f.num {
+	err := s.Fields(f.Body, func(f wire.Field) (err error) {
+		switch f.Num {
 		case 1:
-			key, err = s.str(f)
+			key, err = s.String(f)
 		case 2:
-			value, err = s.str(f)
+			value, err = s.String(f)
 		}
 		return err
 	})
@@ -52,7 +53,7 @@ func (s *scanner) externalEntry(x *external, f field) error {
 	x.seen[key] = true
 	switch key {
 	case "location":
-		x.location, x.entry = value, span{f.tag, f.body.end}
+		x.location, x.entry = value, f.Span()
 	case "offset":
 		x.offset, err = parseSize(value)
 	case "length":
@@ -77,8 +78,8 @@ func parseSize(s string) (int64, error) {
 
 // attach gives external tensors their elements. The function returns what a file
 // holds, or why it may not be read.
-func (m *Model) attach(open func(location string) (content, error)) error {
-	m.files = make(map[string]content)
+func (m *Model) attach(open func(location string) (wire.Content, error)) error {
+	m.files = make(map[string]wire.Content)
 	for _, t := range m.tensors {
 		x := t.external
 		if x == nil {
@@ -88,8 +89,8 @@ func (m *Model) attach(open func(location string) (content, error)) error {
 			return &Error{Path: m.Path, Tensor: t.Name, What: "external data: " + fmt.Sprintf(format, args...),
 				Hint: "the data file must lie in the model's folder as the exporter wrote it"}
 		}
-		size, known := elementSizes[t.ElemType]
-		if !known {
+		size := elemTypes[t.ElemType].size
+		if size == 0 {
 			return fail("%v elements", t.ElemType)
 		}
 		want := t.Len() * size // shapes are checked to stay below 2⁶³/8; complex128 is no weight
@@ -107,11 +108,11 @@ func (m *Model) attach(open func(location string) (content, error)) error {
 			}
 			m.files[x.location] = file
 		}
-		if size := int64(file.size); x.offset > size || x.length > size-x.offset {
+		if size := int64(file.Size); x.offset > size || x.length > size-x.offset {
 			return fail("bytes %d to %d of %q, which has %d", x.offset, x.offset+x.length, x.location, size)
 		}
 		x.found = true
-		if b, ok := file.bytes(span{int(x.offset), int(x.offset + x.length)}); ok {
+		if b, ok := file.Bytes(wire.Span{Start: int(x.offset), End: int(x.offset + x.length)}); ok {
 			x.data = b
 		}
 	}
@@ -128,28 +129,23 @@ func (m *Model) openExternal() error {
 		return err
 	}
 	defer root.Close()
-	return m.attach(func(location string) (content, error) {
+	return m.attach(func(location string) (wire.Content, error) {
 		f, err := openContained(root, location)
 		if err != nil {
-			return content{}, err
+			return wire.Content{}, err
 		}
 		defer f.Close()
 		mapping, err := weights.MapFile(f)
 		if err != nil {
-			return content{}, err
+			return wire.Content{}, err
 		}
 		m.mappings = append(m.mappings, mapping)
-		return contentOf(mapping.Data), nil
+		return wire.ContentOf(mapping.Data), nil
 	})
 }
 
 func (m *Model) hasExternal() bool {
-	for _, t := range m.tensors {
-		if t.external != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.tensors, func(t *Tensor) bool { return t.external != nil })
 }
 
 // openContained opens a regular file below root that no link leads to. String

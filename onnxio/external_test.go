@@ -193,7 +193,7 @@ func TestExternalData(t *testing.T) {
 		t.Errorf("parameters %q, statistics %q", p, s)
 	}
 	checkRewriting(t, m, l)
-	if files := m.Files(); len(files) != 4 || string(files[3]) != string(m.files["sub/b.bin"].parts[0].data) || m.Size() != int64(len(files[0])+len(files[2])+8) {
+	if files := m.Files(); len(files) != 4 || string(files[3]) != string(m.files["sub/b.bin"].Parts[0].Data) || m.Size() != int64(len(files[0])+len(files[2])+8) {
 		t.Errorf("%d files of %d bytes", len(files), m.Size())
 	}
 
@@ -250,6 +250,7 @@ func checkRewriting(t *testing.T, m *Model, l *weights.Layout) {
 
 // PyTorch's exporter writes external data unless told not to.
 func TestExternalDataOfDynamo(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob("../fixtures/exporters/torch-dynamo/*.onnx")
 	if err != nil || len(paths) < 2 {
 		t.Fatalf("%q, %v", paths, err)

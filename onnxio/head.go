@@ -27,34 +27,34 @@ type Head struct {
 var behindHead = []string{"Cast", "Flatten", "Identity", "LogSoftmax", "Reshape", "Sigmoid", "Softmax", "Squeeze"}
 
 // graphNodes are the nodes of the main graph, by the names of their outputs.
-type graphNodes map[string]place
+type graphNodes map[string]Place
 
 // Head returns the linear layer that the output of the given name comes from: a
 // Gemm or MatMul with a stored matrix, and an Add behind it. It is an error if
 // the output comes from anything else.
 func (m *Model) Head(output string) (*Head, error) {
 	nodes := make(graphNodes)
-	for _, p := range m.places() {
-		if p.graph == m.Graph && p.node.Domain == "" && len(p.node.Outputs) > 0 {
-			nodes[p.node.Outputs[0]] = p
+	for _, p := range m.Places() {
+		if p.Graph == m.Graph && p.Node.Domain == "" && len(p.Node.Outputs) > 0 {
+			nodes[p.Node.Outputs[0]] = p
 		}
 	}
 	p, ok := nodes[output]
 	for range m.Graph.Nodes { // a graph from elsewhere may go round in circles
-		if !ok || !slices.Contains(behindHead, p.node.OpType) || len(p.node.Inputs) == 0 {
+		if !ok || !slices.Contains(behindHead, p.Node.OpType) || len(p.Node.Inputs) == 0 {
 			break
 		}
-		p, ok = nodes[p.node.Inputs[0]]
+		p, ok = nodes[p.Node.Inputs[0]]
 	}
 	fail := func(err error) (*Head, error) { return nil, fmt.Errorf("output %q: %w", output, err) }
 	if !ok {
 		return fail(errors.New("comes from no node that is known"))
 	}
 	var bias *Tensor
-	if n := p.node; n.OpType == "Add" && len(n.Inputs) == 2 {
+	if n := p.Node; n.OpType == "Add" && len(n.Inputs) == 2 {
 		for k := range 2 {
-			if product, ok := nodes[n.Inputs[k]]; ok && p.tensors[1-k] != nil {
-				p, bias = product, p.tensors[1-k]
+			if product, ok := nodes[n.Inputs[k]]; ok && p.Tensors[1-k] != nil {
+				p, bias = product, p.Tensors[1-k]
 				break
 			}
 		}
@@ -67,8 +67,8 @@ func (m *Model) Head(output string) (*Head, error) {
 }
 
 // linear reads the layer of a Gemm or MatMul.
-func (nodes graphNodes) linear(p place, bias *Tensor) (*Head, error) {
-	n := p.node
+func (nodes graphNodes) linear(p Place, bias *Tensor) (*Head, error) {
+	n := p.Node
 	isGemm := n.OpType == "Gemm"
 	if !isGemm && n.OpType != "MatMul" || len(n.Inputs) < 2 {
 		return nil, fmt.Errorf("node %q is %s, want a linear layer", n.Name, n.OpType)
@@ -77,28 +77,21 @@ func (nodes graphNodes) linear(p place, bias *Tensor) (*Head, error) {
 		return nil, fmt.Errorf("node %q: an Add behind a Gemm", n.Name)
 	}
 	h := &Head{Features: n.Inputs[0], Alpha: 1, Beta: 1}
-	weight := p.tensors[1]
-	if t, ok := nodes[n.Inputs[1]]; weight == nil && ok && t.node.OpType == "Transpose" {
-		weight, h.ScoresFirst = t.tensors[0], true
+	weight := p.Tensors[1]
+	if t, ok := nodes[n.Inputs[1]]; weight == nil && ok && t.Node.OpType == "Transpose" {
+		weight, h.ScoresFirst = t.Tensors[0], true
 	}
 	if weight == nil || len(weight.Shape) != 2 {
 		return nil, fmt.Errorf("node %q: its weight is no stored matrix", n.Name)
 	}
 	if isGemm {
-		if a := n.attribute("transA"); a != nil && a.Int != 0 {
+		if n.Int("transA", 0) != 0 {
 			return nil, fmt.Errorf("node %q: takes its features transposed", n.Name)
 		}
-		if b := n.attribute("transB"); b != nil && b.Int != 0 {
-			h.ScoresFirst = !h.ScoresFirst
-		}
-		if a := n.attribute("alpha"); a != nil {
-			h.Alpha = a.Float
-		}
-		if b := n.attribute("beta"); b != nil {
-			h.Beta = b.Float
-		}
+		h.ScoresFirst = h.ScoresFirst != (n.Int("transB", 0) != 0)
+		h.Alpha, h.Beta = float32(n.Float("alpha", 1)), float32(n.Float("beta", 1))
 		if len(n.Inputs) > 2 && n.Inputs[2] != "" {
-			if bias = p.tensors[2]; bias == nil {
+			if bias = p.Tensors[2]; bias == nil {
 				return nil, fmt.Errorf("node %q: its bias is not stored", n.Name)
 			}
 		}
@@ -120,8 +113,8 @@ func (nodes graphNodes) linear(p place, bias *Tensor) (*Head, error) {
 // HeadTemplate is [NewRuntimeTemplate] of a model that gives the features of its
 // head out too, under their own name.
 func HeadTemplate(m *Model, h *Head, l *weights.Layout) (*Template, error) {
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	if !slices.ContainsFunc(m.Graph.Outputs, func(v Value) bool { return v.Name == h.Features }) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/swagwrap/swagwrap/weights"
@@ -92,18 +94,20 @@ func peakHeap(f func()) uint64 {
 // not take more than four times their size and 64 MB.
 func TestItemBombs(t *testing.T) {
 	const n = 1 << 20
-	repeat := func(num protowire.Number, body []byte) []byte { return bytes.Repeat(appendBytes(nil, num, body), n) }
+	repeat := func(num protowire.Number, body []byte) []byte {
+		return bytes.Repeat(wire.AppendBytes(nil, num, body), n)
+	}
 	var (
-		nodes        = repeat(graphNode, appendString(nil, nodeOpType, "A"))
+		nodes        = repeat(graphNode, wire.AppendString(nil, nodeOpType, "A"))
 		initializers = repeat(graphInitializer, nil)
 		inputs       = repeat(graphInput, nil)
 		inNode       = func(body []byte) []byte {
-			return appendBytes(nil, graphNode, append(appendString(nil, nodeOpType, "A"), body...))
+			return wire.AppendBytes(nil, graphNode, append(wire.AppendString(nil, nodeOpType, "A"), body...))
 		}
-		inAttribute = func(body []byte) []byte { return inNode(appendBytes(nil, nodeAttribute, body)) }
-		inTensor    = func(body []byte) []byte { return appendBytes(nil, graphInitializer, body) }
-		dims        = bytes.Repeat(appendBytes(nil, shapeDim, nil), n)
-		shape       = appendBytes(nil, valueType, appendBytes(nil, typeTensor, appendBytes(nil, tensorTypeShape, dims)))
+		inAttribute = func(body []byte) []byte { return inNode(wire.AppendBytes(nil, nodeAttribute, body)) }
+		inTensor    = func(body []byte) []byte { return wire.AppendBytes(nil, graphInitializer, body) }
+		dims        = bytes.Repeat(wire.AppendBytes(nil, shapeDim, nil), n)
+		shape       = wire.AppendBytes(nil, valueType, wire.AppendBytes(nil, typeTensor, wire.AppendBytes(nil, tensorTypeShape, dims)))
 	)
 	for name, g := range map[string][]byte{
 		"nodes":             nodes,
@@ -114,9 +118,9 @@ func TestItemBombs(t *testing.T) {
 		"attributes":        inNode(repeat(nodeAttribute, nil)),
 		"graphs":            inAttribute(repeat(attrGraph, nil)),
 		"attribute tensors": inAttribute(repeat(attrTensor, nil)),
-		"shape dimensions":  appendBytes(nil, graphInput, shape),
+		"shape dimensions":  wire.AppendBytes(nil, graphInput, shape),
 		"tensor dimensions": inTensor(bytes.Repeat(varintField(nil, tensorDims, 1), n)),
-		"packed dimensions": inTensor(appendBytes(nil, tensorDims, bytes.Repeat([]byte{1}, n))),
+		"packed dimensions": inTensor(wire.AppendBytes(nil, tensorDims, bytes.Repeat([]byte{1}, n))),
 		"unpacked elements": inTensor(bytes.Repeat(varintField(nil, tensorInt64, 1), n)),
 		"mixed":             bytes.Join([][]byte{nodes, initializers, inputs}, nil),
 	} {
@@ -175,7 +179,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add(weightsAnywhere(1))
-	f.Add(tied(f, 1, false).Bytes())
+	f.Add(encodeModel(tinyGraph(floats("a", replacement(6, 1), 2, 3), floats("copy", replacement(6, 1), 2, 3), tensor("wide", Double, []int64{1}, make([]byte, 8)))))
 	given := map[string][]byte{"weights.bin": make([]byte, 64)}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := ParseFiles("fuzz", data, given)
@@ -252,14 +256,14 @@ func sameElements(t testing.TB, a, b *Model) {
 
 // held returns a tensor's elements; of integers in the model file, the raw data.
 func held(m *Model, t *Tensor) []byte {
-	if t.external != nil || t.ElemType.DType().IsFloat() {
-		return m.elements(t)
+	if t.external != nil || t.IsFloat() {
+		return m.Elements(t)
 	}
 	var raw []byte
-	s := &scanner{data: m.data}
-	s.fields(span{t.msg.start, t.msg.end}, func(f field) error {
-		if f.num == tensorRaw {
-			raw, _ = s.bytes(f)
+	s := wire.NewScanner(m.data)
+	s.Fields(t.msg.Body, func(f wire.Field) error {
+		if f.Num == tensorRaw {
+			raw, _ = s.Bytes(f)
 		}
 		return nil
 	})

@@ -1,7 +1,6 @@
 package onnxio
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -93,7 +94,7 @@ func TestLargeExternalData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int64{m.Size() - (8*last + 24), 8*last + 24} {
-		if n := int64(f.Template.files[i].size); n != want {
+		if n := int64(f.Template.files[i].Size); n != want {
 			t.Errorf("file %d has %d bytes, want %d", i, n, want)
 		}
 	}
@@ -108,6 +109,7 @@ func (zeros) ReadAt(dst []float32, _ int64) error { clear(dst); return nil }
 // A template is a model without weights, and what is made of that is what is
 // made of the model itself.
 func TestModelWithoutWeights(t *testing.T) {
+	t.Parallel()
 	for path, want := range golden(t) {
 		if want.Parameters == nil {
 			continue
@@ -137,7 +139,7 @@ func TestModelWithoutWeights(t *testing.T) {
 		if l.Len(weights.Parameter) > 0 {
 			_, err := without.Vector(l, weights.Parameter)
 			wantError(t, path, err, "was cut out of the model", "")
-			_, err = NewSet([]*Model{without})
+			_, err = NewLayout([]*Model{without})
 			wantError(t, path, err, "was cut out of the model", "")
 		}
 	}
@@ -146,7 +148,7 @@ func TestModelWithoutWeights(t *testing.T) {
 // moved is NewRuntimeTemplate of a model that is taken for a large one.
 func moved(m *Model, l *weights.Layout) (*Template, error) {
 	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	if err := e.inference(); err != nil {
 		return nil, err
 	}
 	e.ForRuntime()
@@ -215,20 +217,20 @@ func TestMisplacedHoles(t *testing.T) {
 	m := fixture(t, "raw-f32")
 	l := layoutOf(t, m)
 	refused := 0
-	for at := range m.data.size - 48 {
+	for at := range m.data.Size - 48 {
 		tpl := templateOf(t, m, l)
-		file, own := &tpl.files[0].content, m.Bytes()
-		hole := file.parts[1]
-		if hole.tensor != "w" || hole.end-hole.start != 48 {
+		file, own := &tpl.files[0].Content, m.Bytes()
+		hole := file.Parts[1]
+		if hole.Tensor != "w" || hole.Len() != 48 {
 			t.Fatalf("%+v is not the hole for w", hole)
 		}
-		if at == hole.start {
+		if at == hole.Start {
 			continue
 		}
-		*file = content{}
-		file.add(own[:at])
-		file.addHole("w", 48)
-		file.add(own[at+48:])
+		*file = wire.Content{}
+		file.Add(own[:at])
+		file.AddHole("w", 48)
+		file.Add(own[at+48:])
 		without, err := tpl.Model("m.onnx", l)
 		if err == nil {
 			tpl, err = NewRuntimeTemplate(without, l)
@@ -237,32 +239,12 @@ func TestMisplacedHoles(t *testing.T) {
 			_, err = tpl.Fill(l, zeros(l.Len(weights.Parameter)), zeros(l.Len(weights.Statistic)))
 		}
 		if err == nil {
-			t.Errorf("a hole at byte %d, want it at %d, goes unnoticed", at, hole.start)
+			t.Errorf("a hole at byte %d, want it at %d, goes unnoticed", at, hole.Start)
 		}
 		refused++
 	}
 	if refused < 100 {
 		t.Errorf("%d places tried", refused)
-	}
-}
-
-// A matrix is written as its transpose in pieces of any size.
-func TestWriteTransposed(t *testing.T) {
-	const rows, columns = 7, 5
-	entry := weights.Tensor{Name: "w", Shape: []int64{rows, columns}, DType: weights.F32, Role: weights.Parameter, Tied: "o", Transposed: true, Offset: 3}
-	v := replacement(3+rows*columns, 1)
-	want := render32(transposed(v[3:], columns, rows))
-	inFile, err := weights.NewConcat([]weights.Piece{{DType: weights.F32, Data: render32(v)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, limit := range []int64{0, 1, 4 * columns, 3 * 4 * columns, 1 << 20} {
-		for _, from := range []weights.Vector{v, inFile} {
-			var b bytes.Buffer
-			if err := writeTransposed(&b, entry, from, limit); err != nil || !bytes.Equal(b.Bytes(), want) {
-				t.Errorf("%T, limit %d: % x, want % x; %v", from, limit, b.Bytes(), want, err)
-			}
-		}
 	}
 }
 

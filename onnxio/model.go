@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -22,10 +23,10 @@ type Model struct {
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
 
-	data      content
-	files     map[string]content // external data, by location
-	mappings  []*weights.Mapping // of all these
-	irVersion span
+	data      wire.Content
+	files     map[string]wire.Content // external data, by location
+	mappings  []*weights.Mapping      // of all these
+	irVersion wire.Span
 	dropout   bool               // see WithDropout
 	tensors   []*Tensor          // of all graphs, in file order: see Tensors
 	known     map[string]*Tensor // by the names that layouts know them by
@@ -40,7 +41,7 @@ type Graph struct {
 	Inputs       []Value // initializers that IR < 4 repeats here included
 	Outputs      []Value
 
-	msg *message
+	msg *wire.Message
 }
 
 // Node is a NodeProto.
@@ -49,10 +50,10 @@ type Node struct {
 	Inputs, Outputs      []string
 	Attributes           []Attribute
 
-	inputs, outputs []span  // the fields of Inputs and Outputs
-	constant        *Tensor // what a Constant node holds
-	foldsBatchNorm  bool    // its metadata says that batch norm was folded into it
-	msg             *message
+	inputs, outputs []wire.Span // the fields of Inputs and Outputs
+	constant        *Tensor     // what a Constant node holds
+	foldsBatchNorm  bool        // its metadata says that batch norm was folded into it
+	msg             *wire.Message
 }
 
 // Attribute is an AttributeProto. Only the field that Type names is set, and
@@ -65,8 +66,8 @@ type Attribute struct {
 	Tensor *Tensor
 	Graphs []*Graph
 
-	floats []span // the fields of floats
-	msg    *message
+	floats []wire.Span // the fields of floats
+	msg    *wire.Message
 }
 
 // Value is a ValueInfoProto of a tensor.
@@ -79,7 +80,7 @@ type Value struct {
 	// Dims holds the symbolic names, "" where there is none.
 	Dims []string
 
-	msg *message
+	msg *wire.Message
 }
 
 // Tensor is a TensorProto that a graph holds as an initializer or in a Constant
@@ -93,19 +94,7 @@ type Tensor struct {
 
 	elements
 	local string // the name in its graph
-	msg   *message
-}
-
-// span is a byte range of the file.
-type span struct{ start, end int }
-
-// message is a length-delimited field that holds other fields. Its length
-// prefix must change when something inside it grows or shrinks.
-type message struct {
-	parent     *message
-	tag        int // offset of the field's tag; for the model itself 0
-	length     int // offset of the length prefix; for the model itself -1
-	start, end int // the body
+	msg   *wire.Message
 }
 
 // ElemType is onnx.TensorProto.DataType.
@@ -123,16 +112,22 @@ const (
 	BFloat16 ElemType = 16
 )
 
-var elemTypes = map[ElemType]string{
-	1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string", 9: "bool",
-	10: "float16", 11: "double", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128", 16: "bfloat16",
-	17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1",
+// elemTypes are ONNX's words for the types, and the bytes of an element: 0 for
+// strings, and where it is less than one.
+var elemTypes = map[ElemType]struct {
+	name string
+	size int64
+}{
+	1: {"float", 4}, 2: {"uint8", 1}, 3: {"int8", 1}, 4: {"uint16", 2}, 5: {"int16", 2}, 6: {"int32", 4}, 7: {"int64", 8}, 8: {"string", 0},
+	9: {"bool", 1}, 10: {"float16", 2}, 11: {"double", 8}, 12: {"uint32", 4}, 13: {"uint64", 8}, 14: {"complex64", 8}, 15: {"complex128", 16},
+	16: {"bfloat16", 2}, 17: {"float8e4m3fn", 1}, 18: {"float8e4m3fnuz", 1}, 19: {"float8e5m2", 1}, 20: {"float8e5m2fnuz", 1},
+	21: {"uint4", 0}, 22: {"int4", 0}, 23: {"float4e2m1", 0},
 }
 
 // String returns ONNX's word for the type, such as "float16".
 func (e ElemType) String() string {
-	if s, ok := elemTypes[e]; ok {
-		return s
+	if t, ok := elemTypes[e]; ok {
+		return t.name
 	}
 	return fmt.Sprintf("type %d", int32(e))
 }
@@ -188,7 +183,7 @@ func Open(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Path: path, data: contentOf(mapping.Data), mappings: []*weights.Mapping{mapping}}
+	m := &Model{Path: path, data: wire.ContentOf(mapping.Data), mappings: []*weights.Mapping{mapping}}
 	err = m.scan()
 	if err == nil {
 		err = m.openExternal()
@@ -201,37 +196,19 @@ func Open(path string) (*Model, error) {
 }
 
 // Parse scans a model in memory, which must not change while the result is in
-// use; path is for error messages. Tensors in other files cannot be read; see
-// [ParseFiles].
+// use; path is for error messages. Tensors in other files cannot be read.
 func Parse(path string, data []byte) (*Model, error) {
-	m := &Model{Path: path, data: contentOf(data)}
+	m := &Model{Path: path, data: wire.ContentOf(data)}
 	if err := m.scan(); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// ParseFiles is [Parse] with the contents of the model's data files, by their
-// location.
-func ParseFiles(path string, data []byte, files map[string][]byte) (*Model, error) {
-	m, err := Parse(path, data)
-	if err != nil {
-		return nil, err
-	}
-	err = m.attach(func(location string) (content, error) {
-		if b, ok := files[location]; ok {
-			return contentOf(b), nil
-		}
-		return content{}, os.ErrNotExist
-	})
-	return m, err
-}
-
 // Bytes returns the whole file. It is valid until Close. A model without weights
 // has none: see [Template.Model].
 func (m *Model) Bytes() []byte {
-	b, _ := m.data.bytes(span{0, m.data.size})
-	return b
+	return m.data.Whole()
 }
 
 // Files returns the contents of the model's file and of its data files, these in
@@ -239,17 +216,16 @@ func (m *Model) Bytes() []byte {
 func (m *Model) Files() [][]byte {
 	out := [][]byte{m.Bytes()}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		b, _ := m.files[name].bytes(span{0, m.files[name].size})
-		out = append(out, b)
+		out = append(out, m.files[name].Whole())
 	}
 	return out
 }
 
 // Size returns the size of all files together, in bytes.
 func (m *Model) Size() int64 {
-	n := int64(m.data.size)
+	n := int64(m.data.Size)
 	for _, f := range m.files {
-		n += int64(f.size)
+		n += int64(f.Size)
 	}
 	return n
 }
@@ -295,6 +271,13 @@ func (m *Model) WithDropout() *Model {
 // Tensor returns the tensor that layouts know by this name, or nil.
 func (m *Model) Tensor(name string) *Tensor { return m.known[name] }
 
+// Known returns the model as one whose tensors layouts know by the given names.
+func (m *Model) Known(byName map[string]*Tensor) *Model {
+	c := *m
+	c.known = byName
+	return &c
+}
+
 // FeedInputs returns the graph inputs that a caller must feed: those that are
 // not initializers (IR < 4 lists the initializers among the inputs).
 func (m *Model) FeedInputs() []Value {
@@ -309,6 +292,22 @@ func (m *Model) FeedInputs() []Value {
 		}
 	}
 	return out
+}
+
+// Int returns the node's integer attribute of that name, or the given default.
+func (n *Node) Int(name string, preset int64) int64 {
+	if a := n.attribute(name); a != nil {
+		return a.Int
+	}
+	return preset
+}
+
+// Float returns the node's float attribute of that name, or the given default.
+func (n *Node) Float(name string, preset float64) float64 {
+	if a := n.attribute(name); a != nil {
+		return float64(a.Float)
+	}
+	return preset
 }
 
 // attribute returns the node's attribute of that name, or nil.

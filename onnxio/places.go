@@ -1,10 +1,10 @@
 package onnxio
 
-// place is a node that computes, with the tensors it takes.
-type place struct {
-	graph   *Graph
-	node    *Node
-	tensors []*Tensor // by input; nil for what is computed or fed
+// Place is a node that computes, with the tensors it takes.
+type Place struct {
+	Graph   *Graph // that it stands in
+	Node    *Node
+	Tensors []*Tensor // by input; nil for what is computed or fed
 }
 
 // scope is what names mean in a graph: its own tensors, then those of the
@@ -23,12 +23,12 @@ func (s *scope) find(name string) *Tensor {
 	return nil
 }
 
-// places lists the nodes of all graphs in file order, functions last. Constant
+// Places lists the nodes of all graphs in file order, functions last. Constant
 // nodes, and Identity nodes of a tensor, are seen through: exporters merge
 // equal tensors and leave Identity nodes behind, in one checkpoint and not in
 // the next.
-func (m *Model) places() []place {
-	var out []place
+func (m *Model) Places() []Place {
+	var out []Place
 	var walk func(g *Graph, outer *scope)
 	walk = func(g *Graph, outer *scope) {
 		s := &scope{outer, make(map[string]*Tensor, len(g.Initializers))}
@@ -49,9 +49,9 @@ func (m *Model) places() []place {
 					continue
 				}
 			}
-			p := place{graph: g, node: n, tensors: make([]*Tensor, len(n.Inputs))}
+			p := Place{Graph: g, Node: n, Tensors: make([]*Tensor, len(n.Inputs))}
 			for k, name := range n.Inputs {
-				p.tensors[k] = s.find(name)
+				p.Tensors[k] = s.find(name)
 			}
 			out = append(out, p)
 			for _, a := range n.Attributes {

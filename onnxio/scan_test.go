@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
 // epoch30 is a real export by PyTorch 2.15.
@@ -156,10 +158,10 @@ func TestFeedInputs(t *testing.T) {
 // A repeated shape replaces the one before: dimensions and their names must
 // stay in step.
 func TestRepeatedShape(t *testing.T) {
-	dim := appendBytes(nil, shapeDim, appendString(nil, dimParam, "n"))
-	shapes := appendBytes(appendBytes(nil, tensorTypeShape, dim), tensorTypeShape, slices.Concat(dim, dim))
-	value := appendBytes(appendString(nil, valueName, "x"), valueType, appendBytes(nil, typeTensor, shapes))
-	m := parse(t, encodeModel(appendBytes(tinyGraph(), graphInput, value)))
+	dim := wire.AppendBytes(nil, shapeDim, wire.AppendString(nil, dimParam, "n"))
+	shapes := wire.AppendBytes(wire.AppendBytes(nil, tensorTypeShape, dim), tensorTypeShape, slices.Concat(dim, dim))
+	value := wire.AppendBytes(wire.AppendString(nil, valueName, "x"), valueType, wire.AppendBytes(nil, typeTensor, shapes))
+	m := parse(t, encodeModel(wire.AppendBytes(tinyGraph(), graphInput, value)))
 	if v := m.Graph.Inputs[0]; !slices.Equal(v.Shape, []int64{-1, -1}) || !slices.Equal(v.Dims, []string{"n", "n"}) {
 		t.Errorf("shape %v, names %q", v.Shape, v.Dims)
 	}
@@ -184,19 +186,19 @@ func TestRefusedFiles(t *testing.T) {
 		}
 		return path
 	}
-	twice := appendBytes(encodeModel(tinyGraph()), modelGraph, tinyGraph())
-	noOpset := appendBytes(varintField(nil, modelIR, 8), modelGraph, tinyGraph())
-	noIR := appendBytes(appendBytes(nil, modelGraph, tinyGraph()), modelOpset, varintField(nil, opsetVersion, 18))
-	segment := appendBytes(nil, tensorSegment, nil)
+	twice := wire.AppendBytes(encodeModel(tinyGraph()), modelGraph, tinyGraph())
+	noOpset := wire.AppendBytes(varintField(nil, modelIR, 8), modelGraph, tinyGraph())
+	noIR := wire.AppendBytes(wire.AppendBytes(nil, modelGraph, tinyGraph()), modelOpset, varintField(nil, opsetVersion, 18))
+	segment := wire.AppendBytes(nil, tensorSegment, nil)
 	dims := slices.Concat(varintField(nil, tensorDims, 1<<40), varintField(nil, tensorDims, 1<<40))
-	initializer := func(body []byte) []byte { return encodeModel(appendBytes(tinyGraph(), graphInitializer, body)) }
+	initializer := func(body []byte) []byte { return encodeModel(wire.AppendBytes(tinyGraph(), graphInitializer, body)) }
 	constant := func(attributes ...[]byte) []byte {
-		return encodeModel(appendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, []string{"c"}, attributes...)))
+		return encodeModel(wire.AppendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, []string{"c"}, attributes...)))
 	}
 	for path, want := range map[string]string{
-		write("constant-outputs", encodeModel(appendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, nil)))):            `node "k": a Constant with 0 outputs`,
-		write("constant-float", constant(appendBytes(appendString(nil, attrName, "value_float"), attrFloats, make([]byte, 8)))): `node "k": a Constant with a value_float of 8 bytes`,
-		write("constant-varint", constant(varintField(appendString(nil, attrName, "value_floats"), attrFloats, 1<<21))):         "wire type 0, want 2",
+		write("constant-outputs", encodeModel(wire.AppendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, nil)))):                 `node "k": a Constant with 0 outputs`,
+		write("constant-float", constant(wire.AppendBytes(wire.AppendString(nil, attrName, "value_float"), attrFloats, make([]byte, 8)))): `node "k": a Constant with a value_float of 8 bytes`,
+		write("constant-varint", constant(varintField(wire.AppendString(nil, attrName, "value_floats"), attrFloats, 1<<21))):              "wire type 0, want 2",
 		"testdata/sparse.onnx":                   "has sparse initializers",
 		"testdata/training-info.onnx":            "holds training information",
 		"testdata/zip.onnx":                      "a zip archive, not ONNX",
@@ -209,8 +211,8 @@ func TestRefusedFiles(t *testing.T) {
 		write("only-ir", varintField(nil, 1, 8)): "not an ONNX model",
 		write("no-nodes", encodeModel(nil)):      "no nodes or no outputs",
 		write("graph-varint", varintField(encodeModel(nil), modelGraph, 1)):                                                       "not a readable ONNX model",
-		write("no-operator", encodeModel(appendBytes(tinyGraph(), graphNode, nil))):                                               "a node without an operator",
-		write("not-utf8", appendString(encodeModel(tinyGraph()), modelProducer, "\xff")):                                          "not UTF-8",
+		write("no-operator", encodeModel(wire.AppendBytes(tinyGraph(), graphNode, nil))):                                          "a node without an operator",
+		write("not-utf8", wire.AppendString(encodeModel(tinyGraph()), modelProducer, "\xff")):                                     "not UTF-8",
 		write("segment", initializer(segment)):                                                                                    "tensor in segments",
 		write("huge-dims", initializer(dims)):                                                                                     "too many elements",
 		write("negative-dim", initializer(varintField(nil, tensorDims, 1<<64-1))):                                                 "negative dimension",

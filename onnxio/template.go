@@ -12,6 +12,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -26,7 +28,7 @@ type Template struct {
 
 type templateFile struct {
 	name string
-	content
+	wire.Content
 }
 
 // Filled is a template and what fills it, see [Template.Fill]: a whole model,
@@ -41,8 +43,8 @@ type Filled struct {
 // inference mode. Of a model that was exported for inference nothing else is
 // changed.
 func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	return e.Template(l)
@@ -50,8 +52,8 @@ func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
 
 // NewRuntimeTemplate is NewTemplate readied for sessions: see [Edit.ForRuntime].
 func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	e := m.Edit()
-	if err := e.Inference(); err != nil {
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	e.ForRuntime()
@@ -96,7 +98,7 @@ func (t *Template) Files() []string {
 func (t *Template) Size() int64 {
 	var n int64
 	for _, f := range t.files {
-		n += int64(f.size)
+		n += int64(f.Size)
 	}
 	return n
 }
@@ -147,7 +149,7 @@ func (t *Template) Write(name string, create func(file string) (io.Writer, error
 		return err
 	}
 	e := m.Edit()
-	e.RenameExternal(rename)
+	e.renameExternal(rename)
 	renamed, err := e.Template(&weights.Layout{}) // the holes stay
 	if err != nil {
 		return err
@@ -165,13 +167,13 @@ func (t *Template) WriteTo(w io.Writer, i int, l *weights.Layout, parameters, st
 		return err
 	}
 	w = &releasing{w: w, release: []func(){t.release, releaser(parameters), releaser(statistics)}}
-	for _, p := range t.files[i].parts {
-		if !p.isHole() {
-			_, err = w.Write(p.data)
-		} else if entries[p.tensor].Role == weights.Statistic {
-			err = writeElements(w, entries[p.tensor], statistics)
+	for _, p := range t.files[i].Parts {
+		if !p.IsHole() {
+			_, err = w.Write(p.Data)
+		} else if entry := entries[p.Tensor]; entry.Role == weights.Statistic {
+			err = weights.WriteTensor(w, entry, statistics)
 		} else {
-			err = writeElements(w, entries[p.tensor], parameters)
+			err = weights.WriteTensor(w, entry, parameters)
 		}
 		if err != nil {
 			return err
@@ -191,15 +193,15 @@ func (t *Template) entries(l *weights.Layout) (map[string]weights.Tensor, error)
 	}
 	filled := make(map[string]bool)
 	for _, f := range t.files {
-		for _, p := range f.parts {
-			if !p.isHole() {
+		for _, p := range f.Parts {
+			if !p.IsHole() {
 				continue
 			}
-			entry, ok := byName[p.tensor]
-			if !ok || filled[p.tensor] || entry.Len()*entry.DType.Size() != int64(p.end-p.start) {
-				return nil, fmt.Errorf("tensor %q: hole of %d bytes does not fit the layout", p.tensor, p.end-p.start)
+			entry, ok := byName[p.Tensor]
+			if !ok || filled[p.Tensor] || entry.Len()*entry.DType.Size() != int64(p.Len()) {
+				return nil, fmt.Errorf("tensor %q: hole of %d bytes does not fit the layout", p.Tensor, p.Len())
 			}
-			filled[p.tensor] = true
+			filled[p.Tensor] = true
 		}
 	}
 	return byName, nil
@@ -214,7 +216,7 @@ func (t *Template) Render(l *weights.Layout, parameters, statistics weights.Vect
 		return nil, err
 	}
 	var b bytes.Buffer
-	b.Grow(t.files[0].size)
+	b.Grow(t.files[0].Size)
 	if err := t.WriteTo(&b, 0, l, parameters, statistics); err != nil {
 		return nil, err
 	}
@@ -228,17 +230,17 @@ func (t *Template) Model(path string, l *weights.Layout) (*Model, error) {
 	if _, err := t.entries(l); err != nil {
 		return nil, err
 	}
-	m := &Model{Path: path, data: t.files[0].content}
+	m := &Model{Path: path, data: t.files[0].Content}
 	if err := m.scan(); err != nil {
 		return nil, err
 	}
-	err := m.attach(func(location string) (content, error) {
+	err := m.attach(func(location string) (wire.Content, error) {
 		for _, f := range t.files[1:] {
 			if f.name == location {
-				return f.content, nil
+				return f.Content, nil
 			}
 		}
-		return content{}, os.ErrNotExist
+		return wire.Content{}, os.ErrNotExist
 	})
 	return m, err
 }
@@ -258,11 +260,11 @@ type holeHeader struct {
 
 func (f templateFile) header() fileHeader {
 	h := fileHeader{Name: f.name}
-	for _, p := range f.parts {
-		if p.isHole() {
-			h.Holes = append(h.Holes, holeHeader{p.tensor, h.Bytes, int64(p.end - p.start)})
+	for _, p := range f.Parts {
+		if p.IsHole() {
+			h.Holes = append(h.Holes, holeHeader{p.Tensor, h.Bytes, int64(p.Len())})
 		} else {
-			h.Bytes += int64(len(p.data))
+			h.Bytes += int64(len(p.Data))
 		}
 	}
 	return h
@@ -287,8 +289,8 @@ func (t *Template) MarshalBinary() ([]byte, error) {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(js)))
 	b = append(b, js...)
 	for _, f := range t.files {
-		for _, p := range f.parts {
-			b = append(b, p.data...)
+		for _, p := range f.Parts {
+			b = append(b, p.Data...)
 		}
 	}
 	return b, nil
@@ -333,13 +335,51 @@ func (h fileHeader) file(data []byte) (templateFile, error) {
 	f := templateFile{name: h.Name}
 	at := int64(0)
 	for _, hole := range h.Holes {
-		if hole.At < at || hole.At > h.Bytes || hole.Bytes < 0 || hole.Bytes > int64(math.MaxInt-f.size-len(data)) {
+		if hole.At < at || hole.At > h.Bytes || hole.Bytes < 0 || hole.Bytes > int64(math.MaxInt-f.Size-len(data)) {
 			return f, fmt.Errorf("graph skeleton: hole for tensor %q is out of place", hole.Tensor)
 		}
-		f.add(data[at:hole.At])
-		f.addHole(hole.Tensor, int(hole.Bytes))
+		f.Add(data[at:hole.At])
+		f.AddHole(hole.Tensor, int(hole.Bytes))
 		at = hole.At
 	}
-	f.add(data[at:])
+	f.Add(data[at:])
 	return f, nil
+}
+
+// releaseBytes is how much is written before the memory that reading it took
+// is given back.
+const releaseBytes = 64 << 20
+
+// A releasing writer gives the memory of mapped files back as it goes: what is
+// written from them would count as this process's memory otherwise.
+type releasing struct {
+	w       io.Writer
+	release []func()
+	pending int
+}
+
+func (r *releasing) Write(p []byte) (done int, err error) {
+	for done < len(p) && err == nil {
+		next := p[done:min(len(p), done+releaseBytes-r.pending)]
+		n, failed := r.w.Write(next)
+		if err = failed; n < len(next) && err == nil {
+			err = io.ErrShortWrite
+		}
+		done += n
+		if r.pending += n; r.pending >= releaseBytes {
+			for _, release := range r.release {
+				release()
+			}
+			r.pending = 0
+		}
+	}
+	return done, err
+}
+
+// releaser returns what gives a vector's memory back.
+func releaser(v weights.Vector) func() {
+	if r, ok := v.(interface{ Release() }); ok {
+		return r.Release
+	}
+	return func() {}
 }

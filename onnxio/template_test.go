@@ -79,8 +79,7 @@ func renderAll(t testing.TB, tpl *Template, l *weights.Layout, parameters, stati
 func allBytes(m *Model) map[string]string {
 	out := map[string]string{"": string(m.Bytes())}
 	for location, f := range m.files {
-		b, _ := f.bytes(span{0, f.size})
-		out[location] = string(b)
+		out[location] = string(f.Whole())
 	}
 	return out
 }
@@ -195,7 +194,7 @@ func render32(v weights.Slice) []byte {
 // A tensor of several blocks, and of more elements than a block divides,
 // arrives whole.
 func TestRenderInBlocks(t *testing.T) {
-	const n = 2*fillBlock + 3
+	const n = 2<<16 + 3
 	m := parse(t, encodeModel(tinyGraph(tensor("w", BFloat16, []int64{n}, make([]byte, 2*n)), tensor("v", Double, []int64{2}, make([]byte, 16)))))
 	l := layoutOf(t, m)
 	p := replacement(n+2, 0)
@@ -214,7 +213,7 @@ func TestRenderRounds(t *testing.T) {
 	own, stats := vectors(t, m, l)
 	for want, p := range map[float64]weights.Vector{1.0 / 3: own, float64(float32(1.0 / 3)): read(t, own)} {
 		again := parse(t, render(t, templateOf(t, m, l), l, p, stats))
-		elements := again.elements(again.Graph.Initializers[0])
+		elements := again.Elements(again.Graph.Initializers[0])
 		if got := math.Float64frombits(binary.LittleEndian.Uint64(elements)); got != want {
 			t.Errorf("1/3 in a %T becomes %v, want %v", p, got, want)
 		}
@@ -277,6 +276,7 @@ func (w *limited) Write(p []byte) (int, error) {
 
 // Template bytes come from a posterior file, which is untrusted.
 func TestHostileTemplates(t *testing.T) {
+	t.Parallel()
 	m := fixture(t, "raw-f32")
 	l := layoutOf(t, m)
 	whole, err := templateOf(t, m, l).MarshalBinary()

@@ -8,7 +8,7 @@ import (
 
 const benchmarkLen = 1_000_000 // weights, about a tenth of a ResNet-18
 
-func benchmarkIterates(b *testing.B) swag.Iterates {
+func benchmarkIterates(b *testing.B) swag.Input {
 	return iterates(flat(b, benchmarkLen), 20, func(t, i int) float64 { return float64((t*t+3)*(i%17)) / 16 })
 }
 

@@ -156,6 +156,7 @@ var fits = map[string]swag.FitOptions{
 }
 
 func TestFitSameBits(t *testing.T) {
+	t.Parallel()
 	const d = 2*4096 + 5
 	for name, opts := range fits {
 		t.Run(name, func(t *testing.T) {
@@ -192,6 +193,7 @@ func TestFitSameBits(t *testing.T) {
 // A fit that is continued gives the file of one that never stopped, whatever is
 // known of the old checkpoints.
 func TestFitContinues(t *testing.T) {
+	t.Parallel()
 	for name, opts := range fits {
 		for _, theta0 := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", θ0 ", theta0), func(t *testing.T) {
@@ -213,7 +215,7 @@ func TestFitContinues(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						next := swag.Iterates{Layout: whole.Layout, Previous: previous, Checkpoints: whole.Checkpoints[from:to]}
+						next := swag.Input{Layout: whole.Layout, Previous: previous, Checkpoints: whole.Checkpoints[from:to]}
 						if opts.Deviations == swag.Final || opts.Reference {
 							wantError(t, swag.Fit(t.Context(), new(memory), next, swag.FitOptions{}), "p.swag: ")
 							return
@@ -244,6 +246,7 @@ func TestFitContinuesRefuses(t *testing.T) {
 // Deviations that are found again in the checkpoints have the bits of stored
 // ones, and so do the members.
 func TestReferToCheckpoints(t *testing.T) {
+	t.Parallel()
 	for name, opts := range fits {
 		for _, theta0 := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", θ0 ", theta0), func(t *testing.T) {
@@ -313,6 +316,7 @@ func TestReferToCheckpoints(t *testing.T) {
 // checkpoints should know, and checks it against theory. For rows θ_i − θ̄_i of
 // i.i.d. iterates E[dev_i²] = σ²(1 − 1/i), i counted from 1.
 func TestVarianceRatio(t *testing.T) {
+	t.Parallel()
 	const d, K = 20_000, 20
 	t.Logf("low-rank variance over true variance, i.i.d. iterates, K = %d", K)
 	t.Logf("%6s %12s %14s %10s", "T", "running", "reference's", "final")

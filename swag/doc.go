@@ -3,15 +3,15 @@
 // network's weights, read off the iterates of SGD.
 //
 // [Fit] collects the moments and the low-rank deviations of a set of iterates
-// (Algorithm 1, left column) and writes them as a posterior file, together with
-// the [Health] of their trajectory; [Open] reads one; a [Geometry] has the
-// directions in which it varies most (section 5); a [Sampler] draws members from it
-// (equation 1):
+// (Algorithm 1, left column) and writes them as a posterior file; [Open] reads one;
+// a [Sampler] draws members from it (equation 1):
 //
 //	θ̃ = θ_SWA + √α·( Σ_diag^½·z1 + D̂·z2/√(K−1) ),  z1 ~ N(0, I_d), z2 ~ N(0, I_K)
 //
 // Files and vectors are read block by block: memory does not grow with the
-// number of weights.
+// number of weights. What a fit samples of the iterates' [Trajectory] is judged by
+// package trajectory; the directions in which a posterior varies most (section 5)
+// are those of package geometry, which reads it by [Reduce].
 //
 // The scale α multiplies the covariance. It is ½ in the paper's SWAG, 1 with
 // the diagonal alone (SWAG-Diagonal), and 0 gives θ_SWA itself.

@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	iterates := swag.Iterates{Layout: layout, Checkpoints: []swag.Checkpoint{
+	iterates := swag.Input{Layout: layout, Checkpoints: []swag.Checkpoint{
 		{Path: "epoch-1.onnx", Theta: weights.Slice{1, 10}},
 		{Path: "epoch-2.onnx", Theta: weights.Slice{2, 10}},
 		{Path: "epoch-3.onnx", Theta: weights.Slice{3, 10}},

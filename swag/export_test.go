@@ -1,5 +1,7 @@
 package swag
 
+import "github.com/swagwrap/swagwrap/swag/internal/dense"
+
 const Z2Index = z2Index
 
 var (
@@ -15,14 +17,5 @@ var (
 	SubtractGo = subtractGo
 )
 
-// SplitMix64 returns the first n outputs of the generator.
-func SplitMix64(seed uint64, n int) []uint64 {
-	out := make([]uint64, n)
-	for i := range out {
-		out[i] = mix(seed + uint64(i+1)*weyl)
-	}
-	return out
-}
-
 // Rows returns n rows of the given length, as kernels want them.
-func Rows(n, length int) [][]float32 { return rows[float32](n, length) }
+func Rows(n, length int) [][]float32 { return dense.Rows[float32](n, length) }

@@ -2,6 +2,7 @@ package swag
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -19,10 +21,10 @@ import (
 const DefaultRank = 20
 
 // defaultBlock is the number of weights a worker holds at a time, of every
-// checkpoint: of 20 checkpoints 1.3 MB. It is a multiple of gramLen.
+// checkpoint: of 20 checkpoints 1.3 MB. It is a multiple of dense.GramLen.
 const defaultBlock = 1 << 14
 
-// Checkpoint is one SGD iterate.
+// Checkpoint is one file, and the SGD iterate in it.
 type Checkpoint struct {
 	// Path is the file as the posterior records it: relative to the posterior's
 	// folder, or absolute.
@@ -48,10 +50,18 @@ type Card struct {
 	// Augment says how training pictures were augmented, in the words of package
 	// internal/augment; empty where nobody said, "none" where they were not.
 	Augment string `json:"augment,omitempty"`
+	// Task says what the scores mean, in the words of package internal/task; empty
+	// where they tell themselves.
+	Task string `json:"task,omitempty"`
+	// ClassNames has the name of every class, or is nil.
+	ClassNames []string `json:"class_names,omitempty"`
+	// Preprocess says how pictures become inputs, as JSON of package
+	// internal/preprocess; nil where pixels are scaled to [0, 1] only.
+	Preprocess json.RawMessage `json:"preprocess,omitempty"`
 }
 
-// Iterates is what a posterior is fitted to.
-type Iterates struct {
+// Input is what a posterior is fitted to.
+type Input struct {
 	Layout      *weights.Layout
 	Checkpoints []Checkpoint // in training order
 	// Theta0 is the pre-trained network the iterates started from. If it is not
@@ -101,6 +111,9 @@ type FitOptions struct {
 	ReferToCheckpoints bool
 	Dropout            bool // noted in the file, for whoever runs the graph
 	Producer           string
+	// Health, if not nil, says whether the trajectory is one that SWAG can
+	// describe, in a value that the file keeps as JSON: trajectory.Describe does.
+	Health func(Trajectory) any
 
 	BlockLen int                     // weights per block; 0 means a good one. Never changes the result
 	Workers  int                     // 0 means one per core. Never changes the result
@@ -113,8 +126,8 @@ type FitOptions struct {
 //
 // A weight that is NaN or infinite is an error that names checkpoint, tensor
 // and index. The file is complete only if Fit returns nil.
-func Fit(ctx context.Context, w io.WriterAt, it Iterates, opts FitOptions) error {
-	f, err := newFitter(it, opts)
+func Fit(ctx context.Context, w io.WriterAt, in Input, opts FitOptions) error {
+	f, err := newFitter(in, opts)
 	if err != nil {
 		return err
 	}
@@ -139,7 +152,7 @@ func Fit(ctx context.Context, w io.WriterAt, it Iterates, opts FitOptions) error
 
 // fitter is a fit under way.
 type fitter struct {
-	it      Iterates
+	in      Input
 	models  []Checkpoint // θ0, if it counts, and the checkpoints
 	options Options
 	opts    FitOptions
@@ -158,10 +171,10 @@ type fitter struct {
 	subUlp     int64
 }
 
-func newFitter(it Iterates, opts FitOptions) (*fitter, error) {
-	f := &fitter{it: it, models: it.Checkpoints, opts: opts, d: it.Layout.Len(weights.Parameter)}
-	if it.Theta0 != nil {
-		f.models = append([]Checkpoint{*it.Theta0}, it.Checkpoints...)
+func newFitter(in Input, opts FitOptions) (*fitter, error) {
+	f := &fitter{in: in, models: in.Checkpoints, opts: opts, d: in.Layout.Len(weights.Parameter)}
+	if in.Theta0 != nil {
+		f.models = append([]Checkpoint{*in.Theta0}, in.Checkpoints...)
 	}
 	if f.opts.Rank == 0 {
 		f.opts.Rank = DefaultRank
@@ -176,13 +189,13 @@ func newFitter(it Iterates, opts FitOptions) (*fitter, error) {
 		f.opts.BlockLen = defaultBlock
 	}
 	if f.opts.Deviations == Final {
-		f.opts.BlockLen = (f.opts.BlockLen + gramLen - 1) / gramLen * gramLen
+		f.opts.BlockLen = (f.opts.BlockLen + dense.GramLen - 1) / dense.GramLen * dense.GramLen
 	}
-	if p := it.Previous; p != nil {
+	if p := in.Previous; p != nil {
 		if err := p.Continues(); err != nil {
 			return nil, err
 		}
-		if !p.Layout.Equal(it.Layout) || it.Theta0 != nil {
+		if !p.Layout.Equal(in.Layout) || in.Theta0 != nil {
 			return nil, fmt.Errorf("%s: is of another network", p.Path)
 		}
 		f.opts.Rank, f.opts.DiagOnly, f.opts.Deviations = p.Options.Rank, p.Options.Rank == 0, p.Options.Deviations
@@ -192,14 +205,14 @@ func newFitter(it Iterates, opts FitOptions) (*fitter, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	for _, t := range it.Layout.Role(weights.Parameter) {
+	for _, t := range in.Layout.Role(weights.Parameter) {
 		f.width += t.Len() * t.DType.Size()
 	}
 	f.trajectory = make([][]float32, f.options.Models)
 	if f.options.Deviations == Final {
 		f.gram = mat.NewSymDense(len(f.models), nil)
 	}
-	if p := it.Previous; p != nil {
+	if p := in.Previous; p != nil {
 		for t := range f.seen {
 			f.trajectory[t] = p.trajectoryRow(t)
 		}
@@ -209,12 +222,12 @@ func newFitter(it Iterates, opts FitOptions) (*fitter, error) {
 
 // plan sets the options that the file will state.
 func (f *fitter) plan() {
-	checkpoints := len(f.it.Checkpoints)
-	if p := f.it.Previous; p != nil {
+	checkpoints := len(f.in.Checkpoints)
+	if p := f.in.Previous; p != nil {
 		checkpoints += len(p.Checkpoints)
 	}
 	o := Options{Rank: f.opts.Rank, Deviations: f.opts.Deviations, Models: f.seen + len(f.models),
-		Theta0: f.it.Theta0 != nil || f.it.Previous != nil && f.it.Previous.Options.Theta0, Dropout: f.opts.Dropout}
+		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Dropout: f.opts.Dropout}
 	switch {
 	case f.opts.DiagOnly:
 		o.Rank, o.Deviations = 0, Running
@@ -235,8 +248,8 @@ func (f *fitter) plan() {
 }
 
 func (f *fitter) check() error {
-	if f.options.Models < 2 || f.seen == 0 && len(f.it.Checkpoints) < 2 {
-		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", len(f.it.Checkpoints))
+	if f.options.Models < 2 || f.seen == 0 && len(f.in.Checkpoints) < 2 {
+		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", len(f.in.Checkpoints))
 	}
 	if !f.opts.DiagOnly && f.opts.Rank < 2 {
 		return fmt.Errorf("rank %d: the low-rank part is divided by K−1, so K must be at least 2", f.opts.Rank)
@@ -250,12 +263,12 @@ func (f *fitter) check() error {
 	if f.d == 0 {
 		return errors.New("no tensor differs between the checkpoints: there is nothing to fit")
 	}
-	for _, c := range f.it.Checkpoints {
+	for _, c := range f.in.Checkpoints {
 		var statistics int64
 		if c.Statistics != nil {
 			statistics = c.Statistics.Len()
 		}
-		if want := f.it.Layout.Len(weights.Statistic); statistics != want {
+		if want := f.in.Layout.Len(weights.Statistic); statistics != want {
 			return fmt.Errorf("%s: %d batch-norm statistics, want %d", c, statistics, want)
 		}
 	}
@@ -304,11 +317,11 @@ func (f *fitter) pass(ctx context.Context, compute, commit func(b *block) error)
 func (f *fitter) read(b *block) error {
 	if b.theta == nil {
 		length := f.opts.BlockLen
-		b.theta = rows[float32](len(f.models), length)
+		b.theta = dense.Rows[float32](len(f.models), length)
 		b.mean, b.variance, b.before = make([]float64, length), make([]float64, length), make([]float64, length)
-		b.deviations = rows[float32](f.options.Columns, length)
+		b.deviations = dense.Rows[float32](f.options.Columns, length)
 		if f.options.Deviations == Final {
-			b.work = make([]float64, len(f.models)*gramLen)
+			b.work = make([]float64, len(f.models)*dense.GramLen)
 		}
 	}
 	b.mean, b.variance, b.before = b.mean[:b.n], b.variance[:b.n], b.before[:b.n]
@@ -329,7 +342,7 @@ func (f *fitter) read(b *block) error {
 func (f *fitter) moments(b *block) error {
 	clear(b.mean)
 	clear(b.variance)
-	if p := f.it.Previous; p != nil {
+	if p := f.in.Previous; p != nil {
 		p.Mean(b.mean, b.off)
 		p.Variance(b.variance, b.off)
 		p.storedDeviations(b.deviations[:f.kept], p.Options.Columns-f.kept, b.off)
@@ -367,7 +380,7 @@ func (f *fitter) finite(b *block) error {
 		if m-m == 0 && b.variance[i]-b.variance[i] == 0 {
 			continue
 		}
-		tensor, at := f.it.Layout.At(weights.Parameter, b.off+int64(i))
+		tensor, at := f.in.Layout.At(weights.Parameter, b.off+int64(i))
 		for t, c := range f.models {
 			if v := b.theta[t][i]; v-v != 0 {
 				return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite weights", c, tensor.Name, v, at)
@@ -378,17 +391,13 @@ func (f *fitter) finite(b *block) error {
 	return nil
 }
 
-// grams computes the inner products over each of the block's gramLen weights.
+// grams computes the inner products over each of the block's dense.GramLen weights.
 func (f *fitter) grams(b *block) {
 	b.grams = b.grams[:0]
-	for lo := 0; lo < b.n; lo += gramLen {
-		hi := min(lo+gramLen, b.n)
-		theta := make([][]float32, len(b.theta))
-		for t := range theta {
-			theta[t] = b.theta[t][lo:hi]
-		}
-		sum := mat.NewSymDense(len(theta), nil)
-		gram(sum, theta, b.mean[lo:hi], b.work)
+	for lo := 0; lo < b.n; lo += dense.GramLen {
+		hi := min(lo+dense.GramLen, b.n)
+		sum := mat.NewSymDense(len(b.theta), nil)
+		dense.AddGram(sum, dense.Cut(b.theta, lo, hi), b.mean[lo:hi], b.work)
 		b.grams = append(b.grams, sum)
 	}
 }
@@ -433,11 +442,8 @@ func (f *fitter) progress(b *block) {
 		f.unreleased += read
 	} else {
 		f.unreleased = 0
-		if f.it.Release != nil {
-			f.it.Release()
-		}
-		if f.it.Previous != nil {
-			f.it.Previous.file.Release()
+		if f.in.Release != nil {
+			f.in.Release()
 		}
 	}
 	if f.opts.Progress != nil {
@@ -452,7 +458,7 @@ func (f *fitter) progress(b *block) {
 
 // diagonalise chooses the combinations of deviations that are kept.
 func (f *fitter) diagonalise() error {
-	mixing, _, ok := principal(f.gram, f.options.Columns)
+	mixing, _, ok := dense.Principal(f.gram, f.options.Columns)
 	if !ok {
 		return errors.New("the eigenvectors of the checkpoints' inner products were not found")
 	}

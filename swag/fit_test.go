@@ -53,8 +53,8 @@ func layout(t testing.TB, tensors ...weights.Tensor) *weights.Layout {
 }
 
 // iterates are n checkpoints of l whose weights are value(checkpoint, weight).
-func iterates(l *weights.Layout, n int, value func(t, i int) float64) swag.Iterates {
-	it := swag.Iterates{Layout: l}
+func iterates(l *weights.Layout, n int, value func(t, i int) float64) swag.Input {
+	it := swag.Input{Layout: l}
 	for t := range n {
 		theta := make(weights.Slice, l.Len(weights.Parameter))
 		for i := range theta {
@@ -72,7 +72,7 @@ func noisy(mean, sd float64) func(t, i int) float64 {
 	return func(t, i int) float64 { return mean + sd*r.NormFloat64() }
 }
 
-func fitBytes(t testing.TB, it swag.Iterates, opts swag.FitOptions) []byte {
+func fitBytes(t testing.TB, it swag.Input, opts swag.FitOptions) []byte {
 	t.Helper()
 	var file memory
 	if err := swag.Fit(t.Context(), &file, it, opts); err != nil {
@@ -81,7 +81,7 @@ func fitBytes(t testing.TB, it swag.Iterates, opts swag.FitOptions) []byte {
 	return file
 }
 
-func fit(t testing.TB, it swag.Iterates, opts swag.FitOptions) *swag.Posterior {
+func fit(t testing.TB, it swag.Input, opts swag.FitOptions) *swag.Posterior {
 	t.Helper()
 	p, err := swag.Parse("p.swag", fitBytes(t, it, opts))
 	if err != nil {
@@ -170,36 +170,36 @@ func TestFitGolden(t *testing.T) {
 
 func TestFitRefuses(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	theta := func(it *swag.Iterates, t int) weights.Slice { return it.Checkpoints[t].Theta.(weights.Slice) }
+	theta := func(it *swag.Input, t int) weights.Slice { return it.Checkpoints[t].Theta.(weights.Slice) }
 	for _, c := range []struct {
 		name string
-		edit func(*swag.Iterates, *swag.FitOptions)
+		edit func(*swag.Input, *swag.FitOptions)
 		want []string
 	}{
-		{"NaN", func(it *swag.Iterates, _ *swag.FitOptions) { theta(it, 2)[7] = nan },
+		{"NaN", func(it *swag.Input, _ *swag.FitOptions) { theta(it, 2)[7] = nan },
 			[]string{"ckpt-002.onnx", `"conv.bias"`, "NaN", "index 1"}},
-		{"+Inf", func(it *swag.Iterates, _ *swag.FitOptions) { theta(it, 0)[0] = inf },
+		{"+Inf", func(it *swag.Input, _ *swag.FitOptions) { theta(it, 0)[0] = inf },
 			[]string{"ckpt-000.onnx", `"conv.weight"`, "+Inf", "index 0"}},
-		{"-Inf in θ0", func(it *swag.Iterates, _ *swag.FitOptions) {
+		{"-Inf in θ0", func(it *swag.Input, _ *swag.FitOptions) {
 			it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", Theta: make(weights.Slice, 12)}
 			it.Theta0.Theta.(weights.Slice)[11] = -inf
 		}, []string{"theta0.onnx", `"fc.weight"`, "-Inf", "index 3"}},
-		{"one checkpoint", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints = it.Checkpoints[:1] },
+		{"one checkpoint", func(it *swag.Input, _ *swag.FitOptions) { it.Checkpoints = it.Checkpoints[:1] },
 			[]string{"1 checkpoints", "at least 2"}},
-		{"rank 1", func(_ *swag.Iterates, o *swag.FitOptions) { o.Rank = 1 }, []string{"rank 1", "K must be at least 2"}},
-		{"rank below 0", func(_ *swag.Iterates, o *swag.FitOptions) { o.Rank = -1 }, []string{"rank -1"}},
-		{"no parameters", func(it *swag.Iterates, _ *swag.FitOptions) { it.Layout = &weights.Layout{} },
+		{"rank 1", func(_ *swag.Input, o *swag.FitOptions) { o.Rank = 1 }, []string{"rank 1", "K must be at least 2"}},
+		{"rank below 0", func(_ *swag.Input, o *swag.FitOptions) { o.Rank = -1 }, []string{"rank -1"}},
+		{"no parameters", func(it *swag.Input, _ *swag.FitOptions) { it.Layout = &weights.Layout{} },
 			[]string{"nothing to fit"}},
-		{"another network", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Theta = make(weights.Slice, 11) },
+		{"another network", func(it *swag.Input, _ *swag.FitOptions) { it.Checkpoints[1].Theta = make(weights.Slice, 11) },
 			[]string{"ckpt-001.onnx: 11 weights, want 12"}},
-		{"no statistics", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[0].Statistics = nil },
+		{"no statistics", func(it *swag.Input, _ *swag.FitOptions) { it.Checkpoints[0].Statistics = nil },
 			[]string{"ckpt-000.onnx: 0 batch-norm statistics, want 4"}},
-		{"statistics of another network", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Statistics = make(weights.Slice, 5) },
+		{"statistics of another network", func(it *swag.Input, _ *swag.FitOptions) { it.Checkpoints[1].Statistics = make(weights.Slice, 5) },
 			[]string{"ckpt-001.onnx: 5 batch-norm statistics, want 4"}},
-		{"a statistic that is not finite", func(it *swag.Iterates, _ *swag.FitOptions) {
+		{"a statistic that is not finite", func(it *swag.Input, _ *swag.FitOptions) {
 			it.Checkpoints[1].Statistics = weights.Slice{0, 1, float32(math.Inf(1)), 1}
 		}, []string{"ckpt-001.onnx", "+Inf at index 0", "finite batch-norm statistics"}},
-		{"unreadable", func(it *swag.Iterates, _ *swag.FitOptions) { it.Checkpoints[1].Theta = broken{theta(it, 1)} },
+		{"unreadable", func(it *swag.Input, _ *swag.FitOptions) { it.Checkpoints[1].Theta = broken{theta(it, 1)} },
 			[]string{"disk on fire"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

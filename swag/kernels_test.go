@@ -12,6 +12,7 @@ import (
 // Vector instructions and Go's loops have the same bits, for every length, for
 // weights of all sizes, and for such as are not finite.
 func TestKernelsSameBits(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 6))
 	bits := func(v []float64) (out []uint64) {
 		for _, x := range v {

@@ -69,7 +69,7 @@ func TestLastAfterExtension(t *testing.T) {
 		if !p.Frozen(statistics[1]) {
 			t.Error("equal so far, but not frozen")
 		}
-		p = fit(t, swag.Iterates{Layout: whole.Layout, Previous: p, Checkpoints: whole.Checkpoints[4:]}, swag.FitOptions{})
+		p = fit(t, swag.Input{Layout: whole.Layout, Previous: p, Checkpoints: whole.Checkpoints[4:]}, swag.FitOptions{})
 		if len(p.StoredStatistics) != 6 || !p.Frozen(statistics[0]) || p.Frozen(statistics[1]) {
 			t.Errorf("statistics %v: only the first is frozen", p.StoredStatistics)
 		}

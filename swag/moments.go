@@ -1,11 +1,9 @@
 package swag
 
 import (
-	"math"
-
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
 // stretchLen is the number of weights that pass through a recurrence together: their
@@ -66,74 +64,11 @@ func reference(theta [][]float32, mean, variance []float64, deviations [][]float
 	})
 }
 
-// gramLen is the number of weights whose products are summed before they join
-// the total. It is fixed, so that the total does not depend on the blocks that
-// a fit is done in; a block is a multiple of it.
-const gramLen = 1 << 12
-
-// gram adds the inner products of the iterates' deviations from mean over at
-// most gramLen weights to the upper triangle of sum, T×T. work has room for
-// T·gramLen numbers.
-func gram(sum *mat.SymDense, theta [][]float32, mean, work []float64) {
-	for t, row := range theta {
-		w := work[t*gramLen:][:len(mean)]
-		for i, v := range row[:len(mean)] {
-			w[i] = float64(v) - mean[i]
-		}
-	}
-	a := blas64.General{Rows: len(theta), Cols: len(mean), Stride: gramLen, Data: work}
-	blas64.Syrk(blas.NoTrans, 1, a, 1, sum.RawSymmetric())
-}
-
-// rows returns n rows of the given length that lie one after the other.
-func rows[T any](n, length int) [][]T {
-	all := make([]T, n*length)
-	out := make([][]T, n)
-	for k := range out {
-		out[k] = all[k*length:][:length:length]
-	}
-	return out
-}
-
-// principal returns the k leading eigenvectors of a Gram matrix of T models as
-// rows of T mixing weights, and all eigenvalues in descending order. With the
-// deviations Δ (d×T) of the models, ΔᵀΔ = VΛVᵀ, and the columns of ΔV_k are what
-// makes ΔV_kV_kᵀΔᵀ the best approximation of ΔΔᵀ of rank k (Eckart and Young).
-func principal(g *mat.SymDense, k int) (mixing [][]float64, values []float64, ok bool) {
-	var eigen mat.EigenSym
-	if !eigen.Factorize(g, true) {
-		return nil, nil, false
-	}
-	n := g.SymmetricDim()
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	values = make([]float64, n)
-	for i, v := range eigen.Values(nil) {
-		values[n-1-i] = max(v, 0)
-	}
-	for c := range k {
-		row := mat.Col(nil, n-1-c, &vectors)
-		// The sign is free: the largest entry is positive.
-		largest := 0
-		for t, v := range row {
-			if math.Abs(v) > math.Abs(row[largest]) {
-				largest = t
-			}
-		}
-		if row[largest] < 0 {
-			blas64.Scal(-1, blas64.Vector{N: n, Inc: 1, Data: row})
-		}
-		mixing = append(mixing, row)
-	}
-	return mixing, values, true
-}
-
 // mixedDeviations sets the rows of deviations to the combinations of the
 // iterates' deviations from mean that the rows of mixing give.
 func mixedDeviations(theta [][]float32, mixing [][]float64, mean []float64, deviations [][]float32) {
-	work, sum := rows[float64](len(theta), stretchLen), make([]float64, stretchLen)
-	for lo := 0; lo < len(mean); lo += stretchLen {
-		hi := min(lo+stretchLen, len(mean))
+	work, sum := dense.Rows[float64](len(theta), stretchLen), make([]float64, stretchLen)
+	eachStretch(len(mean), func(lo, hi int) {
 		for t, row := range theta {
 			for i, v := range row[lo:hi] {
 				work[t][i] = float64(v) - mean[lo+i]
@@ -149,5 +84,5 @@ func mixedDeviations(theta [][]float32, mixing [][]float64, mean []float64, devi
 				deviations[k][lo+i] = float32(v)
 			}
 		}
-	}
+	})
 }

@@ -1,13 +1,16 @@
 package swag
 
-import "math"
+import (
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/splitmix"
+)
 
 // Standard normal variates are a pure function of (seed, member, index), so
 // that any stretch of any member can be made without what lies before it.
 //
-// Variate i of a member comes from output member·2⁴⁰ + i of SplitMix64 (Steele,
-// Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
-// 2014) whose state is mix(seed), through a ziggurat. No two variates of a seed
+// Variate i of a member comes from output member·2⁴⁰ + i of SplitMix64 whose state
+// is Mix(seed), through a ziggurat. No two variates of a seed
 // share an output: weights take the indices from 0 up, and z2 those from the
 // top down.
 //
@@ -18,16 +21,14 @@ const (
 
 	// MaxMembers bounds the index of a member, exclusive.
 	MaxMembers = 1 << 20
-
-	weyl = 0x9e3779b97f4a7c15
 )
 
 // normals fills dst with variates first, first+1 … of a member.
 func normals(dst []float64, seed uint64, member int, first int64) {
-	state := mix(seed) + (uint64(member)<<indexBits|uint64(first))*weyl
+	state := splitmix.Mix(seed) + (uint64(member)<<indexBits|uint64(first))*splitmix.Step
 	for i := range dst {
-		state += weyl
-		u := mix(state)
+		state += splitmix.Step
+		u := splitmix.Mix(state)
 		layer := u % layers
 		j := int32(u >> 32)
 		x := float64(j) * float64(zigWidth[layer])
@@ -45,13 +46,6 @@ func z2(seed uint64, member, n int) []float64 {
 		normals(z[k:k+1], seed, member, int64(z2Index-k))
 	}
 	return z
-}
-
-// mix is SplitMix64's output function, variant 13 of Stafford's mixers.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 // The ziggurat (Marsaglia and Tsang, "The ziggurat method for generating random
@@ -93,7 +87,7 @@ func init() {
 // itself, by mixing it further.
 func outside(u uint64, j int32, layer uint64, x float64) float64 {
 	uniform := func() float64 { // in (0, 1)
-		u = mix(u + weyl)
+		u = splitmix.Mix(u + splitmix.Step)
 		return (float64(u>>12) + 0.5) / (1 << 52)
 	}
 	for {
@@ -115,7 +109,7 @@ func outside(u uint64, j int32, layer uint64, x float64) float64 {
 			return x
 		}
 		// Rejected: another draw.
-		u = mix(u + weyl)
+		u = splitmix.Mix(u + splitmix.Step)
 		layer, j = u%layers, int32(u>>32)
 		x = float64(j) * float64(zigWidth[layer])
 		if magnitude(j) < zigInner[layer] {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -17,8 +18,7 @@ const (
 	PosteriorVersion = 1
 )
 
-// Sections of a posterior file. Those that a posterior has no use for are
-// left out.
+// Names of the sections of a posterior file.
 const (
 	meanSection       = "mean"
 	varianceSection   = "variance"
@@ -63,15 +63,17 @@ type Posterior struct {
 	Theta0      *Checkpoint
 	Warnings    []string
 	Card        Card
-	Health      Health
-	Statistics  weights.Slice // batch-norm statistics of the last checkpoint
+	Health      json.RawMessage // see FitOptions.Health
+	Statistics  weights.Slice   // batch-norm statistics of the last checkpoint
 	// StoredStatistics are those of each checkpoint, in their order.
 	StoredStatistics [][]float32
 	Graph            []byte // as given to Fit
+	// Mixing is, with deviations from the final mean, how much of each model's
+	// deviation goes into each column of D̂, K×Models; else nil.
+	Mixing [][]float64
 
 	file                                                 *weights.Safetensors
 	mean, variance, before, deviations, last, trajectory weights.View
-	mixing                                               [][]float64
 
 	// Of a posterior that refers to its checkpoints, once they are attached.
 	attached []weights.Vector
@@ -132,51 +134,34 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 	if err := p.Options.check(len(p.Checkpoints), p.Theta0 != nil); err != nil {
 		return nil, fmt.Errorf("metadata \"options\": %w", err)
 	}
-	o, d := p.Options, p.Layout.Len(weights.Parameter)
-	var mixing, statistics, health, graph weights.View
-	for _, s := range []struct {
-		name   string
-		wanted bool
-		dtype  weights.DType
-		shape  []int64 // nil for any
-		view   *weights.View
-	}{
-		{meanSection, true, weights.F64, []int64{d}, &p.mean},
-		{varianceSection, true, weights.F64, []int64{d}, &p.variance},
-		{beforeSection, o.keepsBefore(), weights.F64, []int64{d}, &p.before},
-		{mixingSection, o.mixes(), weights.F64, []int64{int64(o.Columns), int64(o.Models)}, &mixing},
-		{deviationsSection, o.Columns > 0 && !o.Referenced, weights.F32, []int64{int64(o.Columns), d}, &p.deviations},
-		{lastSection, o.keepsLast(), weights.F32, []int64{d}, &p.last},
-		{trajectorySection, true, weights.F32, []int64{int64(o.Models), trajectoryLen(d)}, &p.trajectory},
-		{statisticsSection, true, weights.F32, []int64{int64(len(p.Checkpoints)), p.Layout.Len(weights.Statistic)}, &statistics},
-		{healthSection, true, weights.U8, nil, &health},
-		{graphSection, true, weights.U8, nil, &graph},
-	} {
-		v, ok := st.View(s.name)
-		if !s.wanted {
-			if ok {
-				return nil, fmt.Errorf("section %q: is not of a posterior with these options", s.name)
-			}
-			continue
+	o := p.Options
+	views := make(map[string]weights.View)
+	for _, s := range o.sections(p.Layout, len(p.Checkpoints)) {
+		v, ok := st.View(s.Name)
+		switch {
+		case ok && !s.wanted:
+			return nil, fmt.Errorf("section %q: is not of a posterior with these options", s.Name)
+		case s.wanted && (!ok || v.DType != s.DType || s.Shape != nil && !slices.Equal(v.Shape, s.Shape)):
+			return nil, fmt.Errorf("section %q: want %v %v", s.Name, s.DType, s.Shape)
 		}
-		if !ok || v.DType != s.dtype || s.shape != nil && !slices.Equal(v.Shape, s.shape) {
-			return nil, fmt.Errorf("section %q: want %v %v", s.name, s.dtype, s.shape)
-		}
-		*s.view = v
+		views[s.Name] = v
 	}
-	if err := json.Unmarshal(health.Data, &p.Health); err != nil {
+	p.mean, p.variance, p.before, p.deviations, p.last, p.trajectory = views[meanSection], views[varianceSection], views[beforeSection],
+		views[deviationsSection], views[lastSection], views[trajectorySection]
+	if err := json.Unmarshal(views[healthSection].Data, &p.Health); err != nil {
 		return nil, fmt.Errorf("section %q: %w", healthSection, err)
 	}
-	p.Graph = graph.Data
-	p.StoredStatistics = rows[float32](len(p.Checkpoints), int(statistics.Shape[1]))
+	p.Graph = views[graphSection].Data
+	statistics := views[statisticsSection]
+	p.StoredStatistics = dense.Rows[float32](len(p.Checkpoints), int(statistics.Shape[1]))
 	for t, row := range p.StoredStatistics {
 		statistics.Float32s(row, int64(t)*statistics.Shape[1])
 	}
 	p.Statistics = p.StoredStatistics[len(p.Checkpoints)-1]
 	if o.mixes() {
-		p.mixing = rows[float64](o.Columns, o.Models)
-		for k, row := range p.mixing {
-			mixing.Float64s(row, int64(k*o.Models))
+		p.Mixing = dense.Rows[float64](o.Columns, o.Models)
+		for k, row := range p.Mixing {
+			views[mixingSection].Float64s(row, int64(k*o.Models))
 		}
 	}
 	return p, nil
@@ -223,11 +208,17 @@ func (p *Posterior) Verify() error { return p.file.Verify() }
 func (p *Posterior) Len() int64 { return p.mean.Len() }
 
 // Mean reads θ_SWA[off : off+len(dst)].
-func (p *Posterior) Mean(dst []float64, off int64) { p.mean.Float64s(dst, off) }
+func (p *Posterior) Mean(dst []float64, off int64) {
+	p.mean.Float64s(dst, off)
+	p.read(8 * int64(len(dst)))
+}
 
 // Variance reads the diagonal of Σ_diag, [off : off+len(dst)]: the variance of
 // the iterates, with their number as divisor.
-func (p *Posterior) Variance(dst []float64, off int64) { p.variance.Float64s(dst, off) }
+func (p *Posterior) Variance(dst []float64, off int64) {
+	p.variance.Float64s(dst, off)
+	p.read(8 * int64(len(dst)))
+}
 
 // Deviations sets dst[k] to elements [off, off+len(dst[k])) of column k of D̂,
 // for all K = Options.Columns of them; all of dst are of one length. With
@@ -254,6 +245,7 @@ func (p *Posterior) Deviations(dst [][]float32, off int64) error {
 func (p *Posterior) storedDeviations(dst [][]float32, first int, off int64) {
 	for k, row := range dst {
 		p.deviations.Float32s(row, int64(first+k)*p.Len()+off)
+		p.read(4 * int64(len(row)))
 	}
 }
 

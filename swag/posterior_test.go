@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 // smallFile is a posterior file over 12 weights with 5 columns, all there are.
-func smallFile(t testing.TB) (swag.Iterates, []byte) {
+func smallFile(t testing.TB) (swag.Input, []byte) {
 	it := iterates(small(t), 5, noisy(1, 0.5))
 	it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", SHA256: "00", Theta: make(weights.Slice, 12)}
 	for i := range it.Checkpoints {
@@ -22,7 +23,7 @@ func smallFile(t testing.TB) (swag.Iterates, []byte) {
 	}
 	it.Card = swag.Card{Augment: "RandomHorizontalFlip(p=0.5)"}
 	it.Graph = []byte("graph")
-	return it, fitBytes(t, it, swag.FitOptions{Producer: "swagwrap test"})
+	return it, fitBytes(t, it, swag.FitOptions{Producer: "swagwrap test", Health: trajectory.Describe})
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -147,6 +148,7 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestDamageIsFound(t *testing.T) {
+	t.Parallel()
 	_, data := smallFile(t)
 	sound := func(b []byte) bool {
 		p, err := swag.Parse("p.swag", b)

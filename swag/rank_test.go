@@ -14,6 +14,7 @@ import (
 //
 // Kills: the first columns in place of the last, the divisor of all columns.
 func TestRankIsThatOfAFit(t *testing.T) {
+	t.Parallel()
 	it := iterates(flat(t, 70_000), 6, noisy(1, 0.1)) // two blocks of Draw
 	for name, opts := range map[string]swag.FitOptions{
 		"running":             {},
@@ -43,7 +44,7 @@ func TestRankIsThatOfAFit(t *testing.T) {
 }
 
 // attach gives a posterior that refers to its checkpoints what it needs.
-func attach(t *testing.T, p *swag.Posterior, it swag.Iterates) *swag.Posterior {
+func attach(t *testing.T, p *swag.Posterior, it swag.Input) *swag.Posterior {
 	t.Helper()
 	needs := p.Needs()
 	var vectors []weights.Vector

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -87,19 +88,23 @@ func TestReading(t *testing.T) {
 		}
 	}
 	mean, variance, deviations := contents(p)
-	var trajectory []float32
+	var sampled []float32
 	for _, c := range append([]swag.Checkpoint{*it.Theta0}, it.Checkpoints...) {
-		trajectory = append(trajectory, c.Theta.(weights.Slice)...)
+		sampled = append(sampled, c.Theta.(weights.Slice)...)
 	}
 	for name, want := range map[string][]float64{"mean": mean, "variance": variance, "deviations": widened(slices.Concat(deviations...)),
-		"trajectory": widened(trajectory), "statistics": widened(slices.Concat(p.StoredStatistics...))} {
+		"trajectory": widened(sampled), "statistics": widened(slices.Concat(p.StoredStatistics...))} {
 		if !slices.Equal(reading.Values[name], want) {
 			t.Errorf("%s: Python reads %v, want %v", name, reading.Values[name], want)
 		}
 	}
-	var health swag.Health
-	if err := json.Unmarshal(reading.Health, &health); err != nil || !reflect.DeepEqual(health, p.Health) {
-		t.Errorf("health: Python reads %v (%v), want %v", health, err, p.Health)
+	want, err := trajectory.Of(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var health trajectory.Health
+	if err := json.Unmarshal(reading.Health, &health); err != nil || !reflect.DeepEqual(health, want) {
+		t.Errorf("health: Python reads %v (%v), want %v", health, err, want)
 	}
 
 	for _, m := range reading.Members {

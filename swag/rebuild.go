@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -31,17 +32,17 @@ func (p *Posterior) Models() []Checkpoint {
 // Attach gives the posterior the vectors of the checkpoints that it needs, in
 // their order, which must be those that it was fitted to. release, if not nil,
 // is called now and then to give the memory of mapped files back.
-func (p *Posterior) Attach(iterates []weights.Vector, release func()) error {
+func (p *Posterior) Attach(thetas []weights.Vector, release func()) error {
 	needs := p.Needs()
-	if len(iterates) != len(needs) {
-		return fmt.Errorf("%s: %d checkpoints, want %d", p.Path, len(iterates), len(needs))
+	if len(thetas) != len(needs) {
+		return fmt.Errorf("%s: %d checkpoints, want %d", p.Path, len(thetas), len(needs))
 	}
-	for t, v := range iterates {
+	for t, v := range thetas {
 		if v.Len() != p.Len() {
 			return fmt.Errorf("%s: %d weights, want %d as in %s", needs[t], v.Len(), p.Len(), p.Path)
 		}
 	}
-	p.attached, p.released = iterates, release
+	p.attached, p.released = thetas, release
 	return nil
 }
 
@@ -74,7 +75,7 @@ func (p *Posterior) rebuild(dst [][]float32, off int64) error {
 	n := len(dst[0])
 	r, _ := p.scratch.Get().(*rebuilding)
 	if r == nil || cap(r.mean) < n {
-		r = &rebuilding{rows[float32](len(p.attached), n), make([]float64, n), make([]float64, n)}
+		r = &rebuilding{dense.Rows[float32](len(p.attached), n), make([]float64, n), make([]float64, n)}
 	}
 	defer p.scratch.Put(r)
 	r.mean, r.variance = r.mean[:n], r.variance[:n]
@@ -87,7 +88,7 @@ func (p *Posterior) rebuild(dst [][]float32, off int64) error {
 	p.read(4 * int64(n) * int64(len(r.theta)))
 	if p.Options.Deviations == Final {
 		p.Mean(r.mean, off)
-		mixedDeviations(r.theta, p.mixing[:len(dst)], r.mean, dst)
+		mixedDeviations(r.theta, p.Mixing[:len(dst)], r.mean, dst)
 		return nil
 	}
 	p.before.Float64s(r.mean, off)

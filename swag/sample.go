@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -90,8 +91,10 @@ type Sampler struct {
 	k       int // columns of D̂ that members are made of
 	columns int // those that the covariance is made of: k, but for Isotropic
 	divisor int // Σ_lr = D̂D̂ᵀ/divisor
-	// variance returns that of every weight, where they all have the same.
-	variance func() (float64, error)
+
+	isotropic sync.Mutex // holds what follows
+	known     bool
+	variance  float64 // of every weight, where they all have the same
 }
 
 // NewSampler checks the options against the posterior. It reads no weights.
@@ -102,34 +105,33 @@ func NewSampler(p *Posterior, opts SampleOptions) (*Sampler, error) {
 	s := &Sampler{p: p, opts: opts}
 	if opts.Covariance != Diagonal && opts.Scale > 0 {
 		var err error
-		if s.columns, s.divisor, err = p.lowRank(opts.Rank); err != nil {
+		if s.columns, s.divisor, err = p.LowRank(opts.Rank); err != nil {
 			return nil, err
 		}
 		if opts.Covariance == LowRankPlusDiagonal {
 			s.k = s.columns
 		}
 	}
-	if s.columns > 0 && len(p.Needs()) > 0 {
-		return nil, fmt.Errorf("%s: its deviations are in the checkpoints, which were not attached", p.Path)
-	}
-	s.variance = sync.OnceValues(s.isotropicVariance)
 	if opts.Workers <= 0 {
 		s.opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	return s, nil
 }
 
-// lowRank returns the number of columns of D̂, and the divisor of Σ_lr, that a
-// fit of the given rank would have had; 0 stands for the posterior's own.
-func (p *Posterior) lowRank(rank int) (columns, divisor int, err error) {
+// LowRank returns the number of columns of D̂, and the divisor of Σ_lr, that a
+// fit of the given rank would have had; 0 stands for the posterior's own. It fails
+// where there are none, or where they are in checkpoints that were not attached.
+func (p *Posterior) LowRank(rank int) (columns, divisor int, err error) {
 	o := p.Options
 	switch {
 	case o.Columns == 0:
 		return 0, 0, fmt.Errorf("%s: holds the diagonal alone and cannot give SWAG members", p.Path)
+	case rank != 0 && (rank < 2 || rank > o.Columns):
+		return 0, 0, fmt.Errorf("rank %d: want 0 for all, or 2 to %d, the columns of %s", rank, o.Columns, p.Path)
+	case len(p.Needs()) > 0:
+		return 0, 0, fmt.Errorf("%s: its deviations are in the checkpoints, which were not attached", p.Path)
 	case rank == 0:
 		return o.Columns, o.Divisor, nil
-	case rank < 2 || rank > o.Columns:
-		return 0, 0, fmt.Errorf("rank %d: want 0 for all, or 2 to %d, the columns of %s", rank, o.Columns, p.Path)
 	case o.Deviations == Final:
 		return rank, o.Divisor, nil // principal directions of T models: the divisor is T−1 at every rank
 	}
@@ -144,14 +146,11 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 	for off := int64(0); off < s.p.Len(); off += drawBlock {
 		end := min(off+drawBlock, s.p.Len())
 		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			part := make([][]float32, len(dst))
 			for j := range dst {
 				part[j] = dst[j][off:end]
 			}
-			return s.Block(part, members, off)
+			return s.Block(ctx, part, members, off)
 		})
 	}
 	return g.Wait()
@@ -160,9 +159,9 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 // Block fills dst[j] with weights [off, off+len(dst[j])) of member members[j];
 // all of dst must be of one length. It is what Draw is made of, for callers
 // that cannot hold a whole member.
-func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
-	if len(dst) == 0 {
-		return nil
+func (s *Sampler) Block(ctx context.Context, dst [][]float32, members []int, off int64) error {
+	if err := ctx.Err(); err != nil || len(dst) == 0 {
+		return err
 	}
 	for _, member := range members {
 		if member < 0 || member >= MaxMembers {
@@ -172,7 +171,7 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 	t := s.newTile(members)
 	for from, n := 0, len(dst[0]); from < n; from += tileLen {
 		to := min(from+tileLen, n)
-		if err := t.read(to-from, off+int64(from)); err != nil {
+		if err := t.read(ctx, to-from, off+int64(from)); err != nil {
 			return err
 		}
 		for j := range members {
@@ -184,7 +183,6 @@ func (s *Sampler) Block(dst [][]float32, members []int, off int64) error {
 			}
 		}
 	}
-	s.p.read(int64(len(dst[0])) * int64(16+4*s.k))
 	return nil
 }
 
@@ -204,10 +202,7 @@ type memberVector struct {
 func (v memberVector) Len() int64 { return v.s.p.Len() }
 
 func (v memberVector) ReadAt(dst []float32, off int64) error {
-	if err := v.ctx.Err(); err != nil {
-		return err
-	}
-	return v.s.Block([][]float32{dst}, []int{v.member}, off)
+	return v.s.Block(v.ctx, [][]float32{dst}, []int{v.member}, off)
 }
 
 // tileLen is the number of weights that are drawn at a time. The deviations of
@@ -231,7 +226,7 @@ func (s *Sampler) newTile(members []int) *tile {
 	t := &tile{s: s, members: members, z2: s.coefficients(members),
 		mean: make([]float64, tileLen), sd: make([]float64, tileLen), z1: make([]float64, tileLen), lowRank: make([]float32, tileLen)}
 	// Rows 4 KiB apart would get into each other's way in the first cache.
-	t.deviations = rows[float32](s.k, tileLen+16)
+	t.deviations = dense.Rows[float32](s.k, tileLen+16)
 	return t
 }
 
@@ -258,11 +253,11 @@ func (s *Sampler) stream(member int) (stream int, sign float64) {
 }
 
 // read moves the tile to weights [off, off+n).
-func (t *tile) read(n int, off int64) error {
+func (t *tile) read(ctx context.Context, n int, off int64) error {
 	t.off = off
 	t.mean, t.sd, t.z1, t.lowRank = t.mean[:n], t.sd[:n], t.z1[:n], t.lowRank[:n]
 	t.s.p.Mean(t.mean, off)
-	if err := t.s.spread(t.sd, off); err != nil {
+	if err := t.s.spread(ctx, t.sd, off); err != nil {
 		return err
 	}
 	for k := range t.deviations {
@@ -275,11 +270,11 @@ func (t *tile) read(n int, off int64) error {
 }
 
 // spread sets dst to the standard deviations of what z1 is multiplied by.
-func (s *Sampler) spread(dst []float64, off int64) error {
+func (s *Sampler) spread(ctx context.Context, dst []float64, off int64) error {
 	if s.opts.Covariance != Isotropic || s.opts.Scale == 0 {
 		s.p.Variance(dst, off)
 	} else {
-		v, err := s.variance()
+		v, err := s.isotropicVariance(ctx)
 		if err != nil {
 			return err
 		}

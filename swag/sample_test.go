@@ -36,19 +36,6 @@ func draw(t testing.TB, p *swag.Posterior, opts swag.SampleOptions, members ...i
 	return dst
 }
 
-// TestSplitMix64 compares with the values that the generator's authors and
-// Rosetta Code publish.
-func TestSplitMix64(t *testing.T) {
-	for seed, want := range map[uint64][]uint64{
-		0:       {0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4, 0x06c45d188009454f, 0xf88bb8a8724c81ec},
-		1234567: {6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821},
-	} {
-		if got := swag.SplitMix64(seed, len(want)); !slices.Equal(got, want) {
-			t.Errorf("seed %d: %v, want %v", seed, got, want)
-		}
-	}
-}
-
 // TestSequenceIsFixed pins the bits of normals and members: they are part of
 // the format, and a failure here means that every stored ensemble changes.
 func TestSequenceIsFixed(t *testing.T) {
@@ -92,6 +79,7 @@ func digest[T any](values ...T) string {
 }
 
 func TestDrawIsPure(t *testing.T) {
+	t.Parallel()
 	const d = 70_000 // two blocks of Draw
 	p := fit(t, iterates(flat(t, d), 5, noisy(0, 1)), swag.FitOptions{Rank: 4})
 	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Workers: 1}
@@ -110,7 +98,7 @@ func TestDrawIsPure(t *testing.T) {
 		off, n := at[0], at[1]
 		dst := [][]float32{make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)}
 		members := []int{6, 0, 1, 2, 4}
-		if err := sampler(t, p, opts).Block(dst, members, int64(off)); err != nil {
+		if err := sampler(t, p, opts).Block(t.Context(), dst, members, int64(off)); err != nil {
 			t.Fatal(err)
 		}
 		for j, m := range members {
@@ -200,6 +188,7 @@ func TestCommonRandomNumbers(t *testing.T) {
 // first six moments, the tail beyond the ziggurat's, and χ² over bins that are
 // narrower than its layers.
 func TestNormals(t *testing.T) {
+	t.Parallel()
 	const n, bins, width, tail = 10_000_000, 160, 0.05, 3.654152885361009
 	count := make([]float64, bins)
 	var moment [7]float64
@@ -261,6 +250,7 @@ func TestScaleZeroIsMean(t *testing.T) {
 // weight. Bounds are five standard errors, for a covariance those of a Wishart
 // entry, √((C_ij² + C_ii·C_jj)/S), and the 0.1 % point of Kolmogorov's D.
 func TestDistribution(t *testing.T) {
+	t.Parallel()
 	const S = 20_000
 	l := small(t)
 	value := noisy(0, 1)
@@ -339,6 +329,7 @@ func kolmogorov(z []float64) (d float64) {
 // Kills: streams of members, chunks or seeds that overlap or are correlated,
 // such as z2 taken from the numbers of z1.
 func TestStreamsAreIndependent(t *testing.T) {
+	t.Parallel()
 	const stretch = 4096
 	var streams [][]float64
 	for _, seed := range []uint64{0, 1, 2} {

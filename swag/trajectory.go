@@ -1,6 +1,21 @@
 package swag
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
+)
+
+// A Trajectory is what [FitOptions.Health] goes by: the iterates at some weights,
+// spread evenly over the vector.
+type Trajectory struct {
+	Weights    int64       // d, of the whole vector
+	Iterates   [][]float32 // T rows, in training order; finite
+	Deviations [][]float32 // the columns of D at the same weights, as rows; empty with the diagonal alone
+	Divisor    int         // Σ_lr = DDᵀ/Divisor
+	Frozen     int64       // of d: never moved, or a variance of at most the reference's floor of 1e-30
+	SubUlp     int64       // of d: moved, but with a standard deviation below half an ulp of the mean as float32
+}
 
 // maxTrajectory is the number of weights that a posterior keeps of every model.
 // Their inner products have a relative error of about a per cent, which is what
@@ -30,25 +45,26 @@ func trajectoryRange(d, from, to int64) (first, last int) {
 	return at(from), at(to)
 }
 
-// health reads a posterior's trajectory.
-func health(o Options, d int64, trajectory [][]float32, mixing [][]float64, frozen, subUlp int64) Health {
-	t := Trajectory{Weights: d, Divisor: o.Divisor, Frozen: frozen, SubUlp: subUlp, Iterates: trajectory}
-	if len(trajectory) > 0 && o.Columns > 0 {
-		n := len(trajectory[0])
+// sampled returns the trajectory of all models seen.
+func (f *fitter) sampled() Trajectory {
+	o, theta := f.options, f.trajectory
+	t := Trajectory{Weights: f.d, Divisor: o.Divisor, Frozen: f.frozen, SubUlp: f.subUlp, Iterates: theta}
+	if len(theta) > 0 && o.Columns > 0 {
+		n := len(theta[0])
 		mean, variance := make([]float64, n), make([]float64, n)
-		t.Deviations = rows[float32](o.Columns, n)
+		t.Deviations = dense.Rows[float32](o.Columns, n)
 		switch {
 		case o.Compat == compatReference:
-			reference(trajectory, mean, variance, t.Deviations)
+			reference(theta, mean, variance, t.Deviations)
 		case o.Deviations == Final:
-			running(trajectory, 0, mean, variance, nil)
-			mixedDeviations(trajectory, mixing, mean, t.Deviations)
+			running(theta, 0, mean, variance, nil)
+			mixedDeviations(theta, f.mixing, mean, t.Deviations)
 		default:
-			running(trajectory, 0, mean, variance, t.Deviations)
+			running(theta, 0, mean, variance, t.Deviations)
 		}
 	}
 	if o.Theta0 {
-		t.Iterates = trajectory[1:]
+		t.Iterates = theta[1:]
 	}
-	return NewHealth(t)
+	return t
 }

@@ -9,87 +9,108 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// writer fills the sections of a posterior file.
+// A section is one of a posterior file's. Those that a posterior has no use for
+// are left out.
+type section struct {
+	weights.Section
+	wanted bool
+}
+
+// sections lists a posterior's, the widest elements first, so that every one is
+// aligned. Of those whose length is free it is not given.
+func (o Options) sections(l *weights.Layout, checkpoints int) []section {
+	d, columns, models := l.Len(weights.Parameter), int64(o.Columns), int64(o.Models)
+	of := func(name string, dtype weights.DType, wanted bool, shape ...int64) section {
+		return section{weights.Section{Name: name, DType: dtype, Shape: shape}, wanted}
+	}
+	return []section{
+		of(meanSection, weights.F64, true, d),
+		of(varianceSection, weights.F64, true, d),
+		of(beforeSection, weights.F64, o.keepsBefore(), d),
+		of(mixingSection, weights.F64, o.mixes(), columns, models),
+		of(deviationsSection, weights.F32, columns > 0 && !o.Referenced, columns, d),
+		of(lastSection, weights.F32, o.keepsLast(), d),
+		of(trajectorySection, weights.F32, true, models, trajectoryLen(d)),
+		of(statisticsSection, weights.F32, true, int64(checkpoints), l.Len(weights.Statistic)),
+		of(healthSection, weights.U8, true),
+		of(graphSection, weights.U8, true),
+	}
+}
+
+// writer fills the sections of a posterior file. After an error it writes no more.
 type writer struct {
-	sw                                    *weights.SafetensorsWriter
-	mean, variance, before, mixing, last  io.Writer
-	deviations                            []io.Writer
-	trajectory, statistics, health, graph io.Writer
-	healthLen                             int
+	sw         *weights.SafetensorsWriter
+	to         map[string]io.Writer
+	deviations []io.Writer // rows of their section
+	healthLen  int
+	err        error
 }
 
 func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
-	it, o := f.it, f.options
-	checkpoints, theta0, warnings := it.Checkpoints, it.Theta0, append([]string{}, it.Warnings...)
-	if p := it.Previous; p != nil {
+	in, o := f.in, f.options
+	checkpoints, theta0, warnings := in.Checkpoints, in.Theta0, append([]string{}, in.Warnings...)
+	if p := in.Previous; p != nil {
 		checkpoints, theta0 = append(slices.Clone(p.Checkpoints), checkpoints...), p.Theta0
 	}
 	meta, err := weights.NewMetadata(PosteriorKind, PosteriorVersion, f.opts.Producer, map[string]any{
 		"options":     o,
 		"checkpoints": checkpoints,
 		"theta0":      theta0,
-		"layout":      it.Layout.Tensors,
+		"layout":      in.Layout.Tensors,
 		"warnings":    warnings,
-		"card":        it.Card,
+		"card":        in.Card,
 	})
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{healthLen: 1<<14 + 256*o.Models}
-	// The widest elements come first, so that every section is aligned.
+	w := &writer{to: make(map[string]io.Writer), healthLen: 1<<14 + 256*o.Models}
 	var sections []weights.Section
-	var places []*io.Writer
-	deviations := -1
-	add := func(wanted bool, name string, dtype weights.DType, at *io.Writer, shape ...int64) {
-		if wanted {
-			sections, places = append(sections, weights.Section{Name: name, DType: dtype, Shape: shape}), append(places, at)
+	for _, s := range o.sections(in.Layout, len(checkpoints)) {
+		switch s.Name {
+		case healthSection:
+			s.Shape = []int64{int64(w.healthLen)}
+		case graphSection:
+			s.Shape = []int64{int64(len(in.Graph))}
+		}
+		if s.wanted {
+			sections = append(sections, s.Section)
 		}
 	}
-	add(true, meanSection, weights.F64, &w.mean, f.d)
-	add(true, varianceSection, weights.F64, &w.variance, f.d)
-	add(o.keepsBefore(), beforeSection, weights.F64, &w.before, f.d)
-	add(o.mixes(), mixingSection, weights.F64, &w.mixing, int64(o.Columns), int64(o.Models))
-	if o.Columns > 0 && !o.Referenced {
-		deviations = len(sections)
-		add(true, deviationsSection, weights.F32, nil, int64(o.Columns), f.d)
-	}
-	add(o.keepsLast(), lastSection, weights.F32, &w.last, f.d)
-	add(true, trajectorySection, weights.F32, &w.trajectory, int64(o.Models), trajectoryLen(f.d))
-	add(true, statisticsSection, weights.F32, &w.statistics, int64(len(checkpoints)), it.Layout.Len(weights.Statistic))
-	add(true, healthSection, weights.U8, &w.health, int64(w.healthLen))
-	add(true, graphSection, weights.U8, &w.graph, int64(len(it.Graph)))
 	if w.sw, err = weights.NewSafetensorsWriter(to, sections, meta); err != nil {
 		return nil, err
 	}
-	for i, at := range places {
-		if i == deviations {
+	for i, s := range sections {
+		if s.Name == deviationsSection {
 			w.deviations = w.sw.Rows(i)
 		} else {
-			*at = w.sw.Section(i)
+			w.to[s.Name] = w.sw.Section(i)
 		}
 	}
 	return w, nil
 }
 
+// float64s appends to a section, if the file has it.
+func (w *writer) float64s(section string, values []float64) {
+	if to := w.to[section]; to != nil && w.err == nil {
+		w.err = weights.WriteFloat64s(to, values)
+	}
+}
+
+// float32s appends to a section, if the file has it.
+func (w *writer) float32s(section string, values []float32) {
+	if to := w.to[section]; to != nil && w.err == nil {
+		w.err = weights.WriteFloat32s(to, values)
+	}
+}
+
 // writeMoments writes a block's part of mean, variance and what was made along
 // with them, and adds what is summed over blocks.
 func (f *fitter) writeMoments(b *block) error {
-	if err := weights.WriteFloat64s(f.out.mean, b.mean); err != nil {
-		return err
-	}
-	if err := weights.WriteFloat64s(f.out.variance, b.variance); err != nil {
-		return err
-	}
-	if f.out.before != nil {
-		if err := weights.WriteFloat64s(f.out.before, b.before); err != nil {
-			return err
-		}
-	}
-	if f.out.last != nil {
-		if err := weights.WriteFloat32s(f.out.last, b.theta[len(b.theta)-1]); err != nil {
-			return err
-		}
-	}
+	w := f.out
+	w.float64s(meanSection, b.mean)
+	w.float64s(varianceSection, b.variance)
+	w.float64s(beforeSection, b.before)
+	w.float32s(lastSection, b.theta[len(b.theta)-1])
 	for _, g := range b.grams {
 		f.gram.AddSym(f.gram, g)
 	}
@@ -98,46 +119,46 @@ func (f *fitter) writeMoments(b *block) error {
 	}
 	f.frozen, f.subUlp = f.frozen+b.frozen, f.subUlp+b.subUlp
 	if f.options.Deviations == Final {
-		return nil
+		return w.err
 	}
 	return f.writeDeviations(b)
 }
 
 // writeDeviations writes a block's part of the deviations.
 func (f *fitter) writeDeviations(b *block) error {
-	for k, w := range f.out.deviations {
-		if err := weights.WriteFloat32s(w, b.deviations[k]); err != nil {
-			return err
+	for k, to := range f.out.deviations {
+		if f.out.err == nil {
+			f.out.err = weights.WriteFloat32s(to, b.deviations[k])
 		}
 	}
-	return nil
+	return f.out.err
 }
 
 // finish writes what does not come in blocks, and the header.
 func (f *fitter) finish() error {
 	w := f.out
 	for _, row := range f.mixing {
-		if err := weights.WriteFloat64s(w.mixing, row); err != nil {
-			return err
-		}
+		w.float64s(mixingSection, row)
 	}
 	for _, row := range f.trajectory {
-		if err := weights.WriteFloat32s(w.trajectory, row); err != nil {
-			return err
-		}
+		w.float32s(trajectorySection, row)
 	}
 	if err := f.writeStatistics(); err != nil {
 		return err
 	}
-	js, err := json.Marshal(health(f.options, f.d, f.trajectory, f.mixing, f.frozen, f.subUlp))
+	var health any
+	if f.opts.Health != nil {
+		health = f.opts.Health(f.sampled())
+	}
+	js, err := json.Marshal(health)
 	if err != nil {
 		return err
 	}
 	// Its length had to be known before the content: JSON may end in spaces.
-	if _, err := fmt.Fprintf(w.health, "%-*s", w.healthLen, js); err != nil {
+	if _, err := fmt.Fprintf(w.to[healthSection], "%-*s", w.healthLen, js); err != nil {
 		return err
 	}
-	if _, err := w.graph.Write(f.it.Graph); err != nil {
+	if _, err := w.to[graphSection].Write(f.in.Graph); err != nil {
 		return err
 	}
 	return w.sw.Close()
@@ -147,28 +168,24 @@ func (f *fitter) finish() error {
 // those of the posterior that is continued first. One that is not finite cannot
 // be of a network that was ever run.
 func (f *fitter) writeStatistics() error {
-	if p := f.it.Previous; p != nil {
+	if p := f.in.Previous; p != nil {
 		for _, row := range p.StoredStatistics {
-			if err := weights.WriteFloat32s(f.out.statistics, row); err != nil {
-				return err
-			}
+			f.out.float32s(statisticsSection, row)
 		}
 	}
-	row := make([]float32, f.it.Layout.Len(weights.Statistic))
+	row := make([]float32, f.in.Layout.Len(weights.Statistic))
 	if len(row) == 0 {
-		return nil
+		return f.out.err
 	}
-	for _, c := range f.it.Checkpoints {
+	for _, c := range f.in.Checkpoints {
 		if err := c.Statistics.ReadAt(row, 0); err != nil {
 			return err
 		}
-		if i := slices.IndexFunc(row, func(v float32) bool { return v-v != 0 }); i >= 0 {
-			tensor, at := f.it.Layout.At(weights.Statistic, int64(i))
+		if i := firstNonFinite(row); i >= 0 {
+			tensor, at := f.in.Layout.At(weights.Statistic, int64(i))
 			return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite batch-norm statistics", c, tensor.Name, row[i], at)
 		}
-		if err := weights.WriteFloat32s(f.out.statistics, row); err != nil {
-			return err
-		}
+		f.out.float32s(statisticsSection, row)
 	}
-	return nil
+	return f.out.err
 }

@@ -2,8 +2,10 @@ package weights
 
 import "hash/crc32"
 
-// Castagnoli is the table of CRC-32C, the checksum of all files of ours.
-var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// CRC32C takes the CRC-32C of what comes before, 0 of nothing, on over p.
+func CRC32C(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
 
 // checksum is the CRC-32C of a stretch of bytes whose parts are written in any
 // order, each from its start to its end.
@@ -13,7 +15,7 @@ type checksum struct {
 }
 
 func (c *checksum) write(p []byte) {
-	c.sum = crc32.Update(c.sum, Castagnoli, p)
+	c.sum = CRC32C(c.sum, p)
 	c.n += int64(len(p))
 }
 

@@ -28,7 +28,7 @@ func TestChecksumOfParts(t *testing.T) {
 				rest = rest[1:]
 			}
 		}
-		if want := crc32.Checksum(data, Castagnoli); whole.sum != want || whole.n != int64(len(data)) {
+		if want := crc32.Checksum(data, castagnoli); whole.sum != want || whole.n != int64(len(data)) {
 			t.Fatalf("%d bytes: %08x of %d bytes, want %08x", len(data), whole.sum, whole.n, want)
 		}
 	}

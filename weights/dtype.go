@@ -58,23 +58,18 @@ func (d DType) Size() int64 { return dtypes[d].size }
 // that can be part of a posterior.
 func (d DType) IsFloat() bool { return d == F16 || d == BF16 || d == F32 || d == F64 }
 
-// ParseDType is the inverse of [DType.String].
-func ParseDType(name string) (DType, error) {
-	for d, t := range dtypes {
-		if DType(d) != Invalid && t.name == name {
-			return DType(d), nil
-		}
-	}
-	return Invalid, fmt.Errorf("dtype %q: not one of safetensors' types that swagwrap reads", name)
-}
-
 // MarshalText writes the safetensors name.
 func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads the safetensors name.
-func (d *DType) UnmarshalText(b []byte) (err error) {
-	*d, err = ParseDType(string(b))
-	return err
+func (d *DType) UnmarshalText(b []byte) error {
+	for i, t := range dtypes {
+		if DType(i) != Invalid && t.name == string(b) {
+			*d = DType(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("dtype %q: not one of safetensors' types that swagwrap reads", b)
 }
 
 // Float32s decodes len(dst) little-endian floats of type d from src. An F64
@@ -84,20 +79,14 @@ func (d DType) Float32s(dst []float32, src []byte) {
 	src = d.first(src, len(dst))
 	switch d {
 	case F32:
-		if littleEndian {
-			copy(bytesOf(dst), src)
-			return
-		}
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-		}
+		load(dst, src)
 	case F64:
 		for i := range dst {
 			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
 		}
 	case F16:
 		for i := range dst {
-			dst[i] = float16to32(binary.LittleEndian.Uint16(src[2*i:]))
+			dst[i] = Float16FromBits(binary.LittleEndian.Uint16(src[2*i:]))
 		}
 	case BF16:
 		for i := range dst {
@@ -119,16 +108,14 @@ func (d DType) PutFloat32s(dst []byte, src []float32) {
 			copy(dst, bytesOf(src))
 			return
 		}
-		for i, v := range src {
-			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
-		}
+		binary.Encode(dst, binary.LittleEndian, src)
 	case F64:
 		for i, v := range src {
 			binary.LittleEndian.PutUint64(dst[8*i:], math.Float64bits(float64(v)))
 		}
 	case F16:
 		for i, v := range src {
-			binary.LittleEndian.PutUint16(dst[2*i:], float32to16(v))
+			binary.LittleEndian.PutUint16(dst[2*i:], Float16Bits(v))
 		}
 	case BF16:
 		for i, v := range src {
@@ -149,29 +136,28 @@ func (d DType) Float64s(dst []float64, src []byte) {
 			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
 		}
 	case F64:
-		if littleEndian {
-			copy(bytesOf(dst), src)
-			return
-		}
-		for i := range dst {
-			dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
-		}
+		load(dst, src)
 	default:
 		panic("weights: not F32 or F64")
 	}
 }
 
-// WriteFloat32s writes values as little-endian F32.
-func WriteFloat32s(w io.Writer, values []float32) error {
+// load sets dst to the little-endian values in src.
+func load[T float32 | float64](dst []T, src []byte) {
 	if littleEndian {
-		_, err := w.Write(bytesOf(values))
-		return err
+		copy(bytesOf(dst), src)
+		return
 	}
-	return binary.Write(w, binary.LittleEndian, values)
+	binary.Decode(src, binary.LittleEndian, dst) // src is long enough: see first
 }
 
+// WriteFloat32s writes values as little-endian F32.
+func WriteFloat32s(w io.Writer, values []float32) error { return write(w, values) }
+
 // WriteFloat64s writes values as little-endian F64.
-func WriteFloat64s(w io.Writer, values []float64) error {
+func WriteFloat64s(w io.Writer, values []float64) error { return write(w, values) }
+
+func write[T float32 | float64](w io.Writer, values []T) error {
 	if littleEndian {
 		_, err := w.Write(bytesOf(values))
 		return err
@@ -192,14 +178,8 @@ func bytesOf[T float32 | float64](s []T) []byte {
 // even where its capacity, usually the rest of a mapped file, is not.
 func (d DType) first(b []byte, n int) []byte { return b[:len(b):len(b)][:int64(n)*d.Size()] }
 
-// Float16Bits returns the binary16 nearest to v, ties to even, as its bits.
-func Float16Bits(v float32) uint16 { return float32to16(v) }
-
-// Float16FromBits returns the value of a binary16.
-func Float16FromBits(b uint16) float32 { return float16to32(b) }
-
-// float16to32 widens an IEEE 754 binary16 exactly.
-func float16to32(h uint16) float32 {
+// Float16FromBits widens an IEEE 754 binary16 exactly.
+func Float16FromBits(h uint16) float32 {
 	sign := uint32(h>>15) << 31
 	exp := uint32(h>>10) & 0x1f
 	frac := uint32(h) & 0x3ff
@@ -213,8 +193,8 @@ func float16to32(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
 
-// float32to16 rounds to the nearest binary16, ties to even, overflow to ±Inf.
-func float32to16(v float32) uint16 {
+// Float16Bits rounds to the nearest binary16, ties to even, overflow to ±Inf.
+func Float16Bits(v float32) uint16 {
 	b := math.Float32bits(v)
 	sign := uint16(b>>16) & 0x8000
 	abs := b & 0x7fffffff

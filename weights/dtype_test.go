@@ -177,8 +177,9 @@ func TestDTypeNames(t *testing.T) {
 		t.Errorf("float types %v, want %v", floats, want)
 	}
 	for _, name := range []string{"", "invalid", "f32", "F8_E4M3"} {
-		if d, err := ParseDType(name); err == nil {
-			t.Errorf("ParseDType(%q) = %v", name, d)
+		var d DType
+		if err := d.UnmarshalText([]byte(name)); err == nil {
+			t.Errorf("%q is taken for %v", name, d)
 		}
 	}
 	if got := DType(200).String(); got != "DType(200)" {

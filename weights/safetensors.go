@@ -2,11 +2,13 @@ package weights
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"maps"
 	"math"
@@ -59,9 +61,10 @@ func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string
 	sw := &SafetensorsWriter{
 		w:        w,
 		sections: slices.Clone(sections),
-		metadata: maps.Clone(metadata),
+		metadata: make(map[string]string),
 		rows:     make([][]*appender, len(sections)),
 	}
+	maps.Copy(sw.metadata, metadata)
 	for i, s := range sections {
 		if _, err := Elements(s.Shape); err != nil {
 			return nil, fmt.Errorf("section %q: %w", s.Name, err)
@@ -142,7 +145,7 @@ func (sw *SafetensorsWriter) Close() error {
 	if err != nil {
 		return err
 	}
-	setHeaderSum(header, crc32.Checksum(header, Castagnoli))
+	setHeaderSum(header, CRC32C(0, header))
 	if _, err := sw.w.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), 0); err != nil {
 		return err
 	}
@@ -159,13 +162,17 @@ func (sw *SafetensorsWriter) sum(i int) checksum {
 	return sum
 }
 
+// headerEntry is what a header says of a section.
+type headerEntry struct {
+	DType   DType   `json:"dtype"`
+	Shape   []int64 `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
 // encodeHeader renders the JSON header with the present section sums and a
 // header sum of zeros. Its length does not depend on the sums.
 func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
-	meta := map[string]string{}
-	for k, v := range sw.metadata {
-		meta[k] = v
-	}
+	meta := maps.Clone(sw.metadata)
 	sums := map[string]string{}
 	for i, s := range sw.sections {
 		sums[s.Name] = fmt.Sprintf("%08x", sw.sum(i).sum)
@@ -190,11 +197,12 @@ func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		shape, err := json.Marshal(append([]int64{}, s.Shape...)) // [] and not null for a scalar
+		shape := append([]int64{}, s.Shape...) // [] and not null for a scalar
+		js, err := json.Marshal(headerEntry{s.DType, shape, []int64{off, off + s.bytes()}})
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&b, `,%s:{"dtype":"%v","shape":%s,"data_offsets":[%d,%d]}`, name, s.DType, shape, off, off+s.bytes())
+		fmt.Fprintf(&b, ",%s:%s", name, js)
 		off += s.bytes()
 	}
 	b.WriteByte('}')
@@ -295,7 +303,7 @@ func (st *Safetensors) Verify() error {
 	want := st.Metadata[headerSumKey]
 	header := slices.Clone(st.header)
 	setHeaderSum(header, 0)
-	if got := fmt.Sprintf("%08x", crc32.Checksum(header, Castagnoli)); got != want {
+	if got := fmt.Sprintf("%08x", CRC32C(0, header)); got != want {
 		return fmt.Errorf("%s: header: checksum %s, want %s: the file is damaged", st.Path, got, want)
 	}
 	var sums map[string]string
@@ -316,9 +324,12 @@ func (st *Safetensors) Verify() error {
 	return nil
 }
 
-// ID identifies the file's content: with checksums, the sum of the header,
-// which holds the sums of all sections.
-func (st *Safetensors) ID() string { return st.Metadata[headerSumKey] }
+// ID identifies the file's content: the SHA-256 of its header, in hex. With
+// checksums, the header holds the sums of all sections.
+func (st *Safetensors) ID() string {
+	sum := sha256.Sum256(st.header)
+	return hex.EncodeToString(sum[:])
+}
 
 // View is a section's elements, in the file.
 type View struct {
@@ -372,11 +383,6 @@ func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 	if _, err := dec.Token(); err != nil {
 		return 0, err
 	}
-	type entry struct {
-		DType   DType   `json:"dtype"`
-		Shape   []int64 `json:"shape"`
-		Offsets []int64 `json:"data_offsets"`
-	}
 	type placed struct {
 		Section
 		from, to int64
@@ -399,7 +405,7 @@ func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 			}
 			continue
 		}
-		var e entry
+		var e headerEntry
 		if err := dec.Decode(&e); err != nil {
 			return 0, fmt.Errorf("section %q: %w", name, err)
 		}
@@ -426,10 +432,7 @@ func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 		return 0, errors.New("header has text after its JSON object")
 	}
 	slices.SortStableFunc(all, func(a, b placed) int {
-		if a.from != b.from {
-			return int(min(max(a.from-b.from, -1), 1))
-		}
-		return int(min(max(a.to-b.to, -1), 1)) // empty sections first
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) // empty sections first
 	})
 	var end int64
 	for _, p := range all {

@@ -396,6 +396,7 @@ func TestSafetensorsTruncated(t *testing.T) {
 
 // Flipped bits are caught wherever they are: length, header, padding or data.
 func TestFlippedBits(t *testing.T) {
+	t.Parallel()
 	file := ourFile(t, newRand())
 	for bit := 0; bit < 8*len(file); bit += 3 { // in each byte two or three, in each position many
 		file[bit/8] ^= 1 << (bit % 8)

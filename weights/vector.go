@@ -1,6 +1,9 @@
 package weights
 
-import "fmt"
+import (
+	"fmt"
+	"sort"
+)
 
 // Vector is a flat vector of weights that is read stretch by stretch.
 // Implementations are safe for concurrent use.
@@ -83,14 +86,5 @@ func (c *Concat) Stored(off, n int64) (Piece, bool) {
 
 // find returns the piece that holds element off.
 func (c *Concat) find(off int64) int {
-	lo, hi := 0, len(c.pieces)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if c.starts[mid+1] > off {
-			hi = mid
-		} else {
-			lo = mid + 1
-		}
-	}
-	return lo
+	return sort.Search(len(c.pieces), func(i int) bool { return c.starts[i+1] > off })
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -63,9 +65,9 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 	d.Duplicates = append(d.Duplicates, flags.Duplicates(models, sums)...)
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
-	var set *onnxio.Set
+	var set *checkpoints.Set
 	if err == nil {
-		if set, err = onnxio.NewSet(models); err == nil {
+		if set, err = checkpoints.New(models); err == nil {
 			d.Tensors, d.Parameters = set.Layout.Tensors, set.Layout.Len(weights.Parameter)
 			if err := d.readIterates(ctx, set); err != nil {
 				return nil, err
@@ -78,7 +80,7 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 }
 
 // readIterates measures how far the checkpoints are from each other.
-func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
+func (d *diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) error {
 	var thetas []weights.Vector
 	for _, m := range set.Models {
 		theta, err := m.Vector(set.Layout, weights.Parameter)
@@ -87,7 +89,7 @@ func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
 		}
 		thetas = append(thetas, theta)
 	}
-	steps, err := swag.Steps(ctx, thetas, func() {
+	steps, err := trajectory.Steps(ctx, thetas, func() {
 		for _, m := range set.Models {
 			m.Release()
 		}
@@ -114,7 +116,7 @@ func (d *diagnosis) readIterates(ctx context.Context, set *onnxio.Set) error {
 const enough = swag.DefaultRank
 
 // warn collects what a user should know and can live with.
-func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *onnxio.Set) {
+func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *checkpoints.Set) {
 	add := func(format string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...)) }
 	if n := len(d.Files); n > 1 && n < enough {
 		add("%d checkpoints: the covariance has rank %d, and %d or more are better", n, n, enough)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -89,7 +89,7 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 	names, outside := "yes", "no"
 	if len(models) == 1 {
 		names = "—"
-	} else if set, err := onnxio.NewSet(models); err != nil {
+	} else if set, err := checkpoints.New(models); err != nil {
 		names = "—"
 	} else if set.ByPlace {
 		names = "no"

@@ -10,7 +10,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -35,8 +37,7 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
 			&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
-			flags.AugmentFlag("asked for again where batch norm is recomputed"),
-		}, orderFlags, []cli.Flag{
+		}, flags.CardFlags, orderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
 			&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"},
@@ -101,7 +102,7 @@ func (a *app) fit(c *cli.Context) error {
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Deviations: swag.Deviations(c.String("deviations")),
 		Reference: c.String("compat") != "", ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
-		Workers: c.Int("threads"), Producer: flags.Producer()}
+		Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
 		for _, flag := range inherited {
@@ -138,17 +139,21 @@ func (s *fitSources) close() {
 	}
 }
 
-// card makes the model card, of what was said now and before.
+// card makes the model card, and holds it against the graph where there is one.
 func (s *fitSources) card() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
 	}
-	if s.c.IsSet("augment") {
-		p, _, err := flags.Augmentation(s.c, card)
-		if err != nil {
-			return card, err
-		}
-		card.Augment = p.String()
+	if card, err = flags.Card(s.c, card); err != nil || len(s.models) == 0 {
+		return card, err
+	}
+	m := s.models[len(s.models)-1]
+	g, err := infer.ReadGraph(m, "", card.Task)
+	if err == nil {
+		err = g.CheckNames(card.ClassNames)
+	}
+	if err != nil && (card.Task != "" || card.ClassNames != nil) {
+		return card, flags.BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	return card, nil
 }
@@ -185,11 +190,11 @@ func (s *fitSources) release() {
 }
 
 // iterates opens everything that is fitted.
-func (s *fitSources) iterates(paths []string, opts *swag.FitOptions) (swag.Iterates, error) {
+func (s *fitSources) iterates(paths []string, opts *swag.FitOptions) (swag.Input, error) {
 	if older := s.c.String("extend"); older != "" {
 		n, err := s.OpenNetwork(s.c, older)
 		if err != nil {
-			return swag.Iterates{}, err
+			return swag.Input{}, err
 		}
 		s.previous = n
 		if n.Posterior.Continues() == nil {
@@ -201,7 +206,7 @@ func (s *fitSources) iterates(paths []string, opts *swag.FitOptions) (swag.Itera
 
 // anew is what a posterior is fitted to from its first checkpoint on. Those of
 // an older posterior that says too little to go on from are read again.
-func (s *fitSources) anew(paths []string, opts *swag.FitOptions) (it swag.Iterates, err error) {
+func (s *fitSources) anew(paths []string, opts *swag.FitOptions) (it swag.Input, err error) {
 	theta0 := s.c.String("theta0")
 	if theta0 != "" {
 		paths = append([]string{theta0}, paths...)
@@ -222,7 +227,7 @@ func (s *fitSources) anew(paths []string, opts *swag.FitOptions) (it swag.Iterat
 	if it.Warnings, err = s.sound(it.Checkpoints); err != nil {
 		return it, err
 	}
-	set, err := onnxio.NewSet(s.models)
+	set, err := checkpoints.New(s.models)
 	if err != nil {
 		return it, flags.BadInput(err)
 	}
@@ -267,7 +272,7 @@ func (s *fitSources) checkOlder(checkpoints []swag.Checkpoint) error {
 }
 
 // continued is what a posterior is extended with.
-func (s *fitSources) continued(paths []string, opts *swag.FitOptions) (it swag.Iterates, err error) {
+func (s *fitSources) continued(paths []string, opts *swag.FitOptions) (it swag.Input, err error) {
 	p := s.previous.Posterior
 	it.Previous, opts.Dropout = p, p.Options.Dropout
 	if it.Checkpoints, err = s.open(paths); err != nil {
@@ -316,7 +321,7 @@ func (s *fitSources) sound(checkpoints []swag.Checkpoint) (warnings []string, er
 
 // vectors fills in what the models hold. graph, if not nil, is the one that
 // stands for the network.
-func (s *fitSources) vectors(it *swag.Iterates, set *onnxio.Set, graph *onnxio.Model, dropout bool) (err error) {
+func (s *fitSources) vectors(it *swag.Input, set *checkpoints.Set, graph *onnxio.Model, dropout bool) (err error) {
 	if set.ByPlace {
 		s.Logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
 	}
@@ -390,7 +395,11 @@ func (a *app) describeFit(c *cli.Context, size int64) error {
 	for _, w := range p.Warnings {
 		a.Warnf(c, "%s", w)
 	}
-	for _, line := range healthReport(p) {
+	health, err := healthReport(p)
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	for _, line := range health {
 		a.Logf(c, "%s", line)
 	}
 	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/geometry"
 )
 
 func (a *app) geometryCommand() *cli.Command {
@@ -37,7 +38,7 @@ scale and the diagonal part of the covariance.`,
 			&cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the images", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
-		}, flags.ReportFlags, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
+		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.geometry,
 	}
 }
@@ -62,10 +63,10 @@ func (a *app) geometry(c *cli.Context) error {
 	if columns := l.Network.Posterior.Options.Columns; columns > 0 && c.Int("rank") != 0 && (c.Int("rank") < 2 || c.Int("rank") > columns) {
 		return flags.Usagef("", "--rank %d: want 2 to %d, the columns of %s", c.Int("rank"), columns, l.Network.Posterior.Path)
 	}
-	if l.Geometry, err = swag.NewGeometry(c.Context, l.Network.Posterior, c.Int("rank")); err != nil {
+	if l.Geometry, err = geometry.New(c.Context, l.Network.Posterior, c.Int("rank")); err != nil {
 		return flags.BadInput(err, "fit without --diag-only keeps the deviations")
 	}
-	pre, err := flags.Preprocessing(c)
+	pre, err := flags.Preprocessing(c, l.Network.Posterior.Card)
 	if err != nil {
 		return err
 	}

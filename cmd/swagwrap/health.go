@@ -6,29 +6,35 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
 // healthReport says what a posterior's trajectory is like, and the verdict.
-func healthReport(p *swag.Posterior) []string {
-	lines := healthLines(p.Health)
-	found := p.Health.Verdict(func(i int) string { return path.Base(p.Checkpoints[i].Path) })
+func healthReport(p *swag.Posterior) ([]string, error) {
+	health, err := trajectory.Of(p)
+	if err != nil {
+		return nil, err
+	}
+	lines := healthLines(health)
+	found := health.Verdict(func(i int) string { return path.Base(p.Checkpoints[i].Path) })
 	for _, f := range found {
 		what := "note: "
 		if f.Serious {
 			what = "warning: "
 		}
-		lines = append(lines, report.Hang(what, f.String())...)
+		lines = append(lines, text.Hang(what, f.String())...)
 	}
 	if len(found) == 0 {
 		lines = append(lines, "nothing speaks against this posterior")
 	}
-	return lines
+	return lines, nil
 }
 
 // healthLines are a table of what was measured, each beside what it should be,
 // and the spectrum.
-func healthLines(h swag.Health) []string {
+func healthLines(h trajectory.Health) []string {
 	t := report.NewTable(report.Column{Header: "trajectory"}, report.Column{Header: "value", Align: report.Right}, report.Column{Header: "good", Empty: " "})
 	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints), "10 and more; a random walk has about 2")
 	if h.Checkpoints >= 4 {

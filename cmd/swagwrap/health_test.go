@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
 func TestHealthLines(t *testing.T) {
-	h := swag.Health{Checkpoints: 30, Effective: 2.12, Drift: 0.499, Spread: 0.243, Step: 0.0012, Slowing: 1.15, Frozen: 0.004, SubUlp: 0.0015,
+	h := trajectory.Health{Checkpoints: 30, Effective: 2.12, Drift: 0.499, Spread: 0.243, Step: 0.0012, Slowing: 1.15, Frozen: 0.004, SubUlp: 0.0015,
 		Spectrum: []float64{0.68, 0.17, 0.1, 0.05, 0}, Dimensions: 2.07, LowRank: 1.3}
 	want := `
 trajectory                        value  good
@@ -27,7 +27,7 @@ largest eigenvalue                 68 %  █▂▁▁  as concentrated as 2.1 eq
 		t.Errorf("got\n%s\nwant%s", got, want)
 	}
 	// Too few for halves and quarters, and no deviations.
-	if got := healthLines(swag.Health{Checkpoints: 2, Effective: 2}); len(got) != 5 {
+	if got := healthLines(trajectory.Health{Checkpoints: 2, Effective: 2}); len(got) != 5 {
 		t.Errorf("2 checkpoints: %q", got)
 	}
 }

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 var orderFlags = []cli.Flag{
@@ -21,14 +21,14 @@ var orderFlags = []cli.Flag{
 // checkpointOrder returns the chosen checkpoints in training order.
 func (a *app) checkpointOrder(c *cli.Context) ([]string, error) {
 	given := c.Args().Slice()
-	natural := slices.Clone(given)
-	slices.SortStableFunc(natural, naturalCompare)
-	paths := natural
+	sorted := slices.Clone(given)
+	slices.SortStableFunc(sorted, natural.Compare)
+	paths := sorted
 	switch order := c.String("order"); {
-	case order == "given" && !slices.Equal(given, natural):
+	case order == "given" && !slices.Equal(given, sorted):
 		paths = given
 		a.Warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
-	case order == "natural" && !slices.Equal(given, natural) && !slices.IsSorted(given):
+	case order == "natural" && !slices.Equal(given, sorted) && !slices.IsSorted(given):
 		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	case order != "given" && order != "natural":
 		return nil, flags.Usagef("", "--order %q: want natural or given", order)
@@ -67,7 +67,7 @@ func (a *app) logOrder(c *cli.Context, paths []string) {
 	if len(names) > listed && !c.Bool("verbose") {
 		names = slices.Concat(names[:listed/2], []string{"…"}, names[len(names)-listed/2:])
 	}
-	for i, line := range report.Wrap("order: "+prefix+"{"+strings.Join(names, " ")+"}"+suffix, 110) {
+	for i, line := range text.Wrap("order: "+prefix+"{"+strings.Join(names, " ")+"}"+suffix, 110) {
 		if i > 0 {
 			line = "       " + line
 		}
@@ -105,26 +105,3 @@ func reversed(s string) string {
 	slices.Reverse(b)
 	return string(b)
 }
-
-// naturalCompare orders names with the numbers in them as numbers.
-func naturalCompare(a, b string) int {
-	for a != "" && b != "" {
-		da, db := digits(a), digits(b)
-		if da > 0 && db > 0 {
-			x, y := strings.TrimLeft(a[:da], "0"), strings.TrimLeft(b[:db], "0")
-			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
-				return c
-			}
-			a, b = a[da:], b[db:]
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits returns how many digits s begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

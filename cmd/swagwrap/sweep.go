@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -44,7 +45,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
 			&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: equal-mass|equal-width|swag-reference", Value: calibrate.EqualMass.String()},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
-		}, flags.ReportFlags, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
+		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.sweep,
 	}
 }
@@ -69,7 +70,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := sweepRanks(c, s); err != nil {
 		return err
 	}
-	pre, err := flags.Preprocessing(c)
+	pre, err := flags.Preprocessing(c, s.Network.Posterior.Card)
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 
 // openScored opens labelled data that many networks go over. With c, --samples
 // says how much of it.
-func openScored(c *cli.Context, path, labels string, n *infer.Network, pre dataset.Preprocess) (dataset.Dataset, error) {
+func openScored(c *cli.Context, path, labels string, n *infer.Network, pre preprocess.Settings) (dataset.Dataset, error) {
 	d, err := flags.OpenLabelled(path, labels, n, pre)
 	if err != nil {
 		return nil, err

@@ -192,7 +192,7 @@ func fromHSV(h, s, v byte) (r, g, b byte) {
 // greyscale is RandomGrayscale.
 type greyscale struct{ p float64 }
 
-func (o greyscale) String() string                  { return call("RandomGrayscale", probabilityArgs(o.p, 0.1)...) }
+func (o greyscale) String() string                  { return call("RandomGrayscale", probabilityArg(o.p, 0.1)) }
 func (o greyscale) fit(_, _ int) op                 { return o }
 func (o greyscale) size(h, w int) (int, int, error) { return h, w, nil }
 

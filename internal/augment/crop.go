@@ -49,26 +49,20 @@ type randomCrop struct {
 }
 
 func (o randomCrop) String() string {
-	a := sizeArgs(o.to)
-	switch p := o.padding; {
-	case p == [4]int{}:
-	case p[0] == p[1] && p[1] == p[2] && p[2] == p[3]:
-		a = append(a, fmt.Sprintf("padding=%d", p[0]))
-	default:
-		a = append(a, fmt.Sprintf("padding=(%d, %d, %d, %d)", p[0], p[1], p[2], p[3]))
+	p := o.padding
+	padding := unless(p, [4]int{}, "padding=(%d, %d, %d, %d)", p[0], p[1], p[2], p[3])
+	if p == [4]int{p[0], p[0], p[0], p[0]} {
+		padding = unless(p[0], 0, "padding=%d", p[0])
 	}
-	if o.ifNeeded {
-		a = append(a, "pad_if_needed=True")
+	fill := ""
+	switch f := o.fill; len(f) {
+	case 1:
+		fill = fmt.Sprintf("fill=%d", f[0])
+	case 3:
+		fill = fmt.Sprintf("fill=(%d, %d, %d)", f[0], f[1], f[2])
 	}
-	if len(o.fill) == 1 {
-		a = append(a, fmt.Sprintf("fill=%d", o.fill[0]))
-	} else if o.fill != nil {
-		a = append(a, fmt.Sprintf("fill=(%d, %d, %d)", o.fill[0], o.fill[1], o.fill[2]))
-	}
-	if o.mode != constant {
-		a = append(a, fmt.Sprintf("padding_mode='%s'", o.mode))
-	}
-	return call("RandomCrop", a...)
+	return call("RandomCrop", sizeArg(o.to), padding, unless(o.ifNeeded, false, "pad_if_needed=True"), fill,
+		unless(o.mode, constant, "padding_mode='%s'", o.mode))
 }
 
 func (o randomCrop) fit(h, w int) op {
@@ -144,7 +138,7 @@ func (o randomCrop) apply(c *canvas, r *random) error {
 // centreCrop is CenterCrop.
 type centreCrop struct{ to [2]int }
 
-func (o centreCrop) String() string                    { return call("CenterCrop", sizeArgs(o.to)...) }
+func (o centreCrop) String() string                    { return call("CenterCrop", sizeArg(o.to)) }
 func (o centreCrop) fit(h, w int) op                   { return centreCrop{fitted(o.to, h, w)} }
 func (o centreCrop) size(_, _ int) (h, w int, _ error) { return o.to[0], o.to[1], nil }
 
@@ -212,7 +206,7 @@ func (o flip) String() string {
 	if o.vertical {
 		name = "RandomVerticalFlip"
 	}
-	return call(name, probabilityArgs(o.p, 0.5)...)
+	return call(name, probabilityArg(o.p, 0.5))
 }
 
 func (o flip) fit(_, _ int) op                 { return o }

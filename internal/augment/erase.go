@@ -1,10 +1,5 @@
 package augment
 
-import (
-	"fmt"
-	"strconv"
-)
-
 // erase is RandomErasing of torchvision, and timm's, which erases several
 // rectangles and knows one random colour for each.
 type erase struct {
@@ -25,33 +20,25 @@ var (
 func (e erase) timm() bool { return e.colour || e.count != [2]int{1, 1} }
 
 func (e erase) String() string {
-	a := probabilityArgs(e.p, 0.5)
-	defaultScale, defaultRatio := eraseScale, eraseRatio
+	scale, ratio := eraseScale, eraseRatio
 	if e.timm() {
-		defaultScale, defaultRatio = timmEraseScale, timmEraseRatio
+		scale, ratio = timmEraseScale, timmEraseRatio
 	}
-	if e.scale != defaultScale {
-		a = append(a, "scale="+tuple(e.scale[:]))
-	}
-	if e.ratio != defaultRatio {
-		a = append(a, "ratio="+tuple(e.ratio[:]))
-	}
+	value := ""
 	switch {
 	case e.colour:
-		a = append(a, "mode='rand'")
+		value = "mode='rand'"
 	case e.value == nil && e.timm():
-		a = append(a, "mode='pixel'")
+		value = "mode='pixel'"
 	case e.value == nil:
-		a = append(a, "value='random'")
+		value = "value='random'"
 	case len(e.value) > 1:
-		a = append(a, "value="+tuple(e.value))
+		value = "value=" + tuple(e.value)
 	case e.value[0] != 0:
-		a = append(a, "value="+number(e.value[0]))
+		value = "value=" + number(e.value[0])
 	}
-	if e.count != [2]int{1, 1} {
-		a = append(a, fmt.Sprintf("count=(%d, %d)", e.count[0], e.count[1]))
-	}
-	return call("RandomErasing", a...)
+	return call("RandomErasing", probabilityArg(e.p, 0.5), spanArg("scale", e.scale, scale), spanArg("ratio", e.ratio, ratio), value,
+		unless(e.count, [2]int{1, 1}, "count=(%d, %d)", e.count[0], e.count[1]))
 }
 
 // tensor is a picture's values as the network takes them.
@@ -116,6 +103,3 @@ func (e erase) fill(t tensor, b box, r *random) {
 		}
 	}
 }
-
-// number writes x so that it is read back exactly.
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -30,9 +29,8 @@ func Parse(spec string) (Pipeline, error) {
 	if len(spec) > maxText {
 		return Pipeline{}, fmt.Errorf("%d bytes of text, want at most %d", len(spec), maxText)
 	}
-	s := &scanner{text: spec}
 	var b builder
-	if err := b.items(s, 0, ""); err != nil {
+	if err := b.items(newScanner(spec), 0, end); err != nil {
 		return Pipeline{}, err
 	}
 	if b.steps == 0 {
@@ -59,9 +57,6 @@ func presetNames() []string {
 	return names
 }
 
-// maxDepth bounds how deep brackets may lie in each other.
-const maxDepth = 10
-
 // builder collects the steps of a pipeline in their order.
 type builder struct {
 	Pipeline
@@ -69,40 +64,32 @@ type builder struct {
 	tensor bool // a conversion to a tensor has been seen
 }
 
-// items reads transforms up to the closing bracket, or to the end if that is "".
-func (b *builder) items(s *scanner, depth int, closing string) error {
-	printed := closing == ")" // a Compose that is printed has no list in it
+// items reads transforms up to the closing bracket, or to the end.
+func (b *builder) items(s *scanner, depth int, closing token) error {
 	if depth > maxDepth {
-		return errors.New("brackets too deep")
+		return errDeep
 	}
-	for {
-		s.space()
-		if s.end() {
-			if closing != "" {
-				return fmt.Errorf("%q is missing at the end", closing)
-			}
-			return nil
+	for !s.take(closing) {
+		switch s.token {
+		case end:
+			return fmt.Errorf("%q is missing at the end", string(closing))
+		case word:
+		default:
+			return fmt.Errorf("at %.20q, want a transform", s.rest)
 		}
-		if closing != "" && s.take(closing) {
-			return nil
-		}
-		name := s.word()
-		mark := s.at
-		if s.space(); depth == 0 && name != "" && s.take("=") { // train = Compose([...
+		name := s.next()
+		if depth == 0 && s.take('=') { // train = Compose([...
 			continue
 		}
-		s.at = mark
-		if name == "" {
-			return fmt.Errorf("at %.20q, want a transform", s.rest())
-		}
+		printed := closing == ')' // a Compose that is printed has no list in it
 		if err := b.item(s, name, depth, printed); err != nil {
 			return err
 		}
-		line := s.space()
-		if !s.take(",") && !line && !s.end() && !strings.HasPrefix(s.rest(), ")") && !strings.HasPrefix(s.rest(), "]") {
-			return fmt.Errorf("at %.20q, want a comma or a new line after %s", s.rest(), name)
+		if !s.take(',') && !s.line && s.token != end && s.token != ')' && s.token != ']' {
+			return fmt.Errorf("at %.20q, want a comma or a new line after %s", s.rest, name)
 		}
 	}
+	return nil
 }
 
 // item reads what follows a transform's name, and adds the transform.
@@ -125,22 +112,15 @@ func (b *builder) item(s *scanner, name string, depth int, printed bool) error {
 		return fmt.Errorf("%.40s is not supported, want %s: %s", short, strings.Join(known(), ", "), advice)
 	}
 	a := &arguments{printed: printed, tensor: b.tensor}
-	if s.take("(") {
-		if err := a.read(s, depth); err != nil {
-			return fmt.Errorf("%s: %w", short, err)
-		}
+	var err error
+	if s.take('(') {
+		a.places, a.named, _, err = s.list(')', depth+1)
 	}
 	b.steps++
 	if isConversion {
 		b.tensor = true
-		return nil
-	}
-	if err := a.bind(t.names); err != nil {
-		return fmt.Errorf("%s: %w", short, err)
-	}
-	err := t.add(b, a)
-	if err == nil {
-		err = a.err
+	} else if err == nil {
+		err = t.bind(b, a)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", short, err)
@@ -149,21 +129,18 @@ func (b *builder) item(s *scanner, name string, depth int, printed bool) error {
 }
 
 func (b *builder) compose(s *scanner, depth int) error {
-	if !s.take("(") {
+	if !s.take('(') {
 		return errors.New("no brackets after Compose, want its transforms in them")
 	}
-	s.space()
-	if !s.take("[") {
-		return b.items(s, depth+1, ")")
+	if !s.take('[') {
+		return b.items(s, depth+1, ')')
 	}
-	if err := b.items(s, depth+1, "]"); err != nil {
+	if err := b.items(s, depth+1, ']'); err != nil {
 		return err
 	}
-	s.space()
-	s.take(",")
-	s.space()
-	if !s.take(")") {
-		return fmt.Errorf("at %.20q, want the end of Compose", s.rest())
+	s.take(',')
+	if !s.take(')') {
+		return fmt.Errorf("at %.20q, want the end of Compose", s.rest)
 	}
 	return nil
 }
@@ -226,65 +203,27 @@ type arguments struct {
 	err     error // the first that a getter has met
 }
 
-// read reads arguments behind an opening bracket.
-func (a *arguments) read(s *scanner, depth int) error {
-	a.named = map[string]value{}
-	for {
-		s.space()
-		if s.take(")") {
-			return nil
-		}
-		mark := s.at
-		name := s.word()
-		s.space()
-		if name != "" && s.take("=") {
-			if _, twice := a.named[name]; twice {
-				return fmt.Errorf("%s given twice", name)
-			}
-			v, err := s.value(depth + 1)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			a.named[name] = v
-		} else {
-			s.at = mark
-			if len(a.named) > 0 {
-				return fmt.Errorf("at %.20q, want a named argument after the first such", s.rest())
-			}
-			v, err := s.value(depth + 1)
-			if err != nil {
-				return err
-			}
-			a.places = append(a.places, v)
-		}
-		s.space()
-		if !s.take(",") && !strings.HasPrefix(s.rest(), ")") {
-			return fmt.Errorf("at %.20q, want a comma or a closing bracket", s.rest())
-		}
-	}
-}
-
-// bind gives the arguments without a name theirs, and refuses what is not among
-// the names.
-func (a *arguments) bind(names []string) error {
-	if len(a.places) > len(names) {
-		return fmt.Errorf("%d arguments, want at most %d: %s", len(a.places), len(names), strings.Join(names, ", "))
+// bind gives the arguments without a name theirs, refuses what is not among the
+// names, and adds the transform.
+func (t transform) bind(b *builder, a *arguments) error {
+	if len(a.places) > len(t.names) {
+		return fmt.Errorf("%d arguments, want at most %d: %s", len(a.places), len(t.names), strings.Join(t.names, ", "))
 	}
 	for name := range a.named {
-		if !slices.Contains(names, name) && name != "inplace" {
-			return fmt.Errorf("argument %.40s is not known, want %s", name, strings.Join(names, ", "))
+		if !slices.Contains(t.names, name) && name != "inplace" {
+			return fmt.Errorf("argument %.40s is not known, want %s", name, strings.Join(t.names, ", "))
 		}
 	}
 	for i, v := range a.places {
-		if _, twice := a.named[names[i]]; twice {
-			return fmt.Errorf("%s given twice", names[i])
+		if _, twice := a.named[t.names[i]]; twice {
+			return fmt.Errorf("%s given twice", t.names[i])
 		}
-		if a.named == nil {
-			a.named = map[string]value{}
-		}
-		a.named[names[i]] = v
+		a.named[t.names[i]] = v
 	}
-	return nil
+	if err := t.add(b, a); err != nil {
+		return err
+	}
+	return a.err
 }
 
 // get returns an argument, unless it is left out or None.
@@ -373,166 +312,4 @@ func (a *arguments) whole(name string, lo, hi int, counts []int, want string) []
 		return nil
 	}
 	return n
-}
-
-// scanner reads Python as far as transforms need it.
-type scanner struct {
-	text string
-	at   int
-}
-
-func (s *scanner) rest() string { return s.text[s.at:] }
-func (s *scanner) end() bool    { return s.at == len(s.text) }
-
-func (s *scanner) take(token string) bool {
-	if !strings.HasPrefix(s.rest(), token) {
-		return false
-	}
-	s.at += len(token)
-	return true
-}
-
-// space skips space and comments, and says whether a line has ended.
-func (s *scanner) space() (line bool) {
-	for !s.end() {
-		switch c := s.text[s.at]; {
-		case c == '#':
-			if n := strings.IndexByte(s.rest(), '\n'); n >= 0 {
-				s.at += n
-			} else {
-				s.at = len(s.text)
-			}
-		case c == '\n' || c == '\r':
-			line = true
-			s.at++
-		case c == ' ' || c == '\t':
-			s.at++
-		default:
-			return line
-		}
-	}
-	return line
-}
-
-// word reads a name, with dots and hyphens in it.
-func (s *scanner) word() string {
-	start := s.at
-	for !s.end() {
-		c := s.text[s.at]
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		inner := c == '.' || c == '-' || c >= '0' && c <= '9' // nearest-exact
-		if !letter && (s.at == start || !inner) {
-			break
-		}
-		s.at++
-	}
-	return s.text[start:s.at]
-}
-
-// value reads an argument.
-func (s *scanner) value(depth int) (value, error) {
-	if depth > maxDepth {
-		return value{}, errors.New("brackets too deep")
-	}
-	s.space()
-	if s.end() {
-		return value{}, errors.New("the text ends, want a value")
-	}
-	switch c := s.text[s.at]; c {
-	case '(', '[':
-		s.at++
-		return s.list(c, depth)
-	case '\'', '"':
-		text, _, ok := strings.Cut(s.text[s.at+1:], string(c))
-		if !ok || strings.ContainsAny(text, "\\\n") {
-			return value{}, fmt.Errorf("at %.20q, want a string in quotes", s.rest())
-		}
-		s.at += len(text) + 2
-		return value{kind: 's', word: text}, nil
-	}
-	if word := s.word(); word != "" {
-		return s.named(word, depth)
-	}
-	x, err := s.number()
-	if err != nil {
-		return value{}, err
-	}
-	s.space()
-	if s.take("/") { // 3/4
-		s.space()
-		y, err := s.number()
-		if err != nil {
-			return value{}, err
-		}
-		if x /= y; math.IsNaN(x) || math.IsInf(x, 0) {
-			return value{}, errors.New("division by zero")
-		}
-	}
-	return value{kind: 'n', number: x}, nil
-}
-
-// named reads on after a word: tensor([0.5]), or timm's "bilinear bicubic".
-func (s *scanner) named(word string, depth int) (value, error) {
-	s.space()
-	if s.take("(") {
-		if word != "tensor" && word != "torch.tensor" {
-			return value{}, fmt.Errorf("%.40s(...), want a value", word)
-		}
-		v, err := s.value(depth + 1)
-		if err != nil {
-			return v, err
-		}
-		if s.space(); !s.take(")") {
-			return v, fmt.Errorf("at %.20q, want the end of tensor", s.rest())
-		}
-		return v, nil
-	}
-	if second := s.word(); second != "" {
-		word += " " + second
-	}
-	return value{kind: 'w', word: word}, nil
-}
-
-// list reads up to the bracket that closes. (5) is a number, and (5,) is not.
-func (s *scanner) list(open byte, depth int) (value, error) {
-	closing := ")"
-	if open == '[' {
-		closing = "]"
-	}
-	v := value{kind: 'l'}
-	comma := false
-	for {
-		if s.space(); s.take(closing) {
-			if len(v.list) == 1 && !comma && open == '(' {
-				return v.list[0], nil
-			}
-			return v, nil
-		}
-		x, err := s.value(depth + 1)
-		if err != nil {
-			return v, err
-		}
-		v.list = append(v.list, x)
-		s.space()
-		if comma = s.take(","); !comma && !strings.HasPrefix(s.rest(), closing) {
-			return v, fmt.Errorf("at %.20q, want a comma or %q", s.rest(), closing)
-		}
-	}
-}
-
-func (s *scanner) number() (float64, error) {
-	start := s.at
-	for !s.end() {
-		c := s.text[s.at]
-		sign := (c == '-' || c == '+') && (s.at == start || s.text[s.at-1] == 'e' || s.text[s.at-1] == 'E')
-		if !sign && c != '.' && c != 'e' && c != 'E' && (c < '0' || c > '9') {
-			break
-		}
-		s.at++
-	}
-	x, err := strconv.ParseFloat(s.text[start:s.at], 64)
-	if err != nil || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("at %.20q, want a number, a word or brackets", s.text[start:])
-	}
-	return x, nil
 }

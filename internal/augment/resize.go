@@ -23,19 +23,11 @@ var (
 )
 
 func (o randomResizedCrop) String() string {
-	a := sizeArgs(o.to)
-	if o.scale != cropScale {
-		a = append(a, "scale="+tuple(o.scale[:]))
-	}
-	if o.ratio != cropRatio {
-		a = append(a, "ratio="+tuple(o.ratio[:]))
-	}
+	filter := filterArg(o.filter)
 	if o.either {
-		a = append(a, "interpolation='random'")
-	} else {
-		a = append(a, filterArgs(o.filter)...)
+		filter = "interpolation='random'"
 	}
-	return call("RandomResizedCrop", a...)
+	return call("RandomResizedCrop", sizeArg(o.to), spanArg("scale", o.scale, cropScale), spanArg("ratio", o.ratio, cropRatio), filter)
 }
 
 func (o randomResizedCrop) fit(h, w int) op {
@@ -118,14 +110,11 @@ type resize struct {
 }
 
 func (o resize) String() string {
-	a := []string{fmt.Sprint(o.short)}
-	if o.short == 0 {
-		a = sizeArgs(o.to)
-		if o.to[0] == o.to[1] && o.to[0] != 0 { // one number is the shorter side
-			a = []string{fmt.Sprintf("(%d, %d)", o.to[0], o.to[1])}
-		}
+	size := unless(o.to, [2]int{}, "(%d, %d)", o.to[0], o.to[1]) // one number is the shorter side
+	if o.short != 0 {
+		size = fmt.Sprint(o.short)
 	}
-	return call("Resize", append(a, filterArgs(o.filter)...)...)
+	return call("Resize", size, filterArg(o.filter))
 }
 
 func (o resize) fit(h, w int) op {
@@ -162,4 +151,12 @@ func (o resize) apply(c *canvas, _ *random) error {
 		c.set(p)
 	}
 	return err
+}
+
+// fitted fills in a height and width that are open.
+func fitted(to [2]int, h, w int) [2]int {
+	if to[0] == 0 {
+		return [2]int{h, w}
+	}
+	return to
 }

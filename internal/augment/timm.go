@@ -1,15 +1,17 @@
 package augment
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
@@ -19,22 +21,20 @@ import (
 func ReadFile(path string) (Pipeline, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		if pe := (*os.PathError)(nil); errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return Pipeline{}, fmt.Errorf("%s: %w", path, err)
+		return Pipeline{}, file.Error(path, err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
 	if err != nil {
-		return Pipeline{}, fmt.Errorf("%s: %w", path, err)
+		return Pipeline{}, file.Error(path, err)
 	}
-	parse := func() (Pipeline, error) { return Parse(string(text)) }
+	var p Pipeline
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".yaml", ".yml":
-		parse = func() (Pipeline, error) { return parseTimm(text) }
+		p, err = parseTimm(text)
+	default:
+		p, err = Parse(string(text))
 	}
-	p, err := parse()
 	if err != nil {
 		return Pipeline{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -50,14 +50,14 @@ type timmArgs struct {
 	Ratio         []float64 `yaml:"ratio"`
 	HFlip         float64   `yaml:"hflip"`
 	VFlip         float64   `yaml:"vflip"`
-	ColorJitter   *numbers  `yaml:"color_jitter"`
+	ColorJitter   numbers   `yaml:"color_jitter"`
 	Interpolation string    `yaml:"interpolation"` // the evaluation's
 	TrainFilter   string    `yaml:"train_interpolation"`
 	ReProb        float64   `yaml:"reprob"`
 	ReMode        string    `yaml:"remode"`
 	ReCount       int       `yaml:"recount"`
-	GreyscaleProb *float64  `yaml:"grayscale_prob"`
-	ImgSize       *int      `yaml:"img_size"`
+	GreyscaleProb float64   `yaml:"grayscale_prob"`
+	ImgSize       int       `yaml:"img_size"`
 	InputSize     []int     `yaml:"input_size"`
 	Mean          []float64 `yaml:"mean"`
 	Std           []float64 `yaml:"std"`
@@ -66,7 +66,7 @@ type timmArgs struct {
 // timmDefaults are those of train.py in timm 1.0.31.
 func timmDefaults() timmArgs {
 	return timmArgs{
-		Scale: cropScale[:], Ratio: cropRatio[:], HFlip: 0.5, ColorJitter: &numbers{0.4},
+		Scale: cropScale[:], Ratio: cropRatio[:], HFlip: 0.5, ColorJitter: numbers{0.4},
 		TrainFilter: "random", ReMode: "pixel", ReCount: 1,
 	}
 }
@@ -112,12 +112,7 @@ func parseTimm(text []byte) (Pipeline, error) {
 	if err := yaml.Unmarshal(text, &all); err != nil {
 		return Pipeline{}, err
 	}
-	known := false
-	for _, key := range timmKeys {
-		_, has := all[key]
-		known = known || has
-	}
-	if !known {
+	if !slices.ContainsFunc(timmKeys, func(key string) bool { _, has := all[key]; return has }) {
 		return Pipeline{}, fmt.Errorf("none of %s, want the args.yaml of timm's train.py", strings.Join(timmKeys, ", "))
 	}
 	a := timmDefaults()
@@ -158,10 +153,15 @@ func off(v any) bool {
 // data/transforms_factory.py, and the erasing of data/loader.py. The numbers are
 // checked by Parse, as those of any pipeline.
 func (a timmArgs) pipeline() (Pipeline, error) {
-	var words []string
-	size, err := a.size()
-	if err != nil {
-		return Pipeline{}, err
+	size := unless(a.ImgSize, 0, "(%d, %d)", a.ImgSize, a.ImgSize) // the network's own if neither says
+	if n := a.InputSize; len(n) == 3 {
+		size = fmt.Sprintf("(%d, %d)", n[1], n[2])
+	} else if n != nil {
+		return Pipeline{}, fmt.Errorf("input_size is %v, want channels, height and width", n)
+	}
+	normalize := ""
+	if a.Mean != nil && a.Std != nil {
+		normalize = call("Normalize", "mean="+tuple(a.Mean), "std="+tuple(a.Std))
 	}
 	switch {
 	case a.NoAug:
@@ -170,62 +170,23 @@ func (a timmArgs) pipeline() (Pipeline, error) {
 		if err != nil {
 			return Pipeline{}, fmt.Errorf("no_aug: pictures were resized with the network's own filter, and %w: give Resize(interpolation='...') as text", err)
 		}
-		words = append(words, call("Resize", append(size, filterArgs(f)...)...))
+		return Parse(call("Resize", size, filterArg(f)) + "\n" + normalize)
 	case a.TrainCropMode != "" && a.TrainCropMode != "rrc":
 		return Pipeline{}, fmt.Errorf("train_crop_mode is %q, and only rrc is supported: %s", a.TrainCropMode, advice)
-	default:
-		if a.TrainFilter == "" {
-			a.TrainFilter = a.Interpolation
-		}
-		words = append(words, call("RandomResizedCropAndInterpolation", append(size,
-			"scale="+tuple(a.Scale), "ratio="+tuple(a.Ratio), "interpolation='"+a.TrainFilter+"'")...))
-		words = append(words, a.changes()...)
 	}
-	if a.Mean != nil && a.Std != nil {
-		words = append(words, call("Normalize", "mean="+tuple(a.Mean), "std="+tuple(a.Std)))
+	jitter := "" // of one number: brightness, contrast and saturation, no hue
+	if j := a.ColorJitter; len(j) == 1 {
+		jitter = call("ColorJitter", numberList([]float64{j[0], j[0], j[0]}))
+	} else if j != nil {
+		jitter = call("ColorJitter", numberList(j))
 	}
-	if a.ReProb != 0 && !a.NoAug {
-		words = append(words, call("RandomErasing", "p="+number(a.ReProb), "mode='"+strings.ToLower(a.ReMode)+"'", fmt.Sprintf("count=%d", a.ReCount)))
-	}
-	return Parse(strings.Join(words, "\n"))
-}
-
-// changes are what follows the crop.
-func (a timmArgs) changes() []string {
-	var words []string
-	if a.HFlip != 0 {
-		words = append(words, call("RandomHorizontalFlip", "p="+number(a.HFlip)))
-	}
-	if a.VFlip != 0 {
-		words = append(words, call("RandomVerticalFlip", "p="+number(a.VFlip)))
-	}
-	if a.ColorJitter != nil {
-		j := *a.ColorJitter
-		if len(j) == 1 { // brightness, contrast and saturation, no hue
-			j = numbers{j[0], j[0], j[0]}
-		}
-		var in []string
-		for _, v := range j {
-			in = append(in, number(v))
-		}
-		words = append(words, call("ColorJitter", in...))
-	}
-	if a.GreyscaleProb != nil && *a.GreyscaleProb != 0 {
-		words = append(words, call("RandomGrayscale", "p="+number(*a.GreyscaleProb)))
-	}
-	return words
-}
-
-// size returns the argument that says what size the network was trained with,
-// unless that is its own.
-func (a timmArgs) size() ([]string, error) {
-	switch {
-	case len(a.InputSize) == 3:
-		return []string{fmt.Sprintf("(%d, %d)", a.InputSize[1], a.InputSize[2])}, nil
-	case a.InputSize != nil:
-		return nil, fmt.Errorf("input_size is %v, want channels, height and width", a.InputSize)
-	case a.ImgSize != nil:
-		return []string{fmt.Sprintf("(%d, %d)", *a.ImgSize, *a.ImgSize)}, nil
-	}
-	return nil, nil
+	return Parse(strings.Join([]string{
+		call("RandomResizedCropAndInterpolation", size, "scale="+tuple(a.Scale), "ratio="+tuple(a.Ratio), "interpolation='"+cmp.Or(a.TrainFilter, a.Interpolation)+"'"),
+		unless(a.HFlip, 0, "RandomHorizontalFlip(p=%s)", number(a.HFlip)),
+		unless(a.VFlip, 0, "RandomVerticalFlip(p=%s)", number(a.VFlip)),
+		jitter,
+		unless(a.GreyscaleProb, 0, "RandomGrayscale(p=%s)", number(a.GreyscaleProb)),
+		normalize,
+		unless(a.ReProb, 0, "RandomErasing(p=%s, mode='%s', count=%d)", number(a.ReProb), strings.ToLower(a.ReMode), a.ReCount),
+	}, "\n"))
 }

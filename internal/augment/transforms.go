@@ -141,9 +141,6 @@ func addRandomResizedCrop(b *builder, a *arguments) error {
 	return b.picture(o)
 }
 
-// pillow are Pillow's numbers for filters.
-var pillow = []picture.Filter{picture.Nearest, picture.Lanczos, picture.Bilinear, picture.Bicubic, picture.Box, picture.Hamming}
-
 // filter returns the interpolation. antialias=False tells nothing of pictures,
 // which are never resized without it, but much of tensors.
 func (a *arguments) filter() picture.Filter {
@@ -152,8 +149,8 @@ func (a *arguments) filter() picture.Filter {
 		name := strings.ToLower(v.word[strings.LastIndexByte(v.word, '.')+1:])
 		var err error
 		switch {
-		case v.kind == 'n' && v.number == math.Trunc(v.number) && v.number >= 0 && int(v.number) < len(pillow):
-			f = pillow[int(v.number)]
+		case v.kind == 'n' && v.number == math.Trunc(v.number) && v.number >= 0 && int(v.number) < len(picture.PillowFilters):
+			f = picture.PillowFilters[int(v.number)]
 		case name == "nearest-exact" || name == "nearest_exact":
 			f = picture.Nearest
 		default:
@@ -276,54 +273,4 @@ func addNormalize(b *builder, a *arguments) error {
 		}
 	}
 	return b.normalize(both[0], both[1])
-}
-
-// call writes a transform with its arguments.
-func call(name string, arguments ...string) string {
-	if len(arguments) == 0 {
-		return name
-	}
-	return name + "(" + strings.Join(arguments, ", ") + ")"
-}
-
-func tuple(x []float64) string {
-	var words []string
-	for _, v := range x {
-		words = append(words, number(v))
-	}
-	if len(words) == 1 {
-		return "(" + words[0] + ",)"
-	}
-	return "(" + strings.Join(words, ", ") + ")"
-}
-
-func sizeArgs(to [2]int) []string {
-	switch {
-	case to[0] == 0:
-		return nil
-	case to[0] == to[1]:
-		return []string{fmt.Sprint(to[0])}
-	}
-	return []string{fmt.Sprintf("(%d, %d)", to[0], to[1])}
-}
-
-func fitted(to [2]int, h, w int) [2]int {
-	if to[0] == 0 {
-		return [2]int{h, w}
-	}
-	return to
-}
-
-func probabilityArgs(p, unset float64) []string {
-	if p == unset {
-		return nil
-	}
-	return []string{"p=" + number(p)}
-}
-
-func filterArgs(f picture.Filter) []string {
-	if f == picture.Bilinear {
-		return nil
-	}
-	return []string{fmt.Sprintf("interpolation='%s'", f)}
 }

@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 func pipeline(t testing.TB, spec string) augment.Pipeline {
@@ -90,7 +92,11 @@ func TestAugment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := picture.Decode(data, l.grey)
+			f, err := picture.Open(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := f.Decode(l.grey)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +105,7 @@ func TestAugment(t *testing.T) {
 		// The array has pictures of one size, other than the network's.
 		var stored []picture.Picture
 		c := decoded[0].C
-		npy := NPYHeader("|u1", append([]int{6}, ints(l.shape(9, 31))...)...)
+		npy := numpy.Header("|u1", append([]int{6}, ints(l.shape(9, 31))...)...)
 		for k := range 6 {
 			p := picture.New(31, 9, c)
 			for j := range p.Pix {
@@ -137,7 +143,7 @@ func TestAugment(t *testing.T) {
 				d, err := Open(src.paths, Options{
 					Shape: l.shape(h, w), Augment: pipeline(t, spec+""), Cache: budget,
 					// What would be done in evaluation must not matter.
-					Preprocess: Preprocess{Channels: l.channels, Layout: l.name, Mean: mean, Std: std, Image: Transform{CropMode: Center, CropPct: 0.5}},
+					Preprocess: preprocess.Settings{Channels: l.channels, Layout: l.name, Mean: mean, Std: std, Image: preprocess.Transform{CropMode: preprocess.Center, CropPct: 0.5}},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -259,9 +265,10 @@ func TestAugmentRefuses(t *testing.T) {
 		{"open", png, "RandomHorizontalFlip", Options{Shape: []int64{3, -1, -1}}, "want an input size"},
 		{"fill", "testdata/grey.npy", "RandomCrop(padding=1, fill=(1, 2, 3))", Options{}, "fill has 3 values, and pictures have 1 channels"},
 		{"uint8", png, "cifar, RandomErasing", Options{Shape: []int64{3, 24, 24}, Uint8: true}, "RandomErasing changes normalised values, and the network takes uint8"},
-		{"mean", png, "cifar, Normalize((0.5, 0.5, 0.4), 0.5)", Options{Shape: []int64{3, 24, 24}, Preprocess: Preprocess{Mean: halves, Std: halves}},
+		{"mean", png, "cifar, Normalize((0.5, 0.5, 0.4), 0.5)", Options{Shape: []int64{3, 24, 24}, Preprocess: preprocess.Settings{Mean: halves, Std: halves}},
 			"augmentation: Normalize has mean [0.5 0.5 0.4], std [0.5], and the preprocessing mean [0.5 0.5 0.5], std [0.5 0.5 0.5]: want the same"},
 		{"std", "testdata/u8.npy", "cifar, Normalize(0, 0.5)", Options{}, "Normalize has mean [0], std [0.5], and the preprocessing mean [], std []: want the same"},
+		{"mean of bytes", "testdata/u8.npy", "cifar", Options{Uint8: true, Preprocess: preprocess.Settings{Mean: halves}}, "but the network takes uint8 values: want none of them"},
 		{"normalise alone", "testdata/u8.npy", "Normalize(0, 0.5)", Options{}, "Normalize has mean [0], std [0.5]"},
 	}
 	for _, tt := range tests {
@@ -295,11 +302,11 @@ func TestAugmentRefuses(t *testing.T) {
 func TestNormalizeAlike(t *testing.T) {
 	for _, tt := range []struct {
 		spec string
-		pre  Preprocess
+		pre  preprocess.Settings
 	}{
-		{"Normalize(0.5, (0.5, 0.5, 0.5))", Preprocess{Mean: halves, Std: []float64{0.5}}},
-		{"Normalize(0, 1)", Preprocess{}},
-		{"Normalize(tensor([0.4815, 0.4578, 0.4082]), tensor([0.2686, 0.2613, 0.2758]))", Preprocess{Mean: clipMean, Std: clipStd}},
+		{"Normalize(0.5, (0.5, 0.5, 0.5))", preprocess.Settings{Mean: halves, Std: []float64{0.5}}},
+		{"Normalize(0, 1)", preprocess.Settings{}},
+		{"Normalize(tensor([0.4815, 0.4578, 0.4082]), tensor([0.2686, 0.2613, 0.2758]))", preprocess.Settings{Mean: clipMean, Std: clipStd}},
 	} {
 		if _, err := Open([]string{"testdata/u8.npy"}, Options{Preprocess: tt.pre, Augment: pipeline(t, "cifar, "+tt.spec)}); err != nil {
 			t.Errorf("%s: %v", tt.spec, err)
@@ -311,7 +318,7 @@ func TestNormalizeAlike(t *testing.T) {
 // are pictures.
 func TestAsSeen(t *testing.T) {
 	opts := Options{AsSeen: true, Cache: 1 << 20, Augment: pipeline(t, "cifar, Normalize(0.5, 0.5), RandomErasing(p=1)"),
-		Preprocess: Preprocess{Mean: []float64{0.5}, Std: []float64{0.5}, Scale: 1.0 / 255}}
+		Preprocess: preprocess.Settings{Mean: []float64{0.5}, Std: []float64{0.5}, Scale: 1.0 / 255}}
 	for path, size := range map[string]int{"testdata/f32.npy": 4, "testdata/f64.npy": 8, "testdata/f32be.npy": -4} {
 		d, err := Open([]string{path}, opts)
 		if err != nil {
@@ -420,7 +427,7 @@ func BenchmarkAugment(b *testing.B) {
 	for _, spec := range []string{"none", "cifar"} {
 		n := 1000
 		path := filepath.Join(b.TempDir(), "x.npy")
-		write(b, path, append(NPYHeader("|u1", n, 3, 32, 32), make([]byte, n*3*32*32)...))
+		write(b, path, append(numpy.Header("|u1", n, 3, 32, 32), make([]byte, n*3*32*32)...))
 		d, err := Open([]string{path}, Options{Shape: []int64{3, 32, 32}, Augment: pipeline(b, spec)})
 		if err != nil {
 			b.Fatal(err)

@@ -9,28 +9,35 @@ import (
 	"testing"
 )
 
-// counted is a Bytes that counts what it decodes.
+// counted counts what is loaded of an array.
 type counted struct {
-	Bytes
+	array   *pixels
 	decoded atomic.Int64
 	broken  int // the image that cannot be decoded, or -1
 }
 
-func digits(t *testing.T) Bytes {
+func digits(t *testing.T) *pixels {
 	t.Helper()
 	d, err := Open([]string{"../../fixtures/mnist/train.npz"}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.(Bytes)
+	return d.(*pixels)
 }
 
-func (d *counted) Pixels(dst []byte, i int) error {
+func (d *counted) load(dst []byte, i int) ([]byte, error) {
 	d.decoded.Add(1)
 	if i == d.broken {
-		return fmt.Errorf("%s: cannot be decoded", d.Name(i))
+		return nil, fmt.Errorf("%s: cannot be decoded", d.array.Name(i))
 	}
-	return d.Bytes.Pixels(dst, i)
+	return d.array.load(dst, i)
+}
+
+// cached returns the array behind a cache.
+func (d *counted) cached(budget int64) *pixels {
+	e := *d.array.examples
+	e.cache = newCache(e.elems, budget, d.load)
+	return newPixels(&e, d.array.norm, e.cache.load)
 }
 
 // A cache yields what its dataset does, decodes each image that fits once, and
@@ -46,8 +53,8 @@ func TestCache(t *testing.T) {
 		{4*size + size/2, 4 + passes*(images-4)},
 		{0, passes * images},
 	} {
-		d := &counted{Bytes: array, broken: -1}
-		c := newCache(d, tc.budget)
+		d := &counted{array: array, broken: -1}
+		c := d.cached(tc.budget)
 		if room, ok := Room(c); !ok || room != int(tc.budget/size) {
 			t.Errorf("%d bytes: room for %d images, want %d", tc.budget, room, tc.budget/size)
 		}
@@ -75,13 +82,13 @@ func TestCache(t *testing.T) {
 // An image that cannot be decoded is an error that names it, every time, and is
 // never kept.
 func TestCacheBroken(t *testing.T) {
-	c := newCache(&counted{Bytes: digits(t), broken: 2}, 1<<20)
+	c := (&counted{array: digits(t), broken: 2}).cached(1 << 20)
 	for range 2 {
 		if err := c.Read(make([]float32, 28*28), 2); err == nil || !strings.Contains(err.Error(), "train.npz[2]: cannot be decoded") {
 			t.Errorf("error %v", err)
 		}
 	}
-	if len(c.kept) != 0 {
-		t.Errorf("%d images kept", len(c.kept))
+	if len(c.cache.kept) != 0 {
+		t.Errorf("%d images kept", len(c.cache.kept))
 	}
 }

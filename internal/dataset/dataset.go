@@ -9,17 +9,13 @@
 //   - lists of image files, with or without labels: .txt, .csv, .tsv
 //   - tars in the layout of WebDataset
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
-//   - .npy, versions 1 to 3 of https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
-//   - .npz, a zip of .npy arrays, stored or deflated
-//   - IDX, the format of MNIST, http://yann.lecun.com/exdb/mnist/
-//   - .npy and IDX files under gzip
+//   - arrays: .npy, .npz, IDX, see package numpy
 //
 // Arrays may be uint8, float32 or float64; labels may be any integer type. They
-// are held in memory. Images are read and decoded when they are asked for.
-// Images are decoded, resized and cropped as Pillow and torchvision do it, and
-// values normalised as timm, torchvision and Hugging Face do it, in the same
-// arithmetic: see [Preprocess]. Pictures may be augmented as in training: see
-// [Options]. [Order] says in which order a dataset is visited.
+// are held in memory. Images are read and decoded when they are asked for. Package
+// preprocess says how they become what the network takes. Pictures may be
+// augmented as in training: see [Options]. [Order] says in which order a dataset is
+// visited.
 //
 // # Invariants
 //
@@ -37,17 +33,13 @@
 package dataset
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 // Dataset is a finite list of examples of one shape, with or without labels.
@@ -116,6 +108,8 @@ type Options struct {
 	// ClassNames numbers the classes that class folders, lists and tars name.
 	// Nil means that names have their place when sorted.
 	ClassNames []string
+	// Unlabelled says that names of folders are no labels.
+	Unlabelled bool
 	// Shape is the shape of one example that the network takes, with numbers
 	// below 1 for dimensions that it leaves open. That of an array may differ in
 	// dimensions of size 1 only. Nil, and for arrays any open dimension, means as
@@ -125,7 +119,7 @@ type Options struct {
 	// Preprocess must not normalise.
 	Uint8 bool
 	// Preprocess turns stored values into what the network takes.
-	Preprocess Preprocess
+	Preprocess preprocess.Settings
 	// Augment changes pictures at random before they are normalised, as in
 	// training, by their number among the examples: the same in every Read. It
 	// takes the place of Preprocess's resizing and cropping. Its Normalize must
@@ -143,7 +137,7 @@ type Options struct {
 }
 
 // preprocess returns Preprocess as it is to be applied.
-func (o Options) preprocess() (Preprocess, error) {
+func (o Options) preprocess() (preprocess.Settings, error) {
 	p := o.Preprocess
 	if !o.Uint8 {
 		return p, nil
@@ -158,15 +152,6 @@ func (o Options) preprocess() (Preprocess, error) {
 // Open opens the examples that the inputs name, one after the other. An array
 // must be the only input; it is read into memory, uint8 as such.
 func Open(inputs []string, opts Options) (Dataset, error) {
-	d, err := open(inputs, opts)
-	if err != nil {
-		return nil, err
-	}
-	return opts.wrap(d), nil
-}
-
-// open is Open without what lies around examples.
-func open(inputs []string, opts Options) (Dataset, error) {
 	if len(inputs) == 0 {
 		return nil, errors.New("no inputs, want at least one")
 	}
@@ -180,169 +165,139 @@ func open(inputs []string, opts Options) (Dataset, error) {
 			return nil, err
 		}
 		if k == kindArray && len(paths) == 1 {
-			return openArrays(paths[0], opts)
+			return openArray(paths[0], opts)
 		}
 	}
 	return openImages(inputs, opts)
 }
 
-// openArrays opens the array in the file at path, and its labels.
-func openArrays(path string, opts Options) (Dataset, error) {
-	images, err := openContainer(path)
-	if err != nil {
-		return nil, err
-	}
-	defer images.close()
-
-	imagesKey, err := images.pick(opts.ImagesKey, imageRole, "")
-	if err != nil {
-		return nil, err
-	}
-	x, err := images.load(imagesKey, imageRole)
-	if err != nil {
-		return nil, err
-	}
-	float := x.dtype.kind != 'u'
-	var d *arrays
-	var p *pictures
-	if opts.Augment.None() || float && opts.AsSeen {
-		d, err = newArrays(path, x, opts)
-	} else if p, err = openPictures(path, x, opts); err == nil {
-		d = p.arrays
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	d.sources = []Source{{Path: path, SHA256: images.sha256}}
-	if err := d.openLabels(images, imagesKey, opts); err != nil {
-		return nil, err
-	}
-	if err := checkLabels(d.labels, opts.ClassNames, path); err != nil {
-		return nil, err
-	}
-	switch {
-	case p != nil:
-		return p, nil
-	case !float:
-		return byteArrays{d}, nil
-	}
-	return d, nil
+// examples is what the datasets of this package have in common.
+type examples struct {
+	n          int
+	shape      []int64
+	elems      int // product of shape
+	labels     []int
+	classNames []string
+	sources    []Source
+	name       func(i int) string
+	augmented  bool
+	asSeen     bool
+	cache      *cache // of pixels; nil without one
 }
 
-// openLabels finds the labels of an array: in a file of their own, in the same
-// .npz, or nowhere.
-func (d *arrays) openLabels(images *container, imagesKey string, opts Options) error {
-	path := opts.Labels
-	if path == "" && images.zip == nil {
-		path = labelsSibling(d.path)
+func (e *examples) Len() int             { return e.n }
+func (e *examples) Shape() []int64       { return e.shape }
+func (e *examples) Labels() []int        { return e.labels }
+func (e *examples) ClassNames() []string { return e.classNames }
+func (e *examples) Sources() []Source    { return e.sources }
+func (e *examples) Name(i int) string    { return e.name(i) }
+
+func (e *examples) common() *examples { return e }
+
+// setShape says the shape of an example.
+func (e *examples) setShape(shape []int64) {
+	e.shape, e.elems = shape, 1
+	for _, d := range shape {
+		e.elems *= int(d)
 	}
-	if path != "" {
-		labels, src, err := openLabels(path, opts.LabelsKey, imagesKey, d.n, d.path)
-		if err == nil {
-			d.labels, d.sources = labels, append(d.sources, src)
-		}
-		return err
-	}
-	key, err := images.pick(opts.LabelsKey, labelRole, imagesKey)
-	if err != nil || key == "" {
-		return err
-	}
-	d.labels, err = images.labels(key, d.n, d.path)
+}
+
+// readLabels reads labels from a file of their own; the examples are those of the
+// array beside, or "", in the file of.
+func (e *examples) readLabels(path, key, beside, of string) error {
+	labels, sum, err := numpy.OpenLabels(path, key, beside, e.n, of)
+	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})
 	return err
 }
 
-// openLabels reads the labels of n images, which may be an array with a key,
-// from a file of their own.
-func openLabels(path, key, imagesKey string, n int, imagesPath string) ([]int, Source, error) {
-	c, err := openContainer(path)
-	if err != nil {
-		return nil, Source{}, err
+// check panics if a buffer has not the length of an example, or if there is no
+// example i.
+func (e *examples) check(length, i int) {
+	if length != e.elems {
+		panic("dataset: length is not the product of Shape")
 	}
-	defer c.close()
-	if key, err = c.pick(key, labelRole, imagesKey); err != nil {
-		return nil, Source{}, err
+	if i < 0 || i >= e.n {
+		panic("dataset: example out of range")
 	}
-	if key == "" && c.zip != nil {
-		return nil, Source{}, fmt.Errorf("%s: no labels among %s, want a labels key", path, c.list())
-	}
-	labels, err := c.labels(key, n, imagesPath)
-	return labels, Source{Path: path, SHA256: c.sha256}, err
 }
 
-// labels loads the array with the labels of n images.
-func (c *container) labels(key string, n int, imagesPath string) ([]int, error) {
-	y, err := c.load(key, labelRole)
-	if err != nil {
-		return nil, err
+// of returns what is known of a dataset that Open returned, and else nothing.
+func of(d Dataset) *examples {
+	if c, ok := d.(interface{ common() *examples }); ok {
+		return c.common()
 	}
-	labels, err := decodeLabels(y, n, imagesPath)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.where(key), err)
-	}
-	return labels, nil
+	return &examples{}
 }
 
-// labelsSibling returns the label file that belongs to an MNIST image file, or
-// "" if the name is not such or there is none. Downloads are found under both
-// spellings, and one of the two files may have been unpacked.
-func labelsSibling(path string) string {
-	dir, base := filepath.Split(path)
-	name := strings.NewReplacer("images-idx3", "labels-idx1", "images.idx3", "labels.idx1").Replace(base)
-	if name == base {
-		return ""
+// Augmented says that the examples of a dataset that [Open] returned are changed
+// at random.
+func Augmented(d Dataset) bool { return of(d).augmented }
+
+// AsSeen says that the examples of a dataset that [Open] returned are floats that
+// were taken as they are: see [Options].
+func AsSeen(d Dataset) bool { return of(d).asSeen }
+
+// Room returns how many images the cache of a dataset that [Open] returned keeps
+// at most; ok is false if it has none.
+func Room(d Dataset) (images int, ok bool) {
+	c := of(d).cache
+	if c == nil {
+		return 0, false
 	}
-	plain := strings.TrimSuffix(name, ".gz")
-	for _, s := range []string{name, plain, plain + ".gz"} {
-		if _, err := os.Stat(dir + s); err == nil {
-			return dir + s
-		}
-	}
-	return ""
+	return c.room, true
 }
 
-// openContainer opens, hashes and sniffs one file.
-func openContainer(path string) (*container, error) {
-	// Stat first: opening a FIFO would block.
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, pathError(path, err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("%s: a folder, want a .npy, .npz or IDX file", path)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file, want a .npy, .npz or IDX file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, pathError(path, err)
-	}
-	h := sha256.New()
-	size, err := io.Copy(h, f)
-	if err != nil {
-		f.Close()
-		return nil, pathError(path, err)
-	}
-	c, err := newContainer(path, f, size)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	c.sha256 = hex.EncodeToString(h.Sum(nil))
-	c.closer = f
-	return c, nil
+// values is a Dataset whose examples are floats from the beginning.
+type values struct {
+	*examples
+	read func(dst []float32, i int) error
 }
 
-// pathError puts the path in front as all our errors have it; package os would
-// write "open x.npy: no such file".
-func pathError(path string, err error) error {
-	return fmt.Errorf("%s: %w", path, bareError(err))
+func (d *values) Read(dst []float32, i int) error {
+	d.check(len(dst), i)
+	return d.read(dst, i)
 }
 
-// bareError takes off what package os says before the cause.
-func bareError(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
+// pixels is a Bytes.
+type pixels struct {
+	*examples
+	norm    preprocess.Normalizer
+	load    loader
+	buffers sync.Pool // of *[]byte, elems long
+}
+
+// A loader returns the bytes of example i: in dst, or in memory that must not be
+// changed.
+type loader func(dst []byte, i int) ([]byte, error)
+
+func newPixels(e *examples, norm preprocess.Normalizer, load loader) *pixels {
+	d := &pixels{examples: e, norm: norm, load: load}
+	d.buffers.New = func() any { b := make([]byte, e.elems); return &b }
+	return d
+}
+
+func (d *pixels) Read(dst []float32, i int) error {
+	d.check(len(dst), i)
+	b := d.buffers.Get().(*[]byte)
+	defer d.buffers.Put(b)
+	src, err := d.load(*b, i)
+	if err == nil {
+		d.norm.Bytes(dst, src)
 	}
 	return err
+}
+
+func (d *pixels) Pixels(dst []byte, i int) error {
+	d.check(len(dst), i)
+	src, err := d.load(dst, i)
+	if err == nil && &src[0] != &dst[0] {
+		copy(dst, src)
+	}
+	return err
+}
+
+func (d *pixels) Normalize(dst []float32, src []byte) {
+	d.check(len(dst), 0)
+	d.check(len(src), 0)
+	d.norm.Bytes(dst, src)
 }

@@ -5,11 +5,12 @@ import (
 	"log"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 func Example() {
 	d, err := dataset.Open([]string{"testdata/plain.npz"}, dataset.Options{
-		Preprocess: dataset.Preprocess{
+		Preprocess: preprocess.Settings{
 			Mean: []float64{0.485, 0.456, 0.406},
 			Std:  []float64{0.229, 0.224, 0.225},
 		},
@@ -38,7 +39,7 @@ func Example() {
 
 // Images are decoded once, and normalised whenever they are needed.
 func ExampleBytes() {
-	preprocess, err := dataset.Preset("imagenet")
+	preprocess, err := preprocess.Preset("imagenet")
 	if err != nil {
 		log.Fatal(err)
 	}

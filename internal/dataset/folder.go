@@ -1,30 +1,26 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // addFolder lists a folder as torchvision's ImageFolder does: its sub-folders
 // are the classes, in sorted order, and hold images at any depth. A folder
 // without images in sub-folders is a flat list without labels.
 func (l *listing) addFolder(root string, strict bool) error {
-	info, err := os.Stat(root)
-	if err != nil {
-		return pathError(root, err)
-	}
-	top, err := readFolder(root, "")
+	top, way, err := readFolder(root, "", nil)
 	if err != nil {
 		return err
 	}
 	var filled, empty []string
 	for _, class := range top.folders {
-		parts, err := walk(root, class, []os.FileInfo{info})
+		parts, err := walk(root, class, way)
 		if err != nil {
 			return err
 		}
@@ -77,69 +73,54 @@ type imageFile struct {
 	size int64
 }
 
-// readFolder reads the folder path below root. Links are followed.
-func readFolder(root, path string) (folder, error) {
-	out := folder{path: path}
-	full := filepath.Join(root, path)
-	f, err := os.Open(full)
-	if err != nil {
-		return out, pathError(full, err)
-	}
-	defer f.Close()
-	for {
-		entries, err := f.ReadDir(1024) // a folder may hold a million
-		for _, e := range entries {
-			isLink := e.Type()&os.ModeSymlink != 0
-			isImage := hasExtension(e.Name(), imageExtensions)
-			if !e.IsDir() && !isLink && !isImage {
-				continue
-			}
-			// A broken link stays a file: its own row gets the error.
-			size := int64(-1)
-			info, err := os.Stat(filepath.Join(full, e.Name()))
-			if err == nil {
-				size = info.Size()
-			}
-			switch {
-			case err == nil && info.IsDir():
-				out.folders = append(out.folders, e.Name())
-			case isImage:
-				out.images = append(out.images, imageFile{e.Name(), size})
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return out, pathError(full, err)
-		}
-	}
-	slices.Sort(out.folders)
-	slices.SortFunc(out.images, func(a, b imageFile) int { return strings.Compare(a.name, b.name) })
-	return out, nil
-}
-
-// walk reads the folder path below root and all below it. above are the folders
-// on the way to it: a link back to one of them would have no end.
-func walk(root, path string, above []os.FileInfo) ([]folder, error) {
+// readFolder reads the folder path below root. Links are followed. above are the
+// folders on the way to it: a link back to one of them would have no end. It
+// returns the way to what is below.
+func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.FileInfo, err error) {
+	out.path = path
 	full := filepath.Join(root, path)
 	info, err := os.Stat(full)
 	if err != nil {
-		return nil, pathError(full, err)
+		return out, nil, file.Error(full, err)
 	}
-	for _, a := range above {
-		if os.SameFile(a, info) {
-			return nil, fmt.Errorf("%s: a link to a folder that it is in", full)
+	if slices.ContainsFunc(above, func(a os.FileInfo) bool { return os.SameFile(a, info) }) {
+		return out, nil, fmt.Errorf("%s: a link to a folder that it is in", full)
+	}
+	entries, err := os.ReadDir(full) // sorted by name
+	if err != nil {
+		return out, nil, file.Error(full, err)
+	}
+	for _, e := range entries {
+		isLink := e.Type()&os.ModeSymlink != 0
+		isImage := hasExtension(e.Name(), imageExtensions)
+		if !e.IsDir() && !isLink && !isImage {
+			continue
+		}
+		// A broken link stays a file: its own row gets the error.
+		size := int64(-1)
+		info, err := os.Stat(filepath.Join(full, e.Name()))
+		if err == nil {
+			size = info.Size()
+		}
+		switch {
+		case err == nil && info.IsDir():
+			out.folders = append(out.folders, e.Name())
+		case isImage:
+			out.images = append(out.images, imageFile{e.Name(), size})
 		}
 	}
-	f, err := readFolder(root, path)
+	return out, append(slices.Clip(above), info), nil
+}
+
+// walk reads the folder path below root and all below it.
+func walk(root, path string, above []os.FileInfo) ([]folder, error) {
+	f, way, err := readFolder(root, path, above)
 	if err != nil {
 		return nil, err
 	}
 	all := []folder{f}
-	above = append(slices.Clip(above), info)
 	for _, sub := range f.folders {
-		below, err := walk(root, filepath.Join(path, sub), above)
+		below, err := walk(root, filepath.Join(path, sub), way)
 		if err != nil {
 			return nil, err
 		}

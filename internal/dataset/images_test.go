@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 // TestUnreadable: a broken image is an error of its own row that names the file;
@@ -204,7 +206,7 @@ func TestBudget(t *testing.T) {
 
 // TestImagesConcurrent reads one dataset from many goroutines.
 func TestImagesConcurrent(t *testing.T) {
-	p, err := Preset("imagenet")
+	p, err := preprocess.Preset("imagenet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +257,7 @@ func BenchmarkImages(b *testing.B) {
 	}
 	path := filepath.Join(b.TempDir(), "x.png")
 	write(b, path, buf.Bytes())
-	p, err := Preset("imagenet")
+	p, err := preprocess.Preset("imagenet")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,13 +10,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // addList adds the images that a list file names, relative to its folder.
 func (l *listing) addList(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return pathError(path, err)
+		return file.Error(path, err)
 	}
 	defer f.Close()
 	in := &place{path: filepath.Dir(path)}

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
@@ -79,7 +81,7 @@ func (l *listing) add(path string, k kind, strict bool) error {
 	case kindImage:
 		info, err := os.Stat(path)
 		if err != nil {
-			return pathError(path, err)
+			return file.Error(path, err)
 		}
 		l.addExample(example{name: path, label: -1}, path, info.Size())
 		return nil
@@ -148,7 +150,7 @@ func kindOf(path string) (kind, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return 0, pathError(path, err)
+		return 0, file.Error(path, err)
 	case info.IsDir():
 		return kindFolder, nil
 	case !info.Mode().IsRegular():
@@ -162,7 +164,7 @@ func kindOf(path string) (kind, error) {
 	}
 	k, err := kindOfContent(path)
 	if err != nil {
-		return 0, pathError(path, err)
+		return 0, file.Error(path, err)
 	}
 	return k, nil
 }
@@ -174,34 +176,31 @@ func kindOfContent(path string) (kind, error) {
 		return 0, err
 	}
 	defer f.Close()
-	head := make([]byte, 512)
-	n, err := io.ReadFull(f, head)
-	if n == 0 && err != nil && err != io.EOF {
+	const enough = 512 // a tar's first header
+	head, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil {
 		return 0, err
 	}
-	head = head[:n]
 	switch {
 	case isTar(head):
 		return kindTar, nil
 	case picture.Known(head):
 		return kindImage, nil
-	case isGzip(head):
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))
 		if err != nil {
-			break // openContainer says what is wrong
+			break // numpy.Open says what is wrong
 		}
-		inside := make([]byte, 512)
-		n, _ := io.ReadFull(z, inside)
-		if isTar(inside[:n]) {
+		if inside, _ := io.ReadAll(io.LimitReader(z, enough)); isTar(inside) {
 			return 0, errors.New("a compressed tar, and images are read from where they lie in it: unpack it with gunzip")
 		}
-	case !isArray(head):
+	case !numpy.Known(head):
 		const want = "want images (JPEG PNG WebP GIF BMP TIFF), a folder or a tar of them, a list of them (" +
 			".txt .csv .tsv), or a .npy, .npz or IDX file"
-		if n == 0 {
+		if len(head) == 0 {
 			return 0, errors.New("empty, " + want)
 		}
-		return 0, fmt.Errorf("starts with %q, %s", head[:min(n, 6)], want)
+		return 0, fmt.Errorf("starts with %q, %s", head[:min(len(head), 6)], want)
 	}
 	return kindArray, nil
 }
@@ -245,26 +244,25 @@ const maxRange = 1 << 20
 
 // expandRanges expands {000..010} as shells do, zeros included.
 func expandRanges(s string) ([]string, error) {
-	out := []string{s}
-	for {
-		at := numberRange.FindStringSubmatchIndex(out[0])
-		if at == nil {
-			return out, nil
-		}
-		from, to := out[0][at[2]:at[3]], out[0][at[4]:at[5]]
-		lo, _ := strconv.Atoi(from) // digits only
-		hi, _ := strconv.Atoi(to)
-		if lo > hi || (hi-lo+1)*len(out) > maxRange {
-			return nil, fmt.Errorf("range {%s..%s}, want it to go upwards and to make at most %d names", from, to, maxRange)
-		}
-		var next []string
-		for _, p := range out {
-			// All of out are alike but for numbers already filled in.
-			at := numberRange.FindStringSubmatchIndex(p)
-			for v := lo; v <= hi; v++ {
-				next = append(next, fmt.Sprintf("%s%0*d%s", p[:at[0]], len(from), v, p[at[1]:]))
-			}
-		}
-		out = next
+	at := numberRange.FindStringSubmatchIndex(s)
+	if at == nil {
+		return []string{s}, nil
 	}
+	tails, err := expandRanges(s[at[1]:])
+	if err != nil {
+		return nil, err
+	}
+	from, to := s[at[2]:at[3]], s[at[4]:at[5]]
+	lo, _ := strconv.Atoi(from) // digits only
+	hi, _ := strconv.Atoi(to)
+	if lo > hi || (hi-lo+1)*len(tails) > maxRange {
+		return nil, fmt.Errorf("range {%s..%s}, want it to go upwards and to make at most %d names", from, to, maxRange)
+	}
+	var out []string
+	for v := lo; v <= hi; v++ {
+		for _, tail := range tails {
+			out = append(out, fmt.Sprintf("%s%0*d%s", s[:at[0]], len(from), v, tail))
+		}
+	}
+	return out, nil
 }

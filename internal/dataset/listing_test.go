@@ -84,6 +84,10 @@ func TestShard(t *testing.T) {
 	if d.Len() != len(g.Shard) || d.ClassNames() != nil {
 		t.Fatalf("%d examples of classes %v, want %d without names", d.Len(), d.ClassNames(), len(g.Shard))
 	}
+	l, err := list([]string{path}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
 	small, err := Open([]string{filepath.Join(imageFixtures, "transforms-24x24.png")}, any24)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +97,7 @@ func TestShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range g.Shard {
-		e := d.(*images).examples[i]
+		e := l.examples[i]
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -1,10 +1,16 @@
 package dataset
 
 import (
+	"bufio"
+	"encoding/binary"
+	"io"
 	"iter"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // Order says which examples are visited, and in which order. The zero value is
@@ -78,4 +84,37 @@ func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
 		}
 	}
 	return dst[:len(idx)*elems], nil
+}
+
+// WriteBatch writes the first n examples, or all if there are fewer, as the
+// network sees them: a .npy array of shape [n, Shape...], float32, or uint8 for
+// a network that takes that.
+func WriteBatch(w io.Writer, d Dataset, n int, asBytes bool) error {
+	n = min(n, d.Len())
+	shape, size := []int{n}, 1
+	for _, s := range d.Shape() {
+		shape, size = append(shape, int(s)), size*int(s)
+	}
+	dtype := "<f4"
+	if asBytes {
+		dtype = "|u1"
+	}
+	out := bufio.NewWriter(w)
+	out.Write(numpy.Header(dtype, shape...)) // a bufio.Writer keeps its error for Flush
+	values, encoded := make([]float32, size), make([]byte, 0, 4*size)
+	for i := range n {
+		if err := d.Read(values, i); err != nil {
+			return err
+		}
+		encoded = encoded[:0]
+		for _, v := range values {
+			if asBytes {
+				encoded = append(encoded, byte(v))
+			} else {
+				encoded = binary.LittleEndian.AppendUint32(encoded, math.Float32bits(v))
+			}
+		}
+		out.Write(encoded)
+	}
+	return out.Flush()
 }

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 // What WriteBatch writes is what Read yields, as any reader of arrays sees it.
 func TestWriteBatch(t *testing.T) {
 	pictures := []string{"../../fixtures/images/files/hopper.jpg", "../../fixtures/images/files/camera.png"}
-	resized := Preprocess{Image: Transform{InputSize: [2]int{8, 6}, CropMode: Center}, Mean: []float64{0.5}, Std: []float64{0.25}}
+	resized := preprocess.Settings{Image: preprocess.Transform{InputSize: [2]int{8, 6}, CropMode: preprocess.Center}, Mean: []float64{0.5}, Std: []float64{0.25}}
 	for name, test := range map[string]struct {
 		paths   []string
 		opts    Options
@@ -19,7 +21,7 @@ func TestWriteBatch(t *testing.T) {
 	}{
 		"pictures":         {pictures, Options{Preprocess: resized, Shape: []int64{3, -1, -1}}, 128, 2},
 		"the first":        {pictures, Options{Preprocess: resized, Shape: []int64{-1, -1, 3}}, 1, 1},
-		"an array":         {[]string{"testdata/plain.npz"}, Options{Preprocess: Preprocess{Mean: []float64{0.1}}}, 3, 3},
+		"an array":         {[]string{"testdata/plain.npz"}, Options{Preprocess: preprocess.Settings{Mean: []float64{0.1}}}, 3, 3},
 		"bytes, unchanged": {[]string{"testdata/plain.npz"}, Options{Uint8: true}, 3, 3},
 	} {
 		d, err := Open(test.paths, test.opts)

@@ -7,27 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // addTar adds the images of a tar in the layout of WebDataset: files of one
 // example stand together and share their name up to the first dot of its last
 // part, as 0001.jpg and 0001.cls do. Only headers and labels are read; an image
 // is read from its place when it is asked for.
-func (l *listing) addTar(file string) error {
-	f, err := os.Open(file)
+func (l *listing) addTar(path string) error {
+	f, size, err := file.Open(path, "a tar")
 	if err != nil {
-		return pathError(file, err)
+		return file.Error(path, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return pathError(file, err)
-	}
-	in := &place{path: file, tar: true}
-	err = indexTar(f, info.Size(), func(name, label string, off, size int64) {
+	in := &place{path: path, tar: true}
+	err = indexTar(f, size, func(name, label string, off, size int64) {
 		e := example{in: in, name: strings.Clone(name), off: off, size: size, label: -1}
 		if label != "" {
 			e.label = l.label(label, false)
@@ -35,7 +32,7 @@ func (l *listing) addTar(file string) error {
 		l.addExample(e, name, size)
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
@@ -80,7 +77,7 @@ func indexTar(r io.ReaderAt, size int64, row func(name, label string, off, size 
 			return checkTarEnd(section)
 		}
 		if err != nil {
-			return unexpectedEOF(err)
+			return file.Truncated(err)
 		}
 		at, _ := section.Seek(0, io.SeekCurrent) // the reader stands before the data
 		key, ext := tarKey(h.Name)
@@ -134,7 +131,7 @@ func (e *tarExample) add(t *tar.Reader, h *tar.Header, ext string, off, size int
 			return errors.New("a sparse file, want its bytes in one piece")
 		}
 		if h.Size > size-off {
-			return unexpectedEOF(io.ErrUnexpectedEOF)
+			return file.Truncated(io.ErrUnexpectedEOF)
 		}
 		e.image, e.off, e.size = h.Name, off, h.Size
 	case ext == ".cls":
@@ -173,7 +170,7 @@ func sparse(h *tar.Header) bool {
 func readAtMost(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err != nil {
-		return nil, unexpectedEOF(err)
+		return nil, file.Truncated(err)
 	}
 	if int64(len(b)) > most {
 		return nil, fmt.Errorf("longer than %d bytes", most)

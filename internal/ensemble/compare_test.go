@@ -14,6 +14,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -54,7 +55,7 @@ func readBaselines(t *testing.T) (b baselines) {
 func tiny(t *testing.T, kind string) (*Lineup, Targets) {
 	t.Helper()
 	models := []*onnxio.Model{open(t, filepath.Join(tinyModels, kind+"-1.onnx")), open(t, filepath.Join(tinyModels, kind+"-2.onnx"))}
-	set, err := onnxio.NewSet(models)
+	set, err := ckpt.New(models)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +280,7 @@ func TestDropoutInNetwork(t *testing.T) {
 	for _, path := range paths[:2] {
 		models = append(models, open(t, path))
 	}
-	set, err := onnxio.NewSet(models)
+	set, err := ckpt.New(models)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
 // Each method is scored by its own averages; SWA-Temp keeps the order of
@@ -14,7 +15,7 @@ func TestDetection(t *testing.T) {
 	nets := halves(t)
 	models := checkpoints(t)
 	in := data(t, "val.npz")
-	out, err := dataset.Open([]string{fixture + "/val.npz"}, dataset.Options{Preprocess: dataset.Preprocess{Mean: []float64{0.6}, Std: []float64{0.46}}})
+	out, err := dataset.Open([]string{fixture + "/val.npz"}, dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -89,7 +90,7 @@ func TestFile(t *testing.T) {
 			{Posterior: ensemble.Reference{Path: "gone.safetensors", ID: q.ID}, Members: 4, Weight: 1 - 1./3, BatchNorm: bn, Statistics: statistics(4)},
 		},
 		Sampling:    ensemble.Sampling{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
-		Preprocess:  dataset.Preprocess{Mean: []float64{0.1}, Std: []float64{0.2}},
+		Card:        swag.Card{Task: "classes", ClassNames: []string{"a", "b"}, Preprocess: []byte(`{"mean":[0.1],"std":[0.2]}`)},
 		Temperature: 1.25,
 	}
 	write(t, want)
@@ -103,6 +104,11 @@ func TestFile(t *testing.T) {
 	if !reflect.DeepEqual(want, got) {
 		t.Error(cmp.Diff(want, got))
 	}
+	if s, err := got.Preprocess(); err != nil || !reflect.DeepEqual(s, preprocess.Settings{Mean: []float64{0.1}, Std: []float64{0.2}}) {
+		t.Errorf("preprocess %+v, %v", s, err)
+	}
+	_, err = (&ensemble.Ensemble{Path: "e", Card: swag.Card{Preprocess: []byte(`{"meen":[0]}`)}}).Preprocess()
+	infertest.WantError(t, err, "e: model card: preprocess: ")
 	if got.Members() != 6 {
 		t.Errorf("%d members, want 6", got.Members())
 	}

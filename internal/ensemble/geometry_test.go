@@ -7,12 +7,13 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/geometry"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 func landscape(t *testing.T, p *swag.Posterior) *Landscape {
 	t.Helper()
-	g, err := swag.NewGeometry(t.Context(), p, 0)
+	g, err := geometry.New(t.Context(), p, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestLandscapeAtIterate(t *testing.T) {
 	p := fit(t, false)
 	l, e := landscape(t, p), &Engine{Runtime: openRuntime(t)}
 	l.Decay = 1e-3
-	for _, it := range l.Geometry.Iterates()[17:] { // the last three of twenty
+	for _, it := range l.Geometry.Positions()[17:] { // the last three of twenty
 		parameters, _, err := l.Network.Checkpoint(set[it.Model])
 		if err != nil {
 			t.Fatal(err)

@@ -273,7 +273,8 @@ func TestScorerNames(t *testing.T) {
 	job := ensemble.Scoring{Ensemble: e, Networks: networks}
 	for _, tc := range []struct {
 		file    string
-		names   []string
+		names   []string // the data's
+		card    []string // or the model card's
 		labels  bool
 		warning string
 		err     string
@@ -281,13 +282,14 @@ func TestScorerNames(t *testing.T) {
 		{file: "images.npz", labels: true},
 		{file: "images.npz", names: []string{"a", "b", "c"}, labels: true},
 		{file: "images.npz", names: []string{"a", "b", "c", "d"}, warning: "4 class names and the network 3 classes"},
+		{file: "images.npz", names: []string{"a", "b", "c", "d"}, card: []string{"x", "y", "z"}, labels: true},
 		{file: "class-seven.npz", err: "class-seven.npz[0]: label 7, want 0 to 2"},
 	} {
 		d, err := dataset.Open([]string{infertest.Path(infertest.Small, tc.file)}, dataset.Options{ClassNames: tc.names})
 		if err != nil {
 			t.Fatal(err)
 		}
-		job.Data = d
+		job.Data, job.ClassNames = d, tc.card
 		s, err := ensemble.NewScorer(t.Context(), engine, job)
 		if tc.err != "" {
 			infertest.WantError(t, err, tc.err)
@@ -298,6 +300,13 @@ func TestScorerNames(t *testing.T) {
 		}
 		if s.Schema(1).Labels != tc.labels || len(s.Warnings) != 0 != (tc.warning != "") || tc.warning != "" && !strings.Contains(s.Warnings[0].Error(), tc.warning) {
 			t.Errorf("%s with names %q: labels %v, warnings %v", tc.file, tc.names, s.Schema(1).Labels, s.Warnings)
+		}
+		want := tc.names
+		if tc.card != nil {
+			want = tc.card
+		}
+		if got := s.Schema(1).ClassNames; tc.warning == "" && !slices.Equal(got, want) {
+			t.Errorf("%s with names %q and %q: %q", tc.file, tc.names, tc.card, got)
 		}
 	}
 }

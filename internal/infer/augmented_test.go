@@ -13,6 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -27,7 +29,7 @@ func augmentedRun(t *testing.T, run string, epochs int) *swag.Posterior {
 }
 
 // inTraining is how the fixture's images were normalised.
-var inTraining = dataset.Preprocess{Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}}
+var inTraining = preprocess.Settings{Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.229, 0.224, 0.225}}
 
 // augmentedData opens stored pixels as they are.
 func augmentedData(t *testing.T, name string) dataset.Dataset {
@@ -57,7 +59,7 @@ func epochs(t *testing.T, count int) dataset.Dataset {
 	}
 	plain := augmentedData(t, "train.npz").(dataset.Bytes)
 	f := create(t, "epochs.npy")
-	pixels := dataset.NPYHeader("|u1", count*plain.Len(), 3, 32, 32)
+	pixels := numpy.Header("|u1", count*plain.Len(), 3, 32, 32)
 	for range count {
 		for i := range plain.Len() {
 			example := make([]byte, 3*32*32)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -35,7 +36,7 @@ func (n *Network) Attach(ctx context.Context) error {
 			return err
 		}
 		models = append(models, m)
-		if sum := m.Sum(nil); sum != c.SHA256 {
+		if sum := ckpt.Sum(m, nil); sum != c.SHA256 {
 			return fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", m.Path, sum, p.Path, c.SHA256)
 		}
 		parameters, _, err := n.Vectors(m)
@@ -55,7 +56,7 @@ func (n *Network) Attach(ctx context.Context) error {
 }
 
 // Continue readies checkpoints since the posterior's own to extend it: see
-// [onnxio.Continue].
-func (n *Network) Continue(models []*onnxio.Model) (*onnxio.Set, error) {
-	return onnxio.Continue(n.skeleton, n.Posterior.Layout, models)
+// [ckpt.Continue].
+func (n *Network) Continue(models []*onnxio.Model) (*ckpt.Set, error) {
+	return ckpt.Continue(n.skeleton, n.Posterior.Layout, models)
 }

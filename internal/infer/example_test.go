@@ -33,10 +33,15 @@ func Example() {
 			log.Fatal(err)
 		}
 		defer m.Close()
-		model, err := infer.Checkpoint(m)
+		graph, err := infer.ReadGraph(m, "", "")
 		if err != nil {
 			log.Fatal(err)
 		}
+		filled, err := m.Runtime()
+		if err != nil {
+			log.Fatal(err)
+		}
+		model := infer.Model{Name: name, Graph: graph, Weight: 1, Filled: filled}
 		if err := engine.Predict(context.Background(), model, images, sums); err != nil {
 			log.Fatal(err)
 		}

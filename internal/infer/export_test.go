@@ -26,7 +26,7 @@ func NewNamed(path string, scores int64, input onnxio.Value) *Network {
 
 // ScoresOf reads what the output of a graph is taken for.
 func ScoresOf(m *onnxio.Model, output string) (task.Scores, error) {
-	g, err := newGraph(m, output, "")
+	g, err := ReadGraph(m, output, "")
 	if err != nil {
 		return task.Scores{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -141,7 +142,7 @@ func TestExporters(t *testing.T) {
 			if models[0].FeedInputs()[0].ElemType == onnxio.Float16 {
 				statTol, outTol = 1e-2, 1e-2
 			}
-			set, err := onnxio.NewSet(models)
+			set, err := ckpt.New(models)
 			except := exceptions[c.Case]
 			if except.refused != "" {
 				infertest.WantError(t, err, except.refused)
@@ -177,7 +178,7 @@ func TestExporters(t *testing.T) {
 			if except.lastMade {
 				return
 			}
-			last, err := infer.Checkpoint(models[len(models)-1])
+			last, err := n.AsIs(models[len(models)-1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +190,7 @@ func TestExporters(t *testing.T) {
 // named returns the golden tensor for a layout's entry: goldens bear the names
 // of the first checkpoint, or the entry's where the first has several tensors
 // merged into one.
-func (c exported) named(t *testing.T, set *onnxio.Set, prefix, name string) []float64 {
+func (c exported) named(t *testing.T, set *ckpt.Set, prefix, name string) []float64 {
 	t.Helper()
 	v, ok := c.golden.View(prefix + set.Models[0].Tensor(name).Name)
 	if own, found := c.golden.View(prefix + name); found && (!ok || len(set.Models[0].Tensors()) < len(set.Models[set.Reference].Tensors())) {
@@ -205,7 +206,7 @@ func (c exported) named(t *testing.T, set *onnxio.Set, prefix, name string) []fl
 
 // checkMean wants every parameter of the framework's in the layout, and no
 // other that moved. float32 has seven digits.
-func (c exported) checkMean(t *testing.T, set *onnxio.Set, p *swag.Posterior) {
+func (c exported) checkMean(t *testing.T, set *ckpt.Set, p *swag.Posterior) {
 	t.Helper()
 	found := 0
 	for _, entry := range p.Layout.Tensors {
@@ -304,7 +305,7 @@ func checkTies(t *testing.T, n *infer.Network) {
 // checkRoundTrip wants every checkpoint to come out as it went in, its data
 // files too: the reference through the posterior, as export --checkpoint
 // does, and each through a template of its own.
-func (c exported) checkRoundTrip(t *testing.T, n *infer.Network, set *onnxio.Set) {
+func (c exported) checkRoundTrip(t *testing.T, n *infer.Network, set *ckpt.Set) {
 	t.Helper()
 	reference := set.Models[set.Reference]
 	parameters, statistics, err := n.Vectors(reference)
@@ -314,10 +315,11 @@ func (c exported) checkRoundTrip(t *testing.T, n *infer.Network, set *onnxio.Set
 	c.checkBytes(t, n.Files(), n.Posterior.Layout, parameters, statistics)
 	for _, name := range c.Checkpoints {
 		m := infertest.Open(t, filepath.Join(c.dir, name))
-		l, err := onnxio.NewLayout([]*onnxio.Model{m})
+		set, err := ckpt.New([]*onnxio.Model{m})
 		if err != nil {
 			t.Fatal(err)
 		}
+		l := set.Layout
 		tpl, err := onnxio.NewTemplate(m, l)
 		if err != nil {
 			t.Fatal(err)
@@ -355,7 +357,7 @@ func (c exported) checkBytes(t *testing.T, tpl *onnxio.Template, l *weights.Layo
 	}
 }
 
-func (c exported) checkStatistics(t *testing.T, e *infer.Engine, n *infer.Network, set *onnxio.Set, parameters weights.Vector, tol float64) weights.Slice {
+func (c exported) checkStatistics(t *testing.T, e *infer.Engine, n *infer.Network, set *ckpt.Set, parameters weights.Vector, tol float64) weights.Slice {
 	t.Helper()
 	train := newArray(t, c.golden, "input")
 	var batches [][]int

@@ -91,7 +91,7 @@ func TestGoldenBatchNorm(t *testing.T) {
 		checkLogits(t, e, model, infertest.Digits(t, "test.npz"), infertest.Float64s(t, st, "logits.swa"))
 		return nil
 	})
-	last, err := infer.Checkpoint(infertest.Open(t, infertest.Path(infertest.MNIST, "checkpoints", "epoch-30.onnx")))
+	last, err := n.AsIs(infertest.Open(t, infertest.Path(infertest.MNIST, "checkpoints", "epoch-30.onnx")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -204,52 +204,30 @@ func (s *Scorer) runAll(ctx context.Context, crew *crew, in *relay[*examples], o
 	}
 }
 
-// runGroup sends a chunk through the models of a group. Its tasks are pairs of
-// batch and model, batch by batch, so that at the end no thread waits longer
-// than for one run; their outcomes are added in the order of the models.
+// runGroup sends a chunk through the models of a group. Each batch goes through
+// them in their order.
 func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chunk) error {
-	p := &pass{scorer: s, group: group, in: x, out: c}
 	g, ctx := errgroup.WithContext(ctx)
-	for range s.plan.workers {
+	g.SetLimit(s.plan.workers)
+	for from := 0; from < x.n && ctx.Err() == nil; from += group.batch {
+		b := batch{s, x, from, min(group.batch, x.n-from)}
 		g.Go(func() error {
-			for {
-				b, k := p.take()
-				if b == nil {
-					return nil
-				}
-				if err := p.run(ctx, b, k); err != nil {
-					return err
-				}
+			input, values, err := b.load(group.sessions[0].Session)
+			defer s.giveBack(values)
+			for k := 0; k < len(group.sessions) && err == nil; k++ {
+				err = b.run(ctx, group.sessions[k], group.first+k, input, c)
 			}
+			return err
 		})
 	}
 	return g.Wait()
 }
 
-// pass is one group of models going over one chunk.
-type pass struct {
-	scorer *Scorer
-	group  *group
-	in     *examples
-	out    *Chunk
-
-	mu      sync.Mutex
-	batches int // taken so far
-	model   int // whose turn it is to take current
-	current *batch
-}
-
-// batch is some examples of a chunk on their way through a group.
+// batch is some examples of a chunk.
 type batch struct {
-	from, n int // in the chunk
-	fill    sync.Once
-	values  []float32
-	input   ort.Tensor
-	err     error
-
-	mu       sync.Mutex
-	outcomes []*outcome // those that wait until the models before them are added
-	added    int
+	*Scorer
+	in      *examples
+	from, n int
 }
 
 // outcome is what one model says of a batch.
@@ -259,82 +237,66 @@ type outcome struct {
 	errs      []error // nil unless some example's scores are no good
 }
 
-// take returns the next task: a batch, and the model of the group that is to
-// run over it.
-func (p *pass) take() (*batch, int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.model == 0 {
-		from := p.batches * p.group.batch
-		if from >= p.in.n {
-			return nil, 0
+// run adds what model k says of the batch to the chunk. Unless bad examples are to
+// be skipped it fails with the first of them.
+func (b *batch) run(ctx context.Context, m *loaded, k int, input ort.Tensor, c *Chunk) error {
+	out, err := m.Run(ctx, []ort.Tensor{input})
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	o, err := b.judge(m, out[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	b.engine.Report(b.n)
+	for i, err := range o.errs {
+		if err != nil && !b.skip {
+			return fmt.Errorf("%s: %s: %w", m.Name, b.data.Name(b.in.first+b.from+i), err)
 		}
-		p.batches++
-		p.current = &batch{from: from, n: min(p.group.batch, p.in.n-from), outcomes: make([]*outcome, len(p.group.sessions))}
 	}
-	k := p.model
-	p.model = (k + 1) % len(p.group.sessions)
-	return p.current, k
+	c.add(b.from, k, m, o)
+	return nil
 }
 
-// run runs model k of the group over a batch.
-func (p *pass) run(ctx context.Context, b *batch, k int) error {
-	m := p.group.sessions[k]
-	b.fill.Do(func() { b.err = p.load(b, m.Session) })
-	if b.err != nil {
-		return b.err
-	}
-	out, err := m.Run(ctx, []ort.Tensor{b.input})
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
-	}
-	o, err := p.judge(b, m, out[0])
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
-	}
-	p.scorer.engine.Report(b.n)
-	return p.add(b, k, o)
-}
-
-// load makes a batch of what was read: its examples one after the other, and
-// zeros where the network takes batches of one size only.
-func (p *pass) load(b *batch, session *Session) error {
-	s, rows := p.scorer, b.n
+// load makes an input of what was read: the batch's examples one after the other,
+// and zeros where the network takes batches of one size only. The values are to be
+// given back.
+func (b *batch) load(session *Session) (input ort.Tensor, values []float32, err error) {
+	rows := b.n
 	if fixed := session.fixedBatch(); fixed > 0 {
 		rows = fixed
 	}
-	b.values = s.buffer(int64(rows) * s.size)
-	done := b.values[:int64(b.n)*s.size]
-	clear(b.values[len(done):])
-	from, to := int64(b.from)*s.size, int64(b.from+b.n)*s.size
-	if p.in.floats != nil {
-		copy(done, p.in.floats[from:to])
+	values = b.buffer(int64(rows) * b.size)
+	done := values[:int64(b.n)*b.size]
+	clear(values[len(done):])
+	from, to := int64(b.from)*b.size, int64(b.from+b.n)*b.size
+	if b.in.floats != nil {
+		copy(done, b.in.floats[from:to])
 	} else {
-		data := s.data.(dataset.Bytes)
-		for at := int64(0); at < to-from; at += s.size {
-			data.Normalize(done[at:at+s.size], p.in.bytes[from+at:from+at+s.size])
+		data := b.data.(dataset.Bytes)
+		for at := int64(0); at < to-from; at += b.size {
+			data.Normalize(done[at:at+b.size], b.in.bytes[from+at:from+at+b.size])
 		}
 	}
-	var err error
-	b.input, err = session.feed(append([]int64{int64(rows)}, s.data.Shape()...), b.values)
-	return err
+	input, err = session.feed(append([]int64{int64(rows)}, b.data.Shape()...), values)
+	return input, values, err
 }
 
 // judge turns a model's scores into outcomes. Examples that could not be read are
 // left out.
-func (p *pass) judge(b *batch, m *loaded, out ort.Tensor) (*outcome, error) {
+func (b *batch) judge(m *loaded, out ort.Tensor) (*outcome, error) {
 	count, scores, err := m.Scores(out, b.n)
 	if err != nil {
 		return nil, err
 	}
-	t, err := p.scorer.learn(m, count)
+	t, err := b.learn(m, count)
 	if err != nil {
 		return nil, err
 	}
 	width := t.Width()
 	o := &outcome{values: make([]float64, b.n*width), entropies: make([]float64, b.n)}
 	for i := range b.n {
-		if p.in.errs[b.from+i] != nil {
+		if b.in.errs[b.from+i] != nil {
 			continue
 		}
 		if o.entropies[i], err = t.Outcome(o.values[i*width:][:width], scores[i*count:][:count]); err != nil {
@@ -345,28 +307,6 @@ func (p *pass) judge(b *batch, m *loaded, out ort.Tensor) (*outcome, error) {
 		}
 	}
 	return o, nil
-}
-
-// add adds the outcome of model k, and those that waited for it. Without skip it
-// fails with the first error of the first model.
-func (p *pass) add(b *batch, k int, o *outcome) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.outcomes[k] = o
-	for ; b.added < len(b.outcomes) && b.outcomes[b.added] != nil; b.added++ {
-		o, m := b.outcomes[b.added], p.group.sessions[b.added]
-		for i, err := range o.errs {
-			if err != nil && !p.scorer.skip {
-				return fmt.Errorf("%s: %s: %w", m.Name, p.scorer.data.Name(p.in.first+b.from+i), err)
-			}
-		}
-		p.out.add(b.from, p.group.first+b.added, m, o)
-		b.outcomes[b.added] = nil
-	}
-	if b.added == len(b.outcomes) {
-		p.scorer.giveBack(b.values)
-	}
-	return nil
 }
 
 // learn returns what a model's scores mean: its outcomes must be as wide as those

@@ -323,9 +323,10 @@ func TestPredict(t *testing.T) {
 	t.Parallel()
 	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Memory: 1}
 	images := tinyImages(t)
+	n := infertest.Network(t, infertest.Posterior(t)) // of any network: it says what scores mean
 	model := func(name string, weight float64) infer.Model {
 		t.Helper()
-		m, err := infer.Checkpoint(infertest.Open(t, infertest.Path(infertest.Small, name)))
+		m, err := n.AsIs(infertest.Open(t, infertest.Path(infertest.Small, name)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +375,7 @@ func TestClassesDiffer(t *testing.T) {
 	}
 	sums, data := &infer.Sums{}, infertest.Digits(t, "val.npz")
 	sums.Init("e: member 0 of p", data.Len(), three)
-	m, err := infer.Checkpoint(infertest.Checkpoints(t)[0])
+	m, err := infertest.Network(t, infertest.Posterior(t)).AsIs(infertest.Checkpoints(t)[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -74,10 +75,11 @@ func TestFilledSession(t *testing.T) {
 	const last = 1<<18 - 1
 	temp := temporary(t)
 	m := table(t, last, counted(72, 1))
-	l, err := onnxio.NewLayout([]*onnxio.Model{m})
+	set, err := checkpoints.New([]*onnxio.Model{m})
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := set.Layout
 	own, err := m.Runtime()
 	if err != nil {
 		t.Fatal(err)
@@ -154,10 +156,11 @@ func (f failing) ReadAt(dst []float32, off int64) error {
 func TestFilledSessionFails(t *testing.T) {
 	temp := temporary(t)
 	m := table(t, 0, make([]float32, 72))
-	l, err := onnxio.NewLayout([]*onnxio.Model{m})
+	set, err := checkpoints.New([]*onnxio.Model{m})
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := set.Layout
 	tpl, err := onnxio.NewRuntimeTemplate(m, l)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	p, err := picture.Decode(data, false)
+	file, err := picture.Open(data)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := file.Decode(false)
 	if err != nil {
 		fmt.Println(err)
 		return

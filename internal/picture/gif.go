@@ -7,95 +7,70 @@ import (
 	"io"
 )
 
-func sizeGIF(data []byte) (w, h int, err error) { return size(data, gif.DecodeConfig) }
-
-// decodeGIF decodes the first frame. What it leaves of the canvas is filled with
-// the transparent colour, or else colour 0.
-func decodeGIF(data []byte) (Picture, error) {
-	img, err := gif.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Picture{}, err
-	}
-	w, h, err := sizeGIF(data)
-	if err != nil {
-		return Picture{}, err
-	}
-	palette, fill, err := gifColours(data)
-	if err != nil {
-		return Picture{}, err
-	}
-	canvas := image.NewPaletted(image.Rect(0, 0, w, h), nil)
-	if fill != 0 {
-		for i := range canvas.Pix {
-			canvas.Pix[i] = fill
+// openGIF opens a file of which the first frame counts. What that leaves of the
+// canvas is filled with the transparent colour, or else colour 0.
+func openGIF(data []byte) (w, h int, decode func() (Picture, error), err error) {
+	c, err := gif.DecodeConfig(bytes.NewReader(data))
+	canvas := image.Rect(0, 0, c.Width, c.Height)
+	return c.Width, c.Height, func() (Picture, error) {
+		img, err := gif.Decode(bytes.NewReader(data))
+		if err != nil {
+			return Picture{}, err
 		}
-	}
-	frame := img.(*image.Paletted)
-	b := frame.Rect
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		copy(canvas.Pix[canvas.PixOffset(b.Min.X, y):], frame.Pix[frame.PixOffset(b.Min.X, y):][:b.Dx()])
-	}
-	return indexed(canvas, &palette), nil
+		palette, fill, err := gifColours(data)
+		if err != nil {
+			return Picture{}, err
+		}
+		whole, frame := image.NewPaletted(canvas, nil), img.(*image.Paletted)
+		if fill != 0 {
+			for i := range whole.Pix {
+				whole.Pix[i] = fill
+			}
+		}
+		b := frame.Rect
+		for y := b.Min.Y; y < b.Max.Y; y++ {
+			copy(whole.Pix[whole.PixOffset(b.Min.X, y):], frame.Pix[frame.PixOffset(b.Min.X, y):][:b.Dx()])
+		}
+		return indexed(whole, &palette), nil
+	}, err
 }
 
 // gifColours returns the palette of the first frame and its transparent index,
 // or 0. Go's decoder blanks the colour of that index; convert("RGB") shows it.
 func gifColours(data []byte) (palette colours, transparent byte, err error) {
-	r := bytes.NewReader(data)
-	table := func(fields byte) error { // reads one if fields announces it
+	short := false
+	next := func(n int) []byte {
+		b := make([]byte, n) // zeros behind the end, which end what is read here
+		short = copy(b, data) < n || short
+		data = data[min(n, len(data)):]
+		return b
+	}
+	table := func(fields byte) { // reads one if fields announces it
 		if fields&0x80 == 0 {
-			return nil
+			return
 		}
 		palette = colours{} // the frame's own replaces the global one
 		for i := range 2 << (fields & 7) {
-			if _, err := io.ReadFull(r, palette[i][:]); err != nil {
-				return err
-			}
+			palette[i] = [3]byte(next(3))
 		}
-		return nil
 	}
-	var screen [13]byte
-	if _, err := io.ReadFull(r, screen[:]); err != nil {
-		return palette, 0, err
-	}
-	if err := table(screen[10]); err != nil {
-		return palette, 0, err
-	}
+	table(next(13)[10]) // of the screen
 	const (
 		extension      = 0x21
 		graphicControl = 0xf9
 	)
-	for {
-		kind, err := r.ReadByte()
-		if err != nil {
-			return palette, 0, err
-		}
-		if kind != extension { // the frame: left, top, width, height, fields
-			var frame [9]byte
-			if _, err := io.ReadFull(r, frame[:]); err != nil {
-				return palette, 0, err
-			}
-			return palette, transparent, table(frame[8])
-		}
-		label, err := r.ReadByte()
-		if err != nil {
-			return palette, 0, err
-		}
-		for { // blocks of at most 255 bytes, the last one empty
-			n, err := r.ReadByte()
-			if err != nil {
-				return palette, 0, err
-			}
-			if n == 0 {
-				break
-			}
-			block := make([]byte, n)
-			if _, err := io.ReadFull(r, block); err != nil {
-				return palette, 0, err
-			}
+	for next(1)[0] == extension {
+		label := next(1)[0]
+		for n := next(1)[0]; n > 0; n = next(1)[0] { // blocks, the last one empty
+			block := next(int(n))
 			if label == graphicControl && n >= 4 && block[0]&1 != 0 {
 				transparent = block[3]
 			}
 		}
 	}
+	table(next(9)[8]) // of the frame: left, top, width, height, fields
+	if short {
+		err = io.ErrUnexpectedEOF
+	}
+	return palette, transparent, err
 }

@@ -17,7 +17,10 @@ package picture
 import (
 	"errors"
 	"fmt"
-	"io"
+	"image"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/picture/jpeg"
 )
 
 // Limits on the size of an image. More than maxPixels is a decompression bomb to
@@ -45,20 +48,21 @@ func (p Picture) Row(y int) []byte { return p.Pix[y*p.W*p.C : (y+1)*p.W*p.C] }
 type codec struct {
 	name  string
 	magic []string // first bytes, where ? is any byte
-	// size reads no more than it must.
-	size func(data []byte) (w, h int, err error)
-	// decode returns one channel where Pillow's mode has one (1, L, I;16), else
-	// three. It may count on size having been called and accepted.
-	decode func(data []byte) (Picture, error)
+	open  opener
 }
 
+// An opener reads the header of a file, and no more than it must. What it returns
+// decodes the file, to one channel where Pillow's mode has one (1, L, I;16), else
+// three, and may count on the size having been accepted.
+type opener func(data []byte) (w, h int, decode func() (Picture, error), err error)
+
 var codecs = []codec{
-	{"JPEG", []string{"\xff\xd8\xff"}, sizeJPEG, decodeJPEG},
-	{"PNG", []string{"\x89PNG\r\n\x1a\n"}, sizePNG, decodePNG},
-	{"WebP", []string{"RIFF????WEBP"}, sizeWebP, decodeWebP},
-	{"GIF", []string{"GIF87a", "GIF89a"}, sizeGIF, decodeGIF},
-	{"BMP", []string{"BM"}, sizeBMP, decodeBMP},
-	{"TIFF", []string{"II*\x00", "MM\x00*"}, sizeTIFF, decodeTIFF},
+	{"JPEG", []string{"\xff\xd8\xff"}, openJPEG},
+	{"PNG", []string{"\x89PNG\r\n\x1a\n"}, openPNG},
+	{"WebP", []string{"RIFF????WEBP"}, openWebP},
+	{"GIF", []string{"GIF87a", "GIF89a"}, openGIF},
+	{"BMP", []string{"BM"}, openBMP},
+	{"TIFF", []string{"II*\x00", "MM\x00*"}, openTIFF},
 }
 
 var errNotImage = errors.New("not an image, want JPEG, PNG, WebP, GIF, BMP or TIFF")
@@ -95,22 +99,51 @@ func matches(b []byte, pattern string) bool {
 	return true
 }
 
-// Size returns the size in pixels of the image that [Decode] would return, from
-// the header alone. It fails for sizes that Decode refuses. A small file may
-// lawfully hold a large image: callers that decode several at once must limit the
-// pixels, not the bytes. Decoding takes 6 to 15 bytes for each pixel.
-func Size(data []byte) (w, h int, err error) {
+// File is an image file whose header has been read.
+type File struct {
+	W, H   int // in pixels, of what Decode returns
+	kind   string
+	decode func() (Picture, error)
+}
+
+// Open reads the header of an image file of any kind, which is told by content. It
+// fails for sizes that Decode refuses. A small file may lawfully hold a large
+// image: callers that decode several at once must limit the pixels, not the bytes.
+// Decoding takes 6 to 15 bytes for each pixel.
+func Open(data []byte) (File, error) {
 	c, err := codecOf(data)
 	if err != nil {
-		return 0, 0, err
+		return File{}, err
 	}
-	if w, h, err = c.size(data); err == nil {
-		err = CheckSize(w, h)
+	f := File{kind: c.name}
+	if f.W, f.H, f.decode, err = c.open(data); err == nil {
+		err = CheckSize(f.W, f.H)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", c.name, unexpectedEOF(err))
+		return File{}, fmt.Errorf("%s: %w", c.name, file.Truncated(err))
 	}
-	return w, h, nil
+	return f, nil
+}
+
+// Decode decodes the first frame to what PIL.Image.open(file).convert("RGB")
+// gives, or convert("L") if grey. As there, alpha is dropped, not blended, 16-bit
+// colours lose their low byte, 16-bit grey values are clipped at 255, colour
+// profiles are ignored, and the orientation in Exif data is not applied (it is not
+// by torchvision's loader), but the one in a TIFF file is. A truncated file is an
+// error; bytes behind the image are not. Corrupt data is an error, too, where
+// libjpeg only warns. Decode may be called once.
+func (f File) Decode(grey bool) (Picture, error) {
+	p, err := f.decode()
+	if err != nil {
+		return Picture{}, fmt.Errorf("%s: %w", f.kind, file.Truncated(err))
+	}
+	if p.W != f.W || p.H != f.H {
+		return Picture{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", f.kind, p.W, p.H, f.W, f.H)
+	}
+	if grey {
+		return p.grey(), nil
+	}
+	return p.rgb(), nil
 }
 
 // CheckSize refuses sizes that are none of a picture, or a decompression bomb's.
@@ -126,36 +159,9 @@ func CheckSize(w, h int) error {
 	return nil
 }
 
-// Decode decodes the first frame of an image file of any kind to what
-// PIL.Image.open(file).convert("RGB") gives, or convert("L") if grey. The kind is
-// told by content. As there, alpha is dropped, not blended, 16-bit colours lose
-// their low byte, 16-bit grey values are clipped at 255, colour profiles are
-// ignored, and the orientation in Exif data is not applied (it is not by
-// torchvision's loader), but the one in a TIFF file is. A truncated file is an
-// error; bytes behind the image are not. Corrupt data is an error, too, where
-// libjpeg only warns.
-func Decode(data []byte, grey bool) (Picture, error) {
-	w, h, err := Size(data)
-	if err != nil {
-		return Picture{}, err
-	}
-	c, _ := codecOf(data) // known, or Size would have failed
-	p, err := c.decode(data)
-	if err != nil {
-		return Picture{}, fmt.Errorf("%s: %w", c.name, unexpectedEOF(err))
-	}
-	if p.W != w || p.H != h {
-		return Picture{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", c.name, p.W, p.H, w, h)
-	}
-	if grey {
-		return p.Grey(), nil
-	}
-	return p.rgb(), nil
-}
-
-// Grey weighs the channels as Pillow's convert("L") does: ITU-R 601 luma in
+// grey weighs the channels as Pillow's convert("L") does: ITU-R 601 luma in
 // 16-bit fixed point. A grey picture is returned as it is.
-func (p Picture) Grey() Picture {
+func (p Picture) grey() Picture {
 	if p.C == 1 {
 		return p
 	}
@@ -185,10 +191,28 @@ func (p Picture) rgb() Picture {
 	return rgb
 }
 
-// unexpectedEOF says in our words what "EOF" and "unexpected EOF" mean here.
-func unexpectedEOF(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("truncated: %w", io.ErrUnexpectedEOF)
+// Image returns the picture as the standard library holds one. A grey one shares
+// its memory.
+func (p Picture) Image() image.Image {
+	r := image.Rect(0, 0, p.W, p.H)
+	if p.C == 1 {
+		return &image.Gray{Pix: p.Pix, Stride: p.W, Rect: r}
 	}
-	return err
+	img := image.NewRGBA(r)
+	for i := range p.W * p.H {
+		copy(img.Pix[4*i:], p.Pix[3*i:3*i+3])
+		img.Pix[4*i+3] = 255
+	}
+	return img
+}
+
+func openJPEG(data []byte) (w, h int, decode func() (Picture, error), err error) {
+	f, err := jpeg.Open(data)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	return f.W, f.H, func() (Picture, error) {
+		pix, channels, err := f.Decode()
+		return Picture{f.W, f.H, channels, pix}, err
+	}, nil
 }

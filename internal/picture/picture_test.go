@@ -60,9 +60,18 @@ func readPicture(t testing.TB, name string) []byte {
 	return data
 }
 
+// decodeData decodes the bytes of a file.
+func decodeData(data []byte, grey bool) (Picture, error) {
+	f, err := Open(data)
+	if err != nil {
+		return Picture{}, err
+	}
+	return f.Decode(grey)
+}
+
 func decode(t testing.TB, name string, grey bool) Picture {
 	t.Helper()
-	p, err := Decode(readPicture(t, name), grey)
+	p, err := decodeData(readPicture(t, name), grey)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -174,7 +183,7 @@ func TestKind(t *testing.T) {
 		{"\xff\xd8\xff", "JPEG: truncated"},
 	}
 	for _, tt := range tests {
-		_, err := Decode([]byte(tt.data), false)
+		_, err := decodeData([]byte(tt.data), false)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %q", tt.data, err, tt.want)
 		}
@@ -205,7 +214,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%d files, want %d", len(entries), len(tests))
 	}
 	for name, want := range tests {
-		_, err := Decode(readPicture(t, "refused/"+name), false)
+		_, err := decodeData(readPicture(t, "refused/"+name), false)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
@@ -219,7 +228,7 @@ func TestTruncatedPicture(t *testing.T) {
 	for _, name := range onePerKind {
 		data := readPicture(t, "files/"+name)
 		for _, n := range []int{len(data) / 20, len(data) / 3, len(data) * 9 / 10, len(data) - len(data)/50 - 1} {
-			if _, err := Decode(data[:n:n], false); err == nil {
+			if _, err := decodeData(data[:n:n], false); err == nil {
 				t.Errorf("%s: no error after %d of %d bytes", name, n, len(data))
 			}
 		}
@@ -230,14 +239,14 @@ func TestTrailingJunk(t *testing.T) {
 	for _, name := range onePerKind {
 		data := readPicture(t, "files/"+name)
 		want := decode(t, "files/"+name, false)
-		got, err := Decode(append(slices.Clone(data), bytes.Repeat([]byte{0xff, 0xd8, 0}, 100)...), false)
+		got, err := decodeData(append(slices.Clone(data), bytes.Repeat([]byte{0xff, 0xd8, 0}, 100)...), false)
 		if err != nil || !bytes.Equal(got.Pix, want.Pix) {
 			t.Errorf("%s: bytes behind the image change it: %v", name, err)
 		}
 	}
 }
 
-// TestSize sees bombs from the header, without taking memory for them.
+// TestSize: Open sees bombs from the header, without taking memory for them.
 func TestSize(t *testing.T) {
 	header := func(w, h uint32) []byte {
 		ihdr := slices.Concat([]byte("IHDR"), binary.BigEndian.AppendUint32(nil, w), binary.BigEndian.AppendUint32(nil, h), []byte{8, 2, 0, 0, 0})
@@ -255,23 +264,23 @@ func TestSize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		data := header(tt.w, tt.h)
-		w, h, err := Size(data)
+		f, err := Open(data)
 		if tt.want == "" {
-			if err != nil || w != int(tt.w) || h != int(tt.h) {
-				t.Errorf("%d×%d: %d×%d, %v", tt.w, tt.h, w, h, err)
+			if err != nil || f.W != int(tt.w) || f.H != int(tt.h) {
+				t.Errorf("%d×%d: %d×%d, %v", tt.w, tt.h, f.W, f.H, err)
 			}
 			continue
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%d×%d: error %v, want %q", tt.w, tt.h, err, tt.want)
 		}
-		if _, derr := Decode(data, false); derr == nil || derr.Error() != err.Error() {
-			t.Errorf("%d×%d: Decode says %v, Size %v", tt.w, tt.h, derr, err)
+		if _, derr := decodeData(data, false); derr == nil || derr.Error() != err.Error() {
+			t.Errorf("%d×%d: decoding says %v, Open %v", tt.w, tt.h, derr, err)
 		}
 	}
 }
 
-// FuzzDecode: no panic, no more memory than Size lets expect, and
+// FuzzDecode: no panic, no more memory than the size lets expect, and
 // results that hang together.
 func FuzzDecode(f *testing.F) {
 	for _, dir := range []string{"files", "refused"} {
@@ -288,11 +297,12 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, grey bool) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		w, h, sizeErr := Size(data)
+		f, sizeErr := Open(data)
+		w, h := f.W, f.H
 		if w*h > 1<<20 {
 			return
 		}
-		p, err := Decode(data, grey)
+		p, err := decodeData(data, grey)
 		runtime.ReadMemStats(&after)
 		// What is allocated in all, freed or not. A decoder may refuse a size late
 		// that its header told.
@@ -303,7 +313,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if sizeErr != nil || p.W != w || p.H != h {
-			t.Errorf("Size %d×%d, %v; decoded %d×%d", w, h, sizeErr, p.W, p.H)
+			t.Errorf("Open %d×%d, %v; decoded %d×%d", w, h, sizeErr, p.W, p.H)
 		}
 		if (p.C == 1) != grey || len(p.Pix) != p.W*p.H*p.C {
 			t.Errorf("%d×%d×%d: %d bytes", p.W, p.H, p.C, len(p.Pix))
@@ -318,7 +328,7 @@ func BenchmarkPicture(b *testing.B) {
 	b.Run("decode", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := Decode(data, false); err != nil {
+			if _, err := decodeData(data, false); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -337,7 +347,7 @@ func BenchmarkPicture(b *testing.B) {
 	b.Run("both", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			p, err := Decode(data, false)
+			p, err := decodeData(data, false)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -345,4 +355,22 @@ func BenchmarkPicture(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "images/s")
 	})
+}
+
+// TestImage: a picture's colours are those of the standard library's image.
+func TestImage(t *testing.T) {
+	for _, grey := range []bool{false, true} {
+		p := decode(t, "files/hopper.gif", grey)
+		img := p.Image()
+		if img.Bounds() != image.Rect(0, 0, p.W, p.H) {
+			t.Fatalf("%v, want %d×%d", img.Bounds(), p.W, p.H)
+		}
+		for i := range p.W * p.H {
+			r, g, b, a := img.At(i%p.W, i/p.W).RGBA()
+			got := []byte{byte(r >> 8), byte(g >> 8), byte(b >> 8)}
+			if want := p.Pix[i*p.C : (i+1)*p.C]; !bytes.Equal(got[:p.C], want) || a != 0xffff {
+				t.Fatalf("pixel %d is %d, want %d", i, got, want)
+			}
+		}
+	}
 }

@@ -16,39 +16,36 @@ import (
 // The kinds that Go's decoders restore exactly. What is left is to make of the
 // result what Pillow makes of it.
 
-func sizePNG(data []byte) (w, h int, err error) { return size(data, png.DecodeConfig) }
+// standard opens a file of which config reads the header and decode the rest, and
+// pixels makes of the result what Pillow makes of it.
+func standard(data []byte, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error),
+	pixels func(image.Image) (Picture, error)) (w, h int, _ func() (Picture, error), err error) {
+	c, err := config(bytes.NewReader(data))
+	return c.Width, c.Height, func() (Picture, error) {
+		img, err := decode(bytes.NewReader(data))
+		if err != nil {
+			return Picture{}, err
+		}
+		return pixels(img)
+	}, err
+}
 
-func sizeBMP(data []byte) (w, h int, err error) {
-	w, h, err = size(data, bmp.DecodeConfig)
+func openPNG(data []byte) (w, h int, decode func() (Picture, error), err error) {
+	return standard(data, png.DecodeConfig, png.Decode, func(img image.Image) (Picture, error) {
+		// Grey of 16 bits with a transparent value: Go makes it NRGBA64.
+		if n, ok := img.(*image.NRGBA64); ok && data[24] == 16 && data[25] == 0 {
+			return clip16(n.Pix, n.Stride, 8, n.Rect), nil
+		}
+		return fromImage(img)
+	})
+}
+
+func openBMP(data []byte) (w, h int, decode func() (Picture, error), err error) {
+	w, h, decode, err = standard(data, bmp.DecodeConfig, bmp.Decode, fromImage)
 	if errors.Is(err, bmp.ErrUnsupported) {
 		err = errors.New("compressed, of 16 bits or of OS/2, want uncompressed BMP with 1, 2, 4, 8, 24 or 32 bits")
 	}
-	return w, h, err
-}
-
-func size(data []byte, config func(io.Reader) (image.Config, error)) (w, h int, err error) {
-	c, err := config(bytes.NewReader(data))
-	return c.Width, c.Height, err
-}
-
-func decodePNG(data []byte) (Picture, error) {
-	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Picture{}, err
-	}
-	// Grey of 16 bits with a transparent value: Go makes it NRGBA64.
-	if n, ok := img.(*image.NRGBA64); ok && data[24] == 16 && data[25] == 0 {
-		return clip16(n.Pix, n.Stride, 8, n.Rect), nil
-	}
-	return fromImage(img)
-}
-
-func decodeBMP(data []byte) (Picture, error) {
-	img, err := bmp.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Picture{}, err
-	}
-	return fromImage(img)
+	return w, h, decode, err
 }
 
 // fromImage takes colours out of the images that Go's decoders return, alpha

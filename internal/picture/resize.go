@@ -36,6 +36,9 @@ var filters = []struct {
 	{"hamming", 1, hamming},
 }
 
+// PillowFilters are the filters by Pillow's numbers for them.
+var PillowFilters = []Filter{Nearest, Lanczos, Bilinear, Bicubic, Box, Hamming}
+
 // String returns the name that timm and torchvision use: "bilinear".
 func (f Filter) String() string {
 	if f < 0 || int(f) >= len(filters) {

@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"image"
@@ -17,46 +16,39 @@ const (
 	tagExtraSamples = 338
 )
 
-func sizeTIFF(data []byte) (w, h int, err error) {
-	w, h, err = size(data, tiff.DecodeConfig)
-	if tiffTag(data, tagOrientation) >= 5 {
-		w, h = h, w
-	}
-	return w, h, err
-}
-
-// decodeTIFF decodes the first page. Unlike other kinds, Pillow turns TIFF files
-// upright.
-func decodeTIFF(data []byte) (Picture, error) {
-	img, err := tiff.Decode(bytes.NewReader(data))
-	if err != nil {
-		return Picture{}, err
-	}
-	const separate, premultiplied = 2, 1
-	switch m := img.(type) {
-	case *image.Gray16:
-		if tiffTag(data, tagPhotometric) == 0 { // white is zero: Pillow reads it, but does not care
-			for i := range m.Pix {
-				m.Pix[i] ^= 0xff
+// openTIFF opens a file of which the first page counts. Unlike other kinds, Pillow
+// turns TIFF files upright.
+func openTIFF(data []byte) (w, h int, decode func() (Picture, error), err error) {
+	tags := tiffTags(data)
+	orientation := tags[tagOrientation]
+	w, h, decode, err = standard(data, tiff.DecodeConfig, tiff.Decode, func(img image.Image) (Picture, error) {
+		const separate, premultiplied = 2, 1
+		switch m := img.(type) {
+		case *image.Gray16:
+			if v, ok := tags[tagPhotometric]; ok && v == 0 { // white is zero: Pillow reads it, but does not care
+				for i := range m.Pix {
+					m.Pix[i] ^= 0xff
+				}
+			}
+		case *image.RGBA:
+			if tags[tagExtraSamples] == premultiplied {
+				divideByAlpha(m.Pix, 4, 1)
+			}
+		case *image.RGBA64:
+			if tags[tagExtraSamples] == premultiplied {
+				divideByAlpha(m.Pix, 8, 2)
 			}
 		}
-	case *image.RGBA:
-		if tiffTag(data, tagExtraSamples) == premultiplied {
-			divideByAlpha(m.Pix, 4, 1)
+		p, err := fromImage(img)
+		if p.C > 1 && tags[tagPlanes] == separate {
+			return Picture{}, errors.New("colours in separate planes, want them interleaved")
 		}
-	case *image.RGBA64:
-		if tiffTag(data, tagExtraSamples) == premultiplied {
-			divideByAlpha(m.Pix, 8, 2)
-		}
+		return orient(p, orientation), err
+	})
+	if orientation >= 5 {
+		w, h = h, w
 	}
-	p, err := fromImage(img)
-	if p.C > 1 && tiffTag(data, tagPlanes) == separate {
-		return Picture{}, errors.New("colours in separate planes, want them interleaved")
-	}
-	if err != nil {
-		return Picture{}, err
-	}
-	return orient(p, tiffTag(data, tagOrientation)), nil
+	return w, h, decode, err
 }
 
 // divideByAlpha undoes the multiplication by alpha on the first byte of each
@@ -106,11 +98,10 @@ func orient(p Picture, orientation int) Picture {
 	return q
 }
 
-// tiffTag returns the first value of a tag of type SHORT of the first page, or
-// -1 if there is none.
-func tiffTag(data []byte, tag uint16) int {
+// tiffTags returns the first value of each tag of type SHORT of the first page.
+func tiffTags(data []byte) map[uint16]int {
 	if len(data) < 8 {
-		return -1
+		return nil
 	}
 	var order binary.ByteOrder = binary.LittleEndian
 	if data[0] == 'M' {
@@ -118,15 +109,16 @@ func tiffTag(data []byte, tag uint16) int {
 	}
 	start := int(order.Uint32(data[4:]))
 	if start > len(data)-2 {
-		return -1
+		return nil
 	}
 	const short, entry = 3, 12 // bytes
-	rest := data[start+2:]
+	tags, rest := map[uint16]int{}, data[start+2:]
 	for n := order.Uint16(data[start:]); n > 0 && len(rest) >= entry; n-- {
-		if order.Uint16(rest) == tag && order.Uint16(rest[2:]) == short {
-			return int(order.Uint16(rest[8:]))
+		tag := order.Uint16(rest)
+		if _, seen := tags[tag]; !seen && order.Uint16(rest[2:]) == short {
+			tags[tag] = int(order.Uint16(rest[8:]))
 		}
 		rest = rest[entry:]
 	}
-	return -1
+	return tags
 }

@@ -101,31 +101,25 @@ func (f *webpFrame) readSize() error {
 	return nil
 }
 
-func sizeWebP(data []byte) (w, h int, err error) {
+// openWebP opens a file of which the first frame counts, on a black canvas if it
+// is smaller.
+func openWebP(data []byte) (w, h int, decode func() (Picture, error), err error) {
 	f, err := parseWebP(data)
-	return f.w, f.h, err
-}
-
-// decodeWebP decodes the first frame, on a black canvas if it is smaller.
-func decodeWebP(data []byte) (Picture, error) {
-	f, err := parseWebP(data)
-	if err != nil {
-		return Picture{}, err
-	}
-	var p Picture
-	if f.lossless {
-		p, err = decodeVP8L(f.data)
-	} else {
-		p, err = decodeVP8(f.data)
-	}
-	if err != nil || p.W == f.w && p.H == f.h {
-		return p, err
-	}
-	canvas := New(f.w, f.h, 3)
-	for y := range p.H {
-		copy(canvas.Row(f.at.Min.Y + y)[3*f.at.Min.X:], p.Row(y))
-	}
-	return canvas, nil
+	return f.w, f.h, func() (Picture, error) {
+		decode := decodeVP8
+		if f.lossless {
+			decode = decodeVP8L
+		}
+		p, err := decode(f.data)
+		if err != nil || p.W == f.w && p.H == f.h {
+			return p, err
+		}
+		canvas := New(f.w, f.h, 3)
+		for y := range p.H {
+			copy(canvas.Row(f.at.Min.Y + y)[3*f.at.Min.X:], p.Row(y))
+		}
+		return canvas, nil
+	}, err
 }
 
 func decodeVP8L(data []byte) (Picture, error) {
@@ -152,7 +146,8 @@ func decodeVP8(data []byte) (Picture, error) {
 	cw, ch := (p.W+1)/2, (p.H+1)/2
 	us, vs := make([]byte, 2*cw), make([]byte, 2*cw)
 	for y := range p.H {
-		near, far := chromaRows(y, ch)
+		near := y / 2 // rows of chroma: this one counts most, then the one on the other side
+		far := max(0, min(near-1+y%2*2, ch-1))
 		webpChroma(us, m.Cb[near*m.CStride:][:cw], m.Cb[far*m.CStride:][:cw])
 		webpChroma(vs, m.Cr[near*m.CStride:][:cw], m.Cr[far*m.CStride:][:cw])
 		row := p.Row(y)

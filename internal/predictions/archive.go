@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // An Archive is an .npz file while it is written, one array after the other.
@@ -30,7 +30,7 @@ func (a *Archive) Ints(name string, values []int, shape ...int) error {
 func (a *Archive) begin(name, dtype string, shape ...int) (io.Writer, error) {
 	f, err := a.z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err == nil {
-		_, err = f.Write(dataset.NPYHeader(dtype, shape...))
+		_, err = f.Write(numpy.Header(dtype, shape...))
 	}
 	return f, err
 }

@@ -13,7 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -144,15 +145,15 @@ func (c *csvWriter) Close() error {
 func readCSV(path string, comma rune) (table, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return table{}, dataset.Cause(err)
+		return table{}, file.Cause(err)
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, 1<<16)
 	head, err := in.Peek(512)
 	if err != nil && err != io.EOF {
-		return table{}, dataset.Cause(err)
+		return table{}, file.Cause(err)
 	}
-	if dataset.IsArray(head) || bytes.HasPrefix(head, []byte("PAR1")) || bytes.IndexByte(head, 0) >= 0 {
+	if numpy.Known(head) || bytes.HasPrefix(head, []byte("PAR1")) || bytes.IndexByte(head, 0) >= 0 {
 		return table{}, errors.New("not a text file")
 	}
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) { // a byte order mark, as spreadsheets write it

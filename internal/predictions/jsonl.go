@@ -13,7 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -133,7 +134,7 @@ func (j *jsonlWriter) Close() error { return nil }
 func readJSONL(path string) (table, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return table{}, dataset.Cause(err)
+		return table{}, file.Cause(err)
 	}
 	defer f.Close()
 	r := jsonReader{}
@@ -189,7 +190,7 @@ func (r *jsonReader) read(object map[string]json.RawMessage) (err error) {
 		r.values, r.labels = missing(r.held*r.classes), slices.Repeat([]int{-1}, r.held)
 	}
 	label := -1
-	for _, name := range dataset.LabelRole.Names {
+	for _, name := range numpy.Labels.Names {
 		if raw, ok := object[name]; ok && string(raw) != "null" {
 			if label, err = parseLabel(string(raw)); err != nil {
 				return err

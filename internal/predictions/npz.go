@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -171,15 +171,15 @@ func (a *array) pad(w io.Writer, rows int) error {
 // discard lets go of what is held back.
 func (z *npzWriter) discard() { z.spool.close() }
 
-var predictionRole = dataset.Role{
+var predictionRole = numpy.Role{
 	What: "predictions",
 	Want: "float32 or float64",
-	OK:   func(t dataset.Type) bool { return t.Kind == 'f' },
+	OK:   func(t numpy.Type) bool { return t.Kind == 'f' },
 }
 
 // readArrays reads a .npy or .npz.
 func readArrays(path, key string) (table, error) {
-	f, err := dataset.OpenArrays(path)
+	f, err := numpy.Open(path)
 	if err != nil {
 		return table{}, err
 	}
@@ -198,7 +198,7 @@ func readArrays(path, key string) (table, error) {
 	if key != "" {
 		t.from = fmt.Sprintf("array %q", key)
 	}
-	labels, err := f.Pick("", dataset.LabelRole, key)
+	labels, err := f.Pick("", numpy.Labels, key)
 	if err == nil && labels != "" {
 		t.labels, err = f.ReadLabels(labels, x.Shape[0], path)
 	}
@@ -214,7 +214,7 @@ func pickPredictions(keys []string, wanted string) (string, error) {
 	case keys == nil:
 		return "", fmt.Errorf("no arrays with names, want an .npz file for key %q", wanted)
 	case wanted != "":
-		return "", fmt.Errorf("no array %q, want one of %s", wanted, dataset.Quote(keys))
+		return "", fmt.Errorf("no array %q, want one of %s", wanted, numpy.Quote(keys))
 	}
 	for _, name := range predictionNames {
 		if i := slices.IndexFunc(keys, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
@@ -225,5 +225,5 @@ func pickPredictions(keys []string, wanted string) (string, error) {
 	if len(others) == 1 {
 		return others[0], nil
 	}
-	return "", fmt.Errorf("cannot tell which array holds the predictions, want \"probs\" or \"logits\", or a key that names one of %s", dataset.Quote(keys))
+	return "", fmt.Errorf("cannot tell which array holds the predictions, want \"probs\" or \"logits\", or a key that names one of %s", numpy.Quote(keys))
 }

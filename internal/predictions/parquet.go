@@ -13,7 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -180,7 +180,7 @@ func (p *parquetWriter) Close() error { return p.out.Close() }
 func readParquet(path string) (t table, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return table{}, dataset.Cause(err)
+		return table{}, file.Cause(err)
 	}
 	defer f.Close()
 	defer func() {
@@ -191,7 +191,7 @@ func readParquet(path string) (t table, err error) {
 	}()
 	info, err := f.Stat()
 	if err != nil {
-		return table{}, dataset.Cause(err)
+		return table{}, file.Cause(err)
 	}
 	if err := checkFooter(f, info.Size()); err != nil {
 		return table{}, err
@@ -216,7 +216,7 @@ func checkFooter(f io.ReaderAt, size int64) error {
 		return errors.New("too short for a Parquet file")
 	}
 	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return dataset.Cause(err)
+		return file.Cause(err)
 	}
 	if n := int64(binary.LittleEndian.Uint32(tail)); n > size-magics-length {
 		return fmt.Errorf("damaged: footer of %d bytes in a file of %d", n, size)

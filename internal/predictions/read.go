@@ -14,7 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // Set is what some program saved about labelled examples: a probability
@@ -100,7 +101,7 @@ func Read(path string, opts ReadOptions) (*Set, error) {
 		return nil, err
 	}
 	if opts.Labels != "" {
-		if t.labels, err = dataset.OpenLabels(opts.Labels, len(t.values)/t.classes, path); err != nil {
+		if t.labels, _, err = numpy.OpenLabels(opts.Labels, "", "", len(t.values)/t.classes, path); err != nil {
 			return nil, err
 		}
 	}
@@ -140,19 +141,19 @@ func readFile(path, key string) (t table, err error) {
 func fileSum(path string) (string, error) {
 	info, err := os.Stat(path) // first: opening a FIFO would block
 	if err != nil {
-		return "", dataset.PathError(path, err)
+		return "", file.Error(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%s: not a regular file, want one of %s", path, strings.Join(ReadFormats, " "))
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", dataset.PathError(path, err)
+		return "", file.Error(path, err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", dataset.PathError(path, err)
+		return "", file.Error(path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -306,7 +307,7 @@ func (c columns) table() table {
 
 // isLabelName says that an array or a column of that name holds labels.
 func isLabelName(name string) bool {
-	return slices.Contains(dataset.LabelRole.Names, strings.ToLower(name))
+	return slices.Contains(numpy.Labels.Names, strings.ToLower(name))
 }
 
 // isLabel says that a number can be that of a class.

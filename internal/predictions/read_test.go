@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
-
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // three are what all files of the test say: a row without predictions between two.
@@ -207,7 +206,7 @@ func check(t *testing.T, err error) {
 
 // npyFile returns a file of one array.
 func npyFile(dtype string, elements []byte, shape ...int) []byte {
-	return append(dataset.NPYHeader(dtype, shape...), elements...)
+	return append(numpy.Header(dtype, shape...), elements...)
 }
 
 // npz returns a zip of arrays, given by name and content.

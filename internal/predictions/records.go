@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
@@ -144,7 +143,7 @@ func (r *Records) begin(p Parameters) error {
 		return err
 	}
 	head := binary.LittleEndian.AppendUint32([]byte(recordsMagic), uint32(len(js)))
-	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(js, weights.Castagnoli))
+	head = binary.LittleEndian.AppendUint32(head, weights.CRC32C(0, js))
 	head = append(head, js...)
 	r.end, r.out = int64(len(head)), r.file
 	if _, err := r.file.WriteAt(head, 0); err != nil {
@@ -185,7 +184,7 @@ func (r *Records) resume(p Parameters) error {
 	if err != nil {
 		return err
 	}
-	if crc32.Checksum(js, weights.Castagnoli) != binary.LittleEndian.Uint32(head[len(recordsMagic)+4:]) {
+	if weights.CRC32C(0, js) != binary.LittleEndian.Uint32(head[len(recordsMagic)+4:]) {
 		return errors.New("its parameters are damaged")
 	}
 	var was Parameters
@@ -269,7 +268,7 @@ func decodeHead(b []byte, at int64) frame {
 
 // checksum returns what the checksum of a frame should be.
 func (f frame) checksum(head, body []byte) uint32 {
-	return crc32.Update(crc32.Checksum(head[:frameHead-4], weights.Castagnoli), weights.Castagnoli, body)
+	return weights.CRC32C(weights.CRC32C(0, head[:frameHead-4]), body)
 }
 
 // Rows returns how many rows there are.

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -91,7 +91,7 @@ func TestAnyColumns(t *testing.T) {
 
 	path := filepath.Join(t.TempDir(), "toy.npz")
 	check(t, os.WriteFile(path, []byte(written[".npz"]), 0o666))
-	f, err := dataset.OpenArrays(path)
+	f, err := numpy.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAnyColumns(t *testing.T) {
 			t.Errorf(".npz, %s: %s", name, diff)
 		}
 	}
-	if x, err := f.Read("boxes", dataset.Role{OK: func(dataset.Type) bool { return true }}); err != nil || !cmp.Equal(x.Shape, []int{3, 2, 2}) || x.Data[8*4] != 0xff || x.Data[8*11] != 8 {
+	if x, err := f.Read("boxes", numpy.Role{OK: func(numpy.Type) bool { return true }}); err != nil || !cmp.Equal(x.Shape, []int{3, 2, 2}) || x.Data[8*4] != 0xff || x.Data[8*11] != 8 {
 		t.Errorf(".npz, boxes: %v, %v", x, err)
 	}
 }

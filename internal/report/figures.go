@@ -2,36 +2,27 @@ package report
 
 import (
 	"fmt"
-	"io"
-	"strings"
-	"unicode"
-)
 
-// A figure is a drawing with what is said below it.
-type figure struct {
-	name string // of its file, without an ending
-	*drawing
-	note  string
-	small bool // one of several that stand side by side
-}
+	"github.com/swagwrap/swagwrap/internal/report/plot"
+)
 
 // A part of a page holds figures of one kind.
 type part struct {
 	ID, Heading, Lead string
-	figures           []figure
+	figures           []*plot.Figure
 }
 
 // parts are those that there is something to show of, in the page's order.
 func (r *Report) parts() []part {
 	all := []part{
-		{"differences", "Is the difference more than chance?", differencesLead, r.differenceFigures()},
-		{"reliability", "Reliability", reliabilityLead, r.reliabilityFigures()},
-		{"entropy", "Entropy", entropyLead, r.entropyFigures()},
-		{"risk", "Risk and coverage", riskLead, r.riskFigures()},
-		{"sweep", "Scores by setting", sweepLead, curveFigures("sweep", r.Sweeps)},
-		{"spectrum", "Spectrum of the posterior", spectrumLead, r.spectrumFigures()},
-		{"lines", "Loss along directions", linesLead, curveFigures("line", r.Lines)},
-		{"surfaces", "Loss surface and posterior density", surfacesLead, r.surfaceFigures()},
+		{"differences", "Is the difference more than chance?", differencesLead, plot.DrawDifferences(r.Differences)},
+		{"reliability", "Reliability", reliabilityLead, plot.DrawReliability(r.Methods)},
+		{"entropy", "Entropy", entropyLead, plot.DrawEntropies(r.Entropies)},
+		{"risk", "Risk and coverage", riskLead, plot.DrawRisk(r.Methods)},
+		{"sweep", "Scores by setting", sweepLead, plot.DrawCurves("sweep", r.Sweeps)},
+		{"spectrum", "Spectrum of the posterior", spectrumLead, plot.DrawSpectrum(r.Spectrum)},
+		{"lines", "Loss along directions", linesLead, plot.DrawCurves("line", r.Lines)},
+		{"surfaces", "Loss surface and posterior density", surfacesLead, plot.DrawSurfaces(r.Surfaces)},
 	}
 	var parts []part
 	for _, p := range all {
@@ -53,51 +44,20 @@ const (
 	surfacesLead    = "Loss in planes through the SWA weights. Ellipses are contours of the posterior density; where it fits, they follow the valley of the loss."
 )
 
-// Plot is one figure of a [Report], to be written as a file.
-type Plot struct {
-	Name string // lower-case letters, digits and hyphens; no two plots of a report share one
-	d    *drawing
-}
-
-// WriteSVG writes the plot as an SVG file on white.
-func (p Plot) WriteSVG(w io.Writer) error {
-	_, err := w.Write(p.d.titled().file())
-	return err
-}
-
-// WritePNG writes the plot as a PNG file on white, with three pixels to each unit
-// of the SVG file. Letters other than Latin, Greek and Cyrillic are shown as
-// boxes.
-func (p Plot) WritePNG(w io.Writer) error { return p.d.titled().writePNG(w) }
-
-// Plots returns the figures of the report in the page's order.
-func (r *Report) Plots() []Plot {
-	var plots []Plot
+// Plots returns the figures of the report in the page's order, with a name of its
+// own each.
+func (r *Report) Plots() []*plot.Figure {
+	var figures []*plot.Figure
 	taken := map[string]bool{}
 	for _, part := range r.parts() {
 		for _, f := range part.figures {
-			name := f.name
-			for n := 2; taken[name]; n++ {
-				name = fmt.Sprintf("%s-%d", f.name, n)
+			name := f.Name
+			for n := 2; taken[f.Name]; n++ {
+				f.Name = fmt.Sprintf("%s-%d", name, n)
 			}
-			taken[name] = true
-			plots = append(plots, Plot{name, f.drawing})
+			taken[f.Name] = true
+			figures = append(figures, f)
 		}
 	}
-	return plots
-}
-
-// maxName is the length of a file name made from a title.
-const maxName = 60
-
-// fileName joins words to a name that every file system takes.
-func fileName(words ...string) string {
-	name := strings.Map(func(r rune) rune {
-		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
-			return unicode.ToLower(r)
-		}
-		return '-'
-	}, strings.Join(words, "-"))
-	name = strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == '-' }), "-")
-	return strings.TrimRight(name[:min(len(name), maxName)], "-")
+	return figures
 }

@@ -58,12 +58,7 @@ func (r *Report) glossaryOf(parts []part) []term {
 	for _, p := range parts {
 		say(p.Heading, p.Lead)
 		for _, f := range p.figures {
-			say(f.title, f.note)
-			for _, s := range f.shapes {
-				if s.label != nil {
-					say(s.label.text)
-				}
-			}
+			say(f.Words()...)
 		}
 	}
 	var terms []term

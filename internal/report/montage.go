@@ -7,7 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 // Montage is a page of images with what was predicted for them, for people who
@@ -80,7 +81,7 @@ type bar struct {
 func (b bar) Width() string { return strconv.FormatFloat(100*b.Part, 'f', 1, 64) + "%" }
 
 func (m *Montage) caption(e *Example) caption {
-	c := caption{Name: cleanText(m.Name(e.Index)), Wrong: e.wrong(), Entropy: nats(e.Entropy), MI: nats(e.MutualInformation)}
+	c := caption{Name: text.Clean(m.Name(e.Index)), Wrong: e.wrong(), Entropy: nats(e.Entropy), MI: nats(e.MutualInformation)}
 	for _, s := range e.Top[:min(len(e.Top), shownScores)] {
 		part := s.Probability
 		if !(part >= 0) { // NaN too
@@ -110,7 +111,7 @@ func (c caption) String() string {
 func (m *Montage) image(index int) (image.Image, error) {
 	img, err := m.Image(index)
 	if err != nil {
-		return nil, errors.New(cleanText(err.Error()))
+		return nil, errors.New(text.Clean(err.Error()))
 	}
 	if b := img.Bounds(); b.Empty() {
 		return nil, fmt.Errorf("an image of %d×%d pixels", b.Dx(), b.Dy())
@@ -120,7 +121,7 @@ func (m *Montage) image(index int) (image.Image, error) {
 
 func (m *Montage) class(k int) string {
 	if k < len(m.Classes) {
-		if name := strings.TrimSpace(cleanText(m.Classes[k])); name != "" {
+		if name := strings.TrimSpace(text.Clean(m.Classes[k])); name != "" {
 			return name
 		}
 	}
@@ -136,36 +137,4 @@ func nats(x float64) string {
 		x = 0
 	}
 	return Fixed(x, 3)
-}
-
-// cleanText shows what a name must not do to its surroundings: control
-// characters, and those that reverse the direction of text, as "�".
-func cleanText(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
-			return unicode.ReplacementChar
-		}
-		return printable(r)
-	}, s)
-}
-
-// shortenMiddle takes out as few runes around the middle of s as fits asks for,
-// and puts an ellipsis there: names differ at both ends. A string that fits
-// fewer runes must fit, too.
-func shortenMiddle(s string, fits func(string) bool) string {
-	if fits(s) {
-		return s
-	}
-	r := []rune(s)
-	keep := func(n int) string { return string(r[:n-n/2]) + "…" + string(r[len(r)-n/2:]) }
-	lo, hi := 0, len(r)-1 // the most runes that fit lie in [lo, hi]
-	for lo < hi {
-		mid := (lo + hi + 1) / 2
-		if fits(keep(mid)) {
-			lo = mid
-		} else {
-			hi = mid - 1
-		}
-	}
-	return keep(lo)
 }

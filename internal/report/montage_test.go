@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/image/font"
@@ -325,26 +324,6 @@ func TestThumbnails(t *testing.T) {
 		}
 		if _, ok := fill(img, 240).(*image.Gray); !ok {
 			t.Error("a grey image becomes coloured")
-		}
-	}
-}
-
-func TestShortenMiddle(t *testing.T) {
-	for _, tt := range []struct {
-		s    string
-		n    int
-		want string
-	}{
-		{"abcdefghij", 10, "abcdefghij"},
-		{"abcdefghij", 9, "abcd…ghij"},
-		{"abcdefghij", 8, "abcd…hij"},
-		{"äöüßéàèìò", 4, "äö…ò"},
-		{"abcdefghij", 1, "…"},
-		{"abcdefghij", 0, "…"}, // no less
-		{"", 0, ""},
-	} {
-		if got := shortenMiddle(tt.s, func(s string) bool { return utf8.RuneCountInString(s) <= tt.n }); got != tt.want {
-			t.Errorf("%q to %d: %q, want %q", tt.s, tt.n, got, tt.want)
 		}
 	}
 }

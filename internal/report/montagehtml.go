@@ -10,6 +10,8 @@ import (
 	"image/png"
 	"io"
 	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 //go:embed montage.html
@@ -42,12 +44,12 @@ func (m *Montage) WriteHTML(w io.Writer) error {
 	page := struct {
 		Title, Note, Legend string
 		Sections            []section
-	}{cleanText(m.Title), cleanText(m.Note), legend, nil}
+	}{text.Clean(m.Title), text.Clean(m.Note), legend, nil}
 	for _, s := range m.Sections {
 		to := section{Section: s}
 		for i := range s.Examples {
 			t := tile{caption: m.caption(&s.Examples[i])}
-			t.ShortName = shortenMiddle(t.Name, func(s string) bool { return utf8.RuneCountInString(s) <= shownRunes })
+			t.ShortName = text.Shorten(t.Name, func(s string) bool { return utf8.RuneCountInString(s) <= shownRunes })
 			img, err := m.image(s.Examples[i].Index)
 			if err == nil {
 				t.Source, t.Pixels, err = dataURI(img)

@@ -7,14 +7,13 @@ import (
 	"image/png"
 	"io"
 	"strings"
-	"sync"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/gomedium"
-	"golang.org/x/image/font/gofont/goregular"
-	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
+	plotfont "gonum.org/v1/plot/font"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 // Sizes of the drawing, in pixels.
@@ -43,18 +42,6 @@ var (
 	wrongInk = color.RGBA{0xb4, 0x23, 0x18, 255}
 )
 
-var fonts = sync.OnceValues(func() (regular, medium *opentype.Font) {
-	return mustParse(goregular.TTF), mustParse(gomedium.TTF)
-})
-
-func mustParse(ttf []byte) *opentype.Font {
-	f, err := opentype.Parse(ttf)
-	if err != nil {
-		panic("report: built-in font: " + err.Error())
-	}
-	return f
-}
-
 // WritePNG draws the tiles on white. Its letters are Latin, Greek and Cyrillic;
 // others are shown as boxes, so pages are for them.
 func (m *Montage) WritePNG(w io.Writer) error {
@@ -78,9 +65,9 @@ type sheet struct {
 }
 
 func newSheet(m *Montage) *sheet {
-	regular, medium := fonts()
 	s := &sheet{columns: minColumns,
-		title: face(medium, 30), heading: face(medium, 22), body: face(regular, 17), strong: face(medium, 16), small: face(regular, 14)}
+		title: face(font.WeightBold, 30), heading: face(font.WeightBold, 22),
+		body: face(font.WeightNormal, 17), strong: face(font.WeightBold, 16), small: face(font.WeightNormal, 14)}
 	for _, section := range m.Sections {
 		s.columns = max(s.columns, min(len(section.Examples), maxColumns))
 	}
@@ -88,21 +75,19 @@ func newSheet(m *Montage) *sheet {
 	return s
 }
 
-// face returns a font at a size in pixels. A face is not safe for concurrent use.
-func face(f *opentype.Font, size float64) font.Face {
-	out, err := opentype.NewFace(f, &opentype.FaceOptions{Size: size, DPI: 72})
-	if err != nil {
-		panic("report: built-in font: " + err.Error())
-	}
-	return out
+// face returns gonum's sans-serif font, the one of figures, at a size in pixels. A
+// face is not safe for concurrent use.
+func face(weight font.Weight, size float64) font.Face {
+	f := plotfont.DefaultCache.Lookup(plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight}, plotfont.Length(size))
+	return f.FontFace(72)
 }
 
 // layout goes down the sheet and returns its height. It draws on canvas if there
 // is one.
 func (s *sheet) layout(m *Montage, canvas *image.RGBA) int {
 	s.canvas = canvas
-	y := s.paragraph(margin, cleanText(m.Title), s.title, 38, ink)
-	y = s.paragraph(y, cleanText(m.Note), s.body, 26, ink)
+	y := s.paragraph(margin, text.Clean(m.Title), s.title, 38, ink)
+	y = s.paragraph(y, text.Clean(m.Note), s.body, 26, ink)
 	y = s.paragraph(y, legend, s.body, 26, soft)
 	for _, section := range m.Sections {
 		y = s.paragraph(y+sectionGap, section.Heading, s.heading, 30, ink)
@@ -113,7 +98,7 @@ func (s *sheet) layout(m *Montage, canvas *image.RGBA) int {
 }
 
 // paragraph writes text over the whole width from y on and returns the y below it.
-func (s *sheet) paragraph(y int, text string, f font.Face, height int, c color.Color) int {
+func (s *sheet) paragraph(y int, words string, f font.Face, height int, c color.Color) int {
 	line := ""
 	flush := func() {
 		if line != "" {
@@ -121,7 +106,7 @@ func (s *sheet) paragraph(y int, text string, f font.Face, height int, c color.C
 			line, y = "", y+height
 		}
 	}
-	for _, word := range strings.Fields(text) {
+	for _, word := range strings.Fields(words) {
 		if line != "" && font.MeasureString(f, line+" "+word).Ceil() > s.width-2*margin {
 			flush()
 		}
@@ -204,17 +189,17 @@ func (s *sheet) pair(x, y int, left, right string, f font.Face, c color.Color) {
 // take long.
 const longText = 4000
 
-func (s *sheet) shorten(text string, f font.Face, room int) string {
-	return shortenMiddle(text, func(t string) bool {
+func (s *sheet) shorten(long string, f font.Face, room int) string {
+	return text.Shorten(long, func(t string) bool {
 		return len(t) <= longText && font.MeasureString(f, t).Ceil() <= room
 	})
 }
 
 // text writes on a baseline, unless only the height is asked for.
-func (s *sheet) text(x, base int, text string, f font.Face, c color.Color) {
+func (s *sheet) text(x, base int, line string, f font.Face, c color.Color) {
 	if s.canvas != nil {
 		d := font.Drawer{Dst: s.canvas, Src: image.NewUniform(c), Face: f, Dot: fixed.P(x, base)}
-		d.DrawString(text)
+		d.DrawString(line)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
 
 // outFolder is for the eyes of whoever changes the page.
@@ -67,27 +68,27 @@ func hostileReport() *Report {
 	table.Row(long, Fixed(inf, 2))
 	table.Note(hostile)
 	strange := []float64{0, nan, inf, -inf, 1e308, -1e308, 5}
-	empty := Curve{Title: hostile, Series: []Series{{Name: hostile, X: strange, Y: []float64{nan}}}}
-	drawn := Curve{Title: hostile, XLabel: hostile, YLabel: long, LogX: true, LogY: true, Note: hostile,
-		Ticks: []Tick{{nan, hostile}, {0, hostile}, {5, long}}, Marks: []Tick{{inf, hostile}, {2, hostile}},
-		Series: []Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}
+	empty := plot.Curve{Title: hostile, Series: []plot.Series{{Name: hostile, X: strange, Y: []float64{nan}}}}
+	drawn := plot.Curve{Title: hostile, XLabel: hostile, YLabel: long, LogX: true, LogY: true, Note: hostile,
+		Ticks: []plot.Tick{{At: nan, Label: hostile}, {At: 0, Label: hostile}, {At: 5, Label: long}}, Marks: []plot.Tick{{At: inf, Label: hostile}, {At: 2, Label: hostile}},
+		Series: []plot.Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}
 	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
 	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
 	return &Report{
 		Title: hostile, Verdict: []string{hostile, long}, Warnings: []string{hostile}, Facts: []Fact{{hostile, long}},
 		Tables:      []NamedTable{{hostile, hostile, table}, {Title: "none"}},
-		Differences: []Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{hostile, nan, 0, 0}, {long, 1, nan, inf}, {"x", -1e300, -inf, 0}, {"y", 0, 0, 0}}}, {Title: "none"}},
-		Methods: []Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
+		Differences: []plot.Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []plot.Difference{{Name: hostile, Value: nan, Lower: 0, Upper: 0}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf, Upper: 0}, {Name: "y", Value: 0, Lower: 0, Upper: 0}}}, {Title: "none"}},
+		Methods: []plot.Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
 			{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}},
-		Entropies: []HistogramPair{{Name: hostile, Label: hostile, InName: hostile, OutName: long, In: in, Out: in, Note: hostile}, {Name: "empty", In: calibrate.Histogram{Edges: []float64{0, 1}, Counts: []int{0}}, Out: in},
+		Entropies: []plot.HistogramPair{{Name: hostile, Label: hostile, InName: hostile, OutName: long, In: in, Out: in, Note: hostile}, {Name: "empty", In: calibrate.Histogram{Edges: []float64{0, 1}, Counts: []int{0}}, Out: in},
 			{Name: "not drawable", In: calibrate.Histogram{Edges: []float64{1, 0}, Counts: []int{1}}, Out: in}, {}},
-		Sweeps:   []Curve{empty, drawn, {}},
-		Spectrum: &Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile},
-		Lines:    []Curve{drawn},
-		Surfaces: []Surface{
+		Sweeps:   []plot.Curve{empty, drawn, {}},
+		Spectrum: &plot.Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile},
+		Lines:    []plot.Curve{drawn},
+		Surfaces: []plot.Surface{
 			{Title: hostile, XLabel: hostile, YLabel: hostile, ZLabel: long, X: []float64{0, 1, 2}, Y: []float64{0, 1}, Z: [][]float64{{nan, 1, 2}, {3, inf, 1e308}},
-				Ellipses: []Ellipse{{XX: -1, YY: 1, Radius: 1}, {XX: nan}, {XX: 1, YY: 1, XY: 5}, {XX: 1e-30, YY: 1e-30, Radius: 1, Label: hostile}, {XX: 1e300, YY: 1e300, Radius: 1}},
-				Points:   []PointSet{{Name: hostile, X: strange, Y: strange, Path: true}, {Name: "none"}}},
+				Ellipses: []plot.Ellipse{{XX: -1, YY: 1, Radius: 1}, {XX: nan}, {XX: 1, YY: 1, XY: 5}, {XX: 1e-30, YY: 1e-30, Radius: 1, Label: hostile}, {XX: 1e300, YY: 1e300, Radius: 1}},
+				Points:   []plot.PointSet{{Name: hostile, X: strange, Y: strange, Path: true}, {Name: "none"}}},
 			{Title: "flat", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{2, 2}, {2, 2}}},
 			{Title: "ragged", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{2, 2}, {2}}},
 			{Title: "nothing", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{nan, nan}, {nan, nan}}},
@@ -100,11 +101,10 @@ func TestReportHTML(t *testing.T) {
 	allowed := map[string][]string{
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": {"id"}, "style": nil, "body": nil, "header": nil, "main": nil,
 		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href"}, "h1": nil, "h2": {"id"}, "p": {"class"}, "span": {"class", "aria-hidden"}, "section": {"aria-labelledby"},
-		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": nil, "dd": nil, "table": nil, "thead": nil, "tbody": nil, "tr": nil,
-		"details": nil, "summary": nil, "th": {"scope", "class"}, "td": {"class"}, "figure": nil, "figcaption": nil,
-		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"},
-		"path": {"d", "class", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-linejoin", "stroke-opacity", "stroke-dasharray"},
-		"text": {"class", "fill", "x", "y", "font-size", "text-anchor", "font-weight", "transform", "stroke", "stroke-width", "stroke-linejoin", "paint-order"},
+		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": nil, "dd": nil, "table": {"class"}, "thead": nil, "tbody": nil, "tr": nil,
+		"details": nil, "summary": nil, "th": {"scope", "class"}, "td": {"class", "data-name"}, "figure": nil, "figcaption": nil,
+		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"}, "g": {"transform"},
+		"path": {"d", "style"}, "text": {"x", "y", "transform", "style", "textLength", "lengthAdjust"},
 	}
 	for name, r := range map[string]*Report{"empty": {}, "hostile": hostileReport(), "one method": sampleReport(1), "twelve": sampleReport(12)} {
 		page := pageOf(t, r)
@@ -215,15 +215,10 @@ func TestPlotNames(t *testing.T) {
 	for _, r := range []*Report{sampleReport(12), hostileReport()} {
 		seen := map[string]bool{}
 		for _, p := range r.Plots() {
-			if seen[p.Name] || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(p.Name) || len(p.Name) > maxName+3 {
+			if seen[p.Name] || !regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`).MatchString(p.Name) || len(p.Name) > 60+3 {
 				t.Errorf("name %q", p.Name)
 			}
 			seen[p.Name] = true
-		}
-	}
-	for in, want := range map[string]string{"SWA, stale BN": "entropy-swa-stale-bn", "模型": "entropy", "../../x": "entropy-x", strings.Repeat("a-", 99): "entropy" + strings.Repeat("-a", 26)} {
-		if got := fileName("entropy", in); got != want {
-			t.Errorf("fileName(%q) = %q, want %q", in, got, want)
 		}
 	}
 	twice := sampleReport(1)

@@ -7,6 +7,9 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/report/plot"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 //go:embed page.html
@@ -33,12 +36,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Command, Program, Created string
 		Glossary                  []term
 		Folded                    bool // Provenance is long
-		Light, Dark, Roles        template.CSS
+		Light, Dark               template.CSS
 	}{
 		Title: prose(r.Title), Warnings: cleanAll(r.Warnings), Facts: cleanFacts(r.Facts), Provenance: cleanFacts(r.Provenance),
-		Command: cleanText(r.Command), Program: cleanText(r.Program), Glossary: r.glossaryOf(parts),
+		Command: text.Clean(r.Command), Program: text.Clean(r.Program), Glossary: r.glossaryOf(parts),
 		Folded: len(r.Provenance) > maxProvenance,
-		Light:  template.CSS(paletteCSS(false)), Dark: template.CSS(paletteCSS(true)), Roles: template.CSS(roleCSS()),
+		Light:  template.CSS(plot.PaletteCSS(false)), Dark: template.CSS(plot.PaletteCSS(true)),
 	}
 	if len(r.Verdict) > 0 {
 		page.Headline, page.Verdict = prose(r.Verdict[0]), cleanAll(r.Verdict[1:])
@@ -75,12 +78,12 @@ func (p part) html() htmlPart {
 	to := htmlPart{part: p}
 	to.Lead = prose(p.Lead)
 	for i, f := range p.figures {
-		if i == 0 || f.small != p.figures[i-1].small {
-			to.Groups = append(to.Groups, htmlGroup{Small: f.small})
+		if i == 0 || f.Small != p.figures[i-1].Small {
+			to.Groups = append(to.Groups, htmlGroup{Small: f.Small})
 		}
 		group := &to.Groups[len(to.Groups)-1]
-		svg := template.HTML(f.svg(fmt.Sprintf("%s-%d", p.ID, i))) // its text is escaped
-		group.Figures = append(group.Figures, htmlFigure{svg, cleanText(f.title), prose(f.note)})
+		svg := template.HTML(f.SVG(fmt.Sprintf("%s-%d", p.ID, i))) // its text is escaped
+		group.Figures = append(group.Figures, htmlFigure{svg, f.Title, prose(f.Note)})
 	}
 	return to
 }
@@ -91,7 +94,7 @@ const maxProse = 1000
 
 // prose is a text of the page, with percentages kept in one line.
 func prose(s string) string {
-	s = shortenMiddle(cleanText(s), func(s string) bool { return utf8.RuneCountInString(s) <= maxProse })
+	s = text.Shorten(text.Clean(s), func(s string) bool { return utf8.RuneCountInString(s) <= maxProse })
 	return strings.ReplaceAll(s, " %", "\u00a0%")
 }
 

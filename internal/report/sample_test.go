@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
 
 // sampleReport is a rich report with everything in it, and n methods.
@@ -29,10 +30,10 @@ func sampleReport(n int) *Report {
 	table := NewTable(Column{Header: "method"}, Column{Header: "accuracy", Align: Decimal}, Column{Header: "NLL", Align: Decimal}, Column{Header: "(at best T)", Align: Decimal},
 		Column{Header: "ECE", Align: Decimal}, Column{Header: "Brier", Align: Decimal}, Column{Header: "AURC", Align: Decimal},
 		Column{Header: "NLL − NLL(SWA-Temp)", Align: Decimal}, Column{Header: "95 %", Align: Decimal}, Column{Header: "", Empty: " "})
-	differences := Differences{Title: "NLL against temperature scaling", Label: "NLL − NLL(SWA-Temp), nats", Baseline: "SWA-Temp", Note: "Paired bootstrap over 5,000 images, 2,000 resamples."}
+	differences := plot.Differences{Title: "NLL against temperature scaling", Label: "NLL − NLL(SWA-Temp), nats", Baseline: "SWA-Temp", Note: "Paired bootstrap over 5,000 images, 2,000 resamples."}
 	for i, name := range names {
 		p := samplePredictions(random, 4000, 10, 0.8+0.12*float64(i%7))
-		r.Methods = append(r.Methods, Method{name, calibrate.Reliability(p, calibrate.ECEOptions{}), calibrate.RiskCoverage(p)})
+		r.Methods = append(r.Methods, plot.Method{Name: name, Reliability: calibrate.Reliability(p, calibrate.ECEOptions{}), RiskCoverage: calibrate.RiskCoverage(p)})
 		d := 0.0008*float64(i-5) - 0.004
 		if name == "SWA, stale BN" {
 			d = 15.49
@@ -40,38 +41,38 @@ func sampleReport(n int) *Report {
 		row := []string{name, Percent(calibrate.Accuracy(p), 1), Fixed(0.15+d, 4), Fixed(0.14+d/2, 4), Fixed(calibrate.ECE(p, calibrate.ECEOptions{}), 4), Fixed(calibrate.Brier(p), 4), Fixed(calibrate.AURC(p), 4)}
 		if i > 0 {
 			row = append(row, Signed(d, 4), Interval(d-0.002, d+0.002, 4))
-			differences.Rows = append(differences.Rows, Difference{name, d, d - 0.002, d + 0.002})
+			differences.Rows = append(differences.Rows, plot.Difference{Name: name, Value: d, Lower: d - 0.002, Upper: d + 0.002})
 		}
 		if d > 1 {
 			row = append(row, "!")
 		}
 		table.Row(row...)
-		r.Entropies = append(r.Entropies, HistogramPair{Name: name, Note: "AUROC 0.91, symmetrised KL 1.31",
+		r.Entropies = append(r.Entropies, plot.HistogramPair{Name: name, Note: "AUROC 0.91, symmetrised KL 1.31",
 			In: sampleEntropies(random, 5000, -3+0.1*float64(i), 1.6), Out: sampleEntropies(random, 3000, -0.6, 0.7)})
 	}
 	table.Note("5,000 test images, 30 members, scale 0.5, rank 20, seed 1; T fitted on 2,000 validation images")
 	table.Note("! batch-norm statistics do not belong to these weights: recompute them (--bn-data)")
 	r.Tables = []NamedTable{{Title: "Scores", Explanation: "All methods on the same test images.", Table: table}}
-	r.Differences = []Differences{differences}
+	r.Differences = []plot.Differences{differences}
 	r.Sweeps = sampleSweeps(random)
-	spectrum := &Spectrum{Note: "The low-rank part holds 38 % of the variance, the diagonal part 62 %. Effective number of directions: 6.4."}
+	spectrum := &plot.Spectrum{Note: "The low-rank part holds 38 % of the variance, the diagonal part 62 %. Effective number of directions: 6.4."}
 	for k := range 20 {
 		spectrum.Eigenvalues = append(spectrum.Eigenvalues, 0.8*math.Exp(-0.3*float64(k)))
 	}
 	r.Spectrum = spectrum
 	for k := range 2 {
-		line := Curve{Title: fmt.Sprintf("Loss along direction %d", k+1), XLabel: "distance from SWA, posterior standard deviations (σ)", YLabel: "NLL, nats", Marks: []Tick{{0, "SWA"}}}
-		s := Series{Name: "test"}
-		u := Series{Name: "training"}
+		line := plot.Curve{Title: fmt.Sprintf("Loss along direction %d", k+1), XLabel: "distance from SWA, posterior standard deviations (σ)", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 0, Label: "SWA"}}}
+		s := plot.Series{Name: "test"}
+		u := plot.Series{Name: "training"}
 		for i := range 21 {
 			x := float64(i-10) / 2.5
 			s.X, s.Y = append(s.X, x), append(s.Y, 0.15+0.02*x*x*(1+0.1*x))
 			u.X, u.Y = append(u.X, x), append(u.Y, 0.05+0.017*x*x)
 		}
-		line.Series = []Series{s, u}
+		line.Series = []plot.Series{s, u}
 		r.Lines = append(r.Lines, line)
 	}
-	r.Surfaces = []Surface{sampleSurface("Plane of directions 1 and 2", 1, 2), sampleSurface("Plane of directions 3 and 4", 3, 4)}
+	r.Surfaces = []plot.Surface{sampleSurface("Plane of directions 1 and 2", 1, 2), sampleSurface("Plane of directions 3 and 4", 3, 4)}
 	return r
 }
 
@@ -109,19 +110,19 @@ func sampleEntropies(random *rand.Rand, n int, mean, sd float64) calibrate.Histo
 	return calibrate.EntropyHistogram(h)
 }
 
-func sampleSweeps(random *rand.Rand) []Curve {
-	members := Curve{Title: "Number of members", XLabel: "members", YLabel: "NLL, nats", Marks: []Tick{{30, "the paper's default"}, {12, "enough: 12"}}}
-	s := Series{Name: "SWAG"}
+func sampleSweeps(random *rand.Rand) []plot.Curve {
+	members := plot.Curve{Title: "Number of members", XLabel: "members", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 30, Label: "the paper's default"}, {At: 12, Label: "enough: 12"}}}
+	s := plot.Series{Name: "SWAG"}
 	for i := range 60 {
 		x := float64(i + 1)
 		y := 0.14 + 0.03/x + 0.0003*random.NormFloat64()
 		s.X, s.Y, s.Lower, s.Upper = append(s.X, x), append(s.Y, y), append(s.Lower, y-0.004/math.Sqrt(x)), append(s.Upper, y+0.004/math.Sqrt(x))
 	}
-	members.Series = []Series{s}
-	scale := Curve{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Marks: []Tick{{3, "default and recommended: ½"}},
-		Ticks: []Tick{{0, "0"}, {1, "⅛"}, {2, "¼"}, {3, "½"}, {4, "1"}, {5, "2"}, {6, "diag"}}}
+	members.Series = []plot.Series{s}
+	scale := plot.Curve{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 3, Label: "default and recommended: ½"}},
+		Ticks: []plot.Tick{{At: 0, Label: "0"}, {At: 1, Label: "⅛"}, {At: 2, Label: "¼"}, {At: 3, Label: "½"}, {At: 4, Label: "1"}, {At: 5, Label: "2"}, {At: 6, Label: "diag"}}}
 	for k, name := range []string{"BN recomputed", "BN stale"} {
-		s := Series{Name: name}
+		s := plot.Series{Name: name}
 		for i := range 7 {
 			x := float64(i)
 			y := 0.15 + 0.003*(x-3)*(x-3) + 0.02*float64(k)
@@ -129,11 +130,11 @@ func sampleSweeps(random *rand.Rand) []Curve {
 		}
 		scale.Series = append(scale.Series, s)
 	}
-	return []Curve{members, scale}
+	return []plot.Curve{members, scale}
 }
 
-func sampleSurface(title string, a, b int) Surface {
-	s := Surface{Title: title, XLabel: fmt.Sprintf("direction %d, distance", a), YLabel: fmt.Sprintf("direction %d, distance", b), ZLabel: "NLL, nats",
+func sampleSurface(title string, a, b int) plot.Surface {
+	s := plot.Surface{Title: title, XLabel: fmt.Sprintf("direction %d, distance", a), YLabel: fmt.Sprintf("direction %d, distance", b), ZLabel: "NLL, nats",
 		Note: "121 points, 500 images each."}
 	for i := range 11 {
 		s.X, s.Y = append(s.X, float64(i-5)*0.8), append(s.Y, float64(i-5)*0.6)
@@ -146,13 +147,13 @@ func sampleSurface(title string, a, b int) Surface {
 		s.Z = append(s.Z, row)
 	}
 	for k := 1; k <= 3; k++ {
-		s.Ellipses = append(s.Ellipses, Ellipse{XX: 0.9, XY: -0.25, YY: 0.3, Radius: float64(k), Label: fmt.Sprintf("%dσ", k)})
+		s.Ellipses = append(s.Ellipses, plot.Ellipse{XX: 0.9, XY: -0.25, YY: 0.3, Radius: float64(k), Label: fmt.Sprintf("%dσ", k)})
 	}
-	iterates := PointSet{Name: "iterates", Path: true}
+	iterates := plot.PointSet{Name: "iterates", Path: true}
 	for k := range 12 {
 		t := float64(k) * 2.4
 		iterates.X, iterates.Y = append(iterates.X, 1.3*math.Cos(t)+0.03*float64(k)), append(iterates.Y, 0.5*math.Sin(t)-0.2*math.Cos(t))
 	}
-	s.Points = []PointSet{{Name: "SWA", X: []float64{0}, Y: []float64{0}}, iterates}
+	s.Points = []plot.PointSet{{Name: "SWA", X: []float64{0}, Y: []float64{0}}, iterates}
 	return s
 }

@@ -3,9 +3,7 @@
 // images with their predictions, and reports: one page with a verdict, tables and
 // figures, which are files of their own too.
 //
-// A [Report] is plain data. Each of its figures becomes a drawing, lines and texts
-// at places, and a drawing becomes SVG, in the colours of the page that it stands
-// in, or PNG.
+// A [Report] is plain data. Package plot below draws its figures.
 //
 // # Invariants
 //
@@ -26,6 +24,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 // Align says how the cells of a column stand below each other.
@@ -63,7 +63,7 @@ func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.cols))
 	for i, c := range t.cols {
 		if i < len(cells) {
-			row[i] = strings.Map(printable, cells[i])
+			row[i] = text.Printable(cells[i])
 		}
 		if row[i] == "" {
 			row[i] = "—"
@@ -75,15 +75,8 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-func printable(r rune) rune {
-	if unicode.IsControl(r) {
-		return unicode.ReplacementChar
-	}
-	return r
-}
-
 // Note adds a line below the table.
-func (t *Table) Note(text string) { t.notes = append(t.notes, strings.Map(printable, text)) }
+func (t *Table) Note(note string) { t.notes = append(t.notes, text.Printable(note)) }
 
 // WriteText writes the table with aligned columns, two spaces apart.
 func (t *Table) WriteText(w io.Writer) error {

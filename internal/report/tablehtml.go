@@ -1,24 +1,35 @@
 package report
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
 
 // A htmlCell is a cell of a table in a page. Pad is text that is not seen: what
 // the longest cell of a decimal column has after its number, so that decimal
-// points stand below each other in a column that is flush right.
+// points stand below each other in a column that is flush right. Name is the
+// column's, for phones.
 type htmlCell struct {
-	Text, Pad string
-	Number    bool
+	Text, Pad, Name string
+	Number, Blank   bool
 }
+
+// maxNarrow is the number of columns up to which a table fits a phone. A wider one
+// gives each row a block there, so that all of it is seen.
+const maxNarrow = 4
 
 type htmlTable struct {
 	Title, Explanation string
+	Wide               bool
 	Header             []htmlCell
 	Rows               [][]htmlCell
 	Notes              []string
 }
 
 func (n *NamedTable) html() htmlTable {
-	h := htmlTable{Title: cleanText(n.Title), Explanation: prose(n.Explanation)}
+	h := htmlTable{Title: text.Clean(n.Title), Explanation: prose(n.Explanation)}
 	t := n.Table
 	if t == nil {
 		return h
@@ -26,7 +37,7 @@ func (n *NamedTable) html() htmlTable {
 	for _, note := range t.notes {
 		h.Notes = append(h.Notes, prose(note))
 	}
-	h.Rows = make([][]htmlCell, len(t.rows))
+	h.Rows, h.Wide = make([][]htmlCell, len(t.rows)), len(t.cols) > maxNarrow
 	for c, col := range t.cols {
 		h.Header = append(h.Header, htmlCell{Text: prose(col.Header), Number: col.Align != Left})
 		tail := ""
@@ -36,7 +47,7 @@ func (n *NamedTable) html() htmlTable {
 			}
 		}
 		for r, row := range t.rows {
-			cell := htmlCell{Text: prose(row[c]), Number: col.Align != Left}
+			cell := htmlCell{Text: prose(row[c]), Name: h.Header[c].Text, Number: col.Align != Left, Blank: strings.TrimSpace(row[c]) == ""}
 			if col.Align == Decimal {
 				cell.Pad = prose(string([]rune(tail)[utf8.RuneCountInString(tailOf(row[c])):]))
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -33,7 +34,7 @@ type Result interface {
 func WriteText(w io.Writer, warnings []string, r Result) error {
 	var b bytes.Buffer
 	for _, line := range warnings {
-		fmt.Fprintf(&b, "%s\n\n", strings.Join(report.Hang("! ", line), "\n"))
+		fmt.Fprintf(&b, "%s\n\n", strings.Join(text.Hang("! ", line), "\n"))
 	}
 	fmt.Fprintf(&b, "%s\n\n", r.Heading())
 	for _, t := range r.Tables() {

@@ -21,7 +21,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
+	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -97,7 +99,13 @@ func Checkpoints(t testing.TB) []*onnxio.Model {
 // Fit fits a posterior to models, in a file of the test's own.
 func Fit(t testing.TB, models ...*onnxio.Model) *swag.Posterior {
 	t.Helper()
-	p, err := fit(filepath.Join(t.TempDir(), "posterior.safetensors"), models, false)
+	return FitWith(t, swag.FitOptions{}, models...)
+}
+
+// FitWith is Fit with options.
+func FitWith(t testing.TB, opts swag.FitOptions, models ...*onnxio.Model) *swag.Posterior {
+	t.Helper()
+	p, err := fit(filepath.Join(t.TempDir(), "posterior.safetensors"), opts, models, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,12 +114,12 @@ func Fit(t testing.TB, models ...*onnxio.Model) *swag.Posterior {
 }
 
 // fit fits a posterior to models, of which the first may be where training began.
-func fit(path string, models []*onnxio.Model, theta0 bool) (*swag.Posterior, error) {
-	set, err := onnxio.NewSet(models)
+func fit(path string, opts swag.FitOptions, models []*onnxio.Model, theta0 bool) (*swag.Posterior, error) {
+	set, err := ckpt.New(models)
 	if err != nil {
 		return nil, err
 	}
-	it := swag.Iterates{Layout: set.Layout}
+	it := swag.Input{Layout: set.Layout}
 	for _, m := range set.Models {
 		theta, err := m.Vector(set.Layout, weights.Parameter)
 		if err != nil {
@@ -121,7 +129,11 @@ func fit(path string, models []*onnxio.Model, theta0 bool) (*swag.Posterior, err
 		if err != nil {
 			return nil, err
 		}
-		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: m.Path, Theta: theta, Statistics: statistics})
+		absolute, err := filepath.Abs(m.Path)
+		if err != nil {
+			return nil, err
+		}
+		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: absolute, SHA256: ckpt.Sum(m, nil), Theta: theta, Statistics: statistics})
 	}
 	if theta0 {
 		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
@@ -138,7 +150,7 @@ func fit(path string, models []*onnxio.Model, theta0 bool) (*swag.Posterior, err
 		return nil, err
 	}
 	defer f.Close()
-	if err := swag.Fit(context.Background(), f, it, swag.FitOptions{}); err != nil {
+	if err := swag.Fit(context.Background(), f, it, opts); err != nil {
 		return nil, err
 	}
 	return swag.Open(path)
@@ -178,7 +190,7 @@ func posterior(t testing.TB, first, last int) *swag.Posterior {
 	if first == 0 {
 		models = append([]*onnxio.Model{Open(t, Path(MNIST, "checkpoints", "theta0.onnx"))}, models...)
 	}
-	p, err := fit(filepath.Join(shared.dir, name), models, first == 0)
+	p, err := fit(filepath.Join(shared.dir, name), swag.FitOptions{}, models, first == 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +252,7 @@ func Data(t testing.TB, path string, opts dataset.Options) dataset.Dataset {
 // val.npz or test.npz.
 func Digits(t testing.TB, name string) dataset.Dataset {
 	t.Helper()
-	return Data(t, Path(MNIST, name), dataset.Options{Preprocess: dataset.Preprocess{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
+	return Data(t, Path(MNIST, name), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
 }
 
 // Training is the training images of MNIST in the order of the file, as PyTorch

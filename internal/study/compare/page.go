@@ -3,6 +3,7 @@ package compare
 import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -19,15 +20,15 @@ func (r *Result) Page() *report.Report {
 	if r.Scalings {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
 	}
-	d := report.Differences{Title: loss + " against " + baseline, Label: loss + " − " + loss + "(" + baseline + "), nats per image", Baseline: baseline}
+	d := plot.Differences{Title: loss + " against " + baseline, Label: loss + " − " + loss + "(" + baseline + "), nats per image", Baseline: baseline}
 	for _, m := range r.Methods {
 		if m.StaleBN {
 			continue // its loss would flatten the others
 		}
-		page.Methods = append(page.Methods, report.Method{Name: m.Name, Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
+		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
 		if m.Differences != nil {
 			x := m.Differences[0]
-			d.Rows = append(d.Rows, report.Difference{Name: m.Name, Value: x.Mean, Lower: x.Low, Upper: x.High})
+			d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: x.Mean, Lower: x.Low, Upper: x.High})
 		}
 	}
 	if len(d.Rows) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/geometry"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -23,7 +23,7 @@ import (
 // deviations, those are √(α·v_iᵀΣv_i), the diagonal part included.
 type Landscape struct {
 	Network   *infer.Network
-	Geometry  *swag.Geometry
+	Geometry  *geometry.Geometry
 	BatchNorm infer.BatchNormData
 	Data      dataset.Dataset
 

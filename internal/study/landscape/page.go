@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
@@ -28,7 +29,7 @@ func (g *Result) Page() *report.Report {
 	page.Provenance = append(page.Provenance, study.Sources("batch norm", g.BatchNorm.Data)...)
 	page.Warnings, page.Facts = g.Statistics.Warnings(), append(page.Facts, g.Statistics.Facts()...)
 	s := g.Geometry
-	page.Spectrum = &report.Spectrum{Eigenvalues: s.Eigenvalues, Label: "variance along the direction",
+	page.Spectrum = &plot.Spectrum{Eigenvalues: s.Eigenvalues, Label: "variance along the direction",
 		Note: fmt.Sprintf("Eigenvalues of the low-rank part, squared distances in weight space without the scale. They add up to %s; the diagonal part has %s more.",
 			fourDigits(s.LowRankTrace), fourDigits(s.DiagonalTrace))}
 	page.Lines = g.lineCurves()
@@ -39,28 +40,28 @@ func (g *Result) Page() *report.Report {
 }
 
 // lineCurves are the paper's left panel, in both units.
-func (g *Result) lineCurves() []report.Curve {
+func (g *Result) lineCurves() []plot.Curve {
 	label := g.loss() + ", nats"
-	norms := report.Curve{Title: "Loss by distance in weight space", XLabel: "Euclidean distance from SWA", YLabel: label,
+	norms := plot.Curve{Title: "Loss by distance in weight space", XLabel: "Euclidean distance from SWA", YLabel: label,
 		Note: "Each line goes equally many posterior standard deviations to both sides: the wider the posterior, the longer the line. Where SWAG fits, longer lines are flatter."}
-	deviations := report.Curve{Title: "Loss by posterior standard deviations", XLabel: "posterior standard deviations from SWA", YLabel: label,
+	deviations := plot.Curve{Title: "Loss by posterior standard deviations", XLabel: "posterior standard deviations from SWA", YLabel: label,
 		Note: "Where SWAG fits, the lines rise alike."}
 	for _, l := range g.Lines {
 		name := fmt.Sprintf("direction %d", l.I+1)
-		a, b := report.Series{Name: name}, report.Series{Name: name}
+		a, b := plot.Series{Name: name}, plot.Series{Name: name}
 		for _, p := range l.Points {
 			a.X, a.Y = append(a.X, p.At[l.I]), append(a.Y, p.Loss())
 			b.X, b.Y = append(b.X, p.At[l.I]/l.Deviation), append(b.Y, p.Loss())
 		}
 		norms.Series, deviations.Series = append(norms.Series, a), append(deviations.Series, b)
 	}
-	return []report.Curve{norms, deviations}
+	return []plot.Curve{norms, deviations}
 }
 
 // surface draws a plane with the contours of SWAG's density at one and two
 // standard deviations, and the iterates that lie in the window.
-func (g *Result) surface(plane Plane) report.Surface {
-	s := report.Surface{Title: fmt.Sprintf("Loss in the plane of directions %d and %d", plane.I+1, plane.J+1),
+func (g *Result) surface(plane Plane) plot.Surface {
+	s := plot.Surface{Title: fmt.Sprintf("Loss in the plane of directions %d and %d", plane.I+1, plane.J+1),
 		XLabel: fmt.Sprintf("distance along direction %d", plane.I+1), YLabel: fmt.Sprintf("distance along direction %d", plane.J+1), ZLabel: g.loss() + ", nats",
 		X: plane.X, Y: plane.Y}
 	for _, row := range plane.Points {
@@ -71,17 +72,17 @@ func (g *Result) surface(plane Plane) report.Surface {
 		s.Z = append(s.Z, z)
 	}
 	for r := 1.0; r <= math.Min(2, g.Extent); r++ {
-		s.Ellipses = append(s.Ellipses, report.Ellipse{XX: plane.XX, XY: plane.XY, YY: plane.YY, Radius: r, Label: fmt.Sprintf("%gσ", r)})
+		s.Ellipses = append(s.Ellipses, plot.Ellipse{XX: plane.XX, XY: plane.XY, YY: plane.YY, Radius: r, Label: fmt.Sprintf("%gσ", r)})
 	}
-	swa, sgd := report.PointSet{Name: "SWA", X: []float64{0}, Y: []float64{0}}, report.PointSet{Name: "SGD iterates", Path: true}
-	all := g.Geometry.Iterates()
+	swa, sgd := plot.PointSet{Name: "SWA", X: []float64{0}, Y: []float64{0}}, plot.PointSet{Name: "SGD iterates", Path: true}
+	all := g.Geometry.Positions()
 	for _, it := range all {
 		x, y := it.Along[plane.I], it.Along[plane.J]
 		if math.Abs(x) <= plane.X[len(plane.X)-1] && math.Abs(y) <= plane.Y[len(plane.Y)-1] {
 			sgd.X, sgd.Y = append(sgd.X, x), append(sgd.Y, y)
 		}
 	}
-	s.Points = []report.PointSet{swa}
+	s.Points = []plot.PointSet{swa}
 	if len(sgd.X) > 0 {
 		sgd.Path = len(sgd.X) == len(all) // a path with holes would show steps that were none
 		s.Points = append(s.Points, sgd)

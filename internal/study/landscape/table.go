@@ -108,7 +108,7 @@ func (g *Result) JSON() any {
 		}
 		planes = append(planes, study.Fields("directions", [2]int{p.I + 1, p.J + 1}, "covariance", [2][2]float64{{p.XX, p.XY}, {p.XY, p.YY}}, "x", p.X, "y", p.Y, "points", rows))
 	}
-	for _, it := range s.Iterates() {
+	for _, it := range s.Positions() {
 		iterates = append(iterates, study.Fields("model", it.Model, "at", it.Along, "distance", it.Distance))
 	}
 	return study.Fields("images", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale, "weight_decay", g.Decay,

@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
@@ -165,7 +166,7 @@ func (r *Result) Page() *report.Report {
 			{Title: "By other measures", Table: r.measuresTable()},
 		}}
 	for _, x := range r.Methods {
-		page.Entropies = append(page.Entropies, report.HistogramPair{Name: x.Name, In: x.In, Out: x.Out,
+		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, In: x.In, Out: x.Out,
 			Note: fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Scores[0].AUROC, 3), report.Fixed(x.Distance, 2))})
 	}
 	return page

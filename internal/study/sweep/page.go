@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -38,7 +39,7 @@ func (r *Result) Page() *report.Report {
 		{Title: "Number of members", Table: r.membersTable()},
 	}
 	page.Sweeps = append(page.Sweeps, r.membersCurve())
-	for _, c := range []report.Curve{r.scaleCurve(), r.rankCurve()} {
+	for _, c := range []plot.Curve{r.scaleCurve(), r.rankCurve()} {
 		if len(c.Series) > 0 {
 			page.Sweeps = append(page.Sweeps, c)
 		}
@@ -47,10 +48,10 @@ func (r *Result) Page() *report.Report {
 }
 
 // membersCurve is the paper's figure of the NLL by the number of members.
-func (r *Result) membersCurve() report.Curve {
-	var line, band report.Series
+func (r *Result) membersCurve() plot.Curve {
+	var line, band plot.Series
 	line.Name, band.Name = "members in their order", "any choice of members, 90 %"
-	var swa report.Series
+	var swa plot.Series
 	swa.Name = "SWA"
 	for _, p := range r.Curve {
 		x := float64(p.Members)
@@ -59,17 +60,17 @@ func (r *Result) membersCurve() report.Curve {
 		band.Lower, band.Upper = append(band.Lower, p.AnyOrder.Low), append(band.Upper, p.AnyOrder.High)
 		swa.X, swa.Y = append(swa.X, x), append(swa.Y, r.nll(r.Points[0].Evaluation))
 	}
-	c := report.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []report.Series{line, band, swa}, Note: r.membersVerdict()}
+	c := plot.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []plot.Series{line, band, swa}, Note: r.membersVerdict()}
 	if n := r.Error.Enough; n > 0 && n <= r.Error.Members {
-		c.Marks = []report.Tick{{At: float64(n), Label: "enough"}}
+		c.Marks = []plot.Tick{{At: float64(n), Label: "enough"}}
 	}
 	return c
 }
 
 // scaleCurve is the paper's figure of the NLL by the scale.
-func (r *Result) scaleCurve() report.Curve {
+func (r *Result) scaleCurve() plot.Curve {
 	d := r.Default()
-	c := report.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL, nats", LogX: true, Marks: []report.Tick{{At: d.Scale, Label: "default"}}}
+	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL, nats", LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
 	for _, covariance := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
 		keep := func(p Point) bool {
 			return !p.Stale && !p.SWA() && p.Covariance == covariance && (covariance == swag.Diagonal || p.Rank == d.Rank)
@@ -81,19 +82,19 @@ func (r *Result) scaleCurve() report.Curve {
 	}
 	if len(c.Series) > 0 {
 		first, last := c.Series[0].X[0], c.Series[0].X[len(c.Series[0].X)-1]
-		c.Series = append(c.Series, report.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.nll(r.Points[0].Evaluation), r.nll(r.Points[0].Evaluation)}})
+		c.Series = append(c.Series, plot.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.nll(r.Points[0].Evaluation), r.nll(r.Points[0].Evaluation)}})
 	}
 	return c
 }
 
 // rankCurve shows the NLL by the rank, which is 0 with the diagonal alone.
-func (r *Result) rankCurve() report.Curve {
+func (r *Result) rankCurve() plot.Curve {
 	d := r.Default()
-	c := report.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL, nats", Marks: []report.Tick{{At: float64(d.Rank), Label: "default"}}}
+	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL, nats", Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
 	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool { return !p.Stale && p.Scale == d.Scale },
 		func(p Point) float64 { return float64(p.Rank) })
 	if len(s.X) > 1 {
-		c.Series = []report.Series{s}
+		c.Series = []plot.Series{s}
 	}
 	return c
 }
@@ -101,7 +102,7 @@ func (r *Result) rankCurve() report.Curve {
 // series draws the NLL of some settings. The bars are of the differences to
 // the default, so that a bar that does not reach the default's NLL is a difference
 // that is more than chance.
-func (r *Result) series(name string, keep func(Point) bool, x func(Point) float64) report.Series {
+func (r *Result) series(name string, keep func(Point) bool, x func(Point) float64) plot.Series {
 	points := slices.Clone(r.Points)
 	slices.SortStableFunc(points, func(a, b Point) int {
 		switch {
@@ -112,7 +113,7 @@ func (r *Result) series(name string, keep func(Point) bool, x func(Point) float6
 		}
 		return 0
 	})
-	s := report.Series{Name: name}
+	s := plot.Series{Name: name}
 	standard := r.nll(r.Default().Evaluation)
 	for _, p := range points {
 		if keep(p) {

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -28,7 +29,7 @@ var MethodFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
-}, SamplingFlags, BatchNormFlags, PreprocessFlags, RunFlags)
+}, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag}, RunFlags)
 
 // Inputs are what compare and ood have in common, with their files open.
 type Inputs struct {
@@ -36,7 +37,7 @@ type Inputs struct {
 	Validation dataset.Dataset // nil without --val
 	BatchNorm  *BatchNorm
 
-	pre dataset.Preprocess
+	pre preprocess.Settings
 }
 
 // OpenInputs opens the posteriors and all that goes with them but for the data to
@@ -55,10 +56,10 @@ func (a *Env) OpenInputs(c *cli.Context, posteriors []string) (*Inputs, error) {
 			return l, Usagef("", "--methods: %w", err)
 		}
 	}
-	if l.pre, err = Preprocessing(c); err != nil {
+	if err := a.openRuns(c, l, posteriors); err != nil {
 		return l, err
 	}
-	if err := a.openRuns(c, l, posteriors); err != nil {
+	if l.pre, err = Preprocessing(c, l.Runs[0].Network.Posterior.Card); err != nil {
 		return l, err
 	}
 	if l.External, err = openExternal(c); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
@@ -40,7 +41,7 @@ type BatchNorm struct {
 
 // OpenBatchNorm opens what --bn-data names for the networks that have statistics
 // to recompute. Data that suits one of them suits all.
-func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p dataset.Preprocess) (*BatchNorm, error) {
+func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preprocess.Settings) (*BatchNorm, error) {
 	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
 	var err error
 	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
@@ -207,7 +208,7 @@ func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 
 // warnUnnormalised warns where what the network saw was normalised, and pictures
 // will not be.
-func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p dataset.Preprocess) error {
+func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preprocess.Settings) error {
 	if p.Mean != nil || p.Std != nil {
 		return nil
 	}
@@ -231,12 +232,13 @@ func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p dataset.P
 
 // openTrainingData opens --bn-data for a network. Arrays of floats are what it saw in
 // training, and are used as they are; pictures are augmented.
-func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p dataset.Preprocess) error {
+func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p preprocess.Settings) error {
 	augmentation, told, err := Augmentation(c, n.Posterior.Card)
 	if err != nil {
 		return err
 	}
 	opts := dataOptions("", n, p)
+	opts.ClassNames = nil // these images need no labels
 	opts.Augment, opts.AsSeen = augmentation, true
 	path := c.String("bn-data")
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {

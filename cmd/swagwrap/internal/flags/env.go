@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 // Env is where one run of the program writes to.
@@ -60,8 +60,8 @@ func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
 }
 
 // WarnLong is Warnf for a text of several lines.
-func (a *Env) WarnLong(c *cli.Context, text string) {
-	a.Logf(c, "%s", strings.Join(report.Hang("warning: ", text), "\n"))
+func (a *Env) WarnLong(c *cli.Context, what string) {
+	a.Logf(c, "%s", strings.Join(text.Hang("warning: ", what), "\n"))
 }
 
 // openRuntime loads ONNX Runtime.

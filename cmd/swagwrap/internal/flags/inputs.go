@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -163,7 +164,7 @@ func ContentSums(ctx context.Context, models []*onnxio.Model, progress func(byte
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			sums[i] = m.Sum(progress)
+			sums[i] = checkpoints.Sum(m, progress)
 			return nil
 		})
 	}

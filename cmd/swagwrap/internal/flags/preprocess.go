@@ -1,8 +1,11 @@
 package flags
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,12 +15,19 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
-// PreprocessFlags have timm's names.
-var PreprocessFlags = []cli.Flag{
-	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(dataset.Presets(), "|")},
-	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, or a timm config.json"},
+// CardFlags make the model card: what the network takes and gives, said once, at
+// fit. Those of preprocessing have timm's names.
+var CardFlags = []cli.Flag{
+	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "what they tell themselves"},
+	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
+	AugmentFlag("asked for again where batch norm is recomputed"),
+	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
+	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them"},
 	&cli.StringFlag{Name: "input-size", Usage: "the network takes images of `SIZE`, one number or HEIGHTxWIDTH", DefaultText: "what the network says"},
 	&cli.StringFlag{Name: "resize-size", Usage: "resize images to `SIZE` before they are cropped", DefaultText: "input size / crop percentage"},
 	&cli.Float64Flag{Name: "crop-pct", Usage: "keep the part `P` of each side in the crop, such as 0.875"},
@@ -29,10 +39,59 @@ var PreprocessFlags = []cli.Flag{
 	&cli.StringFlag{Name: "layout", Usage: "the network takes channels first or last: nchw|nhwc", DefaultText: "as its shape tells"},
 }
 
-// Preprocessing reads the flags: those that say one thing override the model's
-// configuration or the preset.
-func Preprocessing(c *cli.Context) (dataset.Preprocess, error) {
-	p, err := basePreprocessing(c)
+// PreprocessFlag says for one command that its data is not preprocessed as the model
+// card has it.
+var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
+
+// Preprocessing is how a command's data is preprocessed: as the model card says, or
+// as --preprocess does.
+func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
+	if file := c.String("preprocess"); file != "" {
+		p, err := preprocess.ReadFile(file)
+		return p, BadInput(err)
+	}
+	p, err := preprocess.Decode(card.Preprocess)
+	if err != nil {
+		err = fmt.Errorf("model card: %w", err)
+	}
+	return p, BadInput(err)
+}
+
+// Card makes the model card of what was said now, and before.
+func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
+	if c.IsSet("augment") {
+		p, _, err := Augmentation(c, card)
+		if err != nil {
+			return card, err
+		}
+		card.Augment = p.String()
+	}
+	if card.Task = cmp.Or(c.String("task"), card.Task); card.Task != "" && !slices.Contains(task.Names(), card.Task) {
+		return card, Usagef("", "--task %q: want one of %s", card.Task, strings.Join(task.Names(), ", "))
+	}
+	if path := c.String("class-names"); path != "" {
+		var err error
+		if card.ClassNames, err = dataset.ReadClassNames(path); err != nil {
+			return card, BadInput(err)
+		}
+	}
+	p, err := preprocess.Decode(card.Preprocess)
+	if err == nil {
+		p, err = preprocessing(c, p)
+	}
+	if err != nil {
+		return card, BadInput(err)
+	}
+	if !reflect.DeepEqual(p, preprocess.Settings{}) {
+		card.Preprocess, err = json.Marshal(p)
+	}
+	return card, err
+}
+
+// preprocessing reads the flags: those that say one thing override the model's
+// configuration or the preset, and these what was said before.
+func preprocessing(c *cli.Context, before preprocess.Settings) (preprocess.Settings, error) {
+	p, err := basePreprocessing(c, before)
 	if err != nil {
 		return p, err
 	}
@@ -68,24 +127,24 @@ func Preprocessing(c *cli.Context) (dataset.Preprocess, error) {
 	return p, nil
 }
 
-func basePreprocessing(c *cli.Context) (p dataset.Preprocess, err error) {
+func basePreprocessing(c *cli.Context, p preprocess.Settings) (_ preprocess.Settings, err error) {
 	preset, file := c.String("preset"), c.String("preprocess")
 	switch {
 	case preset != "" && file != "":
 		return p, Usagef("", "--preset and --preprocess: want one of them")
 	case preset != "":
-		if p, err = dataset.Preset(preset); err != nil {
+		if p, err = preprocess.Preset(preset); err != nil {
 			return p, Usagef("", "--preset: %w", err)
 		}
 	case file != "":
-		p, err = dataset.ReadPreprocess(file)
+		p, err = preprocess.ReadFile(file)
 		return p, BadInput(err)
 	}
 	return p, nil
 }
 
 // imageFlags changes what flags say of how images come to their size.
-func imageFlags(c *cli.Context, t *dataset.Transform) (err error) {
+func imageFlags(c *cli.Context, t *preprocess.Transform) (err error) {
 	given := false
 	set := func(name string, read func(string) error) {
 		if err != nil || !c.IsSet(name) {
@@ -111,10 +170,10 @@ func imageFlags(c *cli.Context, t *dataset.Transform) (err error) {
 		return nil
 	})
 	set("interpolation", func(s string) (err error) { t.Interpolation, err = picture.ParseFilter(s); return err })
-	if given && mode == dataset.CropNone {
-		t.CropMode = dataset.Center
+	if given && mode == preprocess.CropNone {
+		t.CropMode = preprocess.Center
 	}
-	set("crop-mode", func(s string) (err error) { t.CropMode, err = dataset.ParseCropMode(s); return err })
+	set("crop-mode", func(s string) (err error) { t.CropMode, err = preprocess.ParseCropMode(s); return err })
 	return err
 }
 
@@ -154,13 +213,13 @@ func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 const cacheBytes = 1 << 30
 
 // OpenData opens examples that several members go over, to be decoded once.
-func OpenData(paths []string, labels string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+func OpenData(paths []string, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := dataset.Open(paths, dataOptions(labels, n, p))
 	return d, BadInput(err, SizeHint(err)...)
 }
 
-func dataOptions(labels string, n *infer.Network, p dataset.Preprocess) dataset.Options {
-	return dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
+func dataOptions(labels string, n *infer.Network, p preprocess.Settings) dataset.Options {
+	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
 }
 
 // SizeHint says how images of any size are scored.
@@ -168,11 +227,11 @@ func SizeHint(err error) []string {
 	if err == nil || !strings.Contains(err.Error(), "want an input size") {
 		return nil
 	}
-	return []string{"--input-size SIZE says which size, or --preset NAME how the model was trained"}
+	return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
 }
 
 // OpenLabelled is OpenData for examples that must have labels.
-func OpenLabelled(path, labels string, n *infer.Network, p dataset.Preprocess) (dataset.Dataset, error) {
+func OpenLabelled(path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := OpenData([]string{path}, labels, n, p)
 	if err == nil && d.Labels() == nil {
 		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")

@@ -1,0 +1,50 @@
+package dataset
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadClassNames(t *testing.T) {
+	tests := []struct{ name, file, want string }{
+		{"lines", "cat\r\n wolf hound \nemu\n\n", "cat|wolf hound|emu"},
+		{"list", `["cat", "dog"]`, "cat|dog"},
+		{"object", `{"1": "dog", "0": "cat"}`, "cat|dog"},
+		{"id2label", `{"model_type": "vit", "id2label": {"0": "cat", "1": "dog"}, "label2id": {"cat": 0}}`, "cat|dog"},
+		{"timm", `{"architecture": "x", "label_names": ["n01", "n02"], "pretrained_cfg": {}}`, "n01|n02"},
+		{"timm, inside", `{"pretrained_cfg": {"label_names": ["n01", "n02"]}}`, "n01|n02"},
+		{"twice", "crane\ncrane\n", "crane|crane"},
+
+		{"empty", "\n", "no class names, want one a line"},
+		{"empty line", "cat\n\ndog\n", "class 1 has an empty name"},
+		{"hole", `{"0": "cat", "2": "dog"}`, `class "2" of 2, want each number from 0 to 1 once`},
+		{"same number", `{"0": "cat", "00": "dog"}`, `of 2, want each number from 0 to 1 once`},
+		{"other object", `{"model_type": "vit"}`, `class "model_type" of 1`},
+		{"nested", `{"a": {}}`, "cannot unmarshal"},
+		{"numbers", `[1, 2]`, "cannot unmarshal"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "names")
+			write(t, path, []byte(tt.file))
+			names, err := ReadClassNames(path)
+			got := strings.Join(names, "|")
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want && !(strings.HasPrefix(got, path+": ") && strings.Contains(got, tt.want)) {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+	if _, err := ReadClassNames("."); err == nil || !strings.HasPrefix(err.Error(), ".: want a regular file") {
+		t.Error(err)
+	}
+}
+
+func FuzzClassNames(f *testing.F) {
+	f.Add([]byte(`{"id2label": {"0": "cat"}}`))
+	f.Add([]byte("cat\ndog\n"))
+	f.Fuzz(func(_ *testing.T, b []byte) { parseClassNames(b) })
+}

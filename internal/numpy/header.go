@@ -1,0 +1,232 @@
+package numpy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Type is the type of an array's elements.
+type Type struct {
+	Name string // as NumPy spells it
+	Kind byte   // 'u', 'i', 'f', or 0 for all that is not read here
+	Size int    // bytes
+	big  bool   // big endian
+}
+
+// header is what stands before the data.
+type header struct {
+	dtype   Type
+	shape   []int
+	fortran bool
+	size    int64 // bytes read
+}
+
+// bytes is the size of the data. Every dimension is at least 1 on success.
+func (h header) bytes() (int64, error) {
+	n := uint64(h.dtype.Size)
+	for _, d := range h.shape {
+		if d == 0 {
+			return 0, fmt.Errorf("shape %d, want at least one element", h.shape)
+		}
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > math.MaxInt {
+			return 0, fmt.Errorf("shape %d overflows", h.shape)
+		}
+		n = lo
+	}
+	return int64(n), nil
+}
+
+const maxDims = 32 // NumPy's own limit before version 2
+
+func readHeader(r *bufio.Reader) (header, error) {
+	magic, err := r.Peek(6)
+	if err != nil && err != io.EOF {
+		return header{}, err
+	}
+	switch {
+	case isNPY(magic):
+		return readNPYHeader(r)
+	case isIDX(magic):
+		return readIDXHeader(r)
+	case len(magic) == 0:
+		return header{}, fmt.Errorf("empty, want a .npy, .npz or IDX file")
+	}
+	return header{}, fmt.Errorf("starts with %q, want a .npy, .npz or IDX file", magic)
+}
+
+func isNPY(head []byte) bool { return bytes.HasPrefix(head, []byte("\x93NUMPY")) }
+
+func isIDX(head []byte) bool {
+	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].Size > 0
+}
+
+// idxTypes are the types of IDX, all big endian.
+var idxTypes = map[byte]Type{
+	0x08: {"uint8", 'u', 1, false},
+	0x09: {"int8", 'i', 1, false},
+	0x0b: {"int16", 'i', 2, true},
+	0x0c: {"int32", 'i', 4, true},
+	0x0d: {"float32", 'f', 4, true},
+	0x0e: {"float64", 'f', 8, true},
+}
+
+// readIDXHeader reads: two zero bytes, type, number of dimensions, then each
+// dimension as a big-endian uint32.
+func readIDXHeader(r *bufio.Reader) (header, error) {
+	var b [4]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return header{}, err
+	}
+	ndim := int(b[3])
+	if ndim == 0 || ndim > maxDims {
+		return header{}, fmt.Errorf("%d dimensions, want 1 to %d", ndim, maxDims)
+	}
+	h := header{dtype: idxTypes[b[2]], size: int64(4 + 4*ndim)}
+	for range ndim {
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return header{}, err
+		}
+		h.shape = append(h.shape, int(binary.BigEndian.Uint32(b[:])))
+	}
+	return h, nil
+}
+
+// maxNPYHeader is far above what arrays of numbers need; NumPy itself refuses
+// 10,000 bytes unless told otherwise.
+const maxNPYHeader = 1 << 16
+
+// readNPYHeader reads magic, version, length and a Python dict. npyio's reader is
+// not used: it slices without checks, so a damaged header panics.
+func readNPYHeader(r *bufio.Reader) (header, error) {
+	pre := make([]byte, 12)
+	width := 2 // of the length
+	if _, err := io.ReadFull(r, pre[:8]); err != nil {
+		return header{}, err
+	}
+	switch major := pre[6]; major {
+	case 1:
+	case 2, 3:
+		width = 4
+	default:
+		return header{}, fmt.Errorf("npy format version %d, want 1 to 3", major)
+	}
+	if _, err := io.ReadFull(r, pre[8:8+width]); err != nil {
+		return header{}, err
+	}
+	n := binary.LittleEndian.Uint32(pre[8:])
+	if n > maxNPYHeader {
+		return header{}, fmt.Errorf("npy header of %d bytes, want at most %d", n, maxNPYHeader)
+	}
+	dict := make([]byte, n)
+	if _, err := io.ReadFull(r, dict); err != nil {
+		return header{}, err
+	}
+	h, err := parseDict(dict)
+	if err != nil {
+		return header{}, fmt.Errorf("npy header: %w", err)
+	}
+	h.size = int64(8+width) + int64(n)
+	return h, nil
+}
+
+// npyEntry is one entry of the dict. Keys may come in any order; Python 2 wrote
+// dimensions as 3L. A list is a structured type, of which we need no details.
+var npyEntry = regexp.MustCompile(`^\s*['"](descr|fortran_order|shape)['"]\s*:\s*('[^']*'|"[^"]*"|True|False|\([0-9, L]*\)|\[.*\])\s*(?:,|$)`)
+
+func parseDict(dict []byte) (header, error) {
+	s := bytes.TrimSpace(dict)
+	if len(s) < 2 || s[0] != '{' || s[len(s)-1] != '}' {
+		return header{}, fmt.Errorf("%.40q, want a dict", s)
+	}
+	s = s[1 : len(s)-1]
+	entries := map[string]string{}
+	for len(bytes.TrimSpace(s)) > 0 {
+		m := npyEntry.FindSubmatch(s)
+		if m == nil {
+			return header{}, fmt.Errorf("at %.40q, want descr, fortran_order or shape", s)
+		}
+		key := string(m[1])
+		if _, dup := entries[key]; dup {
+			return header{}, fmt.Errorf("%s given twice", key)
+		}
+		entries[key] = string(m[2])
+		s = s[len(m[0]):]
+	}
+	if len(entries) != 3 {
+		return header{}, fmt.Errorf("%d entries, want descr, fortran_order and shape", len(entries))
+	}
+	order, shape := entries["fortran_order"], entries["shape"]
+	if order != "True" && order != "False" {
+		return header{}, fmt.Errorf("fortran_order %.20q, want True or False", order)
+	}
+	if shape[0] != '(' {
+		return header{}, fmt.Errorf("shape %.20q, want a tuple", shape)
+	}
+	h := header{dtype: parseDescr(entries["descr"]), fortran: order == "True"}
+	for tok := range strings.SplitSeq(shape[1:len(shape)-1], ",") {
+		tok = strings.TrimSuffix(strings.TrimSpace(tok), "L")
+		if tok == "" {
+			continue // "()" and the comma of "(5,)"
+		}
+		d, err := strconv.Atoi(tok)
+		if err != nil {
+			return header{}, fmt.Errorf("shape %.60q: dimension %w", shape, err)
+		}
+		h.shape = append(h.shape, d)
+	}
+	if len(h.shape) > maxDims {
+		return header{}, fmt.Errorf("%d dimensions, want at most %d", len(h.shape), maxDims)
+	}
+	return h, nil
+}
+
+// npyDescr is byte order, kind, size: '<f4'.
+var npyDescr = regexp.MustCompile(`^([<>|])([uif])([1248])$`)
+
+// parseDescr never fails: a type that we do not read has kind 0, and its name
+// ends up in the error of the role it was meant for.
+func parseDescr(quoted string) Type {
+	switch {
+	case quoted == "'|O'" || quoted == "'O'":
+		return Type{Name: "object"}
+	case quoted[0] == '[':
+		return Type{Name: "record"}
+	}
+	descr := quoted[1:max(1, len(quoted)-1)]
+	m := npyDescr.FindStringSubmatch(descr)
+	if m == nil || m[3] == "1" && m[2] == "f" || m[1] == "|" && m[3] != "1" {
+		return Type{Name: fmt.Sprintf("%.40q", descr)}
+	}
+	size := int(m[3][0] - '0')
+	t := Type{Kind: m[2][0], Size: size, big: m[1] == ">"}
+	t.Name = map[byte]string{'u': "uint", 'i': "int", 'f': "float"}[t.Kind] + strconv.Itoa(8*size)
+	if t.Name == "float16" {
+		t.Kind = 0
+	}
+	return t
+}
+
+// Header returns what stands before the elements of an array in version 1 of the
+// .npy format. The type is in NumPy's words, such as "<f4".
+func Header(dtype string, shape ...int) []byte {
+	var dims strings.Builder
+	for i, d := range shape {
+		if i > 0 {
+			dims.WriteByte(' ')
+		}
+		fmt.Fprintf(&dims, "%d,", d)
+	}
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, &dims)
+	const align, before = 64, 10
+	dict += strings.Repeat(" ", (align-(before+len(dict)+1)%align)%align) + "\n"
+	return append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(dict))), dict...)
+}

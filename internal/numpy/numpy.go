@@ -1,0 +1,249 @@
+// Package numpy reads arrays from the files of NumPy and of MNIST, and writes the
+// header of such a file.
+//
+// [Open] tells what a file is by its content:
+//
+//   - .npy, versions 1 to 3 of https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+//   - .npz, a zip of .npy arrays, stored or deflated
+//   - IDX, the format of MNIST, http://yann.lecun.com/exdb/mnist/
+//   - .npy and IDX files under gzip
+//
+// # Invariants
+//
+// Files are untrusted: a length is compared with what the file can hold before
+// memory is taken for it, and bytes after an array are an error. An [Array] has
+// at least one element, and as many bytes as its shape and type say.
+//
+// # Concurrency
+//
+// A File may be read from any number of goroutines; nothing changes it but Close.
+package numpy
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+)
+
+// Limits on files that are compressed, where the file's size does not bound
+// what it expands to. Deflate reaches 1032:1; images do not come near 100:1, and
+// labels, which do, are small.
+const (
+	maxExpansion = 100
+	freeBytes    = 64 << 20
+)
+
+// Array is an array as stored: little endian, row major.
+type Array struct {
+	Type  Type
+	Shape []int
+	Data  []byte
+}
+
+// Float64s returns the elements of an array of floats.
+func (a Array) Float64s() []float64 {
+	out := make([]float64, len(a.Data)/a.Type.Size)
+	for i := range out {
+		if b := a.Data[i*a.Type.Size:]; a.Type.Size == 4 {
+			out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		} else {
+			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(b))
+		}
+	}
+	return out
+}
+
+// File is an input file with one bare array, or an .npz with arrays by name.
+type File struct {
+	Path   string
+	SHA256 string   // of the whole file, in hex
+	Keys   []string // names in an .npz, without .npy, in file order; nil for a bare array
+
+	r    io.ReaderAt
+	size int64
+	zip  *zip.Reader // nil for a bare array
+	file *os.File
+}
+
+// Open opens and hashes a file, and looks what it holds. The caller closes it.
+func Open(path string) (*File, error) {
+	const want = "a .npy, .npz or IDX file"
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: a folder, want %s", path, want)
+	}
+	f, _, err := file.Open(path, want)
+	if err != nil {
+		return nil, file.Error(path, err)
+	}
+	h := sha256.New()
+	size, err := io.Copy(h, f)
+	if err != nil {
+		f.Close()
+		return nil, file.Error(path, err)
+	}
+	n, err := open(path, f, size)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	n.SHA256, n.file = hex.EncodeToString(h.Sum(nil)), f
+	return n, nil
+}
+
+func open(path string, r io.ReaderAt, size int64) (*File, error) {
+	n := &File{Path: path, r: r, size: size}
+	var magic [4]byte
+	if _, err := r.ReadAt(magic[:], 0); err != nil && err != io.EOF {
+		return nil, file.Error(path, err)
+	}
+	if !isZip(magic[:]) {
+		return n, nil // Read looks closer
+	}
+	var err error
+	if n.zip, err = zip.NewReader(r, size); err != nil {
+		return nil, fmt.Errorf("%s: bad .npz: %w", path, err)
+	}
+	for _, f := range n.zip.File {
+		key, ok := strings.CutSuffix(f.Name, ".npy")
+		if !ok {
+			continue
+		}
+		if slices.Contains(n.Keys, key) {
+			return nil, fmt.Errorf("%s: two arrays named %q, want one", path, key)
+		}
+		n.Keys = append(n.Keys, key)
+	}
+	if len(n.Keys) == 0 {
+		return nil, fmt.Errorf("%s: a zip without .npy arrays, want an .npz file", path)
+	}
+	return n, nil
+}
+
+// Close closes the file.
+func (n *File) Close() {
+	n.file.Close() // read only: nothing can be lost
+}
+
+// Known says that a file with these first bytes is one of the kinds that are read
+// here, or may be one under gzip.
+func Known(head []byte) bool { return isNPY(head) || isIDX(head) || isZip(head) || isGzip(head) }
+
+func isZip(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
+}
+
+func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
+
+// Where names an array in error messages.
+func (n *File) Where(key string) string {
+	if n.Keys == nil {
+		return n.Path
+	}
+	return fmt.Sprintf("%s: array %q", n.Path, key)
+}
+
+// Quote lists names of arrays, the first twenty: an .npz can be a whole
+// checkpoint.
+func Quote(keys []string) string {
+	const most = 20
+	var q []string
+	for _, k := range keys[:min(len(keys), most)] {
+		q = append(q, fmt.Sprintf("%q", k))
+	}
+	if len(keys) > most {
+		q = append(q, fmt.Sprintf("and %d more", len(keys)-most))
+	}
+	return strings.Join(q, ", ")
+}
+
+// Read reads the array of that name, or the bare one for "", if it can play the
+// role.
+func (n *File) Read(key string, role Role) (Array, error) {
+	r, limit, packed, err := n.stream(key)
+	if err != nil {
+		return Array{}, fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	a, err := readArray(r, limit, packed, role)
+	if err != nil {
+		return Array{}, fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	return a, nil
+}
+
+// stream starts reading an array. At most limit bytes may come; packed says that
+// limit is a guess at what is sane and not a size.
+func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, err error) {
+	if n.zip == nil {
+		r = bufio.NewReader(io.NewSectionReader(n.r, 0, n.size))
+		if b, _ := r.Peek(2); !isGzip(b) {
+			return r, n.size, false, nil
+		}
+		gz, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		return bufio.NewReader(gz), freeBytes + maxExpansion*n.size, true, nil
+	}
+	f := n.zip.File[slices.IndexFunc(n.zip.File, func(f *zip.File) bool { return f.Name == key+".npy" })]
+	body, err := f.Open() // holds no resources beyond memory
+	if err != nil {
+		return nil, 0, false, err
+	}
+	// The directory's sizes are claims, the file's size is a fact.
+	limit = int64(min(f.CompressedSize64, uint64(n.size)))
+	if f.Method != zip.Store {
+		limit, packed = freeBytes+maxExpansion*limit, true
+	}
+	return bufio.NewReader(body), limit, packed, nil
+}
+
+// readArray reads one .npy or IDX array and makes sure that it ends where the
+// stream ends, which is also where zip and gzip compare their checksums.
+func readArray(r *bufio.Reader, limit int64, packed bool, role Role) (Array, error) {
+	h, err := readHeader(r)
+	if err != nil {
+		return Array{}, file.Truncated(err)
+	}
+	if err := role.accept(h); err != nil {
+		return Array{}, err
+	}
+	n, err := h.bytes()
+	if err != nil {
+		return Array{}, err
+	}
+	if have := limit - h.size; n > have {
+		if packed {
+			return Array{}, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
+		}
+		return Array{}, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return Array{}, file.Truncated(err)
+	}
+	switch _, err := r.ReadByte(); {
+	case err == nil:
+		return Array{}, fmt.Errorf("bytes after the array, want exactly %d for shape %d of %s", n, h.shape, h.dtype.Name)
+	case !errors.Is(err, io.EOF):
+		return Array{}, err
+	}
+	if h.dtype.big {
+		for x := range slices.Chunk(data, h.dtype.Size) {
+			slices.Reverse(x)
+		}
+	}
+	return Array{Type: h.dtype, Shape: h.shape, Data: data}, nil
+}

@@ -1,0 +1,165 @@
+package numpy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Role is what an array is meant to be.
+type Role struct {
+	What     string
+	Names    []string // that an array in an .npz may have, or have as a part: "test_images"
+	Optional bool     // an .npz need not have one
+	Want     string   // the types that OK accepts
+	OK       func(Type) bool
+}
+
+// What examples consist of.
+var (
+	Images = Role{
+		What:  "images",
+		Names: []string{"images", "image", "x", "data", "inputs", "input"},
+		Want:  "uint8, float32 or float64",
+		OK:    func(t Type) bool { return t.Kind == 'u' && t.Size == 1 || t.Kind == 'f' },
+	}
+	Labels = Role{
+		What:     "labels",
+		Names:    []string{"labels", "label", "y", "targets", "target"},
+		Optional: true,
+		Want:     "an integer type (class numbers)",
+		OK:       func(t Type) bool { return t.Kind == 'u' || t.Kind == 'i' },
+	}
+)
+
+// accept refuses what cannot play the role, before any data is read.
+func (r Role) accept(h header) error {
+	if !r.OK(h.dtype) {
+		hint := ""
+		if h.dtype.Name == "object" {
+			hint = ": its elements are pickled Python objects; save it again as np.asarray(a, dtype=...)"
+		}
+		return fmt.Errorf("%s of type %s, want %s%s", r.What, h.dtype.Name, r.Want, hint)
+	}
+	// With one long dimension row and column order are the same sequence.
+	long := slices.DeleteFunc(slices.Clone(h.shape), func(d int) bool { return d == 1 })
+	if h.fortran && len(long) > 1 {
+		return fmt.Errorf("%s in Fortran order, want C order: save it again as np.ascontiguousarray(a)", r.What)
+	}
+	return nil
+}
+
+// nameRest takes the part out of key that is one of names, and says whether
+// there was one: "x_test" gives "test".
+func nameRest(key string, names []string) (rest string, ok bool) {
+	parts := strings.Split(strings.ToLower(key), "_")
+	i := slices.IndexFunc(parts, func(p string) bool { return slices.Contains(names, p) })
+	if i < 0 {
+		return key, false
+	}
+	return strings.Join(slices.Delete(parts, i, i+1), "_"), true
+}
+
+// Pick chooses the array for a role. A wanted name wins; else the choice must
+// leave no doubt. Labels must go with the array beside, and may be missing: then
+// the result is "", as it is for a bare array.
+func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
+	switch {
+	case n.Keys == nil && wanted != "":
+		return "", fmt.Errorf("%s: no arrays with names, want an .npz file for key %q", n.Path, wanted)
+	case n.Keys == nil || wanted != "" && slices.Contains(n.Keys, wanted):
+		return wanted, nil
+	case wanted != "":
+		return "", fmt.Errorf("%s: no array %q, want one of %s", n.Path, wanted, Quote(n.Keys))
+	}
+	split, _ := nameRest(beside, Images.Names)
+	var exact, partial []string // "x", and "x_test" with its like
+	for _, k := range n.Keys {
+		switch rest, ok := nameRest(k, r.Names); {
+		case !ok || k == beside:
+		case rest == "":
+			exact = append(exact, k)
+		case beside == "" || rest == split: // y_train never labels x_test
+			partial = append(partial, k)
+		}
+	}
+	found := exact
+	if len(found) == 0 || beside != "" && len(partial) > 0 {
+		found = partial
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", fmt.Errorf("%s: any of %s could be the %s, want a key that names one", n.Path, Quote(found), r.What)
+	case r.Optional:
+		return "", nil
+	}
+	if _, isLabels := nameRest(n.Keys[0], Labels.Names); len(n.Keys) == 1 && !isLabels {
+		return n.Keys[0], nil
+	}
+	return "", fmt.Errorf("%s: cannot tell which array holds the %s, want a key that names one of %s", n.Path, r.What, Quote(n.Keys))
+}
+
+// ReadLabels reads the labels of count examples from the array of that name; of
+// is the file with the examples. Each is 0 or more.
+func (n *File) ReadLabels(key string, count int, of string) ([]int, error) {
+	y, err := n.Read(key, Labels)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := y.labels(count, of)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	return labels, nil
+}
+
+// OpenLabels reads the labels of count examples from a file of their own, and
+// returns its SHA-256 too. The examples are those of the array beside, or "", in
+// the file of.
+func OpenLabels(path, key, beside string, count int, of string) (labels []int, sha256 string, err error) {
+	n, err := Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer n.Close()
+	if key, err = n.Pick(key, Labels, beside); err != nil {
+		return nil, "", err
+	}
+	if key == "" && n.Keys != nil {
+		return nil, "", fmt.Errorf("%s: no labels among %s, want a labels key", path, Quote(n.Keys))
+	}
+	labels, err = n.ReadLabels(key, count, of)
+	return labels, n.SHA256, err
+}
+
+// labels checks and widens the labels of count examples.
+func (a Array) labels(count int, of string) ([]int, error) {
+	if s := a.Shape; len(s) != 1 && !(len(s) == 2 && s[1] == 1) {
+		return nil, fmt.Errorf("labels of shape %d, want [%d] or [%d 1] (class numbers, not one-hot)", s, count, count)
+	}
+	if a.Shape[0] != count {
+		return nil, fmt.Errorf("%d labels for %d images in %s", a.Shape[0], count, of)
+	}
+	labels := make([]int, count)
+	for i := range labels {
+		// Little endian, so widening is padding; int8 to int32 carry the sign over.
+		var b [8]byte
+		copy(b[:], a.Data[i*a.Type.Size:(i+1)*a.Type.Size])
+		v := binary.LittleEndian.Uint64(b[:])
+		if a.Type.Kind == 'i' {
+			shift := 64 - 8*a.Type.Size
+			if s := int64(v<<shift) >> shift; s < 0 {
+				return nil, fmt.Errorf("label %d is %d, want 0 or more", i, s)
+			}
+		}
+		if v > math.MaxInt {
+			return nil, fmt.Errorf("label %d is %d, want a class number", i, v)
+		}
+		labels[i] = int(v)
+	}
+	return labels, nil
+}

@@ -1,0 +1,168 @@
+// Package preprocess says how pictures become what a network takes, and how they
+// come back: timm's, torchvision's and Hugging Face's settings, resizing and
+// cropping, and mean and standard deviation.
+//
+// [ReadFile] reads the file that a model comes with, [Preset] knows the usual
+// numbers. [Settings.Resolve] fills in what follows from the network.
+// [Settings.Lay] and [Normalizer] make inputs of pixels, in the arithmetic of
+// torchvision's ToTensor and Normalize and of Hugging Face's image processors, bit
+// for bit; [Settings.Picture] and [View] are the way back.
+//
+// # Concurrency
+//
+// Settings and Normalizer do not change; their methods may be called from any
+// number of goroutines.
+package preprocess
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
+)
+
+// Settings says how a stored value x of channel c becomes an input of the
+// network:
+//
+//	(x·Scale − Mean[c]) / Std[c]
+//
+// Mean and Std have timm's meaning: they are given for values already scaled to
+// [0, 1], and the channels are red, green and blue in this order, also where
+// Channels swaps them. x·Scale is rounded to float32, and so is each later step,
+// as torchvision's ToTensor and Normalize and Hugging Face's image processors do
+// it. The zero value changes nothing but the scale.
+type Settings struct {
+	// Image says how image files come to the network's size. Arrays have that
+	// size; for them it is not used.
+	Image Transform `json:"image,omitzero"`
+	// Channels is the order in which the network takes colours: "rgb", "bgr" or
+	// "grey". Empty means grey if it takes one channel, else rgb. Arrays are
+	// stored in that order.
+	Channels string `json:"channels,omitempty"`
+	// Layout is "nchw" or "nhwc". Empty means what the network's shape tells.
+	Layout string `json:"layout,omitempty"`
+	// Scale multiplies stored values (Hugging Face: rescale_factor). Zero means
+	// 1/255 for uint8 and 1 for floating types.
+	Scale float64 `json:"scale,omitempty"`
+	// Mean and Std have length 1 or one value per channel. Nil means 0 and 1.
+	Mean []float64 `json:"mean"`
+	Std  []float64 `json:"std"`
+}
+
+// Resolve returns s with all filled in that follows from the shape of the
+// network's input: [C H W] or [H W C], with numbers below 1 where the network
+// leaves a dimension open. It fails where s asks for something else than the
+// network does. Only pictures need it.
+func (s Settings) Resolve(shape []int64) (Settings, error) {
+	if len(shape) != 3 {
+		return s, fmt.Errorf("the network takes examples of shape %d, want 3 dimensions for images", shape)
+	}
+	if err := s.checkWords(); err != nil {
+		return s, err
+	}
+	s.Layout = s.LayoutOf(shape)
+	c, h, w := shape[0], shape[1], shape[2]
+	if s.Layout == "nhwc" {
+		c, h, w = shape[2], shape[0], shape[1]
+	}
+	if s.Channels == "" {
+		s.Channels = "rgb"
+		if c == 1 {
+			s.Channels = "grey"
+		}
+	}
+	if c > 0 && c != int64(s.Planes()) {
+		return s, fmt.Errorf("images have %d channels (%s), and the network takes %d in layout %s of shape %d", s.Planes(), s.Channels, c, s.Layout, shape)
+	}
+	if max(h, w) > picture.MaxSide {
+		return s, fmt.Errorf("the network takes images of shape %d, want at most %d along a side", shape, picture.MaxSide)
+	}
+	var err error
+	s.Image, err = s.Image.resolve(int(max(h, 0)), int(max(w, 0)))
+	return s, err
+}
+
+func (s Settings) checkWords() error {
+	switch s.Channels {
+	case "", "rgb", "bgr", "grey":
+	default:
+		return fmt.Errorf("channels %q, want rgb, bgr or grey", s.Channels)
+	}
+	switch s.Layout {
+	case "", "nchw", "nhwc":
+		return nil
+	}
+	return fmt.Errorf("layout %q, want nchw or nhwc", s.Layout)
+}
+
+// LayoutOf returns Layout or, where that is empty, what the shape of an example
+// tells: channels come first unless only the last dimension can be one.
+func (s Settings) LayoutOf(shape []int64) string {
+	colours := func(d int64) bool { return d == 1 || d == 3 }
+	switch {
+	case s.Layout != "":
+		return s.Layout
+	case len(shape) == 3 && !colours(shape[0]) && colours(shape[2]):
+		return "nhwc"
+	}
+	return "nchw"
+}
+
+// Planes returns how many channels a picture has.
+func (s Settings) Planes() int {
+	if s.Channels == "grey" {
+		return 1
+	}
+	return 3
+}
+
+// Shape returns the shape of an example that is a picture; s must be resolved.
+func (s Settings) Shape() []int64 {
+	c, h, w := int64(s.Planes()), int64(s.Image.InputSize[0]), int64(s.Image.InputSize[1])
+	if s.Layout == "nhwc" {
+		return []int64{h, w, c}
+	}
+	return []int64{c, h, w}
+}
+
+// colours returns where red, green and blue begin in an example that is a picture
+// of h by w pixels, and the distance from a pixel to the next one.
+func (s Settings) colours(x []byte, h, w int) (r, g, b []byte, step int) {
+	step, plane := 1, h*w
+	if s.Layout == "nhwc" {
+		step, plane = 3, 1
+	}
+	r, g, b = x, x[plane:], x[2*plane:]
+	if s.Channels == "bgr" {
+		r, b = b, r
+	}
+	return r, g, b, step
+}
+
+// Lay writes a picture to dst in the network's layout and order of channels; s
+// must be resolved.
+func (s Settings) Lay(dst []byte, src picture.Picture) {
+	if src.C == 1 {
+		copy(dst, src.Pix)
+		return
+	}
+	r, g, b, step := s.colours(dst, src.H, src.W)
+	for i := range src.H * src.W {
+		p := src.Pix[3*i : 3*i+3 : 3*i+3]
+		r[step*i], g[step*i], b[step*i] = p[0], p[1], p[2]
+	}
+}
+
+// Picture is the way back from Lay, for pictures of h by w pixels. It may share
+// memory with src.
+func (s Settings) Picture(src []byte, h, w int) picture.Picture {
+	if s.Planes() == 1 || s.Layout == "nhwc" && s.Channels != "bgr" {
+		return picture.Picture{W: w, H: h, C: s.Planes(), Pix: src}
+	}
+	dst := picture.New(w, h, 3)
+	r, g, b, step := s.colours(src, h, w)
+	for i := range h * w {
+		p := dst.Pix[3*i : 3*i+3 : 3*i+3]
+		p[0], p[1], p[2] = r[step*i], g[step*i], b[step*i]
+	}
+	return dst
+}

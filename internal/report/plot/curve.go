@@ -1,0 +1,269 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Curve is a figure of one or more series over the same axes.
+type Curve struct {
+	Title, XLabel, YLabel string
+	LogX, LogY            bool
+	// Ticks names places on the x axis instead of numbers, for settings that are
+	// not numbers: BN on and off. Nil means numbers.
+	Ticks  []Tick
+	Series []Series
+	Marks  []Tick // vertical lines with a name: the default, the recommendation
+	Note   string
+}
+
+// Tick is a named place on an axis.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// Series is a line through the points X[i], Y[i], in ascending order of X. Lower
+// and Upper hold the ends of intervals, or are nil; what is not finite is left
+// out.
+type Series struct {
+	Name               string
+	X, Y, Lower, Upper []float64
+}
+
+// Spectrum holds the eigenvalues of the posterior covariance's low-rank part, in
+// descending order.
+type Spectrum struct {
+	Eigenvalues []float64
+	Label       string // of the axis; empty: variance along the direction
+	Note        string // such as the share of variance in the diagonal part
+}
+
+// DrawCurves returns a figure for each curve, whose file's name begins with name.
+func DrawCurves(name string, curves []Curve) []*Figure {
+	var figures []*Figure
+	for i := range curves {
+		if f := curves[i].draw(); f != nil {
+			f.Name = fileName(name, curves[i].Title)
+			figures = append(figures, f)
+		}
+	}
+	return figures
+}
+
+// DrawSpectrum returns nothing without a positive eigenvalue.
+func DrawSpectrum(s *Spectrum) []*Figure {
+	if s == nil {
+		return nil
+	}
+	values := Series{Name: "eigenvalue"}
+	for i, v := range s.Eigenvalues {
+		if v > 0 && plottable(v) { // a covariance of rank K−1 has a zero, but for rounding
+			values.X, values.Y = append(values.X, float64(i+1)), append(values.Y, v)
+		}
+	}
+	cv := Curve{Title: "Eigenvalues", XLabel: "direction", YLabel: cmp.Or(s.Label, "variance along the direction"), Series: []Series{values}, Note: s.Note}
+	cv.LogY = len(values.Y) > 0 && slices.Max(values.Y) > 30*slices.Min(values.Y)
+	f := cv.draw()
+	if f == nil {
+		return nil
+	}
+	f.Name = "spectrum"
+	return []*Figure{f}
+}
+
+// points holds those with both places; lower and upper are NaN without interval.
+func (s *Series) points() []seriesPoint {
+	var out []seriesPoint
+	for i := range min(len(s.X), len(s.Y)) {
+		p := seriesPoint{plotter.XY{X: s.X[i], Y: s.Y[i]}, math.NaN(), math.NaN()}
+		if i < len(s.Lower) && i < len(s.Upper) && plottable(s.Lower[i]) && plottable(s.Upper[i]) {
+			p.lower, p.upper = s.Lower[i], s.Upper[i]
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+type seriesPoint struct {
+	plotter.XY
+	lower, upper float64
+}
+
+// maxBars is the number of points up to which each has a mark and a bar; above it
+// some have a mark, and the interval is a band.
+const maxBars = 24
+
+// draw returns nil if there is nothing to draw.
+func (cv *Curve) draw() *Figure {
+	var xs, ys []float64
+	for _, s := range cv.Series {
+		for _, p := range s.points() {
+			if plottable(p.X) && plottable(p.Y) {
+				xs, ys = append(xs, p.X), append(ys, p.Y, p.lower, p.upper)
+			}
+		}
+	}
+	if len(xs) == 0 {
+		return nil
+	}
+	x, y := cv.axes(xs, ys)
+	f := newFigure(cv.Title, cv.describe(), chartWidth, chartHeight, x, y)
+	f.Note = cv.Note
+	for i, m := range cv.Marks {
+		if plottable(m.At) {
+			f.curve(markPen(i), plotter.XYs{{X: m.At, Y: y.min}, {X: m.At, Y: y.max}})
+		}
+	}
+	for i, s := range cv.Series {
+		f.series(i, s.points())
+		if len(cv.Series) > 1 {
+			f.seriesKey(i, s.Name)
+		}
+	}
+	for i, m := range cv.Marks {
+		f.key(m.Label, upright{markPen(i)})
+	}
+	return f.finish()
+}
+
+func markPen(i int) draw.LineStyle { return pen(ink, 1.2, 1+i%2) }
+
+// upright is the sample of a vertical line.
+type upright struct{ draw.LineStyle }
+
+// Thumbnail implements [gonum.Thumbnailer].
+func (u upright) Thumbnail(c *draw.Canvas) {
+	c.StrokeLine2(u.LineStyle, c.Center().X, c.Min.Y-3, c.Center().X, c.Max.Y+3)
+}
+
+func (cv *Curve) axes(xs, ys []float64) (x, y axis) {
+	ends := slices.Clone(xs)
+	for _, t := range append(slices.Clone(cv.Ticks), cv.Marks...) {
+		ends = append(ends, t.At)
+	}
+	x, y = spanAxis(cv.XLabel, false, ends), spanAxis(cv.YLabel, false, ys)
+	if cv.LogX && x.min > 0 {
+		x.kind = logarithmic
+	}
+	if cv.LogY && y.min > 0 {
+		y.kind = logarithmic
+	}
+	x, y = x.padded(0.03), y.padded(0.06)
+	for _, t := range append(slices.Clone(cv.Ticks), cv.ownTicks(xs)...) {
+		if plottable(t.At) {
+			x.named = append(x.named, t)
+		}
+	}
+	return x, y
+}
+
+// maxOwnTicks is the number of settings up to which each has a tick of its own.
+const maxOwnTicks = 8
+
+// ownTicks are at the settings themselves if they are few and have no names.
+func (cv *Curve) ownTicks(xs []float64) []Tick {
+	settings := slices.Compact(slices.Sorted(slices.Values(xs)))
+	if cv.Ticks != nil || len(settings) < 3 || len(settings) > maxOwnTicks {
+		return nil
+	}
+	ticks := make([]Tick, len(settings))
+	for i, x := range settings {
+		ticks[i] = Tick{x, shortNumber(x)}
+	}
+	return ticks
+}
+
+// describe says where each series is lowest.
+func (cv *Curve) describe() string {
+	desc := fmt.Sprintf("%s over %s.", cv.YLabel, cv.XLabel)
+	for i := range cv.Series {
+		best := plotter.XY{X: math.NaN(), Y: math.Inf(1)}
+		for _, p := range cv.Series[i].points() {
+			if plottable(p.X) && p.Y < best.Y {
+				best = p.XY
+			}
+		}
+		if plottable(best.X) {
+			desc += fmt.Sprintf(" %s: lowest %s at %s.", cv.Series[i].Name, shortNumber(best.Y), cv.place(best.X))
+		}
+	}
+	return desc
+}
+
+// place names a value of the x axis.
+func (cv *Curve) place(x float64) string {
+	for _, t := range cv.Ticks {
+		if t.At == x {
+			return t.Label
+		}
+	}
+	return shortNumber(x)
+}
+
+// series draws a line with its intervals, as bars or, of many points, as a band.
+func (f *Figure) series(i int, points []seriesPoint) {
+	in, marked := seriesPen(i), points
+	if len(points) > maxBars {
+		f.band(seriesRole+role(i%seriesRoles), points)
+		marked = someOf(points)
+	}
+	f.curve(in, places(points))
+	if len(points) <= maxBars {
+		f.bars(in.Color, points)
+	}
+	f.marks(seriesMark(i), places(marked))
+}
+
+// places are the points without their intervals.
+func places(points []seriesPoint) plotter.XYs {
+	out := make(plotter.XYs, len(points))
+	for k, p := range points {
+		out[k] = p.XY
+	}
+	return out
+}
+
+// someOf are a few of many, so that a line is known by more than its colour.
+func someOf[P any](points []P) []P {
+	last := len(points) - 1
+	return []P{points[last/4], points[last/2], points[last*3/4], points[last]}
+}
+
+// bars draws the intervals of those points that have them.
+func (f *Figure) bars(c color.Color, points []seriesPoint) {
+	e := &plotter.YErrorBars{LineStyle: pen(c, 1.2, 0), CapWidth: 5}
+	for _, p := range points {
+		if plottable(p.X) && plottable(p.lower) && plottable(p.upper) {
+			half := (p.upper - p.lower) / 2
+			e.XYs = append(e.XYs, plotter.XY{X: p.X, Y: p.lower + half})
+			e.YErrors = append(e.YErrors, struct{ Low, High float64 }{half, half})
+		}
+	}
+	f.add(e)
+}
+
+// band fills the space between the ends of the intervals, in runs of points that
+// have them.
+func (f *Figure) band(c role, points []seriesPoint) {
+	var upper, lower plotter.XYs
+	for i, p := range points {
+		has := plottable(p.X) && plottable(p.lower)
+		if has {
+			upper, lower = append(upper, plotter.XY{X: p.X, Y: p.upper}), append(lower, plotter.XY{X: p.X, Y: p.lower})
+		}
+		if (!has || i == len(points)-1) && len(upper) > 1 {
+			slices.Reverse(lower)
+			f.add(&plotter.Polygon{XYs: []plotter.XYs{append(upper, lower...)}, Color: tint{c, 0.2}})
+		}
+		if !has {
+			upper, lower = nil, nil
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package plot
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Differences compares methods with a baseline: a point with an interval for
+// each. Lower is better.
+type Differences struct {
+	Title    string
+	Label    string // of the axis, with its unit: "NLL − NLL(SWA-Temp), nats"
+	Baseline string // the method that zero stands for
+	Rows     []Difference
+	Note     string
+}
+
+// Difference is that of a method to the baseline, with the ends of its interval.
+// Ends that are NaN are not drawn.
+type Difference struct {
+	Name                string
+	Value, Lower, Upper float64
+}
+
+// beyond is how many times the median distance from zero the axis reaches: one
+// method that is far off must not press the others together.
+const beyond = 8
+
+const differenceRow = 24.0
+
+// DrawDifferences returns a figure for each comparison that has a finite value.
+func DrawDifferences(all []Differences) []*Figure {
+	var figures []*Figure
+	for i := range all {
+		if f := all[i].draw(); f != nil {
+			f.Name, f.Note = fileName("difference", all[i].Title), all[i].Note
+			figures = append(figures, f)
+		}
+	}
+	return figures
+}
+
+// A verdict is what an interval says.
+type verdict int
+
+const (
+	open verdict = iota // it holds zero, or there is none
+	better
+	worse
+)
+
+func (d *Difference) verdict() verdict {
+	switch {
+	case d.Upper < 0:
+		return better
+	case d.Lower > 0:
+		return worse
+	}
+	return open
+}
+
+func (d *Difference) hasInterval() bool { return plottable(d.Lower) && plottable(d.Upper) }
+
+// verdictLooks are a disc, a square and, where nothing is known, a ring.
+var verdictLooks = [...]struct {
+	colour role
+	mark   mark
+}{open: {soft, mark{hollow: true}}, better: {seriesRole + 2, mark{}}, worse: {seriesRole + 1, mark{shape: 1}}}
+
+func (v verdict) glyph() draw.GlyphStyle {
+	return draw.GlyphStyle{Color: verdictLooks[v].colour, Radius: 4.8, Shape: verdictLooks[v].mark}
+}
+
+func (v verdict) pen() draw.LineStyle { return pen(verdictLooks[v].colour, 2, 0) }
+
+// draw returns nil if no value is finite.
+func (ds *Differences) draw() *Figure {
+	var rows []Difference
+	for _, row := range ds.Rows {
+		if plottable(row.Value) {
+			rows = append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	// Rows stand at 0, −1, −2 and so on.
+	n := float64(len(rows))
+	y := axis{min: -n + 0.4, max: 0.6}
+	for i, row := range rows {
+		y.named = append(y.named, Tick{float64(-i), fitted(row.Name, 0.4*chartWidth, textSize)})
+	}
+	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, ds.axis(rows), y)
+	f.plot.Y.Tick.Label.Color, f.plot.Y.Tick.Label.Font.Size = ink, textSize
+	f.xTicks() // once more: names are larger than numbers
+	*f.grid = plotter.Grid{Vertical: pen(line, 1, 0)}
+	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: 0, Y: y.min}, {X: 0, Y: y.max}})
+	for i := range rows {
+		f.difference(&rows[i], float64(-i))
+	}
+	for _, v := range []struct {
+		verdict
+		name string
+	}{{better, "better than " + ds.Baseline}, {worse, "worse than " + ds.Baseline}, {open, "not told apart"}} {
+		if slices.ContainsFunc(rows, func(d Difference) bool { return d.verdict() == v.verdict }) {
+			f.key(v.name, &plotter.Line{LineStyle: v.pen()}, &plotter.Scatter{GlyphStyle: v.glyph()})
+		}
+	}
+	return f.finish()
+}
+
+// axis holds zero and all rows but those far beyond the others.
+func (ds *Differences) axis(rows []Difference) axis {
+	var reach, ends []float64
+	for _, row := range rows {
+		far := math.Abs(row.Value)
+		for _, e := range []float64{row.Lower, row.Upper} {
+			if plottable(e) {
+				far = max(far, math.Abs(e))
+			}
+		}
+		reach = append(reach, far)
+	}
+	sorted := slices.Sorted(slices.Values(reach))
+	limit := beyond * sorted[(len(sorted)-1)/2]
+	for i, row := range rows {
+		if reach[i] <= limit {
+			ends = append(ends, row.Value, row.Lower, row.Upper)
+		}
+	}
+	return spanAxis(ds.Label, true, ends).padded(0.08)
+}
+
+// difference draws the interval of a row and its value, or an arrow with the value
+// if that is beyond the axis.
+func (f *Figure) difference(row *Difference, y float64) {
+	v := row.verdict()
+	if !f.x.holds(row.Value) {
+		f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) { v.arrow(c, row.Value, c.Y(p.Y.Norm(y))) }))
+		return
+	}
+	if row.hasInterval() {
+		half := (row.Upper - row.Lower) / 2
+		f.add(&plotter.XErrorBars{XYs: plotter.XYs{{X: row.Lower + half, Y: y}}, XErrors: plotter.XErrors{{Low: half, High: half}}, LineStyle: v.pen(), CapWidth: 8})
+	}
+	f.marks(v.glyph(), plotter.XYs{{X: row.Value, Y: y}})
+}
+
+// arrow points to a value that is beyond the axis, and names it.
+func (v verdict) arrow(c draw.Canvas, value float64, y vg.Length) {
+	end, back := c.Max.X, vg.Length(-7)
+	said := style(ink, smallText, false)
+	said.XAlign, said.YAlign = draw.XRight, draw.YCenter
+	if value < 0 {
+		end, back, said.XAlign = c.Min.X, 7, draw.XLeft
+	}
+	c.FillPolygon(v.pen().Color, []vg.Point{{X: end, Y: y}, {X: end + back, Y: y - 4.5}, {X: end + back, Y: y + 4.5}})
+	haloed(c, said, vg.Point{X: end + back*1.7, Y: y + said.FontExtents().Descent}, signed(value, 2))
+}
+
+func (ds *Differences) describe(rows []Difference) string {
+	desc := ds.Label + "."
+	for _, row := range rows {
+		desc += fmt.Sprintf(" %s: %s", row.Name, signed(row.Value, 4))
+		if row.hasInterval() {
+			desc += fmt.Sprintf(" [%s, %s]", signed(row.Lower, 4), signed(row.Upper, 4))
+		}
+		desc += "."
+	}
+	return desc
+}
+
+// signed writes a difference with its sign.
+func signed(x float64, decimals int) string {
+	if s := fixed(x, decimals); x <= 0 {
+		return s
+	} else {
+		return "+" + s
+	}
+}

@@ -1,0 +1,147 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// HistogramPair holds two histograms, such as the entropies of one method's
+// predictions in and out of domain. Each is drawn as shares of its own total, and
+// what is below and above its edges at the ends. Edges that are positive and span
+// more than two decades give a logarithmic axis.
+type HistogramPair struct {
+	Name            string // the method
+	Label           string // of the axis; empty: predictive entropy, nats
+	InName, OutName string // empty: in domain, out of domain
+	In, Out         calibrate.Histogram
+	Note            string // such as AUROC and symmetrised KL
+}
+
+// sharesOf are the counts of a histogram as parts of its total, with what lies
+// below and above it at the ends.
+func sharesOf(h *calibrate.Histogram) []float64 {
+	counts := append(append([]int{h.Below}, h.Counts...), h.Above)
+	total := 0
+	for i, n := range counts {
+		counts[i] = max(n, 0)
+		total += counts[i]
+	}
+	out := make([]float64, len(counts))
+	for i, n := range counts {
+		out[i] = float64(n) / float64(max(total, 1))
+	}
+	return out
+}
+
+// drawable reports whether the edges are those of the counts.
+func drawableHistogram(h *calibrate.Histogram) bool {
+	if len(h.Counts) == 0 || len(h.Edges) != len(h.Counts)+1 {
+		return false
+	}
+	return ascending(h.Edges)
+}
+
+func logarithmicHistogram(h *calibrate.Histogram) bool {
+	return h.Edges[0] > 0 && h.Edges[len(h.Edges)-1]/h.Edges[0] > 100
+}
+
+// maxLarge is the number of figures of one kind that may be large.
+const maxLarge = 2
+
+// DrawEntropies returns a figure for each pair. They share their axes as far as
+// they can, so that they compare.
+func DrawEntropies(all []HistogramPair) []*Figure {
+	var pairs []HistogramPair
+	var below, above bool
+	highest := 0.0
+	for _, p := range all {
+		if !drawableHistogram(&p.In) || !drawableHistogram(&p.Out) {
+			continue
+		}
+		pairs = append(pairs, p)
+		highest = max(highest, slices.Max(sharesOf(&p.In)), slices.Max(sharesOf(&p.Out)))
+		below, above = below || p.In.Below+p.Out.Below > 0, above || p.In.Above+p.Out.Above > 0
+	}
+	figures := make([]*Figure, len(pairs))
+	for i, p := range pairs {
+		figures[i] = p.draw(cmp.Or(highest, 1), below, above, len(pairs) > maxLarge)
+	}
+	return figures
+}
+
+// draw shares the highest part with other figures, and whether there are places
+// for what lies below and above the edges.
+func (p *HistogramPair) draw(highest float64, below, above, small bool) *Figure {
+	inName, outName := cmp.Or(p.InName, "in domain"), cmp.Or(p.OutName, "out of domain")
+	width, height := chartWidth, chartHeight*0.8
+	if small {
+		width, height = smallWidth, smallHeight*0.8
+	}
+	x, edges := p.axis(below, above)
+	y := axis{label: "share of images", max: highest * 1.05, percent: true}
+	f := newFigure("Entropy: "+p.Name, fmt.Sprintf("Two histograms as shares of images: %s and %s.", inName, outName), width, height, x, y)
+	f.Name, f.Note, f.Small = fileName("entropy", p.Name), p.Note, small
+	in := f.steps(edges[0], sharesOf(&p.In))
+	in.Color, in.LineStyle = tint{seriesRole, 0.3}, pen(seriesRole, 1.8, 0)
+	out := f.steps(edges[1], sharesOf(&p.Out))
+	out.Color, out.LineStyle = tint{seriesRole + 1, 0.15}, pen(seriesRole+1, 1.8, 1)
+	f.key(inName, in)
+	f.key(outName, out)
+	return f.finish()
+}
+
+// axis returns the horizontal axis and the edges of both histograms, extended by
+// a place for what lies below and above, which has a tick of its own.
+func (p *HistogramPair) axis(below, above bool) (axis, [2][]float64) {
+	h := &p.In
+	first, last := min(h.Edges[0], p.Out.Edges[0]), max(h.Edges[len(h.Edges)-1], p.Out.Edges[len(p.Out.Edges)-1])
+	a := axis{label: cmp.Or(p.Label, "predictive entropy, nats"), min: first, max: last}
+	wider := func(x, by float64) float64 { return x + by*(last-first) }
+	if logarithmicHistogram(&p.In) && logarithmicHistogram(&p.Out) {
+		a.kind = logarithmic
+		wider = func(x, by float64) float64 { return x * math.Pow(last/first, by) }
+	}
+	var ends []Tick
+	numbers := a.ticks(6)
+	const place = 0.06 // of the span
+	if below {
+		a.min = wider(first, -place)
+		ends = append(ends, Tick{wider(first, -place/2), "< " + shortNumber(first)})
+	}
+	if above {
+		a.max = wider(last, place)
+		ends = append(ends, Tick{wider(last, place/2), "> " + shortNumber(last)})
+	}
+	a.named = append(ends, numbers...) // a number gives way to an end that it would touch
+	var edges [2][]float64
+	for i, e := range [][]float64{h.Edges, p.Out.Edges} {
+		edges[i] = append(append([]float64{wider(e[0], -place)}, e...), wider(e[len(e)-1], place))
+	}
+	return a, edges
+}
+
+// steps adds the outline of a histogram. What is empty at its ends is left out.
+func (f *Figure) steps(edges, shares []float64) *plotter.Polygon {
+	for len(shares) > 0 && shares[0] == 0 {
+		edges, shares = edges[1:], shares[1:]
+	}
+	for len(shares) > 0 && shares[len(shares)-1] == 0 {
+		edges, shares = edges[:len(shares)], shares[:len(shares)-1]
+	}
+	p := &plotter.Polygon{}
+	if len(shares) > 0 {
+		ring := plotter.XYs{{X: edges[0]}}
+		for i, share := range shares {
+			ring = append(ring, plotter.XY{X: edges[i], Y: share}, plotter.XY{X: edges[i+1], Y: share})
+		}
+		p.XYs = []plotter.XYs{append(ring, plotter.XY{X: edges[len(edges)-1]})}
+	}
+	f.add(p)
+	return p
+}

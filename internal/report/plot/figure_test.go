@@ -1,0 +1,292 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
+
+const hostile = "\"><script>alert(1)</script>\x1b[2J\u202egpj.exe\xff' onerror='x"
+
+// hostileFigures have hostile names everywhere and numbers that cannot be drawn.
+func hostileFigures() []*Figure {
+	nan, inf := math.NaN(), math.Inf(1)
+	long := strings.Repeat("very-long-name-", 2000)
+	strange := []float64{0, nan, inf, -inf, 1e308, -1e308, 5}
+	curves := []Curve{{Title: hostile, Series: []Series{{Name: hostile, X: strange, Y: []float64{nan}}}}, {},
+		{Title: hostile, XLabel: hostile, YLabel: long, LogX: true, LogY: true, Note: hostile,
+			Ticks: []Tick{{nan, hostile}, {0, hostile}, {5, long}}, Marks: []Tick{{inf, hostile}, {2, hostile}},
+			Series: []Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}}
+	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
+	methods := []Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
+		{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}}
+	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
+	all := append(DrawCurves("sweep", curves), DrawReliability(methods)...)
+	all = append(all, DrawRisk(methods)...)
+	all = append(all, DrawSpectrum(&Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile})...)
+	all = append(all, DrawDifferences([]Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{hostile, nan, 0, 0}, {long, 1, nan, inf}, {"x", -1e300, -inf, 0}, {"y", 0, 0, 0}}}, {Title: "none"}})...)
+	all = append(all, DrawEntropies([]HistogramPair{{Name: hostile, Label: hostile, InName: hostile, OutName: long, In: in, Out: in, Note: hostile},
+		{Name: "empty", In: calibrate.Histogram{Edges: []float64{0, 1}, Counts: []int{0}}, Out: in}, {Name: "not drawable", In: calibrate.Histogram{Edges: []float64{1, 0}, Counts: []int{1}}, Out: in}, {}})...)
+	return append(all, DrawSurfaces([]Surface{
+		{Title: hostile, XLabel: hostile, YLabel: hostile, ZLabel: long, X: []float64{0, 1, 2}, Y: []float64{0, 1}, Z: [][]float64{{nan, 1, 2}, {3, inf, 1e308}},
+			Ellipses: []Ellipse{{XX: -1, YY: 1, Radius: 1}, {XX: nan}, {XX: 1, YY: 1, XY: 5}, {XX: 1e-30, YY: 1e-30, Radius: 1, Label: hostile}, {XX: 1e300, YY: 1e300, Radius: 1}},
+			Points:   []PointSet{{Name: hostile, X: strange, Y: strange, Path: true}, {Name: "none"}}},
+		{Title: "flat", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{2, 2}, {2, 2}}},
+		{Title: "ragged", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{2, 2}, {2}}},
+		{Title: "nothing", X: []float64{0, 1}, Y: []float64{0, 1}, Z: [][]float64{{nan, nan}, {nan, nan}}},
+	})...)
+}
+
+// plainFigures are one of each kind with ordinary numbers.
+func plainFigures() []*Figure {
+	random := func(n, scale int) []calibrate.ReliabilityBin {
+		var bins []calibrate.ReliabilityBin
+		for i := range n {
+			c := 1 - math.Pow(10, -0.3-0.2*float64(i))
+			bins = append(bins, calibrate.ReliabilityBin{Count: 200, Confidence: c, Accuracy: c * (1 - 0.02*float64(scale))})
+		}
+		return bins
+	}
+	var methods []Method
+	var rows []Difference
+	for i, name := range []string{"SWA-Temp", "SGD, last iterate", "SGD, all iterates", "SWA, stale BN", "SWA", "isotropic noise, equal trace", "KFAC-Laplace, last layer", "SWAG"} {
+		risk := []calibrate.RiskPoint{{Coverage: 0.1, Risk: 0.01}, {Coverage: 0.5, Risk: 0.02 * float64(i+1)}, {Coverage: 1, Risk: 0.03 * float64(i+1)}}
+		methods = append(methods, Method{name, random(15, i), risk})
+		d := 0.0008*float64(i-5) - 0.004
+		rows = append(rows, Difference{name, d, d - 0.002, d + 0.002})
+	}
+	rows[3] = Difference{"SWA, stale BN", 15.49, 15.2, 15.7}
+	var many Series
+	for i := range 60 {
+		x := float64(i + 1)
+		many.X, many.Y, many.Lower, many.Upper = append(many.X, x), append(many.Y, 1/x), append(many.Lower, 0.9/x), append(many.Upper, 1.1/x)
+	}
+	curves := []Curve{{Title: "Number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Marks: []Tick{{30, "default"}}, Series: []Series{many}},
+		{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Ticks: []Tick{{0, "0"}, {1, "½"}, {2, "diag"}}, Series: []Series{{Name: "SWAG", X: []float64{0, 1, 2}, Y: []float64{3, 1, 2}}}}}
+	s := surfaceOf(11, func(x, y float64) float64 { return x*x + 2*y*y + 0.3*x*y })
+	s.Title, s.XLabel, s.YLabel, s.ZLabel = "Plane", "direction 1, distance", "direction 2, distance", "NLL, nats"
+	s.Ellipses, s.Points = []Ellipse{{XX: 0.09, YY: 0.03, Radius: 1, Label: "1σ"}, {XX: 0.09, YY: 0.03, Radius: 2, Label: "2σ"}}, []PointSet{{Name: "SWA", X: []float64{0}, Y: []float64{0}}}
+	h := calibrate.Histogram{Edges: []float64{1e-6, 1e-4, 1e-2, 1}, Counts: []int{1, 5, 2}, Below: 2, Above: 1}
+	all := append(DrawReliability(methods), DrawRisk(methods)...)
+	all = append(all, DrawDifferences([]Differences{{Title: "NLL", Label: "NLL − NLL(SWA-Temp), nats", Baseline: "SWA-Temp", Rows: rows}})...)
+	all = append(all, DrawEntropies([]HistogramPair{{Name: "SWAG", In: h, Out: h}})...)
+	all = append(all, DrawCurves("sweep", curves)...)
+	all = append(all, DrawSpectrum(&Spectrum{Eigenvalues: []float64{1, 0.1, 0.001}})...)
+	return append(all, DrawSurfaces([]Surface{*s})...)
+}
+
+// box is what a label covers.
+type box struct{ x0, y0, x1, y1 float64 }
+
+func boxOf(l *label) box {
+	up, down := l.height*0.7, l.height*0.2
+	if l.upright {
+		return box{l.x - up, l.y, l.x + down, l.y + l.width}
+	}
+	return box{l.x, l.y - down, l.x + l.width, l.y + up}
+}
+
+func (a box) overlaps(b box) bool {
+	return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1
+}
+
+// No label overlaps another or leaves the drawing, nor does a line.
+func TestLayout(t *testing.T) {
+	for _, f := range append(plainFigures(), hostileFigures()...) {
+		for _, titled := range []bool{false, true} {
+			d := drawn(f, titled)
+			for _, s := range d.shapes {
+				for _, p := range s.points {
+					if !(p.x >= -1 && p.x <= d.width+1 && p.y >= -1 && p.y <= d.height+1) {
+						t.Fatalf("%s: a line goes through %v, outside of %v × %v", f.Name, p, d.width, d.height)
+					}
+				}
+			}
+			for i := range d.texts {
+				l := &d.texts[i]
+				b := boxOf(l)
+				if !(b.x0 >= -0.5 && b.y0 >= -0.5 && b.x1 <= d.width+0.5 && b.y1 <= d.height+0.5) {
+					t.Errorf("%s: label %.40q at %.1f leaves the drawing, %v × %v", f.Name, l.text, b, d.width, d.height)
+				}
+				for k := range d.texts[:i] {
+					if b.overlaps(boxOf(&d.texts[k])) {
+						t.Errorf("%s: labels %.40q and %.40q overlap", f.Name, l.text, d.texts[k].text)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Both forms of SVG are well-formed, no number in them is other than finite, and
+// text is text.
+func TestSVG(t *testing.T) {
+	bad := regexp.MustCompile(`(?:d|x|y|width|height|viewBox|style)="[^"]*(?:NaN|Inf)`)
+	for i, f := range append(plainFigures(), hostileFigures()...) {
+		var file bytes.Buffer
+		if err := f.WriteSVG(&file); err != nil {
+			t.Fatal(err)
+		}
+		inline := f.SVG(fmt.Sprint("f", i))
+		for _, svg := range []string{inline, file.String()} {
+			d := xml.NewDecoder(strings.NewReader(svg))
+			texts := ""
+			for {
+				token, err := d.Token()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", f.Name, err)
+				}
+				switch token := token.(type) {
+				case xml.CharData:
+					texts += string(token)
+				case xml.StartElement:
+					if token.Name.Local == "script" {
+						t.Errorf("%s: a script", f.Name)
+					}
+				}
+			}
+			if !strings.Contains(texts, text.Clean(f.Title)) || !strings.Contains(texts, text.Clean(f.desc)) {
+				t.Errorf("%s: title or description is missing", f.Name)
+			}
+			if m := bad.FindString(svg); m != "" {
+				t.Errorf("%s: %.80s", f.Name, m)
+			}
+		}
+		// The page gives the colours, but those of a surface.
+		if m := regexp.MustCompile(`(?:fill|stroke):#\w+`).FindString(inline); m != "" && !strings.HasPrefix(f.Name, "surface") {
+			t.Errorf("%s: %s", f.Name, m)
+		}
+	}
+}
+
+// Every role is found in what vgsvg makes of its colour.
+func TestVariable(t *testing.T) {
+	for r, p := range palette {
+		for _, c := range []color.Color{role(r), tint{role(r), 0.15}, tint{role(r), 0.3}} {
+			red, green, blue, alpha := c.RGBA()
+			a := 255.0 / float64(alpha) // as vgsvg reckons
+			hex := fmt.Sprintf("#%02X%02X%02X", int(float64(red)*a), int(float64(green)*a), int(float64(blue)*a))
+			if got, want := variable(hex), "var(--"+p.name+")"; got != want {
+				t.Errorf("%s of %s: %s", hex, p.name, got)
+			}
+		}
+	}
+	if got := variable("#440154"); got != "#440154" {
+		t.Errorf("a colour of surfaces becomes %s", got)
+	}
+}
+
+// A mark, a rule and paper are where they are said to be, in three pixels to the
+// unit.
+func TestPNG(t *testing.T) {
+	f := DrawCurves("c", []Curve{{Title: "c", XLabel: "x", YLabel: "y", Series: []Series{{Name: "s", X: []float64{1, 2, 3}, Y: []float64{1, 3, 2}}}}})[0]
+	var b bytes.Buffer
+	if err := f.WritePNG(&b); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	width, height := f.size(true)
+	if size := img.Bounds().Size(); size.X != int(3*width) || math.Abs(float64(size.Y)-3*height.Points()) > 1 {
+		t.Errorf("size %v of %v × %v, want three pixels to the unit", size, width, height)
+	}
+	is := func(p at, want color.Color) {
+		t.Helper()
+		got := color.RGBAModel.Convert(img.At(int(p.x*3), int((height.Points()-p.y)*3)))
+		if got != color.RGBAModel.Convert(want) {
+			t.Errorf("at %v: %v, want %v", p, got, want)
+		}
+	}
+	is(at{1, 1}, paper)
+	marks := marked(drawn(f, true), seriesRole)
+	if len(marks) != 3 {
+		t.Fatalf("%d marks", len(marks))
+	}
+	for _, p := range marks {
+		is(p, seriesRole)
+		is(at{p.x, p.y - markSize - 2}, paper)
+	}
+}
+
+func TestFileName(t *testing.T) {
+	for in, want := range map[string]string{"SWA, stale BN": "entropy-swa-stale-bn", "模型": "entropy", "../../x": "entropy-x", strings.Repeat("a-", 99): "entropy" + strings.Repeat("-a", 26)} {
+		if got := fileName("entropy", in); got != want {
+			t.Errorf("fileName(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// luminance and contrast follow WCAG 2.2.
+func luminance(hex string) float64 {
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		v, _ := strconv.ParseUint(hex[1+2*i:3+2*i], 16, 8)
+		c := float64(v) / 255
+		if c <= 0.04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+0.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
+}
+
+func contrast(a, b string) float64 {
+	x, y := luminance(a), luminance(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+func TestPalette(t *testing.T) {
+	if c := contrast("#000000", "#ffffff"); math.Abs(c-21) > 1e-9 {
+		t.Fatalf("contrast of black and white %v, want 21", c)
+	}
+	least := map[role]float64{ink: 7, soft: 4.5}
+	for c := seriesRole; c < seriesRole+seriesRoles; c++ {
+		least[c] = 3
+	}
+	for c, want := range least {
+		light, dark := contrast(palette[c].light, palette[paper].light), contrast(palette[c].dark, palette[paper].dark)
+		if light < want || dark < want {
+			t.Errorf("%s: contrast %.2f on light and %.2f on dark ground, want %v", palette[c].name, light, dark, want)
+		}
+	}
+	// Eighteen series look different, in more than colour.
+	seen := map[string]bool{}
+	for i := range seriesRoles * len(dashes) {
+		m := seriesMark(i).Shape.(mark)
+		seen[fmt.Sprint(seriesPen(i).Dashes, m.corners(1))] = true
+		if m.hollow != (i >= seriesRoles) {
+			t.Errorf("mark %d: hollow %v", i, m.hollow)
+		}
+	}
+	if len(seen) != 18 {
+		t.Errorf("%d combinations of dash and marker, want 18", len(seen))
+	}
+	// The surface palette grows lighter at every step.
+	hex := func(t float64) string { c := heat(t); return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
+	for i := 1; i < 256; i++ {
+		if a, b := hex(float64(i-1)/255), hex(float64(i)/255); luminance(b) <= luminance(a)-1e-3 {
+			t.Errorf("step %d: %s after %s is darker", i, b, a)
+		}
+	}
+	if a, b := hex(0), hex(1); a != "#440154" || b != "#fde725" {
+		t.Errorf("ends of viridis are %s and %s", a, b)
+	}
+}

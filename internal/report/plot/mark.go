@@ -1,0 +1,89 @@
+package plot
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// markShapes has a shape for each of the series that share a dash.
+const markShapes = 6
+
+// markSize is half the width of a mark in a chart.
+const markSize = 3.9
+
+// A mark is a filled glyph. All shapes have about the same area.
+type mark struct {
+	shape   int
+	hollow  bool        // filled with paper
+	outline color.Color // of a surface's marks, to stand on any colour; else nil
+}
+
+// seriesMark is the mark of the i-th series. Series with a broken line have hollow
+// ones.
+func seriesMark(i int) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: seriesPen(i).Color, Radius: markSize,
+		Shape: mark{shape: i % markShapes, hollow: i/seriesRoles%len(dashes) != 0}}
+}
+
+// DrawGlyph implements [draw.GlyphDrawer].
+func (m mark) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	path := outline(at, m.corners(style.Radius.Points()))
+	switch {
+	case m.hollow:
+		c.SetColor(paper)
+		c.Fill(path)
+		c.SetLineStyle(pen(style.Color, 1.2, 0))
+		c.Stroke(path)
+		return
+	case m.outline != nil:
+		c.SetLineStyle(pen(m.outline, 2.4, 0))
+		c.Stroke(path)
+	}
+	c.SetColor(style.Color)
+	c.Fill(path)
+}
+
+func outline(at vg.Point, corners []vg.Point) vg.Path {
+	var path vg.Path
+	for i, p := range corners {
+		if i == 0 {
+			path.Move(at.Add(p))
+		} else {
+			path.Line(at.Add(p))
+		}
+	}
+	path.Close()
+	return path
+}
+
+// corners of a mark about 2·r across.
+func (m mark) corners(r float64) []vg.Point {
+	switch m.shape {
+	case 0:
+		return polygon(16, 0, r)
+	case 1:
+		return polygon(4, math.Pi/4, r*1.2)
+	case 2:
+		return polygon(3, math.Pi/2, r*1.3)
+	case 3:
+		return polygon(4, 0, r*1.25)
+	case 4:
+		return polygon(3, -math.Pi/2, r*1.3)
+	}
+	return polygon(10, math.Pi/2, r*1.45, r*0.65) // a star
+}
+
+// polygon has n corners, the first at an angle, whose distances from the middle
+// alternate between the given ones.
+func polygon(n int, angle float64, radii ...float64) []vg.Point {
+	corners := make([]vg.Point, n)
+	for k := range corners {
+		sin, cos := math.Sincos(angle + 2*math.Pi*float64(k)/float64(n))
+		r := radii[k%len(radii)]
+		corners[k] = vg.Point{X: vg.Points(r * cos), Y: vg.Points(r * sin)}
+	}
+	return corners
+}

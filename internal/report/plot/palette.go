@@ -1,0 +1,109 @@
+package plot
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// A role is a colour of a page that can be light or dark. In a file, and as a
+// [color.Color], it is the one on light ground.
+type role int
+
+const (
+	ink role = iota
+	soft
+	line
+	paper
+	seriesRole  // and the following seriesRoles−1
+	seriesRoles = 6
+)
+
+// palette holds the roles by their name in style sheets, on light and on dark
+// ground. The series are those of Okabe and Ito (2008), which people with
+// colour-blindness tell apart, made darker or lighter until they have a contrast
+// of 3:1 with the ground.
+var palette = [seriesRole + seriesRoles]struct{ name, light, dark string }{
+	{"ink", "#1b1f24", "#e6e9ec"},
+	{"soft", "#57606a", "#a3acb6"},
+	{"line", "#d8dee4", "#353c44"},
+	{"paper", "#ffffff", "#14171b"},
+	{"s0", "#0068b3", "#5aaaf0"},
+	{"s1", "#cf5500", "#ff8a45"},
+	{"s2", "#00875f", "#35c797"},
+	{"s3", "#b0508f", "#e792c4"},
+	{"s4", "#8f6f00", "#e0bb3a"},
+	{"s5", "#5b6470", "#b9c2cc"},
+}
+
+// RGBA implements [color.Color].
+func (r role) RGBA() (red, green, blue, alpha uint32) { return fromHex(palette[r].light).RGBA() }
+
+func fromHex(s string) color.NRGBA {
+	c := color.NRGBA{A: 255}
+	fmt.Sscanf(s, "#%02x%02x%02x", &c.R, &c.G, &c.B) // of our own palette: cannot fail
+	return c
+}
+
+// A tint is a role that lets what is behind it through.
+type tint struct {
+	role
+	opacity float64
+}
+
+// RGBA implements [color.Color].
+func (t tint) RGBA() (red, green, blue, alpha uint32) {
+	c := fromHex(palette[t.role].light)
+	c.A = uint8(math.Round(255 * t.opacity))
+	return c.RGBA()
+}
+
+// PaletteCSS declares the roles as variables of a style sheet, for light or for
+// dark ground.
+func PaletteCSS(dark bool) string {
+	css := ""
+	for _, p := range palette {
+		hex := p.light
+		if dark {
+			hex = p.dark
+		}
+		css += fmt.Sprintf("--%s:%s;", p.name, hex)
+	}
+	return css
+}
+
+// viridis holds places along the palette of that name (Smith and van der Walt
+// 2015), whose lightness grows evenly: it keeps its order in grey and for the
+// colour-blind. It is the same on light and on dark ground.
+var viridis = [...][3]float64{
+	{68, 1, 84}, {72, 40, 120}, {62, 74, 137}, {49, 104, 142}, {38, 130, 142},
+	{31, 158, 137}, {53, 183, 121}, {109, 205, 89}, {180, 222, 44}, {253, 231, 37},
+}
+
+// heat is the colour at part t of viridis, from 0 to 1.
+func heat(t float64) color.NRGBA {
+	t = min(max(t, 0), 1) * float64(len(viridis)-1)
+	i := min(int(t), len(viridis)-2)
+	var rgb [3]uint8
+	for k := range rgb {
+		a, b := viridis[i][k], viridis[i+1][k]
+		rgb[k] = uint8(a + (b-a)*(t-float64(i)) + 0.5)
+	}
+	return color.NRGBA{rgb[0], rgb[1], rgb[2], 255}
+}
+
+// dashes are lengths of ink and of gaps, for a line about 2 wide.
+var dashes = [...][]vg.Length{nil, {6, 3.5}, {1.8, 3}}
+
+func pen(c color.Color, width float64, dash int) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: vg.Length(width), Dashes: dashes[dash]}
+}
+
+// seriesPen is how the i-th series is drawn. Colours repeat after six, then with
+// another dash; marks differ too, so that colour alone never tells.
+func seriesPen(i int) draw.LineStyle {
+	return pen(seriesRole+role(i%seriesRoles), 1.8, i/seriesRoles%len(dashes))
+}

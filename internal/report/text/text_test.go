@@ -1,0 +1,54 @@
+package text
+
+import (
+	"slices"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"a bb ccc", []string{"a bb", "ccc"}},
+		{"äöü ß", []string{"äöü ß"}},
+		{"a muchtoolong b", []string{"a", "muchtoolong", "b"}},
+		{"  spread \n out ", []string{"spread", "out"}},
+	} {
+		if got := Wrap(c.text, 6); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for _, tt := range []struct {
+		s    string
+		n    int
+		want string
+	}{
+		{"abcdefghij", 10, "abcdefghij"},
+		{"abcdefghij", 9, "abcd…ghij"},
+		{"abcdefghij", 8, "abcd…hij"},
+		{"äöüßéàèìò", 4, "äö…ò"},
+		{"abcdefghij", 1, "…"},
+		{"abcdefghij", 0, "…"}, // no less
+		{"", 0, ""},
+	} {
+		if got := Shorten(tt.s, func(s string) bool { return utf8.RuneCountInString(s) <= tt.n }); got != tt.want {
+			t.Errorf("%q to %d: %q, want %q", tt.s, tt.n, got, tt.want)
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	const bad = "a\x1b[2J\n\u202eb\u2028\ufffe\xffc"
+	if got, want := Clean(bad), "a�[2J��b���c"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Printable("a\x1b\u202e"), "a�\u202e"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

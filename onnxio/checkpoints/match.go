@@ -1,0 +1,213 @@
+package checkpoints
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// Match returns m with its tensors known by the names that ref has for them: the
+// same network may have other names in another export, since some exporters
+// number what they write. Tensors are matched by their place in an identical
+// sequence of nodes, or else by name, shape and type. Where neither
+// works, the models are not of one network, and the error, an [*onnxio.Error],
+// lists up to five differences.
+func Match(m, ref *onnxio.Model) (*onnxio.Model, error) {
+	if m == ref {
+		return m, nil
+	}
+	pairs, byPlace := pairByPlace(ref, m)
+	if pairs == nil {
+		var byName differences
+		if pairs, byName = pairByName(ref, m); len(byName) > 0 {
+			return nil, byName.error(ref, m)
+		}
+		if len(byPlace) > 0 {
+			return nil, byPlace.error(ref, m)
+		}
+	}
+	known := make(map[string]*onnxio.Tensor, len(pairs))
+	for t, own := range pairs {
+		known[t.Name] = own
+	}
+	return m.Known(known), nil
+}
+
+// floats returns the tensors that could be weights.
+func floats(m *onnxio.Model) []*onnxio.Tensor {
+	var out []*onnxio.Tensor
+	for _, t := range m.Tensors() {
+		if t.IsFloat() {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// pairByPlace pairs the tensors that stand in the same place of the same node.
+// It returns no pairs where the nodes differ or the tensors do not fit, and
+// why; no reason is given where only the order of the nodes may differ.
+func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differences) {
+	a, b := ref.Places(), m.Places()
+	if diffs := nodeDifferences(ref, a, b); len(diffs) > 0 {
+		if maps.Equal(operators(a), operators(b)) {
+			return nil, nil
+		}
+		return nil, diffs
+	}
+	var diffs differences
+	pairs := make(map[*onnxio.Tensor]*onnxio.Tensor)
+	for i := range a {
+		for k, t := range a[i].Tensors {
+			o := b[i].Tensors[k]
+			if t == nil || o == nil || !t.IsFloat() {
+				if (t == nil) != (o == nil) && (t == nil || t.IsFloat()) && (o == nil || o.IsFloat()) {
+					diffs.add("", "input %d of node %d, %s %q, is stored in one file and computed in the other", k, i, b[i].Node.OpType, b[i].Node.Name)
+				}
+				continue
+			}
+			if first := pairs[t]; first != nil && first != o {
+				diffs.add(o.Name, "has the place that %q has elsewhere, where %s has one tensor, %q", first.Name, ref.Path, t.Name)
+			}
+			diffs.compare(ref, t, o)
+			pairs[t] = o
+		}
+	}
+	diffs.pairRest(ref, m, pairs) // what no node uses has a name only
+	used := make(map[*onnxio.Tensor]bool, len(pairs))
+	for _, o := range pairs {
+		used[o] = true
+	}
+	for _, o := range floats(m) {
+		if !used[o] {
+			diffs.add(o.Name, "not in %s", ref.Path)
+		}
+	}
+	if len(diffs) > 0 {
+		return nil, diffs
+	}
+	return pairs, nil
+}
+
+// pairByName pairs the tensors of one name.
+func pairByName(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differences) {
+	var diffs differences
+	pairs := make(map[*onnxio.Tensor]*onnxio.Tensor)
+	diffs.pairRest(ref, m, pairs)
+	known := make(map[string]bool)
+	for _, t := range floats(ref) {
+		known[t.Name] = true
+	}
+	for _, o := range floats(m) {
+		if !known[o.Name] {
+			diffs.add(o.Name, "not in %s", ref.Path)
+		}
+	}
+	return pairs, diffs
+}
+
+// namesOf returns the float tensors by name, and by the names that Identity
+// nodes give them.
+func namesOf(m *onnxio.Model) map[string]*onnxio.Tensor {
+	out := make(map[string]*onnxio.Tensor)
+	for _, n := range m.Graph.Nodes {
+		if n.OpType == "Identity" && len(n.Inputs) == 1 && len(n.Outputs) == 1 {
+			if t := out[n.Inputs[0]]; t != nil {
+				out[n.Outputs[0]] = t
+			} else if i := slices.IndexFunc(m.Graph.Initializers, func(t *onnxio.Tensor) bool { return t.Name == n.Inputs[0] }); i >= 0 {
+				out[n.Outputs[0]] = m.Graph.Initializers[i]
+			}
+		}
+	}
+	for _, t := range floats(m) {
+		out[t.Name] = t
+	}
+	return out
+}
+
+// operators counts the nodes of each operator.
+func operators(places []onnxio.Place) map[string]int {
+	count := make(map[string]int)
+	for _, p := range places {
+		count[p.Node.Domain+":"+p.Node.OpType]++
+	}
+	return count
+}
+
+func nodeDifferences(ref *onnxio.Model, a, b []onnxio.Place) differences {
+	var diffs differences
+	for i := range min(len(a), len(b)) {
+		x, y := a[i].Node, b[i].Node
+		if x.OpType != y.OpType || x.Domain != y.Domain || len(x.Inputs) != len(y.Inputs) {
+			diffs.add("", "node %d is %s %q, want %s %q as in %s", i, y.OpType, y.Name, x.OpType, x.Name, ref.Path)
+		}
+	}
+	if len(a) != len(b) {
+		diffs.add("", "%d nodes, want %d as in %s", len(b), len(a), ref.Path)
+	}
+	return diffs
+}
+
+// differences is what keeps two models from being of one network.
+type differences []*onnxio.Error
+
+func (d *differences) add(tensor, format string, args ...any) {
+	*d = append(*d, &onnxio.Error{Tensor: tensor, What: fmt.Sprintf(format, args...)})
+}
+
+// pairRest pairs the tensors of ref that are in no pair yet by their names.
+func (d *differences) pairRest(ref, m *onnxio.Model, pairs map[*onnxio.Tensor]*onnxio.Tensor) {
+	byName := namesOf(m)
+	for _, t := range floats(ref) {
+		if pairs[t] != nil {
+			continue
+		}
+		o := byName[t.Name]
+		if o == nil {
+			d.add(t.Name, "missing, but present in %s", ref.Path)
+			continue
+		}
+		d.compare(ref, t, o)
+		pairs[t] = o
+	}
+}
+
+// compare notes where o, which stands for t of ref, has another shape or type.
+func (d *differences) compare(ref *onnxio.Model, t, o *onnxio.Tensor) {
+	as := "as in " + ref.Path
+	if o.Name != t.Name {
+		as = fmt.Sprintf("as %q in %s", t.Name, ref.Path)
+	}
+	switch {
+	case !slices.Equal(t.Shape, o.Shape):
+		d.add(o.Name, "shape %v, want %v %s", o.Shape, t.Shape, as)
+	case t.ElemType != o.ElemType:
+		d.add(o.Name, "type %v, want %v %s", o.ElemType, t.ElemType, as)
+	}
+}
+
+// maxDifferences is how many differences an error lists.
+const maxDifferences = 5
+
+// error makes one error of the differences.
+func (diffs differences) error(ref, m *onnxio.Model) error {
+	e := diffs[0]
+	e.Path = m.Path
+	var hint strings.Builder
+	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with swagwrap inspect %s %s", ref.Path, m.Path)
+	for _, d := range diffs[1:min(len(diffs), maxDifferences)] {
+		if d.Tensor != "" {
+			fmt.Fprintf(&hint, "\nalso tensor %q: %s", d.Tensor, d.What)
+		} else {
+			fmt.Fprintf(&hint, "\nalso %s", d.What)
+		}
+	}
+	if n := len(diffs) - maxDifferences; n > 0 {
+		fmt.Fprintf(&hint, "\nand %d more differences", n)
+	}
+	e.Hint = hint.String()
+	return e
+}

@@ -1,0 +1,32 @@
+package checkpoints
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// quantised are the operators that compute with integers in place of the
+// floats a network was trained with.
+var quantised = map[string]bool{
+	"QLinearConv": true, "QLinearMatMul": true, "ConvInteger": true, "MatMulInteger": true,
+	"DequantizeLinear": true, "QuantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulNBits": true,
+}
+
+// unsupported says, as an error, why a model of this kind can have no
+// posterior, whatever its checkpoints are.
+func unsupported(m *onnxio.Model) error {
+	for _, p := range m.Places() {
+		if quantised[p.Node.OpType] {
+			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("is quantised: node %q is %s", p.Node.Name, p.Node.OpType),
+				Hint: "a posterior is over the weights that SGD moved: export the float network, and quantise what swagwrap export writes"}
+		}
+	}
+	for _, t := range m.Tensors() {
+		if t.ElemType == onnxio.String {
+			return &onnxio.Error{Path: m.Path, Tensor: t.Name, What: "holds strings, which no network is trained with",
+				Hint: "export the network alone, without the look-up of its class names"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"bytes"
+	"sort"
+)
+
+// Span is a byte range of a file.
+type Span struct{ Start, End int }
+
+// Len returns the number of bytes.
+func (s Span) Len() int { return s.End - s.Start }
+
+// Content is what a file holds, part by part. Bytes of a mapped file stay where
+// they are: a Content is small, whatever it is the content of.
+type Content struct {
+	Parts []Part
+	Size  int // in bytes, holes included
+}
+
+// A Part is a stretch of a file: bytes that are at hand, or a hole where the
+// elements of a tensor belong.
+type Part struct {
+	Span
+	Data   []byte // none in a hole
+	Tensor string // of a hole: whose elements
+	copied bool   // by addCopy
+}
+
+// IsHole reports whether the part's bytes are not at hand.
+func (p Part) IsHole() bool { return p.Data == nil }
+
+// ContentOf is the content of a file that is at hand.
+func ContentOf(data []byte) Content {
+	var c Content
+	c.Add(data)
+	return c
+}
+
+// Add appends bytes, which stay where they are.
+func (c *Content) Add(data []byte) {
+	if len(data) > 0 {
+		c.Parts = append(c.Parts, Part{Span: Span{c.Size, c.Size + len(data)}, Data: data})
+		c.Size += len(data)
+	}
+}
+
+// addCopy appends a copy of the bytes, in one part with what was copied right
+// before them.
+func (c *Content) addCopy(data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	if k := len(c.Parts) - 1; k >= 0 && c.Parts[k].copied {
+		last := &c.Parts[k]
+		last.Data = append(last.Data, data...)
+		last.End, c.Size = last.End+len(data), c.Size+len(data)
+		return
+	}
+	c.Add(bytes.Clone(data))
+	c.Parts[len(c.Parts)-1].copied = true
+}
+
+// AddHole appends a hole of so many bytes.
+func (c *Content) AddHole(tensor string, bytes int) {
+	if bytes > 0 {
+		c.Parts = append(c.Parts, Part{Span: Span{c.Size, c.Size + bytes}, Tensor: tensor})
+		c.Size += bytes
+	}
+}
+
+// AddStretch appends a stretch of another content, holes included.
+func (c *Content) AddStretch(of Content, at Span) { c.addStretch(of, at, c.Add) }
+
+func (c *Content) addStretch(of Content, at Span, add func([]byte)) {
+	for i := of.find(at.Start); i < len(of.Parts) && of.Parts[i].Start < at.End; i++ {
+		p := of.Parts[i]
+		start, end := max(p.Start, at.Start), min(p.End, at.End)
+		if p.IsHole() {
+			c.AddHole(p.Tensor, end-start)
+		} else {
+			add(p.Data[start-p.Start : end-p.Start])
+		}
+	}
+}
+
+// find returns the index of the part that holds byte at.
+func (c Content) find(at int) int {
+	return sort.Search(len(c.Parts), func(i int) bool { return c.Parts[i].End > at })
+}
+
+// From returns the bytes of a stretch as far as its first part has them.
+func (c Content) From(at Span) []byte {
+	i := c.find(at.Start)
+	if i == len(c.Parts) || at.Start >= at.End || c.Parts[i].IsHole() {
+		return nil
+	}
+	p := c.Parts[i]
+	end := min(at.End, p.End)
+	return p.Data[at.Start-p.Start : end-p.Start : end-p.Start]
+}
+
+// Bytes returns a stretch that lies in one part, or false where there is a hole
+// in it.
+func (c Content) Bytes(at Span) ([]byte, bool) {
+	b := c.From(at)
+	return b, len(b) == at.Len()
+}
+
+// Whole returns all bytes of a content of one part, and none of another.
+func (c Content) Whole() []byte {
+	if b, ok := c.Bytes(Span{0, c.Size}); ok {
+		return b
+	}
+	return nil
+}
+
+// absent reports whether a stretch lies in a hole.
+func (c Content) absent(at Span) bool {
+	i := c.find(at.Start)
+	return i < len(c.Parts) && c.Parts[i].IsHole() && c.Parts[i].End >= at.End
+}
+
+// held returns how many bytes are at hand.
+func (c Content) held() int {
+	n := 0
+	for _, p := range c.Parts {
+		n += len(p.Data)
+	}
+	return n
+}

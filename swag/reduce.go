@@ -1,0 +1,49 @@
+package swag
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/swagwrap/swagwrap/swag/internal/dense"
+)
+
+// Block is a stretch of a posterior.
+type Block struct {
+	Off            int64 // index of its first weight
+	Mean, Variance []float64
+	Deviations     [][]float32 // columns of D̂, as rows: see [Posterior.Deviations]
+}
+
+// Reduce reads the posterior once, length weights at a time and several blocks
+// at once, with the given number of columns of D̂: those that a fit of that rank
+// would have kept. part computes what a block is to be reduced to, in a T that was
+// perhaps of another block before, and add takes the blocks' in order, so that
+// sums do not depend on the number of workers. The first error ends it.
+func Reduce[T any](ctx context.Context, p *Posterior, columns, length int, part func(b *Block, of *T), add func(of *T)) error {
+	type buffer struct {
+		Block
+		rows [][]float32
+		of   T
+	}
+	blocks := int((p.Len() + int64(length) - 1) / int64(length))
+	return inOrder(ctx, blocks, runtime.GOMAXPROCS(0), func(i int, b *buffer) error {
+		if b.rows == nil {
+			b.Mean, b.Variance, b.rows = make([]float64, length), make([]float64, length), dense.Rows[float32](columns, length)
+		}
+		b.Off = int64(i) * int64(length)
+		n := int(min(int64(length), p.Len()-b.Off))
+		b.Mean, b.Variance, b.Deviations = b.Mean[:n], b.Variance[:n], dense.Cut(b.rows, 0, n)
+		p.Mean(b.Mean, b.Off)
+		p.Variance(b.Variance, b.Off)
+		if columns > 0 {
+			if err := p.Deviations(b.Deviations, b.Off); err != nil {
+				return err
+			}
+		}
+		part(&b.Block, &b.of)
+		return nil
+	}, func(_ int, b *buffer) error {
+		add(&b.of)
+		return nil
+	})
+}
