@@ -98,8 +98,8 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want.ID = got.ID; len(got.ID) != 8 {
-		t.Errorf("ID %q, want eight hex digits", got.ID)
+	if want.ID = got.ID; len(got.ID) != 64 {
+		t.Errorf("ID %q, want the 64 hex digits of a SHA-256", got.ID)
 	}
 	if !reflect.DeepEqual(want, got) {
 		t.Error(cmp.Diff(want, got))

@@ -16,6 +16,8 @@ func TestAlign(t *testing.T) {
 	}
 	twin := n("copy", 10, -1, 1, 28, 28)
 	twin.Posterior.ID = "a"
+	carded := n("b", 10, -1, 1, 28, 28)
+	carded.Posterior.Card.ClassNames = []string{"zero"}
 	for _, tc := range []struct {
 		others []*infer.Network
 		err    string
@@ -24,6 +26,7 @@ func TestAlign(t *testing.T) {
 		{others: []*infer.Network{n("b", 10, 16, 1, 28, 28)}, shapes: [][]int64{{-1, 1, 28, -1}, {16, 1, 28, 28}}},
 		{others: []*infer.Network{n("b", 0, -1, 1, -1, -1), n("c", 10, -1, -1, -1, 28)}, shapes: [][]int64{{-1, 1, 28, 28}, {-1, 1, 28, 28}, {-1, 1, 28, 28}}},
 		{others: []*infer.Network{twin}, err: "copy: is the same posterior as a"},
+		{others: []*infer.Network{carded}, err: "b: class_names of its model card is not that of a"},
 		{others: []*infer.Network{n("b", 3, -1, 1, 28, 28)}, err: "b: 3 classes, want 10 as in a"},
 		// The first says nothing of the last dimension, so it takes the third to disagree.
 		{others: []*infer.Network{n("b", 10, -1, 1, 28, 28), n("c", 10, -1, 1, 28, 32)}, err: `c: tensor "x": examples of shape [1 28 32], want [1 28 28] as in b`},

@@ -299,10 +299,7 @@ func TestSettleControl(t *testing.T) {
 		}
 		return r
 	}
-	members := 3
-	if testing.Short() {
-		members = 1
-	}
+	const members = 3
 	err = infer.EachMember(t.Context(), n.Posterior, how, 0, members, func(_ int, parameters weights.Vector) error {
 		want := recompute(parameters, all)
 		for _, x := range []struct {
@@ -314,7 +311,7 @@ func TestSettleControl(t *testing.T) {
 				t.Errorf("a member saw %d images, want %d", got.Images, settled.Images())
 			}
 			m, v := distances(n.Posterior.Layout, got.Statistics, want.Statistics)
-			x.sum[0], x.sum[1] = x.sum[0]+m*m/float64(members), x.sum[1]+v*v/float64(members)
+			x.sum[0], x.sum[1] = x.sum[0]+m*m/members, x.sum[1]+v*v/members
 		}
 		return nil
 	})

@@ -140,3 +140,49 @@ func TestRecomputeRefusesSingleImage(t *testing.T) {
 		return nil
 	})
 }
+
+// Inputs are of the type that the network takes, and outputs of any float type.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	values := []float32{0, 1, 200}
+	for _, dtype := range []string{"float32", "float64", "float16"} {
+		in, err := infer.Input(dtype, values)
+		if err != nil || in.DType() != dtype {
+			t.Errorf("%s: %s, %v", dtype, in.DType(), err)
+		}
+		if out, err := infer.Float32s(in); err != nil || !slices.Equal(out, values) {
+			t.Errorf("%s: %v, %v", dtype, out, err)
+		}
+	}
+	for _, dtype := range []string{"int64", "uint8"} {
+		if in, err := infer.Input(dtype, values); err != nil || in.DType() != dtype {
+			t.Errorf("%s: %s, %v", dtype, in.DType(), err)
+		}
+	}
+	for dtype, want := range map[string]string{"int64": "takes whole numbers, not 0.5", "uint8": "takes whole numbers up to 255, not 0.5", "bool": "takes bool, want a float type, int64 or uint8"} {
+		_, err := infer.Input(dtype, []float32{0.5})
+		infertest.WantError(t, err, `tensor "x": `+want)
+	}
+	if _, err := infer.Input("uint8", []float32{256}); err == nil {
+		t.Error("256 was taken for a byte")
+	}
+}
+
+// A network that takes batches of one size is not given others.
+func TestFixedBatchSize(t *testing.T) {
+	t.Parallel()
+	n, images := infertest.Network(t, infertest.Fit(t, infertest.Two(t, "fixed-batch")...)), tinyImages(t)
+	e := engine(t)
+	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+		r, err := e.Recompute(t.Context(), n, parameters, infer.BatchNormData{Data: images})
+		if err != nil || r.Images != 8 || r.BatchSize != 4 { // the last two fill no batch
+			t.Errorf("%d of 10 images in batches of %d, %v", r.Images, r.BatchSize, err)
+		}
+		e.BatchSize = 3
+		_, err = e.Recompute(t.Context(), n, parameters, infer.BatchNormData{Data: images})
+		infertest.WantError(t, err, "takes batches of 4 only, not of 3")
+		_, err = infer.NewScorer(t.Context(), e, members{n, 1}, images, infer.Options{})
+		infertest.WantError(t, err, "takes batches of 4 only, not of 3")
+		return nil
+	})
+}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -62,3 +63,22 @@ func (e *Engine) Loss(ctx context.Context, n *Network, data BatchNormData, param
 
 // WarnInitial warns of statistics that nothing ever changed.
 func (b *BatchNorm) WarnInitial(statistics []float32) { b.warnInitial(statistics) }
+
+// Warn fills in the warnings of a pass over the images.
+func (b *BatchNorm) Warn(r bnupdate.Result) { b.warn(r) }
+
+// Tune returns how many runs at the same time do most: n or half of it.
+func (s *Scorer) Tune(ctx context.Context, n int) (int, error) {
+	t, err := s.try(ctx, s.models.Parts()[0], 0)
+	if err != nil {
+		return 0, err
+	}
+	defer t.group.close()
+	return t.tune(ctx, n)
+}
+
+// Input makes an input of the type that a session takes.
+func Input(dtype string, values []float32) (ort.Tensor, error) {
+	s := &Session{input: ort.ValueInfo{Name: "x", DType: dtype}}
+	return s.feed([]int64{int64(len(values))}, values)
+}

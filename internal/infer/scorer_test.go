@@ -389,3 +389,59 @@ func TestClassesDiffer(t *testing.T) {
 		t.Errorf("counted all the same: %+v", sums.Members)
 	}
 }
+
+// What is said of the plan, and of images that went through.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	seen := new(atomic.Int64)
+	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 2, BatchSize: 4, Memory: 1 << 30, Progress: func(images int) { seen.Add(int64(images)) }}
+	m := small(t, "ckpt", 3)
+	s, err := infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Plan(), "2 threads; batches of 4, chunks of 12; sessions all opened once"; got != want {
+		t.Errorf("plan %q, want %q", got, want)
+	}
+	if s.Members() != 3 || !slices.Equal(s.BatchSizes(), []int{4}) || m.Known() != s.Task() || s.Task().Width() != 3 {
+		t.Errorf("%d members in batches of %v, %v", s.Members(), s.BatchSizes(), s.Task())
+	}
+	if err := s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil }); err != nil || seen.Load() != 30 {
+		t.Errorf("%d images went through networks, want 30; %v", seen.Load(), err)
+	}
+	e.Memory = 1
+	if s, err = infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{}); err != nil || !strings.HasSuffix(s.Plan(), "sessions opened for each chunk, 1 at a time") {
+		t.Errorf("with hardly any memory: %q, %v", s.Plan(), err)
+	}
+	if n, err := s.Tune(t.Context(), 2); err != nil || n != 1 && n != 2 {
+		t.Errorf("%d runs at the same time, %v", n, err)
+	}
+	if infer.DefaultMemory() < 1<<20 || (&infer.Engine{}).Budget() < 1<<20 {
+		t.Errorf("%d bytes of memory by default", infer.DefaultMemory())
+	}
+}
+
+// Sums of different members add up to those of all.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	two, err := task.Of("", task.Scores{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all infer.Sums
+	for k, p := range []float64{0.25, 0.75} {
+		one := infer.Sums{Members: 1, Weight: float64(k + 1)}
+		one.Init("member", 2, two)
+		one.Add(0, []float64{p, 1 - p}, p, one.Weight)
+		one.Add(1, []float64{1 - p, p}, 1-p, one.Weight)
+		all.Merge(&one)
+	}
+	a, b := (0.25+2*0.75)/3, (0.75+2*0.25)/3
+	near := func(x, y float64) bool { return math.Abs(x-y) < 1e-15 }
+	if all.Members != 2 || all.Weight != 3 || !slices.EqualFunc(all.Mean(), []float64{a, b, b, a}, near) || !slices.EqualFunc(all.ExpectedEntropy(), []float64{a, b}, near) {
+		t.Errorf("%+v", all)
+	}
+	if got := all.Average(make([]float64, 2), 1); !slices.EqualFunc(got.Outcome, []float64{b, a}, near) || !near(got.Entropy, b) {
+		t.Errorf("%+v", got)
+	}
+}
