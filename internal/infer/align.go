@@ -2,6 +2,7 @@ package infer
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -33,6 +34,18 @@ func Align(networks []*Network) error {
 func (n *Network) differs(o *Network) error {
 	if n.Posterior.ID == o.Posterior.ID {
 		return fmt.Errorf("%s: is the same posterior as %s", n.Posterior.Path, o.Posterior.Path)
+	}
+	for _, part := range []struct {
+		what string
+		a, b any
+	}{
+		{"preprocess", n.Posterior.Card.Preprocess, o.Posterior.Card.Preprocess},
+		{"task", n.card, o.card},
+		{"class_names", n.Posterior.Card.ClassNames, o.Posterior.Card.ClassNames},
+	} {
+		if !reflect.DeepEqual(part.a, part.b) {
+			return fmt.Errorf("%s: %s of its model card is not that of %s", n.Posterior.Path, part.what, o.Posterior.Path)
+		}
 	}
 	if n.width > 0 && o.width > 0 && n.width != o.width {
 		return fmt.Errorf("%s: %d classes, want %d as in %s", n.Posterior.Path, n.width, o.width, o.Posterior.Path)

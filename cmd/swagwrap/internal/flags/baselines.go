@@ -29,7 +29,7 @@ var MethodFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
-}, SamplingFlags, BatchNormFlags, PreprocessFlags, RunFlags)
+}, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag}, RunFlags)
 
 // Inputs are what compare and ood have in common, with their files open.
 type Inputs struct {
@@ -56,10 +56,10 @@ func (a *Env) OpenInputs(c *cli.Context, posteriors []string) (*Inputs, error) {
 			return l, Usagef("", "--methods: %w", err)
 		}
 	}
-	if l.pre, err = Preprocessing(c); err != nil {
+	if err := a.openRuns(c, l, posteriors); err != nil {
 		return l, err
 	}
-	if err := a.openRuns(c, l, posteriors); err != nil {
+	if l.pre, err = Preprocessing(c, l.Runs[0].Network.Posterior.Card); err != nil {
 		return l, err
 	}
 	if l.External, err = openExternal(c); err != nil {
