@@ -145,7 +145,7 @@ func TestOf(t *testing.T) {
 	if err := study.WriteText(&text, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random image of OUT is the less certain one of a pair in 100.0 % of all pairs.\n"} {
+	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT image is less certain than a random IN image in 100.0 % of pairs.\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
@@ -217,7 +217,7 @@ func TestVerdict(t *testing.T) {
 			"SWAG's entropy tells the two apart worse than that of SWA: AUROC 0.9000 against 0.9000, −0.0200 [−0.0300, −0.0100].",
 		}},
 		{[]Detected{swa, found("sgd", "SGD", -0.01, 0.01)}, []string{"No method differs from SWA at telling the two apart, as far as these images show."}},
-		{[]Detected{swa}, []string{"A random image of OUT is the less certain one of a pair in 90.0 % of all pairs."}},
+		{[]Detected{swa}, []string{"A random OUT image is less certain than a random IN image in 90.0 % of pairs."}},
 	} {
 		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, task: two}).Verdict()); diff != "" {
 			t.Error(diff)
