@@ -26,14 +26,15 @@ func runJSON(t *testing.T, to any, args ...string) {
 // calls SWA, the scale 1 of the diagonal what it calls SWAG-Diag: number for
 // number.
 func TestSweepIsCompare(t *testing.T) {
+	t.Parallel()
 	const mnist = "../../fixtures/mnist"
 	checkpoints, err := filepath.Glob(filepath.Join(mnist, "checkpoints", "epoch-2[4-9].onnx"))
 	if err != nil || len(checkpoints) != 6 {
 		t.Fatal(checkpoints, err)
 	}
 	posterior := filepath.Join(t.TempDir(), "p.safetensors")
-	runJSON(t, nil, append([]string{"fit", "-q", "-o", posterior}, checkpoints...)...)
-	common := []string{"-q", "-n", "3", "--json", "--bn-data", filepath.Join(mnist, "train.npz"), "--mean", "0.1307", "--std", "0.3081"}
+	runJSON(t, nil, append([]string{"fit", "-q", "--mean", "0.1307", "--std", "0.3081", "-o", posterior}, checkpoints...)...)
+	common := []string{"-q", "-n", "3", "--json", "--bn-data", filepath.Join(mnist, "train.npz")}
 	data := []string{posterior, filepath.Join(mnist, "val.npz")}
 	var compared struct {
 		Methods []struct {
