@@ -66,6 +66,7 @@ var rules = map[string]rule{
 	"internal/task":               {own: []string{"calibrate"}, pure: true},
 	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/numpy", "internal/task"}},
 	"internal/infer":              {own: models},
+	"internal/infer/infertest":    {own: append(slices.Clone(models), "internal/infer")},
 	"internal/ensemble":           {own: files},
 	"internal/baseline":           {own: append(slices.Clone(files), "internal/ensemble")},
 	"internal/report":             {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
