@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/script: one file a command, and one for what users
 // get wrong. In them $FIXTURES is fixtures/mnist, $FEW the same with the first 300
-// images of its test and validation data, $IMAGES holds pictures, and $T the small
+// images of each file, $IMAGES holds pictures, and $T the small
 // models that testdata/make.py made.
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 	testscript.Run(t, p)
 }
 
-// fewImages makes a folder like that of the fixtures, with fewer images to score.
+// fewImages makes a folder like that of the fixtures, with fewer images.
 func fewImages(t *testing.T, fixtures string) string {
 	t.Helper()
 	must := func(err error) {
@@ -105,10 +105,8 @@ func fewImages(t *testing.T, fixtures string) string {
 	}
 	dir := filepath.Join(t.TempDir(), "mnist")
 	must(os.Mkdir(dir, 0o777))
-	for _, name := range []string{"checkpoints", "train.npz"} {
-		must(os.Symlink(filepath.Join(fixtures, name), filepath.Join(dir, name)))
-	}
-	for _, name := range []string{"test.npz", "val.npz"} {
+	must(os.Symlink(filepath.Join(fixtures, "checkpoints"), filepath.Join(dir, "checkpoints")))
+	for _, name := range []string{"train.npz", "test.npz", "val.npz"} {
 		all, err := zip.OpenReader(filepath.Join(fixtures, name))
 		must(err)
 		defer all.Close()
