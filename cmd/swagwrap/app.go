@@ -89,7 +89,11 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != name {
 		name += " " + c.Command.Name
 	}
-	return flags.Usagef(name+" --help lists the flags", "%w", err)
+	hint := name + " --help lists the flags"
+	if _, flag, ok := strings.Cut(err.Error(), "not defined: -"); ok && flags.OnCard(flag) {
+		hint = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
+	}
+	return flags.Usagef(hint, "%w", err)
 }
 
 func (a *app) setupCommand() *cli.Command {

@@ -35,6 +35,13 @@ func (n *Network) differs(o *Network) error {
 	if n.Posterior.ID == o.Posterior.ID {
 		return fmt.Errorf("%s: is the same posterior as %s", n.Posterior.Path, o.Posterior.Path)
 	}
+	if n.width > 0 && o.width > 0 && n.width != o.width {
+		return fmt.Errorf("%s: %d classes, want %d as in %s", n.Posterior.Path, n.width, o.width, o.Posterior.Path)
+	}
+	a, b := n.Input.Shape[1:], o.Input.Shape[1:]
+	if !slices.EqualFunc(a, b, func(x, y int64) bool { return x == y || x < 0 || y < 0 }) {
+		return fmt.Errorf("%s: tensor %q: examples of shape %v, want %v as in %s", n.Posterior.Path, n.Input.Name, a, b, o.Posterior.Path)
+	}
 	for _, part := range []struct {
 		what string
 		a, b any
@@ -46,13 +53,6 @@ func (n *Network) differs(o *Network) error {
 		if !reflect.DeepEqual(part.a, part.b) {
 			return fmt.Errorf("%s: %s of its model card is not that of %s", n.Posterior.Path, part.what, o.Posterior.Path)
 		}
-	}
-	if n.width > 0 && o.width > 0 && n.width != o.width {
-		return fmt.Errorf("%s: %d classes, want %d as in %s", n.Posterior.Path, n.width, o.width, o.Posterior.Path)
-	}
-	a, b := n.Input.Shape[1:], o.Input.Shape[1:]
-	if !slices.EqualFunc(a, b, func(x, y int64) bool { return x == y || x < 0 || y < 0 }) {
-		return fmt.Errorf("%s: tensor %q: examples of shape %v, want %v as in %s", n.Posterior.Path, n.Input.Name, a, b, o.Posterior.Path)
 	}
 	return nil
 }

@@ -39,6 +39,11 @@ var CardFlags = []cli.Flag{
 	&cli.StringFlag{Name: "layout", Usage: "the network takes channels first or last: nchw|nhwc", DefaultText: "as its shape tells"},
 }
 
+// OnCard reports whether a flag is one of the model card's.
+func OnCard(name string) bool {
+	return slices.ContainsFunc(CardFlags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
 // PreprocessFlag says for one command that its data is not preprocessed as the model
 // card has it.
 var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
