@@ -280,8 +280,7 @@ func (s slow) Pixels(dst []byte, i int) error {
 
 // A run ends soon after its context, wherever it is, and hands nothing on that
 // is not complete.
-func TestScorerCancelled(t *testing.T) {
-	t.Parallel()
+func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs beside it
 	e := &infer.Engine{Runtime: infertest.Runtime(t), Memory: 1, Workers: 2}
 	m := members{infertest.Network(t, infertest.Posterior(t)), 50}
 	images := slow{infertest.Digits(t, "val.npz").(dataset.Bytes), make(chan struct{}, 1), 10 * time.Microsecond}
