@@ -51,6 +51,7 @@ No training framework is needed, no Python, and no gradients.`,
 		Commands: []*cli.Command{
 			a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
 			a.scoreCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(),
+			a.completionCommand(), a.manCommand(),
 		},
 		// The defaults of the library print help on stdout, exit inside Run, split
 		// flags at commas and ignore unknown commands.
@@ -58,6 +59,7 @@ No training framework is needed, no Python, and no gradients.`,
 		OnUsageError:              onUsageError,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
+		EnableBashCompletion:      true,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return flags.Usagef("swagwrap --help lists the commands", "unknown command %q", c.Args().First())

@@ -15,22 +15,22 @@ import (
 
 // sidecar is what FILE.meta.json holds.
 type sidecar struct {
-	Program     string               `json:"program"`
-	ONNXRuntime string               `json:"onnxruntime"`
-	Command     []string             `json:"command"`
-	Ensemble    ensemble.Reference   `json:"ensemble"`
-	Components  []ensemble.Component `json:"components"`
-	Sampling    ensemble.Sampling    `json:"sampling"`
-	Preprocess  preprocess.Settings  `json:"preprocess"`  // of the data
-	Temperature float64              `json:"temperature"` // 0 for none
-	Vector      *ensemble.Vector     `json:"vector_scaling,omitempty"`
-	Sources     []dataset.Source     `json:"sources"`
-	Tasks       []string             `json:"tasks"`
-	Format      string               `json:"format"`
-	Columns     []string             `json:"columns"` // of a CSV file
-	ClassNames  []string             `json:"class_names"`
-	Rows        int                  `json:"rows"`
-	Errors      int                  `json:"errors"` // rows that have one
+	Program     string                  `json:"program"`
+	ONNXRuntime string                  `json:"onnxruntime"`
+	Command     []string                `json:"command"`
+	Ensemble    ensemble.Reference      `json:"ensemble"`
+	Components  []ensemble.Component    `json:"components"`
+	Sampling    ensemble.Sampling       `json:"sampling"`
+	Preprocess  preprocess.Settings     `json:"preprocess"`  // of the data
+	Temperature float64                 `json:"temperature"` // 0 for none
+	Vector      *ensemble.VectorScaling `json:"vector_scaling,omitempty"`
+	Sources     []dataset.Source        `json:"sources"`
+	Tasks       []string                `json:"tasks"`
+	Format      string                  `json:"format"`
+	Columns     []string                `json:"columns"` // of a CSV file
+	ClassNames  []string                `json:"class_names"`
+	Rows        int                     `json:"rows"`
+	Errors      int                     `json:"errors"` // rows that have one
 	// Parameters are what --resume compares.
 	Parameters predictions.Parameters `json:"parameters"`
 }

@@ -31,7 +31,7 @@ func calibrated(t *testing.T) *ensemble.Ensemble {
 // A file with vector scaling has a version that earlier readers refuse; one
 // without has not.
 func TestFileWithVectorScaling(t *testing.T) {
-	for _, v := range []*ensemble.Vector{nil, {Scale: []float64{0.5, 1.25}, Bias: []float64{-0.125, 1e-300}}} {
+	for _, v := range []*ensemble.VectorScaling{nil, {Scale: []float64{0.5, 1.25}, Bias: []float64{-0.125, 1e-300}}} {
 		want := calibrated(t)
 		want.Vector = v
 		write(t, want)
@@ -50,9 +50,11 @@ func TestFileRefusesBadCalibration(t *testing.T) {
 	for want, change := range map[string]func(*ensemble.Ensemble){
 		`metadata "temperature": -1`: func(e *ensemble.Ensemble) { e.Temperature = -1 },
 		"a temperature and vector scaling": func(e *ensemble.Ensemble) {
-			e.Temperature, e.Vector = 2, &ensemble.Vector{Scale: []float64{1}, Bias: []float64{0}}
+			e.Temperature, e.Vector = 2, &ensemble.VectorScaling{Scale: []float64{1}, Bias: []float64{0}}
 		},
-		`metadata "vector_scaling": number of sc`: func(e *ensemble.Ensemble) { e.Vector = &ensemble.Vector{Scale: []float64{1}, Bias: []float64{0, 1}} },
+		`metadata "vector_scaling": number of sc`: func(e *ensemble.Ensemble) {
+			e.Vector = &ensemble.VectorScaling{Scale: []float64{1}, Bias: []float64{0, 1}}
+		},
 	} {
 		e := calibrated(t)
 		change(e)
@@ -61,7 +63,7 @@ func TestFileRefusesBadCalibration(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	e := &ensemble.Ensemble{Path: "e.safetensors", Vector: &ensemble.Vector{Scale: []float64{1, 1}, Bias: []float64{0, 0}}}
+	e := &ensemble.Ensemble{Path: "e.safetensors", Vector: &ensemble.VectorScaling{Scale: []float64{1, 1}, Bias: []float64{0, 0}}}
 	if err := e.CheckCalibration(classes(t, 3)); err == nil || !strings.Contains(err.Error(), "vector scaling for 2 classes, and its networks have 3") {
 		t.Errorf("error %v", err)
 	}
@@ -74,7 +76,7 @@ func TestFileRefusesBadCalibration(t *testing.T) {
 // the members say stays.
 func TestRowWithVectorScaling(t *testing.T) {
 	sums := &infer.Sums{Task: classes(t, 3), Weight: 2, Outcome: []float64{1.2, 0.6, 0.2}, Entropy: []float64{1}}
-	e := &ensemble.Ensemble{Vector: &ensemble.Vector{Scale: []float64{0.5, 2, 1}, Bias: []float64{0, 1, 0.25}}}
+	e := &ensemble.Ensemble{Vector: &ensemble.VectorScaling{Scale: []float64{0.5, 2, 1}, Bias: []float64{0, 1, 0.25}}}
 	plain, row := describe(sums, 0, &ensemble.Ensemble{}, 0), describe(sums, 0, e, 0)
 	want := calibrate.VectorScaling{Scale: e.Vector.Scale, Bias: e.Vector.Bias}.Apply(nil, []float64{math.Log(0.6), math.Log(0.3), math.Log(0.1)})
 	for c, p := range row.Probabilities {

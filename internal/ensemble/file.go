@@ -35,7 +35,7 @@ type Ensemble struct {
 	// that they are left as they are.
 	Temperature float64
 	// Vector scales the averaged probabilities in place of a temperature, or is nil.
-	Vector *Vector
+	Vector *VectorScaling
 }
 
 // Component is what an ensemble has of one posterior.

@@ -24,7 +24,7 @@ func TestMismatch(t *testing.T) {
 		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{Augment: "none"}, "at the first layer", "Likely causes: training augmented its images and these are plain"},
 		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{Augment: "RandomHorizontalFlip()"}, "at the first layer", "Likely causes: another augmentation than in training"},
 		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{AsSeen: true}, "at the first layer", "Likely causes: these batches were saved with other transforms"},
-		{[]bnupdate.LayerCheck{much}, infer.BatchNorm{}, "at the first layer (much)", "Likely causes: another mean and standard deviation (--mean, --std)"},
+		{[]bnupdate.LayerCheck{much}, infer.BatchNorm{}, "at the first layer (much)", "Likely causes: another mean and standard deviation (fit --mean, --std)"},
 		{[]bnupdate.LayerCheck{right, little, much}, infer.BatchNorm{}, "at 2 of 3 layers, though not at the first, most (much)", "Likely causes: other images or classes than in training, sorted images (--bn-order)"},
 	} {
 		b := tc.of

@@ -3,6 +3,7 @@ package flags
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -229,7 +230,7 @@ func dataOptions(labels string, n *infer.Network, p preprocess.Settings) dataset
 
 // SizeHint says how images of any size are scored.
 func SizeHint(err error) []string {
-	if err == nil || !strings.Contains(err.Error(), "want an input size") {
+	if !errors.Is(err, preprocess.ErrNoSize) {
 		return nil
 	}
 	return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
