@@ -37,10 +37,7 @@ func TestLoss(t *testing.T) {
 			return err
 		}
 		want, estimate, p := 0.0, 0.0, predict(all.Statistics)
-		choices := 16.0
-		if testing.Short() {
-			choices = 8
-		}
+		const choices = 16
 		for k := range uint64(choices) {
 			some := data
 			some.Order.Seed, some.Order.Limit = 100+k, infer.CheckBatches*e.BatchSize
