@@ -24,12 +24,8 @@ func (l *listing) addTar(path string) error {
 	}
 	defer f.Close()
 	in := &place{path: path, tar: true}
-	err = indexTar(f, size, func(name, label string, off, size int64) {
-		e := example{in: in, name: strings.Clone(name), off: off, size: size, label: -1}
-		if label != "" {
-			e.label = l.label(label, false)
-		}
-		l.addExample(e, name, size)
+	err = indexTar(f, size, func(name, class string, off, size int64) {
+		l.addExample(example{in: in, name: strings.Clone(name), off: off, size: size}, name, label{text: class}, size)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
