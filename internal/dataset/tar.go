@@ -3,6 +3,7 @@ package dataset
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,12 +59,8 @@ func indexTar(r io.ReaderAt, size int64, row func(name, label string, off, size 
 	t := tar.NewReader(section)
 	var e tarExample
 	flush := func() {
-		label := e.cls
-		if label == "" {
-			label = e.json
-		}
 		if e.image != "" {
-			row(e.image, label, e.off, e.size)
+			row(e.image, cmp.Or(e.cls, e.json), e.off, e.size)
 		}
 	}
 	for {
