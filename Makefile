@@ -2,7 +2,7 @@
 # later, a C compiler, and npm or pip (once, to fetch ONNX Runtime).
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
-PURE = ./weights ./onnxio ./swag ./bnupdate ./calibrate
+PURE = ./weights ./onnxio/... ./swag/... ./bnupdate ./calibrate
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -14,22 +14,32 @@ build: tools ## bin/swagwrap
 	go build -trimpath -o bin/swagwrap ./cmd/swagwrap
 
 MNIST = fixtures/mnist
-PIXELS = --mean 0.1307 --std 0.3081
+CARD = --mean 0.1307 --std 0.3081 --augment none
 
 demo: setup build ## the main job on the checkpoints in fixtures/mnist
 	mkdir -p demo
-	./bin/swagwrap fit --force --augment none -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
-	./bin/swagwrap compare --force --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz $(PIXELS) \
+	./bin/swagwrap fit --force $(CARD) -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
+	./bin/swagwrap compare --force --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz \
 		--report demo/report.html demo/posterior.safetensors fixtures/mnist/test.npz
 
 test: setup ## all tests
 	go test ./...
 
-test-large: setup ## the program on networks above 2 GiB; takes minutes and 25 GB of disk (TMPDIR)
-	go test -tags large ./fixtures/large -v -count=1 -timeout 60m
+# The packages with goroutines of their own.
+CONCURRENT = ./weights ./swag/... ./bnupdate ./internal/ort ./internal/dataset ./internal/infer ./internal/ensemble ./internal/baseline
 
-race: setup ## all tests under the race detector
-	go test -race -count=1 -timeout 30m ./...
+race: setup ## the concurrent packages under the race detector
+	go test -race -short -timeout 20m $(CONCURRENT)
+
+# FUZZTIME is for each target. Minimising with Go's default of a minute takes most of it.
+FUZZTIME = 30s
+
+nightly: setup ## what takes an hour: race everywhere, networks above 2 GiB and 500 kills (25 GB in TMPDIR), all fuzz targets
+	go test -race -count=1 -timeout 60m ./...
+	go test -tags large -count=1 -timeout 60m -v ./fixtures/large
+	go test -tags large -count=1 -timeout 120m -v -run 'Often|Flat' ./cmd/swagwrap
+	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | while read -r dir fuzz; do \
+		echo "== $$dir $$fuzz"; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$dir" || exit 1; done
 
 PYTHON ?= python3
 
@@ -45,11 +55,10 @@ results: build ## the tables of docs/results.md, in seven minutes; RESULTS=--che
 bench-go: setup ## Go's own benchmarks, without the tests
 	go test -run '^$$' -bench . -benchmem ./...
 
-check: tools ## format, vet, staticcheck, import arrows, pure packages without cgo
+check: tools ## format, vet, staticcheck, pure packages without cgo
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "error: not formatted, run gofmt -w:" $$files >&2; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	go test ./internal/arch
 	CGO_ENABLED=0 go build $(PURE)
 
 # A missing tool is named before anything else fails for the lack of it.
@@ -65,4 +74,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo results test test-large race bench bench-score bench-go check tools
+.PHONY: help setup build demo results test race nightly bench bench-score bench-go check tools

@@ -2,6 +2,7 @@ package swag
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,14 @@ type Card struct {
 	// Augment says how training pictures were augmented, in the words of package
 	// internal/augment; empty where nobody said, "none" where they were not.
 	Augment string `json:"augment,omitempty"`
+	// Task says what the scores mean, in the words of package internal/task; empty
+	// where they tell themselves.
+	Task string `json:"task,omitempty"`
+	// ClassNames has the name of every class, or is nil.
+	ClassNames []string `json:"class_names,omitempty"`
+	// Preprocess says how pictures become inputs, as JSON of package
+	// internal/preprocess; nil where pixels are scaled to [0, 1] only.
+	Preprocess json.RawMessage `json:"preprocess,omitempty"`
 }
 
 // Input is what a posterior is fitted to.

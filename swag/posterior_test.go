@@ -51,7 +51,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		if p.Path != path || p.ID == "" || p.ID != parsed.ID || !p.Layout.Equal(it.Layout) ||
 			!reflect.DeepEqual(p.Checkpoints, it.Checkpoints) || !reflect.DeepEqual(p.Theta0, it.Theta0) ||
-			!slices.Equal(p.Statistics, weights.Slice{1, 2, 3, 4}) || p.Card != it.Card || string(p.Graph) != "graph" {
+			!slices.Equal(p.Statistics, weights.Slice{1, 2, 3, 4}) || !reflect.DeepEqual(p.Card, it.Card) || string(p.Graph) != "graph" {
 			t.Errorf("posterior %+v of %+v", p, it)
 		}
 		// Any stretch reads as the whole does.

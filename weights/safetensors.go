@@ -3,7 +3,9 @@ package weights
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -322,9 +324,12 @@ func (st *Safetensors) Verify() error {
 	return nil
 }
 
-// ID identifies the file's content: with checksums, the sum of the header,
-// which holds the sums of all sections.
-func (st *Safetensors) ID() string { return st.Metadata[headerSumKey] }
+// ID identifies the file's content: the SHA-256 of its header, in hex. With
+// checksums, the header holds the sums of all sections.
+func (st *Safetensors) ID() string {
+	sum := sha256.Sum256(st.header)
+	return hex.EncodeToString(sum[:])
+}
 
 // View is a section's elements, in the file.
 type View struct {

@@ -113,7 +113,7 @@ func TestSafetensorsRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !st.HasChecksums() || len(st.ID()) != 8 {
+	if !st.HasChecksums() || len(st.ID()) != 64 {
 		t.Errorf("checksums %v, ID %q", st.HasChecksums(), st.ID())
 	}
 	if err := st.Verify(); err != nil {
@@ -246,7 +246,7 @@ func TestReadsPythons(t *testing.T) {
 		}
 	}
 	// Another program's file has no checksums, which must not look like a pass.
-	if err := st.Verify(); st.HasChecksums() || err == nil || st.ID() != "" {
+	if err := st.Verify(); st.HasChecksums() || err == nil || len(st.ID()) != 64 {
 		t.Errorf("checksums %v, Verify %v, ID %q", st.HasChecksums(), err, st.ID())
 	}
 }

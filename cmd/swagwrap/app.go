@@ -51,6 +51,7 @@ No training framework is needed, no Python, and no gradients.`,
 		Commands: []*cli.Command{
 			a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
 			a.scoreCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(),
+			a.completionCommand(), a.manCommand(),
 		},
 		// The defaults of the library print help on stdout, exit inside Run, split
 		// flags at commas and ignore unknown commands.
@@ -58,6 +59,7 @@ No training framework is needed, no Python, and no gradients.`,
 		OnUsageError:              onUsageError,
 		DisableSliceFlagSeparator: true,
 		HideHelpCommand:           true,
+		EnableBashCompletion:      true,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return flags.Usagef("swagwrap --help lists the commands", "unknown command %q", c.Args().First())
@@ -89,7 +91,11 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != name {
 		name += " " + c.Command.Name
 	}
-	return flags.Usagef(name+" --help lists the flags", "%w", err)
+	hint := name + " --help lists the flags"
+	if _, flag, ok := strings.Cut(err.Error(), "not defined: -"); ok && flags.OnCard(flag) {
+		hint = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
+	}
+	return flags.Usagef(hint, "%w", err)
 }
 
 func (a *app) setupCommand() *cli.Command {

@@ -77,7 +77,7 @@ func (job *calibrationJob) write(c *cli.Context) error {
 func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	e := job.ensemble
 	if v := job.scaling.Vector; v != nil {
-		e.Vector = &ensemble.Vector{Scale: v.Scale, Bias: v.Bias}
+		e.Vector = &ensemble.VectorScaling{Scale: v.Scale, Bias: v.Bias}
 	} else {
 		e.Temperature = job.scaling.Temperatures[0]
 	}

@@ -70,10 +70,10 @@ func (a *app) compare(c *cli.Context) error {
 	defer saved.abort()
 
 	in, err := a.OpenInputs(c, posteriors)
-	defer in.Close()
 	if err != nil {
 		return err
 	}
+	defer in.Close()
 	if cmp.Test, err = in.Open(test, c.String("labels"), true); err != nil {
 		return err
 	}

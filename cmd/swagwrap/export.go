@@ -39,7 +39,7 @@ External data goes into a file beside the model, as in the checkpoints.`,
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
-		}, flags.CovarianceFlags, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
+		}, flags.CovarianceFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.export,
 	}
 }
@@ -200,7 +200,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err != nil {
 		return n, nil, nil, flags.Usagef("", "%w", err)
 	}
-	p, err := flags.Preprocessing(c)
+	p, err := flags.Preprocessing(c, n.Posterior.Card)
 	if err != nil {
 		return n, nil, nil, err
 	}

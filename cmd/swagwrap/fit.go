@@ -37,8 +37,7 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
 			&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
-			flags.AugmentFlag("asked for again where batch norm is recomputed"),
-		}, orderFlags, []cli.Flag{
+		}, flags.CardFlags, orderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
 			&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"},
@@ -140,17 +139,21 @@ func (s *fitSources) close() {
 	}
 }
 
-// card makes the model card, of what was said now and before.
+// card makes the model card, and holds it against the graph where there is one.
 func (s *fitSources) card() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
 	}
-	if s.c.IsSet("augment") {
-		p, _, err := flags.Augmentation(s.c, card)
-		if err != nil {
-			return card, err
-		}
-		card.Augment = p.String()
+	if card, err = flags.Card(s.c, card); err != nil || len(s.models) == 0 {
+		return card, err
+	}
+	m := s.models[len(s.models)-1]
+	g, err := infer.ReadGraph(m, "", card.Task)
+	if err == nil {
+		err = g.CheckNames(card.ClassNames)
+	}
+	if err != nil && (card.Task != "" || card.ClassNames != nil) {
+		return card, flags.BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	return card, nil
 }

@@ -38,7 +38,7 @@ scale and the diagonal part of the covariance.`,
 			&cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the images", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
-		}, flags.ReportFlags, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
+		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.geometry,
 	}
 }
@@ -66,7 +66,7 @@ func (a *app) geometry(c *cli.Context) error {
 	if l.Geometry, err = geometry.New(c.Context, l.Network.Posterior, c.Int("rank")); err != nil {
 		return flags.BadInput(err, "fit without --diag-only keeps the deviations")
 	}
-	pre, err := flags.Preprocessing(c)
+	pre, err := flags.Preprocessing(c, l.Network.Posterior.Card)
 	if err != nil {
 		return err
 	}

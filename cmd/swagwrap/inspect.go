@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -178,10 +180,13 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 		return flags.BadOutput(flags.WriteJSON(a.Stdout, st.Metadata))
 	}
 	fmt.Fprintf(a.Stdout, "%s\n  kind       %s, format version %s, written by %s\n", path, st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	for _, key := range []string{"options", "card", "components", "sampling", "preprocess"} {
+	for _, key := range []string{"options", "components", "sampling"} {
 		if v := st.Metadata[key]; v != "" {
 			fmt.Fprintf(a.Stdout, "  %-10s %s\n", key, v)
 		}
+	}
+	if err := writeCard(a.Stdout, st.Metadata["card"]); err != nil {
+		return flags.BadInput(fmt.Errorf("%s: %w", path, err))
 	}
 	t := report.NewTable(report.Column{Header: "section"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
 	for _, s := range st.Sections {
@@ -202,4 +207,31 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	}
 	_, err = fmt.Fprintf(a.Stdout, "\n%s\n", strings.Join(health, "\n"))
 	return flags.BadOutput(err)
+}
+
+// writeCard prints a model card. Its preprocessing is what --preprocess reads.
+func writeCard(w io.Writer, js string) error {
+	var card swag.Card
+	if js == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(js), &card); err != nil {
+		return fmt.Errorf("model card: %w", err)
+	}
+	preprocess, names := string(card.Preprocess), ""
+	if preprocess == "" {
+		preprocess = "pixels are scaled to [0, 1]"
+	}
+	if n := len(card.ClassNames); n > 0 {
+		names = fmt.Sprintf("%s: %s", report.Thousands(n), strings.Join(card.ClassNames[:min(n, 20)], ", "))
+		if n > 20 {
+			names += ", …"
+		}
+	}
+	fmt.Fprintln(w, "\nmodel card")
+	for _, line := range [][2]string{{"task", cmp.Or(card.Task, "as the scores tell")}, {"classes", cmp.Or(names, "no names")},
+		{"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
+		fmt.Fprintf(w, "  %-10s %s\n", line[0], line[1])
+	}
+	return nil
 }

@@ -6,4 +6,4 @@ import "testing"
 
 // TestScoreKilledOften is TestScoreKilled with as many kills as the promise
 // names.
-func TestScoreKilledOften(t *testing.T) { killed(t, 50) }
+func TestScoreKilledOften(t *testing.T) { killed(t, 500) }

@@ -28,7 +28,7 @@ func interruptible() (context.Context, func()) {
 	go func() {
 		if s, ok := <-signals; ok {
 			signal.Stop(signals)
-			cancel(flags.Interrupted{s.(syscall.Signal)})
+			cancel(flags.Interrupted{Signal: s.(syscall.Signal)})
 		}
 	}()
 	return ctx, func() {

@@ -57,7 +57,7 @@ func TestMontageFlags(t *testing.T) {
 			switch {
 			case err != nil:
 				got = err.Error()
-				if flags.ExitCode(t.Context(), err) != exitUsage {
+				if flags.ExitCode(t.Context(), err) != 64 {
 					t.Errorf("%q: exit code %d", tt.args, flags.ExitCode(t.Context(), err))
 				}
 				return nil

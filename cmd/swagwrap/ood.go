@@ -69,10 +69,10 @@ func (a *app) ood(c *cli.Context) error {
 func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	n := len(args) - 2
 	in, err := a.OpenInputs(c, args[:n])
-	defer in.Close()
 	if err != nil {
 		return nil, err
 	}
+	defer in.Close()
 	d := &ood.Detection{Validation: in.Validation}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
 		if *to, err = in.Open(args[n+i], "", false); err != nil {

@@ -22,7 +22,7 @@ ensemble: a small file that, with the posterior, is all that scoring needs.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors
 
-Preprocessing (--mean, --std) is kept in the ensemble, and score applies the same.
+The model card, with preprocessing and class names, is kept in the ensemble, and score goes by it.
 
 From several posteriors, such as those of runs with different seeds, comes a mixture (MultiSWAG): each gives as many of
 the members as the others, as far as that goes, and counts as much, or as --weights say. The networks may differ in all
@@ -31,7 +31,7 @@ but their input and their classes.
    swagwrap sample -o ensemble.safetensors --bn-data train.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors`,
 		Flags: flags.Join(flags.OutputFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
-		}, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
+		}, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.sample,
 	}
 }
@@ -55,7 +55,12 @@ func (a *app) sample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	bn, err := a.OpenBatchNorm(c, networks, e.Preprocess)
+	e.Card = networks[0].Posterior.Card
+	pre, err := flags.Preprocessing(c, e.Card)
+	if err != nil {
+		return err
+	}
+	bn, err := a.OpenBatchNorm(c, networks, pre)
 	if err != nil {
 		return err
 	}
@@ -97,8 +102,7 @@ func plan(c *cli.Context) (*ensemble.Ensemble, error) {
 	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, e.Sampling.Antithetic); err != nil {
 		return nil, flags.Usagef("", "%w", err)
 	}
-	e.Preprocess, err = flags.Preprocessing(c)
-	return e, err
+	return e, nil
 }
 
 // openNetworks opens the posteriors that the ensemble's members are to be drawn

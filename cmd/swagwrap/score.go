@@ -47,7 +47,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			&cli.StringFlag{Name: "on-error", Usage: "what an image that cannot be read does: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
-			&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `FILE`: one a line, or JSON", DefaultText: "those of class folders"},
+			flags.PreprocessFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "the first"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
 			posteriorFlag,
@@ -68,6 +68,7 @@ type scoreJob struct {
 	scorer         *ensemble.Scorer
 	ensemble       *ensemble.Ensemble
 	data           dataset.Dataset
+	preprocess     preprocess.Settings
 	schema         *predictions.Schema
 	parameters     predictions.Parameters
 	montage        *montage
@@ -87,7 +88,7 @@ func (a *app) score(c *cli.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 
 	path, images := c.Args().First(), c.Args().Tail()
-	job.inputs = slices.Concat(c.StringSlice("posterior"), []string{path, c.String("labels"), c.String("class-names")}, images)
+	job.inputs = slices.Concat(c.StringSlice("posterior"), []string{path, c.String("labels"), c.String("preprocess")}, images)
 	if err := job.check(c); err != nil {
 		return err
 	}
@@ -99,10 +100,14 @@ func (a *app) score(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if job.data, err = scoreData(c, images, networks[0], job.ensemble.Preprocess); err != nil {
+	if scoring.Preprocess, err = flags.Preprocessing(c, job.ensemble.Card); err != nil {
 		return err
 	}
-	if job.montage, err = newMontage(c, job.data, job.ensemble.Preprocess); err != nil {
+	scoring.ClassNames, job.preprocess = job.ensemble.Card.ClassNames, scoring.Preprocess
+	if job.data, err = a.scoreData(c, images, networks[0], scoring); err != nil {
+		return err
+	}
+	if job.montage, err = newMontage(c, job.data, scoring.Preprocess); err != nil {
 		return err
 	}
 	engine, err := a.Engine(c)
@@ -169,16 +174,16 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	return job, s, nil
 }
 
-// scoreData opens the images.
-func scoreData(c *cli.Context, images []string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
-	opts := dataset.Options{Labels: c.String("labels"), Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
-	if names := c.String("class-names"); names != "" {
-		var err error
-		if opts.ClassNames, err = dataset.ReadClassNames(names); err != nil {
-			return nil, flags.BadInput(err)
-		}
-	}
+// scoreData opens the images. Folders that are no classes of the network's have no
+// labels in their names.
+func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
+	opts := dataset.Options{Labels: c.String("labels"), Preprocess: scoring.Preprocess, ClassNames: scoring.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
 	d, err := dataset.Open(images, opts)
+	if unknown := (*dataset.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
+		a.Warnf(c, "%v: labels are left out", err)
+		opts.ClassNames, opts.Unlabelled = nil, true
+		d, err = dataset.Open(images, opts)
+	}
 	return d, flags.BadInput(err, flags.SizeHint(err)...)
 }
 

@@ -15,22 +15,22 @@ import (
 
 // sidecar is what FILE.meta.json holds.
 type sidecar struct {
-	Program     string               `json:"program"`
-	ONNXRuntime string               `json:"onnxruntime"`
-	Command     []string             `json:"command"`
-	Ensemble    ensemble.Reference   `json:"ensemble"`
-	Components  []ensemble.Component `json:"components"`
-	Sampling    ensemble.Sampling    `json:"sampling"`
-	Preprocess  preprocess.Settings  `json:"preprocess"`
-	Temperature float64              `json:"temperature"` // 0 for none
-	Vector      *ensemble.Vector     `json:"vector_scaling,omitempty"`
-	Sources     []dataset.Source     `json:"sources"`
-	Tasks       []string             `json:"tasks"`
-	Format      string               `json:"format"`
-	Columns     []string             `json:"columns"` // of a CSV file
-	ClassNames  []string             `json:"class_names"`
-	Rows        int                  `json:"rows"`
-	Errors      int                  `json:"errors"` // rows that have one
+	Program     string                  `json:"program"`
+	ONNXRuntime string                  `json:"onnxruntime"`
+	Command     []string                `json:"command"`
+	Ensemble    ensemble.Reference      `json:"ensemble"`
+	Components  []ensemble.Component    `json:"components"`
+	Sampling    ensemble.Sampling       `json:"sampling"`
+	Preprocess  preprocess.Settings     `json:"preprocess"`  // of the data
+	Temperature float64                 `json:"temperature"` // 0 for none
+	Vector      *ensemble.VectorScaling `json:"vector_scaling,omitempty"`
+	Sources     []dataset.Source        `json:"sources"`
+	Tasks       []string                `json:"tasks"`
+	Format      string                  `json:"format"`
+	Columns     []string                `json:"columns"` // of a CSV file
+	ClassNames  []string                `json:"class_names"`
+	Rows        int                     `json:"rows"`
+	Errors      int                     `json:"errors"` // rows that have one
 	// Parameters are what --resume compares.
 	Parameters predictions.Parameters `json:"parameters"`
 }
@@ -51,7 +51,7 @@ func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
 	err = flags.WriteJSON(out, sidecar{
 		Program: flags.Producer(), ONNXRuntime: runtime, Command: os.Args,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: e.Preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
+		Preprocess: job.preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
 	})

@@ -45,7 +45,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
 			&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: equal-mass|equal-width|swag-reference", Value: calibrate.EqualMass.String()},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
-		}, flags.ReportFlags, flags.BatchNormFlags, flags.PreprocessFlags, flags.RunFlags),
+		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.sweep,
 	}
 }
@@ -70,7 +70,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := sweepRanks(c, s); err != nil {
 		return err
 	}
-	pre, err := flags.Preprocessing(c)
+	pre, err := flags.Preprocessing(c, s.Network.Posterior.Card)
 	if err != nil {
 		return err
 	}

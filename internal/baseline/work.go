@@ -119,7 +119,7 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 
 // checkpoint runs a checkpoint as it is, with the statistics in it.
 func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
-	model, err := infer.Checkpoint(m)
+	model, err := w.Runs[0].Network.AsIs(m)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // classes turns the labels as written into class numbers. Names are numbered by
@@ -39,7 +41,7 @@ func (l *listing) classes(names []string) (labels []int, all []string, err error
 		}
 		index[n] = i
 	}
-	numbers := make([]int, len(l.labels))
+	numbers, unknown := make([]int, len(l.labels)), &ClassError{Known: names}
 	for k, v := range l.labels {
 		n, ok := index[v.text]
 		if ok && n == twice {
@@ -49,18 +51,45 @@ func (l *listing) classes(names []string) (labels []int, all []string, err error
 			n, ok = classNumber(v.text)
 		}
 		if !ok {
-			return nil, nil, fmt.Errorf("%s: class %q is not among the %d class names", where(k), v.text, len(names))
+			unknown.add(where(k), v)
+			continue
 		}
 		if names != nil && n >= len(names) {
 			return nil, nil, fmt.Errorf("%s: class %d, and there are %d class names", where(k), n, len(names))
 		}
 		numbers[k] = n
 	}
+	if len(unknown.Names) > 0 {
+		return nil, nil, unknown
+	}
 	labels = make([]int, len(l.examples))
 	for i, e := range l.examples {
 		labels[i] = numbers[e.label]
 	}
 	return labels, names, nil
+}
+
+// ClassError says that classes of the data are not among those that are known.
+type ClassError struct {
+	Path    string   // of the first example of such a class
+	Names   []string // of these classes
+	Known   []string
+	Folders bool // all are names of class folders
+}
+
+func (e *ClassError) add(path string, v label) {
+	if len(e.Names) == 0 {
+		e.Path, e.Folders = path, true
+	}
+	e.Names, e.Folders = append(e.Names, v.text), e.Folders && v.folder
+}
+
+func (e *ClassError) Error() string {
+	what := "class " + numpy.Quote(e.Names) + " is"
+	if len(e.Names) > 1 {
+		what = "classes " + numpy.Quote(e.Names) + " are"
+	}
+	return fmt.Sprintf("%s: %s not among the %d class names: %s", e.Path, what, len(e.Known), numpy.Quote(e.Known))
 }
 
 // classNames returns the names among the labels, sorted, or nil if all labels
@@ -101,8 +130,21 @@ const maxNames = 16 << 20
 
 // ReadClassNames reads the names of classes 0, 1, 2 ... from a file: one a line,
 // a JSON list, or a JSON object {"0": name, ...}, which may be the id2label of a
-// Hugging Face or the label_names of a timm config.json.
+// Hugging Face or the label_names of a timm config.json. Of a folder with class
+// folders it is their names, in torchvision's order.
 func ReadClassNames(path string) ([]string, error) {
+	if entries, err := os.ReadDir(path); err == nil {
+		var names []string
+		for _, e := range entries { // sorted
+			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+				names = append(names, e.Name())
+			}
+		}
+		if names == nil {
+			err = fmt.Errorf("%s: has no class folders", path)
+		}
+		return names, err
+	}
 	b, err := file.Read(path, maxNames)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,8 +40,18 @@ func TestReadClassNames(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadClassNames("."); err == nil || !strings.HasPrefix(err.Error(), ".: want a regular file") {
+	// A folder has the names of its class folders, in torchvision's order.
+	dir := t.TempDir()
+	if _, err := ReadClassNames(dir); err == nil || err.Error() != dir+": has no class folders" {
 		t.Error(err)
+	}
+	for _, name := range []string{"b", "a", "B", ".hidden"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, err := ReadClassNames(dir); err != nil || !slices.Equal(names, []string{"B", "a", "b"}) {
+		t.Error(names, err)
 	}
 }
 

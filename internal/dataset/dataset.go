@@ -108,6 +108,8 @@ type Options struct {
 	// ClassNames numbers the classes that class folders, lists and tars name.
 	// Nil means that names have their place when sorted.
 	ClassNames []string
+	// Unlabelled says that names of folders are no labels.
+	Unlabelled bool
 	// Shape is the shape of one example that the network takes, with numbers
 	// below 1 for dimensions that it leaves open. That of an array may differ in
 	// dimensions of size 1 only. Nil, and for arrays any open dimension, means as

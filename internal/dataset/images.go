@@ -43,7 +43,7 @@ func (e *example) path() string {
 // openImages opens the images that inputs list. They are read and decoded when
 // they are asked for; only their names are kept, some 100 bytes an image.
 func openImages(inputs []string, opts Options) (Dataset, error) {
-	l, err := list(inputs, opts.ClassNames == nil)
+	l, err := list(inputs, opts.ClassNames == nil && !opts.Unlabelled)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 		if err = e.readLabels(opts.Labels, opts.LabelsKey, "", inputs[0]); err == nil {
 			err = checkLabels(e.labels, e.classNames, opts.Labels)
 		}
-	} else {
+	} else if !opts.Unlabelled {
 		e.labels, e.classNames, err = l.classes(opts.ClassNames)
 	}
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Vector is vector scaling that an ensemble carries: softmax(w∘log p + b) of the
+// VectorScaling is what an ensemble carries of it: softmax(w∘log p + b) of the
 // averaged probabilities p.
-type Vector struct {
+type VectorScaling struct {
 	Scale []float64 `json:"scale"`
 	Bias  []float64 `json:"bias"`
 }

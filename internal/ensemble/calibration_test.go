@@ -1,65 +1,73 @@
-package ensemble
+package ensemble_test
 
 import (
 	"math"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 // calibrated returns an ensemble of two members that nothing else is in.
-func calibrated(t *testing.T) *Ensemble {
-	p := fit(t, false)
+func calibrated(t *testing.T) *ensemble.Ensemble {
+	p := infertest.Posterior(t)
 	row := make([]float32, p.Layout.Len(weights.Statistic))
-	return &Ensemble{
+	return &ensemble.Ensemble{
 		Path:       filepath.Join(t.TempDir(), "e.safetensors"),
-		Components: []Component{{Posterior: Reference{Path: p.Path, ID: p.ID}, Members: 2, Weight: 1, Statistics: [][]float32{row, row}}},
-		Sampling:   Sampling{Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()},
+		Components: []ensemble.Component{{Posterior: ensemble.Reference{Path: p.Path, ID: p.ID}, Members: 2, Weight: 1, Statistics: [][]float32{row, row}}},
+		Sampling:   ensemble.Sampling{Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()},
 	}
 }
 
 // A file with vector scaling has a version that earlier readers refuse; one
 // without has not.
 func TestFileWithVectorScaling(t *testing.T) {
-	for _, v := range []*Vector{nil, {Scale: []float64{0.5, 1.25}, Bias: []float64{-0.125, 1e-300}}} {
+	for _, v := range []*ensemble.VectorScaling{nil, {Scale: []float64{0.5, 1.25}, Bias: []float64{-0.125, 1e-300}}} {
 		want := calibrated(t)
 		want.Vector = v
 		write(t, want)
-		got, err := Open(want.Path)
+		got, err := ensemble.Open(want.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want.ID = got.ID
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
+		if !reflect.DeepEqual(want, got) {
+			t.Error(cmp.Diff(want, got))
 		}
 	}
 }
 
 func TestFileRefusesBadCalibration(t *testing.T) {
-	for want, change := range map[string]func(*Ensemble){
-		`metadata "temperature": -1`:              func(e *Ensemble) { e.Temperature = -1 },
-		"a temperature and vector scaling":        func(e *Ensemble) { e.Temperature, e.Vector = 2, &Vector{[]float64{1}, []float64{0}} },
-		`metadata "vector_scaling": number of sc`: func(e *Ensemble) { e.Vector = &Vector{[]float64{1}, []float64{0, 1}} },
+	for want, change := range map[string]func(*ensemble.Ensemble){
+		`metadata "temperature": -1`: func(e *ensemble.Ensemble) { e.Temperature = -1 },
+		"a temperature and vector scaling": func(e *ensemble.Ensemble) {
+			e.Temperature, e.Vector = 2, &ensemble.VectorScaling{Scale: []float64{1}, Bias: []float64{0}}
+		},
+		`metadata "vector_scaling": number of sc`: func(e *ensemble.Ensemble) {
+			e.Vector = &ensemble.VectorScaling{Scale: []float64{1}, Bias: []float64{0, 1}}
+		},
 	} {
 		e := calibrated(t)
 		change(e)
 		write(t, e)
-		if _, err := Open(e.Path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ensemble.Open(e.Path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	e := &Ensemble{Path: "e.safetensors", Vector: &Vector{[]float64{1, 1}, []float64{0, 0}}}
-	if err := e.calibration().check(e.Path, 3); err == nil || !strings.Contains(err.Error(), "vector scaling for 2 classes, and its networks have 3") {
+	e := &ensemble.Ensemble{Path: "e.safetensors", Vector: &ensemble.VectorScaling{Scale: []float64{1, 1}, Bias: []float64{0, 0}}}
+	if err := e.CheckCalibration(classes(t, 3)); err == nil || !strings.Contains(err.Error(), "vector scaling for 2 classes, and its networks have 3") {
 		t.Errorf("error %v", err)
 	}
-	if err := e.calibration().check(e.Path, 2); err != nil {
+	if err := e.CheckCalibration(classes(t, 2)); err != nil {
 		t.Error(err)
 	}
 }
@@ -67,9 +75,9 @@ func TestFileRefusesBadCalibration(t *testing.T) {
 // A row of an average gets what calibrate.Apply gives of its probabilities; what
 // the members say stays.
 func TestRowWithVectorScaling(t *testing.T) {
-	sums := &Sums{Classes: 3, Weight: 2, Prob: []float64{1.2, 0.6, 0.2}, Entropy: []float64{1}}
-	e := &Ensemble{Vector: &Vector{Scale: []float64{0.5, 2, 1}, Bias: []float64{0, 1, 0.25}}}
-	plain, row := describe(sums, 0, calibration{}, 0), describe(sums, 0, e.calibration(), 0)
+	sums := &infer.Sums{Task: classes(t, 3), Weight: 2, Outcome: []float64{1.2, 0.6, 0.2}, Entropy: []float64{1}}
+	e := &ensemble.Ensemble{Vector: &ensemble.VectorScaling{Scale: []float64{0.5, 2, 1}, Bias: []float64{0, 1, 0.25}}}
+	plain, row := describe(sums, 0, &ensemble.Ensemble{}, 0), describe(sums, 0, e, 0)
 	want := calibrate.VectorScaling{Scale: e.Vector.Scale, Bias: e.Vector.Bias}.Apply(nil, []float64{math.Log(0.6), math.Log(0.3), math.Log(0.1)})
 	for c, p := range row.Probabilities {
 		if math.Abs(p-want[c]) > 1e-15 {

@@ -1,46 +1,22 @@
 package ensemble_test
 
 import (
-	"context"
 	"fmt"
-	"log"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// An engine runs any model over a dataset; sums collect what averaging needs.
-func Example() {
-	library, err := ort.Locate("")
+// Two posteriors, of which the first counts more than its members are.
+func ExampleMix() {
+	components, err := ensemble.Mix(2, 5, []float64{7, 3}, false)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
-	runtime, err := ort.Open(library)
-	if err != nil {
-		log.Fatal(err)
+	for _, c := range components {
+		fmt.Printf("%d members, weight %.1f\n", c.Members, c.Weight)
 	}
-	images, err := dataset.Open([]string{"../../cmd/swagwrap/testdata/images.npz"}, dataset.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	engine := &ensemble.Engine{Runtime: runtime}
-	sums := &ensemble.Sums{}
-	for _, name := range []string{"ckpt-1.onnx", "ckpt-2.onnx"} {
-		m, err := onnxio.Open("../../cmd/swagwrap/testdata/" + name)
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer m.Close()
-		model, err := m.Runtime()
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := engine.Predict(context.Background(), name, model, images, 1, sums); err != nil {
-			log.Fatal(err)
-		}
-	}
-	fmt.Printf("%d members, %d examples, %d classes\n", sums.Members, images.Len(), sums.Classes)
-	// Output: 2 members, 10 examples, 3 classes
+	// Output:
+	// 3 members, weight 0.7
+	// 2 members, weight 0.3
 }

@@ -30,12 +30,12 @@ type Ensemble struct {
 	ID         string // identifies the file's content; set by Open
 	Components []Component
 	Sampling   Sampling
-	Preprocess preprocess.Settings
+	Card       swag.Card // of its posteriors
 	// Temperature divides the logarithms of the averaged probabilities; 0 means
 	// that they are left as they are.
 	Temperature float64
 	// Vector scales the averaged probabilities in place of a temperature, or is nil.
-	Vector *Vector
+	Vector *VectorScaling
 }
 
 // Component is what an ensemble has of one posterior.
@@ -68,6 +68,15 @@ type Sampling struct {
 func (s Sampling) Options() (swag.SampleOptions, error) {
 	c, err := swag.ParseCovariance(s.Covariance)
 	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Rank: s.Rank, Antithetic: s.Antithetic}, err
+}
+
+// Preprocess is how pictures become inputs.
+func (e *Ensemble) Preprocess() (preprocess.Settings, error) {
+	s, err := preprocess.Decode(e.Card.Preprocess)
+	if err != nil {
+		return s, fmt.Errorf("%s: model card: %w", e.Path, err)
+	}
+	return s, nil
 }
 
 // Members returns S, the number of members.
@@ -103,7 +112,7 @@ func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 	meta, err := weights.NewMetadata(Kind, Version, producer, map[string]any{
 		"components":     e.Components,
 		"sampling":       e.Sampling,
-		"preprocess":     e.Preprocess,
+		"card":           e.Card,
 		"temperature":    e.Temperature,
 		"vector_scaling": e.Vector,
 	})
@@ -154,7 +163,7 @@ func (e *Ensemble) read(st *weights.Safetensors) error {
 	err := st.DecodeMetadata(map[string]any{
 		"components":     &e.Components,
 		"sampling":       &e.Sampling,
-		"preprocess":     &e.Preprocess,
+		"card":           &e.Card,
 		"temperature":    &e.Temperature,
 		"vector_scaling": &e.Vector,
 	})

@@ -1,4 +1,4 @@
-package ensemble
+package ensemble_test
 
 import (
 	"encoding/json"
@@ -6,20 +6,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/onnxio"
-	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 func TestMix(t *testing.T) {
+	t.Parallel()
 	type shares struct {
 		members []int
 		weights []float64
@@ -52,9 +51,9 @@ func TestMix(t *testing.T) {
 		{posteriors: 2, members: 2, ratio: []float64{1e300, 1e-300}, err: "weight 1e-300: is nothing beside the others"},
 		{posteriors: 2, members: 2, ratio: []float64{1e308, 1e308}, err: "weight 1e+308: "},
 	} {
-		components, err := Mix(tc.posteriors, tc.members, tc.ratio, tc.antithetic)
+		components, err := ensemble.Mix(tc.posteriors, tc.members, tc.ratio, tc.antithetic)
 		if tc.err != "" {
-			wantError(t, err, tc.err)
+			infertest.WantError(t, err, tc.err)
 			continue
 		}
 		if err != nil {
@@ -64,77 +63,21 @@ func TestMix(t *testing.T) {
 		for _, c := range components {
 			got.members, got.weights = append(got.members, c.Members), append(got.weights, c.Weight)
 		}
-		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(shares{})); diff != "" {
-			t.Error(diff)
+		if !slices.Equal(got.members, tc.want.members) || !slices.Equal(got.weights, tc.want.weights) {
+			t.Errorf("%+v, want %+v", got, tc.want)
 		}
 	}
-}
-
-func TestAlign(t *testing.T) {
-	n := func(path string, classes int64, shape ...int64) *Network {
-		return &Network{Posterior: &swag.Posterior{Path: path, ID: path}, Input: onnxio.Value{Name: "x", Shape: shape}, classes: classes}
-	}
-	twin := n("copy", 10, -1, 1, 28, 28)
-	twin.Posterior.ID = "a"
-	for _, tc := range []struct {
-		others []*Network
-		err    string
-		shapes [][]int64 // of the first and the others, once aligned
-	}{
-		{others: []*Network{n("b", 10, 16, 1, 28, 28)}, shapes: [][]int64{{-1, 1, 28, -1}, {16, 1, 28, 28}}},
-		{others: []*Network{n("b", 0, -1, 1, -1, -1), n("c", 10, -1, -1, -1, 28)}, shapes: [][]int64{{-1, 1, 28, 28}, {-1, 1, 28, 28}, {-1, 1, 28, 28}}},
-		{others: []*Network{twin}, err: "copy: is the same posterior as a"},
-		{others: []*Network{n("b", 3, -1, 1, 28, 28)}, err: "b: 3 classes, want 10 as in a"},
-		// The first says nothing of the last dimension, so it takes the third to disagree.
-		{others: []*Network{n("b", 10, -1, 1, 28, 28), n("c", 10, -1, 1, 28, 32)}, err: `c: tensor "x": examples of shape [1 28 32], want [1 28 28] as in b`},
-		{others: []*Network{n("b", 10, -1, 3, 28, 28)}, err: `b: tensor "x": examples of shape [3 28 28], want [1 28 -1] as in a`},
-		{others: []*Network{n("b", 10, -1, 784)}, err: "examples of shape [784], want"},
-	} {
-		networks := append([]*Network{n("a", 10, -1, 1, 28, -1)}, tc.others...)
-		err := Align(networks)
-		if tc.err != "" {
-			wantError(t, err, tc.err)
-			continue
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		tc.shapes[0][3] = 28
-		for i, n := range networks {
-			if diff := cmp.Diff(tc.shapes[i], n.Input.Shape); diff != "" {
-				t.Errorf("%s: %s", n.Posterior.Path, diff)
-			}
-		}
-	}
-}
-
-// halves fits one posterior to the first 15 checkpoints and one to the others.
-func halves(t *testing.T) []*Network {
-	t.Helper()
-	models := checkpoints(t)
-	var out []*Network
-	for _, part := range [][]*onnxio.Model{models[:15], models[15:]} {
-		set, err := ckpt.New(part)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, network(t, fitSet(t, set)))
-	}
-	if err := Align(out); err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // mixture makes an ensemble of the networks, with statistics, and reads it back
 // from its file.
-func mixture(t *testing.T, e *Engine, networks []*Network, components []Component, s Sampling, bn BatchNormData) *Ensemble {
+func mixture(t *testing.T, e *infer.Engine, networks []*infer.Network, components []ensemble.Component, s ensemble.Sampling, bn infer.BatchNormData) *ensemble.Ensemble {
 	t.Helper()
-	mix := &Ensemble{Path: filepath.Join(t.TempDir(), "e.safetensors"), Components: components, Sampling: s}
-	err := mix.EachMember(t.Context(), networks, 0, func(m Member) error {
+	mix := &ensemble.Ensemble{Path: filepath.Join(t.TempDir(), "e.safetensors"), Components: components, Sampling: s}
+	err := mix.EachMember(t.Context(), networks, 0, func(m ensemble.Member) error {
 		fresh, err := e.Recompute(t.Context(), m.Network, m.Parameters, bn)
 		c := &mix.Components[m.Component]
-		c.Posterior = Reference{Path: m.Network.Posterior.Path, ID: m.Network.Posterior.ID}
+		c.Posterior = ensemble.Reference{Path: m.Network.Posterior.Path, ID: m.Network.Posterior.ID}
 		c.Statistics = append(c.Statistics, fresh.Statistics)
 		return err
 	})
@@ -142,7 +85,7 @@ func mixture(t *testing.T, e *Engine, networks []*Network, components []Componen
 		t.Fatal(err)
 	}
 	write(t, mix)
-	mix, err = Open(mix.Path)
+	mix, err = ensemble.Open(mix.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,17 +93,18 @@ func mixture(t *testing.T, e *Engine, networks []*Network, components []Componen
 }
 
 // score averages the members of an ensemble.
-func score(t *testing.T, e *Engine, mix *Ensemble, networks []*Network, data dataset.Dataset) *Sums {
+func score(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*infer.Network, data dataset.Dataset) *infer.Sums {
 	t.Helper()
-	s, err := NewScorer(t.Context(), e, Scoring{Ensemble: mix, Networks: networks, Data: data})
+	s, err := ensemble.NewScorer(t.Context(), e, ensemble.Scoring{Ensemble: mix, Networks: networks, Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums := &Sums{}
-	err = s.Run(t.Context(), 0, func(c *Chunk) error {
-		sums.init("", data.Len(), c.sums.Classes)
-		sums.addRows(c.First, &c.sums)
-		sums.Members, sums.Weight = c.sums.Members, c.sums.Weight
+	sums := &infer.Sums{}
+	err = s.Run(t.Context(), 0, func(c *infer.Chunk) error {
+		sums.Init("", data.Len(), c.Task)
+		copy(sums.Outcome[c.First*c.Task.Width():], c.Outcome)
+		copy(sums.Entropy[c.First:], c.Entropy)
+		sums.Members, sums.Weight = c.Sums.Members, c.Weight
 		return nil
 	})
 	if err != nil {
@@ -173,19 +117,20 @@ func score(t *testing.T, e *Engine, mix *Ensemble, networks []*Network, data dat
 // averages of each posterior's own members, drawn by the numbers that they have
 // in the mixture. The two differ by the order of float64 sums alone.
 func TestMixture(t *testing.T) {
-	e, networks := &Engine{Runtime: openRuntime(t)}, halves(t)
-	bn, val := fileOrder(t), data(t, "val.npz")
+	t.Parallel()
+	e, networks := engine(t), infertest.Halves(t)
+	bn, val := infertest.Training(t), infertest.Digits(t, "val.npz")
 	bn.Order.Limit = 200
-	components, err := Mix(2, 5, []float64{0.7, 0.3}, false)
+	components, err := ensemble.Mix(2, 5, []float64{0.7, 0.3}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampling := Sampling{Seed: 4, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()}
+	sampling := ensemble.Sampling{Seed: 4, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()}
 	got := score(t, e, mixture(t, e, networks, components, sampling, bn), networks, val)
 
 	var mean, entropy [2][]float64
 	for i, numbers := range [][]int{{0, 1, 2}, {3, 4}} {
-		alone := &Sums{}
+		alone := &infer.Sums{}
 		for _, k := range numbers {
 			s, err := swag.NewSampler(networks[i].Posterior, swag.SampleOptions{Seed: 4, Scale: 0.5})
 			if err != nil {
@@ -199,12 +144,13 @@ func TestMixture(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			model, err := networks[i].Model(parameters, weights.Slice(fresh.Statistics))
+			model, err := networks[i].Model("member", parameters, weights.Slice(fresh.Statistics))
 			if err != nil {
 				t.Fatal(err)
 			}
 			// Weights that are all the same do not matter.
-			if err := e.Predict(t.Context(), "member", model, val, 2.5, alone); err != nil {
+			model.Weight = 2.5
+			if err := e.Predict(t.Context(), model, val, alone); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -233,8 +179,9 @@ func TestMixture(t *testing.T) {
 // The mixture of two SWA networks against PyTorch's in float64:
 // testdata/make_mixture.py. There are no random numbers in it, so the two differ
 // by float32 arithmetic in the networks alone, and tolerances are those of
-// TestGoldenMethods: at most one of 5,000 images may change sides.
+// the methods in package baseline: at most one of 5,000 images may change sides.
 func TestGoldenMixture(t *testing.T) {
+	t.Parallel()
 	js, err := os.ReadFile(filepath.Join("testdata", "mixture.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -249,13 +196,13 @@ func TestGoldenMixture(t *testing.T) {
 	if err := json.Unmarshal(js, &want); err != nil {
 		t.Fatal(err)
 	}
-	e, networks, test := &Engine{Runtime: openRuntime(t)}, halves(t), data(t, "test.npz")
-	components, err := Mix(2, 2, want.Weights, false)
+	e, networks, test := engine(t), infertest.Halves(t), infertest.Digits(t, "test.npz")
+	components, err := ensemble.Mix(2, 2, want.Weights, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums := score(t, e, mixture(t, e, networks, components, Sampling{Covariance: swag.Diagonal.String()}, fileOrder(t)), networks, test)
-	p, err := calibrate.NewPredictions(sums.Mean(), sums.Classes, test.Labels())
+	sums := score(t, e, mixture(t, e, networks, components, ensemble.Sampling{Covariance: swag.Diagonal.String()}, infertest.Training(t)), networks, test)
+	p, err := calibrate.NewPredictions(sums.Mean(), sums.Task.Width(), test.Labels())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +210,7 @@ func TestGoldenMixture(t *testing.T) {
 	var predictive, expected, mutual, largest float64 // the first three are means
 	n := float64(test.Len())
 	for i := range test.Len() {
-		r := describe(sums, i, calibration{}, -1)
+		r := describe(sums, i, &ensemble.Ensemble{}, -1)
 		predictive += r.PredictiveEntropy / n
 		expected += r.ExpectedEntropy / n
 		mutual += r.MutualInformation / n
@@ -292,14 +239,15 @@ func TestGoldenMixture(t *testing.T) {
 // Antithetic members lie about the mean of their own posterior, two by two: a
 // pair's sum is twice the mean, up to the rounding of two float32 weights.
 func TestMixtureAntithetic(t *testing.T) {
-	networks := halves(t)
-	components, err := Mix(2, 6, nil, true)
+	t.Parallel()
+	networks := infertest.Halves(t)
+	components, err := ensemble.Mix(2, 6, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mix := &Ensemble{Components: components, Sampling: Sampling{Seed: 1, Scale: 0.5, Covariance: "swag", Antithetic: true}}
+	mix := &ensemble.Ensemble{Components: components, Sampling: ensemble.Sampling{Seed: 1, Scale: 0.5, Covariance: "swag", Antithetic: true}}
 	var even []float32
-	err = mix.EachMember(t.Context(), networks, 0, func(m Member) error {
+	err = mix.EachMember(t.Context(), networks, 0, func(m ensemble.Member) error {
 		if m.Number%2 == 0 {
 			even = slices.Clone(m.Parameters.(weights.Slice))
 			return nil
@@ -329,14 +277,15 @@ func TestMixtureAntithetic(t *testing.T) {
 // Moved posteriors are told apart by their content, not by their order, and a
 // file that is none of them is not ignored.
 func TestOpenPosterior(t *testing.T) {
-	networks := halves(t)
+	t.Parallel()
+	networks := infertest.Halves(t)
 	dir := t.TempDir()
-	e := &Ensemble{Path: filepath.Join(dir, "e.safetensors")}
+	e := &ensemble.Ensemble{Path: filepath.Join(dir, "e.safetensors")}
 	var moved []string
 	for _, n := range networks {
 		p := n.Posterior
 		moved = append([]string{p.Path}, moved...) // backwards
-		e.Components = append(e.Components, Component{Posterior: Reference{Path: filepath.Base(p.Path), ID: p.ID}, Members: 1,
+		e.Components = append(e.Components, ensemble.Component{Posterior: ensemble.Reference{Path: filepath.Base(p.Path), ID: p.ID}, Members: 1,
 			Statistics: [][]float32{make([]float32, p.Layout.Len(weights.Statistic))}})
 	}
 	for i := range networks {
@@ -349,36 +298,16 @@ func TestOpenPosterior(t *testing.T) {
 		}
 		p.Close()
 		_, err = e.OpenPosterior(i, nil)
-		wantError(t, err, filepath.Join(dir, e.Components[i].Posterior.Path))
+		infertest.WantError(t, err, filepath.Join(dir, e.Components[i].Posterior.Path))
 	}
-	other := fit(t, true)
+	other := infertest.WithTheta0(t)
 	_, err := e.OpenPosterior(0, append(moved, other.Path))
-	wantError(t, err, other.Path+": its content has the sum "+other.ID)
+	infertest.WantError(t, err, other.Path+": its content has the sum "+other.ID)
 	// In the place of one component lies another's posterior.
 	e.Components[1].Posterior.Path = moved[1]
 	_, err = e.OpenPosterior(1, nil)
-	wantError(t, err, "was drawn from "+e.Components[1].Posterior.ID)
+	infertest.WantError(t, err, "was drawn from "+e.Components[1].Posterior.ID)
 	e.Components[1].Statistics[0] = e.Components[1].Statistics[0][1:]
 	_, err = e.OpenPosterior(1, moved)
-	wantError(t, err, "batch-norm statistics for each member of "+moved[0])
-}
-
-// Networks whose graphs do not tell are caught when they predict.
-func TestClassesDiffer(t *testing.T) {
-	e := &Engine{Runtime: openRuntime(t)}
-	sums := &Sums{}
-	data := data(t, "val.npz")
-	sums.init("e: member 0 of p", data.Len(), 3)
-	m, err := checkpoints(t)[0].Runtime()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = e.Predict(t.Context(), "e: member 1 of q", m, data, 1, sums)
-	wantError(t, err, `e: member 1 of q: tensor "logits": 10 classes, want 3 as in e: member 0 of p`)
-	if err != nil && strings.Contains(err.Error(), "\n") {
-		t.Error("the error has more than one line")
-	}
-	if sums.Members != 0 || sums.Weight != 0 {
-		t.Errorf("counted all the same: %+v", sums.Members)
-	}
+	infertest.WantError(t, err, "batch-norm statistics for each member of "+moved[0])
 }

@@ -1,19 +1,19 @@
-package ensemble
+package ensemble_test
 
 import (
+	"math"
 	"slices"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Row is a row of classes with names for its values.
 type Row struct {
-	Index int
-	Error string
+	Index, Label int
+	Path, Error  string
 
 	Prediction                                            int
 	Confidence                                            float64
@@ -22,16 +22,22 @@ type Row struct {
 
 	Top                    []Ranked
 	Probabilities, Members []float64
+
+	values []float64 // all of them
 }
 
 // Ranked is a class and its probability.
 type Ranked struct{ Class, Probability float64 }
 
-var sameRow = cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateEmpty()}
+// same reports whether rows are of the same bits.
+func same(a, b Row) bool {
+	return a.Index == b.Index && a.Label == b.Label && a.Path == b.Path && a.Error == b.Error &&
+		slices.EqualFunc(a.values, b.values, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+}
 
 // named takes a row apart.
 func named(columns []task.Column, r *predictions.Row) Row {
-	out := Row{Index: r.Index, Error: r.Error, Prediction: -1}
+	out := Row{Index: r.Index, Label: r.Label, Path: r.Path, Error: r.Error, Prediction: -1, values: slices.Clone(r.Values)}
 	if r.Error != "" {
 		return out
 	}
@@ -49,13 +55,11 @@ func named(columns []task.Column, r *predictions.Row) Row {
 	return out
 }
 
-// describe returns the row of example i of sums.
-func describe(sums *Sums, i int, cal calibration, label int) Row {
-	classes, err := task.Of("", task.Scores{Count: sums.Classes})
-	if err != nil {
-		panic(err)
-	}
+// describe returns the row of example i of sums, calibrated as e says.
+func describe(sums *infer.Sums, i int, e *ensemble.Ensemble, label int) Row {
 	want := task.Want{Outcomes: true}
-	values := classes.Values(nil, want, sums.average(i, cal), label)
-	return named(classes.Columns(want), &predictions.Row{Index: i, Values: values})
+	average := sums.Average(make([]float64, sums.Task.Width()), i)
+	average.Calibrate = e.Calibrate
+	values := sums.Task.Values(nil, want, average, label)
+	return named(sums.Task.Columns(want), &predictions.Row{Index: i, Values: values})
 }

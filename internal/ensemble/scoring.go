@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -20,7 +21,11 @@ type Scoring struct {
 	Ensemble *Ensemble
 	Networks []*infer.Network // of the ensemble's components
 	Data     dataset.Dataset
-	Want     task.Want // Members says whether, not how many
+	// Preprocess is what was done to the data, and ClassNames has the name of every
+	// class, or is nil for those that the data tells.
+	Preprocess preprocess.Settings
+	ClassNames []string
+	Want       task.Want // Members says whether, not how many
 	// SkipErrors gives an example that cannot be read, or whose scores are no good, a
 	// row with an error. Else it ends the run.
 	SkipErrors bool
@@ -69,6 +74,9 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 // folders of many are not the network's.
 func (s *Scorer) name() error {
 	names, labels := s.job.Data.ClassNames(), s.job.Data.Labels()
+	if s.job.ClassNames != nil {
+		names = s.job.ClassNames
+	}
 	if want := s.Task().ClassNames(); names != nil && len(names) != want {
 		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().Size()))
 		return nil
@@ -151,7 +159,7 @@ func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err erro
 		{"onnxruntime", s.engine.Runtime.Version()},
 		{"provider", s.engine.Provider},
 		{"ensemble", s.job.Ensemble.ID},
-		{"preprocess", s.job.Ensemble.Preprocess},
+		{"preprocess", s.job.Preprocess},
 		{"data", s.job.Data.Sources()},
 		{"examples", s.job.Data.Len()},
 		{"batch_size", s.BatchSizes()},

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -40,6 +41,18 @@ func (n *Network) differs(o *Network) error {
 	a, b := n.Input.Shape[1:], o.Input.Shape[1:]
 	if !slices.EqualFunc(a, b, func(x, y int64) bool { return x == y || x < 0 || y < 0 }) {
 		return fmt.Errorf("%s: tensor %q: examples of shape %v, want %v as in %s", n.Posterior.Path, n.Input.Name, a, b, o.Posterior.Path)
+	}
+	for _, part := range []struct {
+		what string
+		a, b any
+	}{
+		{"preprocess", n.Posterior.Card.Preprocess, o.Posterior.Card.Preprocess},
+		{"task", n.card, o.card},
+		{"class_names", n.Posterior.Card.ClassNames, o.Posterior.Card.ClassNames},
+	} {
+		if !reflect.DeepEqual(part.a, part.b) {
+			return fmt.Errorf("%s: %s of its model card is not that of %s", n.Posterior.Path, part.what, o.Posterior.Path)
+		}
 	}
 	return nil
 }

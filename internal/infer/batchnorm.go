@@ -96,7 +96,7 @@ func (b *BatchNorm) Mismatch() (found, causes string) {
 	found = fmt.Sprintf("these images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from what these images give; training explains %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
 	const (
-		prepared = "another mean and standard deviation (--mean, --std), order of channels (--channels) or resizing"
+		prepared = "another mean and standard deviation (fit --mean, --std), order of channels (fit --channels) or resizing"
 		plain    = "training augmented its images and these are plain: say how (--augment), or save what its loader yields (--bn-data batches.npy)"
 		other    = "another data set"
 	)

@@ -25,9 +25,9 @@ type Graph struct {
 	task task.Task // nil until the first run
 }
 
-// newGraph reads the graph of m. output names the output with the scores; "" is
-// the first.
-func newGraph(m *onnxio.Model, output, card string) (*Graph, error) {
+// ReadGraph reads the graph of m. output names the output with the scores; "" is
+// the first. card is the task that a model card names, or "".
+func ReadGraph(m *onnxio.Model, output, card string) (*Graph, error) {
 	if len(m.Graph.Outputs) == 0 {
 		return nil, &onnxio.Error{Path: m.Path, What: "the network has no output"}
 	}
@@ -46,11 +46,34 @@ func newGraph(m *onnxio.Model, output, card string) (*Graph, error) {
 			if len(o.Shape) == 2 {
 				g.width = max(o.Shape[1], 0)
 			}
-			return g, nil
+			return g, g.fits()
 		}
 		names = append(names, fmt.Sprintf("%q", o.Name))
 	}
 	return nil, fmt.Errorf("%s: no output %q, want one of %s", m.Path, output, strings.Join(names, ", "))
+}
+
+// fits fails where the graph says that its scores are not of the task that the
+// model card names.
+func (g *Graph) fits() error {
+	if g.card == "" || g.width == 0 {
+		return nil
+	}
+	_, err := g.Task(int(g.width))
+	return err
+}
+
+// CheckNames fails if there are names of classes, and the graph says that there are
+// not so many.
+func (g *Graph) CheckNames(names []string) error {
+	if names == nil || g.width == 0 {
+		return nil
+	}
+	t, err := g.Task(int(g.width))
+	if err == nil && len(names) != t.ClassNames() {
+		err = fmt.Errorf("%d class names, and the network has %s", len(names), t.Size())
+	}
+	return err
 }
 
 func soleInput(m *onnxio.Model) (onnxio.Value, error) {

@@ -77,7 +77,7 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if n.plan, err = bnupdate.NewPlan(m, p.Layout, keep); err != nil {
 		return nil, err
 	}
-	n.Graph, err = newGraph(m, output, "")
+	n.Graph, err = ReadGraph(m, output, p.Card.Task)
 	return n, err
 }
 
@@ -117,9 +117,10 @@ func (n *Network) Other(t *onnxio.Template, who string, parameters, statistics w
 	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
 }
 
-// Checkpoint returns a checkpoint as it is, with the statistics in it.
-func Checkpoint(m *onnxio.Model) (Model, error) {
-	g, err := newGraph(m, "", "")
+// AsIs returns a checkpoint as it is, with the statistics in it. It may be of
+// another network with scores of the same meaning.
+func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
+	g, err := ReadGraph(m, "", n.card)
 	if err != nil {
 		return Model{}, err
 	}

@@ -183,7 +183,7 @@ func (s *settling) describe(images int) {
 		images -= images % s.size // a network with a fixed batch takes no shorter one
 	}
 	s.record.Images = images
-	if loss := s.constant / float64(images); !math.IsNaN(loss) {
+	if loss := s.constant / float64(images); loss-loss == 0 { // neither NaN nor infinite
 		s.record.Loss = &loss
 	}
 	s.record.warn(s.swa)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,35 +17,47 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Header lists the columns of a CSV file.
-func (s *Schema) Header() []string {
-	names := []string{"path", "label"}
+// cell is a column of a table without lists, but for path, label and error.
+type cell struct {
+	name string
+	text func(values []float64) string // of those of a row
+}
+
+// cells lists them.
+func (s *Schema) cells() []cell {
+	var list []cell
+	add := func(name string, at int, text func(float64) string) {
+		list = append(list, cell{name, func(values []float64) string { return text(values[at]) }})
+	}
+	class := func(v float64) string { return strconv.Itoa(int(v)) }
+	named := func(v float64) string { return s.ClassNames[int(v)] }
 	for _, f := range s.fields() {
+		text := number
+		if f.Kind == task.Class {
+			text = class
+		}
 		switch {
 		case f.Kind == task.Ranked:
 			for k := range f.Shape[0] {
-				name := fmt.Sprintf(f.Cell, k+1)
-				names = append(names, name)
+				name, at := fmt.Sprintf(f.Cell, k+1), f.at+2*k
+				add(name, at, class)
 				if s.ClassNames != nil {
-					names = append(names, name+"_name")
+					add(name+"_name", at, named)
 				}
-				names = append(names, name+"_probability")
+				add(name+"_probability", at+1, number)
 			}
 		case f.Shape == nil:
-			names = append(names, f.Name)
+			add(f.Name, f.at, text)
 			if f.named != "" {
-				names = append(names, f.named)
+				add(f.named, f.at, named)
 			}
 		default:
 			for i := range f.Len() {
-				names = append(names, fmt.Sprintf(f.Cell, place(i, f.Shape)...))
+				add(fmt.Sprintf(f.Cell, place(i, f.Shape)...), f.at+i, text)
 			}
 		}
 	}
-	if s.Errors {
-		names = append(names, "error")
-	}
-	return names
+	return list
 }
 
 // place returns the indices of an element of an array in row-major order.
@@ -59,82 +70,73 @@ func place(i int, shape []int) []any {
 	return at
 }
 
-// csvWriter writes rows as CSV (RFC 4180, with line feeds). What an example with
+// Header lists the columns of a CSV file.
+func (s *Schema) Header() []string {
+	names := []string{"path", "label"}
+	for _, c := range s.cells() {
+		names = append(names, c.name)
+	}
+	if s.Errors {
+		names = append(names, "error")
+	}
+	return names
+}
+
+// CSV writes rows as CSV (RFC 4180, with line feeds). What an example with
 // an error does not have is empty.
-type csvWriter struct {
+type CSV struct {
 	schema *Schema
-	fields []field
+	cells  []cell
 	out    *csv.Writer
-	header []string
 	begun  bool
 	record []string
 }
 
 // NewCSV returns a writer of CSV, for rows that are passed on while others are not
 // known yet.
-func NewCSV(w io.Writer, s *Schema) Writer {
-	return &csvWriter{schema: s, fields: s.fields(), out: csv.NewWriter(w), header: s.Header()}
+func NewCSV(w io.Writer, s *Schema) *CSV {
+	return &CSV{schema: s, cells: s.cells(), out: csv.NewWriter(w)}
 }
 
-func (c *csvWriter) begin() error {
+func (c *CSV) begin() error {
 	if c.begun {
 		return nil
 	}
 	c.begun = true
-	return c.out.Write(c.header)
+	return c.out.Write(c.schema.Header())
 }
 
-func (c *csvWriter) Write(r *Row) error {
+// Write writes a row.
+func (c *CSV) Write(r *Row) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	cells := append(c.record[:0], r.Path, "")
+	record := append(c.record[:0], r.Path, "")
 	if r.Label >= 0 {
-		cells[1] = strconv.Itoa(r.Label)
+		record[1] = strconv.Itoa(r.Label)
 	}
-	if r.Error == "" {
-		for i := range c.fields {
-			cells = c.append(cells, &c.fields[i], r)
+	for _, x := range c.cells {
+		text := ""
+		if r.Error == "" {
+			text = x.text(r.Values)
 		}
-	}
-	for len(cells) < len(c.header) {
-		cells = append(cells, "")
+		record = append(record, text)
 	}
 	if c.schema.Errors {
-		cells[len(cells)-1] = r.Error
+		record = append(record, r.Error)
 	}
-	c.record = cells
-	return c.out.Write(cells)
+	c.record = record
+	return c.out.Write(record)
 }
 
-// append appends the cells of a column.
-func (c *csvWriter) append(cells []string, f *field, r *Row) []string {
-	values, names := f.values(r), c.schema.ClassNames
-	if f.Kind == task.Ranked {
-		for top := range slices.Chunk(values, 2) {
-			cells = append(cells, strconv.Itoa(int(top[0])))
-			if names != nil {
-				cells = append(cells, names[int(top[0])])
-			}
-			cells = append(cells, number(top[1]))
-		}
-		return cells
-	}
-	for _, v := range values {
-		cells = append(cells, f.text(v))
-	}
-	if f.named != "" {
-		cells = append(cells, names[int(values[0])])
-	}
-	return cells
-}
-
-func (c *csvWriter) Flush() error {
+// Flush passes on what is held back.
+func (c *CSV) Flush() error {
 	c.out.Flush()
 	return c.out.Error()
 }
 
-func (c *csvWriter) Close() error {
+// Close ends the file, in which there is a header at least.
+func (c *CSV) Close() error {
 	if err := c.begin(); err != nil {
 		return err
 	}
@@ -142,12 +144,7 @@ func (c *csvWriter) Close() error {
 }
 
 // readCSV reads a table of text, in which commas or tabs are between cells.
-func readCSV(path string, comma rune) (table, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return table{}, file.Cause(err)
-	}
-	defer f.Close()
+func readCSV(f io.Reader, comma rune) (table, error) {
 	in := bufio.NewReaderSize(f, 1<<16)
 	head, err := in.Peek(512)
 	if err != nil && err != io.EOF {

@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -38,105 +35,93 @@ func newJSONL(w io.Writer, s *Schema) *jsonlWriter {
 func (j *jsonlWriter) Write(r *Row) error {
 	j.line.Reset()
 	j.line.WriteString(`{"path":`)
-	j.text(r.Path)
-	j.key("label")
+	j.encode(r.Path)
+	var label any
 	if r.Label >= 0 {
-		j.line.WriteString(strconv.Itoa(r.Label))
-	} else {
-		j.line.WriteString("null")
+		label = r.Label
 	}
+	j.pair("label", label)
 	for i := range j.fields {
-		j.field(&j.fields[i], r)
+		f := &j.fields[i]
+		switch {
+		case r.Error == "":
+			j.field(f, f.values(r))
+		case f.Shape == nil:
+			j.pair(f.Name, nil)
+		}
 	}
 	if r.Error != "" {
-		j.key("error")
-		j.text(r.Error)
+		j.pair("error", r.Error)
 	}
 	j.line.WriteString("}\n")
 	_, err := j.out.Write(j.line.Bytes())
 	return err
 }
 
-func (j *jsonlWriter) key(name string) {
-	j.line.WriteByte(',')
-	j.text(name)
-	j.line.WriteByte(':')
-}
-
-func (j *jsonlWriter) text(s string) {
-	j.texts.Encode(s)                 // a Buffer takes everything
+func (j *jsonlWriter) encode(v any) {
+	j.texts.Encode(v)                 // a Buffer takes everything
 	j.line.Truncate(j.line.Len() - 1) // the line end behind it
 }
 
-func (j *jsonlWriter) field(f *field, r *Row) {
-	switch {
-	case r.Error != "" && f.Shape != nil:
-		return
-	case r.Error != "":
-		j.key(f.Name)
-		j.line.WriteString("null")
-		return
-	}
-	j.key(f.Name)
-	values := f.values(r)
-	if f.Kind == task.Ranked {
-		j.ranked(values)
-		return
-	}
-	j.array(f, values, f.Shape)
-	if f.named != "" {
-		j.key(f.named)
-		j.text(j.schema.ClassNames[int(values[0])])
+// pair writes a key, which needs no escapes, and its value.
+func (j *jsonlWriter) pair(key string, v any) {
+	j.line.WriteString(`,"` + key + `":`)
+	if n, ok := v.(json.Number); ok { // most are: no need to ask what they are
+		j.line.WriteString(string(n))
+	} else {
+		j.encode(v)
 	}
 }
 
-// array writes lists of lists, as deep as there are dimensions.
-func (j *jsonlWriter) array(f *field, values []float64, shape []int) {
-	if len(shape) == 0 {
-		if v := values[0]; v-v != 0 { // no number of JSON
-			j.line.WriteString("null")
-		} else {
-			j.line.WriteString(f.text(v))
+// jsonTop is an element of a ranking.
+type jsonTop struct {
+	Class       int    `json:"class"`
+	Name        string `json:"name,omitempty"`
+	Probability any    `json:"probability"`
+}
+
+func (j *jsonlWriter) field(f *field, values []float64) {
+	names := j.schema.ClassNames
+	if f.Kind != task.Ranked {
+		j.pair(f.Name, f.json(values, f.Shape))
+		if f.named != "" {
+			j.pair(f.named, names[int(values[0])])
 		}
 		return
 	}
-	separator := byte('[')
-	for part := range slices.Chunk(values, len(values)/shape[0]) {
-		j.line.WriteByte(separator)
-		separator = ','
-		j.array(f, part, shape[1:])
-	}
-	j.line.WriteByte(']')
-}
-
-func (j *jsonlWriter) ranked(values []float64) {
-	separator := byte('[')
+	var list []jsonTop
 	for top := range slices.Chunk(values, 2) {
-		j.line.WriteByte(separator)
-		separator = ','
-		fmt.Fprintf(&j.line, `{"class":%d`, int(top[0]))
-		if names := j.schema.ClassNames; names != nil && names[int(top[0])] != "" {
-			j.key("name")
-			j.text(names[int(top[0])])
+		x := jsonTop{Class: int(top[0]), Probability: json.Number(number(top[1]))}
+		if names != nil {
+			x.Name = names[x.Class]
 		}
-		j.key("probability")
-		j.line.WriteString(number(top[1]))
-		j.line.WriteByte('}')
+		list = append(list, x)
 	}
-	j.line.WriteByte(']')
+	j.pair(f.Name, list)
 }
 
-func (j *jsonlWriter) Flush() error { return nil }
+// json returns a number, or lists as deep as there are dimensions. What no number
+// of JSON says is null.
+func (f *field) json(values []float64, shape []int) any {
+	switch {
+	case len(shape) == 0 && values[0]-values[0] != 0:
+		return nil
+	case len(shape) == 0 && f.Kind == task.Class:
+		return int(values[0])
+	case len(shape) == 0:
+		return json.Number(number(values[0]))
+	}
+	var list []any
+	for part := range slices.Chunk(values, len(values)/shape[0]) {
+		list = append(list, f.json(part, shape[1:]))
+	}
+	return list
+}
 
 func (j *jsonlWriter) Close() error { return nil }
 
 // readJSONL reads an object in each line.
-func readJSONL(path string) (table, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return table{}, file.Cause(err)
-	}
-	defer f.Close()
+func readJSONL(f io.Reader) (table, error) {
 	r := jsonReader{}
 	in := json.NewDecoder(bufio.NewReaderSize(f, 1<<16))
 	for row := 0; ; row++ {

@@ -26,98 +26,41 @@ type npzWriter struct {
 
 // array is one of them.
 type array struct {
+	leaf
 	section
-	name, dtype string // the type in NumPy's words, but for texts
-	shape       []int  // of a row
-	append      func([]byte, *Row) []byte
-	width       int // of the longest text, 0 for numbers
+	width int // of the longest text, 0 for numbers
 }
 
 func newNPZ(w io.Writer, s *Schema, dir string) *npzWriter {
 	z := &npzWriter{archive: NewArchive(w), spool: spool{dir: dir}}
-	z.text("path", func(r *Row) string { return r.Path })
-	label := func() {
-		if s.Labels {
-			z.add("label", "<i8", nil, func(b []byte, r *Row) []byte {
-				return binary.LittleEndian.AppendUint64(b, uint64(r.Label))
-			})
+	for _, l := range s.leaves() {
+		a := &array{leaf: l, section: section{spool: &z.spool}}
+		if l.text != nil {
+			a.width = 1 // NumPy has no empty strings
+		}
+		if !l.class {
+			z.arrays = append(z.arrays, a)
 		}
 	}
-	fields := s.fields()
-	lists := slices.IndexFunc(fields, func(f field) bool { return f.Shape != nil })
-	for i, f := range fields {
-		if i == lists {
-			label()
+	if s.Labels { // which stand behind what is one number
+		label, at := z.arrays[1], 1
+		z.arrays = slices.Delete(z.arrays, 1, 2)
+		for at < len(z.arrays) && z.arrays[at].shape == nil && z.arrays[at].text == nil {
+			at++
 		}
-		if f.Kind == task.Ranked {
-			z.numbers(f, f.Name, task.Class, 0, 2)
-			z.numbers(f, f.Name+"_probability", task.Float64, 1, 2)
-		} else {
-			z.numbers(f, f.Name, f.Kind, 0, 1)
-		}
-	}
-	if lists < 0 {
-		label()
-	}
-	if s.Errors {
-		z.text("error", func(r *Row) string { return r.Error })
+		z.arrays = slices.Insert(z.arrays, at, label)
 	}
 	return z
-}
-
-func (z *npzWriter) add(name, dtype string, shape []int, add func([]byte, *Row) []byte) *array {
-	a := &array{section: section{spool: &z.spool}, name: name, dtype: dtype, shape: shape, append: add}
-	z.arrays = append(z.arrays, a)
-	return a
-}
-
-// numbers adds an array of every so many of a column's values.
-func (z *npzWriter) numbers(f field, name string, kind task.Kind, first, step int) {
-	dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8"}[kind]
-	failed := slices.Repeat([]float64{math.NaN()}, f.Len())
-	if kind == task.Class {
-		failed = slices.Repeat([]float64{-1}, f.Len())
-	}
-	z.add(name, dtype, f.Shape, func(b []byte, r *Row) []byte {
-		values := failed
-		if r.Error == "" {
-			values = f.values(r)
-		}
-		for i := first; i < len(values); i += step {
-			switch kind {
-			case task.Class:
-				b = binary.LittleEndian.AppendUint64(b, uint64(int64(values[i])))
-			case task.Float32:
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(values[i])))
-			default:
-				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(values[i]))
-			}
-		}
-		return b
-	})
-}
-
-// text adds an array of texts. In NumPy all take as many characters as the longest,
-// which is known at the end: until then each has its length in front.
-func (z *npzWriter) text(name string, value func(*Row) string) {
-	a := z.add(name, "", nil, nil)
-	a.width = 1 // NumPy has no empty strings
-	a.append = func(b []byte, r *Row) []byte {
-		s := value(r)
-		n := utf8.RuneCountInString(s)
-		a.width = max(a.width, n)
-		b = binary.LittleEndian.AppendUint32(b, uint32(n))
-		for _, c := range s {
-			b = binary.LittleEndian.AppendUint32(b, uint32(c))
-		}
-		return b
-	}
 }
 
 func (z *npzWriter) Write(r *Row) error {
 	z.rows++
 	for _, a := range z.arrays {
-		a.pending = a.append(a.pending, r)
+		if a.text != nil {
+			a.appendText(r)
+		} else {
+			a.appendNumbers(r)
+		}
 		if err := a.grown(); err != nil {
 			return err
 		}
@@ -125,11 +68,41 @@ func (z *npzWriter) Write(r *Row) error {
 	return nil
 }
 
-func (z *npzWriter) Flush() error { return nil }
+// appendText appends a text with its length in front. In NumPy all take as many
+// characters as the longest, which is known at the end.
+func (a *array) appendText(r *Row) {
+	text, _ := a.text(r)
+	n := utf8.RuneCountInString(text)
+	a.width = max(a.width, n)
+	a.pending = binary.LittleEndian.AppendUint32(a.pending, uint32(n))
+	for _, c := range text {
+		a.pending = binary.LittleEndian.AppendUint32(a.pending, uint32(c))
+	}
+}
+
+func (a *array) appendNumbers(r *Row) {
+	values, none := a.values(r), math.NaN()
+	if a.kind == task.Class {
+		none = -1
+	}
+	if values == nil {
+		values = slices.Repeat([]float64{none}, task.Column{Shape: a.shape}.Len())
+	}
+	for _, v := range values {
+		switch a.kind {
+		case task.Class:
+			a.pending = binary.LittleEndian.AppendUint64(a.pending, uint64(int64(v)))
+		case task.Float32:
+			a.pending = binary.LittleEndian.AppendUint32(a.pending, math.Float32bits(float32(v)))
+		default:
+			a.pending = binary.LittleEndian.AppendUint64(a.pending, math.Float64bits(v))
+		}
+	}
+}
 
 func (z *npzWriter) Close() error {
 	for _, a := range z.arrays {
-		dtype := a.dtype
+		dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8"}[a.kind]
 		if a.width > 0 {
 			dtype = fmt.Sprintf("<U%d", a.width)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,86 +22,63 @@ const rowGroupBytes = 32 << 20
 // parquetWriter writes rows as Parquet. Of an example with an error only path,
 // label and error are not null or empty.
 type parquetWriter struct {
-	schema *Schema
-	fields []field
+	leaves []leaf
 	out    *parquet.GenericWriter[any]
 	row    parquet.Row
-	leaves int // that the row has values of so far
 	limit  int // rows in a group
 	rows   int
 }
 
 func newParquet(w io.Writer, s *Schema) *parquetWriter {
-	p := &parquetWriter{schema: s, fields: s.fields()}
+	p := &parquetWriter{leaves: s.leaves()}
 	// parquet-go keeps the order of columns only where they come from a struct.
 	var fields []reflect.StructField
-	column := func(value any, name, options string) {
+	for i, l := range p.leaves {
+		of, options := l.parquet()
 		fields = append(fields, reflect.StructField{
-			Name: fmt.Sprintf("F%d", len(fields)),
-			Type: reflect.TypeOf(value),
-			Tag:  reflect.StructTag(fmt.Sprintf(`parquet:"%s%s"`, name, options)),
+			Name: fmt.Sprintf("F%d", i), Type: of, Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", l.name+options)),
 		})
 	}
-	column("", "path", "")
-	if s.Labels {
-		column(int64(0), "label", ",optional")
-	}
-	lists := [2]int{} // bytes, of float64 and of float32
-	for _, f := range p.fields {
-		options := ",optional"
+	lists := map[task.Kind]int{} // bytes; rankings are short
+	for _, f := range s.fields() {
 		if f.Shape != nil {
-			options = ",list"
+			lists[f.Kind] += f.Bytes()
 		}
-		column(parquetType(f), f.Name, options)
-		switch {
-		case f.named != "":
-			column("", f.named, ",optional,dict")
-		case f.Kind == task.Ranked:
-			column([]float64(nil), f.Name+"_probability", ",list")
-		case f.Shape != nil && f.Kind == task.Float64:
-			lists[0] += f.Bytes()
-		case f.Shape != nil && f.Kind == task.Float32:
-			lists[1] += f.Bytes()
-		}
-	}
-	if s.Errors {
-		column("", "error", ",optional")
 	}
 	schema := parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Elem().Interface())
-	p.limit = max(1, rowGroupBytes/(256+max(8*s.Width, lists[0])+lists[1]))
+	p.limit = max(1, rowGroupBytes/(256+max(8*s.Width, lists[task.Float64])+lists[task.Float32]))
 	p.out = parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("swagwrap", "", ""))
 	return p
 }
 
-// parquetType returns a value of the type that a column has in Go.
-func parquetType(f field) any {
-	list := f.Shape != nil
+// parquet returns the type of a column in Go, and what its tag says of it.
+func (l *leaf) parquet() (of reflect.Type, options string) {
 	switch {
-	case f.Kind == task.Float64 && list:
-		return []float64(nil)
-	case f.Kind == task.Float64:
-		return float64(0)
-	case f.Kind == task.Float32 && list:
-		return []float32(nil)
-	case f.Kind == task.Float32:
-		return float32(0)
-	case list: // classes, ranked or not
-		return []int32(nil)
+	case l.class:
+		return reflect.TypeFor[string](), ",optional,dict"
+	case l.always:
+		return reflect.TypeFor[string](), ""
+	case l.text != nil:
+		return reflect.TypeFor[string](), ",optional"
+	case l.label:
+		return reflect.TypeFor[int64](), ",optional"
+	case l.kind == task.Class:
+		of = reflect.TypeFor[int32]()
+	case l.kind == task.Float32:
+		of = reflect.TypeFor[float32]()
+	default:
+		of = reflect.TypeFor[float64]()
 	}
-	return int32(0)
+	if l.shape != nil {
+		return reflect.SliceOf(of), ",list"
+	}
+	return of, ",optional"
 }
 
 func (p *parquetWriter) Write(r *Row) error {
-	p.row, p.leaves = p.row[:0], 0
-	p.add(parquet.ByteArrayValue([]byte(r.Path)), 0)
-	if p.schema.Labels {
-		p.optional(r.Label >= 0, func() parquet.Value { return parquet.Int64Value(int64(r.Label)) })
-	}
-	for i := range p.fields {
-		p.field(&p.fields[i], r)
-	}
-	if p.schema.Errors {
-		p.optional(r.Error != "", func() parquet.Value { return parquet.ByteArrayValue([]byte(r.Error)) })
+	p.row = p.row[:0]
+	for i := range p.leaves {
+		p.row = p.leaves[i].appendParquet(p.row, i, r)
 	}
 	if _, err := p.out.WriteRows([]parquet.Row{p.row}); err != nil {
 		return err
@@ -113,62 +89,35 @@ func (p *parquetWriter) Write(r *Row) error {
 	return nil
 }
 
-// field adds what the row has of a column.
-func (p *parquetWriter) field(f *field, r *Row) {
-	var values []float64
-	if r.Error == "" {
-		values = f.values(r)
+// appendParquet appends what a row has of a column: one null where that is nothing.
+func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
+	defined := 1 // of the levels that may be missing
+	if l.always {
+		defined = 0
 	}
-	switch {
-	case f.Kind == task.Ranked:
-		p.list(values, 2, task.Class)
-		p.list(values[min(1, len(values)):], 2, task.Float64)
-	case f.Shape != nil:
-		p.list(values, 1, f.Kind)
-	default:
-		p.optional(values != nil, func() parquet.Value { return parquetValue(values[0], f.Kind) })
-		if f.named != "" {
-			p.optional(values != nil, func() parquet.Value {
-				return parquet.ByteArrayValue([]byte(p.schema.ClassNames[int(values[0])]))
-			})
+	if l.text != nil {
+		if text, ok := l.text(r); ok {
+			return append(row, parquet.ByteArrayValue([]byte(text)).Level(0, defined, column))
 		}
+		return append(row, parquet.NullValue().Level(0, 0, column))
 	}
-}
-
-func parquetValue(v float64, kind task.Kind) parquet.Value {
-	switch kind {
-	case task.Class:
-		return parquet.Int32Value(int32(v))
-	case task.Float32:
-		return parquet.FloatValue(float32(v))
-	}
-	return parquet.DoubleValue(v)
-}
-
-// add adds the one value of a column, with how many of its levels are there.
-func (p *parquetWriter) add(v parquet.Value, defined int) {
-	p.row = append(p.row, v.Level(0, defined, p.leaves))
-	p.leaves++
-}
-
-func (p *parquetWriter) optional(ok bool, value func() parquet.Value) {
-	if ok {
-		p.add(value(), 1)
-	} else {
-		p.add(parquet.NullValue(), 0)
-	}
-}
-
-// list adds every so many of the values as a list.
-func (p *parquetWriter) list(values []float64, step int, kind task.Kind) {
+	values := l.values(r)
 	if len(values) == 0 {
-		p.add(parquet.NullValue(), 0)
-		return
+		return append(row, parquet.NullValue().Level(0, 0, column))
 	}
-	for i := 0; i < len(values); i += step {
-		p.row = append(p.row, parquetValue(values[i], kind).Level(min(i, 1), 1, p.leaves))
+	for i, v := range values {
+		value := parquet.DoubleValue(v)
+		switch {
+		case l.label:
+			value = parquet.Int64Value(int64(v))
+		case l.kind == task.Class:
+			value = parquet.Int32Value(int32(v))
+		case l.kind == task.Float32:
+			value = parquet.FloatValue(float32(v))
+		}
+		row = append(row, value.Level(min(i, 1), defined, column))
 	}
-	p.leaves++
+	return row
 }
 
 // Flush ends a row group.
@@ -177,26 +126,17 @@ func (p *parquetWriter) Flush() error { return p.out.Flush() }
 func (p *parquetWriter) Close() error { return p.out.Close() }
 
 // readParquet reads a Parquet file: columns for the classes, or one list.
-func readParquet(path string) (t table, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return table{}, file.Cause(err)
-	}
-	defer f.Close()
+func readParquet(f io.ReaderAt, size int64) (t table, err error) {
 	defer func() {
 		// The library panics on some damaged files.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("damaged: %v", r)
 		}
 	}()
-	info, err := f.Stat()
-	if err != nil {
-		return table{}, file.Cause(err)
-	}
-	if err := checkFooter(f, info.Size()); err != nil {
+	if err := checkFooter(f, size); err != nil {
 		return table{}, err
 	}
-	file, err := parquet.OpenFile(io.NewSectionReader(f, 0, info.Size()), info.Size())
+	file, err := parquet.OpenFile(io.NewSectionReader(f, 0, size), size)
 	if err != nil {
 		return table{}, err
 	}
@@ -256,25 +196,8 @@ func (r parquetReader) header() []string {
 // readList reads predictions where each row has a list of them. Empty lists and
 // nulls are rows without values.
 func (r parquetReader) readList(column int) (table, error) {
-	name := r.leaves[column][0]
-	t := listTable(name)
-	var lengths []int // of each row
-	var values []float64
-	err := r.each(column, func(v parquet.Value) error {
-		if v.RepetitionLevel() == 0 {
-			lengths = append(lengths, 0)
-		}
-		if len(lengths) == 0 {
-			return errors.New("damaged: a list without a beginning")
-		}
-		if v.IsNull() {
-			return nil
-		}
-		x, err := parquetNumber(v)
-		values = append(values, x)
-		lengths[len(lengths)-1]++
-		return err
-	})
+	t := listTable(r.leaves[column][0])
+	values, lengths, err := r.read(column)
 	if err != nil {
 		return table{}, fmt.Errorf("%s: %w", t.from, err)
 	}
@@ -298,8 +221,7 @@ func (r parquetReader) readList(column int) (table, error) {
 		}
 		values = values[n:]
 	}
-	label := slices.IndexFunc(r.header(), isLabelName)
-	t.labels, err = r.readLabels(label, len(lengths))
+	t.labels, err = r.readLabels(slices.IndexFunc(r.header(), isLabelName), len(lengths))
 	return t, err
 }
 
@@ -312,12 +234,7 @@ func (r parquetReader) readColumns() (table, error) {
 	t := c.table()
 	rows := -1
 	for class, column := range c.classes {
-		var values []float64
-		err := r.each(column, func(v parquet.Value) error {
-			x, err := parquetNumber(v)
-			values = append(values, x)
-			return err
-		})
+		values, _, err := r.read(column)
 		if err != nil {
 			return table{}, fmt.Errorf("class %d: %w", class, err)
 		}
@@ -365,6 +282,28 @@ func (r parquetReader) readLabels(column, rows int) ([]int, error) {
 	return labels, err
 }
 
+// read returns the numbers of a column, and how many each row has of them. Nulls
+// are NaN, but in lists, where they are left out.
+func (r parquetReader) read(column int) (values []float64, lengths []int, err error) {
+	list := len(r.leaves[column]) > 1
+	err = r.each(column, func(v parquet.Value) error {
+		if v.RepetitionLevel() == 0 {
+			lengths = append(lengths, 0)
+		}
+		if len(lengths) == 0 {
+			return errors.New("damaged: a list without a beginning")
+		}
+		if list && v.IsNull() {
+			return nil
+		}
+		x, err := parquetNumber(v)
+		values = append(values, x)
+		lengths[len(lengths)-1]++
+		return err
+	})
+	return values, lengths, err
+}
+
 // parquetNumber returns NaN for null.
 func parquetNumber(v parquet.Value) (float64, error) {
 	if v.IsNull() {
@@ -387,34 +326,33 @@ func parquetNumber(v parquet.Value) (float64, error) {
 func (r parquetReader) each(column int, f func(parquet.Value) error) error {
 	buffer := make([]parquet.Value, 1024)
 	count := 0
+	of := func(chunk parquet.ColumnChunk) error {
+		values := parquet.NewColumnChunkValueReader(chunk)
+		defer values.Close()
+		for {
+			n, err := values.ReadValues(buffer)
+			if count += n; count > maxPredictions {
+				return fmt.Errorf("more than %d numbers", maxPredictions)
+			}
+			for _, v := range buffer[:n] {
+				if err := f(v); err != nil {
+					return err
+				}
+			}
+			switch {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return err
+			case n == 0:
+				return io.ErrNoProgress
+			}
+		}
+	}
 	for _, group := range r.file.RowGroups() {
-		if err := eachOfChunk(group.ColumnChunks()[column], buffer, &count, f); err != nil {
+		if err := of(group.ColumnChunks()[column]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func eachOfChunk(chunk parquet.ColumnChunk, buffer []parquet.Value, count *int, f func(parquet.Value) error) error {
-	values := parquet.NewColumnChunkValueReader(chunk)
-	defer values.Close()
-	for {
-		n, err := values.ReadValues(buffer)
-		if *count += n; *count > maxPredictions {
-			return fmt.Errorf("more than %d numbers", maxPredictions)
-		}
-		for _, v := range buffer[:n] {
-			if err := f(v); err != nil {
-				return err
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return err
-		case n == 0:
-			return io.ErrNoProgress
-		}
-	}
 }

@@ -65,8 +65,8 @@ func (s *Schema) All(r *Row) iter.Seq2[task.Column, []float64] {
 	}
 }
 
-// Formats lists the extensions of files that rows can be written to.
-var Formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
+// formats lists the extensions of files that rows can be written to.
+var formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
 
 // Format returns the format of a file name, or of "-", which is CSV.
 func Format(name string) (string, error) {
@@ -74,17 +74,17 @@ func Format(name string) (string, error) {
 		return ".csv", nil
 	}
 	ext := strings.ToLower(filepath.Ext(name))
-	if !slices.Contains(Formats, ext) {
-		return "", fmt.Errorf("%s: unknown output format %q, want one of %s", name, ext, strings.Join(Formats, " "))
+	if !slices.Contains(formats, ext) {
+		return "", fmt.Errorf("%s: unknown output format %q, want one of %s", name, ext, strings.Join(formats, " "))
 	}
 	return ext, nil
 }
 
-// Writer writes rows in the order in which it gets them.
-type Writer interface {
+// writer writes rows in the order in which it gets them. Close does not close what
+// is written to.
+type writer interface {
 	Write(*Row) error
-	Flush() error // passes on what is held back, if the format allows
-	Close() error // does not close what is written to
+	Close() error
 }
 
 // Write writes all rows in the given format. each calls a function with every
@@ -92,7 +92,7 @@ type Writer interface {
 // complete, for which there must be room once more.
 func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Row) error) error) error {
 	buf := bufio.NewWriterSize(w, 1<<18)
-	var rows Writer
+	var rows writer
 	switch format {
 	case ".csv":
 		rows = NewCSV(buf, s)
@@ -147,15 +147,76 @@ func (s *Schema) fields() []field {
 }
 
 // values returns those of a row without an error.
-func (f *field) values(r *Row) []float64 { return r.Values[f.at : f.at+f.Len()] }
+func (f field) values(r *Row) []float64 { return r.Values[f.at : f.at+f.Len()] }
 
-// text is a value as formats of text have it. Nine digits are kept: networks answer
-// in float32, which has no more.
-func (f *field) text(v float64) string {
-	if f.Kind == task.Class {
-		return strconv.Itoa(int(v))
-	}
-	return number(v)
+// leaf is a column or an array of a format that holds one type in each: a text, or
+// numbers.
+type leaf struct {
+	name  string
+	shape []int // of a row's numbers; nil for one
+	kind  task.Kind
+	// One of the two says what a row has of it, if anything.
+	text   func(*Row) (string, bool)
+	values func(*Row) []float64
+	always bool // no row is without
+	label  bool // it is the number of the example's class
+	class  bool // it is the name of one
 }
 
+// leaves lists those of a file. Classes and probabilities of a ranking are two.
+func (s *Schema) leaves() []leaf {
+	list := []leaf{{name: "path", always: true, text: func(r *Row) (string, bool) { return r.Path, true }}}
+	if s.Labels {
+		list = append(list, leaf{name: "label", kind: task.Class, label: true, values: func(r *Row) []float64 {
+			if r.Label < 0 {
+				return nil
+			}
+			return []float64{float64(r.Label)}
+		}})
+	}
+	for _, f := range s.fields() {
+		if f.Kind == task.Ranked {
+			list = append(list,
+				leaf{name: f.Name, shape: f.Shape, kind: task.Class, values: f.every(2, 0)},
+				leaf{name: f.Name + "_probability", shape: f.Shape, values: f.every(2, 1)})
+			continue
+		}
+		list = append(list, leaf{name: f.Name, shape: f.Shape, kind: f.Kind, values: f.every(1, 0)})
+		if f.named != "" {
+			list = append(list, leaf{name: f.named, class: true, text: func(r *Row) (string, bool) {
+				if r.Error != "" {
+					return "", false
+				}
+				return s.ClassNames[int(r.Values[f.at])], true
+			}})
+		}
+	}
+	if s.Errors {
+		list = append(list, leaf{name: "error", text: func(r *Row) (string, bool) { return r.Error, r.Error != "" }})
+	}
+	return list
+}
+
+// every returns what gives every so many of a row's values, in memory of its own
+// where they are not all.
+func (f field) every(step, from int) func(*Row) []float64 {
+	var some []float64
+	return func(r *Row) []float64 {
+		if r.Error != "" {
+			return nil
+		}
+		all := f.values(r)
+		if step == 1 {
+			return all
+		}
+		some = some[:0]
+		for i := from; i < len(all); i += step {
+			some = append(some, all[i])
+		}
+		return some
+	}
+}
+
+// number is a value as formats of text have it. Nine digits are kept: networks answer
+// in float32, which has no more.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }

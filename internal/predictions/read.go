@@ -51,8 +51,8 @@ type ReadOptions struct {
 	Key    string // of the array in an .npz
 }
 
-// ReadFormats lists the extensions of files that [Read] reads.
-var ReadFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
+// readFormats lists the extensions of files that [Read] reads.
+var readFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
 
 const (
 	// sumTolerance is how far a row of probabilities may sum from 1. A softmax in
@@ -92,11 +92,12 @@ type table struct {
 // numbers from 0 to 1 that add up to 1 are probabilities, whatever they are called;
 // others are logits, unless their name says that they should be probabilities.
 func Read(path string, opts ReadOptions) (*Set, error) {
-	sum, err := fileSum(path)
+	f, sum, err := open(path)
 	if err != nil {
-		return nil, err
+		return nil, file.Error(path, err)
 	}
-	t, err := readFile(path, opts.Key)
+	defer f.Close()
+	t, err := readFile(f, path, opts.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -112,21 +113,39 @@ func Read(path string, opts ReadOptions) (*Set, error) {
 	return p, nil
 }
 
-func readFile(path, key string) (t table, err error) {
-	ext := strings.ToLower(filepath.Ext(path))
-	switch ext {
+// open opens a file, which must be a regular one, and returns its SHA-256 too.
+func open(path string) (*os.File, string, error) {
+	f, _, err := file.Open(path, "one of "+strings.Join(readFormats, " "))
+	if err != nil {
+		return nil, "", err
+	}
+	h := sha256.New()
+	if _, err = io.Copy(h, f); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, hex.EncodeToString(h.Sum(nil)), err
+}
+
+func readFile(f *os.File, path, key string) (t table, err error) {
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".npz", ".npy":
 		return readArrays(path, key)
 	case ".csv":
-		t, err = readCSV(path, ',')
+		t, err = readCSV(f, ',')
 	case ".tsv":
-		t, err = readCSV(path, '\t')
+		t, err = readCSV(f, '\t')
 	case ".jsonl":
-		t, err = readJSONL(path)
+		t, err = readJSONL(f)
 	case ".parquet":
-		t, err = readParquet(path)
+		var size int64
+		if size, err = f.Seek(0, io.SeekEnd); err == nil {
+			t, err = readParquet(f, size)
+		}
 	default:
-		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(ReadFormats, " "))
+		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(readFormats, " "))
 	}
 	if err == nil && key != "" {
 		err = fmt.Errorf("no arrays with names, want an .npz file for key %q", key)
@@ -135,27 +154,6 @@ func readFile(path, key string) (t table, err error) {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return t, err
-}
-
-// fileSum returns the SHA-256 of a file, which must be a regular one.
-func fileSum(path string) (string, error) {
-	info, err := os.Stat(path) // first: opening a FIFO would block
-	if err != nil {
-		return "", file.Error(path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: not a regular file, want one of %s", path, strings.Join(ReadFormats, " "))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", file.Error(path, err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", file.Error(path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // fill checks a table, and takes over the rows that have values.

@@ -2,7 +2,6 @@ package predictions
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"iter"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,11 +38,11 @@ type Records struct {
 	Path string
 
 	file   *os.File
-	out    io.Writer // file, but for tests
-	schema *Schema
-	size   int // bytes of a row
-	frames []frame
-	end    int64 // of the last whole frame
+	out    io.Writer   // file, but for tests
+	kinds  []task.Kind // of a row's values; none is ranked
+	size   int         // bytes of a row
+	start  int64       // of the first frame
+	end    int64       // of the last whole one
 	rows   int
 	errors int
 	synced time.Time
@@ -50,18 +50,23 @@ type Records struct {
 
 const (
 	recordsMagic = "swagwrap unfinished scores 2\n"
-	frameHead    = 8 + 8 + 4 + 4
-	rowHead      = 4 + 4 + 8 // length of path, length of error, label
+	frameHead    = 8 + 8 + 4 + 4 // the size of a frame
+	rowHead      = 4 + 4 + 8     // length of path, length of error, label
 	// syncEvery is how much work a crash of the machine may cost, beside the chunk
 	// at work. A crash of the process alone costs none.
 	syncEvery = 5 * time.Second
 )
 
-// frame is where some rows are.
+// frame is the head of one.
 type frame struct {
-	offset, length int64 // of what follows the head
-	first, rows    int
-	sum            uint32
+	Length, First uint64
+	Rows, Sum     uint32
+}
+
+// checksum returns what the sum of a frame should be, of which b holds all bytes.
+func checksum(b []byte) uint32 {
+	const sum = frameHead - 4
+	return weights.CRC32C(weights.CRC32C(0, b[:sum]), b[frameHead:])
 }
 
 // Existing says what to do with a work file that is there.
@@ -82,28 +87,35 @@ var ErrBusy = errors.New("another process is at work on it")
 // OpenRecords opens the work file at path, for rows that depend on the given
 // parameters. Where there is none it is made.
 func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Records, error) {
-	r := &Records{Path: path, schema: s, size: rowHead, synced: time.Now()}
+	r := &Records{Path: path, size: rowHead, synced: time.Now()}
 	for _, c := range s.Columns {
+		of := []task.Kind{c.Kind}
+		if c.Kind == task.Ranked {
+			of = []task.Kind{task.Class, task.Float64}
+		}
+		r.kinds = append(r.kinds, slices.Repeat(of, c.Len()/len(of))...)
 		r.size += c.Bytes()
 	}
-	if err := r.open(existing); err != nil {
+	if err := r.open(); err != nil {
 		return nil, r.named(err)
 	}
 	info, err := r.file.Stat()
 	switch {
 	case err != nil:
-	case info.Size() == 0:
+	case info.Size() == 0 || existing == Discard:
 		err = r.begin(p)
 	case existing == Refuse:
 		err = ErrUnfinished
-	case existing == Discard:
-		if err = r.file.Truncate(0); err == nil {
-			err = r.begin(p)
-		}
 	default:
 		err = r.resume(p)
 	}
-	if err != nil {
+	if err == nil {
+		err = r.file.Truncate(r.end)
+	}
+	if err == nil {
+		_, err = r.file.Seek(r.end, io.SeekStart)
+	}
+	if r.out = r.file; err != nil {
 		r.file.Close()
 		return nil, r.named(err)
 	}
@@ -111,7 +123,7 @@ func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Reco
 }
 
 // open opens and locks the file.
-func (r *Records) open(existing Existing) error {
+func (r *Records) open() error {
 	for {
 		f, err := os.OpenFile(r.Path, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
@@ -136,7 +148,7 @@ func (r *Records) open(existing Existing) error {
 	}
 }
 
-// begin writes the head of the file.
+// begin writes the head of the file, in which there is nothing else then.
 func (r *Records) begin(p Parameters) error {
 	js, err := json.Marshal(p)
 	if err != nil {
@@ -145,11 +157,11 @@ func (r *Records) begin(p Parameters) error {
 	head := binary.LittleEndian.AppendUint32([]byte(recordsMagic), uint32(len(js)))
 	head = binary.LittleEndian.AppendUint32(head, weights.CRC32C(0, js))
 	head = append(head, js...)
-	r.end, r.out = int64(len(head)), r.file
-	if _, err := r.file.WriteAt(head, 0); err != nil {
+	r.start, r.end = int64(len(head)), int64(len(head))
+	if err := r.file.Truncate(0); err != nil {
 		return err
 	}
-	_, err = r.file.Seek(r.end, io.SeekStart)
+	_, err = r.file.WriteAt(head, 0)
 	return err
 }
 
@@ -160,7 +172,7 @@ const maxParameters = 16 << 20
 // resume reads the head, compares its parameters, and finds all whole frames. A
 // head that a crash cut short has no rows behind it: the file begins anew.
 func (r *Records) resume(p Parameters) error {
-	in := bufio.NewReaderSize(r.file, 1<<20)
+	in := bufio.NewReader(r.file)
 	head := make([]byte, len(recordsMagic)+8)
 	n, err := io.ReadFull(in, head)
 	if magic := head[:min(n, len(recordsMagic))]; !strings.HasPrefix(recordsMagic, string(magic)) {
@@ -175,13 +187,10 @@ func (r *Records) resume(p Parameters) error {
 		js = make([]byte, length)
 		_, err = io.ReadFull(in, js)
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		if err := r.file.Truncate(0); err != nil {
-			return err
-		}
-		return r.begin(p)
-	}
 	if err != nil {
+		if err = ignoreEnd(err); err == nil {
+			err = r.begin(p)
+		}
 		return err
 	}
 	if weights.CRC32C(0, js) != binary.LittleEndian.Uint32(head[len(recordsMagic)+4:]) {
@@ -194,45 +203,43 @@ func (r *Records) resume(p Parameters) error {
 	if d := was.Differences(p); d != nil {
 		return &ChangedError{r.Path, d}
 	}
-	r.end = int64(len(head) + len(js))
-	if err := r.find(in); err != nil {
-		return err
-	}
-	if err := r.file.Truncate(r.end); err != nil {
-		return err
-	}
-	r.out = r.file
-	_, err = r.file.Seek(r.end, io.SeekStart)
+	r.start = int64(len(head) + len(js))
+	r.rows, r.end, err = r.scan(func(row *Row) error { r.note(row); return nil })
 	return err
 }
 
-// find reads frames up to the first that is not whole.
-func (r *Records) find(in io.Reader) error {
+// scan reads frames up to the first that is not whole, and calls f with each row.
+// It returns how many rows there are, and where they end.
+func (r *Records) scan(f func(*Row) error) (rows int, end int64, err error) {
 	info, err := r.file.Stat()
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
+	in := bufio.NewReaderSize(io.NewSectionReader(r.file, r.start, info.Size()-r.start), 1<<20)
 	var row Row
-	for {
-		head := make([]byte, frameHead)
-		if _, err := io.ReadFull(in, head); err != nil {
-			return ignoreEnd(err)
+	var b []byte
+	for end = r.start; ; {
+		b = slices.Grow(b[:0], frameHead)[:frameHead]
+		if _, err := io.ReadFull(in, b); err != nil {
+			return rows, end, ignoreEnd(err)
 		}
-		f := decodeHead(head, r.end)
-		if f.first != r.rows || f.rows < 1 || f.length < int64(f.rows)*int64(r.size) || f.length > info.Size()-f.offset {
-			return nil
+		var h frame
+		binary.Decode(b, binary.LittleEndian, &h) // is long enough
+		left := uint64(info.Size() - end - frameHead)
+		if h.First != uint64(rows) || h.Rows < 1 || h.Length < uint64(h.Rows)*uint64(r.size) || h.Length > left {
+			return rows, end, nil
 		}
-		body := make([]byte, f.length)
-		if _, err := io.ReadFull(in, body); err != nil {
-			return ignoreEnd(err)
+		b = slices.Grow(b, int(h.Length))[:frameHead+int(h.Length)]
+		if _, err := io.ReadFull(in, b[frameHead:]); err != nil {
+			return rows, end, ignoreEnd(err)
 		}
-		if f.checksum(head, body) != f.sum {
-			return nil
+		if checksum(b) != h.Sum {
+			return rows, end, nil
 		}
-		if err := r.rowsOf(f, body, &row, func(row *Row) error { r.note(row); return nil }); err != nil {
-			return err
+		if err := r.each(rows, int(h.Rows), b[frameHead:], &row, f); err != nil {
+			return rows, end, err
 		}
-		r.add(f)
+		rows, end = rows+int(h.Rows), end+int64(len(b))
 	}
 }
 
@@ -249,28 +256,6 @@ func (r *Records) note(row *Row) {
 	}
 }
 
-func (r *Records) add(f frame) {
-	r.frames = append(r.frames, f)
-	r.rows += f.rows
-	r.end = f.offset + f.length
-}
-
-// decodeHead reads the head of a frame that begins at the given place.
-func decodeHead(b []byte, at int64) frame {
-	return frame{
-		offset: at + frameHead,
-		length: int64(binary.LittleEndian.Uint64(b) & math.MaxInt64),
-		first:  int(binary.LittleEndian.Uint64(b[8:]) & math.MaxInt64),
-		rows:   int(binary.LittleEndian.Uint32(b[16:]) & math.MaxInt32),
-		sum:    binary.LittleEndian.Uint32(b[20:]),
-	}
-}
-
-// checksum returns what the checksum of a frame should be.
-func (f frame) checksum(head, body []byte) uint32 {
-	return weights.CRC32C(weights.CRC32C(0, head[:frameHead-4]), body)
-}
-
 // Rows returns how many rows there are.
 func (r *Records) Rows() int { return r.rows }
 
@@ -283,25 +268,22 @@ func (r *Records) Append(first int, rows iter.Seq[*Row]) error {
 	if first != r.rows {
 		panic("predictions: rows out of order")
 	}
-	f := frame{offset: r.end + frameHead, first: first}
+	h := frame{First: uint64(first)}
 	b, texts := make([]byte, frameHead), []byte(nil)
 	for row := range rows {
-		f.rows++
+		h.Rows++
 		r.note(row)
 		b = r.encode(b, row)
 		texts = append(append(texts, row.Path...), row.Error...)
 	}
 	b = append(b, texts...)
-	f.length = int64(len(b) - frameHead)
-	binary.LittleEndian.PutUint64(b, uint64(f.length))
-	binary.LittleEndian.PutUint64(b[8:], uint64(f.first))
-	binary.LittleEndian.PutUint32(b[16:], uint32(f.rows))
-	f.sum = f.checksum(b[:frameHead], b[frameHead:])
-	binary.LittleEndian.PutUint32(b[20:], f.sum)
+	h.Length = uint64(len(b) - frameHead)
+	binary.Encode(b, binary.LittleEndian, h) // is long enough
+	binary.LittleEndian.PutUint32(b[frameHead-4:], checksum(b))
 	if _, err := r.out.Write(b); err != nil {
 		return r.named(err)
 	}
-	r.add(f)
+	r.rows, r.end = r.rows+int(h.Rows), r.end+int64(len(b))
 	if time.Since(r.synced) < syncEvery {
 		return nil
 	}
@@ -315,82 +297,54 @@ func (r *Records) encode(b []byte, row *Row) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Path)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Error)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(row.Label))
-	if row.Error == "" {
-		for c, values := range r.schema.All(row) {
-			for i, v := range values {
-				switch kindOf(c, i) {
-				case task.Class:
-					b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
-				case task.Float32:
-					b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
-				default:
-					b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-				}
-			}
+	for i, v := range row.Values {
+		switch r.kinds[i] {
+		case task.Class:
+			b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
+		case task.Float32:
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		default:
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		}
 	}
 	return append(b, make([]byte, end-len(b))...)
 }
 
-// decode is the inverse of encode. The values are appended to those of the row.
-func (r *Records) decode(b []byte, row *Row) {
-	four := func() uint32 {
-		v := binary.LittleEndian.Uint32(b)
-		b = b[4:]
-		return v
-	}
-	for _, c := range r.schema.Columns {
-		for i := range c.Len() {
-			var v float64
-			switch kindOf(c, i) {
-			case task.Class:
-				v = float64(int32(four()))
-			case task.Float32:
-				v = float64(math.Float32frombits(four()))
-			default:
-				v = math.Float64frombits(binary.LittleEndian.Uint64(b))
-				b = b[8:]
-			}
-			row.Values = append(row.Values, v)
+// decode appends the values of a row to dst.
+func (r *Records) decode(dst []float64, b []byte) []float64 {
+	for _, kind := range r.kinds {
+		switch kind {
+		case task.Class:
+			dst = append(dst, float64(int32(binary.LittleEndian.Uint32(b))))
+			b = b[4:]
+		case task.Float32:
+			dst = append(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+			b = b[4:]
+		default:
+			dst = append(dst, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+			b = b[8:]
 		}
 	}
+	return dst
 }
 
-// kindOf returns what value i of a column is: of those that are ranked every
-// second is a probability.
-func kindOf(c task.Column, i int) task.Kind {
-	switch {
-	case c.Kind != task.Ranked:
-		return c.Kind
-	case i%2 == 0:
-		return task.Class
-	}
-	return task.Float64
-}
-
-// rowsOf calls f with each row of a frame. The rows share memory.
-func (r *Records) rowsOf(at frame, body []byte, row *Row, f func(*Row) error) error {
-	texts := body[at.rows*r.size:]
-	text := func(length uint32) (string, bool) {
-		if uint64(length) > uint64(len(texts)) {
-			return "", false
-		}
-		s := string(texts[:length])
-		texts = texts[length:]
-		return s, true
-	}
+// each calls f with each of n rows, which share memory.
+func (r *Records) each(first, n int, body []byte, row *Row, f func(*Row) error) error {
+	texts := body[n*r.size:]
 	values := row.Values
-	for i := range at.rows {
+	for i := range n {
 		b := body[i*r.size:][:r.size]
-		path, ok1 := text(binary.LittleEndian.Uint32(b))
-		failed, ok2 := text(binary.LittleEndian.Uint32(b[4:]))
-		if !ok1 || !ok2 {
+		path, failed := uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[4:]))
+		if path+failed > uint64(len(texts)) {
 			return errors.New("the text of a row is missing")
 		}
-		*row = Row{Index: at.first + i, Path: path, Label: int(binary.LittleEndian.Uint64(b[8:])), Error: failed, Values: values[:0]}
-		if failed == "" {
-			r.decode(b[rowHead:], row)
-			values = row.Values
+		*row = Row{
+			Index: first + i, Label: int(binary.LittleEndian.Uint64(b[8:])),
+			Path: string(texts[:path]), Error: string(texts[path : path+failed]),
+		}
+		if texts = texts[path+failed:]; failed == 0 {
+			values = r.decode(values[:0], b[rowHead:])
+			row.Values = values
 		}
 		if err := f(row); err != nil {
 			return err
@@ -401,24 +355,19 @@ func (r *Records) rowsOf(at frame, body []byte, row *Row, f func(*Row) error) er
 
 // Each calls f with every row in turn, which is valid during the call.
 func (r *Records) Each(f func(*Row) error) error {
-	var row Row
-	var body []byte
-	for _, at := range r.frames {
-		if int64(cap(body)) < at.length+frameHead {
-			body = make([]byte, at.length+frameHead)
-		}
-		body = body[:at.length+frameHead]
-		if _, err := r.file.ReadAt(body, at.offset-frameHead); err != nil {
-			return r.named(err)
-		}
-		if at.checksum(body[:frameHead], body[frameHead:]) != at.sum || !bytes.Equal(body[20:24], binary.LittleEndian.AppendUint32(nil, at.sum)) {
-			return r.named(fmt.Errorf("rows from %d on are damaged", at.first))
-		}
-		if err := r.rowsOf(at, body[frameHead:], &row, f); err != nil {
-			return err
-		}
+	failed := false
+	rows, _, err := r.scan(func(row *Row) error {
+		err := f(row)
+		failed = err != nil
+		return err
+	})
+	switch {
+	case failed:
+		return err
+	case err == nil && rows < r.rows:
+		err = fmt.Errorf("rows from %d on are damaged", rows)
 	}
-	return nil
+	return r.named(err)
 }
 
 // Remove removes the file, whose rows are elsewhere now.

@@ -44,7 +44,7 @@ func toy() (*Schema, []Row) {
 func TestAnyColumns(t *testing.T) {
 	schema, rows := toy()
 	written := map[string]string{}
-	for _, format := range Formats {
+	for _, format := range formats {
 		var b bytes.Buffer
 		if err := Write(&b, format, schema, t.TempDir(), each(rows)); err != nil {
 			t.Fatal(err)

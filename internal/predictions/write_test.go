@@ -62,7 +62,7 @@ func each(rows []Row) func(func(*Row) error) error {
 // below says how pyarrow and NumPy read them.
 func TestFormats(t *testing.T) {
 	schema, rows := inventedRows()
-	for _, format := range Formats {
+	for _, format := range formats {
 		var got bytes.Buffer
 		if err := Write(&got, format, schema, t.TempDir(), each(rows)); err != nil {
 			t.Fatal(err)
@@ -162,8 +162,8 @@ func TestPythonReads(t *testing.T) {
 
 // Columns that are not asked for are not there.
 func TestPlainColumns(t *testing.T) {
-	schema, rows := inventedRows()
-	schema = &Schema{Columns: classColumns(task.Want{Top: 1}), Width: 3}
+	_, rows := inventedRows()
+	schema := &Schema{Columns: classColumns(task.Want{Top: 1}), Width: 3}
 	rows = rows[:1]
 	rows[0].Label, rows[0].Values = -1, rows[0].Values[:9]
 	want := map[string]string{
@@ -196,7 +196,7 @@ func TestPlainColumns(t *testing.T) {
 // A disk that fills up anywhere is an error of the writer, in every format.
 func TestFormatsDiskFull(t *testing.T) {
 	schema, rows := inventedRows()
-	for _, format := range Formats {
+	for _, format := range formats {
 		var whole bytes.Buffer
 		if err := Write(&whole, format, schema, t.TempDir(), each(rows)); err != nil {
 			t.Fatal(err)
@@ -215,6 +215,9 @@ func TestParquetRowGroups(t *testing.T) {
 	schema, rows := inventedRows()
 	var got bytes.Buffer
 	w := newParquet(&got, schema)
+	if want := 32 << 20 / (256 + 8*3 + 4*2*3); w.limit != want { // or the bytes of large files change
+		t.Errorf("%d rows in a group, want %d", w.limit, want)
+	}
 	w.limit = 1000
 	for i := range 3000 {
 		r := rows[0]

@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,8 @@ const maxConfig = 16 << 20
 
 // ReadFile reads how a model wants its images from the file that it comes with: a
 // Hugging Face preprocessor_config.json, a timm config.json with pretrained_cfg,
-// or what timm's resolve_data_config returns, as JSON. What changes pixels and is
+// what timm's resolve_data_config returns, as JSON, or settings as a model card has
+// them. What changes pixels and is
 // not known is an error, never passed over.
 func ReadFile(path string) (Settings, error) {
 	b, err := file.Read(path, maxConfig)
@@ -53,7 +55,24 @@ func parse(b []byte) (Settings, error) {
 	case has("do_resize") || has("do_normalize") || has("image_mean") || has("image_processor_type") || has("feature_extractor_type"):
 		return c.huggingFace()
 	}
-	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...)")
+	if s, err := Decode(b); err == nil {
+		return s, nil
+	}
+	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...), nor settings as swagwrap inspect shows them (mean, std ...)")
+}
+
+// Decode reads settings as a model card keeps them; nil is the zero value. They
+// are checked where they are used.
+func Decode(js []byte) (s Settings, err error) {
+	if len(js) == 0 {
+		return s, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(js))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return s, fmt.Errorf("preprocess: %w", err)
+	}
+	return s, nil
 }
 
 // config is a JSON object.

@@ -30,6 +30,10 @@ type Transform struct {
 	FloorCrop bool `json:"floor_crop,omitzero"`
 }
 
+// ErrNoSize is the error of settings that leave the size of images to a network that
+// leaves it open.
+var ErrNoSize = errors.New("the network takes images of any size, want an input size")
+
 // CropMode is timm's word for how an image is resized.
 type CropMode string
 
@@ -67,7 +71,7 @@ func (t Transform) resolve(h, w int) (Transform, error) {
 		}
 	}
 	if t.InputSize[0] == 0 || t.InputSize[1] == 0 {
-		return t, errors.New("the network takes images of any size, want an input size")
+		return t, ErrNoSize
 	}
 	if err := picture.CheckSize(t.InputSize[1], t.InputSize[0]); err != nil {
 		return t, fmt.Errorf("input size: %w", err)

@@ -99,6 +99,54 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// Expected values are those of the definitions, in float64; a few roundings
+// may lie between.
+func TestProbabilities(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	sigmoid := func(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+	for _, tc := range []struct {
+		activation string
+		scores     []float32
+		want       []float64
+		err        string
+	}{
+		{"", []float32{0, 0}, []float64{0.5, 0.5}, ""},
+		{"", []float32{2, -2}, []float64{sigmoid(4), sigmoid(-4)}, ""},
+		{"", []float32{-300, 300}, []float64{math.Exp(-600), 1}, ""},
+		{"", []float32{1.5}, []float64{sigmoid(-1.5), sigmoid(1.5)}, ""},
+		{"", []float32{-40}, []float64{1, math.Exp(-40)}, ""}, // kills 1 − (1 − p)
+		{"sigmoid", []float32{0.25}, []float64{0.75, 0.25}, ""},
+		{"sigmoid", []float32{1}, []float64{0, 1}, ""},
+		{"softmax", []float32{0.25, 0.7500001}, []float64{0.25 / 1.0000001, 0.7500001 / 1.0000001}, ""},
+		{"", []float32{1, nan}, nil, "the network's output is not finite: class 1 has NaN"},
+		{"", []float32{inf, 1}, nil, "class 0 has +Inf"},
+		{"", []float32{0, 0, -inf}, nil, "class 2 has -Inf"},
+		{"sigmoid", []float32{nan}, nil, "class 0 has NaN"},
+		{"sigmoid", []float32{1.5}, nil, "its output is no probability: 1.5"},
+		{"softmax", []float32{0.5, nan}, nil, "class 1 has NaN"},
+		{"softmax", []float32{0.5, 0.6}, nil, "they add up to 1.1"},
+		{"softmax", []float32{1.5, -0.5}, nil, "the least is -0.5"},
+	} {
+		x := must(t, "", task.Scores{Count: len(tc.scores), Activation: tc.activation})
+		got := make([]float64, x.Width())
+		_, err := x.Outcome(got, tc.scores)
+		if tc.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%v: error %v, want %q", tc.scores, err, tc.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q of %v: %v", tc.activation, tc.scores, err)
+		}
+		for c := range tc.want {
+			if math.Abs(got[c]-tc.want[c]) > 1e-7*tc.want[c] { // float32's own rounding of 0.7500001
+				t.Errorf("%q of %v: %v, want %v", tc.activation, tc.scores, got, tc.want)
+			}
+		}
+	}
+}
+
 // A row's values lie where its columns say, and are what calibrate computes.
 func TestValues(t *testing.T) {
 	x := must(t, "", task.Scores{Count: 4})

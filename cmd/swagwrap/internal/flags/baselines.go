@@ -29,7 +29,7 @@ var MethodFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
-}, SamplingFlags, BatchNormFlags, PreprocessFlags, RunFlags)
+}, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag}, RunFlags)
 
 // Inputs are what compare and ood have in common, with their files open.
 type Inputs struct {
@@ -41,36 +41,43 @@ type Inputs struct {
 }
 
 // OpenInputs opens the posteriors and all that goes with them but for the data to
-// predict. The caller closes it, also after an error.
+// predict. The caller closes them.
 func (a *Env) OpenInputs(c *cli.Context, posteriors []string) (*Inputs, error) {
 	l := &Inputs{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale")}, BatchNorm: &BatchNorm{}}
-	var err error
+	if err := a.open(c, l, posteriors); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
 	if l.Members, err = Members(c); err != nil {
-		return l, err
+		return err
 	}
 	if !(l.Scale >= 0) || math.IsInf(l.Scale, 0) {
-		return l, Usagef("", "--scale %g: want a finite number of at least 0", l.Scale)
+		return Usagef("", "--scale %g: want a finite number of at least 0", l.Scale)
 	}
 	if list := c.String("methods"); list != "" {
 		if l.Asked, err = baseline.Parse(list); err != nil {
-			return l, Usagef("", "--methods: %w", err)
+			return Usagef("", "--methods: %w", err)
 		}
 	}
-	if l.pre, err = Preprocessing(c); err != nil {
-		return l, err
-	}
 	if err := a.openRuns(c, l, posteriors); err != nil {
-		return l, err
+		return err
+	}
+	if l.pre, err = Preprocessing(c, l.Runs[0].Network.Posterior.Card); err != nil {
+		return err
 	}
 	if l.External, err = openExternal(c); err != nil {
-		return l, err
+		return err
 	}
 	if err := a.openTraining(c, l); err != nil {
-		return l, err
+		return err
 	}
 	if val := c.String("val"); val != "" {
 		if l.Validation, err = l.Open(val, c.String("val-labels"), true); err != nil {
-			return l, err
+			return err
 		}
 	}
 	for _, m := range l.Asked {
@@ -78,7 +85,7 @@ func (a *Env) OpenInputs(c *cli.Context, posteriors []string) (*Inputs, error) {
 			a.Warnf(c, "--methods %s: left out, it needs %s", m, what)
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // openRuns opens the posteriors, and their checkpoints where they can be found.

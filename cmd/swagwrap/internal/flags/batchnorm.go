@@ -225,7 +225,7 @@ func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preproces
 		low, high = min(low, slices.Min(values)), max(high, slices.Max(values))
 	}
 	if low < 0 || high > 1 {
-		a.Warnf(c, "%s: has values from %.3g to %.3g, and without --mean and --std pictures have values from 0 to 1: predictions will be wrong unless all other data is normalised already", c.String("bn-data"), low, high)
+		a.Warnf(c, "%s: has values from %.3g to %.3g, and the model card has no mean and standard deviation: pictures will have values from 0 to 1, and predictions will be wrong unless all other data is normalised already", c.String("bn-data"), low, high)
 	}
 	return nil
 }
@@ -238,6 +238,7 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 		return err
 	}
 	opts := dataOptions("", n, p)
+	opts.ClassNames = nil // these images need no labels
 	opts.Augment, opts.AsSeen = augmentation, true
 	path := c.String("bn-data")
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {

@@ -1,8 +1,12 @@
 package flags
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +17,18 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
-// PreprocessFlags have timm's names.
-var PreprocessFlags = []cli.Flag{
+// CardFlags make the model card: what the network takes and gives, said once, at
+// fit. Those of preprocessing have timm's names.
+var CardFlags = []cli.Flag{
+	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "what they tell themselves"},
+	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
+	AugmentFlag("asked for again where batch norm is recomputed"),
 	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
-	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, or a timm config.json"},
+	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them"},
 	&cli.StringFlag{Name: "input-size", Usage: "the network takes images of `SIZE`, one number or HEIGHTxWIDTH", DefaultText: "what the network says"},
 	&cli.StringFlag{Name: "resize-size", Usage: "resize images to `SIZE` before they are cropped", DefaultText: "input size / crop percentage"},
 	&cli.Float64Flag{Name: "crop-pct", Usage: "keep the part `P` of each side in the crop, such as 0.875"},
@@ -30,10 +40,64 @@ var PreprocessFlags = []cli.Flag{
 	&cli.StringFlag{Name: "layout", Usage: "the network takes channels first or last: nchw|nhwc", DefaultText: "as its shape tells"},
 }
 
-// Preprocessing reads the flags: those that say one thing override the model's
-// configuration or the preset.
-func Preprocessing(c *cli.Context) (preprocess.Settings, error) {
-	p, err := basePreprocessing(c)
+// OnCard reports whether a flag is one of the model card's.
+func OnCard(name string) bool {
+	return slices.ContainsFunc(CardFlags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
+// PreprocessFlag says for one command that its data is not preprocessed as the model
+// card has it.
+var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
+
+// Preprocessing is how a command's data is preprocessed: as the model card says, or
+// as --preprocess does.
+func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
+	if file := c.String("preprocess"); file != "" {
+		p, err := preprocess.ReadFile(file)
+		return p, BadInput(err)
+	}
+	p, err := preprocess.Decode(card.Preprocess)
+	if err != nil {
+		err = fmt.Errorf("model card: %w", err)
+	}
+	return p, BadInput(err)
+}
+
+// Card makes the model card of what was said now, and before.
+func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
+	if c.IsSet("augment") {
+		p, _, err := Augmentation(c, card)
+		if err != nil {
+			return card, err
+		}
+		card.Augment = p.String()
+	}
+	if card.Task = cmp.Or(c.String("task"), card.Task); card.Task != "" && !slices.Contains(task.Names(), card.Task) {
+		return card, Usagef("", "--task %q: want one of %s", card.Task, strings.Join(task.Names(), ", "))
+	}
+	if path := c.String("class-names"); path != "" {
+		var err error
+		if card.ClassNames, err = dataset.ReadClassNames(path); err != nil {
+			return card, BadInput(err)
+		}
+	}
+	p, err := preprocess.Decode(card.Preprocess)
+	if err == nil {
+		p, err = preprocessing(c, p)
+	}
+	if err != nil {
+		return card, BadInput(err)
+	}
+	if !reflect.DeepEqual(p, preprocess.Settings{}) {
+		card.Preprocess, err = json.Marshal(p)
+	}
+	return card, err
+}
+
+// preprocessing reads the flags: those that say one thing override the model's
+// configuration or the preset, and these what was said before.
+func preprocessing(c *cli.Context, before preprocess.Settings) (preprocess.Settings, error) {
+	p, err := basePreprocessing(c, before)
 	if err != nil {
 		return p, err
 	}
@@ -69,7 +133,7 @@ func Preprocessing(c *cli.Context) (preprocess.Settings, error) {
 	return p, nil
 }
 
-func basePreprocessing(c *cli.Context) (p preprocess.Settings, err error) {
+func basePreprocessing(c *cli.Context, p preprocess.Settings) (_ preprocess.Settings, err error) {
 	preset, file := c.String("preset"), c.String("preprocess")
 	switch {
 	case preset != "" && file != "":
@@ -161,15 +225,15 @@ func OpenData(paths []string, labels string, n *infer.Network, p preprocess.Sett
 }
 
 func dataOptions(labels string, n *infer.Network, p preprocess.Settings) dataset.Options {
-	return dataset.Options{Labels: labels, Preprocess: p, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
+	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
 }
 
 // SizeHint says how images of any size are scored.
 func SizeHint(err error) []string {
-	if err == nil || !strings.Contains(err.Error(), "want an input size") {
+	if !errors.Is(err, preprocess.ErrNoSize) {
 		return nil
 	}
-	return []string{"--input-size SIZE says which size, or --preset NAME how the model was trained"}
+	return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
 }
 
 // OpenLabelled is OpenData for examples that must have labels.

@@ -1,4 +1,4 @@
-package ensemble
+package infer_test
 
 import (
 	"bytes"
@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
-
-const exporters = "../../fixtures/exporters"
 
 // exported is a case of fixtures/exporters: checkpoints as a real exporter wrote
 // them, and what its framework computes with them.
@@ -51,7 +51,7 @@ var exceptions = map[string]struct {
 func exportedCases(t *testing.T) []exported {
 	t.Helper()
 	var cases []exported
-	err := filepath.WalkDir(exporters, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(infertest.Path(infertest.Exporters), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "golden.json" {
 			return err
 		}
@@ -130,12 +130,13 @@ func (a array) Read(dst []float32, i int) error {
 // Tolerances are the issue's: statistics 1e-5 relative and outputs 1e-4, for
 // float16 1e-2 of both, since it has 11 bits.
 func TestExporters(t *testing.T) {
-	rt := openRuntime(t)
+	t.Parallel()
+	e := engine(t)
 	for _, c := range exportedCases(t) {
 		t.Run(c.Case, func(t *testing.T) {
 			var models []*onnxio.Model
 			for _, name := range c.Checkpoints {
-				models = append(models, open(t, filepath.Join(c.dir, name)))
+				models = append(models, infertest.Open(t, filepath.Join(c.dir, name)))
 			}
 			statTol, outTol := 1e-5, 1e-4
 			if models[0].FeedInputs()[0].ElemType == onnxio.Float16 {
@@ -144,56 +145,45 @@ func TestExporters(t *testing.T) {
 			set, err := ckpt.New(models)
 			except := exceptions[c.Case]
 			if except.refused != "" {
-				wantError(t, err, except.refused)
+				infertest.WantError(t, err, except.refused)
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			n := network(t, fitSet(t, set))
+			n := infertest.Network(t, infertest.Fit(t, models...))
 			c.checkMean(t, set, n.Posterior)
 			checkTies(t, n)
 			if !except.changed {
 				c.checkRoundTrip(t, n, set)
 			}
 
-			e := &Engine{Runtime: rt}
 			if except.noRun != "" {
-				_, err := e.Recompute(t.Context(), n, make(weights.Slice, n.Posterior.Len()), BatchNormData{Data: newArray(t, c.golden, "input")})
-				wantError(t, err, except.noRun)
+				_, err := e.Recompute(t.Context(), n, make(weights.Slice, n.Posterior.Len()), infer.BatchNormData{Data: newArray(t, c.golden, "input")})
+				infertest.WantError(t, err, except.noRun)
 				return
 			}
-			err = EachMember(t.Context(), n.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
+			swaOf(t, n.Posterior, func(parameters weights.Vector) error {
 				statistics := n.Posterior.Statistics
 				if n.Recomputes() {
 					statistics = c.checkStatistics(t, e, n, set, parameters, statTol)
 				}
-				model, err := n.Model(parameters, statistics)
+				model, err := n.Model("SWA", parameters, statistics)
 				if err != nil {
 					return err
 				}
 				c.checkOutputs(t, e, model, "logits.swa", outTol)
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			if except.lastMade {
 				return
 			}
-			last, err := models[len(models)-1].Runtime()
+			last, err := n.AsIs(models[len(models)-1])
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.checkOutputs(t, e, last, "logits.last", outTol)
 		})
-	}
-}
-
-func wantError(t *testing.T, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, want %q", err, text)
 	}
 }
 
@@ -237,7 +227,7 @@ func (c exported) checkMean(t *testing.T, set *ckpt.Set, p *swag.Posterior) {
 				rows, columns := int(entry.Shape[0]), int(entry.Shape[1])
 				at = i/rows + i%rows*columns
 			}
-			if far(got[i], want[at], 1e-6, 1e-6) {
+			if infertest.Far(got[i], want[at], 1e-6, 1e-6) {
 				t.Errorf("%s[%d]: mean %v, want %v", entry.Name, at, got[i], want[at])
 				break
 			}
@@ -255,15 +245,15 @@ func (c exported) checkMean(t *testing.T, set *ckpt.Set, p *swag.Posterior) {
 
 // checkTies wants tied matrices to be equal in a member, after the exporter
 // wrote them twice.
-func checkTies(t *testing.T, n *Network) {
+func checkTies(t *testing.T, n *infer.Network) {
 	t.Helper()
 	l := n.Posterior.Layout
-	err := EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
-		filled, err := n.Model(parameters, n.Posterior.Statistics)
+	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
+		model, err := n.Model("member", parameters, n.Posterior.Statistics)
 		if err != nil {
 			return err
 		}
-		b, err := filled.Template.Render(l, parameters, n.Posterior.Statistics)
+		b, err := model.Filled.Template.Render(l, parameters, n.Posterior.Statistics)
 		if err != nil {
 			return err
 		}
@@ -315,16 +305,16 @@ func checkTies(t *testing.T, n *Network) {
 // checkRoundTrip wants every checkpoint to come out as it went in, its data
 // files too: the reference through the posterior, as export --checkpoint
 // does, and each through a template of its own.
-func (c exported) checkRoundTrip(t *testing.T, n *Network, set *ckpt.Set) {
+func (c exported) checkRoundTrip(t *testing.T, n *infer.Network, set *ckpt.Set) {
 	t.Helper()
 	reference := set.Models[set.Reference]
-	parameters, statistics, err := n.Checkpoint(reference)
+	parameters, statistics, err := n.Vectors(reference)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.checkBytes(t, n.Graph(), n.Posterior.Layout, parameters, statistics)
+	c.checkBytes(t, n.Files(), n.Posterior.Layout, parameters, statistics)
 	for _, name := range c.Checkpoints {
-		m := open(t, filepath.Join(c.dir, name))
+		m := infertest.Open(t, filepath.Join(c.dir, name))
 		set, err := ckpt.New([]*onnxio.Model{m})
 		if err != nil {
 			t.Fatal(err)
@@ -367,7 +357,7 @@ func (c exported) checkBytes(t *testing.T, tpl *onnxio.Template, l *weights.Layo
 	}
 }
 
-func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *ckpt.Set, parameters weights.Vector, tol float64) weights.Slice {
+func (c exported) checkStatistics(t *testing.T, e *infer.Engine, n *infer.Network, set *ckpt.Set, parameters weights.Vector, tol float64) weights.Slice {
 	t.Helper()
 	train := newArray(t, c.golden, "input")
 	var batches [][]int
@@ -380,7 +370,7 @@ func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *ckpt
 		}
 		batches = append(batches, idx)
 	}
-	got, err := e.recompute(t.Context(), n, parameters, BatchNormData{Data: train}, func(*session) ([][]int, error) { return batches, nil })
+	got, err := e.RecomputeBatches(t.Context(), n, parameters, infer.BatchNormData{Data: train}, batches)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +391,7 @@ func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *ckpt
 		wantMean, wantVar := values(bn.Mean), values(bn.Var)
 		for k := range wantMean {
 			m, v := float64(got.Statistics[mean.Offset+int64(k)]), float64(got.Statistics[vari.Offset+int64(k)])
-			if far(m, wantMean[k], tol, math.Sqrt(wantVar[k])) || far(v, wantVar[k], tol, 0) {
+			if infertest.Far(m, wantMean[k], tol, math.Sqrt(wantVar[k])) || infertest.Far(v, wantVar[k], tol, 0) {
 				t.Errorf("%s, channel %d: mean %v, want %v; variance %v, want %v", bn.Mean, k, m, wantMean[k], v, wantVar[k])
 			}
 		}
@@ -409,19 +399,19 @@ func (c exported) checkStatistics(t *testing.T, e *Engine, n *Network, set *ckpt
 	return got.Statistics
 }
 
-func (c exported) checkOutputs(t *testing.T, e *Engine, model onnxio.Filled, name string, tol float64) {
+func (c exported) checkOutputs(t *testing.T, e *infer.Engine, model infer.Model, name string, tol float64) {
 	t.Helper()
-	s, err := e.open(t.Context(), model, nil)
+	s, err := e.Open(t.Context(), model.Filled)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	test := newArray(t, c.golden, "input.test")
-	out, err := s.run(t.Context(), test, dataset.Order{}.Indices(test.Len()))
+	out, err := s.Feed(t.Context(), test, dataset.Order{}.Indices(test.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := float32s(out[0])
+	got, err := infer.Float32s(out[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -432,7 +422,7 @@ func (c exported) checkOutputs(t *testing.T, e *Engine, model onnxio.Filled, nam
 	want := make([]float32, v.Len())
 	v.Float32s(want, 0)
 	for i := range got {
-		if far(float64(got[i]), float64(want[i]), tol, 1) {
+		if infertest.Far(float64(got[i]), float64(want[i]), tol, 1) {
 			t.Errorf("%s[%d] = %v, want %v", name, i, got[i], want[i])
 		}
 	}

@@ -11,7 +11,7 @@ dropout    The mean of training-1.onnx and training-2.onnx, whose Dropout drops 
            `mean` and `sd` of the probabilities over all 65,536 masks. No random number is involved.
 deep_sgd   Epochs 15 and 30 of fixtures/mnist, their probabilities on test.npz averaged.
 deep_swa   The same of two SWA networks, of epochs 1 to 15 and 16 to 30, each with batch norm recomputed over train.npz
-           in file order (as in make_mixture.py).
+           in file order (as in internal/ensemble/testdata/make_mixture.py).
 """
 
 import json

@@ -1,11 +1,12 @@
-package ensemble
+package infer_test
 
 import (
 	"math"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -16,16 +17,17 @@ import (
 //
 // Kills: a factor of 2 or 4 that is forgotten; the constant taken for the loss.
 func TestLoss(t *testing.T) {
-	n, e := network(t, augmentedRun(t, "checkpoints", 8)), &Engine{Runtime: openRuntime(t), BatchSize: 32}
-	data := BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
+	t.Parallel()
+	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
+	data := infer.BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
 	swaOf(t, n.Posterior, func(swa weights.Vector) error {
-		predict := func(statistics []float32) *Sums {
-			model, err := n.Model(swa, weights.Slice(statistics))
+		predict := func(statistics []float32) *infer.Sums {
+			model, err := n.Model("SWA", swa, weights.Slice(statistics))
 			if err != nil {
 				t.Fatal(err)
 			}
-			sums := &Sums{}
-			if err := e.Predict(t.Context(), "SWA", model, blend(data, n), 1, sums); err != nil {
+			sums := &infer.Sums{}
+			if err := e.Predict(t.Context(), model, infer.Blend(data, n, false), sums); err != nil {
 				t.Fatal(err)
 			}
 			return sums
@@ -38,20 +40,19 @@ func TestLoss(t *testing.T) {
 		const choices = 16
 		for k := range uint64(choices) {
 			some := data
-			some.Order.Seed, some.Order.Limit = 100+k, checkBatches*e.BatchSize
+			some.Order.Seed, some.Order.Limit = 100+k, infer.CheckBatches*e.BatchSize
 			r, err := e.Recompute(t.Context(), n, swa, some)
 			if err != nil {
 				return err
 			}
-			want += calibrate.Divergence(p.Prob, predict(r.Statistics).Prob, p.Classes) / choices
-			s := &settling{e: e, n: n, data: some, size: e.BatchSize}
-			constant, err := s.loss(t.Context(), swa, r, nil)
+			want += p.Task.Divergence(p.Outcome, predict(r.Statistics).Outcome) / choices
+			constant, err := e.Loss(t.Context(), n, some, swa, r)
 			if err != nil {
 				return err
 			}
 			estimate += constant / float64(r.Images) / choices
 		}
-		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", checkBatches*e.BatchSize, want, estimate)
+		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", infer.CheckBatches*e.BatchSize, want, estimate)
 		if math.Abs(math.Log(estimate/want)) > 0.5 {
 			t.Errorf("statistics cost %v, but %v is estimated", want, estimate)
 		}
@@ -62,12 +63,14 @@ func TestLoss(t *testing.T) {
 // Examples that a network is in doubt about are averages of two.
 // Networks that take integers get integers, halfway rounded down.
 func TestBlend(t *testing.T) {
-	n := network(t, fit(t, false))
-	d := data(t, "train.npz")
+	t.Parallel()
+	n := infertest.Network(t, infertest.Posterior(t))
+	d := infertest.Digits(t, "train.npz")
 	order := dataset.Order{Shuffle: true, Seed: 3}
-	b := blend(BatchNormData{Data: d, Order: order}, n)
-	if b.Len() != lossExamples || b.Labels() != nil {
-		t.Fatalf("%d examples, want %d without labels", b.Len(), lossExamples)
+	bn := infer.BatchNormData{Data: d, Order: order}
+	b, whole := infer.Blend(bn, n, false), infer.Blend(bn, n, true)
+	if b.Len() != infer.LossExamples || b.Labels() != nil {
+		t.Fatalf("%d examples, want %d without labels", b.Len(), infer.LossExamples)
 	}
 	size := 28 * 28
 	got, x, y := make([]float32, size), make([]float32, size), make([]float32, size)
@@ -83,8 +86,7 @@ func TestBlend(t *testing.T) {
 				t.Fatalf("example %d, element %d: %v, want %v", i, k, got[k], want)
 			}
 		}
-		b.(*blended).whole = true
-		if err := b.Read(got, i); err != nil {
+		if err := whole.Read(got, i); err != nil {
 			t.Fatal(err)
 		}
 		for k := range got {
@@ -92,18 +94,18 @@ func TestBlend(t *testing.T) {
 				t.Fatalf("example %d, element %d: %v, want the integer %v", i, k, got[k], want)
 			}
 		}
-		b.(*blended).whole = false
 	}
 }
 
 // Kept statistics that are a fresh layer's are told of; trained ones are not.
 func TestWarnInitial(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		statistics []float32
 		warnings   int
 	}{{[]float32{0, 0, 1, 1}, 1}, {[]float32{0, 0.5, 1, 1}, 0}, {[]float32{0, 0, 1, 2}, 0}} {
-		var b BatchNorm
-		if b.warnInitial(tc.statistics); len(b.Warnings) != tc.warnings {
+		var b infer.BatchNorm
+		if b.WarnInitial(tc.statistics); len(b.Warnings) != tc.warnings {
 			t.Errorf("%v: %q", tc.statistics, b.Warnings)
 		}
 	}

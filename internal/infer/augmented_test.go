@@ -1,4 +1,4 @@
-package ensemble
+package infer_test
 
 import (
 	"encoding/json"
@@ -11,25 +11,21 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
-	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 // The network of fixtures/augmented was trained on shifted and flipped images, and
 // two more runs of it with frozen batch norm; its make.py says how.
-const augmented = "../../fixtures/augmented"
 
 // augmentedRun fits a posterior to one of the fixture's runs.
 func augmentedRun(t *testing.T, run string, epochs int) *swag.Posterior {
 	t.Helper()
-	set, err := ckpt.New(openAll(t, filepath.Join(augmented, run), epochs))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fitSet(t, set)
+	return infertest.Fit(t, infertest.Epochs(t, infertest.Path(infertest.Augmented, run), epochs)...)
 }
 
 // inTraining is how the fixture's images were normalised.
@@ -38,7 +34,7 @@ var inTraining = preprocess.Settings{Mean: []float64{0.485, 0.456, 0.406}, Std: 
 // augmentedData opens stored pixels as they are.
 func augmentedData(t *testing.T, name string) dataset.Dataset {
 	t.Helper()
-	return openData(t, filepath.Join(augmented, name), dataset.Options{Preprocess: inTraining})
+	return infertest.Data(t, infertest.Path(infertest.Augmented, name), dataset.Options{Preprocess: inTraining})
 }
 
 // loaderBatches are what the training loader yielded, saved as a user would save
@@ -50,7 +46,7 @@ func loaderBatches(t *testing.T) dataset.Dataset {
 	if err := dataset.WriteBatch(f, d, d.Len(), false); err != nil {
 		t.Fatal(err)
 	}
-	return openData(t, f.Name(), dataset.Options{AsSeen: true})
+	return infertest.Data(t, f.Name(), dataset.Options{AsSeen: true})
 }
 
 // epochs are so many epochs of the plain images, augmented by ourselves as in
@@ -76,7 +72,7 @@ func epochs(t *testing.T, count int) dataset.Dataset {
 	if _, err := f.Write(pixels); err != nil {
 		t.Fatal(err)
 	}
-	return openData(t, f.Name(), dataset.Options{Preprocess: inTraining, Augment: aug, Cache: 64 << 20})
+	return infertest.Data(t, f.Name(), dataset.Options{Preprocess: inTraining, Augment: aug, Cache: 64 << 20})
 }
 
 func create(t *testing.T, name string) *os.File {
@@ -89,20 +85,11 @@ func create(t *testing.T, name string) *os.File {
 	return f
 }
 
-// swaOf calls f with the weights of SWA.
-func swaOf(t *testing.T, p *swag.Posterior, f func(parameters weights.Vector) error) {
-	t.Helper()
-	err := EachMember(t.Context(), p, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // checkSWA compares SWA's statistics and logits with PyTorch's, whose names begin
 // with prefix.
-func checkSWA(t *testing.T, n *Network, data BatchNormData, images int, prefix string) {
+func checkSWA(t *testing.T, n *infer.Network, data infer.BatchNormData, images int, prefix string) {
 	t.Helper()
-	st, e := goldenTensors(t, augmented), &Engine{Runtime: openRuntime(t)}
+	st, e := infertest.Golden(t, infertest.Path(infertest.Augmented)), engine(t)
 	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
 		got, err := e.Recompute(t.Context(), n, parameters, data)
 		if err != nil {
@@ -112,11 +99,11 @@ func checkSWA(t *testing.T, n *Network, data BatchNormData, images int, prefix s
 			t.Errorf("%d images, want %d", got.Images, images)
 		}
 		checkStatistics(t, n, got.Statistics, st, prefix)
-		model, err := n.Model(parameters, weights.Slice(got.Statistics))
+		model, err := n.Model("SWA", parameters, weights.Slice(got.Statistics))
 		if err != nil {
 			return err
 		}
-		checkLogits(t, e, model, augmentedData(t, "test.npz"), golden(t, st, prefix+"logits"))
+		checkLogits(t, e, model, augmentedData(t, "test.npz"), infertest.Float64s(t, st, prefix+"logits"))
 		return nil
 	})
 }
@@ -124,15 +111,16 @@ func checkSWA(t *testing.T, n *Network, data BatchNormData, images int, prefix s
 // Both sources of statistics against PyTorch's: the batches that the loader yields,
 // and the images as they are. The last batch of the latter is short.
 func TestAugmentedGolden(t *testing.T) {
-	n := network(t, augmentedRun(t, "checkpoints", 8))
+	t.Parallel()
+	n := infertest.Network(t, augmentedRun(t, "checkpoints", 8))
 	if !n.Recomputes() || len(n.Kept()) != 0 {
 		t.Fatalf("recomputes %v, keeps %q", n.Recomputes(), n.Kept())
 	}
 	t.Run("loader", func(t *testing.T) {
-		checkSWA(t, n, BatchNormData{Data: loaderBatches(t)}, 512, "loader.")
+		checkSWA(t, n, infer.BatchNormData{Data: loaderBatches(t)}, 512, "loader.")
 	})
 	t.Run("plain", func(t *testing.T) {
-		checkSWA(t, n, BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "plain.")
+		checkSWA(t, n, infer.BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "plain.")
 	})
 }
 
@@ -142,29 +130,30 @@ func TestAugmentedGolden(t *testing.T) {
 // Kills: frozen statistics recomputed; those of the mean, or of the first
 // checkpoint, or zeros in their place.
 func TestFrozenAll(t *testing.T) {
+	t.Parallel()
 	p := augmentedRun(t, "frozen-all", 3)
 	layers := []string{"bn1.running_mean", "bn2.running_mean", "bn3.running_mean"}
-	plain := BatchNormData{Data: augmentedData(t, "train.npz")}
+	plain := infer.BatchNormData{Data: augmentedData(t, "train.npz")}
 
-	n := network(t, p)
-	if n.Recomputes() || !slices.Equal(n.Kept(), layers) || n.stale {
-		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.stale)
+	n := infertest.Network(t, p)
+	if n.Recomputes() || !slices.Equal(n.Kept(), layers) || n.Stale() {
+		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Stale())
 	}
-	checkSWA(t, n, BatchNormData{}, 0, "frozen-all.")
-	if _, records, err := (&Engine{Runtime: openRuntime(t)}).Settle(t.Context(), []*Network{n}, BatchNormData{}, Settling{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
+	checkSWA(t, n, infer.BatchNormData{}, 0, "frozen-all.")
+	if _, records, err := engine(t).Settle(t.Context(), []*infer.Network{n}, infer.BatchNormData{}, infer.Settling{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
 		t.Errorf("settled without images: %+v, %v", records, err)
 	}
 
-	keep, err := NewNetwork(p, KeepAll)
+	keep, err := infer.NewNetwork(p, infer.KeepAll, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if keep.Recomputes() || !slices.Equal(keep.Kept(), layers) || keep.stale {
-		t.Fatalf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.stale)
+	if keep.Recomputes() || !slices.Equal(keep.Kept(), layers) || keep.Stale() {
+		t.Fatalf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.Stale())
 	}
-	checkSWA(t, keep, BatchNormData{}, 0, "frozen-all.")
+	checkSWA(t, keep, infer.BatchNormData{}, 0, "frozen-all.")
 
-	all, err := NewNetwork(p, RecomputeAll)
+	all, err := infer.NewNetwork(p, infer.RecomputeAll, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +161,7 @@ func TestFrozenAll(t *testing.T) {
 		t.Fatalf("asked to recompute: recomputes %v, keeps %q", all.Recomputes(), all.Kept())
 	}
 	swaOf(t, p, func(parameters weights.Vector) error {
-		r, err := (&Engine{Runtime: openRuntime(t)}).Recompute(t.Context(), all, parameters, plain)
+		r, err := engine(t).Recompute(t.Context(), all, parameters, plain)
 		if err != nil {
 			return err
 		}
@@ -192,26 +181,27 @@ func TestFrozenAll(t *testing.T) {
 // Kills: the frozen layer normalised by its batch in the pass; its statistics
 // averaged, recomputed or left at 0.
 func TestFrozenSome(t *testing.T) {
+	t.Parallel()
 	p := augmentedRun(t, "frozen-some", 3)
-	n := network(t, p)
-	if !n.Recomputes() || !slices.Equal(n.Kept(), []string{"bn1.running_mean"}) || n.stale {
-		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.stale)
+	n := infertest.Network(t, p)
+	if !n.Recomputes() || !slices.Equal(n.Kept(), []string{"bn1.running_mean"}) || n.Stale() {
+		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Stale())
 	}
-	checkSWA(t, n, BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "frozen-some.")
+	checkSWA(t, n, infer.BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "frozen-some.")
 
 	// To keep all of them is the user's choice: those of the last checkpoint.
-	keep, err := NewNetwork(p, KeepAll)
+	keep, err := infer.NewNetwork(p, infer.KeepAll, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	swaOf(t, p, func(parameters weights.Vector) error {
-		r, err := (&Engine{Runtime: openRuntime(t)}).Recompute(t.Context(), keep, parameters, BatchNormData{})
+		r, err := engine(t).Recompute(t.Context(), keep, parameters, infer.BatchNormData{})
 		if err != nil {
 			return err
 		}
 		last := p.StoredStatistics[len(p.StoredStatistics)-1]
-		if !slices.Equal(r.Statistics, last) || keep.Recomputes() || len(keep.Kept()) != 3 || !keep.stale {
-			t.Errorf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.stale)
+		if !slices.Equal(r.Statistics, last) || keep.Recomputes() || len(keep.Kept()) != 3 || !keep.Stale() {
+			t.Errorf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.Stale())
 		}
 		return nil
 	})
@@ -221,7 +211,8 @@ func TestFrozenSome(t *testing.T) {
 // stores, the plain images do not, and the first layer says so. The numbers are
 // PyTorch's. Plain images that we augment ourselves fit, too.
 func TestAugmentedCheck(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join(augmented, "golden.json"))
+	t.Parallel()
+	b, err := os.ReadFile(infertest.Path(infertest.Augmented, "golden.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +223,7 @@ func TestAugmentedCheck(t *testing.T) {
 	if err := json.Unmarshal(b, &g); err != nil {
 		t.Fatal(err)
 	}
-	n, e := network(t, augmentedRun(t, "checkpoints", 8)), &Engine{Runtime: openRuntime(t), BatchSize: g.CheckBatch}
+	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: g.CheckBatch}
 	for _, tc := range []struct {
 		key    string
 		data   dataset.Dataset
@@ -243,7 +234,7 @@ func TestAugmentedCheck(t *testing.T) {
 		{"plain", augmentedData(t, "train.npz"), 400, true},
 		{"augmented", epochs(t, 1), 400, false},
 	} {
-		_, records, err := e.Settle(t.Context(), []*Network{n}, BatchNormData{Data: tc.data}, Settling{})
+		_, records, err := e.Settle(t.Context(), []*infer.Network{n}, infer.BatchNormData{Data: tc.data}, infer.Settling{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +248,7 @@ func TestAugmentedCheck(t *testing.T) {
 			if ok != (tc.key != "augmented") {
 				t.Fatalf("%s: golden numbers %v", tc.key, g.Check)
 			}
-			if ok && (far(l.Means, want.Means, 1e-4, 0) || far(l.Variances, want.Variances, 1e-4, 0)) {
+			if ok && (infertest.Far(l.Means, want.Means, 1e-4, 0) || infertest.Far(l.Variances, want.Variances, 1e-4, 0)) {
 				t.Errorf("%s, %s: means %v and variances %v, want %+v", tc.key, l.Layer, l.Means, l.Variances, want)
 			}
 		}
@@ -284,34 +275,35 @@ func distances(l *weights.Layout, got, want []float32) (means, variances float64
 // Members that see few images, corrected by what SWA's statistics are from as many
 // and from all, have nearly the statistics that all images give.
 func TestSettleControl(t *testing.T) {
-	n, e := network(t, augmentedRun(t, "checkpoints", 8)), &Engine{Runtime: openRuntime(t), BatchSize: 32}
+	t.Parallel()
+	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
 	how := swag.SampleOptions{Seed: 5, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
-	all := BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
-	settled, records, err := e.Settle(t.Context(), []*Network{n}, all, Settling{Auto: true, Members: how})
+	all := infer.BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
+	settled, records, err := e.Settle(t.Context(), []*infer.Network{n}, all, infer.Settling{Auto: true, Members: how})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r := records[0]; r.Images != all.Images() || r.MemberImages != settled.Images() || 2*r.MemberImages > r.Images {
 		t.Fatalf("SWA sees %d of %d images, members %d, want all and half of them at most", r.Images, all.Images(), r.MemberImages)
 	}
-	if settled.visited() != all.Images() {
-		t.Errorf("other uses of the images see %d of %d", settled.visited(), all.Images())
+	if settled.Visited() != all.Images() {
+		t.Errorf("other uses of the images see %d of %d", settled.Visited(), all.Images())
 	}
-	few := settled
-	few.controls = nil
+	few := settled.Uncontrolled()
 
 	var with, without [2]float64 // sums of squares
-	recompute := func(parameters weights.Vector, data BatchNormData) bnupdate.Result {
+	recompute := func(parameters weights.Vector, data infer.BatchNormData) bnupdate.Result {
 		r, err := e.Recompute(t.Context(), n, parameters, data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	err = EachMember(t.Context(), n.Posterior, how, 0, 3, func(_ int, parameters weights.Vector) error {
+	const members = 3
+	err = infer.EachMember(t.Context(), n.Posterior, how, 0, members, func(_ int, parameters weights.Vector) error {
 		want := recompute(parameters, all)
 		for _, x := range []struct {
-			data BatchNormData
+			data infer.BatchNormData
 			sum  *[2]float64
 		}{{settled, &with}, {few, &without}} {
 			got := recompute(parameters, x.data)
@@ -319,7 +311,7 @@ func TestSettleControl(t *testing.T) {
 				t.Errorf("a member saw %d images, want %d", got.Images, settled.Images())
 			}
 			m, v := distances(n.Posterior.Layout, got.Statistics, want.Statistics)
-			x.sum[0], x.sum[1] = x.sum[0]+m*m/3, x.sum[1]+v*v/3
+			x.sum[0], x.sum[1] = x.sum[0]+m*m/members, x.sum[1]+v*v/members
 		}
 		return nil
 	})

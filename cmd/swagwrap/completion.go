@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+)
+
+// The scripts for bash and zsh ask the program itself what fits at the cursor, with
+// the flag that cli adds. They ask for commands and flags only: everything else is a
+// file, which the shell completes. The words on the line are passed on as they are
+// and never evaluated.
+
+const bashCompletion = `# swagwrap's completion for bash: source <(swagwrap completion bash)
+_swagwrap() {
+	local word=${COMP_WORDS[COMP_CWORD]} ask=("${COMP_WORDS[@]:0:COMP_CWORD}")
+	COMPREPLY=()
+	if [[ $word == -* ]]; then
+		ask+=("$word")
+	elif [[ $COMP_CWORD -ne 1 ]]; then
+		return
+	fi
+	COMPREPLY=($(compgen -W "$("${ask[@]}" --generate-bash-completion 2>/dev/null)" -- "$word"))
+}
+complete -o bashdefault -o default -F _swagwrap swagwrap
+`
+
+const zshCompletion = `#compdef swagwrap
+# swagwrap's completion for zsh: source <(swagwrap completion zsh), after compinit,
+# or save it as _swagwrap in a folder of $fpath.
+_swagwrap() {
+	local -a ask found
+	ask=("${(@)words[1,CURRENT-1]}")
+	if [[ ${words[CURRENT]} == -* ]]; then
+		ask+=("${words[CURRENT]}")
+	elif (( CURRENT != 2 )); then
+		_files
+		return
+	fi
+	found=("${(@f)$("${(@)ask}" --generate-bash-completion 2>/dev/null)}")
+	compadd -a found
+}
+if [[ $funcstack[1] == _swagwrap ]]; then
+	_swagwrap "$@"
+else
+	compdef _swagwrap swagwrap
+fi
+`
+
+func (a *app) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print a script that completes commands and flags in a shell",
+		ArgsUsage: "bash|zsh|fish",
+		Description: `Prints a script for the shell. To have it in every new one, put this line into its start-up file:
+
+   source <(swagwrap completion bash)          # ~/.bashrc
+   source <(swagwrap completion zsh)           # ~/.zshrc, after compinit
+   swagwrap completion fish | source           # ~/.config/fish/config.fish`,
+		Action: func(c *cli.Context) error {
+			if err := flags.Positionals(c); err != nil {
+				return err
+			}
+			script, err := completion(c.App, c.Args().First())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.Stdout, script)
+			return err
+		},
+	}
+}
+
+func completion(program *cli.App, shell string) (string, error) {
+	switch shell {
+	case "bash":
+		return bashCompletion, nil
+	case "zsh":
+		return zshCompletion, nil
+	case "fish":
+		// fish is told everything beforehand, and completes files only after flags
+		// that are marked so.
+		for _, cmd := range program.Commands {
+			for _, f := range cmd.Flags {
+				switch f := f.(type) {
+				case *cli.StringFlag:
+					f.TakesFile = true
+				case *cli.StringSliceFlag:
+					f.TakesFile = true
+				}
+			}
+		}
+		return program.ToFishCompletion()
+	}
+	return "", flags.Usagef("", "no completion for %q: want bash, zsh or fish", shell)
+}
+
+func (a *app) manCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "man",
+		Usage:       "print the manual page",
+		Hidden:      true,
+		Description: "   swagwrap man > swagwrap.1",
+		Action: func(c *cli.Context) error {
+			if err := flags.Positionals(c); err != nil {
+				return err
+			}
+			page, err := manualPage(c.App)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.Stdout, page)
+			return err
+		},
+	}
+}
+
+// manualPage is what --help says, all of it. The exit codes stand once at the end.
+func manualPage(program *cli.App) (string, error) {
+	program.Description = strings.ReplaceAll(program.Description, "\n   ", "\n    ") // a code block in Markdown
+	for _, cmd := range program.Commands {
+		usage := "swagwrap " + cmd.Name + " [flags] " + cmd.ArgsUsage
+		cmd.UsageText = strings.TrimSpace(usage) + "\n\n" + strings.TrimSuffix(cmd.Description, "\n"+exitStatus)
+	}
+	page, err := program.ToManWithSection(1)
+	codes := strings.Join(strings.Fields(strings.TrimPrefix(exitStatus, "\nEXIT STATUS")), " ")
+	return page + "\n.SH EXIT STATUS\n" + strings.ReplaceAll(codes, "; ", "\n.br\n") + "\n", err
+}

@@ -1,0 +1,293 @@
+package baseline_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// scores are the metrics of one method in golden.json. Repeated methods have
+// them under mean and std.
+type scores struct {
+	Accuracy, NLL, Brier, ECE float64
+	Temperature               float64
+	Mean, Std                 *scores
+}
+
+// Every method's scores against PyTorch's. Methods without random numbers
+// differ by float32 arithmetic alone: NLL within 1e-4, and at most one of 5,000
+// images may change sides. The others must lie within three standard
+// deviations of PyTorch's ten repeats.
+func TestGoldenMethods(t *testing.T) {
+	t.Parallel()
+	js, err := os.ReadFile(infertest.Path(infertest.MNIST, "golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct{ Metrics map[string]scores }
+	if err := json.Unmarshal(js, &golden); err != nil {
+		t.Fatal(err)
+	}
+	in := &baseline.Inputs{
+		Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t)), Checkpoints: infertest.Checkpoints(t)}},
+		BatchNorm: infertest.Training(t), Members: 30, Seed: 1, Scale: swag.LowRankPlusDiagonal.DefaultScale(),
+	}
+	test, val := infertest.Digits(t, "test.npz"), infertest.Digits(t, "val.npz")
+	// Only scalings need validation data.
+	in.Asked = []string{baseline.SGD, baseline.SGDEnsemble, baseline.StaleSWA, baseline.SWAGDiag, baseline.SWAG}
+	if testing.Short() {
+		in.Asked = []string{baseline.SGD, baseline.StaleSWA, baseline.SWAG}
+	}
+	all, notes := predicted(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
+	wanted := len(in.Asked) + 2
+	in.Asked = []string{baseline.SWA, baseline.SWATemp}
+	scaled, more := predicted(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{test}, Validation: val})
+	if all = append(all, scaled...); len(all) != wanted || notes != nil || more != nil {
+		t.Fatalf("%d methods, want %d; notes %q, %q", len(all), wanted, notes, more)
+	}
+	for _, p := range all {
+		want, ok := golden.Metrics[strings.ReplaceAll(p.Key, "-", "_")]
+		if !ok {
+			want = golden.Metrics[map[string]string{baseline.StaleSWA: "swa_stale"}[p.Key]]
+		}
+		tol := scores{Accuracy: 1.0 / 5000, NLL: 1e-4, Brier: 1e-4, ECE: 2e-4}
+		if want.Mean != nil {
+			tol = scores{Accuracy: 3 * want.Std.Accuracy, NLL: 3 * want.Std.NLL, Brier: 3 * want.Std.Brier, ECE: 3 * want.Std.ECE}
+			want = *want.Mean
+		}
+		x, outcomes := p.Data[0].Task, p.Data[0].Mean()
+		if (p.Scaler != "") != (p.Key == baseline.SWATemp) {
+			t.Errorf("%s is calibrated by %q", p.Name, p.Scaler)
+		}
+		if p.Scaler != "" {
+			fitted, err := x.Fit(p.Scaler, p.Validation.Mean(), val.Labels())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if infertest.Far(fitted.Temperatures[0], want.Temperature, 1e-4, 0) {
+				t.Errorf("temperature %v, want %v", fitted.Temperatures, want.Temperature)
+			}
+			outcomes = x.Apply(fitted, outcomes)
+		}
+		m := metrics(t, x, outcomes, test.Labels())
+		for _, s := range []struct {
+			name           string
+			got, want, tol float64
+		}{
+			{"accuracy", m["accuracy"], want.Accuracy, tol.Accuracy},
+			{"NLL", m["nll"], want.NLL, tol.NLL},
+			{"Brier", m["brier"], want.Brier, tol.Brier},
+			{"ECE", m["ece"], want.ECE, tol.ECE},
+		} {
+			t.Logf("%-22s %-9s %.5f, PyTorch %.5f, tolerance %.5f", p.Name, s.name, s.got, s.want, s.tol)
+			if !(math.Abs(s.got-s.want) <= s.tol) {
+				t.Errorf("%s: %s %v, want %v ± %v", p.Name, s.name, s.got, s.want, s.tol)
+			}
+		}
+	}
+}
+
+// Deep ensembles of two halves of a run against PyTorch's, float32 against
+// float64; MultiSWAG at scale 0 is the ensemble of the SWAs.
+func TestDeepEnsembles(t *testing.T) {
+	t.Parallel()
+	want := readGolden(t)
+	models, nets := infertest.Checkpoints(t), infertest.Halves(t)
+	in := &baseline.Inputs{
+		Runs: []baseline.Run{{Network: nets[0], Checkpoints: models[:15]}, {Network: nets[1], Checkpoints: models[15:]}}, BatchNorm: infertest.Training(t),
+		Asked: []string{baseline.DeepSGD, baseline.DeepSWA, baseline.MultiSWAG}, Members: 3, Seed: 1,
+	}
+	test := infertest.Digits(t, "test.npz")
+	methods, _ := predicted(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
+	if len(methods) != 3 {
+		t.Fatalf("%d methods", len(methods))
+	}
+	for i, want := range []scores{want.DeepSGD, want.DeepSWA, want.DeepSWA} {
+		p := methods[i]
+		m := metrics(t, p.Data[0].Task, p.Data[0].Mean(), test.Labels())
+		if math.Abs(m["nll"]-want.NLL) > 1e-4 || math.Abs(m["brier"]-want.Brier) > 1e-4 || math.Abs(m["accuracy"]-want.Accuracy) > 1.5/5000 {
+			t.Errorf("%s: %v, want %+v", p.Name, m, want)
+		}
+	}
+}
+
+// All methods of a single run come in their order, and send through networks what
+// was announced.
+func TestPredict(t *testing.T) {
+	t.Parallel()
+	in, targets := tiny(t, "training")
+	in.Asked, in.Members = baseline.Keys(), 3
+	in.External = []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints}}
+	var seen atomic.Int64
+	e := engine(t)
+	e.Progress = func(images int) { seen.Add(int64(images)) }
+	methods, notes := predicted(t, e, in, targets)
+	if images := in.Images(targets); images < 100 || seen.Load() != images {
+		t.Errorf("%d images announced, and %d went through networks", images, seen.Load())
+	}
+	var keys []string
+	outcomes := map[string][]float64{}
+	for _, p := range methods {
+		keys = append(keys, p.Key)
+		outcomes[p.Key] = p.Data[0].Outcome
+		if len(p.Data) != 1 || len(p.Data[0].Outcome) != 30 || p.Members != p.Data[0].Members || p.StaleBN != (p.Key == baseline.StaleSWA) {
+			t.Errorf("%s: %+v", p.Name, p)
+		}
+	}
+	if all := baseline.Keys(); !slices.Equal(keys, all[:len(all)-3]) || notes != nil { // several runs have three more
+		t.Errorf("methods %q, notes %q", keys, notes)
+	}
+	if !slices.Equal(outcomes[baseline.SGDEnsemble], outcomes[baseline.Iterates]) {
+		t.Error("the same checkpoints give other predictions")
+	}
+	// Isotropic noise and SWAG share z1 but nothing else.
+	if slices.Equal(outcomes[baseline.Isotropic], outcomes[baseline.SWAG]) || slices.Equal(outcomes[baseline.SWAG], outcomes[baseline.SWAGDiag]) {
+		t.Error("the covariance makes no difference")
+	}
+	if swag.Isotropic.DefaultScale() != swag.LowRankPlusDiagonal.DefaultScale() {
+		t.Error("isotropic noise has not SWAG's trace at the same scale")
+	}
+}
+
+// Checkpoints from elsewhere, with their own statistics and with recomputed ones:
+// those of training-1.onnx and training-2.onnx are random, so the two differ.
+func TestRecomputedIterates(t *testing.T) {
+	t.Parallel()
+	in, targets := tiny(t, "training")
+	in.Asked, in.External = []string{baseline.Iterates}, []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints, Recompute: true}}
+	e := engine(t)
+	got, _ := predicted(t, e, in, targets)
+	if len(got) != 2 || got[0].Name != "SGLD" || got[1].Name != "SGLD, BN recomputed" || got[1].Members != 2 {
+		t.Fatalf("%+v", got)
+	}
+	n, want := in.Runs[0].Network, [2]*infer.Sums{{}, {}}
+	for _, m := range in.Runs[0].Checkpoints {
+		parameters, stored, err := n.Vectors(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := e.Recompute(t.Context(), n, parameters, in.BatchNorm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, statistics := range []weights.Vector{stored, weights.Slice(fresh.Statistics)} {
+			model, err := n.Model("iterate", parameters, statistics)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Predict(t.Context(), model, targets.Data[0], want[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, p := range got {
+		if !slices.Equal(p.Data[0].Outcome, want[i].Outcome) {
+			t.Errorf("%s: %v, want %v", p.Name, p.Data[0].Outcome, want[i].Outcome)
+		}
+	}
+	if slices.Equal(want[0].Outcome, want[1].Outcome) {
+		t.Error("recomputed statistics make no difference")
+	}
+}
+
+// Wherever a run is cancelled, it ends with that error; and what the receiver says
+// ends it, too. One that has all it needs by then may end well.
+func TestPredictCancelled(t *testing.T) {
+	t.Parallel()
+	in, targets := tiny(t, "training")
+	other, _ := tiny(t, "ckpt")
+	in.Runs, in.Members = append(in.Runs, other.Runs...), 3
+	in.External = []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints, Recompute: true}}
+	rt, no := infertest.Runtime(t), errors.New("no")
+	for _, key := range baseline.Keys() {
+		in.Asked = []string{key}
+		_, err := baseline.Predict(t.Context(), &infer.Engine{Runtime: rt}, in, targets, func(*baseline.Predicted) error { return no })
+		if !errors.Is(err, no) {
+			t.Errorf("%s: error %v, want the receiver's", key, err)
+		}
+		for after := range 5 {
+			ctx, cancel := context.WithCancel(t.Context())
+			var seen atomic.Int64
+			e := &infer.Engine{Runtime: rt, Workers: 1, Progress: func(images int) {
+				if seen.Add(int64(images)) >= int64(10*after) {
+					cancel()
+				}
+			}}
+			if after == 0 {
+				cancel()
+			}
+			_, err := baseline.Predict(ctx, e, in, targets, func(*baseline.Predicted) error { return nil })
+			if !errors.Is(err, context.Canceled) && (after == 0 || err != nil) {
+				t.Errorf("%s, cancelled after %d images: error %v", key, 10*after, err)
+			}
+			cancel()
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	got, err := baseline.Parse("swa, swag")
+	if err != nil || !slices.Equal(got, []string{baseline.SWA, baseline.SWAG}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if all, err := baseline.Parse("all"); err != nil || !slices.Equal(all, baseline.Keys()) {
+		t.Errorf("%q, %v", all, err)
+	}
+	_, err = baseline.Parse("swa,swog")
+	infertest.WantError(t, err, `no method "swog"`)
+}
+
+// What methods lack, and what runs unless it is asked for.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	in, _ := tiny(t, "ckpt")
+	in.Runs[0].Checkpoints, in.BatchNorm.Data = nil, nil
+	for key, want := range map[string]string{
+		baseline.SGD: "the checkpoints", baseline.SGDEnsemble: "the checkpoints", baseline.Iterates: "checkpoints from elsewhere",
+		baseline.Laplace: "training images", baseline.DeepSGD: "several posteriors", baseline.DeepSWA: "several posteriors",
+		baseline.MultiSWAG: "several posteriors", baseline.SWA: "", baseline.SWAG: "", baseline.SWATemp: "",
+	} {
+		if got := in.Missing(key); got != want || in.Wants(key) != (want == "") {
+			t.Errorf("%s lacks %q, want %q", key, got, want)
+		}
+	}
+	if in.Wants(baseline.Isotropic) {
+		t.Error("isotropic noise runs unasked")
+	}
+	in.Runs = append(in.Runs, in.Runs[0])
+	if got := in.Missing(baseline.DeepSGD); got != "the checkpoints of "+in.Runs[0].Network.Posterior.Path {
+		t.Errorf("deep ensembles lack %q", got)
+	}
+	if got := in.Missing(baseline.MultiSWAG); got != "a member of each posterior" {
+		t.Errorf("MultiSWAG without members lacks %q", got)
+	}
+	in.Asked, in.Members = []string{baseline.MultiSWAG}, 2
+	if !in.Wants(baseline.MultiSWAG) || in.Wants(baseline.SWA) {
+		t.Error("other methods than those asked for")
+	}
+	if detectors := baseline.Detectors(); slices.Contains(detectors, baseline.StaleSWA) || slices.Contains(detectors, baseline.Isotropic) || !slices.Contains(detectors, baseline.SWATemp) {
+		t.Errorf("detectors %q", detectors)
+	}
+}
+
+func TestInOrder(t *testing.T) {
+	keys := []string{baseline.SWAG, baseline.SWA, baseline.SGD}
+	itself := func(key string) string { return key }
+	if err := baseline.InOrder(keys, itself); err != nil || !slices.Equal(keys, []string{baseline.SGD, baseline.SWA, baseline.SWAG}) {
+		t.Errorf("%q, %v", keys, err)
+	}
+	infertest.WantError(t, baseline.InOrder(nil, itself), "no method is left to compare")
+}

@@ -1,0 +1,97 @@
+package baseline
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Keys that nobody outside speaks about.
+const (
+	SGD         = "sgd"
+	SGDEnsemble = "sgd-ensemble"
+	Iterates    = "iterates"
+	Isotropic   = "isotropic"
+	DeepSGD     = "deep-sgd"
+	DeepSWA     = "deep-swa"
+)
+
+var (
+	Dropout     = dropout.Key
+	Laplace     = laplace.Key
+	Draws       = draws
+	HeadWeights = headWeights
+)
+
+// LastLayer is that of the first run's SWA, open.
+type LastLayer struct {
+	w *work
+	*lastLayer
+}
+
+// OpenLastLayer opens it.
+func OpenLastLayer(ctx context.Context, e *infer.Engine, in *Inputs) (*LastLayer, error) {
+	w := &work{Inputs: in, ctx: ctx, engine: e}
+	swa, err := w.swa(0)
+	if err != nil {
+		return nil, err
+	}
+	l, err := w.openLastLayer(swa)
+	return &LastLayer{w, l}, err
+}
+
+// Mean is the layer's weights, scores×columns; the bias is the last column.
+func (l *LastLayer) Mean() *mat.Dense { return l.mean }
+
+// Compare holds the layer against what the network gives for the first n examples.
+func (l *LastLayer) Compare(d dataset.Dataset, n int) error {
+	batches := [][]int{dataset.Order{Limit: n}.Indices(d.Len())}
+	return l.w.eachBatch(l.lastLayer, d, batches, func(int, *mat.Dense) error { return nil })
+}
+
+// Curvature is the layer's on the training images.
+func (l *LastLayer) Curvature() (*KFAC, error) { return l.w.curvature(l.lastLayer) }
+
+// Average adds so many members to sums, for all examples of a data set.
+func (l *LastLayer) Average(k *KFAC, d dataset.Dataset, tau float64, members int) (*infer.Sums, error) {
+	set, err := l.w.features(l.lastLayer, d)
+	if err != nil {
+		return nil, err
+	}
+	sums := &infer.Sums{}
+	return sums, k.average(l.w.ctx, set, dataset.Order{}.Indices(d.Len()), tau, l.w.Seed, members, sums)
+}
+
+// KFAC is a Gaussian over the weights of a last layer.
+type KFAC = kfac
+
+// Covariance is that of the weights, row by row of scores×columns.
+func (k *kfac) Covariance(tau float64) (*mat.Dense, error) {
+	u, v, err := k.at(tau)
+	if err != nil {
+		return nil, err
+	}
+	var scores mat.SymDense
+	if err := u.InverseTo(&scores); err != nil {
+		return nil, err
+	}
+	var out mat.Dense
+	out.Kronecker(&scores, v)
+	return &out, nil
+}
+
+// Equal is what one member says of equal images, with one weight and one score.
+func Equal(ctx context.Context, images int, t task.Task) (*infer.Sums, error) {
+	one := mat.NewSymDense(1, []float64{1})
+	k := &kfac{task: t.(task.Curved), mean: mat.NewDense(1, 1, nil), images: 1, a: one, g: one}
+	set := &featureSet{mean: make([]float32, images)}
+	for range images {
+		set.features = append(set.features, 1)
+	}
+	sums := &infer.Sums{}
+	return sums, k.average(ctx, set, dataset.Order{Limit: images}.Indices(images), 1, 1, 1, sums)
+}

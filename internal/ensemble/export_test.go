@@ -1,0 +1,9 @@
+package ensemble
+
+import "github.com/swagwrap/swagwrap/internal/task"
+
+// Calibrate changes averaged probabilities as the ensemble says.
+func (e *Ensemble) Calibrate(p []float64) { e.calibration().apply(p) }
+
+// CheckCalibration fails where that is for other classes than the task's.
+func (e *Ensemble) CheckCalibration(t task.Task) error { return e.calibration().check(e.Path, t) }

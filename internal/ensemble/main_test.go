@@ -1,0 +1,27 @@
+package ensemble_test
+
+import (
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+func TestMain(m *testing.M) { infertest.Main(m) }
+
+// engine is one of ordinary settings.
+func engine(t *testing.T) *infer.Engine {
+	t.Helper()
+	return &infer.Engine{Runtime: infertest.Runtime(t)}
+}
+
+// classes is the task of so many classes.
+func classes(t *testing.T, count int) task.Task {
+	t.Helper()
+	classes, err := task.Of("", task.Scores{Output: "logits", Count: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return classes
+}

@@ -1,0 +1,188 @@
+package infer_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A member written as a file gives, in a session of default options, the
+// probabilities that scoring adds up. The two sessions differ in threads only.
+func TestExportedMemberScoresAlike(t *testing.T) {
+	t.Parallel()
+	n, e := infertest.Network(t, infertest.Posterior(t)), engine(t)
+	test := infertest.Digits(t, "val.npz")
+	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
+		fresh, err := e.Recompute(t.Context(), n, parameters, infertest.Training(t))
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(t.TempDir(), "member.onnx")
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := n.Files().WriteTo(f, 0, n.Posterior.Layout, parameters, weights.Slice(fresh.Statistics)); err != nil {
+			return err
+		}
+		model, err := n.Model("member", parameters, weights.Slice(fresh.Statistics))
+		if err != nil {
+			return err
+		}
+		sums := &infer.Sums{}
+		if err := e.Predict(t.Context(), model, test, sums); err != nil {
+			return err
+		}
+		file, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		s, err := e.Runtime.NewSession(file, ort.Options{})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		x := make([]float32, test.Len()*28*28)
+		if _, err := dataset.ReadBatch(test, x, dataset.Order{}.Indices(test.Len())); err != nil {
+			return err
+		}
+		out, err := s.Run(t.Context(), []ort.Tensor{{Shape: []int64{int64(test.Len()), 1, 28, 28}, F32: x}})
+		if err != nil {
+			return err
+		}
+		logits := make([]float64, len(out[0].F32))
+		for i, v := range out[0].F32 {
+			logits[i] = float64(v)
+		}
+		for i, want := range calibrate.Softmax(nil, logits, 10, 1) {
+			if math.Abs(sums.Outcome[i]-want) > 1e-5 { // float32: ONNX Runtime fuses the file, which keeps biases of 0, less
+				t.Fatalf("probability %d: %v when scored, %v from the file", i, sums.Outcome[i], want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Predictions and statistics do not depend on the number of workers, and a
+// cancelled run ends with the context's error.
+func TestEngineWorkers(t *testing.T) {
+	t.Parallel()
+	n, rt := infertest.Network(t, infertest.Posterior(t)), infertest.Runtime(t)
+	test, bn := infertest.Digits(t, "val.npz"), infertest.Training(t)
+	bn.Order = dataset.Order{Shuffle: true, Seed: 3, Limit: 300}
+	type outcome struct {
+		statistics []float32
+		sums       *infer.Sums
+	}
+	run := func(ctx context.Context, workers int) (o outcome, err error) {
+		e := &infer.Engine{Runtime: rt, Workers: workers, BatchSize: 64}
+		err = infer.EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Vector) error {
+			fresh, err := e.Recompute(ctx, n, parameters, bn)
+			if err != nil {
+				return err
+			}
+			if fresh.Images != 300 || fresh.BatchSize != 64 {
+				t.Errorf("%d images in batches of %d", fresh.Images, fresh.BatchSize)
+			}
+			model, err := n.Model("member", parameters, weights.Slice(fresh.Statistics))
+			if err != nil {
+				return err
+			}
+			o = outcome{fresh.Statistics, &infer.Sums{}}
+			return e.Predict(ctx, model, test, o.sums)
+		})
+		return o, err
+	}
+	one, err := run(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	four, err := run(t.Context(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(one.statistics, four.statistics) || !slices.Equal(one.sums.Outcome, four.sums.Outcome) || !slices.Equal(one.sums.Entropy, four.sums.Entropy) ||
+		one.sums.Members != four.sums.Members || one.sums.Weight != four.sums.Weight || one.sums.Task != four.sums.Task {
+		t.Error("1 and 4 workers differ")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := run(ctx, 2); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A layer that sees one element per channel has no variance: BatchNorm1d with
+// a last batch of one image.
+func TestRecomputeRefusesSingleImage(t *testing.T) {
+	t.Parallel()
+	n, e := infertest.Network(t, infertest.Posterior(t)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 333}
+	bn := infertest.Training(t) // 1,000 images: three batches of 333 and one image
+	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+		_, err := e.Recompute(t.Context(), n, parameters, bn)
+		infertest.WantError(t, err, `tensor "fc1_bn.running_mean": batch 3 has 1 elements per channel`)
+		return nil
+	})
+}
+
+// Inputs are of the type that the network takes, and outputs of any float type.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	values := []float32{0, 1, 200}
+	for _, dtype := range []string{"float32", "float64", "float16"} {
+		in, err := infer.Input(dtype, values)
+		if err != nil || in.DType() != dtype {
+			t.Errorf("%s: %s, %v", dtype, in.DType(), err)
+		}
+		if out, err := infer.Float32s(in); err != nil || !slices.Equal(out, values) {
+			t.Errorf("%s: %v, %v", dtype, out, err)
+		}
+	}
+	for _, dtype := range []string{"int64", "uint8"} {
+		if in, err := infer.Input(dtype, values); err != nil || in.DType() != dtype {
+			t.Errorf("%s: %s, %v", dtype, in.DType(), err)
+		}
+	}
+	for dtype, want := range map[string]string{"int64": "takes whole numbers, not 0.5", "uint8": "takes whole numbers up to 255, not 0.5", "bool": "takes bool, want a float type, int64 or uint8"} {
+		_, err := infer.Input(dtype, []float32{0.5})
+		infertest.WantError(t, err, `tensor "x": `+want)
+	}
+	if _, err := infer.Input("uint8", []float32{256}); err == nil {
+		t.Error("256 was taken for a byte")
+	}
+}
+
+// A network that takes batches of one size is not given others.
+func TestFixedBatchSize(t *testing.T) {
+	t.Parallel()
+	n, images := infertest.Network(t, infertest.Fit(t, infertest.Two(t, "fixed-batch")...)), tinyImages(t)
+	e := engine(t)
+	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+		r, err := e.Recompute(t.Context(), n, parameters, infer.BatchNormData{Data: images})
+		if err != nil || r.Images != 8 || r.BatchSize != 4 { // the last two fill no batch
+			t.Errorf("%d of 10 images in batches of %d, %v", r.Images, r.BatchSize, err)
+		}
+		e.BatchSize = 3
+		_, err = e.Recompute(t.Context(), n, parameters, infer.BatchNormData{Data: images})
+		infertest.WantError(t, err, "takes batches of 4 only, not of 3")
+		_, err = infer.NewScorer(t.Context(), e, members{n, 1}, images, infer.Options{})
+		infertest.WantError(t, err, "takes batches of 4 only, not of 3")
+		return nil
+	})
+}

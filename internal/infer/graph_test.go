@@ -1,0 +1,83 @@
+package infer_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// What the outputs mean is read from the graph.
+func TestScoresOf(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		file, output string
+		want         task.Scores
+		err          string
+	}{
+		{"ckpt-1.onnx", "", task.Scores{Output: "logits", Activation: ""}, ""},
+		{"softmax-1.onnx", "", task.Scores{Output: "logits", Activation: "softmax"}, ""},
+		{"sigmoid-1.onnx", "", task.Scores{Output: "logits", Activation: "sigmoid"}, ""},
+		{"labels-1.onnx", "", task.Scores{Output: "each", Activation: "sigmoid"}, ""},
+		{"labels-1.onnx", "logits", task.Scores{Output: "logits", Activation: ""}, ""},
+		{"labels-1.onnx", "probs", task.Scores{Output: "probs", Activation: "softmax"}, ""}, // through an Identity
+		{"labels-1.onnx", "soft", task.Scores{}, `no output "soft", want one of "each", "logits", "probs"`},
+	} {
+		got, err := infer.ScoresOf(infertest.Open(t, infertest.Path(infertest.Small, tc.file)), tc.output)
+		if tc.err != "" {
+			infertest.WantError(t, err, tc.err)
+			continue
+		}
+		if err != nil || got != tc.want {
+			t.Errorf("%s, output %q: %+v, %v, want %+v", tc.file, tc.output, got, err, tc.want)
+		}
+	}
+}
+
+func TestScores(t *testing.T) {
+	t.Parallel()
+	values := make([]float32, 24)
+	for i := range values {
+		values[i] = float32(i)
+	}
+	for _, tc := range []struct {
+		shape      []int64
+		n          int
+		activation string
+		columns    int
+		err        string
+	}{
+		{[]int64{8, 3}, 8, "", 3, ""},
+		{[]int64{8, 3}, 5, "", 3, ""}, // a batch that was filled up
+		{[]int64{24}, 24, "", 1, ""},
+		{[]int64{24, 1}, 24, "sigmoid", 1, ""},
+		{[]int64{8, 3, 1, 1}, 8, "softmax", 3, ""}, // a classifier of convolutions
+		{[]int64{8, 1, 3}, 8, "", 3, ""},
+		{[]int64{2, 3, 4}, 2, "", 0, "output of shape [2 3 4] for 2 examples, want [2 classes]"},
+		{[]int64{8, 3}, 9, "", 0, "output of shape [8 3] for 9 examples"},
+		{[]int64{}, 1, "", 0, "output of shape []"},
+		{[]int64{8, 3}, 8, "sigmoid", 0, "3 scores that each come out of a sigmoid"},
+		{[]int64{24, 1}, 24, "softmax", 0, "a softmax over a single score"},
+	} {
+		g := infer.GraphOf(task.Scores{Output: "out", Activation: tc.activation})
+		columns, got, err := g.Scores(ort.Tensor{Shape: tc.shape, F32: values}, tc.n)
+		if err == nil {
+			_, err = g.Task(columns)
+		}
+		if tc.err != "" {
+			infertest.WantError(t, err, `tensor "out": `+tc.err)
+			continue
+		}
+		if err != nil || columns != tc.columns || !slices.Equal(got, values) {
+			t.Errorf("shape %v: %d columns, %v", tc.shape, columns, err)
+		}
+	}
+	_, _, err := infer.GraphOf(task.Scores{Output: "out"}).Scores(ort.Tensor{Name: "out", Shape: []int64{2}, I64: []int64{1, 2}}, 2)
+	if err == nil || !strings.Contains(err.Error(), `tensor "out": int64, want a float type`) {
+		t.Errorf("class numbers: %v", err)
+	}
+}

@@ -1,0 +1,155 @@
+package infer_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+func TestParseStatistics(t *testing.T) {
+	t.Parallel()
+	for _, s := range []infer.Statistics{infer.RecomputeTrained, infer.RecomputeAll, infer.KeepAll} {
+		if got, err := infer.ParseStatistics(s.String()); err != nil || got != s {
+			t.Errorf("%s: %v, %v", s, got, err)
+		}
+	}
+	_, err := infer.ParseStatistics("none")
+	infertest.WantError(t, err, `"none": want one of auto, recompute, keep`)
+}
+
+// What the graph says of scores is held against the model card.
+func TestCard(t *testing.T) {
+	t.Parallel()
+	m := infertest.Open(t, infertest.Path(infertest.Small, "ckpt-1.onnx"))
+	_, err := infer.ReadGraph(m, "", "binary")
+	infertest.WantError(t, err, `3 numbers for an example are not scores for the task "binary"`)
+	g, err := infer.ReadGraph(m, "", "classes")
+	if err != nil || g.Known().Name() != "classes" {
+		t.Fatalf("%v, %v", g, err)
+	}
+	if g.CheckNames(nil) != nil || g.CheckNames([]string{"a", "b", "c"}) != nil {
+		t.Error("three names do not suit three classes")
+	}
+	infertest.WantError(t, g.CheckNames([]string{"a", "b"}), "2 class names, and the network has 3 classes")
+}
+
+// Graphs that take what we cannot give, or give nothing.
+func TestReadGraphRefused(t *testing.T) {
+	t.Parallel()
+	value := onnxio.Value{Name: "x", Shape: []int64{-1, 3}}
+	for want, g := range map[string]onnxio.Graph{
+		"the network has no output":          {Inputs: []onnxio.Value{value}},
+		"takes 2 inputs, want 1":             {Inputs: []onnxio.Value{value, {Name: "y", Shape: []int64{-1}}}, Outputs: []onnxio.Value{{Name: "z"}}},
+		"the input has no batch dimension":   {Inputs: []onnxio.Value{{Name: "x"}}, Outputs: []onnxio.Value{{Name: "z"}}},
+		`no output "probs", want one of "z"`: {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "z"}}},
+	} {
+		_, err := infer.ReadGraph(&onnxio.Model{Graph: &g}, "probs", "")
+		infertest.WantError(t, err, want)
+	}
+}
+
+func TestCheckpointPath(t *testing.T) {
+	t.Parallel()
+	p := &swag.Posterior{Path: "run/p.safetensors"}
+	for _, tc := range []struct{ path, folder, want string }{
+		{"ckpt/a.onnx", "", "run/ckpt/a.onnx"},
+		{"/data/a.onnx", "", "/data/a.onnx"},
+		{"ckpt/a.onnx", "moved", "moved/a.onnx"},
+	} {
+		if got := infer.CheckpointPath(p, swag.Checkpoint{Path: tc.path}, tc.folder); got != filepath.FromSlash(tc.want) {
+			t.Errorf("%s in %q: %s, want %s", tc.path, tc.folder, got, tc.want)
+		}
+	}
+}
+
+// A posterior that refers to its checkpoints has the members of one that holds all
+// itself, and refuses checkpoints that have changed.
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	models := infertest.Two(t, "ckpt")
+	whole := infertest.Fit(t, models...)
+	draw := func(p *swag.Posterior) (out weights.Slice) {
+		t.Helper()
+		err := infer.EachMember(t.Context(), p, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
+			out = make(weights.Slice, parameters.Len())
+			return parameters.ReadAt(out, 0)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	refers := infertest.FitWith(t, swag.FitOptions{ReferToCheckpoints: true}, models...)
+	n := infertest.Network(t, refers)
+	if err := n.Attach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(draw(refers), draw(whole)) {
+		t.Error("other members")
+	}
+	if set, err := n.Continue(infertest.Two(t, "ckpt")); err != nil || len(set.Models) != 2 {
+		t.Errorf("further checkpoints: %v", err)
+	}
+	if _, err := n.Continue([]*onnxio.Model{infertest.Open(t, infertest.Path(infertest.Small, "wider.onnx"))}); err == nil {
+		t.Error("a wider network continues this one")
+	}
+
+	changed := infertest.Network(t, infertest.FitWith(t, swag.FitOptions{ReferToCheckpoints: true}, models...))
+	changed.Posterior.Checkpoints[1].SHA256 = "00"
+	infertest.WantError(t, changed.Attach(t.Context()), "ckpt-2.onnx: its content has the SHA-256 ")
+	changed.Posterior.Checkpoints[1].Path += ".gone"
+	infertest.WantError(t, changed.Attach(t.Context()), "ckpt-2.onnx.gone")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	gone := infertest.Network(t, infertest.FitWith(t, swag.FitOptions{ReferToCheckpoints: true}, models...))
+	if err := gone.Attach(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A network with weights of another template gives what it gives with its own, and
+// every error of one that has no such weights says whose it is.
+func TestOther(t *testing.T) {
+	t.Parallel()
+	p := infertest.Fit(t, infertest.Two(t, "ckpt")...)
+	n, e, images := infertest.Network(t, p), engine(t), tinyImages(t)
+	if n.TakesBytes() || n.Layers() != 1 || n.Output() != "logits" {
+		t.Errorf("takes bytes: %v, %d layers, output %q", n.TakesBytes(), n.Layers(), n.Output())
+	}
+	template, err := onnxio.NewRuntimeTemplate(n.Skeleton(), p.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swaOf(t, p, func(parameters weights.Vector) error {
+		own, err := n.Model("SWA", parameters, p.Statistics)
+		if err != nil {
+			return err
+		}
+		other, err := n.Other(template, "SWA", parameters, p.Statistics)
+		if err != nil {
+			return err
+		}
+		a, b := &infer.Sums{}, &infer.Sums{}
+		if err := errors.Join(e.Predict(t.Context(), own, images, a), e.Predict(t.Context(), other, images, b)); err != nil {
+			return err
+		}
+		if !slices.Equal(a.Outcome, b.Outcome) || own.Name != p.Path+": SWA" || other.Name != own.Name {
+			t.Errorf("%s and %s differ", own.Name, other.Name)
+		}
+		wrong := infertest.Data(t, infertest.Path(infertest.Small, "five-by-five.npz"), dataset.Options{})
+		infertest.WantError(t, e.Predict(t.Context(), own, wrong, &infer.Sums{}), p.Path+": SWA: ")
+		return nil
+	})
+	if err := infer.EachMember(t.Context(), p, swag.SampleOptions{Scale: -1}, 0, 1, func(int, weights.Vector) error { return nil }); err == nil {
+		t.Error("a scale below 0 was taken")
+	}
+}

@@ -1,0 +1,450 @@
+package infer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// members are so many draws from a network's posterior, with the statistics of its
+// last checkpoint.
+type members struct {
+	*infer.Network
+	count int
+}
+
+func (m members) Parts() []infer.Part { return []infer.Part{{Count: m.count, Graph: m.Graph}} }
+
+func (m members) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
+	opts := swag.SampleOptions{Seed: 1, Scale: 0.5}
+	return infer.EachMember(ctx, m.Posterior, opts, first, count, func(k int, parameters weights.Vector) error {
+		model, err := m.Model(fmt.Sprintf("member %d", k), parameters, m.Posterior.Statistics)
+		if err != nil {
+			return err
+		}
+		return f(model)
+	})
+}
+
+// small are members of a posterior of two small checkpoints.
+func small(t *testing.T, name string, count int) members {
+	t.Helper()
+	return members{infertest.Network(t, infertest.Fit(t, infertest.Two(t, name)...)), count}
+}
+
+// tinyImages are what the small networks take.
+func tinyImages(t *testing.T) dataset.Dataset {
+	t.Helper()
+	return infertest.Data(t, infertest.Path(infertest.Small, "images.npz"), dataset.Options{})
+}
+
+// scored are the chunks of a run, one after the other.
+type scored struct {
+	width            int
+	outcome, entropy []float64
+	members          []float32
+	errs             []error
+}
+
+// collect runs models from the given example on.
+func collect(t *testing.T, e *infer.Engine, m infer.Models, data dataset.Dataset, opts infer.Options, first int) *scored {
+	t.Helper()
+	s, err := infer.NewScorer(t.Context(), e, m, data, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &scored{width: s.Task().Width()}
+	err = s.Run(t.Context(), first, func(c *infer.Chunk) error {
+		if c.First != first+len(out.errs) {
+			t.Errorf("a chunk from %d, want from %d", c.First, first+len(out.errs))
+		}
+		out.outcome, out.entropy = append(out.outcome, c.Outcome...), append(out.entropy, c.Entropy...)
+		out.members, out.errs = append(out.members, c.Members...), append(out.errs, c.Errs...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// flawed is data that counts how often examples are asked for, and of which some
+// cannot be read.
+type flawed struct {
+	dataset.Bytes
+	reads  *atomic.Int64
+	broken map[int]bool
+}
+
+func (c flawed) Pixels(dst []byte, i int) error {
+	c.reads.Add(1)
+	if c.broken[i] {
+		dst[0] = 99
+		return fmt.Errorf("image %d: is broken", i)
+	}
+	return c.Bytes.Pixels(dst, i)
+}
+
+// Neither the number of threads nor the memory at hand, which decides about
+// chunks and groups of sessions, nor where a run was resumed can be seen in any
+// bit of the result; and each image is decoded once.
+func TestScorerSameBits(t *testing.T) {
+	t.Parallel()
+	const count = 5
+	rt, m := infertest.Runtime(t), members{infertest.Network(t, infertest.Posterior(t)), count}
+	images := infertest.Digits(t, "val.npz").(dataset.Bytes)
+	keep := infer.Options{KeepMembers: true, SkipErrors: true}
+	var want *scored
+	for _, tc := range []struct {
+		workers int
+		memory  int64
+		first   int
+		long    bool
+	}{
+		{1, 1 << 30, 0, false},
+		{3, 1 << 30, 0, true},
+		{8, 1 << 30, 0, true},
+		{2, 1, 0, true},        // a batch a chunk, a session at a time
+		{3, 2 << 20, 0, false}, // some of each
+		{2, 6 << 20, 0, true},
+		{2, 1, 128, false},
+		{3, 1 << 30, 1920, false}, // the last batch alone
+	} {
+		if testing.Short() && tc.long {
+			continue
+		}
+		t.Run(fmt.Sprintf("%d workers, %d bytes, from %d", tc.workers, tc.memory, tc.first), func(t *testing.T) {
+			data := flawed{Bytes: images, reads: new(atomic.Int64)}
+			got := collect(t, &infer.Engine{Runtime: rt, Workers: tc.workers, Memory: tc.memory}, m, data, keep, tc.first)
+			if want == nil {
+				want = got
+			}
+			at := tc.first * want.width
+			if !slices.Equal(got.outcome, want.outcome[at:]) || !slices.Equal(got.entropy, want.entropy[tc.first:]) || !slices.Equal(got.members, want.members[count*at:]) {
+				t.Error("other bits")
+			}
+			if n := int64(images.Len() - tc.first); data.reads.Load() != n || int64(len(got.errs)) != n {
+				t.Errorf("%d images decoded, %d results, want %d", data.reads.Load(), len(got.errs), n)
+			}
+		})
+	}
+
+	// The same from bare sessions: the mean of the members' softmax, one image at
+	// a time. Sums have the same order, but batches of another size may round
+	// differently.
+	n := 20
+	mean := make([]float64, n*10)
+	err := m.Each(t.Context(), 0, count, func(m infer.Model) error {
+		s, err := rt.NewFilledSession(t.Context(), m.Filled, ort.Options{})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		for i := range n {
+			x := make([]float32, 28*28)
+			if err := images.Read(x, i); err != nil {
+				return err
+			}
+			out, err := s.Run(t.Context(), []ort.Tensor{{Shape: []int64{1, 1, 28, 28}, F32: x}})
+			if err != nil {
+				return err
+			}
+			total, p := 0.0, make([]float64, 10)
+			for c, z := range out[0].F32 {
+				p[c] = math.Exp(float64(z))
+				total += p[c]
+			}
+			for c := range p {
+				mean[i*10+c] += p[c] / total / count
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range mean {
+		if math.Abs(want.outcome[i]/count-p) > 1e-6 { // float32 in the networks
+			t.Errorf("image %d, class %d: %v, want %v", i/10, i%10, want.outcome[i]/count, p)
+		}
+		// What is kept of members adds up to the average.
+		total := 0.0
+		for k := range count {
+			total += float64(want.members[(i/10*count+k)*10+i%10]) / count
+		}
+		if math.Abs(total-want.outcome[i]/count) > 1e-7 { // they are float32
+			t.Errorf("image %d, class %d: members' mean %v, want %v", i/10, i%10, total, want.outcome[i]/count)
+		}
+	}
+}
+
+// Images that cannot be read cost their rows, and no other row a bit.
+func TestScorerSkips(t *testing.T) {
+	t.Parallel()
+	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Workers: 4}
+	m, images := small(t, "ckpt", 3), tinyImages(t).(dataset.Bytes)
+	skip := infer.Options{SkipErrors: true, KeepMembers: true}
+	want := collect(t, e, m, images, skip, 0)
+	broken := map[int]bool{0: true, 4: true, 9: true} // 9 is a batch of its own
+	data := flawed{images, new(atomic.Int64), broken}
+	got := collect(t, e, m, data, skip, 0)
+	for i, err := range got.errs {
+		if broken[i] {
+			if err == nil || err.Error() != fmt.Sprintf("image %d: is broken", i) {
+				t.Errorf("image %d: error %v", i, err)
+			}
+			continue
+		}
+		of := func(s *scored) []float64 { return append(s.outcome[3*i:][:3:3], s.entropy[i]) }
+		if err != nil || !slices.Equal(of(got), of(want)) || !slices.Equal(got.members[9*i:][:9], want.members[9*i:][:9]) {
+			t.Errorf("image %d: %v, want %v; error %v", i, of(got), of(want), err)
+		}
+	}
+
+	// Else the first one ends the run.
+	for range 20 {
+		s, err := infer.NewScorer(t.Context(), e, m, data, infer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Run(t.Context(), 0, func(*infer.Chunk) error { t.Error("a chunk was handed on"); return nil })
+		if err == nil || err.Error() != "image 0: is broken" {
+			t.Fatalf("error %v, want that of image 0", err)
+		}
+	}
+}
+
+// What is not finite is never averaged: the error says which model and class.
+func TestScorerNotFinite(t *testing.T) {
+	t.Parallel()
+	m, e := small(t, "brightest", 3), engine(t)
+	black := infertest.Data(t, infertest.Path(infertest.Small, "black.npz"), dataset.Options{}) // image 3 is
+	want := m.Posterior.Path + ": member 0: the network's output is not finite: class 0 has -Inf"
+	for i, err := range collect(t, e, m, black, infer.Options{SkipErrors: true}, 0).errs {
+		if (err != nil) != (i == 3) || err != nil && err.Error() != want {
+			t.Errorf("image %d: error %v, want %s for image 3", i, err, want)
+		}
+	}
+	s, err := infer.NewScorer(t.Context(), e, m, black, infer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil })
+	infertest.WantError(t, err, ": member 0: black.npz[3]: the network's output is not finite: class 0 has -Inf")
+}
+
+// A network that takes batches of 4 alone gives for 10 images what it gives
+// when the last two are followed by any others.
+func TestScorerFixedBatch(t *testing.T) {
+	t.Parallel()
+	e, images := engine(t), tinyImages(t)
+	fixed, free := small(t, "fixed-batch", 3), small(t, "ckpt", 3) // the same weights
+	got, want := collect(t, e, fixed, images, infer.Options{}, 0), collect(t, e, free, images, infer.Options{}, 0)
+	for i, p := range got.outcome {
+		if math.Abs(p-want.outcome[i])/3 > 1e-6 {
+			t.Errorf("image %d, class %d: %v, want %v", i/3, i%3, p, want.outcome[i])
+		}
+	}
+}
+
+// slow is data that takes its time, and says when it was first asked.
+type slow struct {
+	dataset.Bytes
+	asked chan struct{}
+	wait  time.Duration
+}
+
+func (s slow) Pixels(dst []byte, i int) error {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+	time.Sleep(s.wait)
+	return s.Bytes.Pixels(dst, i)
+}
+
+// A run ends soon after its context, wherever it is, and hands nothing on that
+// is not complete.
+func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs beside it
+	e := &infer.Engine{Runtime: infertest.Runtime(t), Memory: 1, Workers: 2}
+	m := members{infertest.Network(t, infertest.Posterior(t)), 50}
+	images := slow{infertest.Digits(t, "val.npz").(dataset.Bytes), make(chan struct{}, 1), 10 * time.Microsecond}
+	s, err := infer.NewScorer(t.Context(), e, m, images, infer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []time.Duration{0, 10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan time.Time, 1)
+		go func() {
+			<-images.asked
+			time.Sleep(after)
+			stopped <- time.Now()
+			cancel()
+		}()
+		next := 0
+		err := s.Run(ctx, 0, func(c *infer.Chunk) error {
+			if c.First != next || c.Sums.Members != 50 {
+				t.Errorf("chunk from %d with %d members, want from %d", c.First, c.Sums.Members, next)
+			}
+			next += c.Len
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("after %v: %v", after, err)
+		}
+		// A second is a hundred times what a run of this network takes, for machines
+		// under load; the promise is ten.
+		if took := time.Since(<-stopped); took > time.Second {
+			t.Errorf("after %v: went on for %v", after, took)
+		}
+	}
+	// What the sink says ends it, too.
+	no := errors.New("no")
+	if err := s.Run(t.Context(), 0, func(*infer.Chunk) error { return no }); !errors.Is(err, no) {
+		t.Errorf("error %v, want the sink's", err)
+	}
+}
+
+// The sums of Predict are those of one model, over all its chunks.
+func TestPredict(t *testing.T) {
+	t.Parallel()
+	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Memory: 1}
+	images := tinyImages(t)
+	n := infertest.Network(t, infertest.Posterior(t)) // of any network: it says what scores mean
+	model := func(name string, weight float64) infer.Model {
+		t.Helper()
+		m, err := n.AsIs(infertest.Open(t, infertest.Path(infertest.Small, name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Weight = weight
+		return m
+	}
+	sums := &infer.Sums{}
+	var mean [30]float64
+	for i, w := range []float64{1, 3} {
+		m, alone := model(fmt.Sprintf("ckpt-%d.onnx", i+1), w), &infer.Sums{}
+		for _, s := range []*infer.Sums{sums, alone} {
+			if err := e.Predict(t.Context(), m, images, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k, p := range alone.Mean() {
+			mean[k] += w / 4 * p
+		}
+	}
+	if sums.Members != 2 || sums.Weight != 4 || sums.Task.Width() != 3 {
+		t.Errorf("%d members of weight %v, %s", sums.Members, sums.Weight, sums.Task.Size())
+	}
+	for k, p := range sums.Mean() {
+		if math.Abs(p-mean[k]) > 1e-15 {
+			t.Errorf("probability %d: %v, want %v", k, p, mean[k])
+		}
+	}
+	total := 0.0
+	for _, p := range sums.Mean()[:3] {
+		total += p
+	}
+	if math.Abs(total-1) > 1e-15 || calibrate.Entropy(sums.Mean()[:3]) == 0 {
+		t.Errorf("probabilities %v", sums.Mean()[:3])
+	}
+	four := model("four-classes-1.onnx", 1)
+	err := e.Predict(t.Context(), four, images, sums)
+	infertest.WantError(t, err, four.Name+`: tensor "logits": 4 classes, want 3 as in `+infertest.Path(infertest.Small, "ckpt-1.onnx"))
+}
+
+// Networks whose graphs do not tell are caught when they predict.
+func TestClassesDiffer(t *testing.T) {
+	t.Parallel()
+	three, err := task.Of("", task.Scores{Count: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, data := &infer.Sums{}, infertest.Digits(t, "val.npz")
+	sums.Init("e: member 0 of p", data.Len(), three)
+	m, err := infertest.Network(t, infertest.Posterior(t)).AsIs(infertest.Checkpoints(t)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Name = "e: member 1 of q"
+	err = engine(t).Predict(t.Context(), m, data, sums)
+	infertest.WantError(t, err, `e: member 1 of q: tensor "logits": 10 classes, want 3 as in e: member 0 of p`)
+	if err != nil && strings.Contains(err.Error(), "\n") {
+		t.Error("the error has more than one line")
+	}
+	if sums.Members != 0 || sums.Weight != 0 {
+		t.Errorf("counted all the same: %+v", sums.Members)
+	}
+}
+
+// What is said of the plan, and of images that went through.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	seen := new(atomic.Int64)
+	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 2, BatchSize: 4, Memory: 1 << 30, Progress: func(images int) { seen.Add(int64(images)) }}
+	m := small(t, "ckpt", 3)
+	s, err := infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Plan(), "2 threads; batches of 4, chunks of 12; sessions all opened once"; got != want {
+		t.Errorf("plan %q, want %q", got, want)
+	}
+	if s.Members() != 3 || !slices.Equal(s.BatchSizes(), []int{4}) || m.Known() != s.Task() || s.Task().Width() != 3 {
+		t.Errorf("%d members in batches of %v, %v", s.Members(), s.BatchSizes(), s.Task())
+	}
+	if err := s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil }); err != nil || seen.Load() != 30 {
+		t.Errorf("%d images went through networks, want 30; %v", seen.Load(), err)
+	}
+	e.Memory = 1
+	if s, err = infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{}); err != nil || !strings.HasSuffix(s.Plan(), "sessions opened for each chunk, 1 at a time") {
+		t.Errorf("with hardly any memory: %q, %v", s.Plan(), err)
+	}
+	if n, err := s.Tune(t.Context(), 2); err != nil || n != 1 && n != 2 {
+		t.Errorf("%d runs at the same time, %v", n, err)
+	}
+	if infer.DefaultMemory() < 1<<20 || (&infer.Engine{}).Budget() < 1<<20 {
+		t.Errorf("%d bytes of memory by default", infer.DefaultMemory())
+	}
+}
+
+// Sums of different members add up to those of all.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	two, err := task.Of("", task.Scores{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all infer.Sums
+	for k, p := range []float64{0.25, 0.75} {
+		one := infer.Sums{Members: 1, Weight: float64(k + 1)}
+		one.Init("member", 2, two)
+		one.Add(0, []float64{p, 1 - p}, p, one.Weight)
+		one.Add(1, []float64{1 - p, p}, 1-p, one.Weight)
+		all.Merge(&one)
+	}
+	a, b := (0.25+2*0.75)/3, (0.75+2*0.25)/3
+	near := func(x, y float64) bool { return math.Abs(x-y) < 1e-15 }
+	if all.Members != 2 || all.Weight != 3 || !slices.EqualFunc(all.Mean(), []float64{a, b, b, a}, near) || !slices.EqualFunc(all.ExpectedEntropy(), []float64{a, b}, near) {
+		t.Errorf("%+v", all)
+	}
+	if got := all.Average(make([]float64, 2), 1); !slices.EqualFunc(got.Outcome, []float64{b, a}, near) || !near(got.Entropy, b) {
+		t.Errorf("%+v", got)
+	}
+}

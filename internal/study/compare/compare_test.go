@@ -1,0 +1,315 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/studytest"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// small compares methods of a small network that keeps its Dropout.
+func small(t *testing.T) *Comparison {
+	t.Helper()
+	models := studytest.Small(t, "training")
+	return &Comparison{
+		Inputs: baseline.Inputs{
+			Runs:      []baseline.Run{{Network: studytest.Fit(t, models), Checkpoints: models}},
+			External:  []baseline.External{{Name: "SGLD", Models: models}},
+			BatchNorm: infer.BatchNormData{Data: studytest.SmallImages(t)}, Members: 3, Seed: 1, Scale: 0.5,
+		},
+		Test: studytest.SmallImages(t),
+	}
+}
+
+// Every method has its place, scalings of its own, and probabilities that are
+// handed on; temperatures keep the accuracy.
+func TestComparison(t *testing.T) {
+	t.Parallel()
+	saved := make(map[string][]float64)
+	c := small(t)
+	c.Asked, c.Scalings, c.AllMetrics = baseline.Keys(), true, true
+	c.Save = func(key string, probs []float64, classes int) error {
+		saved[key] = probs
+		return nil
+	}
+	if images := c.Images(); images < 100 {
+		t.Errorf("%d images announced", images)
+	}
+	r, err := c.Run(t.Context(), studytest.Engine(t, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for i, m := range r.Methods {
+		keys = append(keys, m.Key)
+		if m.Scaled != nil && m.Scaled[0] != nil && m.Scaled[0].Values[0] != m.Values[0] {
+			t.Errorf("%s: accuracy %v, at its own temperature %v", m.Name, m.Values[0], m.Scaled[0].Values[0])
+		}
+		if (m.Key == baseline.SWA || m.Key == baseline.SWAG) && (m.Scaled[0] == nil || m.Scaled[1] == nil) {
+			t.Errorf("%s: no scalings of its own: %v", m.Name, m.Warnings)
+		}
+		if base := m.Key == baseline.SWATemp; base != (m.Differences == nil) || base != (i == r.baseline()) {
+			t.Errorf("%s: differences %v", m.Name, m.Differences)
+		}
+		for k, d := range m.Differences {
+			value := func(m Method) float64 { return []float64{m.Values[1], 1 - m.Values[0], m.Values[3]}[k] }
+			if want := value(m) - value(r.Methods[r.baseline()]); math.Abs(d.Mean-want) > 1e-12 || d.Low > d.Mean || d.High < d.Mean {
+				t.Errorf("%s: difference of the %s %+v, want %v", m.Name, r.task.Losses()[k].Name, d, want)
+			}
+		}
+		if len(saved[m.Key]) != 30 {
+			t.Errorf("%s: %d probabilities saved", m.Name, len(saved[m.Key]))
+		}
+	}
+	if diff := cmp.Diff(baseline.Keys()[:len(baseline.Keys())-3], keys); diff != "" {
+		t.Errorf("methods: %s", diff)
+	}
+	if !slices.Equal(saved["sgd-ensemble"], saved["iterates"]) {
+		t.Errorf("the same checkpoints: %v, %v", saved["sgd-ensemble"], saved["iterates"])
+	}
+	// Isotropic noise and SWAG share z1 but nothing else.
+	if slices.Equal(saved["isotropic"], saved[baseline.SWAG]) || slices.Equal(saved[baseline.SWAG], saved[baseline.SWAGDiag]) {
+		t.Error("the covariance makes no difference")
+	}
+	if swag.Isotropic.DefaultScale() != swag.LowRankPlusDiagonal.DefaultScale() {
+		t.Error("isotropic noise has not SWAG's trace at the same scale")
+	}
+	checkShown(t, r)
+}
+
+// Text, page and JSON show the same figures.
+func checkShown(t *testing.T, r *Result) {
+	t.Helper()
+	r.BatchNorm = study.BatchNorm{Networks: r.Networks(), Records: []*infer.BatchNorm{nil}}
+	var text bytes.Buffer
+	if err := study.WriteText(&text, nil, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"10 test images, 3 members, scale 0.5, rank 2, seed 1; T fitted on halves of the test images\n\n", "NLL − NLL(SWA-Temp)", "\nSWA, stale BN ",
+		"\n! batch-norm statistics do not belong to these weights", "\n* all: ", "top-5  classwise ECE", "\nrisk at 90 %: errors among", "NLL, vector",
+		"\nscalings are fitted on one half of the test images and judged on the other\n", strings.Join(r.Verdict(), "\n") + "\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	page := r.Page()
+	// The NLL of stale statistics would flatten the others; the baseline has no difference.
+	if n := len(r.Methods); len(page.Tables) != 3 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != n-2 || !slices.Equal(page.Verdict, r.Verdict()) {
+		t.Errorf("a page of %d tables, with figures of %d methods", len(page.Tables), len(page.Methods))
+	}
+	js, err := json.Marshal(r.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Methods []struct {
+			Key           string
+			Accuracy, NLL float64
+			Top5          *float64
+			AtBestT       *float64 `json:"nll_at_best_t"`
+			Scaled        *struct {
+				NLL          float64
+				Temperatures []float64
+			} `json:"temperature_scaled"`
+			Difference *struct{ Value, Low, High float64 } `json:"error_difference"`
+			Baseline   bool
+			Warnings   []string
+		}
+		Posteriors, Verdict []string
+	}
+	if err := json.Unmarshal(js, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Methods) != len(r.Methods) || len(got.Posteriors) != 1 || !slices.Equal(got.Verdict, r.Verdict()) {
+		t.Errorf("%s", js)
+	}
+	for i, m := range r.Methods {
+		g := got.Methods[i]
+		if g.Key != m.Key || g.Accuracy != m.Values[0] || g.NLL != m.Values[1] || g.Top5 != nil || g.Baseline != (m.Differences == nil) || !slices.Equal(g.Warnings, study.Texts(m.Warnings)) {
+			t.Errorf("%+v, want %+v", g, m)
+		}
+		if (g.Scaled == nil) != (m.Scaled == nil || m.Scaled[0] == nil) || g.Scaled != nil && (g.Scaled.NLL != m.Scaled[0].Values[1] || len(g.Scaled.Temperatures) != 2) {
+			t.Errorf("%s: at its own temperature %+v", m.Name, g.Scaled)
+		}
+		if (g.Difference == nil) != g.Baseline || g.Difference != nil && g.Difference.High != m.Differences[1].High {
+			t.Errorf("%s: difference %+v", m.Name, g.Difference)
+		}
+	}
+	order := regexp.MustCompile(`"methods":\[\{"method":.*?"key":.*?"members":.*?"accuracy":.*?"nll":.*?"ece":.*?"brier":.*?"top5":.*?"ece_classwise":.*?"nll_at_best_t":.*?"temperature_scaled":.*?"vector_scaled":.*?"nll_difference":.*?"stale_bn":.*?"baseline":.*?"warnings":.*?"verdict":`)
+	if !order.Match(js) {
+		t.Errorf("the fields have another order: %s", js)
+	}
+}
+
+// With validation data all is fitted on it; what cannot be fitted is left out with a
+// note, or said of the method.
+func TestValidation(t *testing.T) {
+	t.Parallel()
+	c := small(t)
+	c.Asked, c.Scalings, c.Validation = []string{baseline.SWA, baseline.SWATemp, baseline.SWAG}, true, c.Test
+	e := studytest.Engine(t, 1)
+	r, err := c.Run(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Methods[1].Scaling; s == nil || s.CrossFitted || len(s.Temperatures) != 1 || !strings.HasPrefix(r.Methods[1].Name, "SWA-Temp (T = ") {
+		t.Errorf("%s: %+v", r.Methods[1].Name, s)
+	}
+	var text bytes.Buffer
+	if err := r.scalingsTable().WriteText(&text); err != nil || !strings.Contains(text.String(), "scalings are fitted on the validation images") {
+		t.Errorf("%s, %v", &text, err)
+	}
+	if h := r.Heading(); !strings.HasSuffix(h, "T fitted on 10 validation images") {
+		t.Errorf("%q", h)
+	}
+	js, err := json.Marshal(r.JSON())
+	if err != nil || !strings.Contains(string(js), `"validation_images":10,`) || !strings.Contains(string(js), `"temperatures":[`) {
+		t.Errorf("%s, %v", js, err)
+	}
+
+	c.Validation = unfit{c.Test}
+	if r, err = c.Run(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Methods) != 2 || len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "SWA-Temp is left out: validation data: ") {
+		t.Errorf("%d methods, notes %q", len(r.Methods), r.Notes)
+	}
+	warned := strings.Join(study.Texts(r.Methods[0].Warnings), "; ")
+	if !strings.Contains(warned, "no temperature scaling: validation data: ") || !strings.Contains(warned, "no vector scaling: validation data: ") {
+		t.Errorf("warnings %q", warned)
+	}
+	if r.baselineName() != "SWA" { // as the next best
+		t.Errorf("the baseline is %s", r.baselineName())
+	}
+	if cells := new(bytes.Buffer); r.scalingsTable().WriteText(cells) != nil || !strings.Contains(cells.String(), "—") {
+		t.Errorf("%s", cells)
+	}
+
+	c.Validation, c.Save = nil, func(string, []float64, int) error { return errors.New("disk full") }
+	if _, err := c.Run(t.Context(), e); err == nil || err.Error() != "disk full" {
+		t.Errorf("error %v", err)
+	}
+	c.Test = unfit{c.Test}
+	if _, err := c.Run(t.Context(), e); err == nil || !strings.HasPrefix(err.Error(), "SWA: ") {
+		t.Errorf("error %v", err)
+	}
+	c.Asked = []string{baseline.MultiSWAG}
+	if _, err := c.Run(t.Context(), e); err == nil || err.Error() != "no method is left to compare" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// unfit is data of a class that no network knows.
+type unfit struct{ dataset.Dataset }
+
+func (d unfit) Labels() []int { return slices.Repeat([]int{7}, d.Len()) }
+
+// Several runs are named in the heading and in the facts; temperatures without
+// validation data are cross-fitted on two halves.
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	models := studytest.Epochs(t, 25, 30)
+	c := &Comparison{
+		Inputs: baseline.Inputs{
+			Runs:  []baseline.Run{{Network: studytest.Fit(t, models[:3]), Checkpoints: models[:3]}, {Network: studytest.Fit(t, models[3:]), Checkpoints: models[3:]}},
+			Asked: []string{baseline.SWATemp, "deep-swa"}, BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}}, Members: 2, Seed: 1,
+		},
+		Test: dataset.Subset(studytest.Digits(t, "test.npz"), dataset.Order{Limit: 500}), ECE: calibrate.ECEOptions{Binning: calibrate.EqualWidth},
+	}
+	r, err := c.Run(t.Context(), studytest.Engine(t, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := r.Methods[0]
+	if m.Key != baseline.SWATemp || m.Differences != nil || !m.Scaling.CrossFitted || len(m.Scaling.Temperatures) != 2 || !strings.Contains(m.Name, ", ") {
+		t.Errorf("%s: differences %v, scaling %+v", m.Name, m.Differences, m.Scaling)
+	}
+	single := "single rows of " + c.Runs[0].Network.Posterior.Path
+	if h := r.Heading(); !strings.HasSuffix(h, "; 2 posteriors, "+single) {
+		t.Errorf("%q", h)
+	}
+	facts := r.Page().Facts
+	if f := facts[len(facts)-1]; f.Name != "posteriors" || f.Value != "2; "+single {
+		t.Errorf("%+v", f)
+	}
+}
+
+// scores are the metrics of one method in golden.json. Repeated methods have them
+// under mean and std.
+type scores struct {
+	Accuracy, NLL, Brier, ECE float64
+	Temperature               float64
+	Mean, Std                 *scores
+}
+
+// Every method's scores against PyTorch's, made by fixtures/mnist/make.py. Methods
+// without random numbers differ by float32 arithmetic alone: NLL within 1e-4, and at
+// most one of 5,000 images may change sides. The others must lie within three
+// standard deviations of PyTorch's ten repeats.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	js, err := os.ReadFile(filepath.Join(studytest.Mnist, "golden.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct{ Metrics map[string]scores }
+	if err := json.Unmarshal(js, &golden); err != nil {
+		t.Fatal(err)
+	}
+	models := studytest.Epochs(t, 1, 30)
+	c := &Comparison{
+		Inputs: baseline.Inputs{
+			Runs: []baseline.Run{{Network: studytest.Fit(t, models), Checkpoints: models}}, BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz")},
+			Asked:   []string{"sgd", "sgd-ensemble", baseline.StaleSWA, baseline.SWA, baseline.SWATemp, baseline.SWAGDiag, baseline.SWAG},
+			Members: 30, Seed: 1, Scale: swag.LowRankPlusDiagonal.DefaultScale(),
+		},
+		Validation: studytest.Digits(t, "val.npz"), Test: studytest.Digits(t, "test.npz"),
+	}
+	r, err := c.Run(t.Context(), studytest.Engine(t, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Methods) != len(c.Asked) {
+		t.Fatalf("%d methods, want %d", len(r.Methods), len(c.Asked))
+	}
+	for i, m := range r.Methods {
+		w, tol := golden.Metrics[strings.ReplaceAll(c.Asked[i], "-", "_")], scores{Accuracy: 1.0 / 5000, NLL: 1e-4, Brier: 1e-4, ECE: 2e-4}
+		if w.Mean != nil {
+			tol = scores{Accuracy: 3 * w.Std.Accuracy, NLL: 3 * w.Std.NLL, Brier: 3 * w.Std.Brier, ECE: 3 * w.Std.ECE}
+			w = *w.Mean
+		}
+		for k, s := range []struct {
+			name      string
+			want, tol float64
+		}{
+			{"accuracy", w.Accuracy, tol.Accuracy},
+			{"NLL", w.NLL, tol.NLL},
+			{"ECE", w.ECE, tol.ECE},
+			{"Brier", w.Brier, tol.Brier},
+		} {
+			t.Logf("%-22s %-9s %.5f, PyTorch %.5f, tolerance %.5f", m.Name, s.name, m.Values[k], s.want, s.tol)
+			if !(math.Abs(m.Values[k]-s.want) <= s.tol) {
+				t.Errorf("%s: %s %v, want %v ± %v", m.Name, s.name, m.Values[k], s.want, s.tol)
+			}
+		}
+		if m.Key == baseline.SWATemp && !(math.Abs(m.Scaling.Temperatures[0]-w.Temperature) <= 1e-4*w.Temperature) {
+			t.Errorf("temperature %v, want %v", m.Scaling.Temperatures, w.Temperature)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package ood
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/studytest"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Each method is scored by its own averages; SWA-Temp keeps the order of
+// confidences within an image but not among images.
+func TestDetection(t *testing.T) {
+	models := studytest.Epochs(t, 1, 30)
+	in := studytest.Digits(t, "val.npz")
+	d := &Detection{
+		Inputs: baseline.Inputs{
+			Runs: []baseline.Run{
+				{Network: studytest.Fit(t, models[:15]), Checkpoints: models[14:15]},
+				{Network: studytest.Fit(t, models[15:]), Checkpoints: models[29:30]},
+			},
+			BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz")}, Members: 3, Seed: 1, Scale: 0.5,
+		},
+		In: in, Out: studytest.Open(t, "val.npz", preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}), Validation: in,
+	}
+	e := studytest.Engine(t, 0)
+	r, err := d.Run(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, x := range r.Methods {
+		keys = append(keys, x.Key)
+		if mutual := x.Scores[1]; x.Baseline != (x.Key == baseline.SWA) || (mutual == nil) != (x.Members == 1) {
+			t.Errorf("%s: baseline %v, %d members, mutual information %v", x.Name, x.Baseline, x.Members, mutual)
+		}
+		for _, h := range []calibrate.Histogram{x.In, x.Out} {
+			n := h.Below + h.Above
+			for _, c := range h.Counts {
+				n += c
+			}
+			if n != in.Len() {
+				t.Errorf("%s: a histogram of %d images, want %d", x.Name, n, in.Len())
+			}
+		}
+	}
+	if got, want := strings.Join(keys, " "), "sgd sgd-ensemble swa swa-temp swa-laplace swag-diag swag deep-sgd deep-swa multiswag"; got != want {
+		t.Errorf("methods %s, want %s", got, want)
+	}
+	// The same numbers from the sums alone.
+	asked := d.Inputs
+	asked.Asked = []string{baseline.SWAG}
+	_, err = baseline.Predict(t.Context(), e, &asked, d.targets(), func(p *baseline.Predicted) error {
+		want := Of(p.Data[0].Task, p.Data[0].Mean(), p.Data[1].Mean()).Methods[0]
+		for _, x := range r.Methods {
+			if x.Key == baseline.SWAG && (*x.Scores[0] != *want.Scores[0] || x.Distance != want.Distance || *x.Scores[2] != *want.Scores[2]) {
+				t.Errorf("%+v, want %+v", x, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Notes) != 0 { // nobody asked for dropout
+		t.Errorf("notes %q", r.Notes)
+	}
+	checkShown(t, r)
+}
+
+// Text, page and JSON show the same figures.
+func checkShown(t *testing.T, r *Result) {
+	t.Helper()
+	r.Settings = append(r.Settings, study.Fact("in the domain", "some digits"), study.Fact("random numbers", "seed %d", 1))
+	r.BatchNorm = study.BatchNorm{Networks: make([]*infer.Network, 1), Records: []*infer.BatchNorm{nil}}
+	var text bytes.Buffer
+	if err := study.WriteText(&text, nil, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"some digits, seed 1\n\n", "AUROC − AUROC(SWA)", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "OUT is what is to be found, 50 % of the images",
+		"SWAG's entropy tells the two apart ", strings.Join(r.Verdict(), "\n") + "\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	page := r.Page()
+	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 2 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Verdict()) {
+		t.Errorf("page %+v", page)
+	}
+	js, err := json.Marshal(r.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		In      int `json:"images_in"`
+		Methods []struct {
+			Key, Method string
+			Members     int
+			Entropy     *calibrate.Detection
+			Mutual      *calibrate.Detection                `json:"mutual_information"`
+			Difference  *struct{ Value, Low, High float64 } `json:"auroc_difference"`
+			Out         struct{ Counts []int }
+			Baseline    bool
+		}
+		BN      []any `json:"batch_norm"`
+		Verdict []string
+	}
+	if err := json.Unmarshal(js, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.In != r.Sizes[0] || len(got.Methods) != len(r.Methods) || len(got.BN) != 1 || !slices.Equal(got.Verdict, r.Verdict()) {
+		t.Errorf("%s", js)
+	}
+	for i, x := range r.Methods {
+		m := got.Methods[i]
+		if m.Key != x.Key || m.Method != x.Name || *m.Entropy != *x.Scores[0] || (m.Mutual == nil) != (x.Scores[1] == nil) || m.Baseline != x.Baseline || !slices.Equal(m.Out.Counts, x.Out.Counts) {
+			t.Errorf("%+v, want %+v", m, x)
+		}
+		if (m.Difference == nil) != x.Baseline || m.Difference != nil && m.Difference.Low != x.Difference.Low {
+			t.Errorf("%s: difference %+v, want %+v", x.Name, m.Difference, x.Difference)
+		}
+	}
+}
+
+// Saved predictions are one row without a key, and what lies outside the bins is
+// told.
+func TestOf(t *testing.T) {
+	two, err := task.Of("", task.Scores{Output: "logits", Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Of(two, []float64{1, 0, 0.9, 0.1}, []float64{0.5, 0.5, 0.5, 0.5})
+	var text bytes.Buffer
+	if err := study.WriteText(&text, nil, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random image of OUT is the less certain one of a pair in 100.0 % of all pairs.\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	js, err := json.Marshal(r.JSON())
+	if err != nil || !strings.HasPrefix(string(js), `{"images_in":2,"images_out":2,"smoothing":1e-7,"methods":[{"method":"predictions","stale_bn":false,`) || strings.Contains(string(js), `"key"`) || strings.Contains(string(js), `"batch_norm"`) {
+		t.Errorf("%s, %v", js, err)
+	}
+	above := Detected{Out: calibrate.Histogram{Edges: []float64{0, 4}, Above: 2000}}
+	if got := above.outside(); got != "2,000 above 4.00 out" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Without validation data there is no temperature, and nothing may be left; where
+// none can be fitted, the data is named.
+func TestDetectionValidation(t *testing.T) {
+	t.Parallel()
+	d := &Detection{
+		Inputs: baseline.Inputs{
+			Runs:      []baseline.Run{{Network: studytest.Fit(t, studytest.Small(t, "ckpt"))}},
+			BatchNorm: infer.BatchNormData{Data: studytest.SmallImages(t)}, Members: 1, Seed: 1, Asked: []string{baseline.SWATemp, baseline.SWA},
+		},
+		In: studytest.SmallImages(t), Out: studytest.SmallImages(t),
+	}
+	r, err := d.Run(t.Context(), studytest.Engine(t, 1))
+	if err != nil || len(r.Methods) != 1 || r.Methods[0].Key != baseline.SWA || d.Images() < 20 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	d.Validation = unfit{d.In}
+	if _, err := d.Run(t.Context(), studytest.Engine(t, 1)); err == nil || !strings.Contains(err.Error(), "validation data: ") {
+		t.Errorf("error %v", err)
+	}
+	d.Validation, d.Asked = nil, []string{baseline.SWATemp}
+	if _, err := d.Run(t.Context(), studytest.Engine(t, 1)); err == nil || err.Error() != "no method is left to compare" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// unfit is data of a class that no network knows.
+type unfit struct{ dataset.Dataset }
+
+func (d unfit) Labels() []int { return slices.Repeat([]int{7}, d.Len()) }
+
+func TestVerdict(t *testing.T) {
+	two, err := task.Of("", task.Scores{Output: "logits", Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := func(key, name string, low, high float64) Detected {
+		return Detected{Key: key, Name: name, Scores: []*calibrate.Detection{{AUROC: 0.9}}, Difference: calibrate.Interval{Mean: (low + high) / 2, Low: low, High: high}}
+	}
+	swa := found(baseline.SWA, "SWA", 0, 0)
+	swa.Baseline = true
+	for _, tc := range []struct {
+		found []Detected
+		want  []string
+	}{
+		{[]Detected{found("sgd", "SGD", -0.02, -0.01), swa, found(baseline.SWAGDiag, "SWAG-Diag", 0.02, 0.04), found(baseline.SWAG, "SWAG", 0.01, 0.03)}, []string{
+			"SWAG's entropy tells the two apart better than that of SWA: AUROC 0.9000 against 0.9000, +0.0200 [+0.0100, +0.0300].",
+			"Better than SWA: SWAG-Diag (+0.0300).",
+			"Worse than SWA: SGD (−0.0150).",
+			"3 methods stand against one, each with a 95 % interval: if none differed, chance would still show a difference in up to 14 % of such tables.",
+		}},
+		{[]Detected{swa, found(baseline.SWAG, "SWAG", -0.01, 0.01)}, []string{
+			"These images show no difference between SWAG and SWA at telling the two apart: AUROC 0.9000 against 0.9000, 0.0000 [−0.0100, +0.0100].",
+		}},
+		{[]Detected{swa, found(baseline.SWAG, "SWAG", -0.03, -0.01)}, []string{
+			"SWAG's entropy tells the two apart worse than that of SWA: AUROC 0.9000 against 0.9000, −0.0200 [−0.0300, −0.0100].",
+		}},
+		{[]Detected{swa, found("sgd", "SGD", -0.01, 0.01)}, []string{"No method differs from SWA at telling the two apart, as far as these images show."}},
+		{[]Detected{swa}, []string{"A random image of OUT is the less certain one of a pair in 90.0 % of all pairs."}},
+	} {
+		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, task: two}).Verdict()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	swa.Scores[0].AUROC = 0.3
+	got := (&Result{Methods: []Detected{swa, found("sgd", "SGD", -0.01, 0.01)}, task: two}).Verdict()
+	if !strings.Contains(got[len(got)-1], "are IN and OUT the right way round?") {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,341 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/studytest"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// quickSweep is a sweep over a few images of the fixture.
+func quickSweep(t *testing.T) *Sweep {
+	t.Helper()
+	return &Sweep{Network: studytest.Fit(t, studytest.Epochs(t, 1, 30)), BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+		Test: dataset.Subset(studytest.Digits(t, "test.npz"), dataset.Order{Limit: 300}), Validation: dataset.Subset(studytest.Digits(t, "val.npz"), dataset.Order{Limit: 200}),
+		Members: 4, Seed: 3, Scales: []float64{0, 0.25}, Ranks: []int{0, 5}}
+}
+
+// plainAverage is the plain way to average members: each is drawn, has its statistics
+// recomputed or not, and predicts.
+func plainAverage(t *testing.T, e *infer.Engine, s *Sweep, opts swag.SampleOptions, members int, stale bool) *infer.Sums {
+	t.Helper()
+	sums := &infer.Sums{}
+	err := infer.EachMember(t.Context(), s.Network.Posterior, opts, 0, members, func(k int, parameters weights.Vector) error {
+		statistics := s.Network.Posterior.Statistics
+		if !stale {
+			fresh, err := e.Recompute(t.Context(), s.Network, parameters, s.BatchNorm)
+			if err != nil {
+				return err
+			}
+			statistics = fresh.Statistics
+		}
+		model, err := s.Network.Model(fmt.Sprint(k), parameters, statistics)
+		if err != nil {
+			return err
+		}
+		return e.Predict(t.Context(), model, s.Test, sums)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+// Every point of a sweep has the scores of a plain average of the same members,
+// bit for bit: the default is what compare calls SWAG, the scale 0 is SWA.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	s, e := quickSweep(t), studytest.Engine(t, 0)
+	seen := int64(0)
+	counting := &infer.Engine{Runtime: e.Runtime, Workers: 1, Progress: func(images int) { seen += int64(images) }}
+	r, err := s.Run(t.Context(), counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := s.Images(s.Members); seen != want {
+		t.Errorf("%d images went through networks, %d were announced", seen, want)
+	}
+	want := map[string]struct {
+		opts    swag.SampleOptions
+		members int
+		stale   bool
+	}{
+		"SWA":                                {swag.SampleOptions{}, 1, false},
+		"SWAG, scale 0.5, rank 20":           {swag.SampleOptions{Seed: 3, Scale: 0.5}, 4, false},
+		"SWAG, scale 0.25, rank 20":          {swag.SampleOptions{Seed: 3, Scale: 0.25}, 4, false},
+		"SWAG, scale 0.5, rank 5":            {swag.SampleOptions{Seed: 3, Scale: 0.5, Rank: 5}, 4, false},
+		"SWAG-Diag, scale 0.5":               {swag.SampleOptions{Seed: 3, Scale: 0.5, Covariance: swag.Diagonal}, 4, false},
+		"SWAG-Diag, scale 0.25":              {swag.SampleOptions{Seed: 3, Scale: 0.25, Covariance: swag.Diagonal}, 4, false},
+		"SWA, stale BN":                      {swag.SampleOptions{}, 1, true},
+		"SWAG, scale 0.5, rank 20, stale BN": {swag.SampleOptions{Seed: 3, Scale: 0.5}, 4, true},
+	}
+	if len(r.Points) != len(want) || r.Points[0].String() != "SWA" || !r.Default().Default || r.Default().Setting != s.Default() {
+		t.Fatalf("points %v, the default is %v", r.Points, r.Default())
+	}
+	for _, p := range r.Points {
+		w, ok := want[p.String()]
+		if !ok {
+			t.Errorf("%v was not asked for", p)
+			continue
+		}
+		sums := plainAverage(t, e, s, w.opts, w.members, w.stale)
+		predictions, err := calibrate.NewPredictions(sums.Mean(), 10, s.Test.Labels())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := calibrate.Evaluate(predictions, calibrate.EvaluateOptions{})
+		if want := []float64{m.Accuracy, m.NLL, m.ECE, m.Brier}; !slices.Equal(p.Values[:4], want) || p.Members != w.members {
+			t.Errorf("%v: %v of %d members, want %v", p, p.Values[:4], p.Members, want)
+		}
+		if p.Default != (p.Differences == nil) {
+			t.Errorf("%v: default %v, differences %v", p, p.Default, p.Differences)
+		}
+		if p.Default {
+			continue
+		}
+		d := r.Default().Values
+		// Losses are better where they are lower, and so are errors in place of the accuracy.
+		for i, want := range []float64{p.Values[1] - d[1], d[0] - p.Values[0], p.Values[3] - d[3]} {
+			if got := p.Differences[i].Mean; math.Abs(got-want) > 1e-12 {
+				t.Errorf("%v: difference of the %s %v, want %v", p, r.task.Losses()[i].Name, got, want)
+			}
+		}
+	}
+	checkCurve(t, s, r, e)
+	checkShown(t, r)
+}
+
+// Text, page and JSON show the same figures.
+func checkShown(t *testing.T, r *Result) {
+	t.Helper()
+	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*infer.BatchNorm{nil}}
+	var text bytes.Buffer
+	if err := study.WriteText(&text, nil, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"300 test images, 4 members, seed 3; settings chosen on 200 validation images\n\n", "\nSWAG, scale 0.5, rank 20, stale BN        4 ",
+		"\nmembers  accuracy     NLL  any choice", strings.Join(r.Verdict(), "\n") + "\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	page := r.Page()
+	var titles []string
+	for _, c := range page.Sweeps {
+		titles = append(titles, c.Title)
+	}
+	if want := []string{"NLL by the number of members", "NLL by scale", "NLL by rank"}; !slices.Equal(titles, want) || len(page.Tables) != 2 {
+		t.Errorf("figures %q, want %q; %d tables", titles, want, len(page.Tables))
+	}
+	if ranks := page.Sweeps[2].Series[0]; !slices.Equal(ranks.X, []float64{0, 5, 20}) || ranks.Y[2] != r.Default().Values[1] {
+		t.Errorf("ranks %+v", ranks)
+	}
+	js, err := json.Marshal(r.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	type interval struct{ Mean, Low, High float64 }
+	var got struct {
+		Settings []struct {
+			Setting, Covariance string
+			BN                  bool `json:"bn_recomputed"`
+			Default             bool
+			NLL, ECE            float64
+			Difference          interval `json:"error_difference_95"`
+		}
+		Curve   []struct{ Members int } `json:"members_curve"`
+		Choice  struct{ Setting, On string }
+		Verdict []string
+	}
+	if err := json.Unmarshal(js, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Settings) != len(r.Points) || len(got.Curve) != 4 || got.Choice.Setting != r.Choice.Setting.String() || !slices.Equal(got.Verdict, r.Verdict()) {
+		t.Errorf("%s", js)
+	}
+	for i, p := range r.Points {
+		q, d := got.Settings[i], calibrate.Interval{}
+		if p.Differences != nil {
+			d = p.Differences[1]
+		}
+		if q.Setting != p.String() || q.BN == p.Stale || q.Default != p.Default || q.NLL != p.Values[1] || q.ECE != p.Values[2] || q.Difference != interval(d) || (q.Covariance == "swa") != p.SWA() {
+			t.Errorf("%+v, want %+v", q, p)
+		}
+	}
+	keys := regexp.MustCompile(`"settings":\[\{("setting":"SWA").*?("accuracy"):.*?("nll"):.*?("ece"):.*?("brier"):.*?("default"):`)
+	if !keys.Match(js) {
+		t.Errorf("the fields have another order: %s", js)
+	}
+}
+
+// checkCurve: the curve begins with the first member and ends with the average of
+// all, in whatever order they come.
+func checkCurve(t *testing.T, s *Sweep, r *Result, e *infer.Engine) {
+	t.Helper()
+	last := r.Curve[len(r.Curve)-1]
+	if len(r.Curve) != 4 || last.Members != 4 || !slices.Equal(last.Values[:4], r.Default().Values[:4]) {
+		t.Errorf("the curve ends in %+v, want %+v", last, r.Default())
+	}
+	for _, v := range []float64{last.AnyOrder.Mean, last.AnyOrder.Low, last.AnyOrder.High} {
+		if math.Abs(v-last.Values[1]) > 1e-12 {
+			t.Errorf("all members in another order have the NLL %v, want %v", v, last.Values[1])
+		}
+	}
+	first := plainAverage(t, e, s, swag.SampleOptions{Seed: 3, Scale: 0.5}, 1, false)
+	predictions, err := calibrate.NewPredictions(first.Mean(), 10, s.Test.Labels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := calibrate.NegLogLikelihood(predictions); r.Curve[0].Values[1] != want {
+		t.Errorf("the first member has the NLL %v, want %v", r.Curve[0].Values[1], want)
+	}
+	// −log is convex: fewer members are worse in the mean over choices.
+	for m := 1; m < 4; m++ {
+		if r.Curve[m].AnyOrder.Mean > r.Curve[m-1].AnyOrder.Mean {
+			t.Errorf("%d members are worse than %d: %v", m+1, m, r.Curve)
+		}
+	}
+}
+
+func TestSweepSettings(t *testing.T) {
+	t.Parallel()
+	s := &Sweep{Network: studytest.Fit(t, studytest.Epochs(t, 1, 30)), Scales: []float64{0, 0.5, 1}, Ranks: []int{0, 5, 20}}
+	names := func() (out []string) {
+		for _, set := range s.Settings() {
+			out = append(out, set.String())
+		}
+		return out
+	}
+	plain := []string{"SWA", "SWAG, scale 0.5, rank 20", "SWAG, scale 1, rank 20", "SWAG-Diag, scale 0.5", "SWAG-Diag, scale 1",
+		"SWAG, scale 0.5, rank 5", "SWA, stale BN", "SWAG, scale 0.5, rank 20, stale BN"}
+	if got := names(); !slices.Equal(got, plain) {
+		t.Errorf("one at a time %q, want %q", got, plain)
+	}
+	s.Grid = true
+	// SWA, and two scales with the ranks 20, 0 and 5; all with statistics of both kinds.
+	if got := names(); len(got) != 2*(1+2*3) {
+		t.Errorf("grid %q", got)
+	}
+}
+
+// The number of members stops where it is enough, and all settings have it.
+func TestSweepAuto(t *testing.T) {
+	t.Parallel()
+	s := quickSweep(t)
+	s.Members, s.Tolerance, s.Validation, s.Scales, s.Ranks = 0, 0.05, nil, []float64{0.25}, nil
+	resized := int64(0)
+	s.Resize = func(images int64) { resized = images }
+	r, err := s.Run(t.Context(), studytest.Engine(t, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := r.Error
+	if n.Members < calibrate.MinMonteCarlo || n.Members > 30 || n.Enough > n.Members || n.Change() > 0.05 {
+		t.Errorf("stopped at %+v", n)
+	}
+	for _, p := range r.Points {
+		if p.Members != n.Members && !p.SWA() {
+			t.Errorf("%v has %d members, want %d", p, p.Members, n.Members)
+		}
+	}
+	if resized != s.Images(n.Members) {
+		t.Errorf("%d images announced, want %d", resized, s.Images(n.Members))
+	}
+	r.Statistics.Records = []*infer.BatchNorm{nil}
+	js, err := json.Marshal(r.JSON())
+	if err != nil || !strings.Contains(string(js), `"chosen_on":"halves","halves":[{`) {
+		t.Errorf("%s, %v", js, err)
+	}
+	if c := r.membersCurve(); len(c.Marks) != 1 || c.Marks[0].At != float64(n.Enough) {
+		t.Errorf("marks %+v, want %d", c.Marks, n.Enough)
+	}
+}
+
+// gone is data that cannot be read.
+type gone struct{ dataset.Dataset }
+
+func (gone) Read([]float32, int) error { return errors.New("test.npz: gone") }
+
+// What fails says with which setting it was; a posterior of the diagonal alone has a
+// default of its own.
+func TestSweepFails(t *testing.T) {
+	t.Parallel()
+	s, e := quickSweep(t), studytest.Engine(t, 1)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	test := s.Test
+	s.Test = gone{test}
+	if _, err := s.Run(t.Context(), e); err == nil || !strings.Contains(err.Error(), "test.npz: gone") {
+		t.Errorf("error %v", err)
+	}
+	s.Test, s.Validation = test, gone{s.Validation}
+	if _, err := s.Run(t.Context(), e); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("error %v", err)
+	}
+	s.BatchNorm.Data = gone{s.BatchNorm.Data}
+	if _, err := s.Run(t.Context(), e); err == nil || !strings.Contains(err.Error(), "SWA, member 0: ") {
+		t.Errorf("error %v", err)
+	}
+	s.Ranks = []int{30}
+	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "30") {
+		t.Errorf("rank 30: %v", err)
+	}
+	s.Network.Posterior.Options.Columns = 0
+	if d := s.Default(); d.String() != "SWAG-Diag, scale 1" {
+		t.Errorf("the default is %v", d)
+	}
+}
+
+// With few images, intervals are too narrow, and the scores warn of it.
+func TestSweepFewImages(t *testing.T) {
+	t.Parallel()
+	s := quickSweep(t)
+	s.Test, s.Validation, s.Members, s.Scales, s.Ranks = dataset.Subset(s.Test, dataset.Order{Limit: 20}), nil, 2, nil, nil
+	r, err := s.Run(t.Context(), studytest.Engine(t, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(study.Texts(r.Warnings), "; "); !strings.Contains(got, "20 test images: with fewer than 30, intervals are too narrow") {
+		t.Errorf("warnings %q", got)
+	}
+	var text bytes.Buffer
+	if err := r.settingsTable().WriteText(&text); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
+		t.Errorf("%s, %v", &text, err)
+	}
+}
+
+// Stale statistics are not there to be chosen, and what was is told by its setting,
+// not by its number among the others.
+func TestChoice(t *testing.T) {
+	t.Parallel()
+	losses := [][]float64{{3, 3, 3, 3}, {2, 2, 2, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}}
+	r := &Result{Sweep: &Sweep{Seed: 1}}
+	for i, set := range []Setting{{}, {Scale: 1}, {Stale: true}, {Scale: 4}} {
+		r.Points = append(r.Points, Point{Setting: set, Evaluation: &task.Evaluation{Losses: losses[i : i+1]}})
+	}
+	for _, validated := range []bool{true, false} {
+		r.choose(losses, validated)
+		c, chosen := r.Choice, Setting{Scale: 4}
+		if c.Setting != chosen || c.Candidates != 3 || c.Validated != validated || !c.Better() || c.Gain.Mean != -1 || c.Share != 1 || c.DefaultShare != 0 {
+			t.Errorf("validated %v: %+v", validated, c)
+		}
+		if !validated && c.Halves != [2]Setting{chosen, chosen} {
+			t.Errorf("halves chose %v", c.Halves)
+		}
+	}
+}
