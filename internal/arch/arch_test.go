@@ -77,7 +77,6 @@ var rules = map[string]rule{
 	"internal/study/ood":          {own: tables},
 	"internal/study/sweep":        {own: tables},
 	"internal/study/landscape":    {own: tables},
-	"internal/study/studytest":    {own: append(slices.Clone(models), "internal/infer")},
 	"internal/arch":               {own: none},
 	"cmd/swagwrap/internal/flags": {own: tables},
 	"cmd/swagwrap":                {own: append(slices.Clone(tables), "cmd/swagwrap/internal/flags", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape")},
