@@ -47,10 +47,20 @@ type Spectrum struct {
 
 // DrawCurves returns a figure for each curve, whose file's name begins with name.
 func DrawCurves(name string, curves []Curve) []*Figure {
+	return drawAll(curves, func(cv *Curve) *Figure {
+		f := cv.draw()
+		if f != nil {
+			f.Name = fileName(name, cv.Title)
+		}
+		return f
+	})
+}
+
+// drawAll returns the figures that there is something to show of.
+func drawAll[T any](all []T, draw func(*T) *Figure) []*Figure {
 	var figures []*Figure
-	for i := range curves {
-		if f := curves[i].draw(); f != nil {
-			f.Name = fileName(name, curves[i].Title)
+	for i := range all {
+		if f := draw(&all[i]); f != nil {
 			figures = append(figures, f)
 		}
 	}
@@ -231,9 +241,9 @@ func places(points []seriesPoint) plotter.XYs {
 }
 
 // someOf are a few of many, so that a line is known by more than its colour.
-func someOf[P any](points []P) []P {
+func someOf(points []seriesPoint) []seriesPoint {
 	last := len(points) - 1
-	return []P{points[last/4], points[last/2], points[last*3/4], points[last]}
+	return []seriesPoint{points[last/4], points[last/2], points[last*3/4], points[last]}
 }
 
 // bars draws the intervals of those points that have them.
@@ -252,18 +262,11 @@ func (f *Figure) bars(c color.Color, points []seriesPoint) {
 // band fills the space between the ends of the intervals, in runs of points that
 // have them.
 func (f *Figure) band(c role, points []seriesPoint) {
-	var upper, lower plotter.XYs
-	for i, p := range points {
-		has := plottable(p.X) && plottable(p.lower)
-		if has {
-			upper, lower = append(upper, plotter.XY{X: p.X, Y: p.upper}), append(lower, plotter.XY{X: p.X, Y: p.lower})
+	for run := range runs(points, func(p seriesPoint) bool { return plottable(p.X) && plottable(p.lower) }) {
+		ring := make(plotter.XYs, 2*len(run)) // forth along the upper ends, back along the lower ones
+		for i, p := range run {
+			ring[i], ring[len(ring)-1-i] = plotter.XY{X: p.X, Y: p.upper}, plotter.XY{X: p.X, Y: p.lower}
 		}
-		if (!has || i == len(points)-1) && len(upper) > 1 {
-			slices.Reverse(lower)
-			f.add(&plotter.Polygon{XYs: []plotter.XYs{append(upper, lower...)}, Color: tint{c, 0.2}})
-		}
-		if !has {
-			upper, lower = nil, nil
-		}
+		f.add(&plotter.Polygon{XYs: []plotter.XYs{ring}, Color: tint{c, 0.2}})
 	}
 }
