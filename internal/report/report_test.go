@@ -125,6 +125,8 @@ func TestNumbers(t *testing.T) {
 		{Thousands(5000), "5,000"},
 		{Thousands(-123456), "−123,456"},
 		{Thousands(math.MinInt64), "−9,223,372,036,854,775,808"},
+		{Plural(1, "member"), "1 member"},
+		{Plural(2000, "example"), "2,000 examples"},
 		{Bytes(0), "0 B"},
 		{Bytes(999), "999 B"},
 		{Bytes(1000), "1.0 kB"},
