@@ -40,7 +40,7 @@ func (m *Model) Head(output string) (*Head, error) {
 		}
 	}
 	p, ok := nodes[output]
-	for range m.Graph.Nodes { // a graph from elsewhere may go round in circles
+	for range m.Graph.Nodes { // a graph from elsewhere may have cycles
 		if !ok || !slices.Contains(behindHead, p.Node.OpType) || len(p.Node.Inputs) == 0 {
 			break
 		}

@@ -10,7 +10,7 @@
 //
 // Files and vectors are read block by block: memory does not grow with the
 // number of weights. What a fit samples of the iterates' [Trajectory] is judged by
-// package trajectory; the directions in which a posterior varies most (section 5)
+// package trajectory; the directions in which a posterior varies most (section 4)
 // are those of package geometry, which reads it by [Reduce].
 //
 // The scale α multiplies the covariance. It is ½ in the paper's SWAG, 1 with

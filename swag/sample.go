@@ -51,7 +51,7 @@ func ParseCovariance(s string) (Covariance, error) {
 }
 
 // DefaultScale is the paper's α for the covariance: ½ with the low-rank part,
-// since both parts hold the variance of the weights (footnote to section 4.2),
+// since both parts hold the variance of the weights (footnote to section 3.4),
 // and 1 with the diagonal alone. Isotropic has SWAG's, and so its trace.
 func (c Covariance) DefaultScale() float64 {
 	if c == Diagonal {

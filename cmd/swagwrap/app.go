@@ -110,7 +110,7 @@ is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothin
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			path, err := ort.Install(c.Context, ort.InstallOptions{Progress: func(s string) { a.Logf(c, "%s", s) }})
+			path, err := ort.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
 			if err != nil {
 				return err
 			}

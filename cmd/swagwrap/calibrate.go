@@ -160,7 +160,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 			return flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.test.Classes, job.fit.Classes, job.fit.Path))
 		}
 		if job.test.SHA256 == job.fit.SHA256 {
-			a.Warnf(c, "%s: is the file that is fitted on: its scores are too good", path)
+			a.Warnf(c, "%s: is the file that is fitted on: its scores are too optimistic", path)
 		}
 	}
 	return nil
@@ -215,7 +215,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 			return flags.BadInput(fmt.Errorf("%s.meta.json: %w", job.fit.Path, err))
 		}
 		if meta.Ensemble.ID != e.ID {
-			return flags.BadInput(fmt.Errorf("%s: predictions of %s, whose content has the sum %s, and that of %s is %s", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 		}
 	}
 	job.ensemble = e

@@ -16,7 +16,7 @@ import (
 func (a *app) compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
-		Usage:     "show what SWAG buys against SGD, SWA, temperature scaling and others",
+		Usage:     "show how SWAG does beside SGD, SWA, temperature scaling and others",
 		ArgsUsage: "POSTERIOR... TEST",
 		Description: `Evaluates the last SGD iterate, the ensemble of all iterates, SWA with stale and with recomputed batch-norm
 statistics, SWA with temperature and with vector scaling, with dropout left on where the graph keeps it, and with a Laplace

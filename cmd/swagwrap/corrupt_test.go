@@ -61,9 +61,14 @@ func pictureEnsemble(t *testing.T, dir string, members int) string {
 // part of one, cost a hundred rows: the other rows have the bytes that they have
 // without them.
 func TestScoreCorruptPictures(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pictures, e := filepath.Join(dir, "pictures"), pictureEnsemble(t, dir, 2)
-	const n, every = 10000, 100
+	const every = 100
+	n, told := 10000, "100 of 10,000 rows"
+	if testing.Short() {
+		n, told = 2000, "20 of 2,000 rows"
+	}
 	writePictures(t, pictures, n)
 	score := func(name string) (int, string, [][]byte) {
 		path := filepath.Join(dir, name)
@@ -90,7 +95,7 @@ func TestScoreCorruptPictures(t *testing.T) {
 		}
 	}
 	code, said, got := score("got.csv")
-	if code != 3 || !strings.Contains(said, "got.csv: 100 of 10,000 rows have an error and no prediction") || len(got) != len(clean) {
+	if code != 3 || !strings.Contains(said, "got.csv: "+told+" have an error and no prediction") || len(got) != len(clean) {
 		t.Errorf("exit code %d, %d lines: %s", code, len(got), said)
 	}
 	for k := range clean {

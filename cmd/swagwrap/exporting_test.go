@@ -19,6 +19,7 @@ import (
 // program does with it. Every cell comes from the files in fixtures/exporters;
 // SWAGWRAP_UPDATE=1 go test ./cmd/swagwrap -run ExportingTable writes it anew.
 func TestExportingTable(t *testing.T) {
+	t.Parallel()
 	const begin, end = "<!-- table: made by TestExportingTable -->\n", "<!-- end of table -->"
 	doc := filepath.Join("..", "..", "docs", "exporting.md")
 	text, err := os.ReadFile(doc)

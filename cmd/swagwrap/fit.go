@@ -359,7 +359,7 @@ func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, er
 	case c.Bool("allow-folded"):
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, flags.BadInput(fmt.Errorf("%s: %v", path, folding), append(foldingHints(folding), "--allow-folded goes on all the same")...)
+	return nil, flags.BadInput(fmt.Errorf("%s: %v", path, folding), append(foldingHints(folding), "--allow-folded continues anyway")...)
 }
 
 // describeFit says what was made.

@@ -11,6 +11,7 @@ import (
 )
 
 func TestHealthLines(t *testing.T) {
+	t.Parallel()
 	h := trajectory.Health{Checkpoints: 30, Effective: 2.12, Drift: 0.499, Spread: 0.243, Step: 0.0012, Slowing: 1.15, Frozen: 0.004, SubUlp: 0.0015,
 		Spectrum: []float64{0.68, 0.17, 0.1, 0.05, 0}, Dimensions: 2.07, LowRank: 1.3}
 	want := `
@@ -34,6 +35,7 @@ largest eigenvalue                 68 %  █▂▁▁  as concentrated as 2.1 eq
 
 // The real run is sound but for its walk, which is no warning; a shuffled one is.
 func TestFitHealth(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob(filepath.Join("..", "..", "fixtures", "mnist", "checkpoints", "epoch-*.onnx"))
 	if err != nil || len(paths) != 30 {
 		t.Fatal(paths, err)

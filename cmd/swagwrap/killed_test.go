@@ -16,7 +16,13 @@ import (
 // TestScoreKilled kills score at random points of its run and resumes it, until
 // it is done: the result has the bytes of a run that nobody killed. The loop of
 // 500 is TestScoreKilledOften, behind the build tag large.
-func TestScoreKilled(t *testing.T) { killed(t, 5) }
+func TestScoreKilled(t *testing.T) {
+	kills := 5
+	if testing.Short() {
+		kills = 2
+	}
+	killed(t, kills)
+}
 
 func killed(t *testing.T, kills int) {
 	v := newVictim(t)

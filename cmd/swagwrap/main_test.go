@@ -1,10 +1,16 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,14 +25,18 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users
-// get wrong. In them $FIXTURES is fixtures/mnist, $IMAGES holds pictures, and $T
-// the small models that testdata/make.py made.
+// get wrong. In them $FIXTURES is fixtures/mnist, $FEW the same with the first 300
+// images of each file, $IMAGES holds pictures, and $T the small
+// models that testdata/make.py made.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	runScripts(t, testscript.Params{Dir: filepath.Join("testdata", "script")})
 }
 
-// TestReadme runs the shell commands of README.md, as a newcomer would.
+// TestReadme runs the shell commands of README.md, as a newcomer would; in a short
+// run on few images.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +52,11 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("README.md shows %d commands, want one of each", n)
 	}
 	dir := t.TempDir()
-	txtar := strings.Join([]string{"symlink fixtures -> $FIXTURES/..", "exec sh -e commands.sh", "-- commands.sh --", script.String()}, "\n")
+	data := "$FIXTURES"
+	if testing.Short() {
+		data = "$FEW"
+	}
+	txtar := strings.Join([]string{"symlink fixtures -> " + data + "/..", "exec sh -e commands.sh", "-- commands.sh --", script.String()}, "\n")
 	if err := os.WriteFile(filepath.Join(dir, "readme.txtar"), []byte(txtar), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +76,12 @@ func runScripts(t *testing.T, p testscript.Params) {
 		}
 		return path
 	}
+	fixtures := absolute("..", "..", "fixtures", "mnist")
+	few := fewImages(t, fixtures)
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv(ort.LibraryEnv, library)
-		env.Setenv("FIXTURES", absolute("..", "..", "fixtures", "mnist"))
+		env.Setenv("FIXTURES", fixtures)
+		env.Setenv("FEW", few)
 		env.Setenv("T", absolute("testdata"))
 		env.Setenv("IMAGES", absolute("..", "..", "fixtures", "images", "files"))
 		return nil
@@ -75,6 +92,55 @@ func runScripts(t *testing.T, p testscript.Params) {
 	}
 	p.RequireExplicitExec = true
 	testscript.Run(t, p)
+}
+
+// fewImages makes a folder like that of the fixtures, with fewer images.
+func fewImages(t *testing.T, fixtures string) string {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "mnist")
+	must(os.Mkdir(dir, 0o777))
+	must(os.Symlink(filepath.Join(fixtures, "checkpoints"), filepath.Join(dir, "checkpoints")))
+	for _, name := range []string{"train.npz", "test.npz", "val.npz"} {
+		all, err := zip.OpenReader(filepath.Join(fixtures, name))
+		must(err)
+		defer all.Close()
+		f, err := os.Create(filepath.Join(dir, name))
+		must(err)
+		defer f.Close()
+		some := zip.NewWriter(f)
+		for _, entry := range all.File {
+			r, err := entry.Open()
+			must(err)
+			npy, err := io.ReadAll(r)
+			must(err)
+			w, err := some.Create(entry.Name)
+			must(err)
+			_, err = w.Write(firstRows(npy, 300))
+			must(err)
+		}
+		must(some.Close())
+	}
+	return dir
+}
+
+var npyShape = regexp.MustCompile(`'shape': \((\d+),`)
+
+// firstRows cuts off the first rows of an array in version 1 of the .npy format. The
+// head keeps its length.
+func firstRows(npy []byte, rows int) []byte {
+	end := 10 + int(binary.LittleEndian.Uint16(npy[8:]))
+	head, body := npy[:end], npy[end:]
+	shape := npyShape.FindSubmatch(head)
+	all, _ := strconv.Atoi(string(shape[1]))
+	cut := bytes.Replace(bytes.TrimRight(head, " \n"), shape[0], fmt.Appendf(nil, "'shape': (%d,", rows), 1)
+	cut = append(cut, bytes.Repeat([]byte(" "), end-len(cut)-1)...)
+	return append(append(cut, '\n'), body[:len(body)/all*rows]...)
 }
 
 // exits CODE COMMAND ARG... runs a command that must end with the given code.

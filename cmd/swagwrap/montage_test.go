@@ -37,6 +37,7 @@ func (d floats) Read(dst []float32, i int) error {
 }
 
 func TestMontageFlags(t *testing.T) {
+	t.Parallel()
 	d := floats{[]int64{1, 1, 2}, [][]float32{{0, 1}, nil}}
 	for _, tt := range []struct {
 		args []string

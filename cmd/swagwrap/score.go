@@ -45,7 +45,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1},
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
-			&cli.StringFlag{Name: "on-error", Usage: "what an image that cannot be read does: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
+			&cli.StringFlag{Name: "on-error", Usage: "on an image that cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			flags.PreprocessFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "the first"},
@@ -314,7 +314,7 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, 
 	}
 	records, err := predictions.OpenRecords(job.output+".partial", job.schema, job.parameters, existing)
 	if changed := new(predictions.ChangedError); errors.As(err, &changed) {
-		return nil, flags.BadInput(err, "go on with the parameters of then, or begin anew: --force")
+		return nil, flags.BadInput(err, "use the earlier settings, or start over: --force")
 	}
 	switch {
 	case errors.Is(err, predictions.ErrUnfinished):
@@ -325,7 +325,7 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, 
 		return nil, flags.BadOutput(err, "--force begins anew")
 	}
 	if n := records.Rows(); n > 0 {
-		a.Logf(c, "%s: %s of %s rows are there", records.Path, report.Thousands(n), report.Thousands(job.data.Len()))
+		a.Logf(c, "%s: %s of %s rows are done", records.Path, report.Thousands(n), report.Thousands(job.data.Len()))
 	}
 	return records, nil
 }
@@ -377,7 +377,7 @@ func blame(err error) error {
 	return flags.BadInput(err)
 }
 
-// keep lets go of the work file of a run that failed. With no rows in it, it is
+// keep closes the work file of a run that failed. With no rows in it, it is
 // of no use.
 func keep(records *predictions.Records, job *scoreJob, err error) error {
 	rows := records.Rows()

@@ -26,6 +26,7 @@ func runJSON(t *testing.T, to any, args ...string) {
 // calls SWA, the scale 1 of the diagonal what it calls SWAG-Diag: number for
 // number.
 func TestSweepIsCompare(t *testing.T) {
+	t.Parallel()
 	const mnist = "../../fixtures/mnist"
 	checkpoints, err := filepath.Glob(filepath.Join(mnist, "checkpoints", "epoch-2[4-9].onnx"))
 	if err != nil || len(checkpoints) != 6 {

@@ -36,7 +36,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
 			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
 			&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
-			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"},
+			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as make a difference", Value: "30"},
 			&cli.Float64Flag{Name: "tolerance", Usage: "for --members auto, as `NATS` of the NLL", DefaultText: "by the number of images"},
 			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: "0,0.125,0.25,0.5,1,2"},
 			&cli.StringFlag{Name: "ranks", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},

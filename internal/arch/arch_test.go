@@ -77,14 +77,13 @@ var rules = map[string]rule{
 	"internal/study/ood":          {own: tables},
 	"internal/study/sweep":        {own: tables},
 	"internal/study/landscape":    {own: tables},
-	"internal/study/studytest":    {own: append(slices.Clone(models), "internal/infer")},
 	"internal/arch":               {own: none},
 	"cmd/swagwrap/internal/flags": {own: tables},
 	"cmd/swagwrap":                {own: append(slices.Clone(tables), "cmd/swagwrap/internal/flags", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape")},
 	"internal/measure":            {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench":              {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "internal/measure"}, pure: true},
 	"fixtures/benchscore":         {own: append(slices.Clone(files), "internal/ensemble", "internal/report", "internal/measure")},
-	"fixtures/results":            {own: []string{"calibrate", "internal/report", "internal/measure"}, pure: true},
+	"fixtures/results":            {own: []string{"calibrate", "internal/numpy", "internal/predictions", "internal/report", "internal/measure"}, pure: true},
 	"fixtures/large":              {own: []string{"internal/splitmix"}, third: none, pure: true},
 }
 

@@ -531,6 +531,7 @@ func TestResolve(t *testing.T) {
 		{"imagenet", "RandomResizedCrop((20, 30)), RandomHorizontalFlip"},
 		{"Resize, RandomVerticalFlip", "Resize((20, 30)), RandomVerticalFlip"},
 		{"Resize(40), CenterCrop", "Resize(40), CenterCrop((20, 30))"},
+		{"Resize, RandomGrayscale", "Resize((20, 30)), RandomGrayscale"},
 		{"Resize((24, 34)), RandomCrop", "Resize((24, 34)), RandomCrop((20, 30))"},
 		{"RandomHorizontalFlip(p=0.1)", "RandomHorizontalFlip(p=0.1)"},
 

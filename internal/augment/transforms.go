@@ -3,6 +3,7 @@ package augment
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -38,14 +39,7 @@ func init() {
 }
 
 // known lists the transforms that change a picture.
-func known() []string {
-	var names []string
-	for name := range transforms {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func known() []string { return slices.Sorted(maps.Keys(transforms)) }
 
 const sides = "whole numbers from 1 to 1048576: one, or height and width"
 

@@ -36,7 +36,7 @@ type Method struct {
 	// From names what the method begins with, if others begin with it too: it is
 	// kept until the last of them has run.
 	From string
-	// Asked methods run only where they are asked for by their keys.
+	// Asked methods run only if --methods names them.
 	Asked bool
 	// Scores is set where the method changes scores of labelled classes only, or shows
 	// what a mistake costs: it has nothing to say about images of another domain.
@@ -109,7 +109,7 @@ type Run struct {
 	Checkpoints []*onnxio.Model
 }
 
-// Inputs are what the methods are given. Those of a single run take the first one;
+// Inputs are what the methods are given. Methods of a single run use the first;
 // several runs make deep ensembles and MultiSWAG.
 type Inputs struct {
 	Runs      []Run

@@ -24,8 +24,8 @@ import (
 // laplace is the Kronecker-factored Laplace approximation (Ritter, Botev and
 // Barber, "A scalable Laplace approximation for neural networks", ICLR 2018) of
 // the last layer (Daxberger et al., "Laplace redux", NeurIPS 2021) about the SWA
-// weights. All below the layer stays as it is, so the layer's features are all
-// that is needed, and no gradients are.
+// weights. All below the layer stays as it is, so the layer's features are
+// enough, and no gradients are needed.
 var laplace = &Method{
 	Key:  "swa-laplace",
 	Name: called("SWA-Laplace, last layer"),
@@ -202,8 +202,8 @@ const drawPool = 1000
 // Scores are linear in W, so those of an image are N(W_SWA·ã, (ãᵀVã)·U): a member
 // draws from that instead of W itself, which gives the same averages and takes a
 // thousandth of the time (the local reparameterisation of Kingma et al. 2015). The
-// draws from N(0, U) come from a pool, each image's from another place in it: were
-// they the same for all, the luck of one draw would be that of all images.
+// draws from N(0, U) come from a pool, each image's from another place in it:
+// with the same draws for all images one unlucky draw would affect them all.
 func (k *kfac) average(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, members int, sums *infer.Sums) error {
 	scores, columns := k.mean.Dims()
 	sums.Init("Laplace", len(rows), k.task)

@@ -25,8 +25,8 @@ type lastLayer struct {
 	name  string     // for errors
 }
 
-// openLastLayer opens the SWA network. What is no linear layer with weights of
-// the posterior does not suit.
+// openLastLayer opens the SWA network with its last layer. It fails with unfit
+// unless that is linear and its weights are in the posterior.
 func (w *work) openLastLayer(swa *swaWeights) (*lastLayer, error) {
 	n := w.Runs[0].Network
 	head, err := n.Skeleton().Head(n.Output())
@@ -190,7 +190,7 @@ func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 		}
 		for c := range ours {
 			if math.Abs(ours[c]-theirs[c]) > headTolerance {
-				return &unfit{err: fmt.Errorf("something but its last layer shapes the output: class %d has the probability %.3g, and %.3g by the layer", c, theirs[c], ours[c])}
+				return &unfit{err: fmt.Errorf("something after its last layer changes the output: class %d has the probability %.3g, and %.3g by the layer", c, theirs[c], ours[c])}
 			}
 		}
 	}

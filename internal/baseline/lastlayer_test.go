@@ -62,7 +62,7 @@ func TestLastLayerOfExporters(t *testing.T) {
 			m := layer.Mean()
 			c, columns := m.Dims()
 			m.Set(c-1, columns-1, m.At(c-1, columns-1)+3)
-			infertest.WantError(t, layer.Compare(noise{shape}, 8), "something but its last layer shapes the output")
+			infertest.WantError(t, layer.Compare(noise{shape}, 8), "something after its last layer changes the output")
 		})
 	}
 }

@@ -73,10 +73,10 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 	return notes, nil
 }
 
-// unfit is the error of a method that a network does not suit.
+// unfit says that a method cannot be used on this network.
 type unfit struct {
 	err   error
-	plain bool // nothing to tell those who did not ask for the method
+	plain bool // not reported unless asked for
 }
 
 func (u *unfit) Error() string { return u.err.Error() }

@@ -229,10 +229,6 @@ func of(d Dataset) *examples {
 	return &examples{}
 }
 
-// Augmented says that the examples of a dataset that [Open] returned are changed
-// at random.
-func Augmented(d Dataset) bool { return of(d).augmented }
-
 // AsSeen says that the examples of a dataset that [Open] returned are floats that
 // were taken as they are: see [Options].
 func AsSeen(d Dataset) bool { return of(d).asSeen }

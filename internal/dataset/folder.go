@@ -52,12 +52,8 @@ func (l *listing) addFolder(root string, strict bool) error {
 // addImages adds the images of one folder; class is empty for a flat one.
 func (l *listing) addImages(root string, f folder, class string) {
 	in := &place{path: filepath.Join(root, f.path)}
-	label := int32(-1)
-	if class != "" && len(f.images) > 0 {
-		label = l.label(class, true)
-	}
 	for _, image := range f.images {
-		l.addExample(example{in: in, name: image.name, label: label}, filepath.Join(f.path, image.name), image.size)
+		l.addExample(example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
 	}
 }
 

@@ -22,19 +22,16 @@ func (l *listing) addList(path string) error {
 	}
 	defer f.Close()
 	in := &place{path: filepath.Dir(path)}
-	err = parseList(f, strings.ToLower(filepath.Ext(path)), func(name, label string) {
-		e := example{in: in, name: strings.Clone(filepath.FromSlash(name)), label: -1}
+	err = parseList(f, strings.ToLower(filepath.Ext(path)), func(name, class string) {
+		e := example{in: in, name: strings.Clone(filepath.FromSlash(name))}
 		if filepath.IsAbs(e.name) {
 			e.in = nil
-		}
-		if label != "" {
-			e.label = l.label(label, false)
 		}
 		size := int64(-1)
 		if info, err := os.Stat(e.path()); err == nil {
 			size = info.Size()
 		}
-		l.addExample(e, name, size)
+		l.addExample(e, name, label{text: class}, size)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

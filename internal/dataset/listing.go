@@ -83,34 +83,28 @@ func (l *listing) add(path string, k kind, strict bool) error {
 		if err != nil {
 			return file.Error(path, err)
 		}
-		l.addExample(example{name: path, label: -1}, path, info.Size())
+		l.addExample(example{name: path}, path, label{}, info.Size())
 		return nil
 	}
 	return fmt.Errorf("%s: an array, want it as the only input", path)
 }
 
-// addExample adds an example. Its name below the input, its size and its label
-// go into the source's hash; the size is below 0 if there is no such file.
-func (l *listing) addExample(e example, name string, size int64) {
-	written := ""
-	if e.label >= 0 {
-		written = l.labels[e.label].text
+// addExample adds an example, whose label has no text if there is none. Its name
+// below the input, its size and its label go into the source's hash; the size is
+// below 0 if there is no such file.
+func (l *listing) addExample(e example, name string, v label, size int64) {
+	fmt.Fprintf(l.sum, "%s\x00%d\x00%s\n", filepath.ToSlash(name), size, v.text)
+	e.label = -1
+	if v.text != "" {
+		var ok bool
+		if e.label, ok = l.index[v]; !ok {
+			v.text = strings.Clone(v.text) // not the line it was a part of
+			e.label = int32(len(l.labels))
+			l.labels, l.index[v] = append(l.labels, v), e.label
+		}
 	}
-	fmt.Fprintf(l.sum, "%s\x00%d\x00%s\n", filepath.ToSlash(name), size, written)
 	l.examples = append(l.examples, e)
 	l.sources[len(l.sources)-1].Files++
-}
-
-// label returns the index of a label.
-func (l *listing) label(text string, folder bool) int32 {
-	v := label{text, folder}
-	i, ok := l.index[v]
-	if !ok {
-		v.text = strings.Clone(text) // not the line it was a part of
-		i = int32(len(l.labels))
-		l.labels, l.index[v] = append(l.labels, v), i
-	}
-	return i
 }
 
 // beginSource starts the hash of an input; endSource notes it.

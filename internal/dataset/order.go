@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"io"
 	"iter"
-	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -101,20 +100,18 @@ func WriteBatch(w io.Writer, d Dataset, n int, asBytes bool) error {
 	}
 	out := bufio.NewWriter(w)
 	out.Write(numpy.Header(dtype, shape...)) // a bufio.Writer keeps its error for Flush
-	values, encoded := make([]float32, size), make([]byte, 0, 4*size)
+	values := make([]float32, size)
 	for i := range n {
 		if err := d.Read(values, i); err != nil {
 			return err
 		}
-		encoded = encoded[:0]
-		for _, v := range values {
-			if asBytes {
-				encoded = append(encoded, byte(v))
-			} else {
-				encoded = binary.LittleEndian.AppendUint32(encoded, math.Float32bits(v))
+		if asBytes {
+			for _, v := range values {
+				out.WriteByte(byte(v))
 			}
+		} else {
+			binary.Write(out, binary.LittleEndian, values)
 		}
-		out.Write(encoded)
 	}
 	return out.Flush()
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,12 +25,8 @@ func (l *listing) addTar(path string) error {
 	}
 	defer f.Close()
 	in := &place{path: path, tar: true}
-	err = indexTar(f, size, func(name, label string, off, size int64) {
-		e := example{in: in, name: strings.Clone(name), off: off, size: size, label: -1}
-		if label != "" {
-			e.label = l.label(label, false)
-		}
-		l.addExample(e, name, size)
+	err = indexTar(f, size, func(name, class string, off, size int64) {
+		l.addExample(example{in: in, name: strings.Clone(name), off: off, size: size}, name, label{text: class}, size)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -62,12 +59,8 @@ func indexTar(r io.ReaderAt, size int64, row func(name, label string, off, size 
 	t := tar.NewReader(section)
 	var e tarExample
 	flush := func() {
-		label := e.cls
-		if label == "" {
-			label = e.json
-		}
 		if e.image != "" {
-			row(e.image, label, e.off, e.size)
+			row(e.image, cmp.Or(e.cls, e.json), e.off, e.size)
 		}
 	}
 	for {

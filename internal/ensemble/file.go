@@ -1,3 +1,28 @@
+// Package ensemble keeps what makes S members in a file, and scores data with them.
+//
+// An [Ensemble] is the file: where the posteriors are, the seed, each member's
+// batch-norm statistics, and the model card. It holds no weights: those are drawn
+// again from the posteriors, which stay files of their own. The members come from
+// one posterior or, in a mixture ([Mix]), from several. docs/formats.md specifies
+// the file.
+//
+// A [Scorer] runs an ensemble over any number of examples, and makes the rows that
+// package predictions writes.
+//
+// # Invariants
+//
+// Members are averaged by their probabilities (Bayesian model averaging, section
+// 3.5 of Maddox et al. 2019). Where posteriors are mixed the average is Σ w·p with
+// Σ w = 1, and what the members disagree about, their mutual information, is
+// H(Σ w·p) − Σ w·H(p). The file and its posteriors give the same members, bit for
+// bit, every time: [Ensemble.OpenPosterior] refuses a posterior whose content has
+// changed. Equal [Scorer.Parameters] give equal rows.
+//
+// # Concurrency
+//
+// The methods of an [Ensemble] change nothing, and may be called from several
+// goroutines. A [Scorer] uses as many of them as its engine has workers; its own
+// methods are for one at a time.
 package ensemble
 
 import (
@@ -23,8 +48,8 @@ const (
 // statisticsSection returns the name of the section of component i.
 func statisticsSection(i int) string { return fmt.Sprintf("statistics.%d", i) }
 
-// Ensemble is what makes S members, but for the posteriors: those stay in files
-// of their own, which are large. The members of the first component come first.
+// Ensemble is all that rebuilds S members except the posteriors, which stay in
+// files of their own. The members of the first component come first.
 type Ensemble struct {
 	Path       string
 	ID         string // identifies the file's content; set by Open
@@ -191,7 +216,7 @@ func (e *Ensemble) read(st *weights.Safetensors) error {
 	return nil
 }
 
-// check refuses components that no ensemble has.
+// check refuses components that are invalid.
 func (e *Ensemble) check() error {
 	total := 0.0
 	for _, c := range e.Components {
@@ -256,11 +281,11 @@ func posteriorID(path string) (string, error) {
 	return p.ID, p.Close()
 }
 
-// strange is the error of a posterior that is none of those wanted.
+// strange is the error of a posterior that is not one of the ensemble's in want.
 func (e *Ensemble) strange(path, id string, want []Component) error {
 	var sums []string
 	for _, c := range want {
 		sums = append(sums, fmt.Sprintf("%s (%s)", c.Posterior.ID, c.Posterior.Path))
 	}
-	return fmt.Errorf("%s: its content has the sum %s, but %s was drawn from %s", path, id, e.Path, strings.Join(sums, ", "))
+	return fmt.Errorf("%s: its id is %s, but %s was drawn from %s", path, id, e.Path, strings.Join(sums, ", "))
 }

@@ -26,8 +26,8 @@ type Scoring struct {
 	Preprocess preprocess.Settings
 	ClassNames []string
 	Want       task.Want // Members says whether, not how many
-	// SkipErrors gives an example that cannot be read, or whose scores are no good, a
-	// row with an error. Else it ends the run.
+	// SkipErrors gives an example that cannot be read, or whose scores are not usable,
+	// a row with an error. Else it ends the run.
 	SkipErrors bool
 }
 

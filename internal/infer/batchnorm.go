@@ -34,7 +34,7 @@ type BatchNorm struct {
 	// they do not belong to the weights.
 	Stale bool `json:"stale,omitempty"`
 	// Loss is about what the number of images costs, in nats of NLL for each
-	// example, beside endless ones of them; nil where it is not known.
+	// example, compared with infinitely many images; nil where it is not known.
 	Loss *float64 `json:"loss,omitempty"`
 	// Between is the largest share of a layer's variance that lies between batches.
 	Between float64 `json:"between_batches"`
@@ -48,7 +48,7 @@ type BatchNorm struct {
 // warn fills in the warnings of a pass over the images.
 func (b *BatchNorm) warn(r bnupdate.Result) {
 	if h := r.Halves; h.Disagree() {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("the first and the second half of the batch-norm images disagree: in layer %q their means are %.0f %% of a standard deviation apart, which chance makes as large in %.2g %% of random orders at most: are the images sorted (--bn-order)?",
+		b.Warnings = append(b.Warnings, fmt.Sprintf("the first and the second half of the batch-norm images disagree: in layer %q their means are %.0f %% of a standard deviation apart, a gap that at most %.2g %% of random orders reach: are the images sorted (--bn-order)?",
 			h.Layer, 100*h.Difference, 100*h.PValue))
 	}
 	b.Between = slices.Max(r.BetweenShare)
@@ -93,7 +93,7 @@ func (b *BatchNorm) Mismatch() (found, causes string) {
 		worst = slices.MaxFunc(off, func(a, b bnupdate.LayerCheck) int { return cmp.Compare(a.Score(), b.Score()) })
 		where = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers))
 	}
-	found = fmt.Sprintf("these images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from what these images give; training explains %s and a factor of %s",
+	found = fmt.Sprintf("these images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from what these images give; training alone explains differences of %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
 	const (
 		prepared = "another mean and standard deviation (fit --mean, --std), order of channels (fit --channels) or resizing"

@@ -20,7 +20,7 @@ func TestMismatch(t *testing.T) {
 		found, causes string
 	}{
 		{layers: []bnupdate.LayerCheck{right}},
-		{[]bnupdate.LayerCheck{little, right}, infer.BatchNorm{}, "at the first layer (little) the last checkpoint stores means that are 0.3 standard deviations, and variances that are a factor of 1.5 from what these images give; training explains 0.03 and a factor of 1.1", "Likely causes: training augmented its images and these are plain"},
+		{[]bnupdate.LayerCheck{little, right}, infer.BatchNorm{}, "at the first layer (little) the last checkpoint stores means that are 0.3 standard deviations, and variances that are a factor of 1.5 from what these images give; training alone explains differences of 0.03 and a factor of 1.1", "Likely causes: training augmented its images and these are plain"},
 		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{Augment: "none"}, "at the first layer", "Likely causes: training augmented its images and these are plain"},
 		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{Augment: "RandomHorizontalFlip()"}, "at the first layer", "Likely causes: another augmentation than in training"},
 		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{AsSeen: true}, "at the first layer", "Likely causes: these batches were saved with other transforms"},
@@ -53,7 +53,7 @@ func TestBatchNormWarnings(t *testing.T) {
 		want []string
 	}{
 		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 1}, BetweenShare: []float64{0.01, 0.2}}, nil},
-		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 0.001, Layer: "bn1", Difference: 0.25}, BetweenShare: []float64{0.01}}, []string{`in layer "bn1" their means are 25 % of a standard deviation apart, which chance makes as large in 0.1 %`}},
+		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 0.001, Layer: "bn1", Difference: 0.25}, BetweenShare: []float64{0.01}}, []string{`in layer "bn1" their means are 25 % of a standard deviation apart, a gap that at most 0.1 % of random orders reach`}},
 		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 1}, BetweenShare: []float64{0.5, 0.3}}, []string{"50 % of a batch-norm layer's variance lies between batches"}},
 	} {
 		var b infer.BatchNorm

@@ -43,8 +43,8 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	return g, nil
 }
 
-// A crew opens the groups of a plan in turn, chunk after chunk, one ahead of the
-// one at work. Where all fit into memory it opens them once.
+// A crew opens groups in order, one ahead of the one that runs, and again for each
+// chunk. Where all fit into memory it opens them once.
 type crew struct {
 	scorer *Scorer
 	chunks int

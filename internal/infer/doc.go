@@ -1,27 +1,27 @@
-// Package ensemble runs networks with sampled weights over data.
+// Package infer runs networks over data.
 //
-// A [Network] is a posterior's graph ready to be filled with weights. An
-// [Engine] recomputes its batch-norm statistics and predicts; [Sums] keeps what
-// averaging needs, so that memory does not grow with the number of members. An
-// [Ensemble] is the file that holds what makes S members: where the posteriors
-// are, the seed, and each member's batch-norm statistics.
+// A [Graph] is what models that differ in weights only have in common. A [Network]
+// is a posterior's graph ready to be filled with weights, and a [Model] is a network
+// that has them. An [Engine] recomputes a network's batch-norm statistics
+// ([Engine.Settle], [Engine.Recompute]) and runs one model over data
+// ([Engine.Predict]); [Sums] keeps what averaging needs, so that memory does not
+// grow with the number of models.
 //
-// A [Scorer] runs an ensemble over any number of examples, and yields [Row]s.
-// [Records] keeps them until all are there, so that a run that was stopped goes
-// on where it was; a [Table] writes them as a file.
+// A [Scorer] runs any number of models over any number of examples. It plans by
+// the memory and the threads at hand, and hands on what the models say as one
+// [Chunk] of examples after the other. What scores mean is told by package task.
 //
 // # Invariants
 //
-// Members are averaged by their probabilities, in float64 and in the order of
-// their numbers (Bayesian model averaging, section 4.4 of Maddox et al. 2019).
-// Where posteriors are mixed the average is Σ w·p with Σ w = 1, and what the
-// members disagree about, their mutual information, is H(Σ w·p) − Σ w·H(p).
-// An output that is not finite is an error that names member and example;
-// it is never averaged. No bit of a row depends on how many threads there are,
-// on the memory at hand, or on where a run was resumed.
+// Models are averaged by their outcomes, such as probabilities, in float64 and in
+// the order of their numbers (Bayesian model averaging, section 3.5 of Maddox et
+// al. 2019). An outcome that is not finite is an error that names model and
+// example; it is never averaged. No bit of a result depends on how many threads
+// there are, on the memory at hand, or on the chunk that a run begins with.
 //
 // # Concurrency
 //
-// A [Network] is read-only. The methods of [Engine] use as many goroutines as
-// it has workers, and may themselves be called from several.
+// A [Network] is read-only. The methods of [Engine] use as many goroutines as it
+// has workers, and may themselves be called from several. Those of a [Scorer] are
+// for one goroutine at a time.
 package infer

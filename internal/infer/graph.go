@@ -93,7 +93,7 @@ var passing = []string{"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Uns
 
 // activation returns which activation function a value comes out of.
 func activation(m *onnxio.Model, value string) string {
-	for range m.Graph.Nodes { // a graph from elsewhere may go round in circles
+	for range m.Graph.Nodes { // a graph from elsewhere may have cycles
 		i := slices.IndexFunc(m.Graph.Nodes, func(n onnxio.Node) bool { return slices.Contains(n.Outputs, value) })
 		if i < 0 {
 			break

@@ -104,14 +104,14 @@ type Model struct {
 	Filled onnxio.Filled
 }
 
-// Model returns the network with the given weights and statistics. who says in
-// errors whose they are.
+// Model returns the network with the given weights and statistics. who names
+// their owner in errors.
 func (n *Network) Model(who string, parameters, statistics weights.Vector) (Model, error) {
 	filled, err := n.runtime.Fill(n.Posterior.Layout, parameters, statistics)
 	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
 }
 
-// Other returns a model of another template of the network's.
+// Other is Model with another template of the same network.
 func (n *Network) Other(t *onnxio.Template, who string, parameters, statistics weights.Vector) (Model, error) {
 	filled, err := t.Fill(n.Posterior.Layout, parameters, statistics)
 	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err

@@ -11,8 +11,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
-// plan says how a Scorer goes about its work. But for the batches none of it can
-// be seen in the result.
+// plan says how a Scorer goes about its work. Except for batch sizes, nothing in it
+// changes the result.
 type plan struct {
 	workers  int  // runs at the same time
 	chunk    int  // examples, a multiple of every batch
@@ -122,7 +122,7 @@ func lcm(a, b int) int {
 }
 
 // prepare learns what the models cost and what their scores mean, and
-// plans by that. Of models of several graphs the dearest counts.
+// plans by that. Of models of several graphs the most expensive one counts.
 func (s *Scorer) prepare(ctx context.Context) error {
 	workers, first := s.engine.Threads(), 0
 	var worst cost
@@ -159,10 +159,10 @@ type trial struct {
 	check  func(ort.Tensor) error
 }
 
-// try opens a model and runs it. The memory of runs is measured; where some that
-// was freed before is taken again that shows too little, so there is a least
-// value. A session's is not, because what makes the model comes and goes beside
-// it: a ResNet-18's takes a tenth more than its file.
+// try opens a model and runs it. The memory of runs is measured. A run that
+// reuses freed memory measures too little, so there is a lower bound. A session is
+// not measured, because building the model allocates and frees memory meanwhile; a
+// ResNet-18's session takes a tenth more than its file.
 func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	batch, err := s.engine.scoreBatch(of.Input, s.size)
 	if err != nil {

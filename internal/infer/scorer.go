@@ -27,7 +27,7 @@ type Scorer struct {
 	count  int // of models
 	data   dataset.Dataset
 	size   int64 // elements of an example
-	skip   bool  // examples that cannot be read, or whose scores are no good
+	skip   bool  // examples that cannot be read, or whose scores are not usable
 	keep   bool  // each model's outcomes
 	plan   plan
 
@@ -54,8 +54,8 @@ type Part struct {
 
 // Options of a Scorer.
 type Options struct {
-	// SkipErrors lets an example pass that cannot be read, or whose scores are no
-	// good: its place in [Chunk].Errs says why. Else it ends the run.
+	// SkipErrors lets an example pass that cannot be read, or whose scores are not
+	// usable: its place in [Chunk].Errs says why. Else it ends the run.
 	SkipErrors  bool
 	KeepMembers bool // each model's outcomes: [Chunk].Members
 }
@@ -234,7 +234,7 @@ type batch struct {
 type outcome struct {
 	values    []float64 // n×Width
 	entropies []float64
-	errs      []error // nil unless some example's scores are no good
+	errs      []error // nil unless some example's scores are not usable
 }
 
 // run adds what model k says of the batch to the chunk. Unless bad examples are to

@@ -44,8 +44,8 @@ type Settling struct {
 // what their number costs.
 //
 // If it is to choose that number, SWA sees as many as it takes to know its
-// predictions. Members see fewer, since what these images' noise is can be read
-// off SWA's: see [bnupdate.Control].
+// predictions. Members see fewer, since the noise of these images is known from
+// SWA's pass: see [bnupdate.Control].
 //
 // It returns what is known of each network's statistics, nil for those without
 // batch norm.
@@ -189,8 +189,8 @@ func (s *settling) describe(images int) {
 	s.record.warn(s.swa)
 }
 
-// up rounds a number of images up to whole batches, and to what members see at
-// the least.
+// up rounds a number of images up to whole batches, and to at least what members
+// see (memberBatches).
 func (s *settling) up(images float64) int {
 	if !(images < math.MaxInt32) { // not known
 		return math.MaxInt
@@ -276,8 +276,8 @@ type blended struct {
 }
 
 // blend returns examples that the network is in doubt about, as it is about those
-// that it will be used on. Of the images that it was trained on it may be sure to
-// a fault, and then its predictions there do not move whatever its statistics are:
+// that it will be used on. On the images that it was trained on it may be
+// overconfident, and then its predictions do not move whatever its statistics are:
 // an image halfway between two of them is in doubt again (as in mixup, Zhang et
 // al. 2018).
 func blend(data BatchNormData, n *Network) dataset.Dataset {

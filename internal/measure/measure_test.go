@@ -2,9 +2,12 @@ package measure
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,20 +18,18 @@ import (
 // A job of the test, which starts itself for it.
 type job struct{ Text string }
 
-type echo struct {
-	Part string `json:"part"`
-	Usage
-}
-
 func TestMain(m *testing.M) {
 	var j job
-	if ok, err := Job(&j); ok {
+	if ok, err := Job(&j, os.Stdout, func() ([]Part, error) {
 		if j.Text == "fail" {
 			os.Stderr.WriteString("one\ntwo\nhint: three\n\n")
 			os.Exit(3)
 		}
-		u, worked := Func(burn)
-		if errors.Join(err, worked, WriteParts(os.Stdout, []echo{{j.Text, u}})) != nil {
+		p := Part{Part: j.Text}
+		err := p.Add(burn)
+		return []Part{p}, err
+	}); ok {
+		if err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -49,21 +50,10 @@ func burn() error {
 	return nil
 }
 
-func self(t *testing.T, text string) Process {
-	t.Helper()
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Process{Name: "the job", Argv: []string{path}, Threads: 1, Job: job{text}}
-}
+func self(text string) Process { return Process{Name: "the job", Threads: 1, Job: job{text}} }
 
 func TestProcess(t *testing.T) {
-	stdout, whole, err := self(t, "x").Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := Parts[echo](stdout)
+	parts, whole, err := self("x").Run(t.Context())
 	if err != nil || len(parts) != 1 || parts[0].Part != "x" {
 		t.Fatalf("parts %+v, error %v, want the one of job x", parts, err)
 	}
@@ -82,19 +72,19 @@ func TestProcess(t *testing.T) {
 }
 
 func TestProcessFails(t *testing.T) {
-	if _, _, err := self(t, "fail").Run(t.Context()); err == nil || err.Error() != "the job: exit status 3: two" {
+	if _, _, err := self("fail").Run(t.Context()); err == nil || err.Error() != "the job: exit status 3: two" {
 		t.Errorf("error %v, want the last line of standard error but for the hint", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := self(t, "x").Run(ctx); !errors.Is(err, ErrInterrupted) {
+	if _, _, err := self("x").Run(ctx); !errors.Is(err, ErrInterrupted) {
 		t.Errorf("error %v, want %v", err, ErrInterrupted)
 	}
-	if _, err := Parts[echo]([]byte(`{"part": "x"}` + "\nTraceback")); err == nil {
+	if _, err := readParts(strings.NewReader(`{"part": "x"}`+"\nTraceback"), Usage{}); err == nil {
 		t.Error("what is no JSON: no error")
 	}
 	t.Setenv(JobEnv, "{")
-	if ok, err := Job(&job{}); !ok || err == nil {
+	if ok, err := Job(&job{}, nil, nil); !ok || err == nil {
 		t.Error("a broken job: no error")
 	}
 }
@@ -118,6 +108,49 @@ func TestMainFrame(t *testing.T) {
 	}
 	if code := Main(&stderr, func(context.Context) error { return errors.New("no") }); code != 1 || stderr.String() != "error: no\n" {
 		t.Errorf("exit code %d, %q, want 1 and the error", code, &stderr)
+	}
+}
+
+// The frame measures, shows and saves what was found, and leaves nothing behind.
+func TestBench(t *testing.T) {
+	o := Options{Swagwrap: "measure.go", Dir: t.TempDir(), JSON: filepath.Join(t.TempDir(), "figures.json")}
+	row, left := &Row{Name: "work", Threads: 1}, 0
+	p := self("x")
+	p.Rows, p.After = map[string]*Row{"x": row, "": row}, func() error { left++; return nil }
+	var said strings.Builder
+	measured := func(string) (*Result[Timing], error) {
+		err := Measure(t.Context(), []Process{p}, 2, func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) })
+		return &Result[Timing]{Machine: ThisMachine(), Job: "the work", Lines: []Timing{row.Timing()}, Notes: []string{"a note"}}, err
+	}
+	var out strings.Builder
+	err := Bench(o, &out, measured, Columns("work", "seconds"), func(l Timing) []string { return []string{"burn", Digits(l.Seconds)} })
+	if err != nil || left != 2 || len(row.Parts) != 4 {
+		t.Fatalf("error %v, cleaned up %d times after 2, %d measurements, want 4", err, left, len(row.Parts))
+	}
+	if !strings.HasPrefix(out.String(), "the work\n\n") || !strings.Contains(out.String(), "burn") || !strings.Contains(out.String(), "a note") {
+		t.Errorf("%q lacks job, line or note", &out)
+	}
+	if !strings.HasPrefix(said.String(), "round 1 of 2: the job, threads 1\n") || strings.Count(said.String(), "peak RSS") != 2 {
+		t.Errorf("%q, want a word before and after each process", &said)
+	}
+	var r Result[Timing]
+	b, err := os.ReadFile(o.JSON)
+	if err = errors.Join(err, json.Unmarshal(b, &r)); err != nil || r.Lines[0].Least < 0.05 || len(r.Lines[0].Runs) != 4 {
+		t.Errorf("error %v, lines %+v", err, r.Lines)
+	}
+	stop := errors.New("stop")
+	if err := Bench(o, &out, func(string) (*Result[Timing], error) { return nil, stop }, nil, nil); !errors.Is(err, stop) {
+		t.Errorf("error %v, want %v", err, stop)
+	}
+	if in, err := os.ReadDir(o.Dir); err != nil || len(in) > 0 {
+		t.Errorf("error %v, left behind: %v", err, in)
+	}
+	o.Swagwrap = "missing"
+	if err := Bench(o, &out, measured, nil, nil); err == nil || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("error %v, want what builds the program", err)
+	}
+	if err := row.Add(Part{Checksum: 1}); err == nil {
+		t.Error("another checksum in another round: no error")
 	}
 }
 

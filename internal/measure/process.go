@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/swagwrap/swagwrap/internal/report"
 )
 
 // ErrInterrupted is returned for work that ended because its context did.
@@ -24,31 +26,59 @@ const JobEnv = "SWAGWRAP_BENCH_JOB"
 
 // A Process is a program to be measured.
 type Process struct {
-	Name    string   // in errors
-	Argv    []string // the program and its arguments
-	Threads int      // of the Go runtime, if it is a Go program
-	Job     any      // if not nil, what a process of the benchmark itself does: see [Job]
+	Name    string          // in errors
+	Argv    []string        // the program and its arguments
+	Threads int             // of the Go runtime, if it is a Go program
+	Job     any             // in place of Argv: what a process of the benchmark itself does, see [Job]
+	Rows    map[string]*Row // by part; "" is the process as a whole, as its user sees it
+	After   func() error    // undoes what the process left; may be nil
 }
 
-// Run runs the process to its end and returns its standard output, and what it
-// took from start to end. An error carries the last line of standard error that
-// is no hint.
-func (p Process) Run(ctx context.Context) (stdout []byte, u Usage, err error) {
-	cmd := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(p.Threads))
+// A Part is what a process reports about a stretch of its work, as a line of
+// JSON. The benchmarks' scripts report the same.
+type Part struct {
+	Part  string `json:"part"`
+	Usage        // memory is that of the process so far; 0: of the whole process
+	Drawn int    `json:"drawn"` // members drawn, where the time is scaled up from fewer than asked for
+
+	// What was computed, to see that all sides computed the same. 0 says nothing.
+	Checksum   uint64  `json:"checksum"`   // of the result, whatever the threads
+	Mean       float64 `json:"mean"`       // ‖θ_SWA‖²
+	Variance   float64 `json:"variance"`   // trace of Σ_diag
+	Deviations float64 `json:"deviations"` // ‖D̂‖²
+	Spread     float64 `json:"spread"`     // ‖θ̃ − θ_SWA‖², the mean over members
+	Off        float64 `json:"off"`        // half the differences to swagwrap's probabilities, where an example has most
+}
+
+// Add adds what f takes.
+func (p *Part) Add(f func() error) error {
+	u, err := Func(f)
+	p.Seconds += u.Seconds
+	p.CPU += u.CPU
+	return err
+}
+
+// Run runs the process to its end and returns what it reports, and what it took
+// from start to end. An error carries the last line of standard error that is no
+// hint.
+func (p Process) Run(ctx context.Context) (parts []Part, u Usage, err error) {
+	env := append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(p.Threads))
 	if p.Job != nil {
-		text, err := json.Marshal(p.Job)
-		if err != nil {
+		self, err1 := os.Executable()
+		job, err2 := json.Marshal(p.Job)
+		if err := errors.Join(err1, err2); err != nil {
 			return nil, u, err
 		}
-		cmd.Env = append(cmd.Env, JobEnv+"="+string(text))
+		p.Argv, env = []string{self}, append(env, JobEnv+"="+string(job))
 	}
+	cmd := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
+	cmd.Env = env
 	// A group of its own: Ctrl-C comes to this program alone, which ends it, and
 	// with it the processes that it started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	var out, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &stderr
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	start := time.Now()
 	err = cmd.Run()
 	u.Seconds = time.Since(start).Seconds()
@@ -63,7 +93,10 @@ func (p Process) Run(ctx context.Context) (stdout []byte, u Usage, err error) {
 		return nil, u, errors.New("this system does not tell what a process used")
 	}
 	u.CPU, u.PeakRSS = cpuSeconds(usage), peakRSS(usage)
-	return out.Bytes(), u, nil
+	if parts, err = readParts(&stdout, u); err != nil {
+		err = fmt.Errorf("%s: report of the process: %w", p.Name, err)
+	}
+	return parts, u, err
 }
 
 // complaint is the line of a program's standard error that says what went wrong.
@@ -75,35 +108,47 @@ func complaint(stderr string) string {
 	return lines[len(lines)-1]
 }
 
-// Parts reads what a process reports about the stretches of its work: a line of
-// JSON for each.
-func Parts[P any](stdout []byte) ([]P, error) {
-	var parts []P
-	for dec := json.NewDecoder(bytes.NewReader(stdout)); ; {
-		var p P
+// readParts reads what a process reports, a line for each part.
+func readParts(r io.Reader, whole Usage) (parts []Part, err error) {
+	for dec := json.NewDecoder(r); ; {
+		p := Part{}
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
 			return parts, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("report of the process: %w", err)
+			return nil, err
+		}
+		if p.PeakRSS == 0 {
+			p.PeakRSS = whole.PeakRSS
 		}
 		parts = append(parts, p)
 	}
 }
 
-// WriteParts writes what [Parts] reads.
-func WriteParts[P any](w io.Writer, parts []P) error {
-	enc := json.NewEncoder(w)
-	for _, p := range parts {
-		if err := enc.Encode(p); err != nil {
+// Measure runs every process the given number of times, and adds what each
+// reports to its rows. It tells say how it goes on.
+func Measure(ctx context.Context, processes []Process, rounds int, say func(format string, args ...any)) error {
+	return Rounds(processes, rounds, func(round int, p Process) error {
+		say("round %d of %d: %s, threads %d", round, rounds, p.Name, p.Threads)
+		parts, whole, err := p.Run(ctx)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		say("%s s in all, peak RSS %s", Digits(whole.Seconds), report.Bytes(whole.PeakRSS)) // a first look
+		for _, part := range append(parts, Part{Usage: whole}) {
+			if r := p.Rows[part.Part]; r != nil {
+				err = errors.Join(err, r.Add(part))
+			}
+		}
+		if p.After != nil {
+			err = errors.Join(err, p.After())
+		}
+		return err
+	})
 }
 
-// Job reads the job of this process into job, a pointer, and reports whether it
-// has one.
-func Job(job any) (ok bool, err error) {
+// Job does the job of this process, and reports whether it has one: it reads the
+// job into a pointer, calls work, and writes the parts that this returns.
+func Job(job any, stdout io.Writer, work func() ([]Part, error)) (ok bool, err error) {
 	text := os.Getenv(JobEnv)
 	if text == "" {
 		return false, nil
@@ -111,7 +156,12 @@ func Job(job any) (ok bool, err error) {
 	if err := json.Unmarshal([]byte(text), job); err != nil {
 		return true, fmt.Errorf("%s: %w", JobEnv, err)
 	}
-	return true, nil
+	parts, err := work()
+	enc := json.NewEncoder(stdout)
+	for _, p := range parts {
+		err = errors.Join(err, enc.Encode(p))
+	}
+	return true, err
 }
 
 // Main is the frame of a benchmark: it calls f with a context that Ctrl-C ends,

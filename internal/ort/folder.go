@@ -28,7 +28,7 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 		}
 		return r.NewSession(model, opts)
 	}
-	removeStaleFolders()
+	removeStale(filepath.Join(os.TempDir(), folderPattern), folderAge)
 	dir, err := os.MkdirTemp("", folderPattern)
 	if err != nil {
 		return nil, err
@@ -90,15 +90,8 @@ func (u until) Write(p []byte) (int, error) {
 	return u.w.Write(p)
 }
 
-const folderPattern = "swagwrap-model-*"
-
-// removeStaleFolders removes what killed processes left behind. A folder is in
-// use for as long as it takes to write a model.
-func removeStaleFolders() {
-	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPattern))
-	for _, dir := range folders {
-		if info, err := os.Lstat(dir); err == nil && info.IsDir() && time.Since(info.ModTime()) > 24*time.Hour {
-			os.RemoveAll(dir) // not ours to remove if it fails
-		}
-	}
-}
+// A folder is in use for as long as it takes to write a model.
+const (
+	folderPattern = "swagwrap-model-*"
+	folderAge     = 24 * time.Hour
+)

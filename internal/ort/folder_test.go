@@ -232,7 +232,7 @@ func TestStaleFolders(t *testing.T) {
 	if err := os.Chtimes(fresh, time.Time{}, time.Now().Add(-23*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	removeStaleFolders()
+	removeStale(filepath.Join(os.TempDir(), folderPattern), folderAge)
 	for dir, want := range map[string]bool{old: false, fresh: true, foreign: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: %v", filepath.Base(dir), err)

@@ -18,26 +18,17 @@ import (
 	"time"
 )
 
-// InstallOptions configure Install. The zero value is ready to use.
-type InstallOptions struct {
-	// Progress, if not nil, is called with one line of text per step.
-	Progress func(string)
-}
-
 // Install makes sure that the pinned ONNX Runtime lies in the user's cache
 // folder and returns its path. If it is missing or damaged, Install fetches the
 // official package with pip, or else with npm, takes the one shared library out
-// of it and checks its SHA-256. The library appears whole or not at all.
+// of it and checks its SHA-256. The library appears whole or not at all. It calls
+// progress with one line of text per step.
 //
 // An error is a *LibraryError that names every attempt, or the context's.
-func Install(ctx context.Context, opts InstallOptions) (path string, err error) {
+func Install(ctx context.Context, progress func(string)) (path string, err error) {
 	path, err = cachePath()
 	if err != nil {
 		return "", err
-	}
-	progress := opts.Progress
-	if progress == nil {
-		progress = func(string) {}
 	}
 	return path, install(ctx, path, pins[platform()], progress)
 }
@@ -61,7 +52,7 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 		{"npm", npmPack, p.npm},
 	}
 	var failed []string
-	var errs []error
+	var errs error
 	for _, a := range attempts {
 		progress(fmt.Sprintf("fetching ONNX Runtime %s with %s", Version, a.name))
 		archive, err := a.fetch(ctx, work, p)
@@ -75,11 +66,10 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 			progress("installed " + path)
 			return nil
 		}
-		progress(fmt.Sprintf("%s: %v", a.name, err))
-		failed = append(failed, fmt.Sprintf("%s: %v", a.name, err))
-		errs = append(errs, err)
+		failed, errs = append(failed, fmt.Sprintf("%s: %v", a.name, err)), errors.Join(errs, err)
+		progress(failed[len(failed)-1])
 	}
-	return &LibraryError{path, "could not be fetched: " + strings.Join(failed, "; "), errors.Join(errs...)}
+	return &LibraryError{path, "could not be fetched: " + strings.Join(failed, "; "), errs}
 }
 
 // npmPack downloads the package's tarball; it installs nothing and runs no
@@ -159,7 +149,7 @@ func extract(archive string, lib library, path string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	removeStale(dir)
+	removeStale(filepath.Join(dir, "*.tmp"), time.Hour)
 	tmp, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
@@ -229,12 +219,13 @@ func readMember(archive, member string, read func(io.Reader) error) error {
 	}
 }
 
-// removeStale deletes temporary files that a killed process left behind.
-func removeStale(dir string) {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.tmp"))
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > time.Hour {
-			os.Remove(f)
+// removeStale deletes what killed processes left behind, once it is too old to be
+// in use: temporary files and folders whose names match the pattern.
+func removeStale(pattern string, age time.Duration) {
+	left, _ := filepath.Glob(pattern)
+	for _, path := range left {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > age {
+			os.RemoveAll(path) // not ours to remove if it fails
 		}
 	}
 }

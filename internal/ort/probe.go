@@ -35,7 +35,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"unsafe"
 )
@@ -88,17 +88,18 @@ func checkObject(path string) error {
 		return errors.New(reason(err))
 	}
 	defer f.Close()
+	if runtime.GOOS == "darwin" {
+		return checkMachO(f)
+	}
+	return checkELF(f)
+}
+
+func checkELF(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return errors.New(reason(err))
 	}
-	if runtime.GOOS == "darwin" {
-		return checkMachO(f)
-	}
-	return checkELF(f, info.Size())
-}
-
-func checkELF(f *os.File, size int64) error {
+	size := uint64(info.Size())
 	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 	file, err := elf.NewFile(f)
 	if err != nil {
@@ -111,7 +112,7 @@ func checkELF(f *os.File, size int64) error {
 		return fmt.Errorf("built for %v, this program for %v", file.Machine, want)
 	}
 	for _, p := range file.Progs {
-		if p.Off > uint64(size) || p.Filesz > uint64(size)-p.Off {
+		if p.Off > size || p.Filesz > size-p.Off {
 			return errors.New("truncated shared library")
 		}
 	}
@@ -138,33 +139,15 @@ func checkMachO(f *os.File) error {
 	return nil
 }
 
-// atLeast compares dotted versions; one that is not three numbers is too old.
+// atLeast compares dotted versions; one that does not begin with three numbers is
+// too old.
 func atLeast(version, minimum string) bool {
-	v, ok := parseVersion(version)
-	m, _ := parseVersion(minimum)
-	if !ok {
-		return false
-	}
-	for i := range v {
-		if v[i] != m[i] {
-			return v[i] > m[i]
+	numbers := func(s string) (v []int) {
+		var x, y, z int
+		if n, _ := fmt.Sscanf(s, "%d.%d.%d", &x, &y, &z); n == 3 {
+			v = []int{x, y, z}
 		}
+		return v
 	}
-	return true
-}
-
-func parseVersion(s string) (v [3]int, ok bool) {
-	s, _, _ = strings.Cut(s, "-") // 1.31.0-dev
-	parts := strings.Split(s, ".")
-	if len(parts) != len(v) {
-		return v, false
-	}
-	for i, p := range parts {
-		n, err := strconv.Atoi(p)
-		if err != nil || n < 0 {
-			return v, false
-		}
-		v[i] = n
-	}
-	return v, true
+	return slices.Compare(numbers(version), numbers(minimum)) >= 0
 }

@@ -156,10 +156,7 @@ func (r *Runtime) setProvider(so *binding.SessionOptions, name string) error {
 // Inputs returns the inputs that Run takes, in the model's order.
 func (s *Session) Inputs() []ValueInfo { return slices.Clone(s.inputs) }
 
-// Outputs returns the outputs that Run computes, in their order.
-func (s *Session) Outputs() []ValueInfo { return slices.Clone(s.outputs) }
-
-// Run computes the outputs for one set of inputs, in the order of Outputs. It
+// Run computes the outputs for one set of inputs, in the order of [Options]. It
 // may be called from many goroutines. When ctx ends, Run returns ctx.Err() as
 // soon as the node being computed is done.
 func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
@@ -26,20 +27,16 @@ type Tensor struct {
 // DType returns the type of the data, "float32", "float64", "float16", "uint8"
 // or "int64", or "" if not exactly one data field is set.
 func (t Tensor) DType() string {
-	name, n := "", 0
-	for _, f := range []struct {
-		set  bool
-		name string
-	}{{t.F32 != nil, "float32"}, {t.F64 != nil, "float64"}, {t.F16 != nil, "float16"}, {t.U8 != nil, "uint8"}, {t.I64 != nil, "int64"}} {
-		if f.set {
-			name = f.name
-			n++
+	var set []string
+	for i, isSet := range []bool{t.F32 != nil, t.F64 != nil, t.F16 != nil, t.U8 != nil, t.I64 != nil} {
+		if isSet {
+			set = append(set, [...]string{"float32", "float64", "float16", "uint8", "int64"}[i])
 		}
 	}
-	if n != 1 {
+	if len(set) != 1 {
 		return ""
 	}
-	return name
+	return set[0]
 }
 
 func (t Tensor) len() int {
@@ -80,11 +77,8 @@ func (t Tensor) check(want ValueInfo) error {
 	if want.Shape == nil {
 		return nil
 	}
-	ok := len(t.Shape) == len(want.Shape)
-	for i := 0; ok && i < len(t.Shape); i++ {
-		ok = want.Shape[i] < 0 || want.Shape[i] == t.Shape[i]
-	}
-	if !ok {
+	fits := func(want, have int64) bool { return want < 0 || want == have }
+	if !slices.EqualFunc(want.Shape, t.Shape, fits) {
 		return fmt.Errorf("shape %v, want %s", t.Shape, want.formatShape())
 	}
 	return nil
@@ -119,25 +113,21 @@ func newValue[T float32 | float64 | uint8 | int64](shape []int64, data []T, pins
 // take returns the Go memory of an output, which survives v.Destroy.
 func take(v binding.Value) (Tensor, error) {
 	t := Tensor{Shape: v.GetShape()}
-	switch v := v.(type) {
-	case *binding.Tensor[float32]:
-		t.F32 = v.GetData()
-	case *binding.Tensor[float64]:
-		t.F64 = v.GetData()
-	case *binding.Tensor[uint8]:
-		t.U8 = v.GetData()
-	case *binding.Tensor[int64]:
-		t.I64 = v.GetData()
-	case *binding.Scalar[float32]:
-		t.F32 = []float32{v.GetData()}
-	case *binding.Scalar[float64]:
-		t.F64 = []float64{v.GetData()}
-	case *binding.Scalar[uint8]:
-		t.U8 = []uint8{v.GetData()}
-	case *binding.Scalar[int64]:
-		t.I64 = []int64{v.GetData()}
-	default:
+	if !data(v, &t.F32) && !data(v, &t.F64) && !data(v, &t.U8) && !data(v, &t.I64) {
 		return t, fmt.Errorf("a value of type %T is not supported", v)
 	}
 	return t, nil
+}
+
+// data says whether v holds elements of that type, and sets dst to them.
+func data[T float32 | float64 | uint8 | int64](v binding.Value, dst *[]T) bool {
+	switch v := v.(type) {
+	case *binding.Tensor[T]:
+		*dst = v.GetData()
+	case *binding.Scalar[T]:
+		*dst = []T{v.GetData()}
+	default:
+		return false
+	}
+	return true
 }

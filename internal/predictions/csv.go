@@ -207,8 +207,8 @@ func parseValue(s string) (float64, error) {
 	return x, nil
 }
 
-// parseLabel returns −1 for what is missing. Programs that know one type of number
-// write 3.0.
+// parseLabel returns −1 for what is missing. Some programs write all numbers as
+// floats: 3.0.
 func parseLabel(s string) (int, error) {
 	if s = strings.TrimSpace(s); s == "" {
 		return -1, nil

@@ -56,7 +56,7 @@ func (p *Parameters) UnmarshalJSON(js []byte) error {
 	return nil
 }
 
-// Differences lists in words which of the parameters now were others in p.
+// Differences says in words which of the parameters now differ from p's.
 func (p Parameters) Differences(now Parameters) []string {
 	var out []string
 	for _, x := range now {

@@ -89,7 +89,7 @@ type writer interface {
 
 // Write writes all rows in the given format. each calls a function with every
 // row; it is called once. An .npz is held back in the folder dir until it is
-// complete, for which there must be room once more.
+// complete: this needs the same space again.
 func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Row) error) error) error {
 	buf := bufio.NewWriterSize(w, 1<<18)
 	var rows writer
@@ -119,7 +119,7 @@ func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Ro
 	return buf.Flush()
 }
 
-// field is a column that files have, as far as they show it.
+// field is a column as files show it.
 type field struct {
 	task.Column
 	at    int    // where its values begin in those of a row

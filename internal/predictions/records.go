@@ -22,7 +22,7 @@ import (
 )
 
 // Records is the work file of a run: the rows so far, and the parameters that
-// they depend on. A run that is stopped, by whatever, goes on from there. One
+// they depend on. A run that is stopped for any reason continues from there. One
 // process at a time has it open.
 //
 //	┌────────┬────────────┬─────────┬─────────┬───
@@ -83,7 +83,7 @@ const (
 var ErrUnfinished = errors.New("an earlier run has left it unfinished")
 
 // ErrBusy is the error of a work file that another process has open.
-var ErrBusy = errors.New("another process is at work on it")
+var ErrBusy = errors.New("another process has it open")
 
 // OpenRecords opens the work file at path, for rows that depend on the given
 // parameters. Where there is none it is made.
@@ -377,7 +377,7 @@ func (r *Records) Remove() error {
 	return r.named(errors.Join(err, r.file.Close()))
 }
 
-// Close puts the rows on disk and lets go of the file.
+// Close puts the rows on disk and closes the file.
 func (r *Records) Close() error {
 	return r.named(errors.Join(r.file.Sync(), r.file.Close()))
 }

@@ -48,7 +48,7 @@ func WriteText(w io.Writer, warnings []string, r Result) error {
 	return err
 }
 
-// Fact is one that a page states.
+// Fact makes a line for a page.
 func Fact(name, format string, args ...any) report.Fact {
 	return report.Fact{Name: name, Value: fmt.Sprintf(format, args...)}
 }

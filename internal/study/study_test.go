@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study/studytest"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -110,7 +109,7 @@ func TestBatchNorm(t *testing.T) {
 }
 
 // sourced is data of two files.
-type sourced struct{ studytest.Images }
+type sourced struct{ dataset.Dataset }
 
 func (sourced) Sources() []dataset.Source {
 	return []dataset.Source{{Path: "x.npy", SHA256: "aa"}, {Path: "y.npy", Kind: "labels", SHA256: "bb"}}

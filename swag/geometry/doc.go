@@ -1,6 +1,6 @@
 // Package geometry is the shape of a posterior's covariance: the directions in
 // which it is largest, points along them, and where the iterates of SGD are (Maddox
-// et al. 2019, section 5).
+// et al. 2019, section 4).
 //
 // [New] reads a posterior once. [Geometry.Direction] and [Geometry.Point] are
 // vectors whose weights are computed when they are read, and [Geometry.Positions]

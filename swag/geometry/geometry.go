@@ -21,7 +21,7 @@ import (
 const directionTolerance = 1e-10
 
 // Geometry is the shape of the covariance Σ_diag + Σ_lr, without the scale: the
-// eigenvectors of its low-rank part, in which section 5 of the paper looks at the
+// eigenvectors of its low-rank part, in which section 4 of the paper looks at the
 // loss, and the variance along them.
 //
 // With D̂ᵀD̂/divisor = UΛUᵀ, which has K rows only, the eigenvectors of

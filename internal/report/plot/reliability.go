@@ -28,7 +28,7 @@ type Method struct {
 const confidenceFloor = 1e-5
 
 // gapsOf are the bins of a reliability diagram as the SWAG paper draws it (Maddox
-// et al. 2019, section 5.2): confidence − accuracy over confidence, with the ends
+// et al. 2019, section 5.1): confidence − accuracy over confidence, with the ends
 // of its interval.
 func gapsOf(bins []calibrate.ReliabilityBin) []seriesPoint {
 	var gaps []seriesPoint

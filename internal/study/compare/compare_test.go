@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,22 +17,24 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/study/studytest"
 	"github.com/swagwrap/swagwrap/swag"
 )
+
+func TestMain(m *testing.M) { infertest.Main(m) }
 
 // small compares methods of a small network that keeps its Dropout.
 func small(t *testing.T) *Comparison {
 	t.Helper()
-	models := studytest.Small(t, "training")
+	models := infertest.Two(t, "training")
 	return &Comparison{
 		Inputs: baseline.Inputs{
-			Runs:      []baseline.Run{{Network: studytest.Fit(t, models), Checkpoints: models}},
+			Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}},
 			External:  []baseline.External{{Name: "SGLD", Models: models}},
-			BatchNorm: infer.BatchNormData{Data: studytest.SmallImages(t)}, Members: 3, Seed: 1, Scale: 0.5,
+			BatchNorm: infer.BatchNormData{Data: smallImages(t)}, Members: 3, Seed: 1, Scale: 0.5,
 		},
-		Test: studytest.SmallImages(t),
+		Test: smallImages(t),
 	}
 }
 
@@ -51,7 +52,7 @@ func TestComparison(t *testing.T) {
 	if images := c.Images(); images < 100 {
 		t.Errorf("%d images announced", images)
 	}
-	r, err := c.Run(t.Context(), studytest.Engine(t, 0))
+	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestValidation(t *testing.T) {
 	t.Parallel()
 	c := small(t)
 	c.Asked, c.Scalings, c.Validation = []string{baseline.SWA, baseline.SWATemp, baseline.SWAG}, true, c.Test
-	e := studytest.Engine(t, 1)
+	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
 	r, err := c.Run(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
@@ -224,15 +225,15 @@ func (d unfit) Labels() []int { return slices.Repeat([]int{7}, d.Len()) }
 // validation data are cross-fitted on two halves.
 func TestRuns(t *testing.T) {
 	t.Parallel()
-	models := studytest.Epochs(t, 25, 30)
+	models := infertest.Checkpoints(t)[24:]
 	c := &Comparison{
 		Inputs: baseline.Inputs{
-			Runs:  []baseline.Run{{Network: studytest.Fit(t, models[:3]), Checkpoints: models[:3]}, {Network: studytest.Fit(t, models[3:]), Checkpoints: models[3:]}},
-			Asked: []string{baseline.SWATemp, "deep-swa"}, BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}}, Members: 2, Seed: 1,
+			Runs:  []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models[:3]...)), Checkpoints: models[:3]}, {Network: infertest.Network(t, infertest.Fit(t, models[3:]...)), Checkpoints: models[3:]}},
+			Asked: []string{baseline.SWATemp, "deep-swa"}, BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}}, Members: 2, Seed: 1,
 		},
-		Test: dataset.Subset(studytest.Digits(t, "test.npz"), dataset.Order{Limit: 500}), ECE: calibrate.ECEOptions{Binning: calibrate.EqualWidth},
+		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 500}), ECE: calibrate.ECEOptions{Binning: calibrate.EqualWidth},
 	}
-	r, err := c.Run(t.Context(), studytest.Engine(t, 0))
+	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,66 +251,54 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// scores are the metrics of one method in golden.json. Repeated methods have them
-// under mean and std.
-type scores struct {
-	Accuracy, NLL, Brier, ECE float64
-	Temperature               float64
-	Mean, Std                 *scores
-}
-
-// Every method's scores against PyTorch's, made by fixtures/mnist/make.py. Methods
-// without random numbers differ by float32 arithmetic alone: NLL within 1e-4, and at
-// most one of 5,000 images may change sides. The others must lie within three
-// standard deviations of PyTorch's ten repeats.
+// The temperature is PyTorch's, and so is what it does to SWA: float32 arithmetic
+// apart, NLL within 1e-4, and at most one of 5,000 images may change sides.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	js, err := os.ReadFile(filepath.Join(studytest.Mnist, "golden.json"))
+	js, err := os.ReadFile(infertest.Path(infertest.MNIST, "golden.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var golden struct{ Metrics map[string]scores }
+	var golden struct {
+		Metrics map[string]struct{ Accuracy, NLL, Brier, ECE, Temperature float64 }
+	}
 	if err := json.Unmarshal(js, &golden); err != nil {
 		t.Fatal(err)
 	}
-	models := studytest.Epochs(t, 1, 30)
 	c := &Comparison{
 		Inputs: baseline.Inputs{
-			Runs: []baseline.Run{{Network: studytest.Fit(t, models), Checkpoints: models}}, BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz")},
-			Asked:   []string{"sgd", "sgd-ensemble", baseline.StaleSWA, baseline.SWA, baseline.SWATemp, baseline.SWAGDiag, baseline.SWAG},
-			Members: 30, Seed: 1, Scale: swag.LowRankPlusDiagonal.DefaultScale(),
+			Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, BatchNorm: infertest.Training(t),
+			Asked: []string{baseline.SWA, baseline.SWATemp},
 		},
-		Validation: studytest.Digits(t, "val.npz"), Test: studytest.Digits(t, "test.npz"),
+		Validation: infertest.Digits(t, "val.npz"), Test: infertest.Digits(t, "test.npz"),
 	}
-	r, err := c.Run(t.Context(), studytest.Engine(t, 0))
+	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Methods) != len(c.Asked) {
-		t.Fatalf("%d methods, want %d", len(r.Methods), len(c.Asked))
-	}
-	for i, m := range r.Methods {
-		w, tol := golden.Metrics[strings.ReplaceAll(c.Asked[i], "-", "_")], scores{Accuracy: 1.0 / 5000, NLL: 1e-4, Brier: 1e-4, ECE: 2e-4}
-		if w.Mean != nil {
-			tol = scores{Accuracy: 3 * w.Std.Accuracy, NLL: 3 * w.Std.NLL, Brier: 3 * w.Std.Brier, ECE: 3 * w.Std.ECE}
-			w = *w.Mean
-		}
-		for k, s := range []struct {
+	for i, key := range []string{"swa", "swa_temp"} {
+		m, want := r.Methods[i], golden.Metrics[key]
+		for k, tc := range []struct {
 			name      string
 			want, tol float64
 		}{
-			{"accuracy", w.Accuracy, tol.Accuracy},
-			{"NLL", w.NLL, tol.NLL},
-			{"ECE", w.ECE, tol.ECE},
-			{"Brier", w.Brier, tol.Brier},
+			{"accuracy", want.Accuracy, 1. / 5000},
+			{"NLL", want.NLL, 1e-4},
+			{"ECE", want.ECE, 2e-4},
+			{"Brier", want.Brier, 1e-4},
 		} {
-			t.Logf("%-22s %-9s %.5f, PyTorch %.5f, tolerance %.5f", m.Name, s.name, m.Values[k], s.want, s.tol)
-			if !(math.Abs(m.Values[k]-s.want) <= s.tol) {
-				t.Errorf("%s: %s %v, want %v ± %v", m.Name, s.name, m.Values[k], s.want, s.tol)
+			if !(math.Abs(m.Values[k]-tc.want) <= tc.tol) {
+				t.Errorf("%s: %s %v, want %v ± %v", m.Name, tc.name, m.Values[k], tc.want, tc.tol)
 			}
 		}
-		if m.Key == baseline.SWATemp && !(math.Abs(m.Scaling.Temperatures[0]-w.Temperature) <= 1e-4*w.Temperature) {
-			t.Errorf("temperature %v, want %v", m.Scaling.Temperatures, w.Temperature)
+		if key == "swa_temp" && !(math.Abs(m.Scaling.Temperatures[0]-want.Temperature) <= 1e-4*want.Temperature) {
+			t.Errorf("temperature %v, want %v", m.Scaling.Temperatures, want.Temperature)
 		}
 	}
+}
+
+// smallImages are ten labelled images for small networks.
+func smallImages(t *testing.T) dataset.Dataset {
+	t.Helper()
+	return infertest.Data(t, infertest.Path(infertest.Small, "images.npz"), dataset.Options{Shape: []int64{1, 4, 4}})
 }

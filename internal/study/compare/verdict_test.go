@@ -8,7 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/study/studytest"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -69,9 +69,17 @@ func TestVerdict(t *testing.T) {
 		}},
 		"alone": {[]Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
 	} {
-		r := &Result{Comparison: &Comparison{Test: studytest.Images(tc.images)}, Methods: tc.methods, task: digits}
+		r := &Result{Comparison: &Comparison{Test: images{n: tc.images}}, Methods: tc.methods, task: digits}
 		if diff := cmp.Diff(tc.want, r.Verdict()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
+
+// images is data of which only the number is known.
+type images struct {
+	dataset.Dataset
+	n int
+}
+
+func (d images) Len() int { return d.n }

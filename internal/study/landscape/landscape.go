@@ -1,5 +1,5 @@
 // Package landscape looks at the loss around θ_SWA, on lines and planes along the
-// directions in which SWAG's low-rank covariance is largest: section 5 of the paper,
+// directions in which SWAG's low-rank covariance is largest: section 4 of the paper,
 // figure "geometry".
 package landscape
 

@@ -13,13 +13,15 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/study/studytest"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/geometry"
 	"github.com/swagwrap/swagwrap/weights"
 )
+
+func TestMain(m *testing.M) { infertest.Main(m) }
 
 func open(t *testing.T, n *infer.Network) *Landscape {
 	t.Helper()
@@ -27,8 +29,8 @@ func open(t *testing.T, n *infer.Network) *Landscape {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Landscape{Network: n, Geometry: g, BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
-		Data: dataset.Subset(studytest.Digits(t, "test.npz"), dataset.Order{Limit: 200}), Scale: 0.5, Directions: 5, Grid: 3, Extent: 2}
+	return &Landscape{Network: n, Geometry: g, BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+		Data: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 200}), Scale: 0.5, Directions: 5, Grid: 3, Extent: 2}
 }
 
 // plainLoss is the NLL with the given weights, their statistics recomputed.
@@ -57,9 +59,9 @@ func plainLoss(t *testing.T, e *infer.Engine, l *Landscape, parameters weights.V
 // as many posterior standard deviations to both sides as was said.
 func TestLandscape(t *testing.T) {
 	t.Parallel()
-	l := open(t, studytest.Fit(t, studytest.Epochs(t, 1, 30)))
+	l := open(t, infertest.Network(t, infertest.Posterior(t)))
 	images := int64(0)
-	e := studytest.Engine(t, 1)
+	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
 	e.Progress = func(n int) { images += int64(n) }
 	want := l.Images()
 	r, err := l.Run(t.Context(), e)
@@ -187,7 +189,7 @@ func (gone) Read([]float32, int) error { return errors.New("test.npz: gone") }
 // What fails says at which point it was.
 func TestLandscapeFails(t *testing.T) {
 	t.Parallel()
-	l, e := open(t, studytest.Fit(t, studytest.Epochs(t, 26, 30))), studytest.Engine(t, 1)
+	l, e := open(t, infertest.Network(t, infertest.Fit(t, infertest.Checkpoints(t)[25:]...))), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
 	l.Data = gone{l.Data}
 	_, err := l.Run(t.Context(), e)
 	if err == nil || !strings.Contains(err.Error(), "posterior.safetensors: at the distances [") || !strings.Contains(err.Error(), "test.npz: gone") {
@@ -204,8 +206,8 @@ func TestLandscapeFails(t *testing.T) {
 // to float32, which changes the NLL by less than 1e-5.
 func TestLandscapeAtIterate(t *testing.T) {
 	t.Parallel()
-	set := studytest.Epochs(t, 1, 30)
-	l, e := open(t, studytest.Fit(t, set)), studytest.Engine(t, 0)
+	set := infertest.Checkpoints(t)
+	l, e := open(t, infertest.Network(t, infertest.Posterior(t))), &infer.Engine{Runtime: infertest.Runtime(t)}
 	l.Decay = 1e-3
 	if got := (&Result{Landscape: l}).loss(); got != "NLL + 0.001/2·‖θ‖²" {
 		t.Errorf("the loss is called %q", got)

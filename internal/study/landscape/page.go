@@ -84,7 +84,7 @@ func (g *Result) surface(plane Plane) plot.Surface {
 	}
 	s.Points = []plot.PointSet{swa}
 	if len(sgd.X) > 0 {
-		sgd.Path = len(sgd.X) == len(all) // a path with holes would show steps that were none
+		sgd.Path = len(sgd.X) == len(all) // a path with holes would show steps that never happened
 		s.Points = append(s.Points, sgd)
 	}
 	s.Note = fmt.Sprintf("Ellipses hold the scale %g and the diagonal part.", g.Scale)

@@ -13,28 +13,28 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/study/studytest"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Each method is scored by its own averages; SWA-Temp keeps the order of
 // confidences within an image but not among images.
 func TestDetection(t *testing.T) {
-	models := studytest.Epochs(t, 1, 30)
-	in := studytest.Digits(t, "val.npz")
+	models := infertest.Checkpoints(t)
+	in := infertest.Digits(t, "val.npz")
 	d := &Detection{
 		Inputs: baseline.Inputs{
 			Runs: []baseline.Run{
-				{Network: studytest.Fit(t, models[:15]), Checkpoints: models[14:15]},
-				{Network: studytest.Fit(t, models[15:]), Checkpoints: models[29:30]},
+				{Network: infertest.Network(t, infertest.Fit(t, models[:15]...)), Checkpoints: models[14:15]},
+				{Network: infertest.Network(t, infertest.Fit(t, models[15:]...)), Checkpoints: models[29:30]},
 			},
-			BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz")}, Members: 3, Seed: 1, Scale: 0.5,
+			BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz")}, Members: 3, Seed: 1, Scale: 0.5,
 		},
-		In: in, Out: studytest.Open(t, "val.npz", preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}), Validation: in,
+		In: in, Out: infertest.Data(t, infertest.Path(infertest.MNIST, "val.npz"), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}}), Validation: in,
 	}
-	e := studytest.Engine(t, 0)
+	e := &infer.Engine{Runtime: infertest.Runtime(t)}
 	r, err := d.Run(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestOf(t *testing.T) {
 	if err := study.WriteText(&text, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random image of OUT is the less certain one of a pair in 100.0 % of all pairs.\n"} {
+	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT image is less certain than a random IN image in 100.0 % of pairs.\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
@@ -166,21 +166,21 @@ func TestDetectionValidation(t *testing.T) {
 	t.Parallel()
 	d := &Detection{
 		Inputs: baseline.Inputs{
-			Runs:      []baseline.Run{{Network: studytest.Fit(t, studytest.Small(t, "ckpt"))}},
-			BatchNorm: infer.BatchNormData{Data: studytest.SmallImages(t)}, Members: 1, Seed: 1, Asked: []string{baseline.SWATemp, baseline.SWA},
+			Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, infertest.Two(t, "ckpt")...))}},
+			BatchNorm: infer.BatchNormData{Data: smallImages(t)}, Members: 1, Seed: 1, Asked: []string{baseline.SWATemp, baseline.SWA},
 		},
-		In: studytest.SmallImages(t), Out: studytest.SmallImages(t),
+		In: smallImages(t), Out: smallImages(t),
 	}
-	r, err := d.Run(t.Context(), studytest.Engine(t, 1))
+	r, err := d.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1})
 	if err != nil || len(r.Methods) != 1 || r.Methods[0].Key != baseline.SWA || d.Images() < 20 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	d.Validation = unfit{d.In}
-	if _, err := d.Run(t.Context(), studytest.Engine(t, 1)); err == nil || !strings.Contains(err.Error(), "validation data: ") {
+	if _, err := d.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}); err == nil || !strings.Contains(err.Error(), "validation data: ") {
 		t.Errorf("error %v", err)
 	}
 	d.Validation, d.Asked = nil, []string{baseline.SWATemp}
-	if _, err := d.Run(t.Context(), studytest.Engine(t, 1)); err == nil || err.Error() != "no method is left to compare" {
+	if _, err := d.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}); err == nil || err.Error() != "no method is left to compare" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestVerdict(t *testing.T) {
 			"SWAG's entropy tells the two apart worse than that of SWA: AUROC 0.9000 against 0.9000, −0.0200 [−0.0300, −0.0100].",
 		}},
 		{[]Detected{swa, found("sgd", "SGD", -0.01, 0.01)}, []string{"No method differs from SWA at telling the two apart, as far as these images show."}},
-		{[]Detected{swa}, []string{"A random image of OUT is the less certain one of a pair in 90.0 % of all pairs."}},
+		{[]Detected{swa}, []string{"A random OUT image is less certain than a random IN image in 90.0 % of pairs."}},
 	} {
 		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, task: two}).Verdict()); diff != "" {
 			t.Error(diff)
@@ -228,4 +228,10 @@ func TestVerdict(t *testing.T) {
 	if !strings.Contains(got[len(got)-1], "are IN and OUT the right way round?") {
 		t.Errorf("%q", got)
 	}
+}
+
+// smallImages are ten labelled images for small networks.
+func smallImages(t *testing.T) dataset.Dataset {
+	t.Helper()
+	return infertest.Data(t, infertest.Path(infertest.Small, "images.npz"), dataset.Options{Shape: []int64{1, 4, 4}})
 }

@@ -107,7 +107,7 @@ func (r *Result) baseline() *Detected {
 func (r *Result) Verdict() []string {
 	base := r.baseline()
 	if len(r.Methods) == 1 {
-		return []string{fmt.Sprintf("A random image of OUT is the less certain one of a pair in %s of all pairs.", report.Percent(base.Scores[0].AUROC, 1))}
+		return []string{fmt.Sprintf("A random OUT image is less certain than a random IN image in %s of pairs.", report.Percent(base.Scores[0].AUROC, 1))}
 	}
 	var lines, better, worse []string
 	candidate := max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == baseline.SWAG }))

@@ -31,7 +31,7 @@ type Sweep struct {
 	// [Choice].
 	Validation dataset.Dataset
 
-	// Members is S. 0 means as many as matter: see [calibrate.MonteCarloError].
+	// Members is S. 0 means as many as make a difference: see [calibrate.MonteCarloError].
 	Members   int
 	Tolerance float64 // of the NLL in nats, for that; 0 means a quarter of its standard error
 	Seed      uint64

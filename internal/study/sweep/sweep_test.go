@@ -14,18 +14,20 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/study/studytest"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
+func TestMain(m *testing.M) { infertest.Main(m) }
+
 // quickSweep is a sweep over a few images of the fixture.
 func quickSweep(t *testing.T) *Sweep {
 	t.Helper()
-	return &Sweep{Network: studytest.Fit(t, studytest.Epochs(t, 1, 30)), BatchNorm: infer.BatchNormData{Data: studytest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
-		Test: dataset.Subset(studytest.Digits(t, "test.npz"), dataset.Order{Limit: 300}), Validation: dataset.Subset(studytest.Digits(t, "val.npz"), dataset.Order{Limit: 200}),
+	return &Sweep{Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 300}), Validation: dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 200}),
 		Members: 4, Seed: 3, Scales: []float64{0, 0.25}, Ranks: []int{0, 5}}
 }
 
@@ -59,7 +61,7 @@ func plainAverage(t *testing.T, e *infer.Engine, s *Sweep, opts swag.SampleOptio
 // bit for bit: the default is what compare calls SWAG, the scale 0 is SWA.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	s, e := quickSweep(t), studytest.Engine(t, 0)
+	s, e := quickSweep(t), &infer.Engine{Runtime: infertest.Runtime(t)}
 	seen := int64(0)
 	counting := &infer.Engine{Runtime: e.Runtime, Workers: 1, Progress: func(images int) { seen += int64(images) }}
 	r, err := s.Run(t.Context(), counting)
@@ -213,7 +215,7 @@ func checkCurve(t *testing.T, s *Sweep, r *Result, e *infer.Engine) {
 
 func TestSweepSettings(t *testing.T) {
 	t.Parallel()
-	s := &Sweep{Network: studytest.Fit(t, studytest.Epochs(t, 1, 30)), Scales: []float64{0, 0.5, 1}, Ranks: []int{0, 5, 20}}
+	s := &Sweep{Network: infertest.Network(t, infertest.Posterior(t)), Scales: []float64{0, 0.5, 1}, Ranks: []int{0, 5, 20}}
 	names := func() (out []string) {
 		for _, set := range s.Settings() {
 			out = append(out, set.String())
@@ -239,7 +241,7 @@ func TestSweepAuto(t *testing.T) {
 	s.Members, s.Tolerance, s.Validation, s.Scales, s.Ranks = 0, 0.05, nil, []float64{0.25}, nil
 	resized := int64(0)
 	s.Resize = func(images int64) { resized = images }
-	r, err := s.Run(t.Context(), studytest.Engine(t, 0))
+	r, err := s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +276,7 @@ func (gone) Read([]float32, int) error { return errors.New("test.npz: gone") }
 // default of its own.
 func TestSweepFails(t *testing.T) {
 	t.Parallel()
-	s, e := quickSweep(t), studytest.Engine(t, 1)
+	s, e := quickSweep(t), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
@@ -295,7 +297,7 @@ func TestSweepFails(t *testing.T) {
 	if err := s.Check(); err == nil || !strings.Contains(err.Error(), "30") {
 		t.Errorf("rank 30: %v", err)
 	}
-	s.Network.Posterior.Options.Columns = 0
+	s = &Sweep{Network: &infer.Network{Posterior: &swag.Posterior{}}}
 	if d := s.Default(); d.String() != "SWAG-Diag, scale 1" {
 		t.Errorf("the default is %v", d)
 	}
@@ -306,7 +308,7 @@ func TestSweepFewImages(t *testing.T) {
 	t.Parallel()
 	s := quickSweep(t)
 	s.Test, s.Validation, s.Members, s.Scales, s.Ranks = dataset.Subset(s.Test, dataset.Order{Limit: 20}), nil, 2, nil, nil
-	r, err := s.Run(t.Context(), studytest.Engine(t, 0))
+	r, err := s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/study/studytest"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -31,7 +31,7 @@ func TestSweepVerdict(t *testing.T) {
 	stale.Stale = true
 	result := func(c Choice, n calibrate.MonteCarloError) *Result {
 		c.Candidates = 3
-		return &Result{Sweep: &Sweep{Test: studytest.Images(1000), Validation: studytest.Images(200)}, task: digits(t), Choice: c, Error: n, Points: []Point{
+		return &Result{Sweep: &Sweep{Test: images{n: 1000}, Validation: images{n: 200}}, task: digits(t), Choice: c, Error: n, Points: []Point{
 			{}, {Setting: standard, Default: true, Evaluation: scores(0.1)}, {Setting: other}, {Setting: stale, Evaluation: scores(1.5)}}}
 	}
 	enough := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.006, Enough: 22}
@@ -91,3 +91,11 @@ func TestScaleCurve(t *testing.T) {
 		t.Errorf("curve %+v", c)
 	}
 }
+
+// images is data of which only the number is known.
+type images struct {
+	dataset.Dataset
+	n int
+}
+
+func (d images) Len() int { return d.n }

@@ -25,7 +25,7 @@ var BatchNormFlags = []cli.Flag{
 	&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("what was said at fit"),
-	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or with auto as many as predictions can tell from all", DefaultText: "auto, or all with --bn-order file"},
+	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"},
 	&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"},
 	&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"},
 	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
@@ -155,19 +155,19 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	}
 	switch {
 	case r.MemberImages > 0 && r.MemberImages < r.Images:
-		a.Logf(c, "%s: SWA sees %s of %s images, and each member %s of them, corrected by what SWA's statistics from these lack (endless images would lower the NLL %s)", what,
+		a.Logf(c, "%s: SWA sees %s of %s images, and each member %s of them, corrected by what SWA's statistics from these lack (infinitely many images would lower the NLL %s)", what,
 			report.Thousands(r.Images), report.Thousands(all), report.Thousands(r.MemberImages), loss)
 	case r.Images < all:
-		a.Logf(c, "%s: %s of %s images (endless ones would lower the NLL %s)", what, report.Thousands(r.Images), report.Thousands(all), loss)
+		a.Logf(c, "%s: %s of %s images (infinitely many would lower the NLL %s)", what, report.Thousands(r.Images), report.Thousands(all), loss)
 	default:
-		a.Debugf(c, "%s: all %s images (endless ones would lower the NLL %s)", what, report.Thousands(all), loss)
+		a.Debugf(c, "%s: all %s images (infinitely many would lower the NLL %s)", what, report.Thousands(all), loss)
 	}
 	a.Debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
 	switch {
 	case r.Check == nil:
-		a.Logf(c, "%s: too few images to hold them against the statistics of the last checkpoint", what)
+		a.Logf(c, "%s: too few images to compare them with the statistics of the last checkpoint", what)
 	case len(r.Check.Layers) == 0:
-		a.Logf(c, "%s: the checkpoints' statistics are equal, so that they do not tell whether these are the images of training", what)
+		a.Logf(c, "%s: all checkpoints store equal statistics, so these images cannot be checked", what)
 	case len(r.Check.Off()) == 0:
 		first := r.Check.Layers[0]
 		a.Debugf(c, "%s: these images give the statistics that the last checkpoint stores (first layer: means within %s standard deviations, variances within a factor of %s)", what,

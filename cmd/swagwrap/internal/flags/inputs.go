@@ -140,7 +140,7 @@ func OpenModels(paths []string) ([]*onnxio.Model, error) {
 			CloseModels(models)
 			return nil, BadInput(err)
 		}
-		m.Release() // looking into a large file maps a good deal around
+		m.Release() // looking into a large file maps many pages around what is read
 		models = append(models, m)
 	}
 	return models, nil

@@ -24,9 +24,9 @@ import (
 // CardFlags make the model card: what the network takes and gives, said once, at
 // fit. Those of preprocessing have timm's names.
 var CardFlags = []cli.Flag{
-	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "what they tell themselves"},
+	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "as the scores tell"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
-	AugmentFlag("asked for again where batch norm is recomputed"),
+	AugmentFlag("unknown: pictures are used plain, with a note"),
 	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
 	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them"},
 	&cli.StringFlag{Name: "input-size", Usage: "the network takes images of `SIZE`, one number or HEIGHTxWIDTH", DefaultText: "what the network says"},

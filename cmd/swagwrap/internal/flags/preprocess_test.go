@@ -1,0 +1,89 @@
+package flags
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// card is the model card of a command line; file.json is a configuration.
+func card(t *testing.T, before swag.Card, args ...string) (card swag.Card, err error) {
+	t.Helper()
+	app := &cli.App{Flags: CardFlags, Action: func(c *cli.Context) error {
+		card, err = Card(c, before)
+		return nil
+	}}
+	if err := app.Run(append([]string{"fit"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	return card, err
+}
+
+// Flags override the file or the preset, and these what was said before.
+func TestCard(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file.json")
+	if err := os.WriteFile(file, []byte(`{"image": {"input_size": [4, 4]}, "mean": [0.1], "std": [0.25]}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	before := swag.Card{Preprocess: []byte(`{"mean":[0.5],"std":[0.5]}`)}
+	for _, tc := range []struct {
+		args string
+		want string // the settings, or a part of the error
+	}{
+		{"", `{"mean":[0.5],"std":[0.5]}`},
+		{"--mean 0.25 --layout NHWC --channels bgr", `{"channels":"bgr","layout":"nhwc","mean":[0.25],"std":[0.5]}`},
+		{"--preprocess " + file, `{"image":{"crop_mode":"","input_size":[4,4],"interpolation":"bilinear"},"mean":[0.1],"std":[0.25]}`},
+		{"--preprocess " + file + " --std 1", `{"image":{"crop_mode":"","input_size":[4,4],"interpolation":"bilinear"},"mean":[0.1],"std":[1]}`},
+		{"--input-size 8x6", `{"image":{"crop_mode":"center","input_size":[8,6],"interpolation":"bilinear"},"mean":[0.5],"std":[0.5]}`},
+		{"--input-size 8x6 --resize-size 9", `{"image":{"crop_mode":"center","input_size":[8,6],"resize_size":[9,9],"interpolation":"bilinear"},"mean":[0.5],"std":[0.5]}`},
+		{"--input-size 8x6 --crop-pct 0.875 --interpolation bicubic --crop-mode squash", `"crop_mode":"squash","input_size":[8,6],"crop_pct":0.875,"interpolation":"bicubic"`},
+		{"--preset imagenet --crop-pct 1", `"crop_pct":1,`},
+
+		{"--preset imagenet --preprocess " + file, "--preset and --preprocess: want one of them"},
+		{"--preset nobody", "--preset: "},
+		{"--preprocess gone.json", "gone.json: "},
+		{"--input-size 8y6", `--input-size: "8y6", want a number, or HEIGHTxWIDTH`},
+		{"--resize-size 0", `--resize-size: "0", want`},
+		{"--crop-pct -1", `--crop-pct: "-1", want a positive number`},
+		{"--interpolation sharp", "--interpolation: "},
+		{"--crop-mode round", "--crop-mode: "},
+		{"--mean red", `--mean "red": not a list of numbers`},
+		{"--std 0", `--std "0": want numbers above 0`},
+		{"--channels cmyk", `--channels "cmyk": want one of rgb, bgr, grey`},
+		{"--layout hcwn", `--layout "hcwn": want one of nchw, nhwc`},
+		{"--task guess", `--task "guess": want one of `},
+		{"--class-names gone", "gone: "},
+		{"--augment RandAugment()", "RandAugment"},
+	} {
+		got, err := card(t, before, strings.Fields(tc.args)...)
+		if strings.Contains(tc.want, `{`) || strings.HasPrefix(tc.want, `"`) {
+			if err != nil || !strings.Contains(string(got.Preprocess), tc.want) {
+				t.Errorf("%s: %s, %v, want %s", tc.args, got.Preprocess, err, tc.want)
+			}
+			continue
+		}
+		var f *Failure
+		if !errors.As(err, &f) || f.code != exitUsage && f.code != exitData || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: error %v, want %s", tc.args, err, tc.want)
+		}
+	}
+	if _, err := card(t, swag.Card{Preprocess: []byte(`{`)}); err == nil {
+		t.Error("a broken card is taken")
+	}
+	if !OnCard("mean") || OnCard("members") {
+		t.Error("the card's flags are not known")
+	}
+	if hints := SizeHint(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "--input-size") {
+		t.Errorf("hints %q", hints)
+	}
+	if SizeHint(errors.New("other")) != nil {
+		t.Error("another error has the hint of sizes")
+	}
+}
