@@ -100,13 +100,9 @@ func textWidth(s string, size float64) float64 {
 	return style(ink, size, false).Width(s).Points()
 }
 
-// longText is more bytes than fit in any line: measuring a hostile name must not
-// take long.
-const longText = 4000
-
 // fitted shortens a text to a width.
 func fitted(s string, width, size float64) string {
-	return text.Shorten(text.Clean(s), func(s string) bool { return len(s) <= longText && textWidth(s, size) <= width })
+	return text.ShortenTo(text.Clean(s), width, func(s string) float64 { return textWidth(s, size) })
 }
 
 // wrapped breaks a text into lines of a width.
@@ -337,11 +333,4 @@ func (f *Figure) marks(in draw.GlyphStyle, points plotter.XYs) {
 // seriesKey adds the i-th series to the legend.
 func (f *Figure) seriesKey(i int, name string) {
 	f.key(name, &plotter.Line{LineStyle: seriesPen(i)}, &plotter.Scatter{GlyphStyle: seriesMark(i)})
-}
-
-// across is a horizontal line that means something.
-func (f *Figure) across(y float64) {
-	if f.y.holds(y) {
-		f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min, Y: y}, {X: f.x.max, Y: y}})
-	}
 }

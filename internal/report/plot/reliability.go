@@ -136,7 +136,7 @@ func (d *diagram) axes(which []int, intervals bool) (x, y axis) {
 
 // reliabilityGround says what the two sides of the zero line mean.
 func (f *Figure) reliabilityGround() {
-	f.across(0)
+	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min}, {X: f.x.max}}) // the axis holds zero
 	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
 		said := style(soft, smallText, false)
 		said.XAlign = draw.XRight
