@@ -139,6 +139,9 @@ func TestSVG(t *testing.T) {
 			t.Fatal(err)
 		}
 		inline := f.SVG(fmt.Sprint("f", i))
+		if words := f.Words(); words[0] != text.Clean(f.Title) || len(words) < 4+len(f.keys) {
+			t.Errorf("%s: words %.200q", f.Name, words)
+		}
 		for _, svg := range []string{inline, file.String()} {
 			d := xml.NewDecoder(strings.NewReader(svg))
 			texts := ""
