@@ -15,8 +15,8 @@ const (
 	badLevel     = "calibrate: level is not between 0 and 1"
 )
 
-// BootstrapOptions are the options of [PairedBootstrap] and its like. The zero value is ready
-// to use.
+// BootstrapOptions are the options of [PairedBootstrap] and its like. The zero value is
+// ready to use.
 type BootstrapOptions struct {
 	Resamples int     // 0 means 2000
 	Level     float64 // coverage, between 0 and 1; 0 means 0.95
@@ -60,63 +60,6 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	means := make([]float64, 0, opts.resamples())
 	opts.resample(len(losses), func(rows []int) { means = append(means, meanOf(losses, rows)) })
 	return opts.interval(mean, means)
-}
-
-// BootstrapMetric returns metric of all n images and its bootstrap interval, for
-// what is no mean over images, such as a calibration error or the difference of
-// two. metric gets n rows, of which some come several times, and must not keep
-// them. It is called once for each resample.
-//
-// Noise can only make a calibration error larger, so that it is larger on
-// resamples than on the images themselves, by what Efron and Tibshirani (1993,
-// chapter 10) call the bootstrap estimate of bias. The interval is that of the
-// percentiles, moved by the bias, so that it lies about the metric of all images
-// and not beside it. It says how far the metric would vary with other images, and
-// nothing about the bias that it has itself.
-//
-// All three numbers are NaN if metric of all images is NaN. BootstrapMetric panics
-// if n is less than 1, or if an option is out of its range.
-func BootstrapMetric(n int, metric func(rows []int) float64, opts BootstrapOptions) Interval {
-	if n < 1 {
-		panic(badPairs)
-	}
-	opts.check()
-	value := metric(allRows(n))
-	if math.IsNaN(value) {
-		return Interval{value, value, value}
-	}
-	values := make([]float64, 0, opts.resamples())
-	opts.resample(n, func(rows []int) { values = append(values, metric(rows)) })
-	bias := stat.Mean(values, nil) - value
-	interval := opts.interval(value, values)
-	if !math.IsNaN(bias) && !math.IsInf(bias, 0) {
-		interval.Low -= bias
-		interval.High -= bias
-	}
-	return interval
-}
-
-// ECEBootstrap returns ECE(a) − ECE(b) for two methods on the same images and its
-// bootstrap interval; see [BootstrapMetric]. It takes a sort of the images for
-// each resample and method, some seconds for 2,000 resamples of 10,000 images.
-//
-// ECEBootstrap panics if a and b differ in their number of images, and where
-// [ECE] and BootstrapMetric do.
-func ECEBootstrap(a, b Predictions, ece ECEOptions, opts BootstrapOptions) Interval {
-	a.check()
-	b.check()
-	if a.Len() != b.Len() {
-		panic(badPairs)
-	}
-	ga, gb := topLabels(a), topLabels(b)
-	buffer := make([]TopLabel, a.Len())
-	of := func(g []TopLabel, rows []int) float64 {
-		for k, i := range rows {
-			buffer[k] = g[i]
-		}
-		return TopLabelECE(buffer, ece)
-	}
-	return BootstrapMetric(a.Len(), func(rows []int) float64 { return of(ga, rows) - of(gb, rows) }, opts)
 }
 
 // resample calls f with the rows of each resample of n images, memory to use again.

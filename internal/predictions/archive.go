@@ -2,10 +2,9 @@ package predictions
 
 import (
 	"archive/zip"
-	"bufio"
 	"encoding/binary"
 	"io"
-	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
@@ -18,12 +17,26 @@ func NewArchive(w io.Writer) *Archive { return &Archive{zip.NewWriter(w)} }
 
 // Floats adds an array of float64 of the given shape.
 func (a *Archive) Floats(name string, values []float64, shape ...int) error {
-	return a.array(name, "<f8", len(values), shape, func(i int) uint64 { return math.Float64bits(values[i]) })
+	return add(a, name, "<f8", values, shape)
 }
 
 // Ints adds an array of int64 of the given shape.
 func (a *Archive) Ints(name string, values []int, shape ...int) error {
-	return a.array(name, "<i8", len(values), shape, func(i int) uint64 { return uint64(values[i]) })
+	wide := make([]int64, len(values))
+	for i, v := range values {
+		wide[i] = int64(v)
+	}
+	return add(a, name, "<i8", wide, shape)
+}
+
+func add[T float64 | int64](a *Archive, name, dtype string, values []T, shape []int) error {
+	f, err := a.begin(name, dtype, shape...)
+	for part := range slices.Chunk(values, 1<<13) { // binary.Write copies what it gets
+		if err == nil {
+			err = binary.Write(f, binary.LittleEndian, part)
+		}
+	}
+	return err
 }
 
 // begin adds an array and returns where its elements go, before the next begins.
@@ -33,22 +46,6 @@ func (a *Archive) begin(name, dtype string, shape ...int) (io.Writer, error) {
 		_, err = f.Write(numpy.Header(dtype, shape...))
 	}
 	return f, err
-}
-
-func (a *Archive) array(name, dtype string, n int, shape []int, bits func(i int) uint64) error {
-	f, err := a.begin(name, dtype, shape...)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
-	var b [8]byte
-	for i := range n {
-		binary.LittleEndian.PutUint64(b[:], bits(i))
-		if _, err := w.Write(b[:]); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
 }
 
 // Close writes what stands at the end of the file.

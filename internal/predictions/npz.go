@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,26 +16,29 @@ import (
 )
 
 // npzWriter writes rows as the arrays of an .npz, which come one after the other
-// in it: each is held back in a section until all rows are there. An example with
-// an error has −1 in place of classes, and NaN in place of other numbers.
+// in it: each is held back in a file until all rows are there. An example with an
+// error has −1 in place of classes, and NaN in place of other numbers.
 type npzWriter struct {
 	archive *Archive
-	spool   spool
 	arrays  []*array
 	rows    int
+	b       []byte // what a row has of an array
 }
 
 // array is one of them.
 type array struct {
 	leaf
-	section
-	width int // of the longest text, 0 for numbers
+	width int      // of the longest text, 0 for numbers
+	held  *os.File // without a name: whatever ends the process, nothing is left behind
+	out   *bufio.Writer
 }
 
-func newNPZ(w io.Writer, s *Schema, dir string) *npzWriter {
-	z := &npzWriter{archive: NewArchive(w), spool: spool{dir: dir}}
+// newNPZ holds arrays back in the folder dir. discard lets go of them, also after an
+// error.
+func newNPZ(w io.Writer, s *Schema, dir string) (*npzWriter, error) {
+	z := &npzWriter{archive: NewArchive(w)}
 	for _, l := range s.leaves() {
-		a := &array{leaf: l, section: section{spool: &z.spool}}
+		a := &array{leaf: l}
 		if l.text != nil {
 			a.width = 1 // NumPy has no empty strings
 		}
@@ -50,18 +54,28 @@ func newNPZ(w io.Writer, s *Schema, dir string) *npzWriter {
 		}
 		z.arrays = slices.Insert(z.arrays, at, label)
 	}
-	return z
+	for _, a := range z.arrays {
+		f, err := os.CreateTemp(dir, ".swagwrap-*.npy")
+		if err != nil {
+			return z, err
+		}
+		a.held, a.out = f, bufio.NewWriterSize(f, 1<<16)
+		if err := os.Remove(f.Name()); err != nil {
+			return z, err
+		}
+	}
+	return z, nil
 }
 
 func (z *npzWriter) Write(r *Row) error {
 	z.rows++
 	for _, a := range z.arrays {
 		if a.text != nil {
-			a.appendText(r)
+			z.b = a.appendText(z.b[:0], r)
 		} else {
-			a.appendNumbers(r)
+			z.b = a.appendNumbers(z.b[:0], r)
 		}
-		if err := a.grown(); err != nil {
+		if _, err := a.out.Write(z.b); err != nil {
 			return err
 		}
 	}
@@ -70,17 +84,18 @@ func (z *npzWriter) Write(r *Row) error {
 
 // appendText appends a text with its length in front. In NumPy all take as many
 // characters as the longest, which is known at the end.
-func (a *array) appendText(r *Row) {
+func (a *array) appendText(b []byte, r *Row) []byte {
 	text, _ := a.text(r)
 	n := utf8.RuneCountInString(text)
 	a.width = max(a.width, n)
-	a.pending = binary.LittleEndian.AppendUint32(a.pending, uint32(n))
+	b = binary.LittleEndian.AppendUint32(b, uint32(n))
 	for _, c := range text {
-		a.pending = binary.LittleEndian.AppendUint32(a.pending, uint32(c))
+		b = binary.LittleEndian.AppendUint32(b, uint32(c))
 	}
+	return b
 }
 
-func (a *array) appendNumbers(r *Row) {
+func (a *array) appendNumbers(b []byte, r *Row) []byte {
 	values, none := a.values(r), math.NaN()
 	if a.kind == task.Class {
 		none = -1
@@ -91,40 +106,51 @@ func (a *array) appendNumbers(r *Row) {
 	for _, v := range values {
 		switch a.kind {
 		case task.Class:
-			a.pending = binary.LittleEndian.AppendUint64(a.pending, uint64(int64(v)))
+			b = binary.LittleEndian.AppendUint64(b, uint64(int64(v)))
 		case task.Float32:
-			a.pending = binary.LittleEndian.AppendUint32(a.pending, math.Float32bits(float32(v)))
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
 		default:
-			a.pending = binary.LittleEndian.AppendUint64(a.pending, math.Float64bits(v))
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		}
 	}
+	return b
 }
 
 func (z *npzWriter) Close() error {
 	for _, a := range z.arrays {
-		dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8"}[a.kind]
-		if a.width > 0 {
-			dtype = fmt.Sprintf("<U%d", a.width)
-		}
-		out, err := z.archive.begin(a.name, dtype, append([]int{z.rows}, a.shape...)...)
-		if err != nil {
-			return err
-		}
-		if a.width > 0 {
-			err = a.pad(out, z.rows)
-		} else {
-			_, err = io.CopyBuffer(out, a.reader(), make([]byte, 1<<16))
-		}
-		if err != nil {
+		if err := a.pass(z.archive, z.rows); err != nil {
 			return err
 		}
 	}
 	return z.archive.Close()
 }
 
-// pad writes the texts of a section, with zeros behind them up to the width.
+// pass moves an array to the archive.
+func (a *array) pass(to *Archive, rows int) error {
+	if err := a.out.Flush(); err != nil {
+		return err
+	}
+	if _, err := a.held.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8"}[a.kind]
+	if a.width > 0 {
+		dtype = fmt.Sprintf("<U%d", a.width)
+	}
+	out, err := to.begin(a.name, dtype, append([]int{rows}, a.shape...)...)
+	if err != nil {
+		return err
+	}
+	if a.width > 0 {
+		return a.pad(out, rows)
+	}
+	_, err = io.CopyBuffer(out, a.held, make([]byte, 1<<16))
+	return err
+}
+
+// pad writes the texts of an array, with zeros behind them up to the width.
 func (a *array) pad(w io.Writer, rows int) error {
-	in, out := bufio.NewReader(a.reader()), bufio.NewWriter(w)
+	in, out := bufio.NewReader(a.held), bufio.NewWriter(w)
 	b := make([]byte, 4*a.width)
 	for range rows {
 		var length [4]byte
@@ -142,7 +168,11 @@ func (a *array) pad(w io.Writer, rows int) error {
 }
 
 // discard lets go of what is held back.
-func (z *npzWriter) discard() { z.spool.close() }
+func (z *npzWriter) discard() {
+	for _, a := range z.arrays {
+		a.held.Close() // nil, where there was an error, has nothing to close
+	}
+}
 
 var predictionRole = numpy.Role{
 	What: "predictions",

@@ -260,33 +260,34 @@ func (r parquetReader) readLabels(column, rows int) ([]int, error) {
 	if column < 0 {
 		return nil, nil
 	}
-	var labels []int
-	err := r.each(column, func(v parquet.Value) error {
-		label := -1
-		if !v.IsNull() {
-			x, err := parquetNumber(v)
-			if err == nil && !isLabel(x) {
-				err = fmt.Errorf("%v, want a class number from 0", x)
-			}
-			if err != nil {
-				return fmt.Errorf("row %d: label %w", len(labels), err)
-			}
-			label = int(x)
-		}
-		labels = append(labels, label)
-		return nil
-	})
-	if err == nil && len(labels) != rows {
-		err = fmt.Errorf("damaged: %d labels for %d rows", len(labels), rows)
+	values, _, err := r.read(column)
+	if err != nil {
+		return nil, fmt.Errorf("label: %w", err)
 	}
-	return labels, err
+	if len(values) != rows {
+		return nil, fmt.Errorf("damaged: %d labels for %d rows", len(values), rows)
+	}
+	labels := make([]int, rows)
+	for row, x := range values {
+		switch {
+		case math.IsNaN(x):
+			labels[row] = -1
+		case !isLabel(x):
+			return nil, fmt.Errorf("row %d: label %v, want a class number from 0", row, x)
+		default:
+			labels[row] = int(x)
+		}
+	}
+	return labels, nil
 }
 
 // read returns the numbers of a column, and how many each row has of them. Nulls
 // are NaN, but in lists, where they are left out.
 func (r parquetReader) read(column int) (values []float64, lengths []int, err error) {
 	list := len(r.leaves[column]) > 1
-	err = r.each(column, func(v parquet.Value) error {
+	buffer := make([]parquet.Value, 1024)
+	count := 0
+	add := func(v parquet.Value) error {
 		if v.RepetitionLevel() == 0 {
 			lengths = append(lengths, 0)
 		}
@@ -300,8 +301,30 @@ func (r parquetReader) read(column int) (values []float64, lengths []int, err er
 		values = append(values, x)
 		lengths[len(lengths)-1]++
 		return err
-	})
-	return values, lengths, err
+	}
+	for _, group := range r.file.RowGroups() {
+		chunk := parquet.NewColumnChunkValueReader(group.ColumnChunks()[column])
+		for n := 0; err == nil; {
+			if n, err = chunk.ReadValues(buffer); n == 0 && err == nil {
+				err = io.ErrNoProgress
+			}
+			if count += n; count > maxPredictions {
+				err = fmt.Errorf("more than %d numbers", maxPredictions)
+			}
+			for i := 0; i < n; i++ {
+				if e := add(buffer[i]); e != nil {
+					err = e
+					break
+				}
+			}
+		}
+		chunk.Close()
+		if err != io.EOF {
+			return nil, nil, err
+		}
+		err = nil
+	}
+	return values, lengths, nil
 }
 
 // parquetNumber returns NaN for null.
@@ -320,39 +343,4 @@ func parquetNumber(v parquet.Value) (float64, error) {
 		return float64(v.Int64()), nil
 	}
 	return 0, fmt.Errorf("type %v, want a number", v.Kind())
-}
-
-// each calls f with every value of a column.
-func (r parquetReader) each(column int, f func(parquet.Value) error) error {
-	buffer := make([]parquet.Value, 1024)
-	count := 0
-	of := func(chunk parquet.ColumnChunk) error {
-		values := parquet.NewColumnChunkValueReader(chunk)
-		defer values.Close()
-		for {
-			n, err := values.ReadValues(buffer)
-			if count += n; count > maxPredictions {
-				return fmt.Errorf("more than %d numbers", maxPredictions)
-			}
-			for _, v := range buffer[:n] {
-				if err := f(v); err != nil {
-					return err
-				}
-			}
-			switch {
-			case err == io.EOF:
-				return nil
-			case err != nil:
-				return err
-			case n == 0:
-				return io.ErrNoProgress
-			}
-		}
-	}
-	for _, group := range r.file.RowGroups() {
-		if err := of(group.ColumnChunks()[column]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

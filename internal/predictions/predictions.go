@@ -101,8 +101,11 @@ func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Ro
 	case ".parquet":
 		rows = newParquet(buf, s)
 	case ".npz":
-		z := newNPZ(buf, s, dir)
+		z, err := newNPZ(buf, s, dir)
 		defer z.discard()
+		if err != nil {
+			return err
+		}
 		rows = z
 	default:
 		panic("predictions: unknown format")

@@ -134,6 +134,14 @@ func TestPredictionsWithLabelsOfTheirOwn(t *testing.T) {
 
 func TestPredictionsErrors(t *testing.T) {
 	one := npyFile("<f4", make([]byte, 8), 1, 2)
+	type list struct {
+		Probs []float64 `parquet:"probs,list"`
+	}
+	type labelled[L any] struct {
+		P0    float64 `parquet:"p_0"`
+		P1    float32 `parquet:"p_1"`
+		Label L       `parquet:"label"`
+	}
 	for name, test := range map[string]struct {
 		file, key, want string
 		data            []byte
@@ -164,6 +172,13 @@ func TestPredictionsErrors(t *testing.T) {
 		"JSON, text":      {"x.jsonl", "", `row 0: "probs": want a list of numbers`, []byte(`{"probs":["a"]}`)},
 		"parquet":         {"x.parquet", "", "x.parquet: ", []byte("PAR1 but not really PAR1")},
 		"parquet, short":  {"x.parquet", "", "x.parquet: too short", []byte("PAR1")},
+		"parquet, ragged": {"x.parquet", "", `list "probs": row 1: 1 predictions, want 2`, parquetFile(t, []list{{[]float64{1, 0}}, {[]float64{1}}})},
+		"parquet, empty":  {"x.parquet", "", `list "probs": no row has predictions`, parquetFile(t, []list{{}})},
+		"parquet, others": {"x.parquet", "", "no columns p_0, p_1", parquetFile(t, []struct{ A int64 }{{1}})},
+		"parquet, words":  {"x.parquet", "", "label: type BYTE_ARRAY, want a number", parquetFile(t, []labelled[string]{{1, 0, "cat"}})},
+		"parquet, half":   {"x.parquet", "", "row 0: label 0.5, want a class number", parquetFile(t, []labelled[float64]{{1, 0, 0.5}})},
+		"parquet, large":  {"x.parquet", "", "row 0: label 2, want 0 to 1", parquetFile(t, []labelled[int32]{{1, 0, 2}})},
+		"JSON, words":     {"x.jsonl", "", `row 0: "p_0": "a", want a number`, []byte(`{"p_0":"a","p_1":1}`)},
 		"parquet, claims": {"x.parquet", "", "x.parquet: damaged: footer of 4294967295 bytes in a file of 20", []byte("PAR100000000\xff\xff\xff\xffPAR1")},
 		"npz, many":       {"x.npz", "", `cannot tell which array holds the predictions`, npz(t, "a", one, "b", one)},
 		"npz, key":        {"x.npz", "c", `no array "c", want one of "a", "b"`, npz(t, "a", one, "b", one)},

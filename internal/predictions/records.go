@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -383,13 +384,8 @@ func (r *Records) Close() error {
 
 // named puts the path in front of an error, as all ours have it.
 func (r *Records) named(err error) error {
-	var at *fs.PathError
-	var changed *ChangedError
-	switch {
-	case err == nil, errors.As(err, &changed):
+	if _, ok := errors.AsType[*ChangedError](err); ok {
 		return err
-	case errors.As(err, &at):
-		err = at.Err
 	}
-	return fmt.Errorf("%s: %w", r.Path, err)
+	return file.Error(r.Path, err)
 }

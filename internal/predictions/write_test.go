@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -206,6 +207,14 @@ func TestFormatsDiskFull(t *testing.T) {
 				t.Errorf("%s, room for %d of %d bytes: %v", format, room, whole.Len(), err)
 			}
 		}
+	}
+}
+
+// Without a folder to hold arrays back in, there is no .npz.
+func TestNPZWithoutFolder(t *testing.T) {
+	schema, rows := inventedRows()
+	if err := Write(new(bytes.Buffer), ".npz", schema, filepath.Join(t.TempDir(), "gone"), each(rows)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
 	}
 }
 

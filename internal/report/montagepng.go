@@ -6,7 +6,6 @@ import (
 	"image/color"
 	"image/png"
 	"io"
-	"strings"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
@@ -99,20 +98,11 @@ func (s *sheet) layout(m *Montage, canvas *image.RGBA) int {
 
 // paragraph writes text over the whole width from y on and returns the y below it.
 func (s *sheet) paragraph(y int, words string, f font.Face, height int, c color.Color) int {
-	line := ""
-	flush := func() {
-		if line != "" {
-			s.text(margin, y+height*3/4, s.shorten(line, f, s.width-2*margin), f, c)
-			line, y = "", y+height
-		}
+	room := s.width - 2*margin
+	for _, line := range text.WrapTo(words, func(line string) bool { return font.MeasureString(f, line).Ceil() <= room }) {
+		s.text(margin, y+height*3/4, s.shorten(line, f, room), f, c)
+		y += height
 	}
-	for _, word := range strings.Fields(words) {
-		if line != "" && font.MeasureString(f, line+" "+word).Ceil() > s.width-2*margin {
-			flush()
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	flush()
 	return y
 }
 
@@ -185,14 +175,8 @@ func (s *sheet) pair(x, y int, left, right string, f font.Face, c color.Color) {
 	s.text(x, base, s.shorten(left, f, room), f, c)
 }
 
-// longText is more bytes than fit in any line: measuring a hostile name must not
-// take long.
-const longText = 4000
-
 func (s *sheet) shorten(long string, f font.Face, room int) string {
-	return text.Shorten(long, func(t string) bool {
-		return len(t) <= longText && font.MeasureString(f, t).Ceil() <= room
-	})
+	return text.ShortenTo(long, float64(room), func(t string) float64 { return float64(font.MeasureString(f, t).Ceil()) })
 }
 
 // text writes on a baseline, unless only the height is asked for.

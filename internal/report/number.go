@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Fixed writes x with a fixed number of decimals: "0.1448". What is not a number
@@ -64,21 +63,6 @@ func Bytes(n int64) string {
 		x, unit = x/1000, unit+1
 	}
 	return fmt.Sprintf("%s %cB", Fixed(x, 1), " kMGTPE"[unit])
-}
-
-// Duration writes d to about three digits: "850ms", "4.2s", "1m20s", "2h5m".
-func Duration(d time.Duration) string {
-	switch a := d.Abs(); {
-	case a < 999500*time.Microsecond:
-		d = d.Round(time.Millisecond)
-	case a < 59950*time.Millisecond:
-		d = d.Round(100 * time.Millisecond)
-	case a < time.Hour-500*time.Millisecond:
-		d = d.Round(time.Second)
-	default:
-		return strings.Replace(strings.TrimSuffix(d.Round(time.Minute).String(), "0s"), "-", "−", 1)
-	}
-	return strings.Replace(d.String(), "-", "−", 1)
 }
 
 // Plural is a number with its noun: "1 member", "2,000 examples".

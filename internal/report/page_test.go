@@ -70,7 +70,7 @@ func hostileReport() *Report {
 	strange := []float64{0, nan, inf, -inf, 1e308, -1e308, 5}
 	empty := plot.Curve{Title: hostile, Series: []plot.Series{{Name: hostile, X: strange, Y: []float64{nan}}}}
 	drawn := plot.Curve{Title: hostile, XLabel: hostile, YLabel: long, LogX: true, LogY: true, Note: hostile,
-		Ticks: []plot.Tick{{At: nan, Label: hostile}, {At: 0, Label: hostile}, {At: 5, Label: long}}, Marks: []plot.Tick{{At: inf, Label: hostile}, {At: 2, Label: hostile}},
+		Marks:  []plot.Tick{{At: inf, Label: hostile}, {At: 2, Label: hostile}},
 		Series: []plot.Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}
 	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
 	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
@@ -80,7 +80,7 @@ func hostileReport() *Report {
 		Differences: []plot.Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []plot.Difference{{Name: hostile, Value: nan, Lower: 0, Upper: 0}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf, Upper: 0}, {Name: "y", Value: 0, Lower: 0, Upper: 0}}}, {Title: "none"}},
 		Methods: []plot.Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
 			{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}},
-		Entropies: []plot.HistogramPair{{Name: hostile, Label: hostile, InName: hostile, OutName: long, In: in, Out: in, Note: hostile}, {Name: "empty", In: calibrate.Histogram{Edges: []float64{0, 1}, Counts: []int{0}}, Out: in},
+		Entropies: []plot.HistogramPair{{Name: hostile, In: in, Out: in, Note: hostile}, {Name: "empty", In: calibrate.Histogram{Edges: in.Edges, Counts: []int{0, 0}}, Out: in},
 			{Name: "not drawable", In: calibrate.Histogram{Edges: []float64{1, 0}, Counts: []int{1}}, Out: in}, {}},
 		Sweeps:   []plot.Curve{empty, drawn, {}},
 		Spectrum: &plot.Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile},

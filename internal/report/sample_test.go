@@ -119,13 +119,11 @@ func sampleSweeps(random *rand.Rand) []plot.Curve {
 		s.X, s.Y, s.Lower, s.Upper = append(s.X, x), append(s.Y, y), append(s.Lower, y-0.004/math.Sqrt(x)), append(s.Upper, y+0.004/math.Sqrt(x))
 	}
 	members.Series = []plot.Series{s}
-	scale := plot.Curve{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 3, Label: "default and recommended: ½"}},
-		Ticks: []plot.Tick{{At: 0, Label: "0"}, {At: 1, Label: "⅛"}, {At: 2, Label: "¼"}, {At: 3, Label: "½"}, {At: 4, Label: "1"}, {At: 5, Label: "2"}, {At: 6, Label: "diag"}}}
+	scale := plot.Curve{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 0.5, Label: "default and recommended"}}}
 	for k, name := range []string{"BN recomputed", "BN stale"} {
 		s := plot.Series{Name: name}
-		for i := range 7 {
-			x := float64(i)
-			y := 0.15 + 0.003*(x-3)*(x-3) + 0.02*float64(k)
+		for i, x := range []float64{0, 0.125, 0.25, 0.5, 1, 2, 4} {
+			y := 0.15 + 0.003*float64((i-3)*(i-3)) + 0.02*float64(k)
 			s.X, s.Y, s.Lower, s.Upper = append(s.X, x), append(s.Y, y), append(s.Lower, y-0.003), append(s.Upper, y+0.003)
 		}
 		scale.Series = append(scale.Series, s)

@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -15,12 +14,9 @@ import (
 type Curve struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
-	// Ticks names places on the x axis instead of numbers, for settings that are
-	// not numbers: BN on and off. Nil means numbers.
-	Ticks  []Tick
-	Series []Series
-	Marks  []Tick // vertical lines with a name: the default, the recommendation
-	Note   string
+	Series                []Series
+	Marks                 []Tick // vertical lines with a name: the default, the recommendation
+	Note                  string
 }
 
 // Tick is a named place on an axis.
@@ -41,16 +37,25 @@ type Series struct {
 // descending order.
 type Spectrum struct {
 	Eigenvalues []float64
-	Label       string // of the axis; empty: variance along the direction
 	Note        string // such as the share of variance in the diagonal part
 }
 
 // DrawCurves returns a figure for each curve, whose file's name begins with name.
 func DrawCurves(name string, curves []Curve) []*Figure {
+	return drawAll(curves, func(cv *Curve) *Figure {
+		f := cv.draw()
+		if f != nil {
+			f.Name = fileName(name, cv.Title)
+		}
+		return f
+	})
+}
+
+// drawAll returns the figures that there is something to show of.
+func drawAll[T any](all []T, draw func(*T) *Figure) []*Figure {
 	var figures []*Figure
-	for i := range curves {
-		if f := curves[i].draw(); f != nil {
-			f.Name = fileName(name, curves[i].Title)
+	for i := range all {
+		if f := draw(&all[i]); f != nil {
 			figures = append(figures, f)
 		}
 	}
@@ -68,7 +73,7 @@ func DrawSpectrum(s *Spectrum) []*Figure {
 			values.X, values.Y = append(values.X, float64(i+1)), append(values.Y, v)
 		}
 	}
-	cv := Curve{Title: "Eigenvalues", XLabel: "direction", YLabel: cmp.Or(s.Label, "variance along the direction"), Series: []Series{values}, Note: s.Note}
+	cv := Curve{Title: "Eigenvalues", XLabel: "direction", YLabel: "variance along the direction", Series: []Series{values}, Note: s.Note}
 	cv.LogY = len(values.Y) > 0 && slices.Max(values.Y) > 30*slices.Min(values.Y)
 	f := cv.draw()
 	if f == nil {
@@ -145,8 +150,8 @@ func (u upright) Thumbnail(c *draw.Canvas) {
 
 func (cv *Curve) axes(xs, ys []float64) (x, y axis) {
 	ends := slices.Clone(xs)
-	for _, t := range append(slices.Clone(cv.Ticks), cv.Marks...) {
-		ends = append(ends, t.At)
+	for _, m := range cv.Marks {
+		ends = append(ends, m.At)
 	}
 	x, y = spanAxis(cv.XLabel, false, ends), spanAxis(cv.YLabel, false, ys)
 	if cv.LogX && x.min > 0 {
@@ -156,21 +161,17 @@ func (cv *Curve) axes(xs, ys []float64) (x, y axis) {
 		y.kind = logarithmic
 	}
 	x, y = x.padded(0.03), y.padded(0.06)
-	for _, t := range append(slices.Clone(cv.Ticks), cv.ownTicks(xs)...) {
-		if plottable(t.At) {
-			x.named = append(x.named, t)
-		}
-	}
+	x.named = ownTicks(xs)
 	return x, y
 }
 
 // maxOwnTicks is the number of settings up to which each has a tick of its own.
 const maxOwnTicks = 8
 
-// ownTicks are at the settings themselves if they are few and have no names.
-func (cv *Curve) ownTicks(xs []float64) []Tick {
+// ownTicks are at the settings themselves if they are few.
+func ownTicks(xs []float64) []Tick {
 	settings := slices.Compact(slices.Sorted(slices.Values(xs)))
-	if cv.Ticks != nil || len(settings) < 3 || len(settings) > maxOwnTicks {
+	if len(settings) < 3 || len(settings) > maxOwnTicks {
 		return nil
 	}
 	ticks := make([]Tick, len(settings))
@@ -191,20 +192,10 @@ func (cv *Curve) describe() string {
 			}
 		}
 		if plottable(best.X) {
-			desc += fmt.Sprintf(" %s: lowest %s at %s.", cv.Series[i].Name, shortNumber(best.Y), cv.place(best.X))
+			desc += fmt.Sprintf(" %s: lowest %s at %s.", cv.Series[i].Name, shortNumber(best.Y), shortNumber(best.X))
 		}
 	}
 	return desc
-}
-
-// place names a value of the x axis.
-func (cv *Curve) place(x float64) string {
-	for _, t := range cv.Ticks {
-		if t.At == x {
-			return t.Label
-		}
-	}
-	return shortNumber(x)
 }
 
 // series draws a line with its intervals, as bars or, of many points, as a band.
@@ -231,9 +222,9 @@ func places(points []seriesPoint) plotter.XYs {
 }
 
 // someOf are a few of many, so that a line is known by more than its colour.
-func someOf[P any](points []P) []P {
+func someOf(points []seriesPoint) []seriesPoint {
 	last := len(points) - 1
-	return []P{points[last/4], points[last/2], points[last*3/4], points[last]}
+	return []seriesPoint{points[last/4], points[last/2], points[last*3/4], points[last]}
 }
 
 // bars draws the intervals of those points that have them.
@@ -252,18 +243,11 @@ func (f *Figure) bars(c color.Color, points []seriesPoint) {
 // band fills the space between the ends of the intervals, in runs of points that
 // have them.
 func (f *Figure) band(c role, points []seriesPoint) {
-	var upper, lower plotter.XYs
-	for i, p := range points {
-		has := plottable(p.X) && plottable(p.lower)
-		if has {
-			upper, lower = append(upper, plotter.XY{X: p.X, Y: p.upper}), append(lower, plotter.XY{X: p.X, Y: p.lower})
+	for run := range runs(points, func(p seriesPoint) bool { return plottable(p.X) && plottable(p.lower) }) {
+		ring := make(plotter.XYs, 2*len(run)) // forth along the upper ends, back along the lower ones
+		for i, p := range run {
+			ring[i], ring[len(ring)-1-i] = plotter.XY{X: p.X, Y: p.upper}, plotter.XY{X: p.X, Y: p.lower}
 		}
-		if (!has || i == len(points)-1) && len(upper) > 1 {
-			slices.Reverse(lower)
-			f.add(&plotter.Polygon{XYs: []plotter.XYs{append(upper, lower...)}, Color: tint{c, 0.2}})
-		}
-		if !has {
-			upper, lower = nil, nil
-		}
+		f.add(&plotter.Polygon{XYs: []plotter.XYs{ring}, Color: tint{c, 0.2}})
 	}
 }

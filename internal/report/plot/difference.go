@@ -36,14 +36,7 @@ const differenceRow = 24.0
 
 // DrawDifferences returns a figure for each comparison that has a finite value.
 func DrawDifferences(all []Differences) []*Figure {
-	var figures []*Figure
-	for i := range all {
-		if f := all[i].draw(); f != nil {
-			f.Name, f.Note = fileName("difference", all[i].Title), all[i].Note
-			figures = append(figures, f)
-		}
-	}
-	return figures
+	return drawAll(all, (*Differences).draw)
 }
 
 // A verdict is what an interval says.
@@ -97,6 +90,7 @@ func (ds *Differences) draw() *Figure {
 		y.named = append(y.named, Tick{float64(-i), fitted(row.Name, 0.4*chartWidth, textSize)})
 	}
 	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, ds.axis(rows), y)
+	f.Name, f.Note = fileName("difference", ds.Title), ds.Note
 	f.plot.Y.Tick.Label.Color, f.plot.Y.Tick.Label.Font.Size = ink, textSize
 	f.xTicks() // once more: names are larger than numbers
 	*f.grid = plotter.Grid{Vertical: pen(line, 1, 0)}

@@ -2,7 +2,6 @@ package plot
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,16 +10,14 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// HistogramPair holds two histograms, such as the entropies of one method's
-// predictions in and out of domain. Each is drawn as shares of its own total, and
-// what is below and above its edges at the ends. Edges that are positive and span
-// more than two decades give a logarithmic axis.
+// HistogramPair holds the entropies of one method's predictions in and out of
+// domain, with the same edges. Each is drawn as shares of its own total, and what
+// is below and above the edges at the ends. Edges that are positive and span more
+// than two decades give a logarithmic axis.
 type HistogramPair struct {
-	Name            string // the method
-	Label           string // of the axis; empty: predictive entropy, nats
-	InName, OutName string // empty: in domain, out of domain
-	In, Out         calibrate.Histogram
-	Note            string // such as AUROC and symmetrised KL
+	Name    string // the method
+	In, Out calibrate.Histogram
+	Note    string // such as AUROC and symmetrised KL
 }
 
 // sharesOf are the counts of a histogram as parts of its total, with what lies
@@ -39,16 +36,10 @@ func sharesOf(h *calibrate.Histogram) []float64 {
 	return out
 }
 
-// drawable reports whether the edges are those of the counts.
-func drawableHistogram(h *calibrate.Histogram) bool {
-	if len(h.Counts) == 0 || len(h.Edges) != len(h.Counts)+1 {
-		return false
-	}
-	return ascending(h.Edges)
-}
-
-func logarithmicHistogram(h *calibrate.Histogram) bool {
-	return h.Edges[0] > 0 && h.Edges[len(h.Edges)-1]/h.Edges[0] > 100
+// drawable reports whether the edges are those of all counts.
+func (p *HistogramPair) drawable() bool {
+	n := len(p.In.Counts)
+	return n > 0 && len(p.In.Edges) == n+1 && len(p.Out.Counts) == n && ascending(p.In.Edges) && slices.Equal(p.In.Edges, p.Out.Edges)
 }
 
 // maxLarge is the number of figures of one kind that may be large.
@@ -61,7 +52,7 @@ func DrawEntropies(all []HistogramPair) []*Figure {
 	var below, above bool
 	highest := 0.0
 	for _, p := range all {
-		if !drawableHistogram(&p.In) || !drawableHistogram(&p.Out) {
+		if !p.drawable() {
 			continue
 		}
 		pairs = append(pairs, p)
@@ -78,32 +69,31 @@ func DrawEntropies(all []HistogramPair) []*Figure {
 // draw shares the highest part with other figures, and whether there are places
 // for what lies below and above the edges.
 func (p *HistogramPair) draw(highest float64, below, above, small bool) *Figure {
-	inName, outName := cmp.Or(p.InName, "in domain"), cmp.Or(p.OutName, "out of domain")
 	width, height := chartWidth, chartHeight*0.8
 	if small {
 		width, height = smallWidth, smallHeight*0.8
 	}
 	x, edges := p.axis(below, above)
 	y := axis{label: "share of images", max: highest * 1.05, percent: true}
-	f := newFigure("Entropy: "+p.Name, fmt.Sprintf("Two histograms as shares of images: %s and %s.", inName, outName), width, height, x, y)
+	f := newFigure("Entropy: "+p.Name, "Two histograms as shares of images: in domain and out of domain.", width, height, x, y)
 	f.Name, f.Note, f.Small = fileName("entropy", p.Name), p.Note, small
-	in := f.steps(edges[0], sharesOf(&p.In))
+	in := f.steps(edges, sharesOf(&p.In))
 	in.Color, in.LineStyle = tint{seriesRole, 0.3}, pen(seriesRole, 1.8, 0)
-	out := f.steps(edges[1], sharesOf(&p.Out))
+	out := f.steps(edges, sharesOf(&p.Out))
 	out.Color, out.LineStyle = tint{seriesRole + 1, 0.15}, pen(seriesRole+1, 1.8, 1)
-	f.key(inName, in)
-	f.key(outName, out)
+	f.key("in domain", in)
+	f.key("out of domain", out)
 	return f.finish()
 }
 
-// axis returns the horizontal axis and the edges of both histograms, extended by
-// a place for what lies below and above, which has a tick of its own.
-func (p *HistogramPair) axis(below, above bool) (axis, [2][]float64) {
-	h := &p.In
-	first, last := min(h.Edges[0], p.Out.Edges[0]), max(h.Edges[len(h.Edges)-1], p.Out.Edges[len(p.Out.Edges)-1])
-	a := axis{label: cmp.Or(p.Label, "predictive entropy, nats"), min: first, max: last}
+// axis returns the horizontal axis and the edges, extended by a place for what lies
+// below and above, which has a tick of its own.
+func (p *HistogramPair) axis(below, above bool) (axis, []float64) {
+	edges := p.In.Edges
+	first, last := edges[0], edges[len(edges)-1]
+	a := axis{label: "predictive entropy, nats", min: first, max: last}
 	wider := func(x, by float64) float64 { return x + by*(last-first) }
-	if logarithmicHistogram(&p.In) && logarithmicHistogram(&p.Out) {
+	if first > 0 && last/first > 100 {
 		a.kind = logarithmic
 		wider = func(x, by float64) float64 { return x * math.Pow(last/first, by) }
 	}
@@ -119,11 +109,7 @@ func (p *HistogramPair) axis(below, above bool) (axis, [2][]float64) {
 		ends = append(ends, Tick{wider(last, place/2), "> " + shortNumber(last)})
 	}
 	a.named = append(ends, numbers...) // a number gives way to an end that it would touch
-	var edges [2][]float64
-	for i, e := range [][]float64{h.Edges, p.Out.Edges} {
-		edges[i] = append(append([]float64{wider(e[0], -place)}, e...), wider(e[len(e)-1], place))
-	}
-	return a, edges
+	return a, slices.Concat([]float64{wider(first, -place)}, edges, []float64{wider(last, place)})
 }
 
 // steps adds the outline of a histogram. What is empty at its ends is left out.

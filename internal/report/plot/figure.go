@@ -15,6 +15,7 @@
 package plot
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -99,13 +100,9 @@ func textWidth(s string, size float64) float64 {
 	return style(ink, size, false).Width(s).Points()
 }
 
-// longText is more bytes than fit in any line: measuring a hostile name must not
-// take long.
-const longText = 4000
-
 // fitted shortens a text to a width.
 func fitted(s string, width, size float64) string {
-	return text.Shorten(text.Clean(s), func(s string) bool { return len(s) <= longText && textWidth(s, size) <= width })
+	return text.ShortenTo(text.Clean(s), width, func(s string) float64 { return textWidth(s, size) })
 }
 
 // wrapped breaks a text into lines of a width.
@@ -303,37 +300,37 @@ func haloed(c draw.Canvas, in plottext.Style, at vg.Point, s string) {
 	c.FillText(in, at, s)
 }
 
+// runs are the longest parts of the points, of two at least, that are ok.
+func runs[P any](points []P, ok func(P) bool) iter.Seq[[]P] {
+	return func(yield func([]P) bool) {
+		for from, i := 0, 0; i <= len(points); i++ {
+			if i < len(points) && ok(points[i]) {
+				continue
+			}
+			if i-from > 1 && !yield(points[from:i]) {
+				return
+			}
+			from = i + 1
+		}
+	}
+}
+
+func drawable(p plotter.XY) bool { return plottable(p.X) && plottable(p.Y) }
+
 // curve draws a line through points, broken where one is not finite.
 func (f *Figure) curve(in draw.LineStyle, points plotter.XYs) {
-	var run plotter.XYs
-	for i, p := range points {
-		ok := plottable(p.X) && plottable(p.Y)
-		if ok {
-			run = append(run, p)
-		}
-		if (!ok || i == len(points)-1) && len(run) > 1 {
-			f.add(&plotter.Line{XYs: run, LineStyle: in})
-		}
-		if !ok {
-			run = nil
-		}
+	for run := range runs(points, drawable) {
+		f.add(&plotter.Line{XYs: run, LineStyle: in})
 	}
 }
 
 // marks draws glyphs at those points that are finite.
 func (f *Figure) marks(in draw.GlyphStyle, points plotter.XYs) {
-	points = slices.DeleteFunc(slices.Clone(points), func(p plotter.XY) bool { return !plottable(p.X) || !plottable(p.Y) })
+	points = slices.DeleteFunc(slices.Clone(points), func(p plotter.XY) bool { return !drawable(p) })
 	f.add(&plotter.Scatter{XYs: points, GlyphStyle: in})
 }
 
 // seriesKey adds the i-th series to the legend.
 func (f *Figure) seriesKey(i int, name string) {
 	f.key(name, &plotter.Line{LineStyle: seriesPen(i)}, &plotter.Scatter{GlyphStyle: seriesMark(i)})
-}
-
-// across is a horizontal line that means something.
-func (f *Figure) across(y float64) {
-	if f.y.holds(y) {
-		f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min, Y: y}, {X: f.x.max, Y: y}})
-	}
 }

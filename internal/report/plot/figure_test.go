@@ -26,7 +26,7 @@ func hostileFigures() []*Figure {
 	strange := []float64{0, nan, inf, -inf, 1e308, -1e308, 5}
 	curves := []Curve{{Title: hostile, Series: []Series{{Name: hostile, X: strange, Y: []float64{nan}}}}, {},
 		{Title: hostile, XLabel: hostile, YLabel: long, LogX: true, LogY: true, Note: hostile,
-			Ticks: []Tick{{nan, hostile}, {0, hostile}, {5, long}}, Marks: []Tick{{inf, hostile}, {2, hostile}},
+			Marks:  []Tick{{inf, hostile}, {2, hostile}},
 			Series: []Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}}
 	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
 	methods := []Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
@@ -36,8 +36,8 @@ func hostileFigures() []*Figure {
 	all = append(all, DrawRisk(methods)...)
 	all = append(all, DrawSpectrum(&Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile})...)
 	all = append(all, DrawDifferences([]Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{hostile, nan, 0, 0}, {long, 1, nan, inf}, {"x", -1e300, -inf, 0}, {"y", 0, 0, 0}}}, {Title: "none"}})...)
-	all = append(all, DrawEntropies([]HistogramPair{{Name: hostile, Label: hostile, InName: hostile, OutName: long, In: in, Out: in, Note: hostile},
-		{Name: "empty", In: calibrate.Histogram{Edges: []float64{0, 1}, Counts: []int{0}}, Out: in}, {Name: "not drawable", In: calibrate.Histogram{Edges: []float64{1, 0}, Counts: []int{1}}, Out: in}, {}})...)
+	all = append(all, DrawEntropies([]HistogramPair{{Name: hostile, In: in, Out: in, Note: hostile},
+		{Name: "empty", In: calibrate.Histogram{Edges: in.Edges, Counts: []int{0, 0}}, Out: in}, {Name: "not drawable", In: calibrate.Histogram{Edges: []float64{1, 0}, Counts: []int{1}}, Out: in}, {}})...)
 	return append(all, DrawSurfaces([]Surface{
 		{Title: hostile, XLabel: hostile, YLabel: hostile, ZLabel: long, X: []float64{0, 1, 2}, Y: []float64{0, 1}, Z: [][]float64{{nan, 1, 2}, {3, inf, 1e308}},
 			Ellipses: []Ellipse{{XX: -1, YY: 1, Radius: 1}, {XX: nan}, {XX: 1, YY: 1, XY: 5}, {XX: 1e-30, YY: 1e-30, Radius: 1, Label: hostile}, {XX: 1e300, YY: 1e300, Radius: 1}},
@@ -73,7 +73,7 @@ func plainFigures() []*Figure {
 		many.X, many.Y, many.Lower, many.Upper = append(many.X, x), append(many.Y, 1/x), append(many.Lower, 0.9/x), append(many.Upper, 1.1/x)
 	}
 	curves := []Curve{{Title: "Number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Marks: []Tick{{30, "default"}}, Series: []Series{many}},
-		{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Ticks: []Tick{{0, "0"}, {1, "½"}, {2, "diag"}}, Series: []Series{{Name: "SWAG", X: []float64{0, 1, 2}, Y: []float64{3, 1, 2}}}}}
+		{Title: "Scale", XLabel: "scale α", YLabel: "NLL, nats", Series: []Series{{Name: "SWAG", X: []float64{0, 1, 2}, Y: []float64{3, 1, 2}}}}}
 	s := surfaceOf(11, func(x, y float64) float64 { return x*x + 2*y*y + 0.3*x*y })
 	s.Title, s.XLabel, s.YLabel, s.ZLabel = "Plane", "direction 1, distance", "direction 2, distance", "NLL, nats"
 	s.Ellipses, s.Points = []Ellipse{{XX: 0.09, YY: 0.03, Radius: 1, Label: "1σ"}, {XX: 0.09, YY: 0.03, Radius: 2, Label: "2σ"}}, []PointSet{{Name: "SWA", X: []float64{0}, Y: []float64{0}}}
@@ -139,6 +139,9 @@ func TestSVG(t *testing.T) {
 			t.Fatal(err)
 		}
 		inline := f.SVG(fmt.Sprint("f", i))
+		if words := f.Words(); words[0] != text.Clean(f.Title) || len(words) < 4+len(f.keys) {
+			t.Errorf("%s: words %.200q", f.Name, words)
+		}
 		for _, svg := range []string{inline, file.String()} {
 			d := xml.NewDecoder(strings.NewReader(svg))
 			texts := ""

@@ -59,31 +59,25 @@ func outline(at vg.Point, corners []vg.Point) vg.Path {
 	return path
 }
 
-// corners of a mark about 2·r across.
-func (m mark) corners(r float64) []vg.Point {
-	switch m.shape {
-	case 0:
-		return polygon(16, 0, r)
-	case 1:
-		return polygon(4, math.Pi/4, r*1.2)
-	case 2:
-		return polygon(3, math.Pi/2, r*1.3)
-	case 3:
-		return polygon(4, 0, r*1.25)
-	case 4:
-		return polygon(3, -math.Pi/2, r*1.3)
-	}
-	return polygon(10, math.Pi/2, r*1.45, r*0.65) // a star
+// shapes are polygons, the last one a star.
+var shapes = [markShapes]struct {
+	corners int
+	angle   float64
+	radii   []float64 // over the radius of the mark
+}{
+	{16, 0, []float64{1}}, {4, math.Pi / 4, []float64{1.2}}, {3, math.Pi / 2, []float64{1.3}},
+	{4, 0, []float64{1.25}}, {3, -math.Pi / 2, []float64{1.3}}, {10, math.Pi / 2, []float64{1.45, 0.65}},
 }
 
-// polygon has n corners, the first at an angle, whose distances from the middle
-// alternate between the given ones.
-func polygon(n int, angle float64, radii ...float64) []vg.Point {
-	corners := make([]vg.Point, n)
+// corners of a mark about 2·r across. Their distances from the middle alternate
+// between the radii.
+func (m mark) corners(r float64) []vg.Point {
+	s := shapes[m.shape]
+	corners := make([]vg.Point, s.corners)
 	for k := range corners {
-		sin, cos := math.Sincos(angle + 2*math.Pi*float64(k)/float64(n))
-		r := radii[k%len(radii)]
-		corners[k] = vg.Point{X: vg.Points(r * cos), Y: vg.Points(r * sin)}
+		sin, cos := math.Sincos(s.angle + 2*math.Pi*float64(k)/float64(s.corners))
+		far := r * s.radii[k%len(s.radii)]
+		corners[k] = vg.Point{X: vg.Points(far * cos), Y: vg.Points(far * sin)}
 	}
 	return corners
 }

@@ -48,29 +48,22 @@ func gapsOf(bins []calibrate.ReliabilityBin) []seriesPoint {
 // others faint behind it.
 func DrawReliability(methods []Method) []*Figure {
 	var d diagram
-	var reach []float64
 	for _, m := range methods {
-		gaps := gapsOf(m.Reliability)
-		if len(gaps) == 0 {
-			continue
-		}
-		d.names, d.gaps = append(d.names, m.Name), append(d.gaps, gaps)
-		far := 0.0
+		gaps, far := gapsOf(m.Reliability), 0.0
 		for _, g := range gaps {
 			far = max(far, math.Abs(g.Y))
 		}
-		reach = append(reach, far)
+		d.add(m.Name, gaps, far)
 	}
-	if len(d.names) == 0 {
-		return nil
-	}
-	all, near := closeOf(reach, math.Inf(1)), closeOf(reach, farOff)
+	all, near := d.closeOf(math.Inf(1)), d.closeOf(farOff)
 	var figures []*Figure
 	if len(all) > 1 {
-		figures = append(figures, d.together("reliability", "Reliability of all methods", all))
-		if len(near) < len(all) {
-			figures = append(figures, d.together("reliability-close", fmt.Sprintf("Reliability, close-up of %d methods", len(near)), near))
-		}
+		figures = d.overview("reliability", "Reliability of all methods", "Reliability", func(title string, which []int) *Figure {
+			x, y := d.axes(which, false)
+			f := newFigure(title, fmt.Sprintf("Confidence minus accuracy over confidence, for %d methods.", len(which)), chartWidth, chartHeight, x, y)
+			f.reliabilityGround()
+			return f
+		})
 	}
 	for _, i := range all {
 		if slices.Contains(near, i) {
@@ -83,45 +76,6 @@ func DrawReliability(methods []Method) []*Figure {
 	return figures
 }
 
-// farOff is how many times the median a method reaches that is not shown in a
-// close-up.
-const farOff = 3
-
-// closeOf returns which of the values are at most factor times their median.
-func closeOf(values []float64, factor float64) []int {
-	sorted := slices.Sorted(slices.Values(values))
-	var which []int
-	for i, v := range values {
-		if v <= factor*sorted[(len(sorted)-1)/2] || math.IsInf(factor, 1) {
-			which = append(which, i)
-		}
-	}
-	return which
-}
-
-// A diagram holds the gaps of each method, which keeps its colour and mark in all
-// figures.
-type diagram struct {
-	names []string
-	gaps  [][]seriesPoint
-}
-
-// together draws some methods in one figure.
-func (d *diagram) together(name, title string, which []int) *Figure {
-	x, y := d.axes(which, false)
-	f := newFigure(title, fmt.Sprintf("Confidence minus accuracy over confidence, for %d methods.", len(which)), chartWidth, chartHeight, x, y)
-	f.Name = name
-	f.reliabilityGround()
-	for _, i := range which {
-		f.curve(seriesPen(i), places(d.gaps[i]))
-	}
-	for _, i := range which {
-		f.marks(seriesMark(i), places(d.gaps[i]))
-		f.seriesKey(i, d.names[i])
-	}
-	return f.finish()
-}
-
 // of draws one method, and faintly those with which it shares its axes.
 func (d *diagram) of(i int, which []int) *Figure {
 	x, y := d.axes(which, true)
@@ -131,24 +85,24 @@ func (d *diagram) of(i int, which []int) *Figure {
 		width, height = chartWidth, chartHeight
 	}
 	worst := seriesPoint{}
-	for _, g := range d.gaps[i] {
+	for _, g := range d.lines[i] {
 		if math.Abs(g.Y) >= math.Abs(worst.Y) {
 			worst = g
 		}
 	}
 	desc := fmt.Sprintf("%d groups of predictions. The widest gap between confidence and accuracy is %s at confidence %s.",
-		len(d.gaps[i]), signed(worst.Y, 3), fixed(worst.X, 3))
+		len(d.lines[i]), signed(worst.Y, 3), fixed(worst.X, 3))
 	f := newFigure("Reliability: "+d.names[i], desc, width, height, x, y)
 	f.Name, f.Small = fileName("reliability", d.names[i]), !alone
 	for _, j := range which {
 		if j != i {
-			f.curve(pen(line, 1.2, 0), places(d.gaps[j]))
+			f.curve(pen(line, 1.2, 0), places(d.lines[j]))
 		}
 	}
 	f.reliabilityGround()
-	f.curve(seriesPen(i), places(d.gaps[i]))
-	f.bars(seriesPen(i).Color, d.gaps[i])
-	f.marks(seriesMark(i), places(d.gaps[i]))
+	f.curve(seriesPen(i), places(d.lines[i]))
+	f.bars(seriesPen(i).Color, d.lines[i])
+	f.marks(seriesMark(i), places(d.lines[i]))
 	return f.finish()
 }
 
@@ -157,7 +111,7 @@ func (d *diagram) axes(which []int, intervals bool) (x, y axis) {
 	least, closest := 1.0, math.Inf(1)
 	var values []float64
 	for _, i := range which {
-		for _, g := range d.gaps[i] {
+		for _, g := range d.lines[i] {
 			least = min(least, g.X)
 			if rest := 1 - g.X; rest > 0 {
 				closest = min(closest, max(rest, confidenceFloor))
@@ -182,7 +136,7 @@ func (d *diagram) axes(which []int, intervals bool) (x, y axis) {
 
 // reliabilityGround says what the two sides of the zero line mean.
 func (f *Figure) reliabilityGround() {
-	f.across(0)
+	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min}, {X: f.x.max}}) // the axis holds zero
 	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
 		said := style(soft, smallText, false)
 		said.XAlign = draw.XRight

@@ -32,13 +32,7 @@ const surfaceLevels = 12
 
 // DrawSurfaces returns a figure for each grid with a finite value.
 func DrawSurfaces(all []Surface) []*Figure {
-	var figures []*Figure
-	for i := range all {
-		if all[i].drawable() {
-			figures = append(figures, all[i].draw())
-		}
-	}
-	return figures
+	return drawAll(all, (*Surface).draw)
 }
 
 // drawable reports whether the surface is a grid with at least one finite value.
@@ -94,6 +88,9 @@ func (s *Surface) levels() []float64 {
 }
 
 func (s *Surface) draw() *Figure {
+	if !s.drawable() {
+		return nil
+	}
 	lo, hi := s.span()
 	x := axis{label: s.XLabel, min: s.X[0], max: s.X[len(s.X)-1]}
 	y := axis{label: s.YLabel, min: s.Y[0], max: s.Y[len(s.Y)-1]}

@@ -50,3 +50,12 @@ func Shorten(s string, fits func(string) bool) string {
 	}
 	return keep(lo)
 }
+
+// longText is more bytes than fit in any line: measuring a hostile name must not
+// take long.
+const longText = 4000
+
+// ShortenTo is Shorten to a width, of which measure says how much a text takes.
+func ShortenTo(s string, width float64, measure func(string) float64) string {
+	return Shorten(s, func(s string) bool { return len(s) <= longText && measure(s) <= width })
+}

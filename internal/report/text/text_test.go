@@ -2,6 +2,7 @@ package text
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -50,5 +51,26 @@ func TestClean(t *testing.T) {
 	}
 	if got, want := Printable("a\x1b\u202e"), "a�\u202e"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestShortenTo(t *testing.T) {
+	measured := 0
+	width := func(s string) float64 {
+		measured = max(measured, len(s))
+		return float64(2 * utf8.RuneCountInString(s))
+	}
+	if got, want := ShortenTo(strings.Repeat("ab", 1<<20), 10, width), "ab…ab"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if measured > longText {
+		t.Errorf("a text of %d bytes was measured", measured)
+	}
+}
+
+func TestHang(t *testing.T) {
+	got := Hang("é: ", strings.Repeat("word ", 30))
+	if want := "   " + strings.TrimSpace(strings.Repeat("word ", 7)); len(got) != 2 || got[1] != want {
+		t.Errorf("%q, want %q behind the first line", got, want)
 	}
 }

@@ -8,21 +8,18 @@ import (
 // Wrap breaks text between words into lines of at most width runes. A word that
 // is longer has a line of its own.
 func Wrap(text string, width int) []string {
+	return WrapTo(text, func(line string) bool { return utf8.RuneCountInString(line) <= width })
+}
+
+// WrapTo is Wrap to lines that fit.
+func WrapTo(text string, fits func(string) bool) []string {
 	var lines []string
-	line := ""
 	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
-			lines = append(lines, line)
-			line = word
-		default:
-			line += " " + word
+		if last := len(lines) - 1; last >= 0 && fits(lines[last]+" "+word) {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
 		}
-	}
-	if line != "" {
-		lines = append(lines, line)
 	}
 	return lines
 }

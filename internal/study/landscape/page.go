@@ -29,7 +29,7 @@ func (g *Result) Page() *report.Report {
 	page.Provenance = append(page.Provenance, study.Sources("batch norm", g.BatchNorm.Data)...)
 	page.Warnings, page.Facts = g.Statistics.Warnings(), append(page.Facts, g.Statistics.Facts()...)
 	s := g.Geometry
-	page.Spectrum = &plot.Spectrum{Eigenvalues: s.Eigenvalues, Label: "variance along the direction",
+	page.Spectrum = &plot.Spectrum{Eigenvalues: s.Eigenvalues,
 		Note: fmt.Sprintf("Eigenvalues of the low-rank part, squared distances in weight space without the scale. They add up to %s; the diagonal part has %s more.",
 			fourDigits(s.LowRankTrace), fourDigits(s.DiagonalTrace))}
 	page.Lines = g.lineCurves()
