@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/shell"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -51,7 +52,7 @@ No training framework is needed, no Python, and no gradients.`,
 		Commands: []*cli.Command{
 			a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
 			a.scoreCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(),
-			a.completionCommand(), a.manCommand(),
+			shell.Completion(), shell.Man(exitStatus),
 		},
 		// The defaults of the library print help on stdout, exit inside Run, split
 		// flags at commas and ignore unknown commands.

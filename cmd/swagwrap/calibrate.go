@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study/scaling"
 )
 
 func (a *app) calibrateCommand() *cli.Command {
@@ -51,31 +52,10 @@ row is scored by what was fitted without it.`,
 
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
-	method   calibrate.Scaler
-	folds    int
-	seed     uint64
-	fit      *logits
-	test     *logits // nil without --test
+	scaling.Scaling
 	ensemble *ensemble.Ensemble
 	outputs  []*flags.Output
-
-	scaling *calibrate.Scaling
-	result  calibration
-	rows    []calibrationRow
-}
-
-// logits are saved predictions as the fit takes them: logarithms of
-// probabilities, so that it does not matter in which form they were saved.
-type logits struct {
-	*predictions.Set
-	z []float64
-}
-
-// calibrationRow is a line of the table.
-type calibrationRow struct {
-	name       string
-	metrics    calibrate.Metrics
-	difference *calibrate.Interval // of the NLL, to the row before
+	found    *scaling.Result
 }
 
 func (a *app) calibrate(c *cli.Context) error {
@@ -93,25 +73,29 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.openEnsemble(c, a); err != nil {
 		return err
 	}
-	if err := job.run(); err != nil {
-		return err
+	if job.found, err = job.Run(flags.Producer()); err != nil {
+		hint := "a true class with probability 0 was rounded: save logits, or probabilities in float64"
+		if job.Fit.LeftOut > 0 {
+			hint += "; rows are counted without those left out"
+		}
+		return flags.BadInput(fmt.Errorf("%s: %w", job.Fit.Path, err), hint)
 	}
-	a.Logf(c, "%s", job.result.describe())
+	a.Logf(c, "%s", job.found.Describe())
 	if err := job.write(c); err != nil {
 		return err
 	}
-	return flags.BadOutput(job.writeTable(a))
+	return flags.BadOutput(job.found.Table().WriteText(a.Stdout))
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
 func newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
-	job := &calibrationJob{method: calibrate.Scaler(c.String("method")), folds: c.Int("folds"), seed: c.Uint64("seed")}
+	job := &calibrationJob{Scaling: scaling.Scaling{Method: calibrate.Scaler(c.String("method")), Folds: c.Int("folds"), Seed: c.Uint64("seed")}}
 	apply := c.String("apply")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case job.method != calibrate.ByTemperature && job.method != calibrate.ByVector:
-		return nil, flags.Usagef("", "--method %q: want %s or %s", job.method, calibrate.ByTemperature, calibrate.ByVector)
-	case job.folds < 2:
-		return nil, flags.Usagef("", "--folds %d: want at least 2", job.folds)
+	case job.Method != calibrate.ByTemperature && job.Method != calibrate.ByVector:
+		return nil, flags.Usagef("", "--method %q: want %s or %s", job.Method, calibrate.ByTemperature, calibrate.ByVector)
+	case job.Folds < 2:
+		return nil, flags.Usagef("", "--folds %d: want at least 2", job.Folds)
 	case c.String("test-labels") != "" && c.String("test") == "":
 		return nil, flags.Usagef("", "--test-labels without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
@@ -149,35 +133,31 @@ func (job *calibrationJob) abort() {
 
 // readPredictions reads what to fit on and what to test on.
 func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
-	if job.fit, err = a.openLogits(c, c.Args().First(), c.String("labels"), "--labels"); err != nil {
+	if job.Fit, err = a.openLogits(c, c.Args().First(), c.String("labels"), "--labels"); err != nil {
 		return err
 	}
 	if path := c.String("test"); path != "" {
-		if job.test, err = a.openLogits(c, path, c.String("test-labels"), "--test-labels"); err != nil {
+		if job.Test, err = a.openLogits(c, path, c.String("test-labels"), "--test-labels"); err != nil {
 			return err
 		}
-		if job.test.Classes != job.fit.Classes {
-			return flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.test.Classes, job.fit.Classes, job.fit.Path))
+		if job.Test.Classes != job.Fit.Classes {
+			return flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.Test.Classes, job.Fit.Classes, job.Fit.Path))
 		}
-		if job.test.SHA256 == job.fit.SHA256 {
+		if job.Test.SHA256 == job.Fit.SHA256 {
 			a.Warnf(c, "%s: is the file that is fitted on: its scores are too optimistic", path)
 		}
 	}
 	return nil
 }
 
-func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, error) {
+func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*scaling.Logits, error) {
 	p, err := predictions.Read(path, predictions.ReadOptions{Labels: labels, Key: c.String("key")})
 	if err != nil {
 		return nil, flags.BadInput(err)
 	}
-	l := &logits{Set: p}
 	what := "logits"
 	if p.Probabilities {
 		what = "probabilities"
-		l.z = calibrate.LogProbs(nil, p.Values)
-	} else {
-		l.z = calibrate.LogSoftmax(nil, p.Values, p.Classes, 1)
 	}
 	a.Logf(c, "%s: %s, %d classes, %s (%s)", path, report.Plural(p.Len(), "row"), p.Classes, what, p.From)
 	if p.LeftOut > 0 {
@@ -186,7 +166,7 @@ func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*logits, er
 	if p.Labels == nil {
 		return nil, flags.BadInput(fmt.Errorf("%s: no labels", path), flag+" FILE reads them from a file of their own")
 	}
-	return l, nil
+	return scaling.NewLogits(p), nil
 }
 
 // openEnsemble opens the ensemble of --ensemble, and checks that the predictions
@@ -204,18 +184,18 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	var meta sidecar
-	b, err := os.ReadFile(job.fit.Path + ".meta.json")
+	b, err := os.ReadFile(job.Fit.Path + ".meta.json")
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.fit.Path, path)
+		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.Fit.Path, path)
 	case err != nil:
 		return flags.BadInput(err)
 	default:
 		if err := json.Unmarshal(b, &meta); err != nil {
-			return flags.BadInput(fmt.Errorf("%s.meta.json: %w", job.fit.Path, err))
+			return flags.BadInput(fmt.Errorf("%s.meta.json: %w", job.Fit.Path, err))
 		}
 		if meta.Ensemble.ID != e.ID {
-			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.Fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 		}
 	}
 	job.ensemble = e

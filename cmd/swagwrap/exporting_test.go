@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -79,7 +80,7 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 		t.Fatal(err)
 	}
 	defer flags.CloseModels(models)
-	d, err := diagnose(t.Context(), models)
+	d, err := diagnosis.Of(t.Context(), models)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,14 @@
 package checkpoints
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"runtime"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"golang.org/x/sync/errgroup"
 )
 
 // sumStretch is the number of bytes that are summed between two looks at the
@@ -26,4 +29,36 @@ func Sum(m *onnxio.Model, progress func(bytes int)) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Sums returns the SHA-256 of each model's files, in hex. progress, if not
+// nil, is told of the bytes read, from several goroutines.
+func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int)) ([]string, error) {
+	sums := make([]string, len(models))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, m := range models {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			sums[i] = Sum(m, progress)
+			return nil
+		})
+	}
+	return sums, g.Wait()
+}
+
+// Twins returns the paths of models of equal content, in pairs.
+func Twins(models []*onnxio.Model, sums []string) [][2]string {
+	var out [][2]string
+	first := make(map[string]string)
+	for i, m := range models {
+		if twin, ok := first[sums[i]]; ok {
+			out = append(out, [2]string{twin, m.Path})
+			continue
+		}
+		first[sums[i]] = m.Path
+	}
+	return out
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -142,7 +143,7 @@ func (a *Env) findCheckpoints(c *cli.Context, p *swag.Posterior, folder string) 
 	if err != nil {
 		return nil, err
 	}
-	sums, err := ContentSums(c.Context, models, nil)
+	sums, err := checkpoints.Sums(c.Context, models, nil)
 	if err != nil {
 		CloseModels(models)
 		return nil, err

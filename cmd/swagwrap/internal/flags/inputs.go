@@ -1,19 +1,15 @@
 package flags
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -151,38 +147,6 @@ func CloseModels(models []*onnxio.Model) {
 	for _, m := range models {
 		m.Close()
 	}
-}
-
-// ContentSums returns the SHA-256 of each model's files, in hex. progress, if not
-// nil, is told of the bytes read, from several goroutines.
-func ContentSums(ctx context.Context, models []*onnxio.Model, progress func(bytes int)) ([]string, error) {
-	sums := make([]string, len(models))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, m := range models {
-		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			sums[i] = checkpoints.Sum(m, progress)
-			return nil
-		})
-	}
-	return sums, g.Wait()
-}
-
-// Duplicates returns the paths of models of equal content, in pairs.
-func Duplicates(models []*onnxio.Model, sums []string) [][2]string {
-	var out [][2]string
-	first := make(map[string]string)
-	for i, m := range models {
-		if twin, ok := first[sums[i]]; ok {
-			out = append(out, [2]string{twin, m.Path})
-			continue
-		}
-		first[sums[i]] = m.Path
-	}
-	return out
 }
 
 // ByteSize reads 1000000, 500M or 4G, in powers of 1,024. Empty is 0.

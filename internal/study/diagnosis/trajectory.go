@@ -1,4 +1,4 @@
-package main
+package diagnosis
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
-// healthReport says what a posterior's trajectory is like, and the verdict.
-func healthReport(p *swag.Posterior) ([]string, error) {
+// Trajectory says what a posterior's trajectory is like, and the verdict.
+func Trajectory(p *swag.Posterior) ([]string, error) {
 	health, err := trajectory.Of(p)
 	if err != nil {
 		return nil, err

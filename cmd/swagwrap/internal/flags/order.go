@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"path/filepath"
@@ -8,18 +8,18 @@ import (
 	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-var orderFlags = []cli.Flag{
+// OrderFlags say in which order checkpoints are taken, and which of them.
+var OrderFlags = []cli.Flag{
 	&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order of their names (9 before 10), or as given: natural|given", Value: "natural"},
 	&cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1},
 	&cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1},
 }
 
-// checkpointOrder returns the chosen checkpoints in training order.
-func (a *app) checkpointOrder(c *cli.Context) ([]string, error) {
+// CheckpointOrder returns the chosen checkpoints in training order.
+func (a *Env) CheckpointOrder(c *cli.Context) ([]string, error) {
 	given := c.Args().Slice()
 	sorted := slices.Clone(given)
 	slices.SortStableFunc(sorted, natural.Compare)
@@ -31,14 +31,14 @@ func (a *app) checkpointOrder(c *cli.Context) ([]string, error) {
 	case order == "natural" && !slices.Equal(given, sorted) && !slices.IsSorted(given):
 		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	case order != "given" && order != "natural":
-		return nil, flags.Usagef("", "--order %q: want natural or given", order)
+		return nil, Usagef("", "--order %q: want natural or given", order)
 	}
 	start, every := c.Int("start"), c.Int("every")
 	if start < 1 || every < 1 {
-		return nil, flags.Usagef("", "--start %d, --every %d: want at least 1", start, every)
+		return nil, Usagef("", "--start %d, --every %d: want at least 1", start, every)
 	}
 	if start > len(paths) {
-		return nil, flags.Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
+		return nil, Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
 	}
 	var chosen []string
 	for i := start - 1; i < len(paths); i += every {
@@ -53,9 +53,9 @@ func (a *app) checkpointOrder(c *cli.Context) ([]string, error) {
 // listed is the number of checkpoints that are named one by one.
 const listed = 40
 
-// logOrder prints the order of the checkpoints: what their names have in common
+// LogOrder prints the order of the checkpoints: what their names have in common
 // once, then what tells them apart.
-func (a *app) logOrder(c *cli.Context, paths []string) {
+func (a *Env) LogOrder(c *cli.Context, paths []string) {
 	var names []string
 	for _, path := range paths {
 		names = append(names, filepath.Base(path))

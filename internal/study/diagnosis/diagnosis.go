@@ -1,4 +1,7 @@
-package main
+// Package diagnosis says what models hold, whether a posterior can be built from
+// them, and if not, why and what to do; and whether a trajectory of weights is one
+// that SWAG can describe.
+package diagnosis
 
 import (
 	"context"
@@ -6,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -15,8 +17,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// diagnosis is what inspect prints.
-type diagnosis struct {
+// Diagnosis is what there is to say of models, as JSON has it too.
+type Diagnosis struct {
 	Producer   string           `json:"producer"`
 	Opset      int64            `json:"opset"`
 	IRVersion  int64            `json:"ir_version"`
@@ -50,19 +52,20 @@ type tensorInfo struct {
 	dims  []string
 }
 
-func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
+// Of looks at models, in training order.
+func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	first := models[0]
-	d := &diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
+	d := &Diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
 		IRVersion: first.IRVersion, Bytes: first.Size(), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),
 		Tensors: []weights.Tensor{}, Duplicates: [][2]string{}, Warnings: []string{}, Hints: []string{}}
-	sums, err := flags.ContentSums(ctx, models, nil)
+	sums, err := checkpoints.Sums(ctx, models, nil)
 	if err != nil {
 		return nil, err
 	}
 	for i, m := range models {
 		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sums[i]})
 	}
-	d.Duplicates = append(d.Duplicates, flags.Duplicates(models, sums)...)
+	d.Duplicates = append(d.Duplicates, checkpoints.Twins(models, sums)...)
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
 	var set *checkpoints.Set
@@ -80,7 +83,7 @@ func diagnose(ctx context.Context, models []*onnxio.Model) (*diagnosis, error) {
 }
 
 // readIterates measures how far the checkpoints are from each other.
-func (d *diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) error {
+func (d *Diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) error {
 	var thetas []weights.Vector
 	for _, m := range set.Models {
 		theta, err := m.Vector(set.Layout, weights.Parameter)
@@ -116,7 +119,7 @@ func (d *diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) erro
 const enough = swag.DefaultRank
 
 // warn collects what a user should know and can live with.
-func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *checkpoints.Set) {
+func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *checkpoints.Set) {
 	add := func(format string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...)) }
 	if n := len(d.Files); n > 1 && n < enough {
 		add("%d checkpoints: the covariance has rank %d, and %d or more are better", n, n, enough)
@@ -138,14 +141,14 @@ func (d *diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 }
 
 // judge sets the verdict; err is what keeps the models from being laid out.
-func (d *diagnosis) judge(models []*onnxio.Model, err error) {
-	_, folding := folded(models)
+func (d *Diagnosis) judge(models []*onnxio.Model, err error) {
+	_, folding := Folded(models)
 	var model *onnxio.Error
 	switch {
 	case folding != nil:
-		d.Verdict, d.Hints = "not usable: "+folding.String(), foldingHints(folding)
+		d.Verdict, d.Hints = "not usable: "+folding.String(), FoldingHints(folding)
 	case errors.As(err, &model):
-		d.Verdict, d.Hints = "not usable: "+model.Error(), flags.Hints(model.Hint)
+		d.Verdict, d.Hints = "not usable: "+model.Error(), strings.Split(model.Hint, "\n")
 	case err != nil:
 		d.Verdict = "not usable: " + err.Error()
 	case len(d.Duplicates) > 0:
@@ -170,8 +173,8 @@ func (d *diagnosis) judge(models []*onnxio.Model, err error) {
 	}
 }
 
-// folded returns the first model with batch norm folded in, and the sign of it.
-func folded(models []*onnxio.Model) (path string, sign *onnxio.Folding) {
+// Folded returns the first model with batch norm folded in, and the sign of it.
+func Folded(models []*onnxio.Model) (path string, sign *onnxio.Folding) {
 	for _, m := range models {
 		if sign := m.FoldedBatchNorm(); sign != nil {
 			return m.Path, sign
@@ -180,8 +183,8 @@ func folded(models []*onnxio.Model) (path string, sign *onnxio.Folding) {
 	return "", nil
 }
 
-// foldingHints says why folded batch norm is in the way, and how to avoid it.
-func foldingHints(f *onnxio.Folding) []string {
+// FoldingHints says why folded batch norm is in the way, and how to avoid it.
+func FoldingHints(f *onnxio.Folding) []string {
 	return []string{
 		"every sampled network needs batch-norm statistics of its own. In these files they are multiplied into the weights and cannot be recomputed: averaged weights would predict worse than any checkpoint, and sampled ones worse still",
 		"export the checkpoints again with batch norm kept: " + f.Keep,

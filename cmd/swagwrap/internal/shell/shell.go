@@ -1,4 +1,5 @@
-package main
+// Package shell makes what shells and manuals know of the program out of its flags.
+package shell
 
 import (
 	"fmt"
@@ -50,7 +51,8 @@ else
 fi
 `
 
-func (a *app) completionCommand() *cli.Command {
+// Completion is the command that prints completion scripts.
+func Completion() *cli.Command {
 	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print a script that completes commands and flags in a shell",
@@ -68,7 +70,7 @@ func (a *app) completionCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(a.Stdout, script)
+			_, err = fmt.Fprint(c.App.Writer, script)
 			return err
 		},
 	}
@@ -98,7 +100,9 @@ func completion(program *cli.App, shell string) (string, error) {
 	return "", flags.Usagef("", "no completion for %q: want bash, zsh or fish", shell)
 }
 
-func (a *app) manCommand() *cli.Command {
+// Man is the command that prints the manual page. Descriptions of commands end in
+// exitStatus, which stands once there.
+func Man(exitStatus string) *cli.Command {
 	return &cli.Command{
 		Name:        "man",
 		Usage:       "print the manual page",
@@ -108,18 +112,18 @@ func (a *app) manCommand() *cli.Command {
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			page, err := manualPage(c.App)
+			page, err := manualPage(c.App, exitStatus)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(a.Stdout, page)
+			_, err = fmt.Fprint(c.App.Writer, page)
 			return err
 		},
 	}
 }
 
 // manualPage is what --help says, all of it. The exit codes stand once at the end.
-func manualPage(program *cli.App) (string, error) {
+func manualPage(program *cli.App, exitStatus string) (string, error) {
 	program.Description = strings.ReplaceAll(program.Description, "\n   ", "\n    ") // a code block in Markdown
 	for _, cmd := range program.Commands {
 		usage := "swagwrap " + cmd.Name + " [flags] " + cmd.ArgsUsage

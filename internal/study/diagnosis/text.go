@@ -1,0 +1,98 @@
+package diagnosis
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+func infos(values []onnxio.Value) []tensorInfo {
+	var out []tensorInfo
+	for _, v := range values {
+		out = append(out, tensorInfo{Name: v.Name, Type: v.ElemType.String(), Shape: v.Shape, dims: v.Dims})
+	}
+	return out
+}
+
+func (t tensorInfo) String() string {
+	dims := make([]string, len(t.Shape))
+	for i, d := range t.Shape {
+		switch {
+		case d >= 0:
+			dims[i] = fmt.Sprint(d)
+		case t.dims[i] != "":
+			dims[i] = t.dims[i]
+		default:
+			dims[i] = "?"
+		}
+	}
+	return fmt.Sprintf("%s  %s [%s]", t.Name, t.Type, strings.Join(dims, " "))
+}
+
+// WriteText prints the diagnosis for people; the last line is the verdict.
+func (d *Diagnosis) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n", d.Files[0].Path)
+	if n := len(d.Files); n > 1 {
+		fmt.Fprintf(w, "… %s, %d files\n", d.Files[n-1].Path, n)
+	}
+	fmt.Fprintf(w, "  producer  %s, opset %d, IR %d, %s\n", d.Producer, d.Opset, d.IRVersion, report.Bytes(d.Bytes))
+	for _, in := range d.Inputs {
+		fmt.Fprintf(w, "  input     %v\n", in)
+	}
+	for _, out := range d.Outputs {
+		fmt.Fprintf(w, "  output    %v\n", out)
+	}
+	count := map[weights.Role]int{}
+	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"}, report.Column{Header: "type"}, report.Column{Header: "role"})
+	for _, x := range d.Tensors {
+		count[x.Role]++
+		role := x.Role.String()
+		if x.Tied != "" {
+			role += ", tied to " + x.Tied
+		}
+		if x.Transposed {
+			role += ", transposed"
+		}
+		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), role)
+	}
+	fmt.Fprintf(w, "  weights   %s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d\n\n",
+		report.Thousands(int(d.Parameters)), count[weights.Parameter], d.BatchNorms, count[weights.Constant])
+	if len(d.Tensors) > 0 {
+		if err := t.WriteText(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	if len(d.Files) > 1 && d.Files[0].Norm != nil {
+		if err := d.writeFiles(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(w, "warning: %s\n", warning)
+	}
+	_, err := fmt.Fprintf(w, "verdict: %s\n", d.Verdict)
+	return err
+}
+
+// writeFiles shows how far each checkpoint is from the one before.
+func (d *Diagnosis) writeFiles(w io.Writer) error {
+	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "‖θ‖", Align: report.Decimal},
+		report.Column{Header: "moved", Align: report.Decimal}, report.Column{Header: "not finite", Align: report.Right, Empty: " "})
+	for _, f := range d.Files {
+		moved, broken := "", ""
+		if f.Moved != nil {
+			moved = report.Percent(*f.Moved, 2)
+		}
+		if f.NonFinite > 0 {
+			broken = report.Thousands(int(f.NonFinite))
+		}
+		t.Row(f.Path, report.Fixed(*f.Norm, 4), moved, broken)
+	}
+	return t.WriteText(w)
+}

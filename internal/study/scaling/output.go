@@ -1,0 +1,74 @@
+package scaling
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+// Table shows the scores and the warnings.
+func (k *Result) Table() *report.Table {
+	t := report.NewTable(
+		report.Column{Header: "rows"},
+		report.Column{Header: "accuracy", Align: report.Decimal},
+		report.Column{Header: "NLL", Align: report.Decimal},
+		report.Column{Header: "ECE", Align: report.Decimal},
+		report.Column{Header: "Brier", Align: report.Decimal},
+		report.Column{Header: "classwise ECE", Align: report.Decimal},
+		report.Column{Header: "AURC", Align: report.Decimal},
+		report.Column{Header: "set of 90 %", Align: report.Decimal},
+		report.Column{Header: "NLL − NLL as saved  [95 %]", Align: report.Left, Empty: " "},
+	)
+	for _, r := range k.rows {
+		m := r.metrics
+		cells := []string{r.name, report.Percent(m.Accuracy, 1), report.Fixed(m.NLL, 4), report.Fixed(m.ECE, 4), report.Fixed(m.Brier, 4),
+			report.Fixed(m.ClasswiseECE, 4), report.Fixed(m.AURC, 4), ""}
+		if !math.IsNaN(m.SetSize) {
+			cells[7] = report.Fixed(m.SetSize, 2)
+		}
+		if d := r.difference; d != nil {
+			cells = append(cells, report.Signed(d.Mean, 4)+"  "+report.Interval(d.Low, d.High, 4))
+		}
+		t.Row(cells...)
+	}
+	for _, w := range k.Warnings {
+		t.Note("* " + w)
+	}
+	return t
+}
+
+// WriteApplied writes calibrated probabilities, with the numbers of the rows in the
+// file that they are of.
+func (k *Result) WriteApplied(out io.Writer, l *Logits, npz bool) error {
+	probs := k.Fitted.Apply(nil, l.Z, l.Classes)
+	if npz {
+		archive := predictions.NewArchive(out)
+		return errors.Join(archive.Ints("row", l.Rows, l.Len()), archive.Ints("labels", l.Labels, l.Len()),
+			archive.Floats("probs", probs, l.Len(), l.Classes), archive.Close())
+	}
+	w := csv.NewWriter(out)
+	record := []string{"row", "label"}
+	for class := range l.Classes {
+		record = append(record, fmt.Sprintf("p_%d", class))
+	}
+	if err := w.Write(record); err != nil {
+		return err
+	}
+	for i, row := range l.Rows {
+		record = append(record[:0], strconv.Itoa(row), strconv.Itoa(l.Labels[i]))
+		for _, p := range probs[i*l.Classes : (i+1)*l.Classes] {
+			record = append(record, strconv.FormatFloat(p, 'g', 9, 64)) // as score has them
+		}
+		if err := w.Write(record); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
