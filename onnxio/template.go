@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
@@ -24,6 +25,22 @@ import (
 type Template struct {
 	files   []templateFile // the model itself, then its data files by name
 	release func()         // see [Model.Release]
+
+	scan            sync.Once // makes what follows
+	inputs, outputs []Value
+	err             error
+}
+
+// Signature returns what the model is to be fed, and what it gives out. The graph is
+// read once, however many members fill it.
+func (t *Template) Signature() (inputs, outputs []Value, err error) {
+	t.scan.Do(func() {
+		m := &Model{Path: t.files[0].name, data: t.files[0].Content}
+		if t.err = m.scan(); t.err == nil {
+			t.inputs, t.outputs = m.FeedInputs(), m.Graph.Outputs
+		}
+	})
+	return t.inputs, t.outputs, t.err
 }
 
 type templateFile struct {

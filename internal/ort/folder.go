@@ -21,12 +21,16 @@ import (
 // returns, whether it fails or not: what is mapped needs no name. When ctx ends,
 // writing ends.
 func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
+	takes, gives, err := f.Template.Signature()
+	if err != nil {
+		return nil, err
+	}
 	if len(f.Template.Files()) == 1 {
 		model, err := f.Template.Render(f.Layout, f.Parameters, f.Statistics)
 		if err != nil {
 			return nil, err
 		}
-		return r.NewSession(model, opts)
+		return r.load(model, takes, gives, "", int64(len(model)), opts)
 	}
 	removeStale(filepath.Join(os.TempDir(), folderPattern), folderAge)
 	dir, err := os.MkdirTemp("", folderPattern)
@@ -38,7 +42,7 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 	if err != nil {
 		return nil, err
 	}
-	return r.load(model, dir, f.Template.Size(), opts)
+	return r.load(model, takes, gives, dir, f.Template.Size(), opts)
 }
 
 // writeFolder writes the data files of the model into dir and returns the model

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/swagwrap/swagwrap/onnxio"
 	binding "github.com/yalue/onnxruntime_go"
 )
 
@@ -51,23 +52,27 @@ type Session struct {
 // NewSession loads a serialized model, which has no external data. The bytes may
 // be reused afterwards. An error says on one line what ONNX Runtime refuses.
 func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
-	return r.load(model, "", int64(len(model)), opts)
+	m, err := onnxio.Parse("model", model)
+	if err != nil {
+		return nil, err
+	}
+	return r.load(model, m.FeedInputs(), m.Graph.Outputs, "", int64(len(model)), opts)
 }
 
-// load loads a model of the given size in all, whose external data lies in the
+// load loads a model that takes and gives these values, of the given size in all, whose external data lies in the
 // folder dir, or nowhere.
-func (r *Runtime) load(model []byte, dir string, size int64, opts Options) (*Session, error) {
+func (r *Runtime) load(model []byte, takes, gives []onnxio.Value, dir string, size int64, opts Options) (*Session, error) {
 	if opts.Threads < 0 {
 		return nil, fmt.Errorf("%d threads, want 0 or more", opts.Threads)
 	}
 	if len(model) > math.MaxInt32 {
 		return nil, fmt.Errorf("model of %d bytes: protocol buffers end at 2 GiB, keep the weights in external data", len(model))
 	}
-	inputs, outputs, err := signature(model)
+	// The binding could ask ONNX Runtime what the model takes and gives, but only by
+	// loading it a second time, without the session's options.
+	inputs := valueInfos(takes)
+	outputs, err := selectOutputs(valueInfos(gives), opts.Outputs)
 	if err != nil {
-		return nil, err
-	}
-	if outputs, err = selectOutputs(outputs, opts.Outputs); err != nil {
 		return nil, err
 	}
 	if err := checkSignature(inputs, outputs); err != nil {

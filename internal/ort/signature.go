@@ -22,17 +22,6 @@ type ValueInfo struct {
 	dims []string // names of the dynamic dimensions, "" where there is none
 }
 
-// signature reads the inputs and outputs out of a serialized model. The binding
-// could ask ONNX Runtime, but only by loading the model a second time, without
-// the session's options.
-func signature(model []byte) (inputs, outputs []ValueInfo, err error) {
-	m, err := onnxio.Parse("model", model)
-	if err != nil {
-		return nil, nil, err
-	}
-	return valueInfos(m.FeedInputs()), valueInfos(m.Graph.Outputs), nil
-}
-
 func valueInfos(values []onnxio.Value) []ValueInfo {
 	list := make([]ValueInfo, len(values))
 	for i, v := range values {
