@@ -1,11 +1,112 @@
 package diagnosis
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
+	"github.com/swagwrap/swagwrap/weights"
 )
+
+// memory is an io.WriterAt in memory.
+type memory []byte
+
+func (m *memory) WriteAt(p []byte, off int64) (int, error) {
+	if grow := int(off) + len(p) - len(*m); grow > 0 {
+		*m = append(*m, make([]byte, grow)...)
+	}
+	return copy((*m)[off:], p), nil
+}
+
+// posterior fits n checkpoints of d weights, which are value(checkpoint, weight).
+func posterior(t *testing.T, n, d int, value func(t, i int) float64) *swag.Posterior {
+	t.Helper()
+	l, err := weights.NewLayout([]weights.Tensor{{Name: "w", Shape: []int64{int64(d)}, DType: weights.F32, Role: weights.Parameter}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := swag.Input{Layout: l}
+	for c := range n {
+		theta := make(weights.Slice, d)
+		for i := range theta {
+			theta[i] = float32(value(c, i))
+		}
+		in.Checkpoints = append(in.Checkpoints, swag.Checkpoint{Path: fmt.Sprintf("run/epoch-%d.onnx", c+1), SHA256: fmt.Sprint(c), Theta: theta})
+	}
+	var file memory
+	if err := swag.Fit(t.Context(), &file, in, swag.FitOptions{Health: trajectory.Describe}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := swag.Parse("p.safetensors", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestTrajectory(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	noise := func(_, _ int) float64 { return 1 + 0.1*r.NormFloat64() }
+	for _, c := range []struct {
+		name      string
+		posterior *swag.Posterior
+		want      []string // in the table, once each
+		verdict   string   // how the lines behind the table begin
+	}{
+		// √(29/30) of 0.1, against a size of √1.01.
+		{"noise", posterior(t, 30, 200, noise), []string{"of 30 10 and more", "spread / size of the weights 9.8 %", "weights at rest 0 %"},
+			"nothing speaks against this posterior"},
+		// The halves of 10 … 19 have the means 12 and 17: 2.5² of the variance, 8.25. The
+		// size is √(14.5² + 8.25), and each step 1. The other weight is always 0.
+		{"line", posterior(t, 10, 2, func(t, i int) float64 { return float64((10 + t) * (1 - i)) }), []string{"variance between the halves 76 %", "spread / size of the weights 19 %", "step / size of the weights 6.8 %", "weights at rest 50 %"},
+			"warning: the weights still drift: 76 % of their variance lies between the two halves: the mean lies behind"},
+		{"far apart", posterior(t, 30, 200, func(_, _ int) float64 { return r.NormFloat64() }), nil, "note: the weights vary by "},
+		{"stray", posterior(t, 30, 200, func(t, i int) float64 {
+			if t == 7 {
+				return 9
+			}
+			return noise(t, i)
+		}), nil, "warning: epoch-8.onnx stands apart from the others, "},
+	} {
+		lines, err := Trajectory(c.posterior)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		rows := len(healthLines(healthOf(t, c.posterior)))
+		table, verdict := plain(lines[:rows]), plain(lines[rows:])
+		for _, want := range c.want {
+			if strings.Count(table, want) != 1 {
+				t.Errorf("%s: no %q in %s", c.name, want, table)
+			}
+		}
+		if !strings.HasPrefix(verdict, c.verdict) {
+			t.Errorf("%s: %q, want %q", c.name, verdict, c.verdict)
+		}
+	}
+
+	damaged := posterior(t, 3, 2, noise)
+	damaged.Health = []byte("{")
+	if lines, err := Trajectory(damaged); err == nil || !strings.HasPrefix(err.Error(), "p.safetensors: health of the trajectory: ") {
+		t.Errorf("damaged: %q, %v", lines, err)
+	}
+}
+
+// plain is the words of lines, however they are aligned and broken.
+func plain(lines []string) string { return strings.Join(strings.Fields(strings.Join(lines, " ")), " ") }
+
+func healthOf(t *testing.T, p *swag.Posterior) trajectory.Health {
+	t.Helper()
+	h, err := trajectory.Of(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
 
 func TestHealthLines(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,455 @@
+package scaling
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+)
+
+const classes = 3
+
+// drawn are n rows whose labels are drawn from the softmax of normal logits; what was
+// saved are these logits times temperature, as probabilities or as logits. truth is
+// the probabilities that the labels are drawn from.
+func drawn(seed uint64, n int, temperature float64, probabilities bool) (l *Logits, truth []float64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	p := &predictions.Set{Path: fmt.Sprintf("drawn-%d.npz", seed), SHA256: fmt.Sprint(seed), Classes: classes, Probabilities: probabilities}
+	for i := range n {
+		z := make([]float64, classes)
+		for class := range z {
+			z[class] = 1.5 * r.NormFloat64()
+		}
+		fair := softmax(z, 1)
+		label, u := 0, r.Float64()
+		for u -= fair[0]; u > 0 && label < classes-1; u -= fair[label] {
+			label++
+		}
+		truth = append(truth, fair...)
+		p.Labels, p.Rows = append(p.Labels, label), append(p.Rows, 2*i) // every other row was left out
+		if probabilities {
+			p.Values = append(p.Values, softmax(z, 1/temperature)...)
+			continue
+		}
+		for _, v := range z {
+			p.Values = append(p.Values, v*temperature+5) // a shift changes nothing
+		}
+	}
+	p.LeftOut = n
+	return NewLogits(p), truth
+}
+
+// softmax is that of z over a temperature, by its definition.
+func softmax(z []float64, temperature float64) []float64 {
+	p, sum := make([]float64, len(z)), 0.0
+	for i, v := range z {
+		p[i] = math.Exp(v / temperature)
+		sum += p[i]
+	}
+	for i := range p {
+		p[i] /= sum
+	}
+	return p
+}
+
+func run(t *testing.T, s Scaling) *Result {
+	t.Helper()
+	k, err := s.Run("test 1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// The probabilities that the labels were drawn from are found again by both scalers,
+// within what so few labels leave open.
+func TestRecovers(t *testing.T) {
+	t.Parallel()
+	const n = 3000
+	for _, c := range []struct {
+		method        calibrate.Scaler
+		temperature   float64
+		probabilities bool
+		chi2          float64 // its 99 % quantile, of as many degrees of freedom as are fitted: 1, or 2·3 − 1
+	}{
+		{calibrate.ByTemperature, 2, false, 6.63},
+		{calibrate.ByTemperature, 2, true, 6.63},
+		{calibrate.ByTemperature, 0.5, false, 6.63},
+		{calibrate.ByVector, 2, false, 15.09},
+		{calibrate.ByVector, 0.5, true, 15.09},
+	} {
+		l, truth := drawn(1, n, c.temperature, c.probabilities)
+		k := run(t, Scaling{Method: c.method, Folds: 3, Seed: 1, Fit: l})
+		name := fmt.Sprintf("%s, %v, probabilities %v", c.method, c.temperature, c.probabilities)
+
+		fitted := k.Fitted.Apply(nil, l.Z, classes)
+		var divergence, before, after float64
+		for i, label := range l.Labels {
+			saved, found, fair := softmax(l.Z[i*classes:][:classes], 1), fitted[i*classes:][:classes], truth[i*classes:][:classes]
+			before, after = before-math.Log(saved[label])/n, after-math.Log(found[label])/n
+			for class, p := range fair {
+				divergence += p * math.Log(p/found[class])
+			}
+		}
+		// By Wilks' theorem twice the sum of the divergences is about chi-squared.
+		if 2*divergence > c.chi2 {
+			t.Errorf("%s: twice the divergence from the truth is %.3g, want less than %v", name, 2*divergence, c.chi2)
+		}
+		if math.Abs(k.NLLBefore-before) > 1e-9 || math.Abs(k.NLLAfter-after) > 1e-9 {
+			t.Errorf("%s: NLL %v and %v, want %v and %v", name, k.NLLBefore, k.NLLAfter, before, after)
+		}
+		if m := k.rows[0].metrics.NLL; math.Abs(m-before) > 1e-9 {
+			t.Errorf("%s: NLL %v in the table, want %v", name, m, before)
+		}
+		// Labels that the fit has not seen are not predicted better.
+		if m := k.rows[1].metrics.NLL; m < k.NLLAfter || m > k.NLLAfter+0.01 {
+			t.Errorf("%s: cross-fitted NLL %v, fitted %v", name, m, k.NLLAfter)
+		}
+		if d := k.Scores[1].Difference; d == nil || d[1] >= 0 {
+			t.Errorf("%s: the scaling is worth nothing: %v", name, d)
+		}
+		if vector := c.method == calibrate.ByVector; (k.Temperature == 0) != vector || (len(k.Scale) == classes) != vector || (len(k.Bias) == classes) != vector {
+			t.Errorf("%s: T = %v, scales %v, biases %v", name, k.Temperature, k.Scale, k.Bias)
+		}
+	}
+}
+
+// The temperatures found in many draws lie around the true one as far as their
+// standard error says, no farther and no nearer: their squared distances in standard
+// errors are chi-squared.
+func TestStandardError(t *testing.T) {
+	t.Parallel()
+	const (
+		n, draws      = 500, 30
+		temperature   = 2.0
+		least, most   = 13.79, 53.67 // 99 % of chi-squared with 30 degrees of freedom
+		mostOfTheMean = 2.58         // the same of a normal
+	)
+	var sum, squares float64
+	for seed := range uint64(draws) {
+		l, truth := drawn(100+seed, n, temperature, false)
+		k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 2, Seed: 1, Fit: l})
+		// The Fisher information of 1/T is the variance of the logits.
+		var information float64
+		for i := range n {
+			var mean, square float64
+			for class, p := range truth[i*classes:][:classes] {
+				z := l.Z[i*classes+class]
+				mean, square = mean+p*z, square+p*z*z
+			}
+			information += square - mean*mean
+		}
+		off := (1/k.Temperature - 1/temperature) * math.Sqrt(information)
+		sum, squares = sum+off, squares+off*off
+	}
+	if squares < least || squares > most {
+		t.Errorf("squared distances in standard errors add up to %.2f, want %v to %v", squares, least, most)
+	}
+	if mean := sum / math.Sqrt(draws); math.Abs(mean) > mostOfTheMean {
+		t.Errorf("the mean is off by %.2f of its standard errors", mean)
+	}
+}
+
+// Rows that are all alike: the best that can be done is to predict the shares of the
+// labels, and the NLL is their entropy.
+func TestClosedForm(t *testing.T) {
+	t.Parallel()
+	const n, a = 400, 4.0 // of which 3 in 4 are of class 0
+	p := &predictions.Set{Classes: 2}
+	for i := range n {
+		p.Values, p.Labels, p.Rows = append(p.Values, a, 0), append(p.Labels, i%4/3), append(p.Rows, i)
+	}
+	entropy := -0.75*math.Log(0.75) - 0.25*math.Log(0.25)
+	before := math.Log1p(math.Exp(-a)) + a/4
+	for _, method := range []calibrate.Scaler{calibrate.ByTemperature, calibrate.ByVector} {
+		k := run(t, Scaling{Method: method, Folds: 2, Seed: 3, Fit: NewLogits(p)})
+		tolerance := 1e-9
+		if method == calibrate.ByVector {
+			tolerance = calibrate.VectorRidge * a * a // the ridge is counted in the minimum
+		}
+		if math.Abs(k.NLLBefore-before) > 1e-12 || math.Abs(k.NLLAfter-entropy) > tolerance {
+			t.Errorf("%s: NLL %v and %v, want %v and %v", method, k.NLLBefore, k.NLLAfter, before, entropy)
+		}
+		if want := a / math.Log(3); method == calibrate.ByTemperature && math.Abs(k.Temperature-want) > 1e-6 {
+			t.Errorf("T = %v, want %v", k.Temperature, want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	fit, _ := drawn(1, 500, 2, false)
+	test, truth := drawn(2, 400, 2, false)
+	k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 5, Seed: 1, Fit: fit, Test: test})
+	var b strings.Builder
+	if err := k.Table().WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, name := range []string{"rows ", "fitted on, as saved ", "fitted on, cross-fitted ", "test, as saved ", "test, calibrated "} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], name) {
+			t.Fatalf("line %d: want %q in\n%s", i, name, b.String())
+		}
+	}
+	// All scores of the test as saved, and what no temperature changes.
+	probs := make([]float64, 0, len(test.Z))
+	right, nll := 0, 0.0
+	for i, label := range test.Labels {
+		fair, saved := truth[i*classes:][:classes], softmax(test.Z[i*classes:][:classes], 1)
+		if fair[label] == slices.Max(fair) {
+			right++
+		}
+		nll -= math.Log(saved[label]) / 400
+		probs = append(probs, saved...)
+	}
+	saved := calibrate.Predictions{Classes: classes, Probs: probs, Labels: test.Labels}
+	accuracy := fmt.Sprintf("%.1f %%", float64(right)/4)
+	ece := calibrate.ECE(saved, calibrate.ECEOptions{})
+	want := fmt.Sprintf("test, as saved %s %.4f %.4f %.4f %.4f %.4f ", accuracy, nll, ece, mean(calibrate.Briers(nil, saved)),
+		calibrate.ClasswiseECE(saved, calibrate.ECEOptions{}), calibrate.AURC(saved))
+	for line, want := range map[int]string{3: want, 4: "test, calibrated " + accuracy + " "} {
+		if got := strings.Join(strings.Fields(lines[line]), " "); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for line, want := range []string{"NLL − NLL as saved  [95 %]", "", "−0.", "", "−0."} {
+		if strings.Contains(lines[line], "[") != (want != "") || !strings.Contains(lines[line], want) {
+			t.Errorf("line %d: %q, want %q", line, lines[line], want)
+		}
+	}
+	if len(k.Warnings) > 0 {
+		t.Errorf("warnings %q", k.Warnings)
+	}
+}
+
+func mean(values []float64) (mean float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	return mean
+}
+
+// What must not be taken at face value is said, and stands below the table.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	fit, _ := drawn(1, 500, 2, false)
+	fair, _ := drawn(2, 400, 1, false)
+	few, _ := drawn(3, 10, 2, false)
+	ruledOut, _ := drawn(4, 400, 2, false)
+	ruledOut.Z[ruledOut.Labels[0]] = math.Inf(-1)
+	for _, c := range []struct {
+		name    string
+		scaling Scaling
+		want    string
+	}{
+		{"test is of another network", Scaling{Method: calibrate.ByTemperature, Fit: fit, Test: fair}, "test: calibration makes the NLL worse"},
+		{"few", Scaling{Method: calibrate.ByVector, Fit: few}, "fitted on, as saved: "},
+		{"few for so many numbers", Scaling{Method: calibrate.ByVector, Fit: few}, "6 numbers are fitted on 10 rows"},
+		{"ruled out", Scaling{Method: calibrate.ByTemperature, Fit: fit, Test: ruledOut}, "test, as saved: "},
+	} {
+		c.scaling.Folds, c.scaling.Seed = 2, 1
+		k := run(t, c.scaling)
+		var b strings.Builder
+		if err := k.Table().WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(k.Warnings, func(w string) bool { return strings.Contains(w, c.want) })
+		if i < 0 {
+			t.Errorf("%s: no %q in %q", c.name, c.want, k.Warnings)
+			continue
+		}
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "* "+strings.Join(strings.Fields(k.Warnings[i]), " ")) {
+			t.Errorf("%s: no %q below\n%s", c.name, k.Warnings[i], b.String())
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	impossible, _ := drawn(1, 50, 2, false)
+	impossible.Z[classes+impossible.Labels[1]] = math.Inf(-1)
+	few, _ := drawn(2, 4, 2, false)
+	for name, s := range map[string]Scaling{
+		"a true class is ruled out": {Method: calibrate.ByTemperature, Folds: 2, Fit: impossible},
+		"fewer rows than folds":     {Method: calibrate.ByTemperature, Folds: 5, Fit: few},
+	} {
+		if k, err := s.Run("test 1.0"); err == nil {
+			t.Errorf("%s: %s", name, k.Describe())
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	for want, k := range map[string]*Result{
+		"T = 1.2500: NLL of the 1 row fitted on falls from 0.5000 to 0.2500 nats":                                         {Temperature: 1.25, Rows: 1, NLLBefore: 0.5, NLLAfter: 0.25},
+		"scales 0.500 to 2.000, biases −1.000 to 0.125: NLL of the 1,200 rows fitted on falls from 0.5000 to 0.2500 nats": {Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}, Rows: 1200, NLLBefore: 0.5, NLLAfter: 0.25},
+	} {
+		if got := k.Describe(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// JSON says what was fitted, and of what. What is not finite is null.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	fit, _ := drawn(1, 500, 2, true)
+	test, _ := drawn(2, 400, 2, false)
+	test.Z[test.Labels[0]] = math.Inf(-1)
+	k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 2, Seed: 7, Fit: fit, Test: test})
+	js, err := json.Marshal(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Kind, Producer, Method string
+		FormatVersion          int `json:"format_version"`
+		Classes, Rows          int
+		Temperature            float64
+		Scale                  []float64
+		Folds                  int
+		Seed                   uint64
+		Predictions            struct {
+			Path, SHA256  string
+			Rows          int
+			LeftOut       int `json:"left_out"`
+			Probabilities bool
+		}
+		Scores []struct {
+			Name          string
+			Accuracy, NLL *float64
+			Difference    []float64 `json:"nll_difference_interval"`
+		}
+		Warnings []string
+	}
+	if err := json.Unmarshal(js, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Kind != "swagwrap.calibration" || got.FormatVersion != 1 || got.Producer != "test 1.0" || got.Method != "temperature" || got.Classes != classes ||
+		got.Temperature != k.Fitted.Temperatures[0] || got.Scale != nil || got.Rows != 500 || got.Folds != 2 || got.Seed != 7 || len(got.Warnings) == 0 {
+		t.Errorf("%s", js)
+	}
+	if p := got.Predictions; p.Path != "drawn-1.npz" || p.SHA256 != "1" || p.Rows != 500 || p.LeftOut != 500 || !p.Probabilities {
+		t.Errorf("predictions %+v", p)
+	}
+	if len(got.Scores) != 4 {
+		t.Fatalf("%d scores", len(got.Scores))
+	}
+	for i, s := range got.Scores {
+		if s.Accuracy == nil || (s.NLL != nil) != (i < 2) || (s.Difference != nil) != (i == 1) {
+			t.Errorf("scores %d: %+v", i, s)
+		}
+	}
+}
+
+// What WriteApplied writes is read again, with the numbers of the rows beside it.
+func TestWriteApplied(t *testing.T) {
+	t.Parallel()
+	l, _ := drawn(1, 200, 2, false)
+	for _, method := range []calibrate.Scaler{calibrate.ByTemperature, calibrate.ByVector} {
+		k := run(t, Scaling{Method: method, Folds: 2, Seed: 1, Fit: l})
+		want := k.Fitted.Apply(nil, l.Z, classes)
+		for _, c := range []struct {
+			ext       string
+			tolerance float64
+		}{
+			{".npz", 0},
+			{".csv", 5e-10}, // nine digits
+		} {
+			var b bytes.Buffer
+			if err := k.WriteApplied(&b, l, c.ext == ".npz"); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "applied"+c.ext)
+			if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := predictions.Read(path, predictions.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.Probabilities || got.Classes != classes || !slices.Equal(got.Labels, l.Labels) || got.LeftOut != 0 {
+				t.Errorf("%s%s: probabilities %v of %d classes, %d labels", method, c.ext, got.Probabilities, got.Classes, len(got.Labels))
+			}
+			if !slices.EqualFunc(got.Values, want, func(a, b float64) bool { return math.Abs(a-b) <= c.tolerance }) {
+				t.Errorf("%s%s: other probabilities than those applied", method, c.ext)
+			}
+			if rows := rowNumbers(t, path); !slices.Equal(rows, l.Rows) {
+				t.Errorf("%s%s: rows %v, want %v", method, c.ext, rows, l.Rows)
+			}
+		}
+	}
+}
+
+// rowNumbers reads the array or column "row".
+func rowNumbers(t *testing.T, path string) (rows []int) {
+	t.Helper()
+	if filepath.Ext(path) == ".npz" {
+		rows, _, err := numpy.OpenLabels(path, "row", "", 200, path) // any array of integers
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil || records[0][0] != "row" {
+		t.Fatalf("%v: %q", err, records[0])
+	}
+	for _, record := range records[1:] {
+		row, err := strconv.Atoi(record[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// full is a writer that takes so many bytes.
+type full int
+
+func (f *full) Write(p []byte) (int, error) {
+	if *f -= full(len(p)); *f < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+var errFull = errors.New("full")
+
+// A file that is cut short anywhere is an error.
+func TestWriteAppliedFails(t *testing.T) {
+	t.Parallel()
+	l, _ := drawn(1, 300, 2, false)
+	k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 2, Seed: 1, Fit: l})
+	for _, npz := range []bool{false, true} {
+		var whole bytes.Buffer
+		if err := k.WriteApplied(&whole, l, npz); err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < whole.Len(); n += 100 {
+			room := full(n)
+			if err := k.WriteApplied(&room, l, npz); !errors.Is(err, errFull) {
+				t.Fatalf("npz %v: %d of %d bytes: %v", npz, n, whole.Len(), err)
+			}
+		}
+	}
+}
