@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -39,7 +40,7 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 	if n := len(d.Files); n > 1 {
 		fmt.Fprintf(w, "… %s, %d files\n", d.Files[n-1].Path, n)
 	}
-	fmt.Fprintf(w, "  producer  %s, opset %d, IR %d, %s\n", d.Producer, d.Opset, d.IRVersion, report.Bytes(d.Bytes))
+	fmt.Fprintf(w, "  producer  %s, opset %d, IR %d, %s\n", cmp.Or(d.Producer, "not named"), d.Opset, d.IRVersion, report.Bytes(d.Bytes))
 	for _, in := range d.Inputs {
 		fmt.Fprintf(w, "  input     %v\n", in)
 	}
