@@ -96,6 +96,9 @@ func NewLayout(tensors []Tensor) (*Layout, error) {
 			return nil, fmt.Errorf("tensor %q: listed twice", t.Name)
 		}
 		seen[t.Name] = true
+		if t.Shape == nil {
+			t.Shape = []int64{} // a scalar's shape is empty, also in JSON
+		}
 		n, err := Elements(t.Shape)
 		if err != nil {
 			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)

@@ -197,7 +197,7 @@ func TestLayoutEqual(t *testing.T) {
 // The layout is stored as JSON in posterior files: docs/formats.md promises
 // these words.
 func TestLayoutJSON(t *testing.T) {
-	l, err := NewLayout([]Tensor{{Name: "w", Shape: []int64{2}, DType: BF16, Role: Parameter}})
+	l, err := NewLayout([]Tensor{{Name: "w", Shape: []int64{2}, DType: BF16, Role: Parameter}, {Name: "scalar", DType: F32, Role: Parameter}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,8 @@ func TestLayoutJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"tensors":[{"name":"w","shape":[2],"dtype":"BF16","role":"parameter","offset":0}]}`
+	const want = `{"tensors":[{"name":"w","shape":[2],"dtype":"BF16","role":"parameter","offset":0},` +
+		`{"name":"scalar","shape":[],"dtype":"F32","role":"parameter","offset":2}]}`
 	if string(js) != want {
 		t.Errorf("JSON %s, want %s", js, want)
 	}

@@ -23,6 +23,8 @@ the mean of the weights, their variance, and the deviations of the last K checkp
 
    swagwrap fit -o posterior.safetensors checkpoints/*.onnx
 
+A folder stands for the ONNX files in it, in the order of the numbers in their names.
+
 Training went on? --extend takes an older posterior and the checkpoints since:
 
    swagwrap fit -o new.safetensors --extend posterior.safetensors checkpoints/epoch-3?.onnx

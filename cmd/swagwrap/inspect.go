@@ -39,7 +39,10 @@ func (a *app) inspect(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
 		return err
 	}
-	paths := c.Args().Slice()
+	paths, err := flags.Models(c.Args().Slice())
+	if err != nil {
+		return err
+	}
 	if len(paths) == 1 && isSafetensors(paths[0]) {
 		return a.inspectSafetensors(c, paths[0])
 	}

@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,9 +20,40 @@ var OrderFlags = []cli.Flag{
 	&cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1},
 }
 
+// Models returns the arguments, and in place of a folder the ONNX files in it,
+// in natural order. Its subfolders and hidden files are left out.
+func Models(args []string) ([]string, error) {
+	var paths []string
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+			paths = append(paths, arg) // what cannot be read is said where it is opened
+			continue
+		}
+		entries, err := os.ReadDir(arg)
+		if err != nil {
+			return nil, BadInput(err)
+		}
+		var found []string
+		for _, e := range entries {
+			if name := e.Name(); !e.IsDir() && name[0] != '.' && strings.EqualFold(filepath.Ext(name), ".onnx") {
+				found = append(found, filepath.Join(arg, name))
+			}
+		}
+		if len(found) == 0 {
+			return nil, BadInput(fmt.Errorf("%s: a folder without ONNX files", arg), "its subfolders are not searched: name the files, or the folder that holds them")
+		}
+		slices.SortFunc(found, natural.Compare)
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
 // CheckpointOrder returns the chosen checkpoints in training order.
 func (a *Env) CheckpointOrder(c *cli.Context) ([]string, error) {
-	given := c.Args().Slice()
+	given, err := Models(c.Args().Slice())
+	if err != nil {
+		return nil, err
+	}
 	sorted := slices.Clone(given)
 	slices.SortStableFunc(sorted, natural.Compare)
 	paths := sorted
