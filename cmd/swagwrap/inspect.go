@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -96,10 +97,11 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	if c.Bool("json") {
 		return flags.BadOutput(flags.WriteJSON(a.Stdout, st.Metadata))
 	}
-	fmt.Fprintf(a.Stdout, "%s\n  kind       %s, format version %s, written by %s\n", path, st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
+	text.Line(a.Stdout, "%s", path)
+	text.Line(a.Stdout, "  kind       %s, format version %s, written by %s", st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
 	for _, key := range []string{"options", "components", "sampling"} {
 		if v := st.Metadata[key]; v != "" {
-			fmt.Fprintf(a.Stdout, "  %-10s %s\n", key, v)
+			text.Line(a.Stdout, "  %-10s %s", key, v)
 		}
 	}
 	if err := writeCard(a.Stdout, st.Metadata["card"]); err != nil {
@@ -148,7 +150,7 @@ func writeCard(w io.Writer, js string) error {
 	fmt.Fprintln(w, "\nmodel card")
 	for _, line := range [][2]string{{"task", cmp.Or(card.Task, "as the scores tell")}, {"classes", cmp.Or(names, "no names")},
 		{"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
-		fmt.Fprintf(w, "  %-10s %s\n", line[0], line[1])
+		text.Line(w, "  %-10s %s", line[0], line[1])
 	}
 	return nil
 }

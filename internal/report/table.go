@@ -63,7 +63,7 @@ func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.cols))
 	for i, c := range t.cols {
 		if i < len(cells) {
-			row[i] = text.Printable(cells[i])
+			row[i] = text.Clean(cells[i])
 		}
 		if row[i] == "" {
 			row[i] = "—"
@@ -76,7 +76,7 @@ func (t *Table) Row(cells ...string) {
 }
 
 // Note adds a line below the table.
-func (t *Table) Note(note string) { t.notes = append(t.notes, text.Printable(note)) }
+func (t *Table) Note(note string) { t.notes = append(t.notes, text.Clean(note)) }
 
 // WriteText writes the table with aligned columns, two spaces apart.
 func (t *Table) WriteText(w io.Writer) error {

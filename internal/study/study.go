@@ -36,13 +36,14 @@ func WriteText(w io.Writer, warnings []string, r Result) error {
 	for _, line := range warnings {
 		fmt.Fprintf(&b, "%s\n\n", strings.Join(text.Hang("! ", line), "\n"))
 	}
-	fmt.Fprintf(&b, "%s\n\n", r.Heading())
+	text.Line(&b, "%s", r.Heading())
+	b.WriteByte('\n')
 	for _, t := range r.Tables() {
 		t.WriteText(&b) // to memory: it cannot fail
 		b.WriteByte('\n')
 	}
 	for _, line := range r.Verdict() {
-		fmt.Fprintln(&b, line)
+		text.Line(&b, "%s", line)
 	}
 	_, err := w.Write(b.Bytes())
 	return err

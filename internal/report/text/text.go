@@ -3,31 +3,31 @@
 package text
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"unicode"
 )
 
-// Printable returns s with control characters as "�": a file name cannot move the
-// cursor of a terminal.
-func Printable(s string) string {
+// Clean returns s with "�" for control characters, characters that reverse the
+// direction of text or break lines, what is not UTF-8 and what XML does not know:
+// a name from a file can neither move the cursor of a terminal nor begin a line of
+// its own.
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		switch {
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufffe', r == '\uffff':
 			return unicode.ReplacementChar
 		}
 		return r
 	}, s)
 }
 
-// Clean is Printable for pages and figures: characters that reverse the direction
-// of text, that break lines, and that XML does not know are "�" too.
-func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufffe', r == '\uffff':
-			return unicode.ReplacementChar
-		}
-		return r
-	}, Printable(s))
+// Line writes a line, Clean whatever stands in it, so that what a file holds
+// cannot be taken for a line of the program's own.
+func Line(w io.Writer, format string, args ...any) error {
+	_, err := io.WriteString(w, Clean(fmt.Sprintf(format, args...))+"\n")
+	return err
 }
 
 // Shorten takes out as few runes around the middle of s as fits asks for, and puts

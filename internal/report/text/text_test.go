@@ -49,8 +49,12 @@ func TestClean(t *testing.T) {
 	if got, want := Clean(bad), "a�[2J��b���c"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := Printable("a\x1b\u202e"), "a�\u202e"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	var out strings.Builder
+	if err := Line(&out, "name %s,", bad); err != nil || out.String() != "name a�[2J��b���c,\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if got := Hang("! ", "one\nverdict: \x1btwo"); !slices.Equal(got, []string{"! one verdict: �two"}) {
+		t.Errorf("%q", got)
 	}
 }
 

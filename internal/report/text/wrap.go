@@ -24,12 +24,15 @@ func WrapTo(text string, fits func(string) bool) []string {
 	return lines
 }
 
-// Hang breaks a text into lines of 118 runes that are indented as far as what
+// Hang breaks a text into Clean lines of 118 runes that are indented as far as what
 // stands before it.
 func Hang(what, text string) []string {
 	lines := Wrap(what+text, 118)
-	for i := range lines[1:] {
-		lines[i+1] = strings.Repeat(" ", utf8.RuneCountInString(what)) + lines[i+1]
+	for i, line := range lines {
+		lines[i] = Clean(line)
+		if i > 0 {
+			lines[i] = strings.Repeat(" ", utf8.RuneCountInString(what)) + lines[i]
+		}
 	}
 	return lines
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -36,16 +37,16 @@ func (t tensorInfo) String() string {
 
 // WriteText prints the diagnosis for people; the last line is the verdict.
 func (d *Diagnosis) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n", d.Files[0].Path)
+	text.Line(w, "%s", d.Files[0].Path)
 	if n := len(d.Files); n > 1 {
-		fmt.Fprintf(w, "… %s, %d files\n", d.Files[n-1].Path, n)
+		text.Line(w, "… %s, %d files", d.Files[n-1].Path, n)
 	}
-	fmt.Fprintf(w, "  producer  %s, opset %d, IR %d, %s\n", cmp.Or(d.Producer, "not named"), d.Opset, d.IRVersion, report.Bytes(d.Bytes))
+	text.Line(w, "  producer  %s, opset %d, IR %d, %s", cmp.Or(d.Producer, "not named"), d.Opset, d.IRVersion, report.Bytes(d.Bytes))
 	for _, in := range d.Inputs {
-		fmt.Fprintf(w, "  input     %v\n", in)
+		text.Line(w, "  input     %v", in)
 	}
 	for _, out := range d.Outputs {
-		fmt.Fprintf(w, "  output    %v\n", out)
+		text.Line(w, "  output    %v", out)
 	}
 	count := map[weights.Role]int{}
 	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"}, report.Column{Header: "type"}, report.Column{Header: "role"})
@@ -60,8 +61,9 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 		}
 		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), role)
 	}
-	fmt.Fprintf(w, "  weights   %s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d\n\n",
+	text.Line(w, "  weights   %s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d",
 		report.Thousands(int(d.Parameters)), count[weights.Parameter], d.BatchNorms, count[weights.Constant])
+	fmt.Fprintln(w)
 	if len(d.Tensors) > 0 {
 		if err := t.WriteText(w); err != nil {
 			return err
@@ -75,10 +77,9 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 		fmt.Fprintln(w)
 	}
 	for _, warning := range d.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", warning)
+		text.Line(w, "warning: %s", warning)
 	}
-	_, err := fmt.Fprintf(w, "verdict: %s\n", d.Verdict)
-	return err
+	return text.Line(w, "verdict: %s", d.Verdict)
 }
 
 // writeFiles shows how far each checkpoint is from the one before.

@@ -3,7 +3,6 @@
 package flags
 
 import (
-	"fmt"
 	"io"
 	"runtime/debug"
 	"strings"
@@ -43,7 +42,7 @@ func Positionals(c *cli.Context) error {
 // Logf tells the user about the work: on standard error, unless -q.
 func (a *Env) Logf(c *cli.Context, format string, args ...any) {
 	if !c.Bool("quiet") {
-		fmt.Fprintf(a.Stderr, format+"\n", args...)
+		text.Line(a.Stderr, format, args...)
 	}
 }
 
@@ -61,7 +60,9 @@ func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
 
 // WarnLong is Warnf for a text of several lines.
 func (a *Env) WarnLong(c *cli.Context, what string) {
-	a.Logf(c, "%s", strings.Join(text.Hang("warning: ", what), "\n"))
+	for _, line := range text.Hang("warning: ", what) {
+		a.Logf(c, "%s", line)
+	}
 }
 
 // openRuntime loads ONNX Runtime.

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -145,8 +146,8 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 	if part != nil {
 		hints = append(hints, part.Kept+": the same command with --resume goes on from there")
 	}
-	fmt.Fprintf(w, "error: %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
+	text.Line(w, "error: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	for _, h := range hints {
-		fmt.Fprintf(w, "hint: %s\n", h)
+		text.Line(w, "hint: %s", h)
 	}
 }
