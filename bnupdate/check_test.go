@@ -141,3 +141,14 @@ func TestCheckOfSimulatedTraining(t *testing.T) {
 		})
 	}
 }
+
+// Off has the layers that are off, whichever they are, in the network's order.
+func TestChecksOff(t *testing.T) {
+	near := LayerCheck{Layer: "near", Means: 0.1, Variances: 0.1, ExpectedMeans: 0.1, ExpectedVariances: 0.1}
+	far := LayerCheck{Layer: "far", Means: 10, Variances: 0.1, ExpectedMeans: 0.1, ExpectedVariances: 0.1}
+	wide := LayerCheck{Layer: "wide", Means: 0.1, Variances: 10, ExpectedMeans: 0.1, ExpectedVariances: 0.1}
+	c := &Check{Layers: []LayerCheck{near, far, near, wide}}
+	if off := c.Off(); len(off) != 2 || off[0] != far || off[1] != wide || c.FirstOff() {
+		t.Errorf("off: %+v, the first: %v", off, c.FirstOff())
+	}
+}

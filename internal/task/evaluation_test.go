@@ -1,0 +1,147 @@
+package task_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Three examples of three classes: right, wrong, right.
+var (
+	outcomes = []float64{0.7, 0.2, 0.1, 0.5, 0.3, 0.2, 0.1, 0.1, 0.8}
+	labels   = []int{0, 1, 2}
+)
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-15 } // a few roundings of numbers below 1
+
+// Metrics, losses and likelihoods are those of their definitions, written out.
+func TestEvaluate(t *testing.T) {
+	x := must(t, "", task.Scores{Count: 3})
+	nll := []float64{-math.Log(0.7), -math.Log(0.3), -math.Log(0.8)}
+	brier := []float64{0.3*0.3 + 0.2*0.2 + 0.1*0.1, 0.5*0.5 + 0.7*0.7 + 0.2*0.2, 0.1*0.1 + 0.1*0.1 + 0.2*0.2}
+	mean := func(v []float64) float64 { return (v[0] + v[1] + v[2]) / 3 }
+	opts := task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: 1}}}
+	for _, mainOnly := range []bool{false, true} {
+		opts.MainOnly = mainOnly
+		e, err := x.Evaluate(outcomes, labels, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// In a single bin, ECE is the difference of mean confidence and accuracy: both are 2/3.
+		for key, want := range map[string]float64{"accuracy": 2. / 3, "nll": mean(nll), "brier": mean(brier), "ece": 0} {
+			if got := task.Value(x, e, key); !near(got, want) {
+				t.Errorf("%s: %v, want %v", key, got, want)
+			}
+		}
+		for i, want := range map[string][]float64{"nll": nll, "error": {0, 1, 0}, "brier": brier} {
+			k := slices.IndexFunc(x.Losses(), func(l task.Loss) bool { return l.Key == i })
+			if k < 0 || !slices.EqualFunc(e.Losses[k], want, near) {
+				t.Errorf("loss %s: %v, want %v", i, e.Losses, want)
+			}
+		}
+		if math.IsNaN(task.Value(x, e, "aurc")) != mainOnly || (e.Reliability == nil) != mainOnly || (e.RiskCoverage == nil) != mainOnly {
+			t.Errorf("main metrics only: %v, and there is %+v", mainOnly, e)
+		}
+		if len(e.Values) != len(x.Metrics()) {
+			t.Errorf("%d values of %d metrics", len(e.Values), len(x.Metrics()))
+		}
+	}
+	if got := x.Likelihoods(outcomes, labels); !slices.Equal(got, []float64{0.7, 0.3, 0.8}) {
+		t.Errorf("likelihoods %v", got)
+	}
+	if _, err := x.Evaluate(outcomes, []int{0, 1, 3}, opts); err == nil {
+		t.Error("a label that is no class is taken")
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a metric that does not exist has a value")
+		}
+	}()
+	task.Value(x, &task.Evaluation{}, "none")
+}
+
+// What is less certain has the larger number, by every measure.
+func TestUncertainties(t *testing.T) {
+	x := must(t, "", task.Scores{Count: 3})
+	h := func(p ...float64) (s float64) {
+		for _, p := range p {
+			s -= p * math.Log(p)
+		}
+		return s
+	}
+	entropies := []float64{h(0.7, 0.2, 0.1), h(0.5, 0.3, 0.2), h(0.1, 0.1, 0.8)}
+	expected := []float64{0.5, 0.25, 0.125}
+	want := map[string][]float64{
+		"entropy":            entropies,
+		"mutual_information": {entropies[0] - 0.5, entropies[1] - 0.25, entropies[2] - 0.125},
+		"max_probability":    {0.3, 0.5, 0.2},
+	}
+	for _, u := range x.Uncertainties() {
+		got := u.Of(outcomes, expected)
+		if !slices.EqualFunc(got, want[u.Key], func(a, b float64) bool { return math.Abs(a-b) < 1e-14 }) {
+			t.Errorf("%s: %v, want %v", u.Key, got, want[u.Key])
+		}
+		if u.Members != (u.Key == "mutual_information") {
+			t.Errorf("%s: is zero for a single network: %v", u.Key, u.Members)
+		}
+	}
+}
+
+// Calibrators repair probabilities by their logarithms: at temperature 1/2 they
+// are squared.
+func TestCalibrators(t *testing.T) {
+	x := must(t, "", task.Scores{Count: 3})
+	p := []float64{0.7, 0.2, 0.1}
+	sum := 0.7*0.7 + 0.2*0.2 + 0.1*0.1
+	got := x.Apply(&calibrate.Scaling{Temperatures: []float64{0.5}}, p)
+	for c, want := range []float64{0.49 / sum, 0.04 / sum, 0.01 / sum} {
+		if math.Abs(got[c]-want) > 1e-14 {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	// Labels as often right as the probabilities say ask for no change.
+	var many []float64
+	var of []int
+	for i := range 100 {
+		many = append(many, p...)
+		switch {
+		case i < 70:
+			of = append(of, 0)
+		case i < 90:
+			of = append(of, 1)
+		default:
+			of = append(of, 2)
+		}
+	}
+	for _, by := range x.Calibrators() {
+		s, err := x.Fit(by.Scaler, many, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		repaired := x.Apply(s, p)
+		for c := range p {
+			if math.Abs(repaired[c]-p[c]) > 1e-4 { // as far as the fit is carried
+				t.Errorf("%s: %v of probabilities that are right: %v", by.Name, repaired, p)
+			}
+		}
+		crossed, _, err := x.CrossFit(by.Scaler, many, of, 1)
+		if err != nil || len(crossed) != len(many) {
+			t.Errorf("%s: %d values, want %d; %v", by.Name, len(crossed), len(many), err)
+		}
+	}
+}
+
+// Columns take as many bytes as their values do.
+func TestColumnBytes(t *testing.T) {
+	for kind, want := range map[task.Kind]int{task.Float32: 12, task.Class: 12, task.Ranked: 36} {
+		if got := (task.Column{Kind: kind, Shape: []int{3}}).Bytes(); got != want {
+			t.Errorf("kind %v: %d bytes, want %d", kind, got, want)
+		}
+	}
+	if got := (task.Column{Name: "x"}).Bytes(); got != 8 {
+		t.Errorf("%d bytes, want 8", got)
+	}
+}
