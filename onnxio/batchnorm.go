@@ -30,33 +30,29 @@ func (m *Model) BatchNorms() ([]BatchNorm, error) {
 		if n.OpType != "BatchNormalization" || n.Domain != "" {
 			continue
 		}
-		fail := func(tensor *Tensor, hint, format string, args ...any) error {
-			e := &Error{Path: m.Path, What: fmt.Sprintf(format, args...), Hint: hint}
-			if tensor != nil {
-				e.Tensor = tensor.Name
-			}
-			return e
+		fail := func(tensor, hint, format string, args ...any) error {
+			return &Error{Path: m.Path, Tensor: tensor, What: fmt.Sprintf(format, args...), Hint: hint}
 		}
 		if len(n.Inputs) != 5 || len(n.Outputs) == 0 {
-			return nil, fail(nil, "", "node %q: batch norm with %d inputs, want 5", n.Name, len(n.Inputs))
+			return nil, fail("", "", "node %q: batch norm with %d inputs, want 5", n.Name, len(n.Inputs))
 		}
 		mean, vari := p.Tensors[3], p.Tensors[4]
 		if slices.Contains(m.Functions, p.Graph) {
-			return nil, fail(nil, "write the model with its functions inlined: onnx.inliner.inline_local_functions(model)",
+			return nil, fail("", "write the model with its functions inlined: onnx.inliner.inline_local_functions(model)",
 				"node %q: batch norm inside function %q", n.Name, p.Graph.Name)
 		}
 		if mean == nil || vari == nil {
 			continue
 		}
 		if p.Graph != m.Graph {
-			return nil, fail(nil, "", "node %q: batch norm inside a control-flow body: its statistics cannot be recomputed", n.Name)
+			return nil, fail("", "", "node %q: batch norm inside a control-flow body: its statistics cannot be recomputed", n.Name)
 		}
 		if mean.Len() != vari.Len() {
-			return nil, fail(vari, "", "shape %v, want %v as its running mean has", vari.Shape, mean.Shape)
+			return nil, fail(vari.Name, "", "shape %v, want %v as its running mean has", vari.Shape, mean.Shape)
 		}
 		for _, t := range []*Tensor{mean, vari} {
 			if first, taken := owner[t]; taken {
-				return nil, fail(t, "statistics of a shared layer cannot be recomputed node by node: give each use its own BatchNorm module",
+				return nil, fail(t.Name, "statistics of a shared layer cannot be recomputed node by node: give each use its own BatchNorm module",
 					"running statistics shared by batch norm nodes %q and %q", first, n.Name)
 			}
 			owner[t] = n.Name

@@ -72,8 +72,5 @@ func (e *Edit) unusedTensor(name string) string {
 			taken[out] = true
 		}
 	}
-	for taken[name] {
-		name += "_"
-	}
-	return name
+	return unused(name, taken)
 }

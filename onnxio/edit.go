@@ -33,16 +33,12 @@ func (m *Model) Edit() *Edit { return &Edit{m: m} }
 
 // setInt sets an integer attribute of n, replacing one of that name.
 func (e *Edit) setInt(n *Node, name string, v int64) {
-	const kindInt = 2
-	b := wire.AppendVarint(nil, attrInt, uint64(v))
-	e.setAttribute(n, name, b, kindInt)
+	e.setAttribute(n, name, wire.AppendVarint(nil, attrInt, uint64(v)), attrIsInt)
 }
 
 // setFloat sets a float attribute of n, replacing one of that name.
 func (e *Edit) setFloat(n *Node, name string, v float32) {
-	const kindFloat = 1
-	b := wire.AppendFloat(nil, attrFloat, v)
-	e.setAttribute(n, name, b, kindFloat)
+	e.setAttribute(n, name, wire.AppendFloat(nil, attrFloat, v), attrIsFloat)
 }
 
 func (e *Edit) setAttribute(n *Node, name string, value []byte, kind uint64) {
@@ -279,7 +275,11 @@ func (e *Edit) unusedName() string {
 			taken[t.external.location] = true
 		}
 	}
-	name := "weights"
+	return unused("weights", taken)
+}
+
+// unused returns a name like the given one that is not taken.
+func unused(name string, taken map[string]bool) string {
 	for taken[name] {
 		name += "_"
 	}

@@ -30,6 +30,7 @@ const (
 	nodeInput, nodeOutput, nodeName, nodeOpType, nodeAttribute, nodeDomain, nodeMetadata = 1, 2, 3, 4, 5, 7, 9
 
 	attrName, attrFloat, attrInt, attrTensor, attrGraph, attrFloats, attrGraphs, attrType = 1, 2, 3, 5, 6, 7, 11, 20
+	attrIsFloat, attrIsInt                                                                = 1, 2 // what attrType says
 
 	tensorDims, tensorType, tensorSegment, tensorFloat, tensorInt32, tensorString, tensorInt64 = 1, 2, 3, 4, 5, 6, 7
 	tensorName, tensorRaw, tensorDouble, tensorUint64, tensorExternal, tensorLocation          = 8, 9, 10, 11, 13, 14

@@ -183,14 +183,13 @@ func (t *Template) WriteTo(w io.Writer, i int, l *weights.Layout, parameters, st
 	if err != nil {
 		return err
 	}
+	vectors := map[weights.Role]weights.Vector{weights.Parameter: parameters, weights.Statistic: statistics}
 	w = &releasing{w: w, release: []func(){t.release, releaser(parameters), releaser(statistics)}}
 	for _, p := range t.files[i].Parts {
-		if !p.IsHole() {
-			_, err = w.Write(p.Data)
-		} else if entry := entries[p.Tensor]; entry.Role == weights.Statistic {
-			err = weights.WriteTensor(w, entry, statistics)
+		if entry := entries[p.Tensor]; p.IsHole() {
+			err = weights.WriteTensor(w, entry, vectors[entry.Role])
 		} else {
-			err = weights.WriteTensor(w, entry, parameters)
+			_, err = w.Write(p.Data)
 		}
 		if err != nil {
 			return err
@@ -303,8 +302,7 @@ func (t *Template) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(js)))
-	b = append(b, js...)
+	b := append(binary.LittleEndian.AppendUint64(nil, uint64(len(js))), js...)
 	for _, f := range t.files {
 		for _, p := range f.Parts {
 			b = append(b, p.Data...)
