@@ -14,7 +14,7 @@ build: tools ## bin/swagwrap
 	go build -trimpath -o bin/swagwrap ./cmd/swagwrap
 
 MNIST = fixtures/mnist
-CARD = --mean 0.1307 --std 0.3081 --augment none
+CARD = --task classes --mean 0.1307 --std 0.3081 --augment none
 
 demo: setup build ## the main job on the checkpoints in fixtures/mnist
 	mkdir -p demo

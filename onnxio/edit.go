@@ -75,6 +75,11 @@ func (e *Edit) InsertAfter(n *Node, op, name string, inputs, outputs []string) {
 // A dimension of -1 is free; without dimensions, the shape is left to
 // inference.
 func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
+	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphOutput, encodeValue(name, elem, shape)))
+}
+
+// encodeValue encodes a ValueInfoProto.
+func encodeValue(name string, elem ElemType, shape []int64) []byte {
 	var dims []byte
 	for _, d := range shape {
 		var dim []byte
@@ -89,7 +94,7 @@ func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
 	}
 	body := wire.AppendString(nil, valueName, name)
 	body = wire.AppendBytes(body, valueType, wire.AppendBytes(nil, typeTensor, tensor))
-	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphOutput, body))
+	return body
 }
 
 // TrainBatchNorm puts a batch norm into training mode with momentum 0, so that

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
@@ -41,7 +43,8 @@ type Graph struct {
 	Inputs       []Value // initializers that IR < 4 repeats here included
 	Outputs      []Value
 
-	msg *wire.Message
+	inferred []wire.Span // the fields of value_info: shapes of what nodes compute
+	msg      *wire.Message
 }
 
 // Node is a NodeProto.
@@ -81,6 +84,23 @@ type Value struct {
 	Dims []string
 
 	msg *wire.Message
+}
+
+// FormatShape prints a shape as [batch 3]: a free dimension, below 0, by its name
+// in dims, or as ? where it has none.
+func FormatShape(shape []int64, dims []string) string {
+	list := make([]string, len(shape))
+	for i, d := range shape {
+		switch {
+		case d >= 0:
+			list[i] = strconv.FormatInt(d, 10)
+		case i < len(dims) && dims[i] != "":
+			list[i] = dims[i]
+		default:
+			list[i] = "?"
+		}
+	}
+	return "[" + strings.Join(list, " ") + "]"
 }
 
 // Tensor is a TensorProto that a graph holds as an initializer or in a Constant

@@ -25,7 +25,7 @@ const (
 
 	functionName, functionNode = 1, 7
 
-	graphNode, graphName, graphInitializer, graphInput, graphOutput, graphSparse = 1, 2, 5, 11, 12, 15
+	graphNode, graphName, graphInitializer, graphInput, graphOutput, graphValueInfo, graphSparse = 1, 2, 5, 11, 12, 13, 15
 
 	nodeInput, nodeOutput, nodeName, nodeOpType, nodeAttribute, nodeDomain, nodeMetadata = 1, 2, 3, 4, 5, 7, 9
 
@@ -215,6 +215,8 @@ func (s *scanner) graph(f wire.Field, parent *wire.Message, depth int) (*Graph, 
 			err = add(&g.Inputs)(s.value(f, g.msg))
 		case graphOutput:
 			err = add(&g.Outputs)(s.value(f, g.msg))
+		case graphValueInfo:
+			g.inferred = append(g.inferred, f.Span())
 		case graphSparse:
 			return &Error{What: "has sparse initializers, which cannot be part of a posterior", Hint: "export dense weights"}
 		}

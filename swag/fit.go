@@ -50,8 +50,10 @@ type Card struct {
 	// Augment says how training pictures were augmented, in the words of package
 	// internal/augment; empty where nobody said, "none" where they were not.
 	Augment string `json:"augment,omitempty"`
+	// Output names the graph's output with the scores; empty for the first.
+	Output string `json:"output,omitempty"`
 	// Task says what the scores mean, in the words of package internal/task; empty
-	// where they tell themselves.
+	// where nobody was asked.
 	Task string `json:"task,omitempty"`
 	// ClassNames has the name of every class, or is nil.
 	ClassNames []string `json:"class_names,omitempty"`

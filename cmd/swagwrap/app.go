@@ -42,7 +42,7 @@ func (a *app) cli() *cli.App {
 		Version: flags.Version(),
 		Description: `A folder of SGD checkpoints goes in; predictions with honest uncertainty come out:
 
-   swagwrap fit     -o posterior.safetensors checkpoints/*.onnx
+   swagwrap fit     --task classes -o posterior.safetensors checkpoints/*.onnx
    swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
 Batch-norm statistics are recomputed on training images for every set of weights (--bn-data).

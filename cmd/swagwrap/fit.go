@@ -21,7 +21,7 @@ func (a *app) fitCommand() *cli.Command {
 		Description: `Reads SGD checkpoints of one network, exported as ONNX at a constant learning rate, and writes the SWAG posterior:
 the mean of the weights, their variance, and the deviations of the last K checkpoints.
 
-   swagwrap fit -o posterior.safetensors checkpoints/*.onnx
+   swagwrap fit --task classes -o posterior.safetensors checkpoints/*.onnx
 
 A folder stands for the ONNX files in it, in the order of the numbers in their names.
 
@@ -73,9 +73,6 @@ func (a *app) fit(c *cli.Context) error {
 	defer s.Close()
 	it, err := s.Input(paths, &opts)
 	if err != nil {
-		return err
-	}
-	if it.Card, err = s.Card(); err != nil {
 		return err
 	}
 	bar, last := &flags.Bar{}, int64(0)
@@ -148,6 +145,16 @@ func (a *app) describeFit(c *cli.Context, size int64) error {
 	}
 	n := len(p.Checkpoints)
 	a.Logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", p.Path, report.Thousands(int(p.Len())), n, what, report.Bytes(size))
+	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	gives, err := network.Gives()
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	a.Logf(c, "takes %s", network.Takes())
+	a.Logf(c, "gives %s", gives)
 	var paths []string
 	for _, ck := range p.Checkpoints {
 		paths = append(paths, ck.Path)
@@ -162,10 +169,6 @@ func (a *app) describeFit(c *cli.Context, size int64) error {
 	}
 	for _, line := range health {
 		a.Logf(c, "%s", line)
-	}
-	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
-	if err != nil {
-		return flags.BadInput(err)
 	}
 	if kept := len(network.Kept()); kept > 0 {
 		a.Logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)

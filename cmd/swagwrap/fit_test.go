@@ -17,7 +17,7 @@ func TestFitHealth(t *testing.T) {
 	}
 	fit := func(paths []string) string {
 		var stdout, stderr bytes.Buffer
-		args := append([]string{"swagwrap", "fit", "--order", "given", "-o", filepath.Join(t.TempDir(), "posterior")}, paths...)
+		args := append([]string{"swagwrap", "fit", "--task", "classes", "--order", "given", "-o", filepath.Join(t.TempDir(), "posterior")}, paths...)
 		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
 			t.Fatalf("exit code %d: %s", code, &stderr)
 		}

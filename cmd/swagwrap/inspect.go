@@ -148,7 +148,7 @@ func writeCard(w io.Writer, js string) error {
 		}
 	}
 	fmt.Fprintln(w, "\nmodel card")
-	for _, line := range [][2]string{{"task", cmp.Or(card.Task, "as the scores tell")}, {"classes", cmp.Or(names, "no names")},
+	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"classes", cmp.Or(names, "no names")},
 		{"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
 		text.Line(w, "  %-10s %s", line[0], line[1])
 	}

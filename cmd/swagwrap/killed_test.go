@@ -117,7 +117,7 @@ func newVictim(t *testing.T) *victim {
 			t.Fatalf("%q: exit code %d: %s", args, code, stderr.String())
 		}
 	}
-	must("fit", "-q", "-o", v.at("p.safetensors"), filepath.Join(fixture, "checkpoints", "epoch-29.onnx"), filepath.Join(fixture, "checkpoints", "epoch-30.onnx"))
+	must("fit", "-q", "--task", "classes", "-o", v.at("p.safetensors"), filepath.Join(fixture, "checkpoints", "epoch-29.onnx"), filepath.Join(fixture, "checkpoints", "epoch-30.onnx"))
 	must("sample", "-q", "-n", "5", "--bn-data", filepath.Join(fixture, "train.npz"), "--bn-samples", "128", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
 	// So little memory gives many chunks.
 	score := func(out, resume string) []string {

@@ -48,7 +48,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "on-error", Usage: "on an image that cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			flags.PreprocessFlag,
-			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "the first"},
+			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
 			posteriorFlag,
 		}, montageFlags, flags.RunFlags[:1], []cli.Flag{ // batches and threads have other defaults here

@@ -43,14 +43,44 @@ func ReadGraph(m *onnxio.Model, output, card string) (*Graph, error) {
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
 			g.scores = task.Scores{Output: output, Activation: activation(m, output)}
-			if len(o.Shape) == 2 {
-				g.width = max(o.Shape[1], 0)
+			if g.width, err = width(o); err != nil {
+				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error()}
 			}
 			return g, g.fits()
 		}
 		names = append(names, fmt.Sprintf("%q", o.Name))
 	}
 	return nil, fmt.Errorf("%s: no output %q, want one of %s", m.Path, output, strings.Join(names, ", "))
+}
+
+// width is how many scores an example has, as far as the output's shape tells; 0
+// where it does not. It fails where that cannot be a row of scores.
+func width(o onnxio.Value) (int64, error) {
+	if o.Shape == nil {
+		return 0, nil
+	}
+	total, wide := int64(1), 0
+	for axis, d := range o.Shape {
+		switch {
+		case axis == 0 || d == 1 || wide > 1:
+		case d < 0:
+			return 0, nil
+		default:
+			total, wide = total*d, wide+1
+		}
+	}
+	if len(o.Shape) == 0 || wide > 1 {
+		return 0, fmt.Errorf("an output of shape %s, want a row of scores for each example", onnxio.FormatShape(o.Shape, o.Dims))
+	}
+	return total, nil
+}
+
+// Tell returns the task that the scores tell by themselves, or by the number of
+// names that their classes have; see [task.Tell].
+func (g *Graph) Tell(names int) (string, error) {
+	s := g.scores
+	s.Count = int(g.width)
+	return task.Tell(s, names)
 }
 
 // fits fails where the graph says that its scores are not of the task that the
@@ -99,12 +129,12 @@ func activation(m *onnxio.Model, value string) string {
 			break
 		}
 		switch n := m.Graph.Nodes[i]; {
-		case n.OpType == "Softmax", n.OpType == "Sigmoid":
+		case n.OpType == "Softmax", n.OpType == "LogSoftmax", n.OpType == "Sigmoid":
 			return strings.ToLower(n.OpType)
 		case slices.Contains(passing, n.OpType) && len(n.Inputs) > 0:
 			value = n.Inputs[0]
 		default:
-			return "" // LogSoftmax is as good as any logits
+			return ""
 		}
 	}
 	return ""

@@ -1,9 +1,11 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -21,7 +23,13 @@ type Network struct {
 	skeleton *onnxio.Model    // the same, without weights
 	runtime  *onnxio.Template // for sessions
 	plan     *bnupdate.Plan
-	stale    bool // keeps statistics that training updated
+	keep     bnupdate.Keep // of the plan
+
+	// What batch-norm passes are fed: a batch of one size, or 0 for any. See widen.
+	passBatch int
+	widening  sync.Once
+	narrow    error // why there can be no pass
+	stale     bool  // keeps statistics that training updated
 }
 
 // Statistics says which batch-norm statistics are recomputed.
@@ -51,7 +59,7 @@ func ParseStatistics(word string) (Statistics, error) {
 }
 
 // NewNetwork reads the graph that p carries. output names its output with the
-// scores; "" is the first.
+// scores; "" is the one of the model card.
 func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, error) {
 	bad := func(err error) error { return fmt.Errorf("%s: graph: %w", p.Path, err) }
 	files, err := onnxio.ParseTemplate(p.Graph)
@@ -69,15 +77,15 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if n.runtime, err = onnxio.NewRuntimeTemplate(m, p.Layout); err != nil {
 		return nil, err
 	}
-	keep := bnupdate.Keep{Statistics: p.Statistics, Layer: func(mean, variance weights.Tensor) bool {
+	n.keep = bnupdate.Keep{Statistics: p.Statistics, Layer: func(mean, variance weights.Tensor) bool {
 		frozen := p.Frozen(mean) && p.Frozen(variance)
 		n.stale = n.stale || which == KeepAll && !frozen
 		return which == KeepAll || which == RecomputeTrained && frozen
 	}}
-	if n.plan, err = bnupdate.NewPlan(m, p.Layout, keep); err != nil {
+	if n.plan, err = bnupdate.NewPlan(m, p.Layout, n.keep); err != nil {
 		return nil, err
 	}
-	n.Graph, err = ReadGraph(m, output, p.Card.Task)
+	n.Graph, err = ReadGraph(m, cmp.Or(output, p.Card.Output), p.Card.Task)
 	return n, err
 }
 
@@ -120,7 +128,7 @@ func (n *Network) Other(t *onnxio.Template, who string, parameters, statistics w
 // AsIs returns a checkpoint as it is, with the statistics in it. It may be of
 // another network with scores of the same meaning.
 func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
-	g, err := ReadGraph(m, "", n.card)
+	g, err := ReadGraph(m, n.Posterior.Card.Output, n.card)
 	if err != nil {
 		return Model{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -51,9 +52,46 @@ func TestReadGraphRefused(t *testing.T) {
 		"takes 2 inputs, want 1":             {Inputs: []onnxio.Value{value, {Name: "y", Shape: []int64{-1}}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		"the input has no batch dimension":   {Inputs: []onnxio.Value{{Name: "x"}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		`no output "probs", want one of "z"`: {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "z"}}},
+		"shape [batch 21 64 64], want a row of scores": {Inputs: []onnxio.Value{value},
+			Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{-1, 21, 64, 64}, Dims: []string{"batch", "", "", ""}}}},
+		"shape [], want a row of scores": {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{}}}},
 	} {
 		_, err := infer.ReadGraph(&onnxio.Model{Graph: &g}, "probs", "")
 		infertest.WantError(t, err, want)
+	}
+}
+
+// What a network takes and gives is said in words.
+func TestPermits(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in, out     []int64
+		op, card    string
+		takes, give string // or what the error holds
+	}{
+		{[]int64{-1, 3, 32, 32}, []int64{-1, 10}, "Softmax", "", "coloured pictures, or arrays of shape [3 32 32]", `output "y": 10 classes, a probability for each`},
+		{[]int64{-1, 3, -1, -1}, []int64{-1, 10, 1, 1}, "LogSoftmax", "", "coloured pictures, or arrays of shape [3 ? ?]", `output "y": 10 classes, a log-probability for each`},
+		{[]int64{8, 28, 28, 1}, []int64{8, 1}, "Sigmoid", "", "grey pictures, or arrays of shape [28 28 1], in batches of 8 only", `output "y": the probability of class 1 of 2`},
+		{[]int64{1, 7}, []int64{1, 10}, "Gemm", "classes", "arrays of shape [7], in batches of 1 only", `output "y": 10 classes, a logit for each`},
+		{[]int64{-1, 7}, []int64{-1, -1}, "Gemm", "classes", "arrays of shape [7]", `output "y", for the task "classes"`},
+		{[]int64{-1, 7}, []int64{-1, 10}, "Gemm", "", "arrays of shape [7]", "10 numbers for an example, with no activation behind"},
+		{[]int64{-1, 7}, []int64{-1, 10}, "Sigmoid", "", "arrays of shape [7]", "do not exclude each other"},
+	} {
+		dims := func(n int) []string { return make([]string, n) }
+		g, err := infer.ReadGraph(&onnxio.Model{Graph: &onnxio.Graph{Nodes: []onnxio.Node{{OpType: tc.op, Inputs: []string{"x"}, Outputs: []string{"y"}}},
+			Inputs:  []onnxio.Value{{Name: "x", Shape: tc.in, Dims: dims(len(tc.in))}},
+			Outputs: []onnxio.Value{{Name: "y", Shape: tc.out, Dims: dims(len(tc.out))}}}}, "", tc.card)
+		if err != nil {
+			t.Errorf("%+v: %v", tc, err)
+			continue
+		}
+		gives, err := g.Gives()
+		if err != nil {
+			gives = err.Error()
+		}
+		if g.Takes() != tc.takes || !strings.Contains(gives, tc.give) {
+			t.Errorf("takes %q, gives %q, want %q and %q", g.Takes(), gives, tc.takes, tc.give)
+		}
 	}
 }
 

@@ -49,6 +49,9 @@ func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.V
 	if !n.Recomputes() {
 		return bnupdate.Recompute(ctx, n.plan, nil, bnupdate.Options{})
 	}
+	if err := e.widen(ctx, n, data.Data); err != nil {
+		return bnupdate.Result{}, err
+	}
 	return e.recompute(ctx, n, parameters, data, func(s *Session) ([][]int, error) {
 		size, err := e.TrainingBatch(s)
 		if err != nil {

@@ -123,7 +123,10 @@ type settling struct {
 // check holds the first images against what the last checkpoint stores.
 func (s *settling) check(ctx context.Context) (err error) {
 	n := s.n
-	if s.size, err = s.e.batch(n.Input.Name, int(max(n.Input.Shape[0], 0)), DefaultBatchSize); err != nil {
+	if err := s.e.widen(ctx, n, s.data.Data); err != nil {
+		return err
+	}
+	if s.size, err = s.e.batch(n.Input.Name, n.passBatch, DefaultBatchSize); err != nil {
 		return fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
 	s.record = &BatchNorm{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
@@ -179,7 +182,7 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 
 // describe fills in what is known of the number of images.
 func (s *settling) describe(images int) {
-	if s.n.Input.Shape[0] > 0 {
+	if s.n.passBatch > 0 {
 		images -= images % s.size // a network with a fixed batch takes no shorter one
 	}
 	s.record.Images = images

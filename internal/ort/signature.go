@@ -103,21 +103,7 @@ func (v ValueInfo) unsupported() string {
 
 func (v ValueInfo) scalar() bool { return v.Shape != nil && len(v.Shape) == 0 }
 
-// formatShape prints a shape as [batch 3], with ? for a nameless dynamic dimension.
-func (v ValueInfo) formatShape() string {
-	list := make([]string, len(v.Shape))
-	for i, d := range v.Shape {
-		switch {
-		case d >= 0:
-			list[i] = fmt.Sprint(d)
-		case v.dims[i] != "":
-			list[i] = v.dims[i]
-		default:
-			list[i] = "?"
-		}
-	}
-	return "[" + strings.Join(list, " ") + "]"
-}
+func (v ValueInfo) formatShape() string { return onnxio.FormatShape(v.Shape, v.dims) }
 
 func names(values []ValueInfo) []string {
 	list := make([]string, len(values))

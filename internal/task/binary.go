@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -13,7 +14,7 @@ import (
 type binary struct{ classes }
 
 func newBinary(s Scores) (Task, bool, error) {
-	return binary{classes{s, 2}}, s.Count == 1 && s.Activation != "softmax", nil
+	return binary{classes{s, 2}}, s.Count == 1 && !strings.HasSuffix(s.Activation, "softmax"), nil
 }
 
 func (t binary) Name() string { return "binary" }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -23,8 +24,8 @@ func newClasses(s Scores) (Task, bool, error) {
 	switch {
 	case s.Count > 1 && s.Activation == "sigmoid":
 		return nil, false, fmt.Errorf("tensor %q: %d scores that each come out of a sigmoid: classes that do not exclude each other are not supported", s.Output, s.Count)
-	case s.Count == 1 && s.Activation == "softmax":
-		return nil, false, fmt.Errorf("tensor %q: a softmax over a single score, which is always 1", s.Output)
+	case s.Count == 1 && strings.HasSuffix(s.Activation, "softmax"):
+		return nil, false, fmt.Errorf("tensor %q: a %s over a single score, which is always %d", s.Output, s.Activation, map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
 	}
 	return classes{s, s.Count}, s.Count > 1, nil
 }
@@ -37,8 +38,11 @@ func (t classes) Describe() string {
 
 // score is what a score is called.
 func (t classes) score() string {
-	if t.Activation == "" {
+	switch t.Activation {
+	case "":
 		return "logit"
+	case "logsoftmax":
+		return "log-probability"
 	}
 	return "probability"
 }

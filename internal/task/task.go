@@ -29,7 +29,7 @@ import (
 // first run tell.
 type Scores struct {
 	Output     string `json:"output"`     // name of the graph's output
-	Activation string `json:"activation"` // what it ends in: "softmax", "sigmoid", or "" for neither
+	Activation string `json:"activation"` // what it ends in: "softmax", "logsoftmax", "sigmoid", or "" for none of these
 	Count      int    `json:"count"`      // numbers for an example
 }
 
@@ -99,15 +99,16 @@ type Curved interface {
 
 // A kind makes a task of scores. ok is false where the scores are not of it.
 type kind struct {
-	name string
-	of   func(Scores) (t Task, ok bool, err error)
+	name  string
+	means string // what a user knows it by
+	of    func(Scores) (t Task, ok bool, err error)
 }
 
 // kinds lists the tasks: the first that takes the scores is what they mean, unless
 // a model card names another.
 var kinds = []kind{
-	{"binary", newBinary},
-	{"classes", newClasses},
+	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", newBinary},
+	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", newClasses},
 }
 
 // Names lists the tasks.

@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -303,4 +304,42 @@ func Example() {
 	// Output:
 	// output "logits": 3 classes, a logit for each
 	// [0.665 0.090 0.245] 0.832
+}
+
+// What scores mean is told by their activation or the names of their classes, or
+// must be told by the user: the numbers themselves never do.
+func TestTell(t *testing.T) {
+	for _, tt := range []struct {
+		s     task.Scores
+		names int
+		want  string // or what the error holds
+		hints int    // of an unclear case
+	}{
+		{task.Scores{Count: 10, Activation: "softmax"}, 0, "classes", 0},
+		{task.Scores{Count: 10, Activation: "logsoftmax"}, 0, "classes", 0},
+		{task.Scores{Count: 1, Activation: "sigmoid"}, 0, "binary", 0},
+		{task.Scores{Activation: "softmax"}, 0, "classes", 0},
+		{task.Scores{Activation: "sigmoid"}, 0, "binary", 0},
+		{task.Scores{Count: 3, Activation: "sigmoid"}, 3, "do not exclude each other", 0},
+		{task.Scores{Count: 1, Activation: "logsoftmax"}, 0, "which is always 0", 0},
+		{task.Scores{Count: 10}, 10, "classes", 0},
+		{task.Scores{Count: 1}, 2, "binary", 0},
+		{task.Scores{}, 3, "classes", 0},
+		{task.Scores{}, 2, "numbers for an example, with no activation", 3}, // two classes, or one score of two
+		{task.Scores{}, 0, "numbers for an example, with no activation", 3},
+		{task.Scores{Count: 1}, 0, "one number for an example", 2},
+		{task.Scores{Count: 10}, 0, "10 numbers for an example", 2},
+	} {
+		got, err := task.Tell(tt.s, tt.names)
+		if err == nil {
+			if got != tt.want {
+				t.Errorf("%+v with %d names: %q, want %q", tt.s, tt.names, got, tt.want)
+			}
+			continue
+		}
+		unclear := new(task.Unclear)
+		if !strings.Contains(err.Error(), tt.want) || errors.As(err, &unclear) != (tt.hints > 0) || tt.hints > 0 && len(unclear.Hints()) != tt.hints {
+			t.Errorf("%+v with %d names: %v, hints %q", tt.s, tt.names, err, unclear.Hints())
+		}
+	}
 }

@@ -197,6 +197,9 @@ func (diffs differences) error(ref, m *onnxio.Model) error {
 	e := diffs[0]
 	e.Path = m.Path
 	var hint strings.Builder
+	for _, cause := range causes(ref, m) {
+		hint.WriteString(cause + "\n")
+	}
 	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with swagwrap inspect %s %s", ref.Path, m.Path)
 	for _, d := range diffs[1:min(len(diffs), maxDifferences)] {
 		if d.Tensor != "" {
@@ -210,4 +213,30 @@ func (diffs differences) error(ref, m *onnxio.Model) error {
 	}
 	e.Hint = hint.String()
 	return e
+}
+
+// causes says in what two exports of one network differ that gives them other
+// nodes or tensors.
+func causes(ref, m *onnxio.Model) (found []string) {
+	if a, b := exporter(ref), exporter(m); a != b {
+		found = append(found, fmt.Sprintf("%s was exported by %s, %s by %s: export all checkpoints alike", ref.Path, a, m.Path, b))
+	}
+	a, b := ref.FeedInputs(), m.FeedInputs()
+	for i := range min(len(a), len(b)) {
+		if !slices.Equal(a[i].Shape, b[i].Shape) {
+			found = append(found, fmt.Sprintf("%s takes %s, %s %s: export all checkpoints with the same dynamic dimensions",
+				ref.Path, onnxio.FormatShape(a[i].Shape, a[i].Dims), m.Path, onnxio.FormatShape(b[i].Shape, b[i].Dims)))
+			break
+		}
+	}
+	return found
+}
+
+// exporter names what wrote a model.
+func exporter(m *onnxio.Model) string {
+	name := strings.TrimSpace(m.ProducerName + " " + m.ProducerVersion)
+	if name == "" {
+		name = "an unnamed program"
+	}
+	return fmt.Sprintf("%s, opset %d", name, m.Opset)
 }

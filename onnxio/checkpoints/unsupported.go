@@ -13,6 +13,12 @@ var quantised = map[string]bool{
 	"DequantizeLinear": true, "QuantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulNBits": true,
 }
 
+// random are the operators that draw numbers in every run. Dropout is not among
+// them: it is switched off.
+var random = map[string]bool{
+	"RandomNormal": true, "RandomNormalLike": true, "RandomUniform": true, "RandomUniformLike": true, "Multinomial": true, "Bernoulli": true,
+}
+
 // unsupported says, as an error, why a model of this kind can have no
 // posterior, whatever its checkpoints are.
 func unsupported(m *onnxio.Model) error {
@@ -20,6 +26,10 @@ func unsupported(m *onnxio.Model) error {
 		if quantised[p.Node.OpType] {
 			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("is quantised: node %q is %s", p.Node.Name, p.Node.OpType),
 				Hint: "a posterior is over the weights that SGD moved: export the float network, and quantise what swagwrap export writes"}
+		}
+		if random[p.Node.OpType] {
+			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("draws at random: node %q is %s", p.Node.Name, p.Node.OpType),
+				Hint: "its predictions are others in every run, so that no result could be had twice: export the network in evaluation mode, without the noise"}
 		}
 	}
 	for _, t := range m.Tensors() {

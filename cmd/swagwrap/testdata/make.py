@@ -81,6 +81,29 @@ def brightest(m):
                 helper.make_node("Add", ["scores", "column"], ["logits"]))
 
 
+def before(m, *nodes, **constants):
+    """The same model with nodes in front, from "pixels" to "input"."""
+    m.graph.input[0].name = "pixels"
+    for n in reversed(nodes):
+        m.graph.node.insert(0, n)
+    m.graph.initializer.extend(numpy_helper.from_array(np.array(v), k) for k, v in constants.items())
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
+def mixing(m):
+    """The same model, which normalises all pixels of a batch together: of a batch of 1, each image by itself."""
+    return before(m, helper.make_node("Reshape", ["pixels", "row"], ["rows"]),
+                  helper.make_node("InstanceNormalization", ["rows", "one", "zero"], ["normal"]),
+                  helper.make_node("Reshape", ["normal", "image"], ["input"]),
+                  row=[1, 1, -1], image=[-1, 1, 4, 4], one=np.ones(1, np.float32), zero=np.zeros(1, np.float32))
+
+
+def noisy(m):
+    """The same model, which adds noise to its input."""
+    return before(m, helper.make_node("RandomNormalLike", ["pixels"], ["noise"], name="noise", scale=0.1), helper.make_node("Add", ["pixels", "noise"], ["input"]))
+
+
 def frozen(m, like):
     """The same model with the batch-norm statistics of another: training left them alone."""
     for t in m.graph.initializer:
@@ -121,6 +144,9 @@ save("inf.onnx", poison(model(3), "bn.bias", 1, np.inf))
 for seed in (1, 2):
     save(f"folded-{seed}.onnx", model(seed, folded=True, weight="onnx::Conv_7"))
     save(f"fixed-batch-{seed}.onnx", model(seed, batch=4))
+    save(f"single-{seed}.onnx", onnx.shape_inference.infer_shapes(model(seed, batch=1)))
+    save(f"mixing-{seed}.onnx", mixing(model(seed, batch=1)))
+    save(f"noisy-{seed}.onnx", noisy(model(seed)))
     save(f"training-{seed}.onnx", training(model(seed)))
     save(f"softmax-{seed}.onnx", model(seed, softmax=True))
     save(f"four-classes-{seed}.onnx", model(seed, classes=4))

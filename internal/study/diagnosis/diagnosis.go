@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -25,6 +28,8 @@ type Diagnosis struct {
 	Bytes      int64            `json:"bytes"` // of the first file, its data files included
 	Inputs     []tensorInfo     `json:"inputs"`
 	Outputs    []tensorInfo     `json:"outputs"`
+	Takes      string           `json:"takes"` // in words: what the input permits, and
+	Gives      string           `json:"gives"` // what the output does
 	Parameters int64            `json:"parameters"`
 	BatchNorms int              `json:"batch_norm_layers"`
 	Tensors    []weights.Tensor `json:"tensors"`
@@ -79,7 +84,38 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	}
 	d.warn(first, bns, set)
 	d.judge(models, err)
+	if d.Usable {
+		d.permits(first)
+	}
 	return d, nil
+}
+
+// permits says what the network takes and gives, and judges anew where that can be
+// no predictions.
+func (d *Diagnosis) permits(m *onnxio.Model) {
+	g, err := infer.ReadGraph(m, "", "")
+	if err == nil {
+		d.Takes = g.Takes()
+		d.Gives, err = g.Gives()
+	}
+	if open := new(task.Unclear); errors.As(err, &open) {
+		d.Gives, d.Hints = open.Error(), append(d.Hints, open.Hints()...)
+	} else if err != nil {
+		d.judge(nil, err)
+		d.Hints = append(d.Hints, OtherOutputs(m)...)
+	}
+}
+
+// OtherOutputs is a hint for a model whose first output is of no use.
+func OtherOutputs(m *onnxio.Model) []string {
+	var names []string
+	for _, o := range m.Graph.Outputs {
+		names = append(names, strconv.Quote(o.Name))
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return []string{"the network has other outputs, which fit --output-name takes: " + strings.Join(names[1:], ", ")}
 }
 
 // readIterates measures how far the checkpoints are from each other.
@@ -129,7 +165,7 @@ func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 	}
 	for _, in := range first.FeedInputs() {
 		if len(bns) > 0 && len(in.Shape) > 0 && in.Shape[0] >= 0 && in.Shape[0] < 16 {
-			add("input %q takes batches of %d only: batch-norm statistics of so few examples are poor; export with a dynamic batch dimension", in.Name, in.Shape[0])
+			add("input %q takes batches of %d only: batch-norm statistics need larger ones, in which the graph is run if it allows; export with a dynamic batch dimension", in.Name, in.Shape[0])
 		}
 	}
 	for _, bn := range bns {
@@ -148,9 +184,12 @@ func (d *Diagnosis) judge(models []*onnxio.Model, err error) {
 	case folding != nil:
 		d.Verdict, d.Hints = "not usable: "+folding.String(), FoldingHints(folding)
 	case errors.As(err, &model):
-		d.Verdict, d.Hints = "not usable: "+model.Error(), strings.Split(model.Hint, "\n")
+		d.Usable, d.Verdict = false, "not usable: "+model.Error()
+		if model.Hint != "" {
+			d.Hints = strings.Split(model.Hint, "\n")
+		}
 	case err != nil:
-		d.Verdict = "not usable: " + err.Error()
+		d.Usable, d.Verdict = false, "not usable: "+err.Error()
 	case len(d.Duplicates) > 0:
 		d.Verdict = fmt.Sprintf("not usable: %s and %s are the same", d.Duplicates[0][0], d.Duplicates[0][1])
 		d.Hints = append(d.Hints, "give every checkpoint once")

@@ -67,6 +67,7 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const (
 		two      = "2 checkpoints: the covariance has rank 2, and 20 or more are better"
+		told     = "say at fit what they are: --task classes: "
 		diverged = "training diverged: leave this checkpoint out, or lower the learning rate"
 	)
 	for _, c := range []struct {
@@ -76,17 +77,19 @@ func TestVerdict(t *testing.T) {
 		hint     string   // in one of the hints; "" for no hint
 		warnings []string // all of them
 	}{
-		{[]string{"ckpt-1"}, "usable, with more checkpoints of the same network", true, "", nil},
-		{[]string{"ckpt-1", "ckpt-2"}, "usable with warnings: 2 checkpoints of one network", true, "", []string{two}},
-		{[]string{"ckpt-1", "ckpt-2", "ckpt-10"}, "usable with warnings: 3 checkpoints of one network", true, "",
+		{[]string{"ckpt-1"}, "usable, with more checkpoints of the same network", true, told, nil},
+		{[]string{"ckpt-1", "ckpt-2"}, "usable with warnings: 2 checkpoints of one network", true, told, []string{two}},
+		{[]string{"ckpt-1", "ckpt-2", "ckpt-10"}, "usable with warnings: 3 checkpoints of one network", true, told,
 			[]string{"3 checkpoints: the covariance has rank 3, and 20 or more are better"}},
-		{[]string{"labels-1", "labels-2"}, "usable with warnings: 2 checkpoints of one network", true, "", []string{two}},
-		{[]string{"ckpt-1", "renamed"}, "usable with warnings: 2 checkpoints of one network", true, "",
+		{[]string{"softmax-1"}, "usable, with more checkpoints of the same network", true, "", nil},
+		{[]string{"labels-1", "labels-2"}, `not usable: tensor "each": 3 scores that each come out of a sigmoid: classes that do not exclude each other are not supported`,
+			false, `the network has other outputs, which fit --output-name takes: "logits", "probs"`, []string{two}},
+		{[]string{"ckpt-1", "renamed"}, "usable with warnings: 2 checkpoints of one network", true, told,
 			[]string{two, "tensors have other names in other files, and were matched by their place in the graph"}},
-		{[]string{"training-1"}, "usable with warnings, with more checkpoints of the same network", true, "",
+		{[]string{"training-1"}, "usable with warnings, with more checkpoints of the same network", true, told,
 			[]string{"exported in training mode: everything swagwrap writes is brought back to inference"}},
-		{[]string{"fixed-batch-1"}, "usable with warnings, with more checkpoints of the same network", true, "",
-			[]string{`input "input" takes batches of 4 only: batch-norm statistics of so few examples are poor; export with a dynamic batch dimension`}},
+		{[]string{"fixed-batch-1"}, "usable with warnings, with more checkpoints of the same network", true, told,
+			[]string{`input "input" takes batches of 4 only: batch-norm statistics need larger ones, in which the graph is run if it allows; export with a dynamic batch dimension`}},
 
 		{[]string{"folded-1"}, `not usable: batch norm is folded into the weights: tensor "onnx::Conv_7" has the name that PyTorch's TorchScript exporter gives to a weight with batch norm folded in`,
 			false, "export the checkpoints again with batch norm kept: torch.onnx.export(", nil},

@@ -21,18 +21,7 @@ func infos(values []onnxio.Value) []tensorInfo {
 }
 
 func (t tensorInfo) String() string {
-	dims := make([]string, len(t.Shape))
-	for i, d := range t.Shape {
-		switch {
-		case d >= 0:
-			dims[i] = fmt.Sprint(d)
-		case t.dims[i] != "":
-			dims[i] = t.dims[i]
-		default:
-			dims[i] = "?"
-		}
-	}
-	return fmt.Sprintf("%s  %s [%s]", t.Name, t.Type, strings.Join(dims, " "))
+	return fmt.Sprintf("%s  %s %s", t.Name, t.Type, onnxio.FormatShape(t.Shape, t.dims))
 }
 
 // WriteText prints the diagnosis for people; the last line is the verdict.
@@ -47,6 +36,11 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 	}
 	for _, out := range d.Outputs {
 		text.Line(w, "  output    %v", out)
+	}
+	for _, line := range [][2]string{{"takes", d.Takes}, {"gives", d.Gives}} {
+		if line[1] != "" {
+			text.Line(w, "  %s     %s", line[0], line[1])
+		}
 	}
 	count := map[weights.Role]int{}
 	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"}, report.Column{Header: "type"}, report.Column{Header: "role"})
@@ -78,6 +72,11 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 	}
 	for _, warning := range d.Warnings {
 		text.Line(w, "warning: %s", warning)
+	}
+	if d.Usable { // or they are those of an error
+		for _, hint := range d.Hints {
+			text.Line(w, "hint: %s", hint)
+		}
 	}
 	return text.Line(w, "verdict: %s", d.Verdict)
 }

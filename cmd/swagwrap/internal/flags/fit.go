@@ -1,11 +1,14 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -19,6 +22,7 @@ type FitInputs struct {
 	c        *cli.Context
 	models   []*onnxio.Model
 	previous *infer.Network // that is extended, or nil
+	card     swag.Card
 }
 
 // NewFitInputs begins to open the files of a fit. The caller closes them.
@@ -32,20 +36,33 @@ func (s *FitInputs) Close() {
 	}
 }
 
-// Card makes the model card, and holds it against the graph where there is one.
-func (s *FitInputs) Card() (card swag.Card, err error) {
+// readCard makes the model card, and holds it against the graph. What the graph
+// leaves open must have been told.
+func (s *FitInputs) readCard() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
 	}
-	if card, err = Card(s.c, card); err != nil || len(s.models) == 0 {
+	if card, err = Card(s.c, card); err != nil {
 		return card, err
 	}
 	m := s.models[len(s.models)-1]
-	g, err := infer.ReadGraph(m, "", card.Task)
-	if err == nil {
-		err = g.CheckNames(card.ClassNames)
+	if n := len(m.Graph.Outputs); n > 1 && card.Output == "" {
+		s.Logf(s.c, "the network has %d outputs: the scores are taken from the first, %q (--output-name)", n, m.Graph.Outputs[0].Name)
 	}
-	if err != nil && (card.Task != "" || card.ClassNames != nil) {
+	g, err := infer.ReadGraph(m, card.Output, card.Task)
+	if err != nil {
+		return card, BadInput(err)
+	}
+	if card.Task == "" {
+		if card.Task, err = g.Tell(len(card.ClassNames)); err != nil {
+			err = fmt.Errorf("%s: %w", m.Path, err)
+			if u := new(task.Unclear); errors.As(err, &u) {
+				return card, Usagef(strings.Join(u.Hints(), "\n"), "%w", err)
+			}
+			return card, BadInput(err, diagnosis.OtherOutputs(m)...)
+		}
+	}
+	if err := g.CheckNames(card.ClassNames); err != nil {
 		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	return card, nil
@@ -58,6 +75,9 @@ func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 		return nil, err
 	}
 	s.models = append(s.models, models...)
+	if s.card, err = s.readCard(); err != nil { // before much is read
+		return nil, err
+	}
 	size := int64(0)
 	for _, m := range models {
 		size += m.Size()
@@ -84,6 +104,12 @@ func (s *FitInputs) release() {
 
 // Input opens everything that is fitted.
 func (s *FitInputs) Input(paths []string, opts *swag.FitOptions) (swag.Input, error) {
+	it, err := s.input(paths, opts)
+	it.Card = s.card
+	return it, err
+}
+
+func (s *FitInputs) input(paths []string, opts *swag.FitOptions) (swag.Input, error) {
 	if older := s.c.String("extend"); older != "" {
 		n, err := s.OpenNetwork(s.c, older)
 		if err != nil {

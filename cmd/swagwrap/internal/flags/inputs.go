@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -116,13 +118,16 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error)
 		p.Close()
 		return nil, BadInput(err)
 	}
+	if _, err := n.Gives(); errors.As(err, new(*task.Unclear)) { // a posterior of an older version
+		a.Warnf(c, "%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
+	}
 	return n, nil
 }
 
 // KindHint says what to do with a file of another kind than wanted.
 func KindHint(path string) []string {
 	if filepath.Ext(path) == ".onnx" {
-		return []string{"make a posterior of checkpoints first: swagwrap fit -o posterior.safetensors CKPT.onnx..."}
+		return []string{"make a posterior of checkpoints first: swagwrap fit --task classes -o posterior.safetensors CKPT.onnx..."}
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ import (
 // CardFlags make the model card: what the network takes and gives, said once, at
 // fit. Those of preprocessing have timm's names.
 var CardFlags = []cli.Flag{
-	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "as the scores tell"},
+	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "where the graph or names of classes tell it"},
+	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
 	AugmentFlag("unknown: pictures are used plain, with a note"),
 	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
@@ -75,6 +76,7 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 	if card.Task = cmp.Or(c.String("task"), card.Task); card.Task != "" && !slices.Contains(task.Names(), card.Task) {
 		return card, Usagef("", "--task %q: want one of %s", card.Task, strings.Join(task.Names(), ", "))
 	}
+	card.Output = cmp.Or(c.String("output-name"), card.Output)
 	if path := c.String("class-names"); path != "" {
 		var err error
 		if card.ClassNames, err = dataset.ReadClassNames(path); err != nil {

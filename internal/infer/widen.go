@@ -1,0 +1,119 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// widen readies the batch-norm pass of a network that was exported for batches of
+// one small size: statistics need larger ones. The pass runs the graph with any
+// batch, if that computes each example as the fixed one does. Where it does not, a
+// batch of 1 is an error, since the variance of a single example is no estimate.
+func (e *Engine) widen(ctx context.Context, n *Network, data dataset.Dataset) error {
+	n.widening.Do(func() {
+		n.passBatch = int(max(n.Input.Shape[0], 0))
+		if n.passBatch == 0 || n.passBatch >= leastBatch {
+			return
+		}
+		if err := e.tryWider(ctx, n, data); err == nil {
+			n.passBatch = 0
+		} else if n.passBatch == 1 {
+			n.narrow = &onnxio.Error{Path: n.Posterior.Path, Tensor: n.Input.Name, What: "takes single examples only, whose batch-norm statistics are wrong", Err: err,
+				Hint: "export the checkpoints with a dynamic batch dimension: torch.onnx.export(..., dynamic_axes={\"input\": {0: \"batch\"}}) or dynamic_shapes"}
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return n.narrow
+}
+
+// tryWider replaces the plan by one whose batch is free.
+func (e *Engine) tryWider(ctx context.Context, n *Network, data dataset.Dataset) error {
+	p := n.Posterior
+	edit := n.skeleton.Edit()
+	edit.FreeBatch()
+	template, err := edit.Template(p.Layout)
+	if err != nil {
+		return err
+	}
+	free, err := template.Model(p.Path, p.Layout)
+	if err != nil {
+		return err
+	}
+	if err := e.sameByItself(ctx, n, free, data); err != nil {
+		return err
+	}
+	plan, err := bnupdate.NewPlan(free, p.Layout, n.keep)
+	if err == nil {
+		n.plan = plan
+	}
+	return err
+}
+
+// sameByItself fails unless a graph with a free batch gives two batches at once the
+// scores that the network gives them one after the other. Operators that mix
+// examples, as a Reshape with a fixed size can make them do, show here.
+func (e *Engine) sameByItself(ctx context.Context, n *Network, free *onnxio.Model, data dataset.Dataset) error {
+	size := n.passBatch
+	if data.Len() < 2*size {
+		return fmt.Errorf("%d examples, too few to try larger batches on", data.Len())
+	}
+	rows := make([]int, 2*size)
+	for i := range rows { // from all over the data
+		rows[i] = i * ((data.Len() - 1) / (len(rows) - 1))
+	}
+	scores := func(t *onnxio.Template, batches ...[]int) (all []float32, err error) {
+		p := n.Posterior
+		filled, err := t.Fill(p.Layout, p.Last(), weights.Slice(p.Statistics)) // of the last checkpoint
+		if err != nil {
+			return nil, err
+		}
+		s, err := e.Open(ctx, filled, n.Output())
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		for _, b := range batches {
+			out, err := s.Feed(ctx, data, b)
+			if err != nil {
+				return nil, err
+			}
+			v, err := Float32s(out[0])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, v...)
+		}
+		return all, nil
+	}
+	want, err := scores(n.runtime, rows[:size], rows[size:])
+	if err != nil {
+		return err
+	}
+	wide, err := onnxio.NewRuntimeTemplate(free, n.Posterior.Layout)
+	if err != nil {
+		return err
+	}
+	got, err := scores(wide, rows)
+	if err != nil {
+		return fmt.Errorf("the graph takes no larger batches: %w", err)
+	}
+	scale := 0.0
+	for _, v := range want {
+		scale = max(scale, math.Abs(float64(v)))
+	}
+	for i := range want {
+		// Another order of float32 sums differs by less than a thousandth, another image by far more.
+		if len(got) != len(want) || !(math.Abs(float64(got[i]-want[i])) <= 1e-3*scale) {
+			return fmt.Errorf("the graph mixes the examples of larger batches: it computes %v in place of %v", got[i%len(got)], want[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package task
+
+import "fmt"
+
+// Unclear is the error of scores that could be those of several tasks: without an
+// activation behind them, a classifier's logits look like independent labels' or
+// the numbers of a regression.
+type Unclear struct{ Scores }
+
+func (e *Unclear) Error() string {
+	what := "numbers"
+	switch e.Count {
+	case 0:
+	case 1:
+		what = "one number"
+	default:
+		what = fmt.Sprintf("%d numbers", e.Count)
+	}
+	return fmt.Sprintf("tensor %q: %s for an example, with no activation behind: the graph does not tell what the scores mean", e.Output, what)
+}
+
+// Hints lists the tasks that the scores may be of, and how to choose one.
+func (e *Unclear) Hints() []string {
+	var hints []string
+	for _, k := range kinds {
+		if _, ok, err := k.of(e.Scores); ok && err == nil || e.Count == 0 {
+			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
+		}
+	}
+	return append(hints, "independent labels and the numbers of a regression are not supported yet")
+}
+
+// Tell returns the name of the task that scores tell by themselves: by the
+// activation they come out of, or because their classes have names, of which there
+// are so many. A count of 0 is one that the graph does not say. Scores that leave it
+// open give an [*Unclear] error.
+func Tell(s Scores, names int) (string, error) {
+	switch {
+	case s.Activation == "" && (names == 0 || s.Count == 0 && names <= 2):
+		return "", &Unclear{s}
+	case s.Count > 0:
+		t, err := Of("", s)
+		if err != nil {
+			return "", err
+		}
+		return t.Name(), nil
+	case s.Activation == "sigmoid":
+		return "binary", nil // the first run refuses more than one
+	}
+	return "classes", nil
+}

@@ -1,0 +1,35 @@
+package onnxio
+
+import (
+	"reflect"
+	"testing"
+)
+
+// A network that was exported for one image becomes the same network for any
+// number: as it is exported with a free batch, but for the name of the dimension,
+// and without the shapes in between.
+func TestFreeBatch(t *testing.T) {
+	t.Parallel()
+	fixed, free := open(t, "../cmd/swagwrap/testdata/single-1.onnx"), open(t, "../cmd/swagwrap/testdata/ckpt-1.onnx")
+	if len(fixed.Graph.inferred) == 0 {
+		t.Fatal("the fixture has no shapes in between")
+	}
+	e := fixed.Edit()
+	e.FreeBatch()
+	got := parse(t, edited(t, fixed, e))
+	for what, pair := range map[string][2][]Value{"inputs": {got.Graph.Inputs, free.Graph.Inputs}, "outputs": {got.Graph.Outputs, free.Graph.Outputs}} {
+		for i, v := range pair[0] {
+			if w := pair[1][i]; v.Name != w.Name || v.ElemType != w.ElemType || !reflect.DeepEqual(v.Shape, w.Shape) || v.Dims[0] != "" {
+				t.Errorf("%s: %+v, want %+v without the name", what, v, w)
+			}
+		}
+	}
+	if len(got.Graph.inferred) > 0 {
+		t.Errorf("%d shapes in between are left", len(got.Graph.inferred))
+	}
+
+	same := free.Edit()
+	if same.FreeBatch(); len(same.splices) > 0 {
+		t.Errorf("a free batch was freed: %d changes", len(same.splices))
+	}
+}
