@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -22,6 +23,11 @@ func TestFreeBatch(t *testing.T) {
 			if w := pair[1][i]; v.Name != w.Name || v.ElemType != w.ElemType || !reflect.DeepEqual(v.Shape, w.Shape) || v.Dims[0] != "" {
 				t.Errorf("%s: %+v, want %+v without the name", what, v, w)
 			}
+		}
+	}
+	for _, p := range got.Places() {
+		if p.Node.OpType == "Reshape" && (p.Tensors[1] == nil || !slices.Equal(p.Tensors[1].ints, []int64{-1, 2})) {
+			t.Errorf("%+v: want the shape [-1 2]", p)
 		}
 	}
 	if len(got.Graph.inferred) > 0 {

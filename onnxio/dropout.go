@@ -29,7 +29,7 @@ func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Temp
 	if m.Opset < 12 {
 		return nil, fmt.Errorf("%w, in opset 12 or later", ErrNoDropout)
 	}
-	on := e.unusedTensor("swagwrap_dropout_on")
+	on := unused("swagwrap_dropout_on", e.names())
 	layers := 0
 	for i := range m.Graph.Nodes {
 		n := &m.Graph.Nodes[i]
@@ -44,22 +44,13 @@ func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Temp
 	if layers == 0 {
 		return nil, ErrNoDropout
 	}
-	e.addTrue(on)
+	e.addInitializer(on, boolean, []byte{1})
 	e.ForRuntime()
 	return e.Template(l)
 }
 
-// addTrue adds an initializer of type bool that is true.
-func (e *Edit) addTrue(name string) {
-	const boolean = 9
-	b := wire.AppendVarint(nil, tensorType, boolean)
-	b = wire.AppendString(b, tensorName, name)
-	b = wire.AppendBytes(b, tensorRaw, []byte{1})
-	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphInitializer, b))
-}
-
-// unusedTensor returns a name like the given one that the graph does not have.
-func (e *Edit) unusedTensor(name string) string {
+// names are those that values of the graph have.
+func (e *Edit) names() map[string]bool {
 	taken := make(map[string]bool)
 	for _, v := range e.m.Graph.Inputs {
 		taken[v.Name] = true
@@ -72,5 +63,5 @@ func (e *Edit) unusedTensor(name string) string {
 			taken[out] = true
 		}
 	}
-	return unused(name, taken)
+	return taken
 }

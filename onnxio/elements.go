@@ -21,7 +21,11 @@ type elements struct {
 	// fields are the fields that say what or where the elements are: what another
 	// way of saying it replaces.
 	fields []wire.Span
+	ints   []int64 // of a short list of int64, such as the shape that a Reshape takes
 }
+
+// shortList is the most elements of which ints holds the values.
+const shortList = 8
 
 // listFields are the typed fields that hold floats as they lie in memory when
 // packed (onnx.proto, TensorProto).
@@ -98,6 +102,9 @@ func (s *scanner) place(t *Tensor, in *storage) error {
 	}
 	notOutside := t.fields
 	t.fields = nil // an explicit "not outside" stays as it is
+	if t.ElemType == Int64 && n <= shortList {
+		t.ints = s.shortList(in.fields)
+	}
 	if !t.IsFloat() {
 		return nil
 	}
@@ -106,6 +113,27 @@ func (s *scanner) place(t *Tensor, in *storage) error {
 	}
 	t.fields = append(notOutside, in.fields[0].Span())
 	return nil
+}
+
+// shortList returns the values of a few int64, nil if they cannot be read.
+func (s *scanner) shortList(fields []wire.Field) (list []int64) {
+	for _, f := range fields {
+		switch f.Num {
+		case tensorInt64:
+			if s.Varints(f, func(v uint64) error { list = append(list, int64(v)); return s.Keep(wire.ItemCost / 8) }) != nil {
+				return nil
+			}
+		case tensorRaw:
+			b, err := s.Bytes(f)
+			if err != nil || len(b) > 8*shortList {
+				return nil
+			}
+			for ; len(b) >= 8; b = b[8:] {
+				list = append(list, int64(binary.LittleEndian.Uint64(b)))
+			}
+		}
+	}
+	return list
 }
 
 // locate finds the n elements of a float tensor among the fields that hold

@@ -127,6 +127,7 @@ const (
 	Int8     ElemType = 3
 	Int64    ElemType = 7
 	String   ElemType = 8
+	boolean  ElemType = 9
 	Float16  ElemType = 10
 	Double   ElemType = 11
 	BFloat16 ElemType = 16
