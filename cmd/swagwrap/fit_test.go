@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 )
 
 // The real run is sound but for its walk, which is no warning; a shuffled one is.
@@ -38,5 +40,16 @@ func TestFitHealth(t *testing.T) {
 	got = fit(moved)
 	if !strings.Contains(got, "epoch-10.onnx belongs after epoch-09.onnx") {
 		t.Errorf("one moved: %s", got)
+	}
+}
+
+// A posterior of the time before tasks were asked for is used as it was then, with
+// a warning.
+func TestTaskNotTold(t *testing.T) {
+	t.Parallel()
+	p := infertest.Fit(t, infertest.Two(t, "ckpt")...)
+	code, out := program(t, "export", "--bn", "keep", "-o", filepath.Join(t.TempDir(), "swa.onnx"), p.Path)
+	if code != 0 || !strings.Contains(out, "warning: "+p.Path+`: tensor "logits": 3 numbers for an example, with no activation behind`) {
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }
