@@ -31,21 +31,70 @@ func (e *Edit) FreeBatch() {
 	for _, at := range g.inferred {
 		e.splice(at, nil, g.msg)
 	}
-	taken := e.names()
-	for _, p := range e.m.Places() {
-		n := p.Node
-		if p.Graph != g || n.OpType != "Reshape" || n.Domain != "" || len(n.Inputs) != 2 || len(n.Outputs) == 0 || p.Tensors[1] == nil {
+	e.freeShapes(batch)
+}
+
+// freeShapes leaves open the first dimension of the shapes that Reshape nodes are
+// given, where it is that of the batch: as a list, or put together by a Concat, as
+// PyTorch's exporter does it.
+func (e *Edit) freeShapes(batch int64) {
+	lists, taken := e.lists(), e.names()
+	concat := make(map[string]*Node)
+	for i := range e.m.Graph.Nodes {
+		n := &e.m.Graph.Nodes[i]
+		if n.Domain != "" || len(n.Outputs) == 0 || len(n.Inputs) == 0 {
 			continue
 		}
-		if shape := slices.Clone(p.Tensors[1].ints); len(shape) > 0 && shape[0] == batch {
-			if shape[0] = -1; slices.Contains(shape[1:], -1) {
-				shape[0] = 0 // as it comes in
+		at, shape := n, []int64(nil) // the node whose input is to be another list
+		switch n.OpType {
+		case "Concat":
+			concat[n.Outputs[0]] = n
+			continue
+		case "Reshape":
+			if len(n.Inputs) != 2 {
+				continue
 			}
-			name := unused("swagwrap_shape_of_"+n.Outputs[0], taken)
-			e.addInts(name, shape)
-			e.splice(n.inputs[1], wire.AppendString(nil, nodeInput, name), n.msg)
+			if shape = lists[n.Inputs[1]]; shape == nil && concat[n.Inputs[1]] != nil {
+				at = concat[n.Inputs[1]]
+				shape = lists[at.Inputs[0]]
+				delete(concat, n.Inputs[1]) // once is enough
+			}
+		}
+		if len(shape) == 0 || shape[0] != batch {
+			continue
+		}
+		if shape = slices.Clone(shape); slices.Contains(shape, -1) {
+			shape[0] = 0 // as it comes in
+		} else {
+			shape[0] = -1
+		}
+		name := unused("swagwrap_shape_of_"+n.Outputs[0], taken)
+		e.addInts(name, shape)
+		input := at.inputs[0]
+		if at == n {
+			input = n.inputs[1]
+		}
+		e.splice(input, wire.AppendString(nil, nodeInput, name), at.msg)
+	}
+}
+
+// lists are the short lists of int64 that the main graph holds, by their names.
+func (e *Edit) lists() map[string][]int64 {
+	lists := make(map[string][]int64)
+	for _, t := range e.m.Graph.Initializers {
+		lists[t.local] = t.ints
+	}
+	for _, n := range e.m.Graph.Nodes {
+		if n.OpType != "Constant" || n.Domain != "" || len(n.Outputs) == 0 {
+			continue
+		}
+		for _, a := range n.Attributes {
+			if lists[n.Outputs[0]] = a.ints; a.Tensor != nil {
+				lists[n.Outputs[0]] = a.Tensor.ints
+			}
 		}
 	}
+	return lists
 }
 
 func (v Value) fixesBatch() bool { return len(v.Shape) > 0 && v.Shape[0] >= 0 }

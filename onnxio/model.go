@@ -70,6 +70,7 @@ type Attribute struct {
 	Graphs []*Graph
 
 	floats []wire.Span // the fields of floats
+	ints   []int64     // the first of ints: no more than a shape needs
 	msg    *wire.Message
 }
 

@@ -29,8 +29,8 @@ const (
 
 	nodeInput, nodeOutput, nodeName, nodeOpType, nodeAttribute, nodeDomain, nodeMetadata = 1, 2, 3, 4, 5, 7, 9
 
-	attrName, attrFloat, attrInt, attrTensor, attrGraph, attrFloats, attrGraphs, attrType = 1, 2, 3, 5, 6, 7, 11, 20
-	attrIsFloat, attrIsInt                                                                = 1, 2 // what attrType says
+	attrName, attrFloat, attrInt, attrTensor, attrGraph, attrFloats, attrInts, attrGraphs, attrType = 1, 2, 3, 5, 6, 7, 8, 11, 20
+	attrIsFloat, attrIsInt                                                                          = 1, 2 // what attrType says
 
 	tensorDims, tensorType, tensorSegment, tensorFloat, tensorInt32, tensorString, tensorInt64 = 1, 2, 3, 4, 5, 6, 7
 	tensorName, tensorRaw, tensorDouble, tensorUint64, tensorExternal, tensorLocation          = 8, 9, 10, 11, 13, 14
@@ -335,6 +335,13 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a At
 			}
 			a.floats = append(a.floats, f.Body)
 			err = errors.Join(err, s.Keep(wire.NameCost))
+		case attrInts:
+			err = s.Varints(f, func(v uint64) error {
+				if len(a.ints) <= shortList {
+					a.ints = append(a.ints, int64(v))
+				}
+				return s.Keep(wire.ItemCost / 8)
+			})
 		case attrTensor:
 			a.Tensor, err = s.tensor(f, a.msg)
 		case attrGraph, attrGraphs:

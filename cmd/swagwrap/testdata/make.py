@@ -92,8 +92,16 @@ def before(m, *nodes):
 
 def single(m):
     """The same model as exported for one image, with that number in the graph and in the shapes between the nodes."""
-    flatten = next(n for n in m.graph.node if n.op_type == "Flatten")
-    flatten.CopyFrom(helper.make_node("Reshape", [flatten.input[0], "flat_shape"], list(flatten.output)))
+    at = next(i for i, n in enumerate(m.graph.node) if n.op_type == "Flatten")
+    flatten = m.graph.node.pop(at)
+    for n in reversed([  # as a list, and put together as PyTorch's exporter does it
+        helper.make_node("Reshape", [flatten.input[0], "flat_shape"], ["flatter"]),
+        helper.make_node("Constant", [], ["one"], value_ints=[1]),
+        helper.make_node("Constant", [], ["two"], value_ints=[2]),
+        helper.make_node("Concat", ["one", "two"], ["again_shape"], axis=0),
+        helper.make_node("Reshape", ["flatter", "again_shape"], list(flatten.output), allowzero=1),
+    ]):
+        m.graph.node.insert(at, n)
     m.graph.initializer.append(numpy_helper.from_array(np.array([1, 2]), "flat_shape"))
     return onnx.shape_inference.infer_shapes(m)
 
