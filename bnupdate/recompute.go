@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Rule says how the batches' statistics are combined.
@@ -143,12 +145,12 @@ func (p *Plan) run(ctx context.Context, r Runner, workers int) ([]Batch, error) 
 		g.SetLimit(1)
 	}
 	for k := range batches {
-		g.Go(func() (err error) {
+		g.Go(weights.Guarded(func() (err error) {
 			if err = ctx.Err(); err == nil {
 				batches[k], err = r.Run(ctx, k)
 			}
 			return err
-		})
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err

@@ -145,13 +145,13 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 	g.SetLimit(s.opts.Workers)
 	for off := int64(0); off < s.p.Len(); off += drawBlock {
 		end := min(off+drawBlock, s.p.Len())
-		g.Go(func() error {
+		g.Go(weights.Guarded(func() error {
 			part := make([][]float32, len(dst))
 			for j := range dst {
 				part[j] = dst[j][off:end]
 			}
 			return s.Block(ctx, part, members, off)
-		})
+		}))
 	}
 	return g.Wait()
 }

@@ -29,7 +29,7 @@ func WriteTensor(w io.Writer, entry Tensor, from Vector) error {
 		used := 0
 		for ; used < len(blocks) && off < n; used++ {
 			k, at, count := used, off, min(writeBlock, n-off)
-			wg.Go(func() { errs[k] = blocks[k].read(entry, from, at, count) })
+			wg.Go(func() { errs[k] = Guarded(func() error { return blocks[k].read(entry, from, at, count) })() })
 			off += count
 		}
 		wg.Wait()

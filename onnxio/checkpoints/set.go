@@ -40,7 +40,15 @@ type Set struct {
 // Errors are of type [*onnxio.Error]: the models are not of one network (see
 // [Match]), elements cannot be read, or the network is of a kind that
 // cannot have a posterior.
-func New(models []*onnxio.Model) (*Set, error) {
+func New(models []*onnxio.Model) (set *Set, err error) {
+	err = weights.Guarded(func() error { // every byte of the models is read here
+		set, err = compare(models)
+		return err
+	})()
+	return set, err
+}
+
+func compare(models []*onnxio.Model) (*Set, error) {
 	s := &Set{}
 	for i, m := range models {
 		if len(floats(m)) >= len(floats(models[s.Reference])) {
