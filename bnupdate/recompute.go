@@ -107,7 +107,7 @@ func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, er
 	}
 	res.rule, res.batches = opts.Rule, batches
 	res.summarise(p)
-	return res, nil
+	return res, p.finite(res.Statistics)
 }
 
 // summarise fills in what follows from the batches.
@@ -161,6 +161,18 @@ func (p *Plan) run(ctx context.Context, r Runner, workers int) ([]Batch, error) 
 		}
 	}
 	return batches, nil
+}
+
+// finite fails if a combined statistic is beyond float32, as none of a batch is.
+func (p *Plan) finite(statistics []float32) error {
+	for _, l := range p.layers {
+		for c := range l.mean.Len() {
+			if mean, v := statistics[l.mean.Offset+c], statistics[l.vari.Offset+c]; mean-mean != 0 || v-v != 0 {
+				return fmt.Errorf("tensor %q: the batches' statistics of channel %d are beyond float32 together (mean %v, variance %v)", l.name, c, mean, v)
+			}
+		}
+	}
+	return nil
 }
 
 // combine applies the rule to all layers: it returns the flat vector of statistics
