@@ -60,7 +60,7 @@ func TestChangedWhileRead(t *testing.T) {
 	// Every command with its arguments, what it says once it has opened the file to
 	// be changed, and that file.
 	commands := []struct{ name, args, word, victim string }{
-		{"fit", "fit -o out.csv ckpt-1.onnx renamed.onnx", "matched by their place", "ckpt-1.onnx"},
+		{"fit", "fit --task classes -o out.csv ckpt-1.onnx renamed.onnx", "matched by their place", "ckpt-1.onnx"},
 		{"sample", "sample -v -n 2 --bn-data IMAGES -o out.csv p.safetensors", "batch norm: at most", "p.safetensors"},
 		{"sample, a checkpoint", "sample -v -n 2 --bn-data IMAGES -o out.csv refers.safetensors", "batch norm: at most", "ckpt-1.onnx"},
 		{"score", "score --batch-size 4 --memory 1M -o out.csv e.safetensors IMAGES", "a logit for each", "p.safetensors"},
@@ -90,8 +90,8 @@ func TestChangedWhileRead(t *testing.T) {
 		}
 		return list
 	}
-	for _, args := range []string{"fit -q -o p.safetensors ckpt-1.onnx renamed.onnx", "sample -q -n 2 --bn-data IMAGES -o e.safetensors p.safetensors",
-		"fit -q --reference-checkpoints -o refers.safetensors ckpt-1.onnx renamed.onnx"} {
+	for _, args := range []string{"fit -q --task classes -o p.safetensors ckpt-1.onnx renamed.onnx", "sample -q -n 2 --bn-data IMAGES -o e.safetensors p.safetensors",
+		"fit -q --task classes --reference-checkpoints -o refers.safetensors ckpt-1.onnx renamed.onnx"} {
 		if code, said := program(t, in(made, args)[1:]...); code != 0 {
 			t.Fatalf("%s: exit code %d: %s", args, code, said)
 		}

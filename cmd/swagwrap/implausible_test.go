@@ -187,18 +187,18 @@ func TestImplausibleWeights(t *testing.T) {
 				want = fmt.Sprintf("%s: tensor %q: value ", c.paths[k], x.tensor) // as the type rounds it
 			}
 			index, hint := fmt.Sprintf(" at index %d, want ", x.index), "hint: training diverged: leave this checkpoint out"
-			c.fails(append([]string{"fit", "-o", c.at("out.npz")}, c.paths[:]...), "error: "+want, index, hint)
+			c.fails(append([]string{"fit", "--task", "classes", "-o", c.at("out.npz")}, c.paths[:]...), "error: "+want, index, hint)
 			c.fails(append([]string{"inspect"}, c.paths[:]...), "error: not usable: "+want, index, hint)
 		})
 	}
 	t.Run("θ0", func(t *testing.T) {
 		c := small(t)
 		c.set(0, "bn.running_var", 0, inf)
-		c.fails([]string{"fit", "-o", c.at("out.npz"), "--theta0", c.paths[0], c.paths[1], c.paths[2]}, c.paths[0]+`: tensor "bn.running_var": value +Inf at index 0`)
+		c.fails([]string{"fit", "--task", "classes", "-o", c.at("out.npz"), "--theta0", c.paths[0], c.paths[1], c.paths[2]}, c.paths[0]+`: tensor "bn.running_var": value +Inf at index 0`)
 	})
 	t.Run("extended", func(t *testing.T) {
 		c := small(t)
-		c.ok("fit", "-q", "-o", c.at("p"), c.paths[0], c.paths[1])
+		c.ok("fit", "--task", "classes", "-q", "-o", c.at("p"), c.paths[0], c.paths[1])
 		for tensor, value := range map[string]float64{"fc.weight": 1e38, "bn.running_var": -1} {
 			c.set(2, tensor, 1, value)
 			c.fails([]string{"fit", "-o", c.at("out.npz"), "--extend", c.at("p"), c.paths[2]}, c.paths[2]+`: tensor "`, "at index 1")
@@ -214,7 +214,7 @@ func TestImplausibleMembers(t *testing.T) {
 	images := filepath.Join("testdata", "images.npz")
 	c := small(t)
 	c.set(0, "fc.weight", 3, 1.8e19)
-	c.ok("fit", "-q", "-o", c.at("p"), c.paths[0], c.paths[1], c.paths[2])
+	c.ok("fit", "--task", "classes", "-q", "-o", c.at("p"), c.paths[0], c.paths[1], c.paths[2])
 	c.fails([]string{"sample", "-n", "8", "--scale", "10", "--bn-data", images, "-o", c.at("out.npz"), c.at("p")},
 		c.at("p")+": member ", `: tensor "fc.weight": value `, " at index 3, want finite weights of less than 1.8e+19")
 
@@ -222,7 +222,7 @@ func TestImplausibleMembers(t *testing.T) {
 	for k, v := range []float64{60000, 30000, -60000} {
 		c.set(k, "fc.bias", 9, v)
 	}
-	c.ok("fit", "-q", "-o", c.at("p"), c.paths[0], c.paths[1], c.paths[2])
+	c.ok("fit", "--task", "classes", "-q", "-o", c.at("p"), c.paths[0], c.paths[1], c.paths[2])
 	c.fails([]string{"export", "--member", "1", "--scale", "10", "--bn", "keep", "-o", c.at("out.npz"), c.at("p")},
 		`tensor "fc.bias": value `, " at index 9 is beyond F16")
 }
@@ -247,7 +247,7 @@ func TestNonFiniteOutputs(t *testing.T) {
 				})
 			}
 		}
-		c.ok("fit", "-q", "-o", c.at("p"), c.paths[0], c.paths[1], c.paths[2])
+		c.ok("fit", "--task", "classes", "-q", "-o", c.at("p"), c.paths[0], c.paths[1], c.paths[2])
 		return c
 	}
 	sampled := func(t *testing.T, about map[string]float64) *three {
