@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Rule says how the batches' statistics are combined.
@@ -105,7 +107,7 @@ func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, er
 	}
 	res.rule, res.batches = opts.Rule, batches
 	res.summarise(p)
-	return res, nil
+	return res, p.finite(res.Statistics)
 }
 
 // summarise fills in what follows from the batches.
@@ -143,12 +145,12 @@ func (p *Plan) run(ctx context.Context, r Runner, workers int) ([]Batch, error) 
 		g.SetLimit(1)
 	}
 	for k := range batches {
-		g.Go(func() (err error) {
+		g.Go(weights.Guarded(func() (err error) {
 			if err = ctx.Err(); err == nil {
 				batches[k], err = r.Run(ctx, k)
 			}
 			return err
-		})
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -159,6 +161,18 @@ func (p *Plan) run(ctx context.Context, r Runner, workers int) ([]Batch, error) 
 		}
 	}
 	return batches, nil
+}
+
+// finite fails if a combined statistic is beyond float32, as none of a batch is.
+func (p *Plan) finite(statistics []float32) error {
+	for _, l := range p.layers {
+		for c := range l.mean.Len() {
+			if mean, v := statistics[l.mean.Offset+c], statistics[l.vari.Offset+c]; mean-mean != 0 || v-v != 0 {
+				return fmt.Errorf("tensor %q: the batches' statistics of channel %d are beyond float32 together (mean %v, variance %v)", l.name, c, mean, v)
+			}
+		}
+	}
+	return nil
 }
 
 // combine applies the rule to all layers: it returns the flat vector of statistics

@@ -311,6 +311,8 @@ func TestRecomputeRefuses(t *testing.T) {
 		{"one image left over", random(2, []int64{3}, 4, 4, 1), nil, []string{`"bn0.mean"`, "batch 2", "1 elements per channel"}},
 		{"NaN mean", random(2, []int64{3}, 4, 4), at(1, func(b *Batch) { b.Mean[0][2] = nan }), []string{`"bn0.mean"`, "batch 1", "channel 2", "NaN"}},
 		{"infinite variance", random(2, []int64{3}, 4, 4), at(0, func(b *Batch) { b.Var[1][0] = inf }), []string{`"bn1.mean"`, "batch 0", "channel 0", "+Inf"}},
+		{"variance beyond float32 once it is unbiased", random(2, []int64{3}, 4, 4), func(_ int, b *Batch) error { b.Var[1][0] = 3.3e38; return nil },
+			[]string{`"bn1.mean"`, "channel 0", "beyond float32", "+Inf"}},
 		{"channels", random(2, []int64{3}, 4, 4), at(1, func(b *Batch) { b.Var[1] = b.Var[1][:2] }), []string{`"bn1.mean"`, "batch 1", "want 3"}},
 		{"runner", random(2, []int64{3}, 4, 4), func(int, *Batch) error { return errFire }, []string{errFire.Error()}},
 	} {

@@ -134,7 +134,6 @@ func (m *Model) openExternal() error {
 		if err != nil {
 			return wire.Content{}, err
 		}
-		defer f.Close()
 		mapping, err := weights.MapFile(f)
 		if err != nil {
 			return wire.Content{}, err

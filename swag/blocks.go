@@ -3,6 +3,8 @@ package swag
 import (
 	"context"
 	"sync"
+
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // inOrder computes blocks 0 … n−1 on several workers and commits them one
@@ -38,7 +40,7 @@ func inOrder[T any](ctx context.Context, n, workers int, compute, commit func(i 
 			done := make(chan result, 1)
 			queue <- done // never blocks: there are as many places as buffers
 			wg.Go(func() {
-				done <- result{buf, compute(i, buf)}
+				done <- result{buf, weights.Guarded(func() error { return compute(i, buf) })()}
 				<-slots
 			})
 		}

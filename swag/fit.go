@@ -126,8 +126,8 @@ type FitOptions struct {
 // writes the posterior file to w. With n models seen, mean and variance are
 // those of the n models with divisor n.
 //
-// A weight that is NaN or infinite is an error that names checkpoint, tensor
-// and index. The file is complete only if Fit returns nil.
+// A weight that is NaN, infinite or too large to be [weights.Plausible] is an error
+// that names checkpoint, tensor and index. The file is complete only if Fit returns nil.
 func Fit(ctx context.Context, w io.WriterAt, in Input, opts FitOptions) error {
 	f, err := newFitter(in, opts)
 	if err != nil {
@@ -366,7 +366,7 @@ func (f *fitter) moments(b *block) error {
 		copy(b.before, b.mean)
 		running(b.theta[first:], f.seen+first, b.mean, b.variance, made)
 	}
-	if err := f.finite(b); err != nil {
+	if err := f.sound(b); err != nil {
 		return err
 	}
 	if f.options.Deviations == Final {
@@ -376,19 +376,31 @@ func (f *fitter) moments(b *block) error {
 	return nil
 }
 
-// finite fails if a weight is not. A moment that is not finite tells of it.
-func (f *fitter) finite(b *block) error {
+// sound fails if a weight is not [weights.Plausible]. The moments tell of it: the
+// mean of the squares is that of n models, of which one is above the limit.
+func (f *fitter) sound(b *block) error {
+	bound := weights.MaxMagnitude * weights.MaxMagnitude / float64(2*f.options.Models) // half of it, for the rounding of the reference's float32
 	for i, m := range b.mean {
+		if m*m+b.variance[i] < bound {
+			continue
+		}
+		for t, c := range f.models {
+			if err := f.in.Layout.Sound(weights.Parameter, b.theta[t][i:i+1], b.off+int64(i)); err != nil {
+				return fmt.Errorf("%s: %w", c, err)
+			}
+		}
 		if m-m == 0 && b.variance[i]-b.variance[i] == 0 {
 			continue
 		}
-		tensor, at := f.in.Layout.At(weights.Parameter, b.off+int64(i))
-		for t, c := range f.models {
-			if v := b.theta[t][i]; v-v != 0 {
-				return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite weights", c, tensor.Name, v, at)
+		largest := 0
+		for t := range f.models {
+			if math.Abs(float64(b.theta[t][i])) > math.Abs(float64(b.theta[largest][i])) {
+				largest = t
 			}
 		}
-		return fmt.Errorf("tensor %q: the moments at index %d are beyond float32, which the reference's code computes in", tensor.Name, at)
+		tensor, at := f.in.Layout.At(weights.Parameter, b.off+int64(i))
+		return fmt.Errorf("%s: tensor %q: value %v at index %d: the moments are beyond float32, which the reference's code computes in",
+			f.models[largest], tensor.Name, b.theta[largest][i], at)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package swag
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -80,6 +81,7 @@ type Posterior struct {
 	released func()
 	scratch  sync.Pool // of *rebuilding
 
+	onClose    []func() error
 	unreleased atomic.Int64 // bytes read since the memory was last given back
 }
 
@@ -198,8 +200,20 @@ func (o Options) keepsLast() bool {
 // mixes reports whether the columns of D̂ are combinations of deviations.
 func (o Options) mixes() bool { return o.Deviations == Final }
 
-// Close unmaps the file. Views and samplers of it are invalid afterwards.
-func (p *Posterior) Close() error { return p.file.Close() }
+// Close unmaps the file, and closes what [Posterior.OnClose] was told of. Views and
+// samplers of it are invalid afterwards.
+func (p *Posterior) Close() error {
+	err := p.file.Close()
+	for _, f := range p.onClose {
+		err = errors.Join(err, f())
+	}
+	p.onClose = nil
+	return err
+}
+
+// OnClose has Close call f too: the posterior is read together with files that it
+// does not know, as those of attached checkpoints.
+func (p *Posterior) OnClose(f func() error) { p.onClose = append(p.onClose, f) }
 
 // Verify reads the whole file and checks it against its checksums.
 func (p *Posterior) Verify() error { return p.file.Verify() }

@@ -139,19 +139,19 @@ func (p *Posterior) LowRank(rank int) (columns, divisor int, err error) {
 }
 
 // Draw fills dst[j] with member members[j], d weights each. It fails if a
-// weight is beyond float32, naming member, tensor and index, or if ctx ends.
+// weight is not [weights.Plausible], naming member, tensor and index, or if ctx ends.
 func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.opts.Workers)
 	for off := int64(0); off < s.p.Len(); off += drawBlock {
 		end := min(off+drawBlock, s.p.Len())
-		g.Go(func() error {
+		g.Go(weights.Guarded(func() error {
 			part := make([][]float32, len(dst))
 			for j := range dst {
 				part[j] = dst[j][off:end]
 			}
 			return s.Block(ctx, part, members, off)
-		})
+		}))
 	}
 	return g.Wait()
 }
@@ -177,9 +177,8 @@ func (s *Sampler) Block(ctx context.Context, dst [][]float32, members []int, off
 		for j := range members {
 			out := dst[j][from:to]
 			t.draw(out, j)
-			if i := firstNonFinite(out); i >= 0 {
-				tensor, index := s.p.Layout.At(weights.Parameter, t.off+int64(i))
-				return fmt.Errorf("%s: member %d: tensor %q: value at index %d is beyond float32", s.p.Path, members[j], tensor.Name, index)
+			if err := s.p.Layout.Sound(weights.Parameter, out, t.off); err != nil {
+				return fmt.Errorf("%s: member %d: %w", s.p.Path, members[j], err)
 			}
 		}
 	}
@@ -305,14 +304,4 @@ func (t *tile) draw(out []float32, j int) {
 		}
 	}
 	combine(out, t.mean, t.sd, t.z1, t.lowRank)
-}
-
-// firstNonFinite returns the index of the first NaN or infinity, or -1.
-func firstNonFinite(values []float32) int {
-	for i, v := range values {
-		if v-v != 0 {
-			return i
-		}
-	}
-	return -1
 }

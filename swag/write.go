@@ -181,9 +181,9 @@ func (f *fitter) writeStatistics() error {
 		if err := c.Statistics.ReadAt(row, 0); err != nil {
 			return err
 		}
-		if i := firstNonFinite(row); i >= 0 {
+		if i := slices.IndexFunc(row, func(v float32) bool { return v-v != 0 }); i >= 0 {
 			tensor, at := f.in.Layout.At(weights.Statistic, int64(i))
-			return fmt.Errorf("%s: tensor %q: value %v at index %d, want finite batch-norm statistics", c, tensor.Name, row[i], at)
+			return fmt.Errorf("%s: %w", c, &weights.ImplausibleError{Tensor: tensor, Index: at, Value: row[i], Want: "finite batch-norm statistics"})
 		}
 		f.out.float32s(statisticsSection, row)
 	}

@@ -18,5 +18,7 @@
 // # Concurrency
 //
 // Layouts, views and mappings are read-only after construction and may be
-// used from many goroutines. A [SafetensorsWriter] may not.
+// used from many goroutines. A [SafetensorsWriter] may not. A goroutine that
+// reads a mapped file runs [Guarded], or ends the process where another program
+// cuts the file short; what this module starts does.
 package weights

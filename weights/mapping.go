@@ -9,10 +9,12 @@ import (
 // Mapping is a file's bytes, mapped read-only into memory.
 type Mapping struct {
 	Path string
-	// Data is valid until Close. A file that another program cuts short while
-	// it is mapped takes this process down with it (SIGBUS), so files must not
-	// be changed in place while they are read; swagwrap itself never does.
-	Data  []byte
+	// Data is valid until Close. Where another program cuts the file short
+	// meanwhile, reading what is gone is a fault, which ends the process unless the
+	// goroutine that reads is [Guarded].
+	Data []byte
+
+	watch Watch
 	file  bool // Data is file pages, which the system can read again
 	unmap func() error
 }
@@ -23,12 +25,22 @@ func Map(path string) (*Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	return MapFile(f)
 }
 
-// MapFile maps the regular file f, which may be closed afterwards.
+// MapFile maps the regular file f, and keeps it open until Close, to see whether
+// it changes: see [Changed]. Where it fails it has closed f.
 func MapFile(f *os.File) (*Mapping, error) {
+	m, err := mapWhole(f)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	live.add(m)
+	return m, nil
+}
+
+func mapWhole(f *os.File) (*Mapping, error) {
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -36,14 +48,15 @@ func MapFile(f *os.File) (*Mapping, error) {
 	if !fi.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", f.Name())
 	}
+	m := &Mapping{Path: f.Name(), watch: watch(f, fi)}
 	if fi.Size() == 0 { // mmap refuses a length of 0
-		return &Mapping{Path: f.Name()}, nil
+		return m, nil
 	}
-	data, unmap, err := mapFile(f, fi.Size())
-	if err != nil {
+	if m.Data, m.unmap, err = mapFile(f, fi.Size()); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return &Mapping{Path: f.Name(), Data: data, file: true, unmap: unmap}, nil
+	m.file = true
+	return m, nil
 }
 
 // Release takes the file's pages out of this process's memory; what is read
@@ -58,6 +71,10 @@ func (m *Mapping) Release() {
 
 // Close unmaps the file. It may be called twice.
 func (m *Mapping) Close() error {
+	if !live.remove(m) {
+		return nil
+	}
+	m.watch.file.Close() // read only: nothing can be lost
 	unmap := m.unmap
 	m.Data, m.unmap = nil, nil
 	if unmap == nil {

@@ -19,7 +19,6 @@ func TestMapFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, err := MapFile(f)
-		f.Close() // the mapping stays
 		if err != nil || string(m.Data) != content || m.Path != path {
 			t.Errorf("%s: %+v, %v", name, m, err)
 			continue

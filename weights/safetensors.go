@@ -296,7 +296,9 @@ const verifyStretch = 64 << 20
 
 // Verify checks header and sections against their checksums, reading the
 // whole file. It fails on a file without checksums.
-func (st *Safetensors) Verify() error {
+func (st *Safetensors) Verify() error { return Guarded(st.verify)() }
+
+func (st *Safetensors) verify() error {
 	if !st.HasChecksums() {
 		return fmt.Errorf("%s: has no checksums", st.Path)
 	}

@@ -1,6 +1,8 @@
 package weights
 
 import (
+	"encoding/binary"
+	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -10,7 +12,8 @@ import (
 const writeBlock = 1 << 16
 
 // WriteTensor writes the elements of one tensor, in its type, from the vector of
-// its role. They are rounded where the type is narrower; a vector that stores them
+// its role. They are rounded where the type is narrower, and one that is too large
+// for it is an error that names the tensor; a vector that stores them
 // in this very type, as a [Concat] may, has them copied. What must be converted, or
 // drawn, is so on all cores, a block on each.
 func WriteTensor(w io.Writer, entry Tensor, from Vector) error {
@@ -29,7 +32,7 @@ func WriteTensor(w io.Writer, entry Tensor, from Vector) error {
 		used := 0
 		for ; used < len(blocks) && off < n; used++ {
 			k, at, count := used, off, min(writeBlock, n-off)
-			wg.Go(func() { errs[k] = blocks[k].read(entry, from, at, count) })
+			wg.Go(func() { errs[k] = Guarded(func() error { return blocks[k].read(entry, from, at, count) })() })
 			off += count
 		}
 		wg.Wait()
@@ -74,7 +77,22 @@ func (s *stretch) read(entry Tensor, from Vector, off, n int64) error {
 		return err
 	}
 	entry.DType.PutFloat32s(s.encoded, s.values)
+	if i := overflow(entry.DType, s.encoded); i >= 0 {
+		return fmt.Errorf("tensor %q: value %v at index %d is beyond %v", entry.Name, s.values[i], off+int64(i), entry.DType)
+	}
 	return nil
+}
+
+// overflow returns the index of the first element of a 16-bit type that is not
+// finite, or -1.
+func overflow(d DType, encoded []byte) int {
+	exponent := map[DType]uint16{F16: 0x7c00, BF16: 0x7f80}[d]
+	for i := 0; exponent > 0 && 2*i < len(encoded); i++ {
+		if binary.LittleEndian.Uint16(encoded[2*i:])&exponent == exponent {
+			return i
+		}
+	}
+	return -1
 }
 
 // transposeBytes bounds what is held of a matrix that is written as its

@@ -3,7 +3,9 @@ package weights
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"testing"
 )
 
@@ -79,3 +81,22 @@ type unreadable struct{ n int64 }
 
 func (u unreadable) Len() int64                  { return u.n }
 func (unreadable) ReadAt([]float32, int64) error { return io.ErrClosedPipe }
+
+// What is too large for a type is not written as infinite.
+func TestWriteOverflow(t *testing.T) {
+	for _, c := range []struct {
+		dtype DType
+		value float32
+		ok    bool
+	}{
+		{F16, 65504, true}, {F16, 65519, true}, {F16, 65520, false}, {F16, -70000, false},
+		{BF16, 3.38e38, true}, {BF16, 3.4e38, false}, {F32, 3.4e38, true}, {F64, 3.4e38, true},
+	} {
+		v := make(Slice, writeBlock+10)
+		v[writeBlock+3] = c.value
+		err := WriteTensor(io.Discard, Tensor{Name: "t", DType: c.dtype, Shape: []int64{int64(len(v))}}, v)
+		if c.ok != (err == nil) || err != nil && !strings.Contains(err.Error(), fmt.Sprintf(`tensor "t": value %v at index %d is beyond %v`, c.value, writeBlock+3, c.dtype)) {
+			t.Errorf("%v of %v: %v", c.value, c.dtype, err)
+		}
+	}
+}

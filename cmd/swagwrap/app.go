@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/shell"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // app is one run of the program.
@@ -18,8 +19,9 @@ type app struct{ *flags.Env }
 // run is what main and every test call. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}}
-	err := a.cli().RunContext(ctx, args)
+	err := weights.Guarded(func() error { return a.cli().RunContext(ctx, args) })()
 	if err != nil {
+		err = flags.Changed(err)
 		flags.PrintError(stderr, ctx, err)
 	}
 	return flags.ExitCode(ctx, err)

@@ -183,7 +183,8 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		if err != nil {
 			return n, nil, nil, flags.BadInput(err)
 		}
-		parameters, statistics, err := n.Vectors(m) // m stays open: they read from it
+		n.Posterior.OnClose(m.Close)
+		parameters, statistics, err := n.Vectors(m) // which read from m
 		return n, parameters, statistics, flags.BadInput(err)
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -9,8 +10,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (a *app) fitCommand() *cli.Command {
@@ -85,6 +88,9 @@ func (a *app) fit(c *cli.Context) error {
 	}
 	err = swag.Fit(c.Context, out, it, opts)
 	bar.Done()
+	if errors.As(err, new(*weights.ImplausibleError)) {
+		return flags.BadInput(err, checkpoints.Diverged)
+	}
 	if err != nil {
 		return flags.BadInput(err)
 	}

@@ -25,8 +25,8 @@ func (a *app) inspectCommand() *cli.Command {
 		Usage:     "say what models hold, whether a posterior can be built from them, and if not, why",
 		ArgsUsage: "FILE...",
 		Description: `For one ONNX model: its inputs and outputs, producer, tensors with their roles, batch-norm layers. For several: which
-tensors differ between them, how far each checkpoint moved from the one before, duplicates and values that are not
-finite. For a posterior or ensemble: what it was made of. The last line is the verdict: usable, usable with
+tensors differ between them, how far each checkpoint moved from the one before, duplicates and values that no
+training leaves. For a posterior or ensemble: what it was made of. The last line is the verdict: usable, usable with
 warnings, or not usable and why; then the exit code is 65.
 
    swagwrap inspect checkpoints/epoch-01.onnx

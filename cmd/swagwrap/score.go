@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (a *app) scoreCommand() *cli.Command {
@@ -241,6 +242,9 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) e
 	engine.Progress = bar.Add
 	out := predictions.NewCSV(a.Stdout, job.schema)
 	err := job.scorer.Run(c.Context, 0, func(chunk *infer.Chunk) error {
+		if err := weights.Changed(); err != nil {
+			return err
+		}
 		for row := range job.scorer.Rows(chunk) {
 			job.note(row)
 			if err := out.Write(row); err != nil {
@@ -337,6 +341,9 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	bar.Add(members * from)
 	engine.Progress = bar.Add
 	err := job.scorer.Run(c.Context, from, func(chunk *infer.Chunk) error {
+		if err := weights.Changed(); err != nil {
+			return err // rows that are kept are of the posterior that was opened
+		}
 		return flags.BadOutput(records.Append(chunk.First, job.scorer.Rows(chunk)))
 	})
 	bar.Done()

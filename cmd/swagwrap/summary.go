@@ -75,6 +75,9 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.ensemble.Members(), "member"))
 	if s.labelled > 0 {
 		a.Logf(c, "%s", s)
+		if warning := s.scores.Warning(); warning != "" {
+			a.Warnf(c, "%s", warning)
+		}
 	}
 	if err := a.showMontage(c, job); err != nil {
 		return err

@@ -57,7 +57,7 @@ var rules = map[string]rule{
 
 	"internal/ort":                {own: []string{"onnxio", "weights"}},
 	"internal/file":               {own: none, third: none, pure: true},
-	"internal/numpy":              {own: []string{"internal/file"}, third: none, pure: true},
+	"internal/numpy":              {own: []string{"internal/file", "weights"}, third: none, pure: true},
 	"internal/picture/jpeg":       {own: none, third: none, pure: true},
 	"internal/picture":            {own: []string{"internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":            {own: []string{"internal/file", "internal/picture"}, pure: true},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // dropout is Monte-Carlo dropout on the SWA weights: S passes in which the
@@ -38,10 +39,10 @@ func (w *work) dropout() error {
 		passes := make([]*Predicted, min(width, w.Members-first))
 		var g errgroup.Group
 		for i := range passes {
-			g.Go(func() (err error) {
+			g.Go(weights.Guarded(func() (err error) {
 				passes[i], err = w.dropoutPass(swa, first+i)
 				return err
-			})
+			}))
 		}
 		if err := g.Wait(); err != nil {
 			return err

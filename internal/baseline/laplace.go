@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // laplace is the Kronecker-factored Laplace approximation (Ritter, Botev and
@@ -221,7 +222,7 @@ func (k *kfac) average(ctx context.Context, set *featureSet, rows []int, tau flo
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for from := 0; from < len(rows); from += chunk {
 		part := rows[from:min(from+chunk, len(rows))]
-		g.Go(func() error {
+		g.Go(weights.Guarded(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -247,7 +248,7 @@ func (k *kfac) average(ctx context.Context, set *featureSet, rows []int, tau flo
 				}
 			}
 			return nil
-		})
+		}))
 	}
 	sums.Members += members
 	sums.Weight += float64(members)

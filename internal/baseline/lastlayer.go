@@ -113,7 +113,7 @@ func (w *work) eachBatch(l *lastLayer, data dataset.Dataset, batches [][]int, f 
 		found := make([]*mat.Dense, min(width, len(batches)-first))
 		g, ctx := errgroup.WithContext(w.ctx)
 		for i := range found {
-			g.Go(func() error {
+			g.Go(weights.Guarded(func() error {
 				idx := batches[first+i]
 				out, err := l.Feed(ctx, data, idx)
 				if err != nil {
@@ -124,7 +124,7 @@ func (w *work) eachBatch(l *lastLayer, data dataset.Dataset, batches [][]int, f 
 					err = l.check(found[i], out[1])
 				}
 				return err
-			})
+			}))
 		}
 		if err := g.Wait(); err != nil {
 			return err

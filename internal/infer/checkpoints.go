@@ -25,7 +25,7 @@ func CheckpointPath(p *swag.Posterior, c swag.Checkpoint, folder string) string 
 }
 
 // Attach gives a posterior that refers to its checkpoints what it needs of them.
-// Their files stay open.
+// Their files stay open as long as the posterior.
 func (n *Network) Attach(ctx context.Context) error {
 	p := n.Posterior
 	var models []*onnxio.Model
@@ -35,6 +35,7 @@ func (n *Network) Attach(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		p.OnClose(m.Close)
 		models = append(models, m)
 		if sum := ckpt.Sum(m, nil); sum != c.SHA256 {
 			return fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", m.Path, sum, p.Path, c.SHA256)

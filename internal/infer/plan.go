@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // plan says how a Scorer goes about its work. Except for batch sizes, nothing in it
@@ -235,7 +236,7 @@ func (t *trial) rate(ctx context.Context, n int) (float64, error) {
 	runs := make([]int, n)
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range n {
-		g.Go(func() error {
+		g.Go(weights.Guarded(func() error {
 			for runs[i] == 0 || time.Since(start) < trying {
 				if err := t.run(ctx); err != nil {
 					return err
@@ -243,7 +244,7 @@ func (t *trial) rate(ctx context.Context, n int) (float64, error) {
 				runs[i]++
 			}
 			return nil
-		})
+		}))
 	}
 	err := g.Wait()
 	total := 0

@@ -152,10 +152,10 @@ func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) er
 	crew := newCrew(s, (s.data.Len()-first+s.plan.chunk-1)/s.plan.chunk)
 	// Two buffers each, of which one is being filled and the other emptied.
 	examples, results := newRelay[*examples](2), newRelay[*Chunk](2)
-	g.Go(func() error { return crew.build(ctx) })
-	g.Go(func() error { return s.readAll(ctx, first, examples) })
-	g.Go(func() error { return s.runAll(ctx, crew, examples, results) })
-	g.Go(func() error {
+	g.Go(weights.Guarded(func() error { return crew.build(ctx) }))
+	g.Go(weights.Guarded(func() error { return s.readAll(ctx, first, examples) }))
+	g.Go(weights.Guarded(func() error { return s.runAll(ctx, crew, examples, results) }))
+	g.Go(weights.Guarded(func() error {
 		for {
 			c, ok, err := results.next(ctx)
 			if err != nil || !ok {
@@ -166,7 +166,7 @@ func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) er
 			}
 			results.giveBack(c)
 		}
-	})
+	}))
 	err := g.Wait()
 	crew.close()
 	return err
@@ -211,14 +211,14 @@ func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chu
 	g.SetLimit(s.plan.workers)
 	for from := 0; from < x.n && ctx.Err() == nil; from += group.batch {
 		b := batch{s, x, from, min(group.batch, x.n-from)}
-		g.Go(func() error {
+		g.Go(weights.Guarded(func() error {
 			input, values, err := b.load(group.sessions[0].Session)
 			defer s.giveBack(values)
 			for k := 0; k < len(group.sessions) && err == nil; k++ {
 				err = b.run(ctx, group.sessions[k], group.first+k, input, c)
 			}
 			return err
-		})
+		}))
 	}
 	return g.Wait()
 }
@@ -391,7 +391,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	var next, failed atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range min(s.plan.workers, n) {
-		g.Go(func() error {
+		g.Go(weights.Guarded(func() error {
 			for {
 				i := next.Add(1) - 1
 				if i >= int64(n) || failed.Load() > 0 && !s.skip {
@@ -412,7 +412,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 					failed.Add(1)
 				}
 			}
-		})
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/binary"
@@ -36,6 +37,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Limits on files that are compressed, where the file's size does not bound
@@ -76,6 +78,7 @@ type File struct {
 	size int64
 	zip  *zip.Reader // nil for a bare array
 	file *os.File
+	was  weights.Watch // of file
 }
 
 // Open opens and hashes a file, and looks what it holds. The caller closes it.
@@ -89,6 +92,11 @@ func Open(path string) (*File, error) {
 		return nil, file.Error(path, err)
 	}
 	h := sha256.New()
+	was, err := weights.NewWatch(f)
+	if err != nil {
+		f.Close()
+		return nil, file.Error(path, err)
+	}
 	size, err := io.Copy(h, f)
 	if err != nil {
 		f.Close()
@@ -99,7 +107,7 @@ func Open(path string) (*File, error) {
 		f.Close()
 		return nil, err
 	}
-	n.SHA256, n.file = hex.EncodeToString(h.Sum(nil)), f
+	n.SHA256, n.file, n.was = hex.EncodeToString(h.Sum(nil)), f, was
 	return n, nil
 }
 
@@ -170,8 +178,16 @@ func Quote(keys []string) string {
 }
 
 // Read reads the array of that name, or the bare one for "", if it can play the
-// role.
+// role. It fails if the file is not what was opened and hashed.
 func (n *File) Read(key string, role Role) (Array, error) {
+	a, err := n.read(key, role)
+	if n.file != nil {
+		err = cmp.Or(n.was.Changed(), err)
+	}
+	return a, err
+}
+
+func (n *File) read(key string, role Role) (Array, error) {
 	r, limit, packed, err := n.stream(key)
 	if err != nil {
 		return Array{}, fmt.Errorf("%s: %w", n.Where(key), err)

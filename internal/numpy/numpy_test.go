@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sbinet/npyio/npy"
+
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 func td(name string) string { return filepath.Join("../dataset/testdata", name) }
@@ -31,6 +34,33 @@ func openImages(path, key string) (Array, error) {
 		return Array{}, err
 	}
 	return f.Read(key, Images)
+}
+
+// What is read is what was hashed.
+func TestChanged(t *testing.T) {
+	b, err := os.ReadFile(td("plain.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "changed.npz")
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Read(f.Keys[0], Images); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 10); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Read(f.Keys[0], Images)
+	if changed := (*weights.ChangedError)(nil); !errors.As(err, &changed) || changed.Path != path {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestErrors(t *testing.T) {

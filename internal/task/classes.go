@@ -199,6 +199,7 @@ func (t classes) NewSummary() Summary { return &classSummary{} }
 // classSummary adds up the scores of labelled rows.
 type classSummary struct {
 	right, nll, brier float64
+	impossible        int                  // labels of probability 0
 	judged            []calibrate.TopLabel // 16 bytes an example: all that grows with their number
 }
 
@@ -208,6 +209,9 @@ func (s *classSummary) Add(values []float64, label int) {
 		s.right++
 	}
 	s.nll += values[nll]
+	if math.IsInf(values[nll], 1) {
+		s.impossible++
+	}
 	s.brier += values[brier]
 	s.judged = append(s.judged, calibrate.TopLabel{Confidence: values[confidence], Correct: right})
 }
@@ -220,6 +224,13 @@ func (s *classSummary) Scores() []Score {
 		{Metric{Key: "ece", Header: "ECE", Digits: 4}, calibrate.TopLabelECE(s.judged, calibrate.ECEOptions{}), ""},
 		{Metric{Key: "brier", Header: "Brier", Digits: 4}, s.brier / n, ""},
 	}
+}
+
+func (s *classSummary) Warning() string {
+	if s.impossible == 0 {
+		return ""
+	}
+	return fmt.Sprintf("NLL is infinite: %d of %d labels have probability 0, or less than a float64 holds", s.impossible, len(s.judged))
 }
 
 func (t classes) Metrics() []Metric {

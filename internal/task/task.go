@@ -156,6 +156,8 @@ type Summary interface {
 	Add(values []float64, label int)
 	// Scores are those of all so far.
 	Scores() []Score
+	// Warning says why one of them should not be taken at face value, or is "".
+	Warning() string
 }
 
 // Score is a number with a name.

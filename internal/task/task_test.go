@@ -241,6 +241,13 @@ func TestSummary(t *testing.T) {
 	if len(e.Values) != len(x.Metrics()) || len(e.Losses) != len(x.Losses()) {
 		t.Errorf("%d values of %d metrics, %d losses of %d", len(e.Values), len(x.Metrics()), len(e.Losses), len(x.Losses()))
 	}
+	if s.Warning() != "" {
+		t.Errorf("warns: %s", s.Warning())
+	}
+	s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: []float64{1, 0, 0}}, 2), 2)
+	if want := "NLL is infinite: 1 of 501 labels have probability 0"; !strings.HasPrefix(s.Warning(), want) {
+		t.Errorf("warns %q, want %q", s.Warning(), want)
+	}
 	if mean := e.Losses[0]; math.Abs(task.Value(x, e, "nll")-average(mean)) > 1e-12 {
 		t.Errorf("NLL %v, and its mean over examples %v", task.Value(x, e, "nll"), average(mean))
 	}

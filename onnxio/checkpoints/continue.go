@@ -41,6 +41,9 @@ func Continue(ref *onnxio.Model, l *weights.Layout, models []*onnxio.Model) (*Se
 			s.Reference = i
 		}
 	}
+	if err := s.sound(ref); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -38,9 +38,17 @@ type Set struct {
 // initializer that is not a scalar is taken for a parameter.
 //
 // Errors are of type [*onnxio.Error]: the models are not of one network (see
-// [Match]), elements cannot be read, or the network is of a kind that
-// cannot have a posterior.
-func New(models []*onnxio.Model) (*Set, error) {
+// [Match]), elements cannot be read, a statistic or constant has a value that no
+// training leaves, or the network is of a kind that cannot have a posterior.
+func New(models []*onnxio.Model) (set *Set, err error) {
+	err = weights.Guarded(func() error { // every byte of the models is read here
+		set, err = compare(models)
+		return err
+	})()
+	return set, err
+}
+
+func compare(models []*onnxio.Model) (*Set, error) {
 	s := &Set{}
 	for i, m := range models {
 		if len(floats(m)) >= len(floats(models[s.Reference])) {
@@ -94,6 +102,9 @@ func New(models []*onnxio.Model) (*Set, error) {
 	}
 	if s.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, &onnxio.Error{Path: ref.Path, Err: err}
+	}
+	if err := s.sound(s.Models[s.Reference]); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

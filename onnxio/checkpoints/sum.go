@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -38,13 +39,13 @@ func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range models {
-		g.Go(func() error {
+		g.Go(weights.Guarded(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			sums[i] = Sum(m, progress)
 			return nil
-		})
+		}))
 	}
 	return sums, g.Wait()
 }

@@ -14,10 +14,11 @@ const (
 
 // Step describes one iterate by itself and against the one before it.
 type Step struct {
-	Norm      float64 // ‖θ_i‖
-	Moved     float64 // ‖θ_i − θ_{i−1}‖; 0 for the first
-	NonFinite int64   // weights that are NaN or infinite; they are left out of the norms
-	First     int64   // index of the first of them in the vector
+	Norm        float64 // ‖θ_i‖
+	Moved       float64 // ‖θ_i − θ_{i−1}‖; 0 for the first
+	Implausible int64   // weights that are not [weights.Plausible]; they are left out of the norms
+	First       int64   // index of the first of them in the vector
+	Value       float32 // of the first of them
 }
 
 // Steps reads the iterates block by block. The norms tell whether the learning
@@ -41,15 +42,15 @@ func Steps(ctx context.Context, iterates []weights.Vector, release func()) ([]St
 			}
 			s := &steps[t]
 			for i, v := range block[:n] {
-				if v-v != 0 {
-					if s.NonFinite == 0 {
-						s.First = off + int64(i)
+				if !weights.Plausible(v) {
+					if s.Implausible == 0 {
+						s.First, s.Value = off+int64(i), v
 					}
-					s.NonFinite++
+					s.Implausible++
 					continue
 				}
 				s.Norm += float64(v) * float64(v)
-				if w := before[i]; t > 0 && w-w == 0 {
+				if w := before[i]; t > 0 && weights.Plausible(w) {
 					s.Moved += (float64(v) - float64(w)) * (float64(v) - float64(w))
 				}
 			}

@@ -14,12 +14,12 @@ func TestSteps(t *testing.T) {
 	moved := make(weights.Slice, len(long))
 	moved[0], moved[blockLen+1] = 4, 3
 	broken := make(weights.Slice, len(long))
-	broken[2], broken[blockLen+2] = nan, float32(math.Inf(1))
+	broken[2], broken[blockLen+2] = 1e20, nan
 	got, err := Steps(t.Context(), []weights.Vector{long, moved, broken, long}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Step{{Norm: 3}, {Norm: 5, Moved: 4}, {Norm: 0, Moved: 5, NonFinite: 2, First: 2}, {Norm: 3, Moved: 3}}
+	want := []Step{{Norm: 3}, {Norm: 5, Moved: 4}, {Norm: 0, Moved: 5, Implausible: 2, First: 2, Value: 1e20}, {Norm: 3, Moved: 3}}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("step %d: %+v, want %+v", i, got[i], want[i])

@@ -43,11 +43,11 @@ type Diagnosis struct {
 
 // fileInfo is one checkpoint of a set.
 type fileInfo struct {
-	Path      string   `json:"path"`
-	SHA256    string   `json:"sha256"`
-	Norm      *float64 `json:"norm"`  // of its parameters
-	Moved     *float64 `json:"moved"` // distance from the checkpoint before, relative to the norm
-	NonFinite int64    `json:"non_finite"`
+	Path        string   `json:"path"`
+	SHA256      string   `json:"sha256"`
+	Norm        *float64 `json:"norm"`        // of its parameters
+	Moved       *float64 `json:"moved"`       // distance from the checkpoint before, relative to the norm
+	Implausible int64    `json:"implausible"` // parameters that are not weights.Plausible
 }
 
 type tensorInfo struct {
@@ -138,14 +138,14 @@ func (d *Diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) erro
 	}
 	for i, s := range steps {
 		f := &d.Files[i]
-		f.Norm, f.NonFinite = study.Finite(s.Norm), s.NonFinite
+		f.Norm, f.Implausible = study.Finite(s.Norm), s.Implausible
 		if i > 0 {
 			f.Moved = study.Finite(s.Moved / s.Norm)
 		}
-		if s.NonFinite > 0 && d.Verdict == "" {
-			t, at := set.Layout.At(weights.Parameter, s.First)
-			d.Verdict = fmt.Sprintf("not usable: %s: tensor %q: value at index %d is not finite, %d such values in all", f.Path, t.Name, at, s.NonFinite)
-			d.Hints = append(d.Hints, "training diverged: leave this checkpoint out, or lower the learning rate")
+		if s.Implausible > 0 && d.Verdict == "" {
+			err := set.Layout.Sound(weights.Parameter, []float32{s.Value}, s.First)
+			d.Verdict = fmt.Sprintf("not usable: %s: %v; %d such values in all", f.Path, err, s.Implausible)
+			d.Hints = append(d.Hints, checkpoints.Diverged)
 		}
 	}
 	return nil

@@ -93,9 +93,9 @@ func TestVerdict(t *testing.T) {
 
 		{[]string{"folded-1"}, `not usable: batch norm is folded into the weights: tensor "onnx::Conv_7" has the name that PyTorch's TorchScript exporter gives to a weight with batch norm folded in`,
 			false, "export the checkpoints again with batch norm kept: torch.onnx.export(", nil},
-		{[]string{"nan"}, `not usable: nan.onnx: tensor "fc.weight": value at index 4 is not finite, 1 such values in all`, false, diverged, nil},
-		{[]string{"ckpt-1", "inf"}, `not usable: inf.onnx: tensor "bn.bias": value at index 1 is not finite, 1 such values in all`, false, diverged, []string{two}},
-		{[]string{"nan", "inf"}, `not usable: nan.onnx: tensor "fc.weight": value at index 4 is not finite, 1 such values in all`, false, diverged, []string{two}},
+		{[]string{"nan"}, `not usable: nan.onnx: tensor "fc.weight": value NaN at index 4, want finite weights of less than 1.8e+19; 1 such values in all`, false, diverged, nil},
+		{[]string{"ckpt-1", "inf"}, `not usable: inf.onnx: tensor "bn.bias": value +Inf at index 1, want finite weights of less than 1.8e+19; 1 such values in all`, false, diverged, []string{two}},
+		{[]string{"nan", "inf"}, `not usable: nan.onnx: tensor "fc.weight": value NaN at index 4, want finite weights of less than 1.8e+19; 1 such values in all`, false, diverged, []string{two}},
 		{[]string{"ckpt-1", "ckpt-1"}, "not usable: ckpt-1.onnx and ckpt-1.onnx are the same", false, "give every checkpoint once", []string{two}},
 		{[]string{"ckpt-1", "wider"}, `not usable: wider.onnx: tensor "conv.weight": shape [4 1 3 3], want [2 1 3 3] as in ckpt-1.onnx`,
 			false, `also tensor "fc.weight": shape [3 4], want [3 2]`, []string{two}},
@@ -197,12 +197,12 @@ bn.bias          2        F32   parameter
 bn.running_mean  2        F32   statistic
 bn.running_var   2        F32   statistic
 
-checkpoint      ‖θ‖     moved  not finite
+checkpoint      ‖θ‖     moved  implausible
 ckpt-1.onnx  5.1306    —
-nan.onnx     6.4917  128.04 %           1
+nan.onnx     6.4917  128.04 %            1
 
 warning: 2 checkpoints: the covariance has rank 2, and 20 or more are better
-verdict: not usable: nan.onnx: tensor "fc.weight": value at index 4 is not finite, 1 such values in all
+verdict: not usable: nan.onnx: tensor "fc.weight": value NaN at index 4, want finite weights of less than 1.8e+19; 1 such values in all
 `},
 		// Files that are not of one network have no tensors to show.
 		{[]string{"ckpt-1", "wider"}, `ckpt-1.onnx

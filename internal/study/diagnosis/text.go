@@ -84,14 +84,14 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 // writeFiles shows how far each checkpoint is from the one before.
 func (d *Diagnosis) writeFiles(w io.Writer) error {
 	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "‖θ‖", Align: report.Decimal},
-		report.Column{Header: "moved", Align: report.Decimal}, report.Column{Header: "not finite", Align: report.Right, Empty: " "})
+		report.Column{Header: "moved", Align: report.Decimal}, report.Column{Header: "implausible", Align: report.Right, Empty: " "})
 	for _, f := range d.Files {
 		moved, broken := "", ""
 		if f.Moved != nil {
 			moved = report.Percent(*f.Moved, 2)
 		}
-		if f.NonFinite > 0 {
-			broken = report.Thousands(int(f.NonFinite))
+		if f.Implausible > 0 {
+			broken = report.Thousands(int(f.Implausible))
 		}
 		t.Row(f.Path, report.Fixed(*f.Norm, 4), moved, broken)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Exit codes. They are an interface: batch schedulers decide by them whether
@@ -89,6 +90,7 @@ func ExitCode(ctx context.Context, err error) int {
 		library *ort.LibraryError
 		f       *Failure
 		model   *onnxio.Error
+		changed *weights.ChangedError
 	)
 	switch {
 	case err == nil:
@@ -97,7 +99,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitSignal + int(sig.Signal)
 	case errors.As(err, &library):
 		return exitNoRuntime
-	case isDiskTrouble(err):
+	case isDiskTrouble(err), errors.As(err, &changed):
 		return exitTemporary
 	case errors.As(err, &f):
 		return f.code
@@ -105,6 +107,15 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitData
 	}
 	return exitFailed
+}
+
+// Changed returns err or, where a file changed while it was read, that: whatever
+// was wrong with its content may be so no longer.
+func Changed(err error) error {
+	if changed := weights.Changed(); changed != nil && !errors.As(err, new(*weights.ChangedError)) {
+		return fmt.Errorf("%w: %v", changed, err)
+	}
+	return err
 }
 
 func isDiskTrouble(err error) bool {
@@ -124,6 +135,7 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		f       *Failure
 		model   *onnxio.Error
 		part    *Unfinished
+		changed *weights.ChangedError
 		hints   []string
 	)
 	left := "nothing was written"
@@ -138,6 +150,9 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		}
 		if errors.As(err, &library) {
 			hints = append(hints, Hints(library.Hint())...)
+		}
+		if errors.As(err, &changed) {
+			hints = append(hints, "run the command again when the file is complete; who writes it should write another one and rename that")
 		}
 		if errors.As(err, &f) {
 			hints = append(hints, f.hints...)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Output is a file that appears whole or not at all: it is written under
@@ -82,8 +84,13 @@ func (o *Output) named(err error) error {
 	return err
 }
 
-// Commit puts the file in its place.
+// Commit puts the file in its place. It fails if a file that it was made from
+// changed while it was read.
 func (o *Output) Commit() error {
+	if err := weights.Changed(); err != nil {
+		o.Abort()
+		return err
+	}
 	err := o.Sync()
 	if cerr := o.Close(); err == nil {
 		err = cerr

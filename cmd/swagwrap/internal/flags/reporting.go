@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // ReportFlags are those of commands that have something to show.
@@ -120,6 +121,9 @@ func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.R
 		if err := r.write(result.Page()); err != nil {
 			return err
 		}
+	}
+	if err := weights.Changed(); err != nil {
+		return err
 	}
 	if c.Bool("json") {
 		return BadOutput(WriteJSON(a.Stdout, result.JSON()))

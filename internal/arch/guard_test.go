@@ -1,0 +1,71 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// unguarded are files whose goroutines read no file that is mapped.
+var unguarded = []string{"cmd/swagwrap/main.go"}
+
+// Every goroutine of the program and its library fails where a mapped file is cut
+// short under it: what it runs is weights.Guarded. One that is not ends the
+// process, and leaves unfinished files behind.
+func TestGoroutinesAreGuarded(t *testing.T) {
+	found := 0
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		name = filepath.ToSlash(name)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "fixtures" || name != "." && strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || within(name, unguarded):
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.CallExpr:
+				if f, ok := x.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "Go" {
+					return true
+				}
+			case *ast.GoStmt:
+			default:
+				return true
+			}
+			if found++; !mentions(n, "Guarded") {
+				t.Errorf("%s:%d: a goroutine that is not weights.Guarded", name, set.Position(n.Pos()).Line)
+			}
+			return false
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < 10 {
+		t.Errorf("%d goroutines found: the test shows nothing", found)
+	}
+}
+
+// mentions reports whether a name stands anywhere below a node.
+func mentions(n ast.Node, name string) (found bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == name
+		return !found
+	})
+	return found
+}
