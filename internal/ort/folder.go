@@ -8,9 +8,8 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
-	"time"
 
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -32,12 +31,11 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 		}
 		return r.load(model, takes, gives, "", int64(len(model)), opts)
 	}
-	removeStale(filepath.Join(os.TempDir(), folderPattern), folderAge)
-	dir, err := os.MkdirTemp("", folderPattern)
+	dir, err := unfinished.Folder(os.TempDir())
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer unfinished.Remove(dir)
 	model, err := writeFolder(ctx, dir, f)
 	if err != nil {
 		return nil, err
@@ -93,9 +91,3 @@ func (u until) Write(p []byte) (int, error) {
 	}
 	return u.w.Write(p)
 }
-
-// A folder is in use for as long as it takes to write a model.
-const (
-	folderPattern = "swagwrap-model-*"
-	folderAge     = 24 * time.Hour
-)

@@ -8,9 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
+
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
 // Output is a file that appears whole or not at all: it is written under
@@ -41,27 +40,16 @@ func CreateOutput(path string, force bool, inputs ...string) (*Output, error) {
 			return nil, Usagef("--force overwrites it", "%s: exists already", path)
 		}
 	}
-	host, _ := os.Hostname()
-	prefix := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".swagwrap-"+host+"-")
-	removeStale(prefix)
-	f, err := os.OpenFile(prefix+strconv.Itoa(os.Getpid())+".tmp", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	f, err := unfinished.File(filepath.Dir(path))
 	if err != nil {
 		return nil, BadOutput(fmt.Errorf("%s: cannot be written: %w", path, errors.Unwrap(err)), "does its folder exist, and may you write there?")
 	}
 	return &Output{File: f, Path: path, force: force}, nil
 }
 
-// removeStale removes what earlier processes on this machine left behind when
-// they were killed.
-func removeStale(prefix string) {
-	found, _ := filepath.Glob(prefix + "*.tmp")
-	for _, name := range found {
-		pid, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(name, prefix), ".tmp"))
-		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			os.Remove(name)
-		}
-	}
-}
+// RemoveUnfinished removes every file and folder that is not whole yet. It is for a
+// process that cannot wait for its work to end, and calls os.Exit next.
+func RemoveUnfinished() { unfinished.RemoveAll() }
 
 // Write and WriteAt name the file as the user knows it.
 func (o *Output) Write(p []byte) (int, error) {
@@ -85,21 +73,19 @@ func (o *Output) named(err error) error {
 // Commit puts the file in its place.
 func (o *Output) Commit() error {
 	err := o.Sync()
-	if cerr := o.Close(); err == nil {
-		err = cerr
-	}
 	if err == nil && !o.force {
 		if _, serr := os.Stat(o.Path); !errors.Is(serr, fs.ErrNotExist) {
 			err = errors.New("appeared while this command ran")
 		}
 	}
 	if err == nil {
-		err = os.Rename(o.Name(), o.Path)
+		err = unfinished.Rename(o.Name(), o.Path)
 	}
 	if err != nil {
-		os.Remove(o.Name())
+		o.Abort()
 		return BadOutput(fmt.Errorf("%s: %w", o.Path, err))
 	}
+	o.Close() // not before: to other processes it would be a dead one's
 	if dir, err := os.Open(filepath.Dir(o.Path)); err == nil {
 		defer dir.Close()
 		dir.Sync() // some file systems cannot; the file itself is safe by now
@@ -110,7 +96,7 @@ func (o *Output) Commit() error {
 // Abort removes the Unfinished file. After Commit it does nothing.
 func (o *Output) Abort() {
 	if o.Close() == nil {
-		os.Remove(o.Name())
+		unfinished.Remove(o.Name())
 	}
 }
 
