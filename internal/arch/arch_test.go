@@ -65,7 +65,7 @@ var rules = map[string]rule{
 	"internal/preprocess":         {own: []string{"internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset":            {own: []string{"internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess"}},
 	"internal/task":               {own: []string{"calibrate"}, pure: true},
-	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/numpy", "internal/task"}},
+	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/numpy", "internal/task", "internal/unfinished"}},
 	"internal/infer":              {own: models},
 	"internal/infer/infertest":    {own: append(slices.Clone(models), "internal/infer")},
 	"internal/ensemble":           {own: files},

@@ -7,6 +7,7 @@ package unfinished
 import (
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -43,22 +44,50 @@ func Nameless(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, Remove(f.Name())
+	if err := Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
-// Folder makes a folder in dir that only this user can look into, and returns its
-// path.
-func Folder(dir string) (string, error) {
-	f, err := create(dir, func(path string) (*os.File, error) {
+// Temporary makes a file in the system's folder for temporary files. An error is a
+// [*TempError].
+func Temporary() (*os.File, error) {
+	f, err := File(os.TempDir())
+	return f, Temp(err)
+}
+
+// Folder makes a folder in the system's folder for temporary files that only this
+// user can look into, and returns its path. An error is a [*TempError].
+func Folder() (string, error) {
+	f, err := create(os.TempDir(), func(path string) (*os.File, error) {
 		if err := os.Mkdir(path, 0o700); err != nil {
 			return nil, err
 		}
 		return os.Open(path)
 	})
 	if err != nil {
-		return "", err
+		return "", Temp(err)
 	}
 	return f.Name(), nil
+}
+
+// TempError is the error of a folder for temporary files that cannot be written to.
+type TempError struct{ Err error }
+
+func (e *TempError) Error() string {
+	return "folder for temporary files, " + os.TempDir() + ": " + e.Err.Error()
+}
+func (e *TempError) Unwrap() error { return e.Err }
+
+// Temp marks an error as one of writing temporary files. Without an error there is
+// none.
+func Temp(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &TempError{cause(err)}
 }
 
 // create makes what is to be made, under a name of its own, and locks it.
@@ -122,12 +151,41 @@ func Remove(path string) error {
 	return err
 }
 
-// Rename gives a file that this package made the name to, in the place of what has
-// that name.
-func Rename(path, to string) error {
-	err := os.Rename(path, to)
+// Place gives a file that this package made its name. It fails with [fs.ErrExist] if
+// something has that name, also where several processes try at once.
+func Place(path, name string) error {
+	err := os.Link(path, name)
+	if err == nil {
+		return Remove(path)
+	}
+	if !errors.Is(err, fs.ErrExist) { // a file system without hard links
+		if _, err = os.Lstat(name); err == nil {
+			return fs.ErrExist
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return Replace(path, name)
+		}
+	}
+	return cause(err)
+}
+
+// Replace gives a file that this package made its name, in the place of the file that
+// has it.
+func Replace(path, name string) error {
+	err := os.Rename(path, name)
 	if err == nil {
 		forget(path)
+	}
+	return cause(err)
+}
+
+// cause takes off what package os says of names that nobody knows.
+func cause(err error) error {
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
 	}
 	return err
 }
@@ -153,16 +211,34 @@ func prefix() string {
 	return ".swagwrap-" + host + "-"
 }
 
+// swept are the folders that this process has looked into.
+var swept sync.Map
+
 // removeStale removes from dir what processes of this machine left behind when they
 // were killed.
 func removeStale(dir string) {
-	found, _ := os.ReadDir(dir)
-	for _, entry := range found {
-		rest, ours := strings.CutPrefix(entry.Name(), prefix())
-		pid, random, _ := strings.Cut(strings.TrimSuffix(rest, suffix), "-")
-		n, err := strconv.Atoi(pid)
-		if ours && err == nil && !strings.Contains(random, "-") && (entry.IsDir() || entry.Type().IsRegular()) { // another machine may be ours-1
-			removeDead(filepath.Join(dir, entry.Name()), n)
+	if _, done := swept.LoadOrStore(dir, true); done {
+		return
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	ours := prefix()
+	for {
+		const some = 1024 // there may be millions
+		names, err := d.Readdirnames(some)
+		for _, name := range names {
+			rest, found := strings.CutPrefix(name, ours)
+			pid, random, _ := strings.Cut(strings.TrimSuffix(rest, suffix), "-")
+			n, err := strconv.Atoi(pid)
+			if found && err == nil && !strings.Contains(random, "-") { // another machine may be ours-1
+				removeDead(filepath.Join(dir, name), n)
+			}
+		}
+		if err != nil {
+			return
 		}
 	}
 }
@@ -171,6 +247,10 @@ func removeStale(dir string) {
 // file system without locks leaves the number of the process, which another
 // process may have by now: then path stays.
 func removeDead(path string, pid int) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return

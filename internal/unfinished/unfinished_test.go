@@ -9,15 +9,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
 
 // A process of this test's own makes a file and a folder, and waits to be killed.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("UNFINISHED_TEST_DIR"); dir != "" {
-		file, err1 := File(dir)
-		folder, err2 := Folder(dir)
+	if os.Getenv("UNFINISHED_TEST") != "" {
+		file, err1 := Temporary()
+		folder, err2 := Folder()
 		if err := errors.Join(err1, err2); err != nil {
 			panic(err)
 		}
@@ -32,7 +34,7 @@ func TestMain(m *testing.M) {
 func TestRemoveStale(t *testing.T) {
 	dir := t.TempDir()
 	other := exec.Command(os.Args[0])
-	other.Env = append(os.Environ(), "UNFINISHED_TEST_DIR="+dir)
+	other.Env = append(os.Environ(), "UNFINISHED_TEST=1", "TMPDIR="+dir)
 	out, err := other.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -63,6 +65,7 @@ func TestRemoveStale(t *testing.T) {
 	}
 	check := func(want map[string]bool) {
 		t.Helper()
+		swept.Clear()
 		mine, err := File(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -85,16 +88,17 @@ func TestRemoveStale(t *testing.T) {
 func TestRemoveAll(t *testing.T) {
 	defer func() { stopped = false }()
 	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	whole, err := File(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
-	if err := Rename(whole.Name(), filepath.Join(dir, "whole")); err != nil {
+	if err := Place(whole.Name(), filepath.Join(dir, "whole")); err != nil {
 		t.Fatal(err)
 	}
 	file, err1 := File(dir)
-	folder, err2 := Folder(dir)
+	folder, err2 := Folder()
 	nameless, err3 := Nameless(dir)
 	if err := errors.Join(err1, err2, err3, os.WriteFile(filepath.Join(folder, "data"), nil, 0o666)); err != nil {
 		t.Fatal(err)
@@ -122,9 +126,10 @@ func TestRemoveAll(t *testing.T) {
 // Nobody but this user can look into a folder, and a file has the mode of others.
 func TestModes(t *testing.T) {
 	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	defer syscall.Umask(syscall.Umask(0o022))
 	file, err1 := File(dir)
-	folder, err2 := Folder(dir)
+	folder, err2 := Folder()
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +139,57 @@ func TestModes(t *testing.T) {
 			t.Errorf("%v, want %v, %v", info.Mode(), want, err)
 		}
 	}
-	if _, err := File(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
+	t.Setenv("TMPDIR", filepath.Join(dir, "missing"))
+	for _, make := range []func() error{
+		func() error { _, err := Folder(); return err },
+		func() error { _, err := Temporary(); return err },
+	} {
+		if _, ok := errors.AsType[*TempError](make()); !ok || !errors.Is(make(), fs.ErrNotExist) {
+			t.Error(make())
+		}
 	}
 	if err := errors.Join(Remove(file.Name()), Remove(folder)); err != nil || bytes.Contains([]byte(fmt.Sprint(all)), []byte(dir)) {
 		t.Errorf("%v, %v", err, all)
+	}
+}
+
+// Of all who want one name, one gets it, and what has it stays.
+func TestPlace(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "out")
+	var wins atomic.Int32
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			f, err := File(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			if err = Place(f.Name(), name); err == nil {
+				wins.Add(1)
+			} else if !errors.Is(err, fs.ErrExist) || strings.Contains(err.Error(), dir) {
+				t.Error(err)
+			}
+			Remove(f.Name())
+		})
+	}
+	group.Wait()
+	if left, err := os.ReadDir(dir); wins.Load() != 1 || err != nil || len(left) != 1 {
+		t.Errorf("%d won, left are %v, %v", wins.Load(), left, err)
+	}
+	f, err := File(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := Replace(f.Name(), name); err != nil {
+		t.Error(err)
+	}
+	here, err1 := os.Stat(name)
+	mine, err2 := f.Stat()
+	if err := errors.Join(err1, err2); err != nil || !os.SameFile(here, mine) {
+		t.Errorf("not in its place: %v", err)
 	}
 }
