@@ -86,7 +86,7 @@ func (m *Model) attach(open func(location string) (wire.Content, error)) error {
 			continue
 		}
 		fail := func(format string, args ...any) error {
-			return &Error{Path: m.Path, Tensor: t.Name, What: "external data: " + fmt.Sprintf(format, args...),
+			return &Error{Path: m.Path, Tensor: t.Name, What: "external data", Err: fmt.Errorf(format, args...),
 				Hint: "the data file must lie in the model's folder as the exporter wrote it"}
 		}
 		size := elemTypes[t.ElemType].size
@@ -104,7 +104,7 @@ func (m *Model) attach(open func(location string) (wire.Content, error)) error {
 		if !opened {
 			var err error
 			if file, err = open(x.location); err != nil {
-				return fail("%q: %v", x.location, err)
+				return fail("%q: %w", x.location, err)
 			}
 			m.files[x.location] = file
 		}

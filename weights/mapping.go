@@ -19,6 +19,11 @@ type Mapping struct {
 	unmap func() error
 }
 
+// OnMap, if not nil, is called with each file before it is mapped, and may refuse
+// it: so a program sees all files that it reads, those that others refer to among
+// them. It is set before the first file is mapped.
+var OnMap func(*os.File) error
+
 // Map maps the regular file at path. Errors name the path.
 func Map(path string) (*Mapping, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not wait for a writer
@@ -47,6 +52,11 @@ func mapWhole(f *os.File) (*Mapping, error) {
 	}
 	if !fi.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", f.Name())
+	}
+	if OnMap != nil {
+		if err := OnMap(f); err != nil {
+			return nil, err
+		}
 	}
 	m := &Mapping{Path: f.Name(), watch: watch(f, fi)}
 	if fi.Size() == 0 { // mmap refuses a length of 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/shell"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -18,6 +19,7 @@ type app struct{ *flags.Env }
 
 // run is what main and every test call. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	file.Forget()
 	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}}
 	err := weights.Guarded(func() error { return a.cli().RunContext(ctx, args) })()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/scaling"
@@ -62,7 +63,7 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
 		return err
 	}
-	job, err := newCalibrationJob(c)
+	job, err := a.newCalibrationJob(c)
 	if err != nil {
 		return err
 	}
@@ -84,11 +85,15 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.write(c); err != nil {
 		return err
 	}
-	return flags.BadOutput(job.found.Table().WriteText(a.Stdout))
+	table := a.Stdout
+	if flags.IsStdout(c.String("output")) {
+		table = a.Stderr
+	}
+	return flags.BadOutput(job.found.Table().WriteText(table))
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
-func newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
+func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	job := &calibrationJob{Scaling: scaling.Scaling{Method: calibrate.Scaler(c.String("method")), Folds: c.Int("folds"), Seed: c.Uint64("seed")}}
 	apply := c.String("apply")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
@@ -100,29 +105,20 @@ func newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 		return nil, flags.Usagef("", "--test-labels without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
 		return nil, flags.Usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
-	case apply != "" && sameFile(apply, c.String("output")):
-		return nil, flags.Usagef("", "--apply %s: is the output too", apply)
 	}
-	inputs := []string{c.Args().First(), c.String("labels"), c.String("test"), c.String("test-labels"), c.String("ensemble")}
-	for _, path := range []string{c.String("output"), apply} {
-		if path == "" && len(job.outputs) > 0 {
-			continue // no --apply
-		}
-		out, err := flags.CreateOutput(path, c.Bool("force"), inputs...)
-		if err != nil {
+	out, err := a.CreateResult(c.String("output"), c.Bool("force"), c.String("ensemble") == "")
+	if err != nil {
+		return nil, err
+	}
+	job.outputs = append(job.outputs, out)
+	if apply != "" {
+		if out, err = flags.CreateOutput(apply, c.Bool("force")); err != nil {
 			job.abort()
 			return nil, err
 		}
 		job.outputs = append(job.outputs, out)
 	}
 	return job, nil
-}
-
-// sameFile says that two outputs, which need not exist, are one.
-func sameFile(a, b string) bool {
-	pa, err1 := filepath.Abs(a)
-	pb, err2 := filepath.Abs(b)
-	return err1 == nil && err2 == nil && pa == pb
 }
 
 func (job *calibrationJob) abort() {
@@ -184,7 +180,11 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	var meta sidecar
-	b, err := os.ReadFile(job.Fit.Path + ".meta.json")
+	beside := job.Fit.Path + ".meta.json"
+	if err := file.Input(beside); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(beside)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.Fit.Path, path)

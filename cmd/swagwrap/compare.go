@@ -58,7 +58,7 @@ func (a *app) compare(c *cli.Context) error {
 	if cmp.ECE.Binning, err = binning(c.String("ece")); err != nil {
 		return err
 	}
-	pages, err := flags.OpenPages(c, comparedFiles(c)...)
+	pages, err := flags.OpenPages(c)
 	if err != nil {
 		return err
 	}
@@ -105,11 +105,6 @@ func (a *app) compare(c *cli.Context) error {
 	return a.Show(c, pages, &found.BatchNorm, found)
 }
 
-// comparedFiles are the inputs that no output may overwrite.
-func comparedFiles(c *cli.Context) []string {
-	return append(c.Args().Slice(), c.String("bn-data"), c.String("val"), c.String("labels"), c.String("val-labels"))
-}
-
 // savedPredictions is what --save writes.
 type savedPredictions struct {
 	out     *flags.Output // nil without --save
@@ -125,7 +120,7 @@ func openSaved(c *cli.Context) (*savedPredictions, error) {
 	if !strings.HasSuffix(strings.ToLower(path), ".npz") {
 		return nil, flags.Usagef("", "--save %s: want a name that ends in .npz", path)
 	}
-	out, err := flags.CreateOutput(path, c.Bool("force"), comparedFiles(c)...)
+	out, err := flags.CreateOutput(path, c.Bool("force"))
 	if err != nil {
 		return nil, err
 	}

@@ -49,8 +49,7 @@ func (a *app) export(c *cli.Context) error {
 		return err
 	}
 	path := c.Args().First()
-	out := &modelOutput{path: c.String("output"), force: c.Bool("force"),
-		inputs: append(c.StringSlice("posterior"), path, c.String("checkpoint"), c.String("bn-data"))}
+	out := &modelOutput{Env: a.Env, path: c.String("output"), force: c.Bool("force")}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
@@ -78,16 +77,16 @@ func (a *app) export(c *cli.Context) error {
 
 // modelOutput is a model with its data files, written to one folder.
 type modelOutput struct {
+	*flags.Env
 	path   string
 	force  bool
-	inputs []string
 	files  []*flags.Output
 	buffer []*bufio.Writer
 }
 
 // check fails if the model itself cannot be written.
 func (m *modelOutput) check() error {
-	out, err := flags.CreateOutput(m.path, m.force, m.inputs...)
+	out, err := m.CreateResult(m.path, m.force, false)
 	if err == nil {
 		out.Abort()
 	}
@@ -96,7 +95,14 @@ func (m *modelOutput) check() error {
 
 // create opens one of the files.
 func (m *modelOutput) create(name string) (io.Writer, error) {
-	out, err := flags.CreateOutput(filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.force, m.inputs...)
+	path := m.path
+	if name != filepath.Base(m.path) {
+		if flags.IsStdout(m.path) {
+			return nil, flags.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file beside it, %s, and standard output is one file", m.path, name)
+		}
+		path = filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name))
+	}
+	out, err := m.CreateResult(path, m.force, false)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +240,10 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 	if err != nil {
 		return nil, flags.BadInput(err, flags.KindHint(path)...)
 	}
-	for _, part := range e.Components {
+	for i, part := range e.Components {
+		if err := flags.InputPosterior(e.PosteriorPath(i)); err != nil {
+			return nil, err
+		}
 		if part.BatchNorm == nil {
 			continue
 		}

@@ -66,7 +66,7 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := flags.CreateOutput(c.String("output"), c.Bool("force"), append(paths, c.String("theta0"), c.String("extend"))...)
+	out, err := a.CreateResult(c.String("output"), c.Bool("force"), false)
 	if err != nil {
 		return err
 	}
@@ -95,10 +95,16 @@ func (a *app) fit(c *cli.Context) error {
 		return flags.BadInput(err)
 	}
 	size, _ := out.Seek(0, 2)
+	p, err := swag.Open(out.Name())
+	if err != nil {
+		return err
+	}
+	defer p.Close()
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	return a.describeFit(c, size)
+	p.Path = out.Path
+	return a.describeFit(c, p, size)
 }
 
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
@@ -127,12 +133,7 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 }
 
 // describeFit says what was made.
-func (a *app) describeFit(c *cli.Context, size int64) error {
-	p, err := swag.Open(c.String("output"))
-	if err != nil {
-		return err
-	}
-	defer p.Close()
+func (a *app) describeFit(c *cli.Context, p *swag.Posterior, size int64) error {
 	o := p.Options
 	what := fmt.Sprintf("rank %d", o.Columns)
 	switch {

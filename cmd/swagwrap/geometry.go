@@ -51,7 +51,7 @@ func (a *app) geometry(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	pages, err := flags.OpenPages(c, append(c.Args().Slice(), c.String("bn-data"))...)
+	pages, err := flags.OpenPages(c)
 	if err != nil {
 		return err
 	}

@@ -99,6 +99,36 @@ func TestScoreInterrupted(t *testing.T) {
 	v.check(t)
 }
 
+// Of many runs for one output, none of which may overwrite it, one writes it. The
+// others end before any work, or may be tried again.
+func TestRace(t *testing.T) {
+	v := newVictim(t)
+	checkpoints := filepath.Join("..", "..", "fixtures", "mnist", "checkpoints")
+	fit := []string{"fit", "-q", "-o", v.at("race"), filepath.Join(checkpoints, "epoch-29.onnx"), filepath.Join(checkpoints, "epoch-30.onnx")}
+	score := []string{"score", "-q", "-o", v.at("race.csv"), v.at("e.safetensors"), filepath.Join(checkpoints, "..", "val.npz")}
+	for _, args := range [][]string{fit, score} {
+		codes := map[int]int{}
+		var runs []*exec.Cmd
+		for range 8 {
+			c := exec.Command(v.at("swagwrap"), args...)
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			runs = append(runs, c)
+		}
+		for _, c := range runs {
+			c.Wait()
+			codes[c.ProcessState.ExitCode()]++
+		}
+		if codes[0] != 1 || codes[0]+codes[64]+codes[75] != len(runs) {
+			t.Errorf("%s: exit codes %v, want 0 once, and 64 or 75", args[0], codes)
+		}
+	}
+	if left, err := filepath.Glob(v.at(".swagwrap-*")); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
 // A victim is a run of score in a process of its own.
 type victim struct {
 	dir  string

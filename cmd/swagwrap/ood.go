@@ -48,7 +48,7 @@ func (a *app) ood(c *cli.Context) error {
 	if len(args) < 2 {
 		return flags.Usagef("swagwrap ood --help shows an example", "%s, want POSTERIOR... IN OUT, or two files of predictions", report.Plural(len(args), "argument"))
 	}
-	pages, err := flags.OpenPages(c, comparedFiles(c)...)
+	pages, err := flags.OpenPages(c)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (a *app) sample(c *cli.Context) error {
 		return err
 	}
 	paths := c.Args().Slice()
-	out, err := flags.CreateOutput(e.Path, c.Bool("force"), append(paths, c.String("bn-data"))...)
+	out, err := a.CreateResult(e.Path, c.Bool("force"), false)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
 	if size == 0 {
 		size = infer.DefaultBatchSize
 	}
-	out, err := flags.CreateOutput(path, c.Bool("force") || c.Bool("resume"), job.inputs...)
+	out, err := flags.CreateOutput(path, c.Bool("force") || c.Bool("resume"))
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,6 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 // scoreJob is a run of score: what it reads, and what it writes.
 type scoreJob struct {
 	output, format string
-	inputs         []string // files that the output must not be
 	scorer         *ensemble.Scorer
 	ensemble       *ensemble.Ensemble
 	data           dataset.Dataset
@@ -89,7 +88,6 @@ func (a *app) score(c *cli.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 
 	path, images := c.Args().First(), c.Args().Tail()
-	job.inputs = slices.Concat(c.StringSlice("posterior"), []string{path, c.String("labels"), c.String("preprocess")}, images)
 	if err := job.check(c); err != nil {
 		return err
 	}
@@ -136,6 +134,9 @@ func (a *app) score(c *cli.Context) error {
 func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	var s ensemble.Scoring
 	job := &scoreJob{output: c.String("output")}
+	if flags.IsStdout(job.output) {
+		job.output = "-"
+	}
 	var err error
 	if job.format, err = predictions.Format(job.output); err != nil {
 		return nil, s, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
@@ -223,15 +224,19 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 // check refuses an output that cannot be written, before the work.
 func (job *scoreJob) check(c *cli.Context) error {
 	overwrite := c.Bool("force") || c.Bool("resume") // a complete result is looked at later
-	for _, path := range []string{job.output, job.sidecar(), c.String("montage"), c.String("save-batch")} {
-		if path == "" || job.output == "-" && (path == job.output || path == job.sidecar()) {
+	paths := []string{c.String("montage"), c.String("save-batch")}
+	if job.output != "-" {
+		paths = append(paths, job.output, job.sidecar(), job.partial())
+	}
+	for _, path := range paths {
+		if path == "" {
 			continue
 		}
-		out, err := flags.CreateOutput(path, overwrite, job.inputs...)
+		out, err := flags.CreateOutput(path, overwrite || path == job.partial()) // openRecords looks at that
 		if err != nil {
 			return err
 		}
-		out.Abort()
+		defer out.Abort()
 	}
 	return nil
 }
@@ -270,7 +275,13 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 	if err != nil {
 		return err
 	}
-	if err := a.scoreRecords(c, job, engine, records); err != nil {
+	// Nobody else who scores can write the output now, but may just have done so.
+	if _, err = os.Lstat(job.output); !c.Bool("force") && err == nil {
+		err = flags.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
+	} else {
+		err = a.scoreRecords(c, job, engine, records)
+	}
+	if err != nil {
 		return keep(records, job, err)
 	}
 	if err := records.Remove(); err != nil {
@@ -300,7 +311,7 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		return false, flags.BadInput(&predictions.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
 	a.Logf(c, "%s: is complete", job.output)
-	if r, err := predictions.OpenRecords(job.output+".partial", job.schema, job.parameters, predictions.Resume); err == nil {
+	if r, err := predictions.OpenRecords(job.partial(), job.schema, job.parameters, predictions.Resume); err == nil {
 		r.Remove() // the run was killed before it could
 	}
 	if was.Errors > 0 {
@@ -316,7 +327,7 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, 
 	} else if c.Bool("force") {
 		existing = predictions.Discard
 	}
-	records, err := predictions.OpenRecords(job.output+".partial", job.schema, job.parameters, existing)
+	records, err := predictions.OpenRecords(job.partial(), job.schema, job.parameters, existing)
 	if changed := new(predictions.ChangedError); errors.As(err, &changed) {
 		return nil, flags.BadInput(err, "use the earlier settings, or start over: --force")
 	}
@@ -353,7 +364,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	if records.Errors() > 0 && !job.schema.Errors {
 		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
 	}
-	out, err := flags.CreateOutput(job.output, true)
+	out, err := flags.CreateOutput(job.output, c.Bool("force"))
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ type sidecar struct {
 
 func (job *scoreJob) sidecar() string { return job.output + ".meta.json" }
 
+// partial is the path of the work file.
+func (job *scoreJob) partial() string { return job.output + ".partial" }
+
 func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
 	e := job.ensemble
 	var runtime string

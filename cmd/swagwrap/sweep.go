@@ -58,7 +58,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := sweepFlags(c, s); err != nil {
 		return err
 	}
-	pages, err := flags.OpenPages(c, append(c.Args().Slice(), c.String("bn-data"), c.String("val"))...)
+	pages, err := flags.OpenPages(c)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,9 @@ import (
 // writes beside its checkpoints, if the name ends in .yaml or .yml, else text for
 // [Parse].
 func ReadFile(path string) (Pipeline, error) {
+	if err := file.Input(path); err != nil {
+		return Pipeline{}, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return Pipeline{}, file.Error(path, err)

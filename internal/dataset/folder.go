@@ -97,6 +97,9 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 		info, err := os.Stat(filepath.Join(full, e.Name()))
 		if err == nil {
 			size = info.Size()
+			if err := file.Listed(info); err != nil {
+				return out, nil, err
+			}
 		}
 		switch {
 		case err == nil && info.IsDir():

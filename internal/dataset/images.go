@@ -137,8 +137,8 @@ func take(budget *semaphore.Weighted, n, all int64) func() {
 // are.
 func (e *example) open() (*os.File, int64, error) {
 	if e.in == nil || !e.in.tar {
-		return file.Open(e.path(), "an image")
+		return file.OpenListed(e.path(), "an image")
 	}
-	f, _, err := file.Open(e.in.path, "an image")
+	f, _, err := file.OpenListed(e.in.path, "an image")
 	return f, e.size, err
 }

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -16,12 +17,13 @@ import (
 
 // addList adds the images that a list file names, relative to its folder.
 func (l *listing) addList(path string) error {
-	f, err := os.Open(path)
+	f, _, err := file.Open(path, "a list")
 	if err != nil {
 		return file.Error(path, err)
 	}
 	defer f.Close()
 	in := &place{path: filepath.Dir(path)}
+	var conflict error
 	err = parseList(f, strings.ToLower(filepath.Ext(path)), func(name, class string) {
 		e := example{in: in, name: strings.Clone(filepath.FromSlash(name))}
 		if filepath.IsAbs(e.name) {
@@ -29,14 +31,14 @@ func (l *listing) addList(path string) error {
 		}
 		size := int64(-1)
 		if info, err := os.Stat(e.path()); err == nil {
-			size = info.Size()
+			size, conflict = info.Size(), cmp.Or(conflict, file.Listed(info))
 		}
 		l.addExample(e, name, label{text: class}, size)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return conflict
 }
 
 // maxLine bounds the lines of a list.

@@ -84,7 +84,7 @@ func (l *listing) add(path string, k kind, strict bool) error {
 			return file.Error(path, err)
 		}
 		l.addExample(example{name: path}, path, label{}, info.Size())
-		return nil
+		return file.Listed(info)
 	}
 	return fmt.Errorf("%s: an array, want it as the only input", path)
 }

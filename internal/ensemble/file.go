@@ -236,16 +236,22 @@ func (e *Ensemble) check() error {
 	return nil
 }
 
+// PosteriorPath returns where the posterior of component i was when the ensemble was
+// written.
+func (e *Ensemble) PosteriorPath(i int) string {
+	path := e.Components[i].Posterior.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(e.Path), path)
+	}
+	return path
+}
+
 // OpenPosterior opens the posterior of component i: the one among the moved
 // files that has its content, in whatever order they come, or else the one that
 // the ensemble names. It fails if the content is not what it was, or if a moved
 // file is of no component.
 func (e *Ensemble) OpenPosterior(i int, moved []string) (*swag.Posterior, error) {
-	c := e.Components[i]
-	path := c.Posterior.Path
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(e.Path), path)
-	}
+	c, path := e.Components[i], e.PosteriorPath(i)
 	for _, candidate := range moved {
 		id, err := posteriorID(candidate)
 		if err != nil {

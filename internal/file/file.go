@@ -10,9 +10,19 @@ import (
 	"os"
 )
 
-// Open opens a regular file and returns its size in bytes. Errors say nothing of
-// the path, and of what is no regular file that it should be what want says.
+// Open opens a regular file as an [Input] and returns its size in bytes. Errors say
+// nothing of the path, and of what is no regular file that it should be what want
+// says.
 func Open(path, want string) (*os.File, int64, error) {
+	if err := Input(path); err != nil {
+		return nil, 0, err
+	}
+	return OpenListed(path, want)
+}
+
+// OpenListed is Open for one of very many files, which were held against the
+// outputs by [Listed].
+func OpenListed(path, want string) (*os.File, int64, error) {
 	// Stat first: opening a FIFO would block.
 	info, err := os.Stat(path)
 	if err != nil {
@@ -25,8 +35,12 @@ func Open(path, want string) (*os.File, int64, error) {
 	return f, info.Size(), Cause(err)
 }
 
-// Read reads a file of settings or text, of at most the given number of bytes.
+// Read reads a file of settings or text as an [Input], of at most the given number
+// of bytes.
 func Read(path string, most int64) ([]byte, error) {
+	if err := Input(path); err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, Error(path, err)

@@ -2,15 +2,14 @@ package ort
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
-	"path/filepath"
-	"time"
 
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -32,12 +31,11 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 		}
 		return r.load(model, takes, gives, "", int64(len(model)), opts)
 	}
-	removeStale(filepath.Join(os.TempDir(), folderPattern), folderAge)
-	dir, err := os.MkdirTemp("", folderPattern)
+	dir, err := unfinished.Folder()
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer unfinished.Remove(dir)
 	model, err := writeFolder(ctx, dir, f)
 	if err != nil {
 		return nil, err
@@ -50,17 +48,17 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte, err error) {
 	root, err := os.OpenRoot(dir) // the names come from a posterior, which is untrusted
 	if err != nil {
-		return nil, err
+		return nil, unfinished.Temp(err)
 	}
 	defer root.Close()
 	var main bytes.Buffer
 	var files []*os.File
 	defer func() {
 		for _, file := range files {
-			err = errors.Join(err, file.Close())
+			err = cmp.Or(err, unfinished.Temp(file.Close()))
 		}
 		if err != nil {
-			model, err = nil, fmt.Errorf("temporary copy of a model of %d bytes (TMPDIR names another folder): %w", f.Template.Size(), err)
+			model, err = nil, fmt.Errorf("temporary copy of a model of %d bytes: %w", f.Template.Size(), err)
 		}
 	}()
 	name := f.Template.Files()[0]
@@ -69,11 +67,11 @@ func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte
 			return &main, nil
 		}
 		if err := root.MkdirAll(path.Dir(file), 0o700); err != nil {
-			return nil, err
+			return nil, unfinished.Temp(err)
 		}
 		out, err := root.Create(file)
 		if err != nil {
-			return nil, err
+			return nil, unfinished.Temp(err)
 		}
 		files = append(files, out)
 		return until{ctx, out}, nil
@@ -81,21 +79,16 @@ func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte
 	return main.Bytes(), err
 }
 
-// until is a writer that fails when its context ends.
+// until is a temporary file that fails when its context ends.
 type until struct {
-	ctx context.Context
-	w   io.Writer
+	ctx  context.Context
+	file *os.File
 }
 
 func (u until) Write(p []byte) (int, error) {
 	if err := u.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return u.w.Write(p)
+	n, err := u.file.Write(p)
+	return n, unfinished.Temp(err)
 }
-
-// A folder is in use for as long as it takes to write a model.
-const (
-	folderPattern = "swagwrap-model-*"
-	folderAge     = 24 * time.Hour
-)

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
 // Install makes sure that the pinned ONNX Runtime lies in the user's cache
@@ -24,7 +26,8 @@ import (
 // of it and checks its SHA-256. The library appears whole or not at all. It calls
 // progress with one line of text per step.
 //
-// An error is a *LibraryError that names every attempt, or the context's.
+// An error is a *LibraryError that names every attempt, an *unfinished.TempError, or
+// the context's.
 func Install(ctx context.Context, progress func(string)) (path string, err error) {
 	path, err = cachePath()
 	if err != nil {
@@ -37,11 +40,11 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 	if sum, err := fileSHA256(path); err == nil && (sum == p.npm.sha256 || sum == p.pip.sha256) {
 		return nil
 	}
-	work, err := os.MkdirTemp("", "swagwrap-setup-")
+	work, err := unfinished.Folder()
 	if err != nil {
-		return &LibraryError{path, err.Error(), err}
+		return err
 	}
-	defer os.RemoveAll(work)
+	defer unfinished.Remove(work)
 
 	attempts := []struct {
 		name  string
@@ -144,22 +147,17 @@ func one(pattern string) (string, error) {
 
 // extract copies lib out of a .tgz or .whl archive to path: temporary sibling,
 // SHA-256, fsync, rename.
-func extract(archive string, lib library, path string) (err error) {
+func extract(archive string, lib library, path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	removeStale(filepath.Join(dir, "*.tmp"), time.Hour)
-	tmp, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
+	tmp, err := unfinished.File(dir)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		tmp.Close()
-		if err != nil {
-			os.Remove(tmp.Name())
-		}
-	}()
+	defer tmp.Close()
+	defer unfinished.Remove(tmp.Name())
 
 	sum := sha256.New()
 	// One byte more than expected is enough to see that the file is another.
@@ -173,10 +171,10 @@ func extract(archive string, lib library, path string) (err error) {
 	if got := hex.EncodeToString(sum.Sum(nil)); got != lib.sha256 {
 		return fmt.Errorf("%s: %s has SHA-256 %s, want %s", filepath.Base(archive), lib.member, got, lib.sha256)
 	}
-	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync(), tmp.Close()); err != nil {
+	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync()); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
+	if err := unfinished.Replace(tmp.Name(), path); err != nil {
 		return err
 	}
 	return syncDir(dir)
@@ -215,17 +213,6 @@ func readMember(archive, member string, read func(io.Reader) error) error {
 		}
 		if h.Name == member && h.Typeflag == tar.TypeReg {
 			return read(t)
-		}
-	}
-}
-
-// removeStale deletes what killed processes left behind, once it is too old to be
-// in use: temporary files and folders whose names match the pattern.
-func removeStale(pattern string, age time.Duration) {
-	left, _ := filepath.Glob(pattern)
-	for _, path := range left {
-		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > age {
-			os.RemoveAll(path) // not ours to remove if it fails
 		}
 	}
 }

@@ -158,11 +158,6 @@ func TestInstallReplacesADamagedLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(s.path, []byte(strings.ToUpper(npmBody)))
-	stale := s.path + ".1.tmp"
-	s.write(stale, nil)
-	if err := os.Chtimes(stale, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
 	s.sell("npm", toWork, tgz(t, s.pin.npm.member, npmBody))
 	if err := s.install(); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
 // npzWriter writes rows as the arrays of an .npz, which come one after the other
@@ -55,14 +56,11 @@ func newNPZ(w io.Writer, s *Schema, dir string) (*npzWriter, error) {
 		z.arrays = slices.Insert(z.arrays, at, label)
 	}
 	for _, a := range z.arrays {
-		f, err := os.CreateTemp(dir, ".swagwrap-*.npy")
+		f, err := unfinished.Nameless(dir)
 		if err != nil {
 			return z, err
 		}
 		a.held, a.out = f, bufio.NewWriterSize(f, 1<<16)
-		if err := os.Remove(f.Name()); err != nil {
-			return z, err
-		}
 	}
 	return z, nil
 }

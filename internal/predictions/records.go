@@ -126,7 +126,10 @@ func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Reco
 // open opens and locks the file.
 func (r *Records) open() error {
 	for {
-		f, err := os.OpenFile(r.Path, os.O_RDWR|os.O_CREATE, 0o666)
+		if info, err := os.Lstat(r.Path); err == nil && !info.Mode().IsRegular() {
+			return errors.New("not a regular file")
+		}
+		f, err := os.OpenFile(r.Path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o666)
 		if err != nil {
 			return err
 		}

@@ -9,14 +9,18 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Env is where one run of the program writes to.
 type Env struct {
 	Stdout, Stderr io.Writer
 }
+
+func init() { weights.OnMap = file.Opened }
 
 // Producer is what the files written by this program say about it.
 func Producer() string { return "swagwrap " + Version() }
@@ -69,6 +73,9 @@ func (a *Env) WarnLong(c *cli.Context, what string) {
 func (a *Env) openRuntime(c *cli.Context) (*ort.Runtime, error) {
 	path, err := ort.Locate(c.String("ort-lib"))
 	if err != nil {
+		return nil, err
+	}
+	if err := file.Input(path); err != nil {
 		return nil, err
 	}
 	rt, err := ort.Open(path)

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -91,15 +93,19 @@ func ExitCode(ctx context.Context, err error) int {
 		f       *Failure
 		model   *onnxio.Error
 		changed *weights.ChangedError
+		both    *file.Conflict
+		temp    *unfinished.TempError
 	)
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(context.Cause(ctx), &sig):
 		return exitSignal + int(sig.Signal)
+	case errors.As(err, &both):
+		return exitUsage
 	case errors.As(err, &library):
 		return exitNoRuntime
-	case isDiskTrouble(err), errors.As(err, &changed):
+	case errors.As(err, &temp), errors.As(err, &changed), isDiskTrouble(err):
 		return exitTemporary
 	case errors.As(err, &f):
 		return f.code
@@ -136,6 +142,8 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		model   *onnxio.Error
 		part    *Unfinished
 		changed *weights.ChangedError
+		both    *file.Conflict
+		temp    *unfinished.TempError
 		hints   []string
 	)
 	left := "nothing was written"
@@ -144,7 +152,12 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 	}
 	if errors.As(context.Cause(ctx), &sig) {
 		err = fmt.Errorf("%w: %s", sig, left)
+	} else if errors.As(err, &both) {
+		err, hints = both, append(hints, "choose another name for the output")
 	} else {
+		if errors.As(err, &temp) {
+			hints = append(hints, "TMPDIR names another folder for temporary files, with more space or to write to")
+		}
 		if errors.As(err, &model) {
 			hints = append(hints, Hints(model.Hint)...)
 		}

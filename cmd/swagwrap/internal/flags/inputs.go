@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -18,7 +20,7 @@ import (
 // Flags that several commands share.
 var (
 	OutputFlags = []cli.Flag{
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`; - is standard output"},
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
 	ThreadsFlag = &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"}
@@ -122,6 +124,25 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error)
 		a.Warnf(c, "%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
 	}
 	return n, nil
+}
+
+// InputPosterior notes that the posterior at path, and the checkpoints in which its
+// deviations are, are inputs, though no more of them may be read.
+func InputPosterior(path string) error {
+	p, err := swag.Open(path)
+	if err == nil {
+		defer p.Close()
+		for _, c := range p.Needs() {
+			m, merr := onnxio.Open(infer.CheckpointPath(p, c, ""))
+			if err = cmp.Or(err, merr); merr == nil {
+				m.Close()
+			}
+		}
+	}
+	if both := (*file.Conflict)(nil); errors.As(err, &both) {
+		return err
+	}
+	return nil // who needs more of them says what is wrong
 }
 
 // KindHint says what to do with a file of another kind than wanted.

@@ -1,46 +1,31 @@
 package flags
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// What a killed process on this machine has left is cleared away; what a living one
-// writes is not. A file that appears meanwhile is not overwritten.
+// A file that appears meanwhile is not overwritten.
 func TestOutput(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "out")
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := func(pid int) string {
-		name := filepath.Join(dir, fmt.Sprintf(".out.swagwrap-%s-%d.tmp", host, pid))
-		if err := os.WriteFile(name, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	dead, alive := left(1<<22+1), left(os.Getppid()) // Linux counts no further than 2²²
+	path := filepath.Join(t.TempDir(), "out")
 	out, err := CreateOutput(path, false)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(dead); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what a dead process left: %v", err)
-	}
-	if _, err := os.Stat(alive); err != nil {
-		t.Error(err)
 	}
 	if err := os.WriteFile(path, []byte("theirs"), 0o666); err != nil {
 		t.Fatal(err)
@@ -59,11 +44,136 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// What is there and no regular file stays as it is, with --force too: also where it
+// appears while the result is written.
+func TestOutputRefuses(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	socket, err := net.Listen("unix", at("socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	if err := errors.Join(syscall.Mkfifo(at("pipe"), 0o666), os.WriteFile(at("file"), []byte("precious"), 0o666),
+		os.Symlink("file", at("link")), os.Symlink("gone", at("dangling")), os.Symlink("pipe", at("through")), os.Mkdir(at("folder"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"pipe":     "hint: -o - writes to standard output",
+		"through":  "hint: -o - writes to standard output", // as /dev/fd/63 is of a shell's >(command)
+		"socket":   "error: " + at("socket") + ": is a device, a pipe or a socket, want a regular file",
+		"link":     "hint: name the file itself: " + at("file"),
+		"dangling": "hint: name the file itself: gone",
+		"folder":   "hint: name a file in it",
+	} {
+		before, err := os.Lstat(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, atOnce := CreateOutput(at(name), true)
+		out, err := CreateOutput(at("late"), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(at(name), at("late")); err != nil {
+			t.Fatal(err)
+		}
+		late := out.Commit()
+		after, err := os.Lstat(at("late"))
+		if err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() {
+			t.Errorf("%s: another file now: %v", name, err)
+		}
+		if err := os.Rename(at("late"), at(name)); err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		PrintError(&said, t.Context(), atOnce)
+		if ExitCode(t.Context(), atOnce) != exitUsage || ExitCode(t.Context(), late) != exitUsage || !strings.Contains(said.String(), want) {
+			t.Errorf("%s: %v and %v, want %q", name, atOnce, late, want)
+		}
+	}
+	if b, err := os.ReadFile(at("file")); string(b) != "precious" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if left, _ := filepath.Glob(at(".swagwrap*")); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// An input that is opened late is no output either, and two outputs are not one.
+func TestOutputConflicts(t *testing.T) {
+	t.Cleanup(file.Forget)
+	path := filepath.Join(t.TempDir(), "out")
+	if err := os.WriteFile(path, []byte("precious"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, err := CreateOutput(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateOutput(path, true); ExitCode(t.Context(), err) != exitUsage {
+		t.Errorf("twice: %v", err)
+	}
+	if err := file.Input(path); ExitCode(t.Context(), BadInput(err)) != exitUsage {
+		t.Errorf("an output as input: %v", err)
+	}
+	if err := out.Commit(); ExitCode(t.Context(), err) != exitUsage {
+		t.Errorf("an input as output: %v", err)
+	}
+	if b, err := os.ReadFile(path); string(b) != "precious" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// No result that is not text goes to a terminal, and one that cannot be written to
+// standard output fails.
+func TestResultToStdout(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	if terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err == nil { // a machine without one has no terminals
+		defer terminal.Close()
+		a := &Env{Stdout: terminal}
+		if _, err := a.CreateResult("-", false, false); ExitCode(t.Context(), err) != exitUsage {
+			t.Errorf("binary: %v", err)
+		}
+		out, err := a.CreateResult("-", false, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Abort()
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	var written bytes.Buffer
+	for _, to := range []io.Writer{w, &written} {
+		out, err := (&Env{Stdout: to}).CreateResult("/dev/stdout", false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Write([]byte("result")); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Commit(); (to == w) != (ExitCode(t.Context(), err) == exitTemporary) {
+			t.Errorf("%T: %v", to, err)
+		}
+	}
+	if left, err := os.ReadDir(temp); written.String() != "result" || err != nil || len(left) > 0 {
+		t.Errorf("%q written, %v left, %v", written.String(), left, err)
+	}
+}
+
 func TestRelativeTo(t *testing.T) {
 	for _, tc := range [][3]string{{"a/b/p", "a/c/ckpt", "../c/ckpt"}, {"p", "ckpt", "ckpt"}} {
 		if got := RelativeTo(tc[0], tc[1]); got != tc[2] {
 			t.Errorf("%s seen from %s: %s, want %s", tc[1], tc[0], got, tc[2])
 		}
+	}
+	if got := RelativeTo("-", "ckpt"); !filepath.IsAbs(got) {
+		t.Errorf("seen from standard output: %s", got)
 	}
 }
 
@@ -84,6 +194,8 @@ func TestExitCode(t *testing.T) {
 		{t.Context(), BadInput(errors.New("bad"), "mend it"), 65, "error: bad\nhint: mend it\n"},
 		{t.Context(), BadOutput(BadInput(errors.New("marked already"))), 65, "error: marked already\n"},
 		{t.Context(), &onnxio.Error{Path: "m.onnx", Err: errors.New("is none"), Hint: "export it"}, 65, "hint: export it\n"},
+		{t.Context(), BadInput(fmt.Errorf("m: %w", unfinished.Temp(&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}))), 75, "hint: TMPDIR names another folder"},
+		{t.Context(), BadInput(fmt.Errorf("m: %w", &file.Conflict{Path: "out"})), 64, "error: out: is an input of this command too\nhint: choose another name"},
 		{t.Context(), &ort.LibraryError{Path: "lib.so", Err: errors.New("gone")}, 69, "lib.so"},
 		{t.Context(), BadInput(fmt.Errorf("out: %w", syscall.ENOSPC)), 75, "no space left"},
 		{stopped, errors.New("cut off"), 143, "error: stopped by signal: terminated: nothing was written\n"},

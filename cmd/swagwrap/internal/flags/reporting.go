@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/weights"
@@ -30,7 +31,7 @@ type Pages struct {
 }
 
 // OpenPages checks, before any work, that the report can be written.
-func OpenPages(c *cli.Context, inputs ...string) (*Pages, error) {
+func OpenPages(c *cli.Context) (*Pages, error) {
 	r := &Pages{folder: c.String("plots"), force: c.Bool("force")}
 	if r.folder != "" {
 		switch files, err := os.ReadDir(r.folder); {
@@ -38,6 +39,12 @@ func OpenPages(c *cli.Context, inputs ...string) (*Pages, error) {
 			return nil, Usagef("--force overwrites what is in it", "%s: exists already, and is not empty", r.folder)
 		case err != nil && !os.IsNotExist(err):
 			return nil, Usagef("name a folder", "%s: cannot be a folder for figures", r.folder)
+		default:
+			for _, f := range files { // figures of any name may take their place
+				if err := file.Output(filepath.Join(r.folder, f.Name())); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	path := c.String("report")
@@ -48,7 +55,7 @@ func OpenPages(c *cli.Context, inputs ...string) (*Pages, error) {
 		return nil, Usagef("the report is one page: --report report.html", "--report %s: want a name that ends in .html", path)
 	}
 	var err error
-	r.page, err = CreateOutput(path, r.force, inputs...)
+	r.page, err = CreateOutput(path, r.force)
 	return r, err
 }
 
