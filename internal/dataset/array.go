@@ -33,6 +33,9 @@ func openArray(path string, opts Options) (Dataset, error) {
 	}
 	e := of(d)
 	e.sources = []Source{{Path: path, SHA256: f.SHA256}}
+	if opts.Unlabelled && opts.Labels == "" {
+		return d, nil
+	}
 	if err := e.findLabels(f, key, opts); err != nil {
 		return nil, err
 	}

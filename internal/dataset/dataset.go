@@ -20,7 +20,8 @@
 // # Invariants
 //
 // A Dataset has at least one example, every example has the same shape and at
-// least one element, and Labels is nil or holds Len values of 0 or more. Read
+// least one element, and Labels is nil or holds Len values of 0 or more, −1 for a
+// folder that cannot be read, which is an example whose Read says so. Read
 // never yields a value that is not finite. Files are untrusted: a length is
 // compared with what the file can hold before memory is taken for it, and bytes
 // after an array are an error. All goroutines of a program together decode at
@@ -108,7 +109,8 @@ type Options struct {
 	// ClassNames numbers the classes that class folders, lists and tars name.
 	// Nil means that names have their place when sorted.
 	ClassNames []string
-	// Unlabelled says that names of folders are no labels.
+	// Unlabelled says that no labels are wanted: but for those of Labels none are
+	// looked for, and what stands in their place may be anything.
 	Unlabelled bool
 	// Shape is the shape of one example that the network takes, with numbers
 	// below 1 for dimensions that it leaves open. That of an array may differ in

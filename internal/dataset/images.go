@@ -28,6 +28,15 @@ type example struct {
 type place struct {
 	path string
 	tar  bool
+	err  error // that it could not be listed, which makes it an example itself
+}
+
+// unlisted is the error of an example that stands for a folder that could not be read.
+func (e *example) unlisted() error {
+	if e.in == nil {
+		return nil
+	}
+	return e.in.err
 }
 
 func (e *example) path() string {
@@ -43,7 +52,7 @@ func (e *example) path() string {
 // openImages opens the images that inputs list. They are read and decoded when
 // they are asked for; only their names are kept, some 100 bytes an image.
 func openImages(inputs []string, opts Options) (Dataset, error) {
-	l, err := list(inputs, opts.ClassNames == nil && !opts.Unlabelled)
+	l, err := list(inputs, opts.ClassNames == nil, opts.Unlabelled)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +104,9 @@ var (
 
 // decode reads and decodes an example, and calls use with the picture.
 func (e *example) decode(grey bool, use func(picture.Picture) error) error {
+	if err := e.unlisted(); err != nil {
+		return err
+	}
 	f, size, err := e.open()
 	if err != nil {
 		return err

@@ -238,7 +238,7 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 		return err
 	}
 	opts := dataOptions("", n, p)
-	opts.ClassNames = nil // these images need no labels
+	opts.ClassNames, opts.Unlabelled = nil, true
 	opts.Augment, opts.AsSeen = augmentation, true
 	path := c.String("bn-data")
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
