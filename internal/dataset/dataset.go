@@ -11,7 +11,8 @@
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
 //   - arrays: .npy, .npz, IDX, see package numpy
 //
-// Arrays may be uint8, float32 or float64; labels may be any integer type. They
+// Arrays may be uint8, which may be pictures, float32 or float64; labels may be any
+// integer type. They
 // are held in memory. Images are read and decoded when they are asked for. Package
 // preprocess says how they become what the network takes. Pictures may be
 // augmented as in training: see [Options]. [Order] says in which order a dataset is
@@ -113,9 +114,10 @@ type Options struct {
 	// looked for, and what stands in their place may be anything.
 	Unlabelled bool
 	// Shape is the shape of one example that the network takes, with numbers
-	// below 1 for dimensions that it leaves open. That of an array may differ in
-	// dimensions of size 1 only. Nil, and for arrays any open dimension, means as
-	// stored, where uint8 arrays of shape (N, H, W) are grey images: [1 H W].
+	// below 1 for dimensions that it leaves open. Nil means as stored. An array of
+	// this shape, but for dimensions of size 1, is taken as it is. Other uint8
+	// arrays, of N×H×W or N×H×W×C with 1, 3 or 4 channels, are pictures, and come
+	// to it as image files do; other floats are an error.
 	Shape []int64
 	// Uint8 says that the network takes uint8: Read yields stored values, and
 	// Preprocess must not normalise.

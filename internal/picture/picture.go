@@ -141,9 +141,18 @@ func (f File) Decode(grey bool) (Picture, error) {
 		return Picture{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", f.kind, p.W, p.H, f.W, f.H)
 	}
 	if grey {
-		return p.grey(), nil
+		return p.As(1), nil
 	}
-	return p.rgb(), nil
+	return p.As(3), nil
+}
+
+// As returns the picture with 1 or 3 channels: Pillow's convert("L") or
+// convert("RGB"). One that has as many is returned as it is.
+func (p Picture) As(channels int) Picture {
+	if channels == 1 {
+		return p.grey()
+	}
+	return p.rgb()
 }
 
 // CheckSize refuses sizes that are none of a picture, or a decompression bomb's.
