@@ -25,8 +25,9 @@
 // folder that cannot be read, which is an example whose Read says so. Read
 // never yields a value that is not finite. Files are untrusted: a length is
 // compared with what the file can hold before memory is taken for it, and bytes
-// after an array are an error. All goroutines of a program together decode at
-// most 100 million pixels at once; a larger image is decoded alone.
+// after an array are an error. All goroutines that read a dataset hold no more of
+// files and of pictures being decoded than Options.Memory; an image that needs more
+// has a [MemoryError].
 //
 // # Concurrency
 //
@@ -134,6 +135,9 @@ type Options struct {
 	// neither Preprocess nor Augment is applied to it. Image files and uint8
 	// arrays are not affected.
 	AsSeen bool
+	// Memory is how many bytes image files may take while they are read and decoded,
+	// all at once. 0 means [DefaultMemory].
+	Memory int64
 	// Cache is how many bytes of memory may keep decoded and augmented pictures,
 	// so that several passes over them decode each once. Arrays are in memory as
 	// they are, and kept only if they are augmented. 0 keeps none.

@@ -237,7 +237,11 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 	if err != nil {
 		return err
 	}
-	opts := dataOptions("", n, p)
+	opts, err := DataOptions(c, "", n, p)
+	if err != nil {
+		return err
+	}
+	opts.Cache = cacheBytes
 	opts.ClassNames, opts.Unlabelled = nil, true
 	opts.Augment, opts.AsSeen = augmentation, true
 	path := c.String("bn-data")
