@@ -21,7 +21,8 @@ type app struct{ *flags.Env }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	file.Forget()
 	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}}
-	err := weights.Guarded(func() error { return a.cli().RunContext(ctx, args) })()
+	program := a.cli()
+	err := weights.Guarded(func() error { return program.RunContext(ctx, flags.Anywhere(program, args)) })()
 	if err != nil {
 		err = flags.Changed(err)
 		flags.PrintError(stderr, ctx, err)
@@ -78,15 +79,6 @@ No training framework is needed, no Python, and no gradients.`,
 		cmd.Flags = append(cmd.Flags,
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors only"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print more about what happens"})
-		action := cmd.Action
-		cmd.Action = func(c *cli.Context) error {
-			for _, arg := range c.Args().Slice() {
-				if strings.HasPrefix(arg, "-") && arg != "-" {
-					return flags.Usagef("put flags first: swagwrap "+c.Command.Name+" [flags] "+c.Command.ArgsUsage, "flag %s stands after an argument", arg)
-				}
-			}
-			return action(c)
-		}
 	}
 	return c
 }

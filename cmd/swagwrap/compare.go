@@ -74,7 +74,7 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	if cmp.Test, err = in.Open(test, c.String("labels"), true); err != nil {
+	if cmp.Test, err = in.Open(c, test, c.String("labels"), true); err != nil {
 		return err
 	}
 	if in.Validation == nil {

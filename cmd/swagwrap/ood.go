@@ -75,7 +75,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	defer in.Close()
 	d := &ood.Detection{Validation: in.Validation}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
-		if *to, err = in.Open(args[n+i], "", false); err != nil {
+		if *to, err = in.Open(c, args[n+i], "", false); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
 		return err
 	}
 	defer out.Abort()
-	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes()); err != nil {
+	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes(), c.String("on-error") == "skip"); err != nil {
 		return blame(err)
 	}
 	return out.Commit()

@@ -179,7 +179,11 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 // scoreData opens the images. Folders that are no classes of the network's have no
 // labels in their names.
 func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
-	opts := dataset.Options{Labels: c.String("labels"), Preprocess: scoring.Preprocess, ClassNames: scoring.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes()}
+	opts, err := flags.DataOptions(c, c.String("labels"), n, scoring.Preprocess)
+	if err != nil {
+		return nil, err
+	}
+	opts.ClassNames = scoring.ClassNames
 	d, err := dataset.Open(images, opts)
 	if unknown := (*dataset.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
 		a.Warnf(c, "%v: labels are left out", err)

@@ -82,7 +82,7 @@ func (a *app) sweep(c *cli.Context) error {
 		return err
 	}
 	if val := c.String("val"); val != "" {
-		if s.Validation, err = openScored(nil, val, c.String("val-labels"), s.Network, pre); err != nil {
+		if s.Validation, err = flags.OpenLabelled(c, val, c.String("val-labels"), s.Network, pre); err != nil {
 			return err
 		}
 	}
@@ -159,14 +159,14 @@ func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 	return nil
 }
 
-// openScored opens labelled data that many networks go over. With c, --samples
-// says how much of it.
+// openScored opens labelled data that many networks go over: as much of it as
+// --samples says.
 func openScored(c *cli.Context, path, labels string, n *infer.Network, pre preprocess.Settings) (dataset.Dataset, error) {
-	d, err := flags.OpenLabelled(path, labels, n, pre)
+	d, err := flags.OpenLabelled(c, path, labels, n, pre)
 	if err != nil {
 		return nil, err
 	}
-	if c != nil && c.Int("samples") > 0 && c.Int("samples") < d.Len() {
+	if c.Int("samples") > 0 && c.Int("samples") < d.Len() {
 		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: c.Int("samples")})
 	}
 	return d, nil

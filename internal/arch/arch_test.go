@@ -34,7 +34,7 @@ var (
 	none   = []string{}
 	public = []string{"weights", "onnxio", "onnxio/checkpoints", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate"}
 	// Each may import those before it.
-	data   = []string{"internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset"}
+	data   = []string{"internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset"}
 	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
@@ -57,15 +57,16 @@ var rules = map[string]rule{
 
 	"internal/unfinished":         {own: none, third: none, pure: true},
 	"internal/ort":                {own: []string{"onnxio", "weights", "internal/unfinished"}},
+	"internal/cell":               {own: none, third: none, pure: true},
 	"internal/file":               {own: none, third: none, pure: true},
 	"internal/numpy":              {own: []string{"internal/file", "weights"}, third: none, pure: true},
 	"internal/picture/jpeg":       {own: none, third: none, pure: true},
 	"internal/picture":            {own: []string{"internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":            {own: []string{"internal/file", "internal/picture"}, pure: true},
 	"internal/preprocess":         {own: []string{"internal/file", "internal/picture"}, third: none, pure: true},
-	"internal/dataset":            {own: []string{"internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess"}},
+	"internal/dataset":            {own: []string{"internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess"}},
 	"internal/task":               {own: []string{"calibrate"}, pure: true},
-	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/numpy", "internal/task", "internal/unfinished"}},
+	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/unfinished"}},
 	"internal/infer":              {own: models},
 	"internal/infer/infertest":    {own: append(slices.Clone(models), "internal/infer")},
 	"internal/ensemble":           {own: files},

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
@@ -33,6 +32,9 @@ func openArray(path string, opts Options) (Dataset, error) {
 	}
 	e := of(d)
 	e.sources = []Source{{Path: path, SHA256: f.SHA256}}
+	if opts.Unlabelled && opts.Labels == "" {
+		return d, nil
+	}
 	if err := e.findLabels(f, key, opts); err != nil {
 		return nil, err
 	}
@@ -96,22 +98,19 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	e.setShape(shape)
 	size := e.elems * x.Type.Size
 	example := func(i int) []byte { return x.Data[i*size : (i+1)*size] } // as stored
-	if augment {
-		return augmentArray(e, example, opts)
+	if isUint8 && len(shape) == 2 && opts.fits(plane(shape)) {
+		e.shape = plane(shape)
 	}
-
-	switch {
-	case len(opts.Shape) > 0 && slices.Min(opts.Shape) > 0:
-		if !slices.Equal(squeeze(shape), squeeze(opts.Shape)) {
-			hint := ""
-			if n := len(shape); n == 3 && slices.Equal(opts.Shape, []int64{shape[2], shape[0], shape[1]}) {
-				hint = ": channels come last; save it again as np.ascontiguousarray(a.transpose(0, 3, 1, 2))"
-			}
-			return nil, fmt.Errorf("examples of shape %d, want %d%s", shape, opts.Shape, hint)
-		}
+	// What lies as the network takes it may be pictures as they are saved, too.
+	doubtful := len(opts.Shape) == 3 && slices.Max(opts.Shape) > 0 && len(shape) == 3 && shape[0] == 3 && shape[2] == 3
+	if isUint8 && (augment || doubtful || !opts.fits(e.shape)) {
+		return arrayPictures(e, example, opts)
+	}
+	if !opts.fits(e.shape) {
+		return nil, mismatch(shape, opts.Shape)
+	}
+	if len(opts.Shape) > 0 && slices.Min(opts.Shape) > 0 {
 		e.shape = slices.Clone(opts.Shape)
-	case isUint8 && len(shape) == 2:
-		e.shape = []int64{1, shape[0], shape[1]}
 	}
 	p, err := opts.preprocess()
 	if err != nil {
@@ -135,76 +134,4 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 		}
 		return nil
 	}}, nil
-}
-
-// squeeze drops the dimensions of size 1; two shapes that are equal then lie in
-// memory alike.
-func squeeze(shape []int64) []int64 {
-	return slices.DeleteFunc(slices.Clone(shape), func(d int64) bool { return d == 1 })
-}
-
-// unravel turns a flat index into one per dimension.
-func unravel(flat int, shape []int64) []int64 {
-	at := make([]int64, len(shape))
-	for k := len(shape) - 1; k >= 0; k-- {
-		at[k] = int64(flat) % shape[k]
-		flat /= int(shape[k])
-	}
-	return at
-}
-
-// augmentArray returns the dataset of stored uint8 pictures that are changed at
-// random. They may have another height and width than the network takes.
-func augmentArray(e *examples, example func(i int) []byte, opts Options) (Dataset, error) {
-	stored := slices.Clone(e.shape)
-	switch len(stored) {
-	case 2:
-		stored = slices.Insert(stored, 0, 1)
-	case 3:
-	default:
-		return nil, fmt.Errorf("augmentation of examples of shape %d, want pictures: 3 dimensions, or height and width", e.shape)
-	}
-	p, err := opts.preprocess()
-	if err != nil {
-		return nil, err
-	}
-	p.Image = preprocess.Transform{} // is for files
-	shape := slices.Clone(opts.Shape)
-	if len(shape) == 0 || slices.Max(shape) < 1 { // only what a pixel has: the size is that of the pictures
-		shape = slices.Clone(stored)
-		if p.LayoutOf(stored) == "nhwc" {
-			shape[0], shape[1] = -1, -1
-		} else {
-			shape[1], shape[2] = -1, -1
-		}
-	}
-	h, w, ok := sides(p, stored, shape)
-	if !ok {
-		return nil, fmt.Errorf("augmentation of examples of shape %d, and the network takes %d: want pictures in that layout", e.shape, shape)
-	}
-	return opts.pictures(e, p, shape, h, w, func(p preprocess.Settings, i int, use func(picture.Picture) error) error {
-		return use(p.Picture(example(i), h, w))
-	})
-}
-
-// sides returns height and width of stored examples of three dimensions, for a
-// network that takes shape. Grey ones lie in memory alike wherever the dimension
-// of size 1 is.
-func sides(p preprocess.Settings, stored, shape []int64) (h, w int, ok bool) {
-	if len(shape) != 3 {
-		return 0, 0, false
-	}
-	last := p.LayoutOf(shape) == "nhwc"
-	channels := shape[0]
-	if last {
-		channels = shape[2]
-	}
-	a, b, c := int(stored[0]), int(stored[1]), int(stored[2])
-	switch grey := channels == 1 || p.Channels == "grey"; {
-	case grey && a == 1, !last && a == 3 && !grey:
-		return b, c, true
-	case grey && c == 1, last && c == 3 && !grey:
-		return a, b, true
-	}
-	return 0, 0, false
 }

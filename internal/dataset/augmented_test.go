@@ -226,6 +226,9 @@ func TestAugmentSize(t *testing.T) {
 		{"testdata/grey.npy", "RandomHorizontalFlip", nil, []int64{1, 4, 2}},
 		{"testdata/grey.npy", "cifar", []int64{4, 2, 1}, []int64{4, 2, 1}},
 		{"testdata/grey.npy", "cifar", []int64{1, 4, 2}, []int64{1, 4, 2}},
+		{"testdata/grey.npy", "cifar", []int64{3, 4, 2}, []int64{3, 4, 2}},
+		{"testdata/nhwc.npy", "cifar", []int64{3, 4, 2}, []int64{3, 4, 2}},
+		{"testdata/nhwc.npy", "RandomCrop(4, padding=1)", []int64{3, -1, -1}, []int64{3, 4, 4}},
 	}
 	for _, tt := range tests {
 		d, err := Open([]string{tt.path}, Options{Shape: tt.shape, Augment: pipeline(t, tt.spec)})
@@ -255,10 +258,8 @@ func TestAugmentRefuses(t *testing.T) {
 		want             string
 	}{
 		{"floats", "testdata/f32.npy", "cifar", Options{}, "augmentation of float32 values, which are what the network sees: want uint8 pictures or image files"},
-		{"table", "testdata/u8.npy", "cifar", Options{Shape: []int64{24}}, "and the network takes [24]: want pictures in that layout"},
-		{"layout", "testdata/nhwc.npy", "cifar", Options{Shape: three}, "augmentation of examples of shape [4 2 3], and the network takes [3 4 2]"},
-		{"grey network", "testdata/u8.npy", "cifar", Options{Shape: []int64{1, 4, 2}}, "augmentation of examples of shape [3 4 2], and the network takes [1 4 2]"},
-		{"grey array", "testdata/grey.npy", "cifar", Options{Shape: three}, "augmentation of examples of shape [4 2], and the network takes [3 4 2]"},
+		{"table", "testdata/u8.npy", "cifar", Options{Shape: []int64{24}}, "examples of shape [3 4 2], want [24]: as many elements; if they lie in that order, save it again as a.reshape(-1, 24)"},
+		{"grey network", "testdata/u8.npy", "cifar", Options{Shape: []int64{1, 4, 2}}, "examples of shape [3 4 2], want [1 4 2]: 3 channels, and the network takes 1"},
 		{"size", png, "RandomCrop(8)", Options{Shape: []int64{3, 24, 24}}, "augmentation: RandomCrop(8) makes pictures of 8×8 pixels, and the network takes 24×24"},
 		{"size of an array", "testdata/u8.npy", "RandomCrop(8)", Options{Shape: three}, "augmentation: RandomCrop(8) makes pictures of 8×8 pixels, and the network takes 2×4"},
 		{"chain", png, "Resize((4, 4)), RandomCrop(8)", Options{Shape: []int64{3, -1, -1}}, "augmentation: RandomCrop(8): a picture of 4×4 pixels is too small"},

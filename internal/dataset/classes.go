@@ -16,9 +16,9 @@ import (
 // classes turns the labels as written into class numbers. Names are numbered by
 // their place in names; without names, by their order when sorted, as
 // torchvision numbers class folders. Both results are nil if nothing is
-// labelled.
+// labelled. What could not be listed need not be: its label is −1.
 func (l *listing) classes(names []string) (labels []int, all []string, err error) {
-	if i := slices.IndexFunc(l.examples, func(e example) bool { return e.label < 0 }); i >= 0 {
+	if i := slices.IndexFunc(l.examples, func(e example) bool { return e.label < 0 && e.unlisted() == nil }); i >= 0 || len(l.labels) == 0 {
 		if j := slices.IndexFunc(l.examples, func(e example) bool { return e.label >= 0 }); j >= 0 {
 			return nil, nil, fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].path(), l.examples[j].path())
 		}
@@ -64,7 +64,9 @@ func (l *listing) classes(names []string) (labels []int, all []string, err error
 	}
 	labels = make([]int, len(l.examples))
 	for i, e := range l.examples {
-		labels[i] = numbers[e.label]
+		if labels[i] = -1; e.label >= 0 {
+			labels[i] = numbers[e.label]
+		}
 	}
 	return labels, names, nil
 }

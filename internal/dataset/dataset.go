@@ -11,7 +11,8 @@
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
 //   - arrays: .npy, .npz, IDX, see package numpy
 //
-// Arrays may be uint8, float32 or float64; labels may be any integer type. They
+// Arrays may be uint8, which may be pictures, float32 or float64; labels may be any
+// integer type. They
 // are held in memory. Images are read and decoded when they are asked for. Package
 // preprocess says how they become what the network takes. Pictures may be
 // augmented as in training: see [Options]. [Order] says in which order a dataset is
@@ -20,11 +21,13 @@
 // # Invariants
 //
 // A Dataset has at least one example, every example has the same shape and at
-// least one element, and Labels is nil or holds Len values of 0 or more. Read
+// least one element, and Labels is nil or holds Len values of 0 or more, −1 for a
+// folder that cannot be read, which is an example whose Read says so. Read
 // never yields a value that is not finite. Files are untrusted: a length is
 // compared with what the file can hold before memory is taken for it, and bytes
-// after an array are an error. All goroutines of a program together decode at
-// most 100 million pixels at once; a larger image is decoded alone.
+// after an array are an error. All goroutines that read a dataset hold no more of
+// files and of pictures being decoded than Options.Memory; an image that needs more
+// has a [MemoryError].
 //
 // # Concurrency
 //
@@ -108,12 +111,14 @@ type Options struct {
 	// ClassNames numbers the classes that class folders, lists and tars name.
 	// Nil means that names have their place when sorted.
 	ClassNames []string
-	// Unlabelled says that names of folders are no labels.
+	// Unlabelled says that no labels are wanted: but for those of Labels none are
+	// looked for, and what stands in their place may be anything.
 	Unlabelled bool
 	// Shape is the shape of one example that the network takes, with numbers
-	// below 1 for dimensions that it leaves open. That of an array may differ in
-	// dimensions of size 1 only. Nil, and for arrays any open dimension, means as
-	// stored, where uint8 arrays of shape (N, H, W) are grey images: [1 H W].
+	// below 1 for dimensions that it leaves open. Nil means as stored. An array of
+	// this shape, but for dimensions of size 1, is taken as it is. Other uint8
+	// arrays, of N×H×W or N×H×W×C with 1, 3 or 4 channels, are pictures, and come
+	// to it as image files do; other floats are an error.
 	Shape []int64
 	// Uint8 says that the network takes uint8: Read yields stored values, and
 	// Preprocess must not normalise.
@@ -130,6 +135,9 @@ type Options struct {
 	// neither Preprocess nor Augment is applied to it. Image files and uint8
 	// arrays are not affected.
 	AsSeen bool
+	// Memory is how many bytes image files may take while they are read and decoded,
+	// all at once. 0 means [DefaultMemory].
+	Memory int64
 	// Cache is how many bytes of memory may keep decoded and augmented pictures,
 	// so that several passes over them decode each once. Arrays are in memory as
 	// they are, and kept only if they are augmented. 0 keeps none.

@@ -195,8 +195,7 @@ func TestOpenErrors(t *testing.T) {
 		{"images key of npy", td("u8.npy"), Options{ImagesKey: "x"}, `no arrays with names, want an .npz file for key "x"`},
 		{"labels key of npy", td("u8.npy"), Options{LabelsKey: "y"}, `no arrays with names, want an .npz file for key "y"`},
 
-		{"shape", td("u8.npy"), Options{Shape: []int64{3, 2, 4}}, "examples of shape [3 4 2], want [3 2 4]"},
-		{"channels last", td("nhwc.npy"), Options{Shape: []int64{3, 4, 2}}, "examples of shape [4 2 3], want [3 4 2]: channels come last; save it again as np.ascontiguousarray(a.transpose(0, 3, 1, 2))"},
+		{"shape", td("u8.npy"), Options{Shape: []int64{3, 2, 4}}, "2×4 pixels, want 4×2: say how to resize images, or resize them"},
 		{"mean", td("u8.npy"), Options{Preprocess: preprocess.Settings{Mean: []float64{1, 2}}}, "2 values of mean, want 1 or 3: the channels, first dimension of shape [3 4 2]"},
 		{"std", td("grey.npy"), Options{Preprocess: preprocess.Settings{Std: imagenetStd}}, "3 values of std, want 1 or 1"},
 		{"std zero", td("u8.npy"), Options{Preprocess: preprocess.Settings{Std: []float64{1, 0, 1}}}, "std [1 0 1], want positive numbers"},

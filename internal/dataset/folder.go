@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,27 +14,32 @@ import (
 // addFolder lists a folder as torchvision's ImageFolder does: its sub-folders
 // are the classes, in sorted order, and hold images at any depth. A folder
 // without images in sub-folders is a flat list without labels.
-func (l *listing) addFolder(root string, strict bool) error {
-	top, way, err := readFolder(root, "", nil)
-	if err != nil {
-		return err
+func (l *listing) addFolder(root string) error {
+	top, way := readFolder(root, "", nil)
+	if top.err != nil {
+		return fmt.Errorf("%s: %w", root, top.err)
 	}
+	classes, isFilled := make([][]folder, len(top.folders)), make([]bool, len(top.folders))
 	var filled, empty []string
-	for _, class := range top.folders {
-		parts, err := walk(root, class, way)
-		if err != nil {
-			return err
-		}
+	for i, class := range top.folders {
+		parts := walk(root, class, way)
 		// Python sorts the folders' paths, so that "a-b" comes before "a/b".
 		slices.SortFunc(parts, func(a, b folder) int { return strings.Compare(a.path, b.path) })
-		before := len(l.examples)
-		for _, p := range parts {
-			l.addImages(root, p, class)
-		}
-		if len(l.examples) == before {
+		classes[i] = parts
+		switch {
+		case slices.ContainsFunc(parts, func(p folder) bool { return len(p.images) > 0 }):
+			filled, isFilled[i] = append(filled, class), true
+		case !slices.ContainsFunc(parts, func(p folder) bool { return p.err != nil }):
 			empty = append(empty, class)
-		} else {
-			filled = append(filled, class)
+		}
+	}
+	for i, class := range top.folders {
+		// What cannot be read is a class only where the numbers of others depend on it.
+		if !isFilled[i] && (!l.strict || len(filled) == 0) {
+			class = ""
+		}
+		for _, p := range classes[i] {
+			l.addImages(root, p, class)
 		}
 	}
 	switch {
@@ -43,15 +49,19 @@ func (l *listing) addFolder(root string, strict bool) error {
 		l.addImages(root, top, "")
 	case len(top.images) > 0:
 		return fmt.Errorf("%s: %s and %d other images lie beside class folders such as %s, want all in class folders, or no such folders", root, top.images[0].name, len(top.images)-1, filled[0])
-	case strict && len(empty) > 0:
+	case l.strict && len(empty) > 0:
 		return fmt.Errorf("%s: no images in class folder %s: fill it, remove it, or give a list of class names", root, strings.Join(empty[:min(len(empty), 5)], ", "))
 	}
 	return nil
 }
 
-// addImages adds the images of one folder; class is empty for a flat one.
+// addImages adds the images of one folder; class is empty for a flat one. A folder
+// that cannot be read is one example, which has the error.
 func (l *listing) addImages(root string, f folder, class string) {
-	in := &place{path: filepath.Join(root, f.path)}
+	in := &place{path: filepath.Join(root, f.path), err: f.err}
+	if f.err != nil {
+		l.addExample(example{in: in}, f.path, label{class, true}, -1)
+	}
 	for _, image := range f.images {
 		l.addExample(example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
 	}
@@ -62,6 +72,7 @@ type folder struct {
 	path    string // below the root
 	folders []string
 	images  []imageFile
+	err     error // that it could not be read
 }
 
 type imageFile struct {
@@ -72,19 +83,22 @@ type imageFile struct {
 // readFolder reads the folder path below root. Links are followed. above are the
 // folders on the way to it: a link back to one of them would have no end. It
 // returns the way to what is below.
-func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.FileInfo, err error) {
+func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.FileInfo) {
 	out.path = path
 	full := filepath.Join(root, path)
 	info, err := os.Stat(full)
 	if err != nil {
-		return out, nil, file.Error(full, err)
+		out.err = file.Cause(err)
+		return out, nil
 	}
 	if slices.ContainsFunc(above, func(a os.FileInfo) bool { return os.SameFile(a, info) }) {
-		return out, nil, fmt.Errorf("%s: a link to a folder that it is in", full)
+		out.err = errors.New("a link to a folder that it is in")
+		return out, nil
 	}
 	entries, err := os.ReadDir(full) // sorted by name
 	if err != nil {
-		return out, nil, file.Error(full, err)
+		out.err = file.Cause(err)
+		return out, nil
 	}
 	for _, e := range entries {
 		isLink := e.Type()&os.ModeSymlink != 0
@@ -108,22 +122,15 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 			out.images = append(out.images, imageFile{e.Name(), size})
 		}
 	}
-	return out, append(slices.Clip(above), info), nil
+	return out, append(slices.Clip(above), info)
 }
 
-// walk reads the folder path below root and all below it.
-func walk(root, path string, above []os.FileInfo) ([]folder, error) {
-	f, way, err := readFolder(root, path, above)
-	if err != nil {
-		return nil, err
-	}
+// walk reads the folder path below root, which comes first, and all below it.
+func walk(root, path string, above []os.FileInfo) []folder {
+	f, way := readFolder(root, path, above)
 	all := []folder{f}
 	for _, sub := range f.folders {
-		below, err := walk(root, filepath.Join(path, sub), way)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, below...)
+		all = append(all, walk(root, filepath.Join(path, sub), way)...)
 	}
-	return all, nil
+	return all
 }

@@ -1,14 +1,11 @@
 package dataset
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
@@ -28,6 +25,15 @@ type example struct {
 type place struct {
 	path string
 	tar  bool
+	err  error // that it could not be listed, which makes it an example itself
+}
+
+// unlisted is the error of an example that stands for a folder that could not be read.
+func (e *example) unlisted() error {
+	if e.in == nil {
+		return nil
+	}
+	return e.in.err
 }
 
 func (e *example) path() string {
@@ -43,7 +49,7 @@ func (e *example) path() string {
 // openImages opens the images that inputs list. They are read and decoded when
 // they are asked for; only their names are kept, some 100 bytes an image.
 func openImages(inputs []string, opts Options) (Dataset, error) {
-	l, err := list(inputs, opts.ClassNames == nil && !opts.Unlabelled)
+	l, err := list(inputs, opts.ClassNames == nil, opts.Unlabelled)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +73,9 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 	if shape == nil {
 		shape = []int64{-1, -1, -1}
 	}
+	budget := newBudget(opts.Memory)
 	d, err := opts.pictures(e, p, shape, 0, 0, func(p preprocess.Settings, i int, use func(picture.Picture) error) error {
-		return files[i].decode(p.Channels == "grey", use)
+		return files[i].decode(budget, p.Channels == "grey", use)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", inputs[0], err)
@@ -76,35 +83,21 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 	return d, nil
 }
 
-// Limits on what all goroutines of the program hold at once. A single image may
-// take more, and then is decoded alone.
-const (
-	maxFile       = 1 << 30 // bytes of one image file
-	filesAtOnce   = 256 << 20
-	decodesAtOnce = 100e6 // pixels; decoding takes about 8 bytes for each
-	// largeImage is a number of pixels from which on the memory that decoding
-	// took is collected before the next image may have it. Else the collector
-	// would let half as much again pile up.
-	largeImage = 20e6
-)
-
-var (
-	fileBudget  = semaphore.NewWeighted(filesAtOnce)
-	pixelBudget = semaphore.NewWeighted(decodesAtOnce)
-)
-
 // decode reads and decodes an example, and calls use with the picture.
-func (e *example) decode(grey bool, use func(picture.Picture) error) error {
+func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) error {
+	if err := e.unlisted(); err != nil {
+		return err
+	}
 	f, size, err := e.open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if size > maxFile {
-		return fmt.Errorf("%d bytes, want at most %d for an image", size, maxFile)
+	if size > b.all {
+		return &MemoryError{What: "reading a file of this size", Bytes: size, Limit: b.all}
 	}
-	// Pixels are waited for with bytes in hand, never the reverse: no deadlock.
-	defer take(fileBudget, size, filesAtOnce)()
+	// Decoding is waited for with the file in hand, never the reverse: no deadlock.
+	defer b.files.take(size)()
 	data := make([]byte, size)
 	if _, err := io.ReadFull(io.NewSectionReader(f, e.off, size), data); err != nil {
 		return file.Cause(file.Truncated(err))
@@ -113,9 +106,12 @@ func (e *example) decode(grey bool, use func(picture.Picture) error) error {
 	if err != nil {
 		return err
 	}
-	n := int64(header.W) * int64(header.H)
-	defer take(pixelBudget, n, decodesAtOnce)()
-	if n >= largeImage {
+	n := header.Memory(grey)
+	if size+n > b.all {
+		return &MemoryError{What: fmt.Sprintf("decoding %d×%d pixels", header.W, header.H), Bytes: size + n, Limit: b.all}
+	}
+	defer b.decoding.take(n)()
+	if n >= b.large {
 		defer runtime.GC()
 	}
 	p, err := header.Decode(grey)
@@ -123,14 +119,6 @@ func (e *example) decode(grey bool, use func(picture.Picture) error) error {
 		return err
 	}
 	return use(p)
-}
-
-// take waits for n of what the budget holds, or for all of it if n is more. It
-// returns what gives it back.
-func take(budget *semaphore.Weighted, n, all int64) func() {
-	n = min(n, all)
-	budget.Acquire(context.Background(), n) // cannot fail: n is at most all, and there is no deadline
-	return func() { budget.Release(n) }
 }
 
 // open opens the file that holds the example's bytes, and returns how many they

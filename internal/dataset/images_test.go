@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
@@ -184,13 +182,13 @@ func TestUint8(t *testing.T) {
 // than all of it is served alone.
 func TestBudget(t *testing.T) {
 	const all = 10
-	sem := semaphore.NewWeighted(all)
+	b := newShare(all)
 	var held, most atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
 			n := int64(i % 14)
-			defer take(sem, n, all)()
+			defer b.take(n)()
 			now := held.Add(min(n, all))
 			for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
 			}
@@ -294,6 +292,32 @@ func BenchmarkFolder(b *testing.B) {
 	for b.Loop() {
 		if _, err := Open([]string{root}, any24); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestMemory: a picture that needs more memory than there may be is an error, before it
+// is decoded, and so is a file.
+func TestMemory(t *testing.T) {
+	path := filepath.Join(imageFixtures, "transforms-151x101.png")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	need := info.Size() + (4+3)*151*101
+	for memory, want := range map[int64]string{
+		0:               "",
+		need:            "",
+		need - 1:        "decoding 151×101 pixels takes 1 MiB, want at most 0: --memory 1M allows it",
+		info.Size() - 1: "reading a file of this size takes 1 MiB, want at most 0: --memory 1M allows it",
+	} {
+		d, err := Open([]string{path}, Options{Shape: []int64{3, 101, 151}, Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.Read(make([]float32, 3*101*151), 0)
+		if tooMuch := new(MemoryError); want == "" && err != nil || want != "" && (!errors.As(err, &tooMuch) || err.Error() != path+": "+want) {
+			t.Errorf("%d bytes: %v, want %s", memory, err, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/cell"
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
@@ -46,7 +47,7 @@ const maxLine = 64 << 10
 
 // parseList calls row for each line of a list: a path, and a label or "". Empty
 // lines and those that begin with # are left out. Fields are separated by commas
-// in .csv, else by tabs; in .txt a label may also follow the image's extension
+// in .csv, where they may be guarded as package cell says, else by tabs; in .txt a label may also follow the image's extension
 // after a space, as in "a b.jpg 3". A first line with a column named path or the
 // like is a header.
 func parseList(r io.Reader, ext string, row func(path, label string)) error {
@@ -70,6 +71,11 @@ func parseList(r io.Reader, ext string, row func(path, label string)) error {
 			var header bool
 			if columns, header = columnsOf(fields); header {
 				continue
+			}
+		}
+		if ext == ".csv" { // such as score writes
+			for i, field := range fields {
+				fields[i] = cell.Bare(field)
 			}
 		}
 		path, label, err := columns.pick(fields)

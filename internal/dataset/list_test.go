@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,24 @@ func TestSplitSpace(t *testing.T) {
 		if got := strings.Join(fields, "|"); got != want || err != nil {
 			t.Errorf("%q: %s, %v, want %s", line, got, err, want)
 		}
+	}
+}
+
+// A list may be what score wrote, where names that a spreadsheet would compute have a
+// quote before them.
+func TestGuardedList(t *testing.T) {
+	var got []string
+	row := func(path, label string) { got = append(got, path+"|"+label) }
+	const list = "path,label,name\n'=a.png,1,'+x\n\"'-b,c.png\",'@cat,\n''=d.png,2,\n'e.png,3,\n"
+	if err := parseList(strings.NewReader(list), ".csv", row); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"=a.png|1", "-b,c.png|@cat", "'=d.png|2", "'e.png|3"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	got = nil
+	if err := parseList(strings.NewReader("'=a.png"), ".txt", row); err != nil || !slices.Equal(got, []string{"'=a.png|"}) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

@@ -28,6 +28,9 @@ type listing struct {
 	index    map[label]int32 // into labels
 	sources  []Source
 	sum      hash.Hash // of the input being listed
+
+	strict     bool // a class folder must not be empty
+	unlabelled bool // nobody wants to know what an input says of labels
 }
 
 // label is a class as an input writes it.
@@ -37,9 +40,10 @@ type label struct {
 }
 
 // list lists what the inputs name: folders, tars, lists, images, and patterns
-// for them. In strict mode a class folder must not be empty.
-func list(inputs []string, strict bool) (*listing, error) {
-	l := &listing{index: map[label]int32{}}
+// for them. In strict mode a class folder must not be empty, unless labels are not
+// wanted.
+func list(inputs []string, strict, unlabelled bool) (*listing, error) {
+	l := &listing{index: map[label]int32{}, strict: strict && !unlabelled, unlabelled: unlabelled}
 	loose := false // the last source is of images named one by one
 	for _, input := range inputs {
 		paths, err := expand(input)
@@ -58,7 +62,7 @@ func list(inputs []string, strict bool) (*listing, error) {
 		}
 		loose = single
 		for i, path := range paths {
-			if err := l.add(path, kinds[i], strict); err != nil {
+			if err := l.add(path, kinds[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -70,10 +74,10 @@ func list(inputs []string, strict bool) (*listing, error) {
 	return l, nil
 }
 
-func (l *listing) add(path string, k kind, strict bool) error {
+func (l *listing) add(path string, k kind) error {
 	switch k {
 	case kindFolder:
-		return l.addFolder(path, strict)
+		return l.addFolder(path)
 	case kindTar:
 		return l.addTar(path)
 	case kindList:

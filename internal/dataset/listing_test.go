@@ -84,7 +84,7 @@ func TestShard(t *testing.T) {
 	if d.Len() != len(g.Shard) || d.ClassNames() != nil {
 		t.Fatalf("%d examples of classes %v, want %d without names", d.Len(), d.ClassNames(), len(g.Shard))
 	}
-	l, err := list([]string{path}, true)
+	l, err := list([]string{path}, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,6 @@ func TestInputErrors(t *testing.T) {
 		{[]string{"empty"}, nil, "empty: no images in this folder, want files named .jpg"},
 		{[]string{"hole"}, nil, "hole: no images in class folder dog: fill it, remove it, or give a list of class names"},
 		{[]string{"beside"}, nil, "beside: x.png and 0 other images lie beside class folders such as cat"},
-		{[]string{"class10"}, nil, "class10/10/loop: a link to a folder that it is in"},
 		{[]string{"x.npy", "flat"}, nil, "x.npy: an array, want it as the only input"},
 		{[]string{"flat", "class"}, nil, "flat/b.png: no label, but "},
 		{[]string{"half.txt"}, nil, "b.png: no label, but "},
@@ -419,4 +418,61 @@ func TestListingMemory(t *testing.T) {
 		t.Errorf("%.0f bytes an image, want at most 130: names of 31 characters, 8 bytes of label", perImage)
 	}
 	runtime.KeepAlive(d)
+}
+
+// TestUnlisted: a link back to where it is, and a folder that may not be read, are
+// examples with an error, and cost no other its place or label.
+func TestUnlisted(t *testing.T) {
+	picture, err := os.ReadFile(filepath.Join(imageFixtures, "transforms-24x24.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const loop = "a link to a folder that it is in"
+	for _, tt := range []struct {
+		name  string
+		files []string
+		links map[string]string
+		names []string
+		want  []string // path, label, and where it cannot be read why
+	}{
+		{"flat", []string{"a.png"}, map[string]string{"me": ".", "self.png": "self.png"}, nil,
+			[]string{"me: " + loop, "a.png", "self.png: too many levels of symbolic links"}},
+		{"in a class", []string{"a/x/1.png", "c/1.png"}, map[string]string{"a/back": "..", "c/x": "../a/x"}, nil,
+			[]string{"a/back 0: " + loop, "a/x/1.png 0", "c/1.png 1", "c/x/1.png 1"}},
+		{"beside classes, by number", []string{"a/1.png", "c/1.png"}, map[string]string{"b": "."}, nil,
+			[]string{"a/1.png 0", "b 1: " + loop, "c/1.png 2"}},
+		{"beside classes, by name", []string{"a/1.png", "c/1.png"}, map[string]string{"b": "."}, []string{"c", "a"},
+			[]string{"a/1.png 1", "b -1: " + loop, "c/1.png 0"}},
+	} {
+		root := t.TempDir()
+		for _, name := range tt.files {
+			write(t, filepath.Join(root, name), picture)
+		}
+		for name, to := range tt.links {
+			if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opts := any24
+		opts.ClassNames = tt.names
+		d, err := Open([]string{root}, opts)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		var got []string
+		for i := range d.Len() {
+			row := strings.TrimPrefix(d.Name(i), root+"/")
+			if d.Labels() != nil {
+				row += fmt.Sprint(" ", d.Labels()[i])
+			}
+			if err := d.Read(make([]float32, 3*24*24), i); err != nil {
+				row += strings.TrimPrefix(err.Error(), d.Name(i))
+			}
+			got = append(got, row)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
 }

@@ -87,8 +87,9 @@ func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
 
 // WriteBatch writes the first n examples, or all if there are fewer, as the
 // network sees them: a .npy array of shape [n, Shape...], float32, or uint8 for
-// a network that takes that.
-func WriteBatch(w io.Writer, d Dataset, n int, asBytes bool) error {
+// a network that takes that. With skip, an example that cannot be read is zeros
+// before they are normalised; else it is an error.
+func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
 	n = min(n, d.Len())
 	shape, size := []int{n}, 1
 	for _, s := range d.Shape() {
@@ -103,7 +104,13 @@ func WriteBatch(w io.Writer, d Dataset, n int, asBytes bool) error {
 	values := make([]float32, size)
 	for i := range n {
 		if err := d.Read(values, i); err != nil {
-			return err
+			if !skip {
+				return err
+			}
+			clear(values)
+			if b, ok := d.(Bytes); ok {
+				b.Normalize(values, make([]byte, size))
+			}
 		}
 		if asBytes {
 			for _, v := range values {

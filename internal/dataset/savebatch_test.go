@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +32,7 @@ func TestWriteBatch(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "batch.npy")
 		var b bytes.Buffer
-		if err := WriteBatch(&b, d, test.n, test.opts.Uint8); err != nil {
+		if err := WriteBatch(&b, d, test.n, test.opts.Uint8, false); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
@@ -59,6 +61,41 @@ func TestWriteBatch(t *testing.T) {
 			if !slices.Equal(x, y) {
 				t.Errorf("%s: example %d differs", name, i)
 			}
+		}
+	}
+}
+
+// What cannot be read is a black picture where rows with errors are wanted, as it is in
+// the batch that the network sees, and else an error.
+func TestWriteBatchSkips(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "broken.png")
+	if err := os.WriteFile(broken, []byte("text"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open([]string{broken, "../../fixtures/images/transforms-24x24.png"}, Options{Shape: []int64{3, 24, 24}, Preprocess: preprocess.Settings{Mean: []float64{0.5}, Std: []float64{0.25}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteBatch(&b, d, 2, false, false); err == nil {
+		t.Error("no error")
+	}
+	b.Reset()
+	if err := WriteBatch(&b, d, 2, false, true); err != nil {
+		t.Fatal(err)
+	}
+	const size = 3 * 24 * 24
+	values := b.Bytes()[b.Len()-4*2*size:]
+	want := make([]float32, 2*size)
+	for i := range size {
+		want[i] = -2 // (0 − 0.5) / 0.25
+	}
+	if err := d.Read(want[size:], 1); err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if got := math.Float32frombits(binary.LittleEndian.Uint32(values[4*i:])); got != want[i] {
+			t.Fatalf("element %d is %v, want %v", i, got, want[i])
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (l *listing) addTar(path string) error {
 	}
 	defer f.Close()
 	in := &place{path: path, tar: true}
-	err = indexTar(f, size, func(name, class string, off, size int64) {
+	err = indexTar(f, size, !l.unlabelled, func(name, class string, off, size int64) {
 		l.addExample(example{in: in, name: strings.Clone(name), off: off, size: size}, name, label{text: class}, size)
 	})
 	if err != nil {
@@ -53,8 +53,9 @@ type tarExample struct {
 }
 
 // indexTar calls row for each example that has an image, in the order of the
-// tar, with what labels it: the text of its .cls, or "label" of its .json, or "".
-func indexTar(r io.ReaderAt, size int64, row func(name, label string, off, size int64)) error {
+// tar, with what labels it: the text of its .cls, or "label" of its .json, or "",
+// as it is for all unless labels are wanted.
+func indexTar(r io.ReaderAt, size int64, labels bool, row func(name, label string, off, size int64)) error {
 	section := io.NewSectionReader(r, 0, size)
 	t := tar.NewReader(section)
 	var e tarExample
@@ -83,6 +84,9 @@ func indexTar(r io.ReaderAt, size int64, row func(name, label string, off, size 
 		if key != e.key {
 			flush()
 			e = tarExample{key: key}
+		}
+		if (ext == ".cls" || ext == ".json") && !labels {
+			continue
 		}
 		if err := e.add(t, h, ext, at, size); err != nil {
 			return fmt.Errorf("%q: %w", h.Name, err)

@@ -44,7 +44,7 @@ func tarOf(t testing.TB, files ...string) []byte {
 // index returns what indexTar finds: name, label and content.
 func index(b []byte) (string, error) {
 	var out []string
-	err := indexTar(bytes.NewReader(b), int64(len(b)), func(name, label string, off, size int64) {
+	err := indexTar(bytes.NewReader(b), int64(len(b)), true, func(name, label string, off, size int64) {
 		out = append(out, fmt.Sprintf("%s=%s:%s", name, label, b[off:off+size]))
 	})
 	return strings.Join(out, " "), err
@@ -166,7 +166,7 @@ func FuzzTar(f *testing.F) {
 	f.Add(tarOf(f, "k.json", `{"label":"x"}`, "k.jpg", "J", "k.cls", "1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		limitHeap(t, len(b), func() {
-			indexTar(bytes.NewReader(b), int64(len(b)), func(name, label string, off, size int64) {
+			indexTar(bytes.NewReader(b), int64(len(b)), true, func(name, label string, off, size int64) {
 				if off < 0 || size < 0 || off+size > int64(len(b)) || name == "" || len(name) > maxTarName {
 					t.Fatalf("%q at %d, %d bytes, of %d", name, off, size, len(b))
 				}

@@ -120,14 +120,6 @@ func TestTransforms(t *testing.T) {
 	}
 }
 
-func product(shape []int64) int {
-	n := 1
-	for _, s := range shape {
-		n *= int(s)
-	}
-	return n
-}
-
 // The golden comparison can fail: another filter, a crop one pixel off and a
 // swapped mean change the values it looks at.
 func TestTransformsDiffer(t *testing.T) {

@@ -82,6 +82,9 @@ func (s *Scorer) name() error {
 		return nil
 	}
 	for i, label := range labels {
+		if label < 0 {
+			continue // of what cannot be read
+		}
 		if err := s.Task().CheckLabel(label); err != nil {
 			return fmt.Errorf("%s: %w", s.job.Data.Name(i), err)
 		}

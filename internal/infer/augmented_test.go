@@ -43,7 +43,7 @@ func loaderBatches(t *testing.T) dataset.Dataset {
 	t.Helper()
 	d := augmentedData(t, "loader.npz")
 	f := create(t, "batches.npy")
-	if err := dataset.WriteBatch(f, d, d.Len(), false); err != nil {
+	if err := dataset.WriteBatch(f, d, d.Len(), false, false); err != nil {
 		t.Fatal(err)
 	}
 	return infertest.Data(t, f.Name(), dataset.Options{AsSeen: true})

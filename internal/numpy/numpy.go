@@ -76,7 +76,7 @@ type File struct {
 
 	r    io.ReaderAt
 	size int64
-	zip  *zip.Reader // nil for a bare array
+	zip  map[string]*zip.File // by key; nil for a bare array
 	file *os.File
 	was  weights.Watch // of file
 }
@@ -120,18 +120,20 @@ func open(path string, r io.ReaderAt, size int64) (*File, error) {
 	if !isZip(magic[:]) {
 		return n, nil // Read looks closer
 	}
-	var err error
-	if n.zip, err = zip.NewReader(r, size); err != nil {
+	archive, err := zip.NewReader(r, size)
+	if err != nil {
 		return nil, fmt.Errorf("%s: bad .npz: %w", path, err)
 	}
-	for _, f := range n.zip.File {
+	n.zip = make(map[string]*zip.File, len(archive.File))
+	for _, f := range archive.File {
 		key, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
 			continue
 		}
-		if slices.Contains(n.Keys, key) {
+		if n.zip[key] != nil {
 			return nil, fmt.Errorf("%s: two arrays named %q, want one", path, key)
 		}
+		n.zip[key] = f
 		n.Keys = append(n.Keys, key)
 	}
 	if len(n.Keys) == 0 {
@@ -213,7 +215,7 @@ func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, er
 		}
 		return bufio.NewReader(gz), freeBytes + maxExpansion*n.size, true, nil
 	}
-	f := n.zip.File[slices.IndexFunc(n.zip.File, func(f *zip.File) bool { return f.Name == key+".npy" })]
+	f := n.zip[key]
 	body, err := f.Open() // holds no resources beyond memory
 	if err != nil {
 		return nil, 0, false, err

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sbinet/npyio/npy"
@@ -414,4 +416,34 @@ func FuzzNPZ(f *testing.F) {
 func FuzzIDX(f *testing.F) {
 	fuzzSeeds(f, "*-ubyte*", "*.idx")
 	f.Fuzz(checkRead)
+}
+
+// TestManyArrays: four times the arrays take some four times the time to open, not
+// sixteen times.
+func TestManyArrays(t *testing.T) {
+	opening := func(arrays int) time.Duration {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		for i := range arrays {
+			if _, err := w.CreateRaw(&zip.FileHeader{Name: fmt.Sprintf("layer.%d.weight.npy", i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		best := time.Duration(math.MaxInt64) // of a few, as other work only makes it longer
+		for range 3 {
+			start := time.Now()
+			if f, err := open("many.npz", bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || len(f.Keys) != arrays {
+				t.Fatal(err)
+			}
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	few, many := opening(5000), opening(20000)
+	if ratio := many.Seconds() / few.Seconds(); ratio > 9 {
+		t.Errorf("%v for 5,000 arrays and %v for 20,000: %.1f times as long, want about 4", few, many, ratio)
+	}
 }

@@ -9,10 +9,11 @@ import (
 
 // openGIF opens a file of which the first frame counts. What that leaves of the
 // canvas is filled with the transparent colour, or else colour 0.
-func openGIF(data []byte) (w, h int, decode func() (Picture, error), err error) {
+func openGIF(data []byte) (File, error) {
 	c, err := gif.DecodeConfig(bytes.NewReader(data))
 	canvas := image.Rect(0, 0, c.Width, c.Height)
-	return c.Width, c.Height, func() (Picture, error) {
+	const frames = 3 // as read, without interlacing, on the canvas
+	return File{W: c.Width, H: c.Height, channels: 3, buffers: frames * int64(c.Width) * int64(c.Height), decode: func() (Picture, error) {
 		img, err := gif.Decode(bytes.NewReader(data))
 		if err != nil {
 			return Picture{}, err
@@ -32,7 +33,7 @@ func openGIF(data []byte) (w, h int, decode func() (Picture, error), err error) 
 			copy(whole.Pix[whole.PixOffset(b.Min.X, y):], frame.Pix[frame.PixOffset(b.Min.X, y):][:b.Dx()])
 		}
 		return indexed(whole, &palette), nil
-	}, err
+	}}, err
 }
 
 // gifColours returns the palette of the first frame and its transparent index,

@@ -51,10 +51,8 @@ type codec struct {
 	open  opener
 }
 
-// An opener reads the header of a file, and no more than it must. What it returns
-// decodes the file, to one channel where Pillow's mode has one (1, L, I;16), else
-// three, and may count on the size having been accepted.
-type opener func(data []byte) (w, h int, decode func() (Picture, error), err error)
+// An opener reads the header of a file, and no more than it must.
+type opener func(data []byte) (File, error)
 
 var codecs = []codec{
 	{"JPEG", []string{"\xff\xd8\xff"}, openJPEG},
@@ -101,27 +99,32 @@ func matches(b []byte, pattern string) bool {
 
 // File is an image file whose header has been read.
 type File struct {
-	W, H   int // in pixels, of what Decode returns
-	kind   string
-	decode func() (Picture, error)
+	W, H int // in pixels, of what Decode returns
+	kind string
+
+	// decode decodes the file, to one channel where Pillow's mode has one (1, L,
+	// I;16), else three, and may count on the size having been accepted.
+	decode   func() (Picture, error)
+	channels int   // of what it returns
+	buffers  int64 // bytes that it takes beside that, about
 }
 
 // Open reads the header of an image file of any kind, which is told by content. It
 // fails for sizes that Decode refuses. A small file may lawfully hold a large
-// image: callers that decode several at once must limit the pixels, not the bytes.
-// Decoding takes 6 to 15 bytes for each pixel.
+// image: callers must limit what [File.Memory] says, not the bytes of files.
 func Open(data []byte) (File, error) {
 	c, err := codecOf(data)
 	if err != nil {
 		return File{}, err
 	}
-	f := File{kind: c.name}
-	if f.W, f.H, f.decode, err = c.open(data); err == nil {
+	f, err := c.open(data)
+	if err == nil {
 		err = CheckSize(f.W, f.H)
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("%s: %w", c.name, file.Truncated(err))
 	}
+	f.kind = c.name
 	return f, nil
 }
 
@@ -141,9 +144,18 @@ func (f File) Decode(grey bool) (Picture, error) {
 		return Picture{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", f.kind, p.W, p.H, f.W, f.H)
 	}
 	if grey {
-		return p.grey(), nil
+		return p.As(1), nil
 	}
-	return p.rgb(), nil
+	return p.As(3), nil
+}
+
+// As returns the picture with 1 or 3 channels: Pillow's convert("L") or
+// convert("RGB"). One that has as many is returned as it is.
+func (p Picture) As(channels int) Picture {
+	if channels == 1 {
+		return p.grey()
+	}
+	return p.rgb()
 }
 
 // CheckSize refuses sizes that are none of a picture, or a decompression bomb's.
@@ -206,13 +218,13 @@ func (p Picture) Image() image.Image {
 	return img
 }
 
-func openJPEG(data []byte) (w, h int, decode func() (Picture, error), err error) {
+func openJPEG(data []byte) (File, error) {
 	f, err := jpeg.Open(data)
 	if err != nil {
-		return 0, 0, nil, err
+		return File{}, err
 	}
-	return f.W, f.H, func() (Picture, error) {
+	return File{W: f.W, H: f.H, channels: f.Channels(), buffers: f.Buffers(), decode: func() (Picture, error) {
 		pix, channels, err := f.Decode()
 		return Picture{f.W, f.H, channels, pix}, err
-	}, nil
+	}}, nil
 }

@@ -199,7 +199,7 @@ func TestRefused(t *testing.T) {
 		"rgb16-565.bmp":                    "BMP: compressed, of 16 bits or of OS/2, want",
 		"pal8os2.bmp":                      "BMP: compressed, of 16 bits or of OS/2, want",
 		"hopper_gray_4bpp.tif":             "TIFF: tiff: unsupported feature: BitsPerSample of 4",
-		"tiff_strip_cmyk_jpeg.tif":         "TIFF: tiff: unsupported feature: color model",
+		"tiff_strip_cmyk_jpeg.tif":         "TIFF: JPEG compression, which is not read: save it with LZW, Deflate or no compression, or as PNG",
 		"tiff_tiled_planar_16bit_RGB.tiff": "TIFF: colours in separate planes, want them interleaved",
 		"no_palette.gif":                   "GIF: gif: no color table",
 		"decompression_bomb.gif":           "GIF: gif: frame bounds larger than image bounds",

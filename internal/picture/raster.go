@@ -17,35 +17,43 @@ import (
 // result what Pillow makes of it.
 
 // standard opens a file of which config reads the header and decode the rest, and
-// pixels makes of the result what Pillow makes of it.
+// pixels makes of the result what Pillow makes of it. It returns the colour model of
+// the former, too.
 func standard(data []byte, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error),
-	pixels func(image.Image) (Picture, error)) (w, h int, _ func() (Picture, error), err error) {
+	pixels func(image.Image) (Picture, error)) (File, color.Model, error) {
 	c, err := config(bytes.NewReader(data))
-	return c.Width, c.Height, func() (Picture, error) {
+	f := File{W: c.Width, H: c.Height, channels: 3, decode: func() (Picture, error) {
 		img, err := decode(bytes.NewReader(data))
 		if err != nil {
 			return Picture{}, err
 		}
 		return pixels(img)
-	}, err
+	}}
+	if c.ColorModel == color.GrayModel || c.ColorModel == color.Gray16Model {
+		f.channels = 1
+	}
+	f.buffers = int64(c.Width) * int64(c.Height) * pixelBytes(c.ColorModel)
+	return f, c.ColorModel, err
 }
 
-func openPNG(data []byte) (w, h int, decode func() (Picture, error), err error) {
-	return standard(data, png.DecodeConfig, png.Decode, func(img image.Image) (Picture, error) {
+func openPNG(data []byte) (File, error) {
+	f, model, err := standard(data, png.DecodeConfig, png.Decode, func(img image.Image) (Picture, error) {
 		// Grey of 16 bits with a transparent value: Go makes it NRGBA64.
 		if n, ok := img.(*image.NRGBA64); ok && data[24] == 16 && data[25] == 0 {
 			return clip16(n.Pix, n.Stride, 8, n.Rect), nil
 		}
 		return fromImage(img)
 	})
+	f.buffers = int64(f.W) * int64(f.H) * pngBuffers(data, model)
+	return f, err
 }
 
-func openBMP(data []byte) (w, h int, decode func() (Picture, error), err error) {
-	w, h, decode, err = standard(data, bmp.DecodeConfig, bmp.Decode, fromImage)
+func openBMP(data []byte) (File, error) {
+	f, _, err := standard(data, bmp.DecodeConfig, bmp.Decode, fromImage)
 	if errors.Is(err, bmp.ErrUnsupported) {
 		err = errors.New("compressed, of 16 bits or of OS/2, want uncompressed BMP with 1, 2, 4, 8, 24 or 32 bits")
 	}
-	return w, h, decode, err
+	return f, err
 }
 
 // fromImage takes colours out of the images that Go's decoders return, alpha

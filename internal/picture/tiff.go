@@ -3,6 +3,7 @@ package picture
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"image"
 
 	"golang.org/x/image/tiff"
@@ -10,18 +11,25 @@ import (
 
 // Tags of TIFF 6.0 that Go's decoder does not tell about, or does not heed.
 const (
+	tagCompression  = 259
 	tagPhotometric  = 262
 	tagOrientation  = 274
+	tagRowsPerStrip = 278
 	tagPlanes       = 284
+	tagTileWidth    = 322
+	tagTileLength   = 323
 	tagExtraSamples = 338
 )
 
 // openTIFF opens a file of which the first page counts. Unlike other kinds, Pillow
 // turns TIFF files upright.
-func openTIFF(data []byte) (w, h int, decode func() (Picture, error), err error) {
+func openTIFF(data []byte) (File, error) {
 	tags := tiffTags(data)
+	if err := tiffUnread(tags); err != nil {
+		return File{}, err
+	}
 	orientation := tags[tagOrientation]
-	w, h, decode, err = standard(data, tiff.DecodeConfig, tiff.Decode, func(img image.Image) (Picture, error) {
+	f, _, err := standard(data, tiff.DecodeConfig, tiff.Decode, func(img image.Image) (Picture, error) {
 		const separate, premultiplied = 2, 1
 		switch m := img.(type) {
 		case *image.Gray16:
@@ -45,10 +53,28 @@ func openTIFF(data []byte) (w, h int, decode func() (Picture, error), err error)
 		}
 		return orient(p, orientation), err
 	})
-	if orientation >= 5 {
-		w, h = h, w
+	if err != nil {
+		return f, err
 	}
-	return w, h, decode, err
+	f.buffers += tiffBuffers(tags, data, f.W, f.H)
+	if orientation > 1 {
+		f.buffers += int64(f.W) * int64(f.H) * int64(f.channels)
+	}
+	if orientation >= 5 {
+		f.W, f.H = f.H, f.W
+	}
+	return f, nil
+}
+
+// tiffUnread says what Go's decoder does not read, as people call it. Pillow does.
+func tiffUnread(tags map[uint16]int) error {
+	if name, ok := map[int]string{6: "old JPEG", 7: "JPEG", 34887: "LERC", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}[tags[tagCompression]]; ok {
+		return fmt.Errorf("%s compression, which is not read: save it with LZW, Deflate or no compression, or as PNG", name)
+	}
+	if name, ok := map[int]string{5: "CMYK", 6: "YCbCr", 8: "CIELab"}[tags[tagPhotometric]]; ok {
+		return fmt.Errorf("%s colours, which are not read: convert it to RGB", name)
+	}
+	return nil
 }
 
 // divideByAlpha undoes the multiplication by alpha on the first byte of each
@@ -98,7 +124,8 @@ func orient(p Picture, orientation int) Picture {
 	return q
 }
 
-// tiffTags returns the first value of each tag of type SHORT of the first page.
+// tiffTags returns the first value of each tag of type SHORT or LONG of the first
+// page that stands in its entry.
 func tiffTags(data []byte) map[uint16]int {
 	if len(data) < 8 {
 		return nil
@@ -111,12 +138,17 @@ func tiffTags(data []byte) map[uint16]int {
 	if start > len(data)-2 {
 		return nil
 	}
-	const short, entry = 3, 12 // bytes
+	const short, long, entry = 3, 4, 12 // bytes
 	tags, rest := map[uint16]int{}, data[start+2:]
 	for n := order.Uint16(data[start:]); n > 0 && len(rest) >= entry; n-- {
 		tag := order.Uint16(rest)
-		if _, seen := tags[tag]; !seen && order.Uint16(rest[2:]) == short {
-			tags[tag] = int(order.Uint16(rest[8:]))
+		if _, seen := tags[tag]; !seen {
+			switch order.Uint16(rest[2:]) {
+			case short:
+				tags[tag] = int(order.Uint16(rest[8:]))
+			case long:
+				tags[tag] = int(order.Uint32(rest[8:]))
+			}
 		}
 		rest = rest[entry:]
 	}

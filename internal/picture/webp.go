@@ -103,9 +103,9 @@ func (f *webpFrame) readSize() error {
 
 // openWebP opens a file of which the first frame counts, on a black canvas if it
 // is smaller.
-func openWebP(data []byte) (w, h int, decode func() (Picture, error), err error) {
+func openWebP(data []byte) (File, error) {
 	f, err := parseWebP(data)
-	return f.w, f.h, func() (Picture, error) {
+	return File{W: f.w, H: f.h, channels: 3, buffers: f.buffers(), decode: func() (Picture, error) {
 		decode := decodeVP8
 		if f.lossless {
 			decode = decodeVP8L
@@ -119,7 +119,20 @@ func openWebP(data []byte) (w, h int, decode func() (Picture, error), err error)
 			copy(canvas.Row(f.at.Min.Y + y)[3*f.at.Min.X:], p.Row(y))
 		}
 		return canvas, nil
-	}, err
+	}}, err
+}
+
+// buffers is about what decoding takes beside the canvas.
+func (f *webpFrame) buffers() int64 {
+	n := int64(f.at.Dx()) * int64(f.at.Dy())
+	bytes := int64(len(f.data)) + n*3/2 // planes in whole blocks
+	if f.lossless {
+		bytes = n * 9 // with alpha, and again without its palette; a quarter each of four that say how
+	}
+	if f.at.Dx() != f.w || f.at.Dy() != f.h {
+		bytes += 3 * n
+	}
+	return bytes
 }
 
 func decodeVP8L(data []byte) (Picture, error) {

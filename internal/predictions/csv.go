@@ -12,25 +12,26 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/cell"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// cell is a column of a table without lists, but for path, label and error.
-type cell struct {
+// column is a column of a table without lists, but for path, label and error.
+type column struct {
 	name string
 	text func(values []float64) string // of those of a row
 }
 
 // cells lists them.
-func (s *Schema) cells() []cell {
-	var list []cell
+func (s *Schema) cells() []column {
+	var list []column
 	add := func(name string, at int, text func(float64) string) {
-		list = append(list, cell{name, func(values []float64) string { return text(values[at]) }})
+		list = append(list, column{name, func(values []float64) string { return text(values[at]) }})
 	}
 	class := func(v float64) string { return strconv.Itoa(int(v)) }
-	named := func(v float64) string { return s.ClassNames[int(v)] }
+	named := func(v float64) string { return cell.Guard(s.ClassNames[int(v)]) }
 	for _, f := range s.fields() {
 		text := number
 		if f.Kind == task.Class {
@@ -83,10 +84,10 @@ func (s *Schema) Header() []string {
 }
 
 // CSV writes rows as CSV (RFC 4180, with line feeds). What an example with
-// an error does not have is empty.
+// an error does not have is empty. Texts are guarded as package cell says.
 type CSV struct {
 	schema *Schema
-	cells  []cell
+	cells  []column
 	out    *csv.Writer
 	begun  bool
 	record []string
@@ -103,7 +104,11 @@ func (c *CSV) begin() error {
 		return nil
 	}
 	c.begun = true
-	return c.out.Write(c.schema.Header())
+	header := c.schema.Header()
+	for i, name := range header {
+		header[i] = cell.Guard(name)
+	}
+	return c.out.Write(header)
 }
 
 // Write writes a row.
@@ -111,7 +116,7 @@ func (c *CSV) Write(r *Row) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	record := append(c.record[:0], r.Path, "")
+	record := append(c.record[:0], cell.Guard(r.Path), "")
 	if r.Label >= 0 {
 		record[1] = strconv.Itoa(r.Label)
 	}
@@ -123,7 +128,7 @@ func (c *CSV) Write(r *Row) error {
 		record = append(record, text)
 	}
 	if c.schema.Errors {
-		record = append(record, r.Error)
+		record = append(record, cell.Guard(r.Error))
 	}
 	c.record = record
 	return c.out.Write(record)
@@ -165,7 +170,11 @@ func readCSV(f io.Reader, comma rune) (table, error) {
 	if err != nil {
 		return table{}, err
 	}
-	c, err := findColumns(slices.Clone(header))
+	header = slices.Clone(header)
+	for i, name := range header {
+		header[i] = cell.Bare(name)
+	}
+	c, err := findColumns(header)
 	if err != nil {
 		return table{}, err
 	}

@@ -2,6 +2,7 @@ package predictions
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,4 +264,40 @@ func parquetPaths(t *testing.T, file []byte) (groups int, paths []string) {
 		paths = append(paths, r.Path)
 	}
 	return len(f.RowGroups()), paths
+}
+
+// A spreadsheet must not compute what a file or a class is called; numbers stay numbers,
+// and other formats have texts as they are.
+func TestGuardedCSV(t *testing.T) {
+	schema, rows := inventedRows()
+	schema.ClassNames = []string{"+cat", "'=dog", "@bird"}
+	rows[0].Path, rows[1].Path, rows[1].Error = `=HYPERLINK("x")`, "\tb.png", "-b.png: broken"
+	rows[2].Values[1] = -0.5
+	var b bytes.Buffer
+	if err := Write(&b, ".csv", schema, t.TempDir(), each(rows)); err != nil {
+		t.Fatal(err)
+	}
+	table, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(row int, column string) string { return table[row+1][slices.Index(table[0], column)] }
+	for _, want := range []struct {
+		row          int
+		column, text string
+	}{
+		{0, "path", `'=HYPERLINK("x")`}, {1, "path", "'\tb.png"}, {1, "error", "'-b.png: broken"}, {2, "confidence", "-0.5"},
+		{0, "name", "'@bird"}, {2, "name", "''=dog"}, {0, "top_1_name", "'@bird"}, {0, "top_2_name", "'+cat"},
+	} {
+		if got := at(want.row, want.column); got != want.text {
+			t.Errorf("row %d: %s is %q, want %q", want.row, want.column, got, want.text)
+		}
+	}
+	b.Reset()
+	if err := Write(&b, ".jsonl", schema, t.TempDir(), each(rows)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `"path":"=HYPERLINK(`) || !strings.Contains(b.String(), `"name":"@bird"`) {
+		t.Errorf("%s", b.String())
+	}
 }

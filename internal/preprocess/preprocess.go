@@ -31,12 +31,12 @@ import (
 // as torchvision's ToTensor and Normalize and Hugging Face's image processors do
 // it. The zero value changes nothing but the scale.
 type Settings struct {
-	// Image says how image files come to the network's size. Arrays have that
-	// size; for them it is not used.
+	// Image says how image files come to the network's size, and arrays of
+	// pictures. For arrays in the network's own shape it is not used.
 	Image Transform `json:"image,omitzero"`
 	// Channels is the order in which the network takes colours: "rgb", "bgr" or
-	// "grey". Empty means grey if it takes one channel, else rgb. Arrays are
-	// stored in that order.
+	// "grey". Empty means grey if it takes one channel, else rgb. Arrays in the
+	// network's layout are stored in that order, other pictures as red, green, blue.
 	Channels string `json:"channels,omitempty"`
 	// Layout is "nchw" or "nhwc". Empty means what the network's shape tells.
 	Layout string `json:"layout,omitempty"`

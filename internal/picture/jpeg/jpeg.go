@@ -83,6 +83,22 @@ func Open(data []byte) (*Image, error) {
 	return f, nil
 }
 
+// Channels is how many of them Decode returns: 1 or 3.
+func (f *Image) Channels() int { return min(len(f.components), 3) }
+
+// Buffers is how many bytes Decode takes beside what it returns: the planes, and the
+// coefficients where a file is progressive.
+func (f *Image) Buffers() int64 {
+	n := int64(0)
+	for _, c := range f.components {
+		n += int64(c.stride) * int64(f.mcusY*c.v*8)
+	}
+	if f.progressive {
+		n *= 1 + 2 // 16 bits for each sample
+	}
+	return n
+}
+
 // Decode returns the pixels, row by row: W·H bytes for grey, and three interleaved
 // channels, red first, for all else. It may be called once.
 func (f *Image) Decode() (pix []byte, channels int, err error) {

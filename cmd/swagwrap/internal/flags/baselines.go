@@ -77,7 +77,7 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
 		return err
 	}
 	if val := c.String("val"); val != "" {
-		if l.Validation, err = l.Open(val, c.String("val-labels"), true); err != nil {
+		if l.Validation, err = l.Open(c, val, c.String("val-labels"), true); err != nil {
 			return err
 		}
 	}
@@ -210,11 +210,11 @@ func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine) error {
 }
 
 // Open opens examples to be decoded once, with labels where they must have some.
-func (l *Inputs) Open(path, labels string, labelled bool) (dataset.Dataset, error) {
+func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
-		return OpenLabelled(path, labels, l.Runs[0].Network, l.pre)
+		return OpenLabelled(c, path, labels, l.Runs[0].Network, l.pre)
 	}
-	return OpenData([]string{path}, labels, l.Runs[0].Network, l.pre)
+	return OpenData(c, []string{path}, labels, l.Runs[0].Network, l.pre)
 }
 
 // Provenance says which posteriors and data, but for those to predict, the numbers

@@ -237,8 +237,12 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 	if err != nil {
 		return err
 	}
-	opts := dataOptions("", n, p)
-	opts.ClassNames = nil // these images need no labels
+	opts, err := DataOptions(c, "", n, p)
+	if err != nil {
+		return err
+	}
+	opts.Cache = cacheBytes
+	opts.ClassNames, opts.Unlabelled = nil, true
 	opts.Augment, opts.AsSeen = augmentation, true
 	path := c.String("bn-data")
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {

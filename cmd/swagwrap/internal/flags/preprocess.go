@@ -221,13 +221,27 @@ func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 const cacheBytes = 1 << 30
 
 // OpenData opens examples that several members go over, to be decoded once.
-func OpenData(paths []string, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
-	d, err := dataset.Open(paths, dataOptions(labels, n, p))
+func OpenData(c *cli.Context, paths []string, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
+	opts, err := DataOptions(c, labels, n, p)
+	if err != nil {
+		return nil, err
+	}
+	opts.Cache = cacheBytes
+	d, err := dataset.Open(paths, opts)
 	return d, BadInput(err, SizeHint(err)...)
 }
 
-func dataOptions(labels string, n *infer.Network, p preprocess.Settings) dataset.Options {
-	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Cache: cacheBytes}
+// DataOptions are those of examples for a network. Decoding keeps to --memory, or else
+// to what a network is planned for and to what most pictures need.
+func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.Settings) (dataset.Options, error) {
+	memory, err := ByteSize(c.String("memory"))
+	if err != nil {
+		return dataset.Options{}, Usagef("", "--memory %w", err)
+	}
+	if memory == 0 {
+		memory = min(infer.DefaultMemory(), dataset.DefaultMemory)
+	}
+	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Memory: memory}, nil
 }
 
 // SizeHint says how images of any size are scored.
@@ -239,8 +253,8 @@ func SizeHint(err error) []string {
 }
 
 // OpenLabelled is OpenData for examples that must have labels.
-func OpenLabelled(path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
-	d, err := OpenData([]string{path}, labels, n, p)
+func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
+	d, err := OpenData(c, []string{path}, labels, n, p)
 	if err == nil && d.Labels() == nil {
 		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")
 	}

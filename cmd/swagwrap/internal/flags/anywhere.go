@@ -1,0 +1,56 @@
+package flags
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Anywhere returns the program's arguments with the flags of a command before its other
+// arguments, which is the only place where the library sees them. What stands behind "--"
+// is no flag, whatever it begins with. Arguments of no command stay as they are, and so
+// does the line that a shell wants completed.
+func Anywhere(program *cli.App, args []string) []string {
+	const before = 2 // the program and the command
+	if len(args) <= before || args[len(args)-1] == "--"+cli.BashCompletionFlag.Names()[0] {
+		return args
+	}
+	command := program.Command(args[1])
+	if command == nil {
+		return args
+	}
+	var flags, others []string
+	for rest := args[before:]; len(rest) > 0; {
+		arg := rest[0]
+		rest = rest[1:]
+		switch {
+		case arg == "--":
+			others, rest = append(others, rest...), nil
+		case arg == "-" || !strings.HasPrefix(arg, "-"):
+			others = append(others, arg)
+		case slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")): // with an argument it would look for a command below
+			return append(slices.Clone(args[:before]), arg)
+		case !takesNext(command, arg):
+			flags = append(flags, arg)
+		case len(rest) == 0: // the library says that its value is missing
+			return slices.Concat(args[:before], flags, []string{arg})
+		default:
+			flags = append(flags, arg, rest[0])
+			rest = rest[1:]
+		}
+	}
+	return slices.Concat(args[:before], flags, []string{"--"}, others)
+}
+
+// takesNext says that the value of a flag is the next argument: it has one, and not
+// behind "=". Of flags that the command does not have the library says so.
+func takesNext(command *cli.Command, arg string) bool {
+	name := strings.TrimPrefix(arg[1:], "-")
+	i := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if i < 0 {
+		return false
+	}
+	f, ok := command.Flags[i].(cli.DocGenerationFlag)
+	return ok && f.TakesValue()
+}

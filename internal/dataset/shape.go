@@ -1,0 +1,82 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fits says that the network takes stored examples of that shape as they are: alike in
+// all that it declares, but for dimensions of size 1.
+func (o Options) fits(shape []int64) bool {
+	switch want := o.Shape; {
+	case len(want) == 0 || slices.Max(want) < 1:
+		return true
+	case slices.Min(want) > 0:
+		return slices.Equal(squeeze(shape), squeeze(want))
+	default:
+		return slices.EqualFunc(shape, want, func(have, want int64) bool { return want < 1 || have == want })
+	}
+}
+
+// squeeze drops the dimensions of size 1; two shapes that are equal then lie in
+// memory alike.
+func squeeze(shape []int64) []int64 {
+	return slices.DeleteFunc(slices.Clone(shape), func(d int64) bool { return d == 1 })
+}
+
+// mismatch is the error of examples that the network does not take, with the likely
+// cause.
+func mismatch(shape, want []int64) error {
+	return fmt.Errorf("examples of shape %d, want %d%s", shape, want, cause(shape, want))
+}
+
+// cause says why examples do not have the shape that the network takes; "" if it is not
+// known.
+func cause(shape, want []int64) string {
+	declared := slices.Min(want) > 0
+	switch pictures := len(shape) == 3 && len(want) == 3; {
+	case pictures && !slices.Equal(shape, want) && slices.Equal(open(want, shape[2], shape[0], shape[1]), want):
+		return ": channels come last; save it again as np.ascontiguousarray(a.transpose(0, 3, 1, 2))"
+	case pictures && slices.Equal(open(want, shape[1], shape[2], shape[0]), want):
+		return ": channels come first; save it again as np.ascontiguousarray(a.transpose(0, 2, 3, 1))"
+	case len(shape) == len(want)-1:
+		return ": a dimension is missing; if this is a single example, save it again as a[None]"
+	case declared && product(shape) == product(want):
+		dims := strings.Trim(strings.ReplaceAll(fmt.Sprint(want), " ", ", "), "[]")
+		return fmt.Sprintf(": as many elements; if they lie in that order, save it again as a.reshape(-1, %s)", dims)
+	case pictures && shape[0] != want[0] && slices.Equal(shape[1:], want[1:]):
+		return fmt.Sprintf(": %d channels, and the network takes %d", shape[0], want[0])
+	case pictures:
+		return ": pictures of another size; floats are taken as they are, uint8 pictures would be resized"
+	}
+	return ""
+}
+
+// open puts the dimensions that a network leaves open in the place of those of a shape.
+func open(want []int64, shape ...int64) []int64 {
+	for i, d := range want {
+		if d < 1 {
+			shape[i] = d
+		}
+	}
+	return shape
+}
+
+func product(shape []int64) int {
+	n := 1
+	for _, d := range shape {
+		n *= int(d)
+	}
+	return n
+}
+
+// unravel turns a flat index into one per dimension.
+func unravel(flat int, shape []int64) []int64 {
+	at := make([]int64, len(shape))
+	for k := len(shape) - 1; k >= 0; k-- {
+		at[k] = int64(flat) % shape[k]
+		flat /= int(shape[k])
+	}
+	return at
+}
