@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // A reading is a command that reads a file.
@@ -122,7 +123,7 @@ func list(t *testing.T, dir string) []string {
 func TestCutFiles(t *testing.T) {
 	t.Parallel()
 	dir, all := readings(t)
-	cuts := infertest.Figure(64, 2048)
+	cuts := promise.Figure(64, 2048)
 	for _, r := range all {
 		damage(t, dir, r, cuts, func(whole []byte, i int) []byte { return whole[:len(whole)*i/cuts] })
 	}
@@ -135,7 +136,7 @@ func TestFlippedBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, read := range all {
 		if read.what == "posterior" || read.what == "ensemble" {
-			damage(t, dir, read, infertest.Figure(200, 5000), func(whole []byte, _ int) []byte {
+			damage(t, dir, read, promise.Figure(200, 5000), func(whole []byte, _ int) []byte {
 				whole[r.IntN(len(whole))] ^= 1 << r.IntN(8)
 				return whole
 			})
@@ -179,7 +180,7 @@ func TestFlippedWorkFile(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(2, 6))
 	resumed := 0
-	for i := range infertest.Figure(200, 5000) {
+	for i := range promise.Figure(200, 5000) {
 		b := bytes.Clone(whole)
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		if err := os.WriteFile(at("out.csv.partial"), b, 0o666); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // executable is this program in a process of its own.
@@ -77,7 +78,7 @@ func TestFileLimit(t *testing.T) {
 	}
 	all := writes(out, pictures)
 	want := clean(t, all)
-	limits := infertest.Figure(2, 50)
+	limits := promise.Figure(2, 50)
 	for k, w := range all {
 		os.Remove(w.output)
 		os.Remove(w.output + ".meta.json")

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // TestScoreKilled kills score at random points of its run and resumes it, until
 // it is done: the result has the bytes of a run that nobody killed.
 func TestScoreKilled(t *testing.T) {
-	kills := infertest.Figure(5, 500)
+	kills := promise.Figure(5, 500)
 	if testing.Short() {
 		kills = 2
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // TestKilled kills every command that writes, at random points of its run: its output is not there, or whole, and the next
@@ -30,7 +30,7 @@ func TestKilled(t *testing.T) {
 	all := writes(out, pictures)
 	want := clean(t, all)
 	names := list(t, out)
-	kills := infertest.Figure(12, 250)
+	kills := promise.Figure(12, 250)
 	r := rand.New(rand.NewPCG(1, 12))
 	for k, w := range all {
 		again := func() {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // TestWorkersAndShards: 1 thread and 8 give the same bytes, and so do images that are scored in 64 parts, whose rows are
@@ -16,7 +16,7 @@ import (
 func TestWorkersAndShards(t *testing.T) {
 	t.Parallel()
 	const shards = 64
-	each := infertest.Figure(4, 64)
+	each := promise.Figure(4, 64)
 	dir := t.TempDir()
 	pictures, e := filepath.Join(dir, "pictures"), pictureEnsemble(t, dir, 3)
 	writePictures(t, pictures, shards*each)

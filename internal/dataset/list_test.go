@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 func TestSplitSpace(t *testing.T) {
@@ -32,7 +34,7 @@ func FuzzList(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte, ext string) {
-		limitHeap(t, len(b), func() {
+		promise.Heap(t, len(b), func() {
 			parseList(bytes.NewReader(b), ext, func(path, label string) {
 				if path == "" || len(path)+len(label) > maxLine || strings.ContainsRune(path, 0) {
 					t.Fatalf("path %q, label %q", path, label)
