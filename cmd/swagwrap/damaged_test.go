@@ -123,7 +123,7 @@ func list(t *testing.T, dir string) []string {
 func TestCutFiles(t *testing.T) {
 	t.Parallel()
 	dir, all := readings(t)
-	cuts := promise.Figure(64, 2048)
+	cuts := promise.Figure(64, 1024)
 	for _, r := range all {
 		damage(t, dir, r, cuts, func(whole []byte, i int) []byte { return whole[:len(whole)*i/cuts] })
 	}
