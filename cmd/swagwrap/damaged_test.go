@@ -41,7 +41,7 @@ func readings(t *testing.T) (dir string, all []reading) {
 	}
 	p, e := at("p.safetensors"), at("e.safetensors")
 	for _, args := range [][]string{
-		{"fit", "-q", "-o", p, at("1.onnx"), at("2.onnx")},
+		{"fit", "-q", "--task", "classes", "-o", p, at("1.onnx"), at("2.onnx")},
 		{"sample", "-q", "-n", "2", "--bn-data", at("images.npz"), "-o", e, p},
 		{"score", "-q", "-o", at("rows.parquet"), "--probs", e, at("images.npz")},
 		{"score", "-q", "-o", at("rows.npz"), e, at("images.npz")},
@@ -51,8 +51,8 @@ func readings(t *testing.T) (dir string, all []reading) {
 		}
 	}
 	for _, r := range []reading{
-		{"model", "2.onnx", []string{"fit", "-o", "OUT", at("1.onnx"), "FILE"}},
-		{"external data", "ckpt-2.onnx.data", []string{"fit", "-o", "OUT", at("ckpt-1.onnx"), at("ckpt-2.onnx")}},
+		{"model", "2.onnx", []string{"fit", "--task", "classes", "-o", "OUT", at("1.onnx"), "FILE"}},
+		{"external data", "ckpt-2.onnx.data", []string{"fit", "--task", "classes", "-o", "OUT", at("ckpt-1.onnx"), at("ckpt-2.onnx")}},
 		{"posterior", "p.safetensors", []string{"export", "-o", "OUT", "--bn", "keep", "FILE"}},
 		{"ensemble", "e.safetensors", []string{"export", "-o", "OUT", "--member", "1", "FILE"}},
 		{"npz", "images.npz", []string{"score", "-o", "OUT.csv", e, "FILE"}},
@@ -157,7 +157,7 @@ func TestFlippedWorkFile(t *testing.T) {
 		code int
 		args []string
 	}{
-		{0, []string{"fit", "-q", "-o", at("p.safetensors"), filepath.Join("testdata", "brightest-1.onnx"), filepath.Join("testdata", "brightest-2.onnx")}},
+		{0, []string{"fit", "--task", "classes", "-q", "-o", at("p.safetensors"), filepath.Join("testdata", "brightest-1.onnx"), filepath.Join("testdata", "brightest-2.onnx")}},
 		{0, []string{"sample", "-q", "-n", "2", "--bn-data", filepath.Join("testdata", "images.npz"), "-o", at("e.safetensors"), at("p.safetensors")}},
 		{3, score("--on-error", "skip")},
 	} {

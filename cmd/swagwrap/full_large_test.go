@@ -23,7 +23,7 @@ func TestDiskFull(t *testing.T) {
 		return []string{"score", "-q", "--resume", "-b", "32", "--probs", "--keep-members", "-o", out, at("e.safetensors"), mnist("val.npz")}
 	}
 	for _, args := range [][]string{
-		{"fit", "-q", "-o", at("p.safetensors"), mnist("checkpoints/epoch-29.onnx"), mnist("checkpoints/epoch-30.onnx")},
+		{"fit", "-q", "--task", "classes", "-o", at("p.safetensors"), mnist("checkpoints/epoch-29.onnx"), mnist("checkpoints/epoch-30.onnx")},
 		{"sample", "-q", "-n", "30", "--bn-data", mnist("train.npz"), "--bn-samples", "128", "-o", at("e.safetensors"), at("p.safetensors")},
 		score(at("clean.csv")),
 	} {

@@ -64,7 +64,7 @@ func TestMismatched(t *testing.T) {
 	})
 	swa := func(folder string) []byte {
 		for _, args := range [][]string{
-			{"fit", "-q", "--force", "-o", at("p"), folder},
+			{"fit", "-q", "--task", "classes", "--force", "-o", at("p"), folder},
 			{"export", "-q", "--force", "--bn", "keep", "-o", at("swa.onnx"), at("p")},
 		} {
 			if code, said := program(t, args...); code != 0 {
@@ -92,7 +92,7 @@ func TestMismatched(t *testing.T) {
 		"duplicate":     {at("copy.onnx"), "has the same content as "},
 		"folded":        {small("folded-1.onnx"), "batch norm is folded into the weights"},
 	} {
-		code, said := program(t, "fit", "-o", at("out"), small("ckpt-1.onnx"), c.other)
+		code, said := program(t, "fit", "--task", "classes", "-o", at("out"), small("ckpt-1.onnx"), c.other)
 		if told := strings.Count(said, "error: ") + strings.Count(said, "hint: also "); code != 65 || !strings.Contains(said, c.want) || told > 5 {
 			t.Errorf("%s: exit code %d, %d differences: %s", kind, code, told, said)
 		}
