@@ -38,10 +38,9 @@ race: setup ## the concurrent packages under the race detector
 # exceeded" and writes no input has met a race in Go's own clock (golang/go#75804): run it again.
 FUZZTIME = 30s
 
-nightly: setup ## what takes an hour: race everywhere, networks above 2 GiB and 500 kills (25 GB in TMPDIR), all fuzz targets
+nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets
 	go test -race -count=1 -timeout 60m ./...
-	go test -tags large -count=1 -timeout 60m -v ./fixtures/large
-	go test -tags large -count=1 -timeout 120m -v -run 'Often|Flat' ./cmd/swagwrap
+	go test -tags large -p 1 -count=1 -timeout 180m -v -skip 'Scripts|Readme' ./fixtures/large ./internal/ort ./cmd/swagwrap
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \
 		echo "== $$dir $$fuzz"; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$dir" || failed="$$failed $$fuzz"; \
 		done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }; }

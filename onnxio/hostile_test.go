@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -182,7 +183,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(encodeModel(tinyGraph(floats("a", replacement(6, 1), 2, 3), floats("copy", replacement(6, 1), 2, 3), tensor("wide", Double, []int64{1}, make([]byte, 8)))))
 	given := map[string][]byte{"weights.bin": make([]byte, 64)}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := ParseFiles("fuzz", data, given)
+		var m *Model
+		var err error
+		promise.Heap(t, len(data), func() { m, err = ParseFiles("fuzz", data, given) })
 		if err != nil {
 			return
 		}
@@ -280,7 +283,9 @@ func FuzzTemplate(f *testing.F) {
 	p, s := vectors(f, m, l)
 	f.Add(stored)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tpl, err := ParseTemplate(data)
+		var tpl *Template
+		var err error
+		promise.Heap(t, len(data), func() { tpl, err = ParseTemplate(data) })
 		if err != nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
@@ -179,7 +180,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(data)
 	f.Add(fitBytes(f, iterates(flat(f, 3), 2, noisy(0, 1)), swag.FitOptions{DiagOnly: true}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := swag.Parse("p.swag", data)
+		var p *swag.Posterior
+		var err error
+		promise.Heap(t, len(data), func() { p, err = swag.Parse("p.swag", data) })
 		if err != nil {
 			return
 		}

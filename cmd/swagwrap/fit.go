@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -94,17 +95,10 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	size, _ := out.Seek(0, 2)
-	p, err := swag.Open(out.Name())
-	if err != nil {
+	if err := a.describeFit(c, out); err != nil {
 		return err
 	}
-	defer p.Close()
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	p.Path = out.Path
-	return a.describeFit(c, p, size)
+	return out.Commit()
 }
 
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
@@ -132,8 +126,23 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	return opts, nil
 }
 
-// describeFit says what was made.
-func (a *app) describeFit(c *cli.Context, p *swag.Posterior, size int64) error {
+// describeFit says what was made, before it takes its name: a posterior of a network that nothing can be done with is
+// an error.
+func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
+	p, err := swag.Open(out.Name())
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	p.Path = out.Path
+	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	gives, err := network.Gives()
+	if err != nil {
+		return flags.BadInput(err)
+	}
 	o := p.Options
 	what := fmt.Sprintf("rank %d", o.Columns)
 	switch {
@@ -151,15 +160,8 @@ func (a *app) describeFit(c *cli.Context, p *swag.Posterior, size int64) error {
 		what += ", deviations left in the checkpoints"
 	}
 	n := len(p.Checkpoints)
+	size, _ := out.Seek(0, io.SeekEnd)
 	a.Logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", p.Path, report.Thousands(int(p.Len())), n, what, report.Bytes(size))
-	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
-	if err != nil {
-		return flags.BadInput(err)
-	}
-	gives, err := network.Gives()
-	if err != nil {
-		return flags.BadInput(err)
-	}
 	a.Logf(c, "takes %s", network.Takes())
 	a.Logf(c, "gives %s", gives)
 	var paths []string

@@ -11,20 +11,17 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // TestScoreKilled kills score at random points of its run and resumes it, until
-// it is done: the result has the bytes of a run that nobody killed. The loop of
-// 500 is TestScoreKilledOften, behind the build tag large.
+// it is done: the result has the bytes of a run that nobody killed.
 func TestScoreKilled(t *testing.T) {
-	kills := 5
+	kills := promise.Figure(5, 500)
 	if testing.Short() {
 		kills = 2
 	}
-	killed(t, kills)
-}
-
-func killed(t *testing.T, kills int) {
 	v := newVictim(t)
 	start := time.Now()
 	if out, err := v.command().CombinedOutput(); err != nil {

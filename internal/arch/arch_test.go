@@ -82,6 +82,7 @@ var rules = map[string]rule{
 	"internal/study/sweep":        {own: tables},
 	"internal/study/landscape":    {own: tables},
 	"internal/arch":               {own: none},
+	"internal/promise":            {own: none, third: none, pure: true},
 	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/study/diagnosis", "internal/unfinished")},
 	"cmd/swagwrap/internal/shell": {own: []string{"cmd/swagwrap/internal/flags"}},
 	"cmd/swagwrap":                {own: append(slices.Clone(tables), "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/scaling")},

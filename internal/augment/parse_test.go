@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 const (
@@ -192,7 +194,9 @@ func FuzzParse(f *testing.F) {
 		f.Add(spec)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {
-		p, err := Parse(spec)
+		var p Pipeline
+		var err error
+		promise.Heap(t, len(spec), func() { p, err = Parse(spec) })
 		if err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ func (l *listing) addFolder(root string) error {
 	if top.err != nil {
 		return fmt.Errorf("%s: %w", root, top.err)
 	}
+	conflict := top.conflict
 	classes, isFilled := make([][]folder, len(top.folders)), make([]bool, len(top.folders))
 	var filled, empty []string
 	for i, class := range top.folders {
@@ -26,12 +28,18 @@ func (l *listing) addFolder(root string) error {
 		// Python sorts the folders' paths, so that "a-b" comes before "a/b".
 		slices.SortFunc(parts, func(a, b folder) int { return strings.Compare(a.path, b.path) })
 		classes[i] = parts
+		for _, p := range parts {
+			conflict = cmp.Or(conflict, p.conflict)
+		}
 		switch {
 		case slices.ContainsFunc(parts, func(p folder) bool { return len(p.images) > 0 }):
 			filled, isFilled[i] = append(filled, class), true
 		case !slices.ContainsFunc(parts, func(p folder) bool { return p.err != nil }):
 			empty = append(empty, class)
 		}
+	}
+	if conflict != nil {
+		return conflict
 	}
 	for i, class := range top.folders {
 		// What cannot be read is a class only where the numbers of others depend on it.
@@ -73,6 +81,8 @@ type folder struct {
 	folders []string
 	images  []imageFile
 	err     error // that it could not be read
+
+	conflict error // an image in it is an output
 }
 
 type imageFile struct {
@@ -111,9 +121,7 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 		info, err := os.Stat(filepath.Join(full, e.Name()))
 		if err == nil {
 			size = info.Size()
-			if err := file.Listed(info); err != nil {
-				return out, nil, err
-			}
+			out.conflict = cmp.Or(out.conflict, file.Listed(info))
 		}
 		switch {
 		case err == nil && info.IsDir():

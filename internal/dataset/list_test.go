@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 func TestSplitSpace(t *testing.T) {
@@ -51,7 +53,7 @@ func FuzzList(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte, ext string) {
-		limitHeap(t, len(b), func() {
+		promise.Heap(t, len(b), func() {
 			parseList(bytes.NewReader(b), ext, func(path, label string) {
 				if path == "" || len(path)+len(label) > maxLine || strings.ContainsRune(path, 0) {
 					t.Fatalf("path %q, label %q", path, label)

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 func gzipped(data []byte) []byte {
@@ -165,7 +166,7 @@ func FuzzTar(f *testing.F) {
 	f.Add(b)
 	f.Add(tarOf(f, "k.json", `{"label":"x"}`, "k.jpg", "J", "k.cls", "1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		limitHeap(t, len(b), func() {
+		promise.Heap(t, len(b), func() {
 			indexTar(bytes.NewReader(b), int64(len(b)), true, func(name, label string, off, size int64) {
 				if off < 0 || size < 0 || off+size > int64(len(b)) || name == "" || len(name) > maxTarName {
 					t.Fatalf("%q at %d, %d bytes, of %d", name, off, size, len(b))
@@ -173,15 +174,4 @@ func FuzzTar(f *testing.F) {
 			})
 		})
 	})
-}
-
-// limitHeap fails if f takes more memory than a file of n bytes may ask for.
-func limitHeap(t *testing.T, n int, f func()) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(4*n+64<<20) {
-		t.Errorf("%d bytes allocated for a file of %d", took, n)
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/sbinet/npyio/npy"
 
+	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -366,7 +367,9 @@ func checkRead(t *testing.T, b []byte) {
 	}
 	for _, key := range keys[:min(len(keys), 3)] {
 		for _, r := range []Role{Images, Labels} {
-			a, err := c.Read(key, r)
+			var a Array
+			var err error
+			promise.Heap(t, maxExpansion/4*len(b)+1<<18, func() { a, err = c.Read(key, r) })
 			if err != nil {
 				continue
 			}

@@ -296,6 +296,10 @@ func (s *Session) allocate(i int, inputs []Tensor) (Tensor, error) {
 	return t, nil
 }
 
+// maxHalves is how many float16 an output may have. Its model says how many, before it has computed any: without a
+// limit, a few bytes could ask for more memory than Go survives.
+const maxHalves = 1 << 29
+
 // resolve fills in the dynamic dimensions of an output from the inputs'
 // dimensions of the same name. Exporters may give the batch dimension another
 // name at the output, so an unknown first dimension is taken to be the batch;
@@ -322,7 +326,9 @@ func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int
 			return nil, 0, fmt.Errorf("float16 with shape %s: dimension %d is not known before the run", want.formatShape(), i)
 		}
 	}
-	n, err = elements(shape)
+	if n, err = elements(shape); err == nil && n > maxHalves {
+		err = fmt.Errorf("float16 with shape %v: %d elements, want at most %d", shape, n, int64(maxHalves))
+	}
 	return shape, n, err
 }
 

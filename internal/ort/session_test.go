@@ -53,6 +53,16 @@ func TestRunFloat16(t *testing.T) {
 	}
 }
 
+// A model that declares a huge output of float16, whose memory Go takes before the run, is an error.
+func TestRunHugeFloat16(t *testing.T) {
+	s := load(t, "float16.onnx", Options{})
+	s.outputs[0].Shape[1] = 1 << 38
+	_, err := s.Run(t.Context(), []Tensor{{Shape: []int64{2, 3}, F16: make([]uint16, 6)}})
+	if err == nil || !strings.Contains(err.Error(), `output "y": float16 with shape [2 274877906944]`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestRunScalarsAndSelectedOutputs(t *testing.T) {
 	s := load(t, "scalar.onnx", Options{Outputs: []string{"free", "sum", "shape"}})
 	out := run(t, s,

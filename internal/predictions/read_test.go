@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // three are what all files of the test say: a row without predictions between two.
@@ -252,7 +253,9 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Read(path, ReadOptions{})
+		var p *Set
+		var err error
+		promise.Heap(t, len(data), func() { p, err = Read(path, ReadOptions{}) })
 		if err != nil {
 			return
 		}

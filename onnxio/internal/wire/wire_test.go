@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/promise"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -162,13 +163,16 @@ func FuzzFields(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := NewScanner(ContentOf(data))
 		end := 0
-		err := s.Fields(Span{0, len(data)}, func(f Field) error {
-			if f.Tag != end || f.Body.Start < f.Tag || f.Body.End > len(data) || f.Body.Len() < 0 {
-				t.Fatalf("field %+v after byte %d of %d", f, end, len(data))
-			}
-			end = f.Body.End
-			_, err := s.String(f)
-			return errors.Join(err, s.Varints(f, func(uint64) error { return nil }))
+		var err error
+		promise.Heap(t, len(data), func() {
+			err = s.Fields(Span{0, len(data)}, func(f Field) error {
+				if f.Tag != end || f.Body.Start < f.Tag || f.Body.End > len(data) || f.Body.Len() < 0 {
+					t.Fatalf("field %+v after byte %d of %d", f, end, len(data))
+				}
+				end = f.Body.End
+				_, err := s.String(f)
+				return errors.Join(err, s.Varints(f, func(uint64) error { return nil }))
+			})
 		})
 		if err == nil && end != len(data) {
 			t.Fatalf("the fields end at byte %d of %d", end, len(data))

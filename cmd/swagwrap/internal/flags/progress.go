@@ -28,11 +28,15 @@ func (a *Env) bar(c *cli.Context, what string, total int64, more ...decor.Decora
 		return &Bar{}
 	}
 	bars := mpb.NewWithContext(c.Context, mpb.WithOutput(a.Stderr), mpb.WithWidth(40))
-	return &Bar{bars, bars.AddBar(total,
+	bar, err := bars.Add(total, mpb.BarStyle().Build(),
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(what+" "), decor.Percentage()),
 		mpb.AppendDecorators(append(more, decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO))...),
-	)}
+	)
+	if err != nil { // a signal came first
+		return &Bar{}
+	}
+	return &Bar{bars, bar}
 }
 
 // Add notes that so much work is done.

@@ -1,0 +1,105 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
+)
+
+// executable is this program in a process of its own.
+func executable(t *testing.T, dir string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "swagwrap") // by this name TestMain knows what to be
+	if err := os.Symlink(self, exe); err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// A write is a command that writes a file of some size.
+type write struct {
+	output string
+	args   []string
+}
+
+// writes are the commands that write most, in an order in which each finds what it reads. The last one can be
+// resumed.
+func writes(folder, pictures string) []write {
+	at := func(name string) string { return filepath.Join(folder, name) }
+	fixture := func(name string) string { return infertest.Path("cmd/swagwrap/testdata", name) }
+	return []write{
+		{at("p.safetensors"), []string{"fit", "--task", "classes", "--input-size", "4", "-o", at("p.safetensors"), fixture("ckpt-1.onnx"), fixture("ckpt-2.onnx")}},
+		{at("e.safetensors"), []string{"sample", "-n", "8", "--bn-data", fixture("images.npz"), "-o", at("e.safetensors"), at("p.safetensors")}},
+		{at("m.onnx"), []string{"export", "--member", "1", "-o", at("m.onnx"), at("e.safetensors")}},
+		{at("out.csv"), []string{"score", "--resume", "--probs", "--keep-members", "-b", "8", "--memory", "1", "-o", at("out.csv"), at("e.safetensors"), pictures}},
+	}
+}
+
+// clean runs the commands and returns the bytes of their outputs.
+func clean(t *testing.T, all []write) [][]byte {
+	t.Helper()
+	var want [][]byte
+	for _, w := range all {
+		if code, said := program(t, w.args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", w.args, code, said)
+		}
+		b, err := os.ReadFile(w.output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, b)
+	}
+	return want
+}
+
+// TestFileLimit: where no more can be written at some byte, as at the end of a quota, the exit code is 75 and there is no output, and the
+// same command makes it whole when there is room.
+func TestFileLimit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	exe, pictures, out := executable(t, dir), filepath.Join(dir, "pictures"), filepath.Join(dir, "out")
+	writePictures(t, pictures, 60)
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	all := writes(out, pictures)
+	want := clean(t, all)
+	limits := promise.Figure(2, 50)
+	for k, w := range all {
+		os.Remove(w.output)
+		os.Remove(w.output + ".meta.json")
+		before := list(t, out)
+		for i := range limits {
+			blocks := len(want[k]) / 512 * i / limits // 512 bytes each
+			cmd := exec.Command("sh", slices.Concat([]string{"-c", `ulimit -f "$0" && exec "$@"`, strconv.Itoa(blocks), exe}, w.args)...)
+			said, _ := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != 75 || strings.Count(string(said), "error: ") != 1 {
+				t.Errorf("%s, %d blocks: exit code %d: %s", w.args[0], blocks, code, said)
+			}
+			after := slices.DeleteFunc(list(t, out), func(name string) bool { return filepath.Join(out, name) == w.output+".partial" })
+			if !slices.Equal(after, before) {
+				t.Errorf("%s, %d blocks: files %q, want %q", w.args[0], blocks, after, before)
+			}
+		}
+		if code, said := program(t, w.args...); code != 0 {
+			t.Errorf("%s, with room again: exit code %d: %s", w.args[0], code, said)
+		}
+		if got, err := os.ReadFile(w.output); err != nil || !bytes.Equal(got, want[k]) {
+			t.Errorf("%s, with room again: other bytes, %v", w.args[0], err)
+		}
+	}
+}

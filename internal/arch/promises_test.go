@@ -1,0 +1,94 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+var (
+	aTest   = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
+	inTests = regexp.MustCompile("((?:`(?:Test|Fuzz)[A-Za-z0-9_]+`(?:, | and )?)+) in ([a-z/]+)")
+)
+
+// Every test that docs/reliability.md names is there, and is run as often as the page says.
+func TestPromises(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reliability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	promises := 0
+	for row := range strings.Lines(string(page)) {
+		if strings.HasPrefix(row, "| ") {
+			promises++
+		}
+		named := 0
+		for _, m := range inTests.FindAllStringSubmatch(row, -1) {
+			for _, test := range aTest.FindAllStringSubmatch(m[1], -1) {
+				named++
+				figures, ok := figuresOf(t, filepath.Join("../..", m[2]), test[1])
+				if !ok {
+					t.Errorf("%s: no %s there", m[2], test[1])
+				}
+				for _, n := range figures {
+					if !regexp.MustCompile(`(^|[^0-9,])` + report.Thousands(n) + `($|[^0-9,])`).MatchString(row) {
+						t.Errorf("%s is run %d times, of which the page does not tell: %s", test[1], n, row)
+					}
+				}
+			}
+		}
+		if all := len(aTest.FindAllString(row, -1)); all != named {
+			t.Errorf("%d of %d tests have no folder: %s", all-named, all, row)
+		}
+	}
+	if promises != 1+18 { // the head, and the eighteen
+		t.Errorf("%d rows, want the head and 18 promises", promises)
+	}
+}
+
+// figuresOf finds a test in a folder, and the numbers that it gives promise.Figure.
+func figuresOf(t *testing.T, folder, test string) (figures []int, ok bool) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, isFunc := d.(*ast.FuncDecl)
+			if !isFunc || f.Name.Name != test || f.Recv != nil {
+				continue
+			}
+			ok = true
+			ast.Inspect(f, func(n ast.Node) bool {
+				if call, isCall := n.(*ast.CallExpr); isCall {
+					if s, isSelector := call.Fun.(*ast.SelectorExpr); isSelector && s.Sel.Name == "Figure" {
+						for _, arg := range call.Args {
+							if lit, isLit := arg.(*ast.BasicLit); isLit {
+								v, err := strconv.Atoi(strings.ReplaceAll(lit.Value, "_", ""))
+								if err != nil {
+									t.Fatal(err)
+								}
+								figures = append(figures, v)
+							}
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	return figures, ok
+}
