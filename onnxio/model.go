@@ -29,7 +29,9 @@ type Model struct {
 	files     map[string]wire.Content // external data, by location
 	mappings  []*weights.Mapping      // of all these
 	irVersion wire.Span
-	dropout   bool               // see WithDropout
+	dropout   bool  // see WithDropout
+	nodes     int64 // see Signature
+	loops     bool
 	tensors   []*Tensor          // of all graphs, in file order: see Tensors
 	known     map[string]*Tensor // by the names that layouts know them by
 }
@@ -44,6 +46,7 @@ type Graph struct {
 	Outputs      []Value
 
 	inferred []wire.Span // the fields of value_info: shapes of what nodes compute
+	domain   string      // of a function
 	msg      *wire.Message
 }
 

@@ -23,7 +23,7 @@ const (
 
 	opsetDomain, opsetVersion = 1, 2
 
-	functionName, functionNode = 1, 7
+	functionName, functionNode, functionDomain = 1, 7, 10
 
 	graphNode, graphName, graphInitializer, graphInput, graphOutput, graphValueInfo, graphSparse = 1, 2, 5, 11, 12, 13, 15
 
@@ -123,7 +123,7 @@ func (m *Model) check() error {
 			seen[t.local] = true
 		}
 	}
-	return nil
+	return m.inline()
 }
 
 // nameTensors makes the tensors' names unique: those of the main graph's
@@ -235,6 +235,8 @@ func (s *scanner) function(f wire.Field, parent *wire.Message) (*Graph, error) {
 		switch f.Num {
 		case functionName:
 			g.Name, err = s.String(f)
+		case functionDomain:
+			g.domain, err = s.String(f)
 		case functionNode:
 			err = add(&g.Nodes)(s.node(f, g.msg, 0))
 		}

@@ -26,21 +26,21 @@ type Template struct {
 	files   []templateFile // the model itself, then its data files by name
 	release func()         // see [Model.Release]
 
-	scan            sync.Once // makes what follows
-	inputs, outputs []Value
-	err             error
+	scan      sync.Once // makes what follows
+	signature Signature
+	err       error
 }
 
-// Signature returns what the model is to be fed, and what it gives out. The graph is
-// read once, however many members fill it.
-func (t *Template) Signature() (inputs, outputs []Value, err error) {
+// Signature returns that of the filled model. The graph is read once, however many
+// members fill it.
+func (t *Template) Signature() (Signature, error) {
 	t.scan.Do(func() {
 		m := &Model{Path: t.files[0].name, data: t.files[0].Content}
 		if t.err = m.scan(); t.err == nil {
-			t.inputs, t.outputs = m.FeedInputs(), m.Graph.Outputs
+			t.signature = m.Signature()
 		}
 	})
-	return t.inputs, t.outputs, t.err
+	return t.signature, t.err
 }
 
 type templateFile struct {
