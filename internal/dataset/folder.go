@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,6 +71,7 @@ func (l *listing) addImages(root string, f folder, class string) {
 	if f.err != nil {
 		l.addExample(example{in: in}, f.path, label{class, true}, -1)
 	}
+	l.examples = slices.Grow(l.examples, len(f.images)) // growing step by step leaves the steps behind
 	for _, image := range f.images {
 		l.addExample(example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
 	}
@@ -105,32 +107,50 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 		out.err = errors.New("a link to a folder that it is in")
 		return out, nil
 	}
-	entries, err := os.ReadDir(full) // sorted by name
+	dir, err := os.Open(full)
 	if err != nil {
 		out.err = file.Cause(err)
 		return out, nil
 	}
-	for _, e := range entries {
-		isLink := e.Type()&os.ModeSymlink != 0
-		isImage := hasExtension(e.Name(), imageExtensions)
-		if !e.IsDir() && !isLink && !isImage {
-			continue
+	defer dir.Close()
+	for {
+		const some = 1024 // all at once would take more memory than their names
+		entries, err := dir.ReadDir(some)
+		for _, e := range entries {
+			out.add(full, e)
 		}
-		// A broken link stays a file: its own row gets the error.
-		size := int64(-1)
-		info, err := os.Stat(filepath.Join(full, e.Name()))
-		if err == nil {
-			size = info.Size()
-			out.conflict = cmp.Or(out.conflict, file.Listed(info))
+		if err == io.EOF {
+			break
 		}
-		switch {
-		case err == nil && info.IsDir():
-			out.folders = append(out.folders, e.Name())
-		case isImage:
-			out.images = append(out.images, imageFile{e.Name(), size})
+		if err != nil {
+			return folder{path: path, err: file.Cause(err), conflict: out.conflict}, nil
 		}
 	}
+	slices.Sort(out.folders)
+	slices.SortFunc(out.images, func(a, b imageFile) int { return strings.Compare(a.name, b.name) })
 	return out, append(slices.Clip(above), info)
+}
+
+// add notes what e is in the folder, if it matters.
+func (f *folder) add(full string, e os.DirEntry) {
+	isLink := e.Type()&os.ModeSymlink != 0
+	isImage := hasExtension(e.Name(), imageExtensions)
+	if !e.IsDir() && !isLink && !isImage {
+		return
+	}
+	// A broken link stays a file: its own row gets the error.
+	size := int64(-1)
+	info, err := os.Stat(filepath.Join(full, e.Name()))
+	if err == nil {
+		size = info.Size()
+		f.conflict = cmp.Or(f.conflict, file.Listed(info))
+	}
+	switch {
+	case err == nil && info.IsDir():
+		f.folders = append(f.folders, e.Name())
+	case isImage:
+		f.images = append(f.images, imageFile{e.Name(), size})
+	}
 }
 
 // walk reads the folder path below root, which comes first, and all below it.

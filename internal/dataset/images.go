@@ -16,16 +16,16 @@ import (
 type example struct {
 	in    *place
 	name  string // below the place, with the system's separators
-	off   int64  // of the bytes in a tar
-	size  int64  // of them
+	at    int32  // in place.entries, in a tar
 	label int32  // index into listing.labels, or -1
 }
 
 // place is a folder or a tar that holds examples.
 type place struct {
-	path string
-	tar  bool
-	err  error // that it could not be listed, which makes it an example itself
+	path    string
+	tar     bool
+	entries []entry // of a tar
+	err     error   // that it could not be listed, which makes it an example itself
 }
 
 // unlisted is the error of an example that stands for a folder that could not be read.
@@ -35,6 +35,9 @@ func (e *example) unlisted() error {
 	}
 	return e.in.err
 }
+
+// entry is where the bytes of an image lie in a tar.
+type entry struct{ off, size int64 }
 
 func (e *example) path() string {
 	switch {
@@ -88,7 +91,7 @@ func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) 
 	if err := e.unlisted(); err != nil {
 		return err
 	}
-	f, size, err := e.open()
+	f, off, size, err := e.open()
 	if err != nil {
 		return err
 	}
@@ -99,7 +102,7 @@ func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) 
 	// Decoding is waited for with the file in hand, never the reverse: no deadlock.
 	defer b.files.take(size)()
 	data := make([]byte, size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, e.off, size), data); err != nil {
+	if _, err := io.ReadFull(io.NewSectionReader(f, off, size), data); err != nil {
 		return file.Cause(file.Truncated(err))
 	}
 	header, err := picture.Open(data)
@@ -121,12 +124,14 @@ func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) 
 	return use(p)
 }
 
-// open opens the file that holds the example's bytes, and returns how many they
-// are.
-func (e *example) open() (*os.File, int64, error) {
+// open opens the file that holds the example's bytes, and returns where they begin
+// and how many they are.
+func (e *example) open() (f *os.File, off, size int64, err error) {
 	if e.in == nil || !e.in.tar {
-		return file.OpenListed(e.path(), "an image")
+		f, size, err = file.OpenListed(e.path(), "an image")
+		return f, 0, size, err
 	}
-	f, _, err := file.OpenListed(e.in.path, "an image")
-	return f, e.size, err
+	in := e.in.entries[e.at]
+	f, _, err = file.OpenListed(e.in.path, "an image")
+	return f, in.off, in.size, err
 }

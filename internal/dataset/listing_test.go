@@ -102,7 +102,8 @@ func TestShard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := sha256.Sum256(b[e.off : e.off+e.size])
+		in := e.in.entries[e.at]
+		sum := sha256.Sum256(b[in.off : in.off+in.size])
 		ext := filepath.Ext(d.Name(i))
 		if d.Name(i) != path+"/"+s[0].(string)+ext || float64(d.Labels()[i]) != s[1] || hex.EncodeToString(sum[:]) != s[2] {
 			t.Errorf("%s %d %x, want %v", d.Name(i), d.Labels()[i], sum, s)

@@ -26,7 +26,8 @@ func (l *listing) addTar(path string) error {
 	defer f.Close()
 	in := &place{path: path, tar: true}
 	err = indexTar(f, size, !l.unlabelled, func(name, class string, off, size int64) {
-		l.addExample(example{in: in, name: strings.Clone(name), off: off, size: size}, name, label{text: class}, size)
+		in.entries = append(in.entries, entry{off, size})
+		l.addExample(example{in: in, name: strings.Clone(name), at: int32(len(in.entries) - 1)}, name, label{text: class}, size)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

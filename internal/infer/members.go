@@ -7,9 +7,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// groupBytes bounds the weights held at a time. Members drawn together share
-// one read of the deviations.
-const groupBytes = 256 << 20
+// groupBytes and groupMembers bound the weights held at a time. Members drawn
+// together share one read of the deviations, of which more than eight have little:
+// combining them takes the time.
+const (
+	groupBytes   = 256 << 20
+	groupMembers = 8
+)
 
 // EachMember draws members first … first+count−1 and calls f with each in turn.
 // The weights are valid during the call only.
@@ -30,10 +34,10 @@ type Drawer struct {
 	drawn   [][]float32
 }
 
-// NewDrawer makes a Drawer that holds so many bytes of weights, or one member.
+// NewDrawer makes a Drawer that holds at most so many bytes of weights, or one member.
 func NewDrawer(p *swag.Posterior, opts swag.SampleOptions, bytes int64) (*Drawer, error) {
 	s, err := swag.NewSampler(p, opts)
-	return &Drawer{sampler: s, length: p.Len(), group: max(1, bytes/(4*p.Len()))}, err
+	return &Drawer{sampler: s, length: p.Len(), group: min(max(1, bytes/(4*p.Len())), groupMembers)}, err
 }
 
 // Each draws members first … first+count−1 and calls f with each in turn. The
