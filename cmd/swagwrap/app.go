@@ -38,7 +38,7 @@ func init() {
 const exitStatus = `
 EXIT STATUS
    0 done; 1 failed, may be retried; 3 finished, some inputs unreadable; 64 usage; 65 bad model, posterior or data; 69 no usable ONNX Runtime;
-   75 disk full or I/O; 130, 143 interrupted`
+   75 disk full, I/O, or no memory or thread to be had; 130, 138, 143 interrupted by SIGINT, SIGUSR1, SIGTERM`
 
 func (a *app) cli() *cli.App {
 	c := &cli.App{

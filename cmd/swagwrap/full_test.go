@@ -16,20 +16,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
-// executable is this program in a process of its own.
-func executable(t *testing.T, dir string) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	exe := filepath.Join(dir, "swagwrap") // by this name TestMain knows what to be
-	if err := os.Symlink(self, exe); err != nil {
-		t.Fatal(err)
-	}
-	return exe
-}
-
 // A write is a command that writes a file of some size.
 type write struct {
 	output string

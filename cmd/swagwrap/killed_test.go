@@ -156,13 +156,7 @@ func newVictim(t *testing.T) *victim {
 		t.Fatal(err)
 	}
 	v.args = score("out.csv", "--resume")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, v.at("swagwrap")); err != nil { // by this name TestMain knows what to be
-		t.Fatal(err)
-	}
+	executable(t, v.dir)
 	return v
 }
 

@@ -69,21 +69,14 @@ func runScripts(t *testing.T, p testscript.Params) {
 	if err != nil {
 		t.Fatalf("%v (run make setup)", err)
 	}
-	absolute := func(elem ...string) string {
-		path, err := filepath.Abs(filepath.Join(elem...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	fixtures := absolute("..", "..", "fixtures", "mnist")
+	fixtures := absolute(t, "..", "..", "fixtures", "mnist")
 	few := fewImages(t, fixtures)
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv(ort.LibraryEnv, library)
 		env.Setenv("FIXTURES", fixtures)
 		env.Setenv("FEW", few)
-		env.Setenv("T", absolute("testdata"))
-		env.Setenv("IMAGES", absolute("..", "..", "fixtures", "images", "files"))
+		env.Setenv("T", absolute(t, "testdata"))
+		env.Setenv("IMAGES", absolute(t, "..", "..", "fixtures", "images", "files"))
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){

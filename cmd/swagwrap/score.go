@@ -56,7 +56,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
 			&cli.StringFlag{Name: "provider", Usage: "compute on `P`: " + strings.Join(ort.Providers, "|") + ". CUDA needs a library that has it: --ort-lib", Value: ort.Providers[0]},
-			&cli.StringFlag{Name: "memory", Usage: "keep to about `SIZE`, such as 500M or 4G", DefaultText: "half of what is free, at most 1G and 256M for each core"},
+			flags.MemoryFlag,
 		}),
 		Action: a.score,
 	}
@@ -114,9 +114,6 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	engine.Provider = c.String("provider")
-	if engine.Memory, err = flags.ByteSize(c.String("memory")); err != nil {
-		return flags.Usagef("", "--memory %w", err)
-	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
 	if err := a.prepare(c, job, engine, scoring); err != nil {
 		return err

@@ -37,7 +37,11 @@ func (n *Network) Attach(ctx context.Context) error {
 		}
 		p.OnClose(m.Close)
 		models = append(models, m)
-		if sum := ckpt.Sum(m, nil); sum != c.SHA256 {
+		sum, err := ckpt.Sum(ctx, m, nil)
+		if err != nil {
+			return err
+		}
+		if sum != c.SHA256 {
 			return fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", m.Path, sum, p.Path, c.SHA256)
 		}
 		parameters, _, err := n.Vectors(m)
@@ -45,9 +49,6 @@ func (n *Network) Attach(ctx context.Context) error {
 			return err
 		}
 		vectors = append(vectors, parameters)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 	}
 	return p.Attach(vectors, func() {
 		for _, m := range models {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -24,14 +25,18 @@ type Engine struct {
 	// runs on one thread of its own, which is as fast as all threads on one
 	// batch and keeps the cores busy between batches too.
 	Workers int
-	// Memory bounds what a [Scorer] takes, in bytes and about; 0 means
-	// [DefaultMemory].
+	// Memory is what a [Scorer] plans for, in bytes and about; 0 means
+	// [DefaultMemory]. It is no limit: see [ort.Runtime.Limit].
 	Memory int64
 	// Provider is what computes: see [ort.Options].
 	Provider string
 	// Progress, if not nil, is told of every image that went through a network.
 	// It is called from several goroutines.
 	Progress func(images int)
+	// Slow, if not nil, is told that one batch has been inside a network for a minute,
+	// and again whenever that time has doubled. loops says that the network has a Loop,
+	// which may not end. It is called from several goroutines.
+	Slow func(inside time.Duration, loops bool)
 }
 
 // Report tells Progress of images that went through a network.
@@ -86,6 +91,8 @@ func (e *Engine) batch(input string, fixed, preset int) (int, error) {
 type Session struct {
 	*ort.Session
 	input ort.ValueInfo
+	slow  func(inside time.Duration, loops bool)
+	loops bool
 }
 
 // Open readies a model to compute the given outputs.
@@ -94,7 +101,30 @@ func (e *Engine) Open(ctx context.Context, model onnxio.Filled, outputs ...strin
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Session: s, input: s.Inputs()[0]}, nil
+	sig, err := model.Template.Signature()
+	return &Session{s, s.Inputs()[0], e.Slow, sig.Loops}, err
+}
+
+// slowAfter is when a run is slow.
+var slowAfter = time.Minute
+
+// Run is [ort.Session.Run], and tells Slow.
+func (s *Session) Run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, error) {
+	if s.slow != nil {
+		done := make(chan struct{})
+		defer close(done)
+		defer time.AfterFunc(slowAfter, func() {
+			for inside := slowAfter; ; inside *= 2 {
+				s.slow(inside, s.loops)
+				select {
+				case <-done:
+					return
+				case <-time.After(inside):
+				}
+			}
+		}).Stop()
+	}
+	return s.Session.Run(ctx, inputs)
 }
 
 // fixedBatch returns the only batch size that the network takes, or 0.

@@ -8,8 +8,22 @@ import (
 	"syscall"
 )
 
-// DefaultMemory is what a [Scorer] may take unless it is told otherwise: half of
-// what is free, at most 1 GiB and 256 MiB more for each core.
+// MemoryLimit is the most memory that networks and pictures may take where asked is 0:
+// half of what is free. Below what the smallest network needs there is no limit.
+func MemoryLimit(asked int64) int64 {
+	const least = 64 << 20
+	switch free := freeMemory(); {
+	case asked > 0:
+		return max(asked, least)
+	case free > 0:
+		return max(free/2, least)
+	}
+	return 0
+}
+
+// DefaultMemory is what a [Scorer] plans for unless it is told otherwise: half of
+// what is free, at most 1 GiB and 256 MiB more for each core, since more makes it
+// no faster.
 func DefaultMemory() int64 {
 	limit := int64(1<<30 + runtime.GOMAXPROCS(0)*256<<20)
 	if free := freeMemory(); free > 0 {
@@ -18,7 +32,7 @@ func DefaultMemory() int64 {
 	return limit
 }
 
-// Budget is the memory that a Scorer may take, in bytes.
+// Budget is the memory that a Scorer plans for, in bytes.
 func (e *Engine) Budget() int64 {
 	if e.Memory > 0 {
 		return e.Memory
@@ -44,22 +58,18 @@ func freeMemory() int64 {
 			free = min(free, limit-used)
 		}
 	}
+	var space syscall.Rlimit // a shell's may be less still: ulimit -v
+	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
+		free = min(free, max(1, int64(space.Cur)-usedSpace()))
+	}
 	return free
 }
 
-// ownMemory returns how many bytes the process has in memory, but for those of
-// mapped files; where the system tells only the most that there ever were, that.
-func ownMemory() int64 {
-	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
-		if fields := bytes.Fields(b); len(fields) > 2 {
-			return (firstNumber(fields[1]) - firstNumber(fields[2])) * int64(os.Getpagesize())
-		}
-	}
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return u.Maxrss // in bytes on macOS; Linux has statm
+// usedSpace returns how many bytes of addresses the process has taken, or 0 if the
+// system does not say.
+func usedSpace() int64 {
+	b, _ := os.ReadFile("/proc/self/statm")
+	return firstNumber(b) * int64(os.Getpagesize())
 }
 
 // fileNumber returns the number in a file, or 0.

@@ -187,11 +187,11 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.values = s.buffer(int64(batch) * s.size)
 	clear(t.values)
 	t.input, err = t.model.feed(append([]int64{int64(batch)}, s.data.Shape()...), t.values)
-	before := ownMemory()
+	before := ort.Resident()
 	if err == nil {
 		err = t.run(ctx) // the first one prepares itself
 	}
-	t.cost.runBytes = max(ownMemory()-before, 4*int64(len(t.values)))
+	t.cost.runBytes = max(ort.Resident()-before, 4*int64(len(t.values)))
 	start = time.Now()
 	if err == nil {
 		err = t.run(ctx)

@@ -18,6 +18,9 @@
 //     that the caller owns. Nothing is shared between two runs.
 //   - External data is read from the folder that NewFilledSession writes and
 //     removes, and nowhere else; in particular not from the working directory.
+//   - Sessions take no more memory than [Runtime.Limit] says, loading included; the
+//     [*MemoryError] names the node that asks for it.
+//   - Errors are one line, without places in the sources of ONNX Runtime.
 //   - ONNX Runtime's telemetry is off: it sends nothing, and leaves no file
 //     behind.
 //   - The package never writes to standard output or standard error, and neither

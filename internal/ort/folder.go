@@ -20,7 +20,7 @@ import (
 // returns, whether it fails or not: what is mapped needs no name. When ctx ends,
 // writing ends.
 func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
-	takes, gives, err := f.Template.Signature()
+	sig, err := f.Template.Signature()
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 		if err != nil {
 			return nil, err
 		}
-		return r.load(model, takes, gives, "", int64(len(model)), opts)
+		return r.load(ctx, model, sig, "", int64(len(model)), opts)
 	}
 	dir, err := unfinished.Folder()
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 	if err != nil {
 		return nil, err
 	}
-	return r.load(model, takes, gives, dir, f.Template.Size(), opts)
+	return r.load(ctx, model, sig, dir, f.Template.Size(), opts)
 }
 
 // writeFolder writes the data files of the model into dir and returns the model

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	binding "github.com/yalue/onnxruntime_go"
 )
@@ -15,6 +15,8 @@ import (
 type Runtime struct {
 	path    string
 	version string
+	limit   atomic.Int64 // 0: none
+	base    atomic.Int64 // what was taken when the limit was set
 }
 
 // loaded is the process's one Runtime: the binding holds a single environment.
@@ -65,12 +67,12 @@ func loadLibrary(path string) (*Runtime, error) {
 	// What goes wrong is returned as an error; ONNX Runtime need not print it too.
 	err = binding.InitializeEnvironment(binding.WithLogLevelFatal())
 	if err == nil {
-		err = shareMemory()
+		err = shareMemory(0)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("version %s: %s", version, shorten(err.Error()))
 	}
-	return &Runtime{full, version}, nil
+	return &Runtime{path: full, version: version}, nil
 }
 
 // Version returns the library's version, such as "1.30.0".
@@ -79,18 +81,43 @@ func (r *Runtime) Version() string { return r.version }
 // Path returns the absolute path of the loaded library.
 func (r *Runtime) Path() string { return r.path }
 
+// Limit bounds the memory of all sessions that are opened from now on, together and
+// in bytes: weights, and what runs compute. What asks for more fails with a
+// [*MemoryError]. Sessions that are open keep the limit they were opened with.
+func (r *Runtime) Limit(bytes int64) error {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if r.limit.Load() == bytes {
+		return nil
+	}
+	info, err := binding.GetMemoryInfo()
+	if err == nil {
+		err = binding.UnregisterAllocator(info)
+	}
+	if err == nil {
+		err = shareMemory(bytes)
+	}
+	if err != nil {
+		return fmt.Errorf("ONNX Runtime: %s", shorten(err.Error()))
+	}
+	r.limit.Store(bytes)
+	r.base.Store(foreign())
+	return nil
+}
+
 // shareMemory gives all sessions one pool of memory for what their runs compute,
-// which keeps its size from run to run. ONNX Runtime's default is a pool for
-// each session: four of a ResNet-18 that two threads ran with batches of 16 took
-// 885 MB, and with one pool 410. Without any pool, the system's clearing of
-// fresh pages costs some per cent of the time.
-func shareMemory() error {
+// of at most limit bytes (0: as many as there are), which keeps its size from run
+// to run. ONNX Runtime's default is a pool for each session: four of a ResNet-18
+// that two threads ran with batches of 16 took 885 MB, and with one pool 410.
+// Without any pool, the system's clearing of fresh pages costs some per cent of
+// the time.
+func shareMemory(limit int64) error {
 	info, err := binding.GetMemoryInfo()
 	if err != nil {
 		return err
 	}
 	const sameAsRequested = 1 // the default strategy doubles the pool each time
-	pool, err := binding.NewArenaCfg(0, sameAsRequested, -1, -1)
+	pool, err := binding.NewArenaCfg(int(limit), sameAsRequested, -1, -1)
 	if err != nil {
 		return err
 	}
@@ -102,14 +129,4 @@ func sameFile(a, b string) bool {
 	ai, aerr := os.Stat(a)
 	bi, berr := os.Stat(b)
 	return aerr == nil && berr == nil && os.SameFile(ai, bi)
-}
-
-// shorten makes one line of at most 400 bytes out of a message.
-func shorten(s string) string {
-	const limit = 400
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > limit {
-		s = strings.ToValidUTF8(s[:limit], "") + " ..."
-	}
-	return s
 }

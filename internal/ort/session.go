@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -42,6 +41,7 @@ var ErrClosed = errors.New("session is closed")
 
 // A Session is a model that is ready to run.
 type Session struct {
+	runtime *Runtime
 	inputs  []ValueInfo
 	outputs []ValueInfo
 
@@ -56,12 +56,13 @@ func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.load(model, m.FeedInputs(), m.Graph.Outputs, "", int64(len(model)), opts)
+	return r.load(context.Background(), model, m.Signature(), "", int64(len(model)), opts)
 }
 
-// load loads a model that takes and gives these values, of the given size in all, whose external data lies in the
-// folder dir, or nowhere.
-func (r *Runtime) load(model []byte, takes, gives []onnxio.Value, dir string, size int64, opts Options) (*Session, error) {
+// load loads a model of the given size in all, whose external data lies in the
+// folder dir, or nowhere. When ctx ends, or memory, load returns; ONNX Runtime,
+// which cannot be stopped while it loads, is left to itself.
+func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, dir string, size int64, opts Options) (*Session, error) {
 	if opts.Threads < 0 {
 		return nil, fmt.Errorf("%d threads, want 0 or more", opts.Threads)
 	}
@@ -70,8 +71,8 @@ func (r *Runtime) load(model []byte, takes, gives []onnxio.Value, dir string, si
 	}
 	// The binding could ask ONNX Runtime what the model takes and gives, but only by
 	// loading it a second time, without the session's options.
-	inputs := valueInfos(takes)
-	outputs, err := selectOutputs(valueInfos(gives), opts.Outputs)
+	inputs := valueInfos(sig.Inputs)
+	outputs, err := selectOutputs(valueInfos(sig.Outputs), opts.Outputs)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,42 @@ func (r *Runtime) load(model []byte, takes, gives []onnxio.Value, dir string, si
 		return nil, err
 	}
 
-	so, err := sessionOptions(dir, size, opts)
+	if err := r.room(size); err != nil {
+		return nil, err
+	}
+	outer := ctx
+	ctx, abandon := context.WithCancelCause(ctx)
+	defer abandon(nil)
+	defer r.watch(abandon)()
+	type result struct {
+		session *binding.DynamicAdvancedSession
+		err     error
+	}
+	loaded := make(chan result)
+	go func() {
+		session, err := r.create(model, names(inputs), names(outputs), dir, size, sig.Nodes, opts)
+		select {
+		case loaded <- result{session, err}:
+		case <-ctx.Done():
+			if err == nil {
+				session.Destroy()
+			}
+		}
+	}()
+	select {
+	case l := <-loaded:
+		if l.err != nil {
+			return nil, l.err
+		}
+		return &Session{runtime: r, inputs: inputs, outputs: outputs, session: l.session}, nil
+	case <-ctx.Done():
+		return nil, ended(outer, ctx)
+	}
+}
+
+// create makes a session for load.
+func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, size, nodes int64, opts Options) (*binding.DynamicAdvancedSession, error) {
+	so, err := sessionOptions(dir, foldable(size, nodes), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +123,26 @@ func (r *Runtime) load(model []byte, takes, gives []onnxio.Value, dir string, si
 	if err := r.setProvider(so, opts.Provider); err != nil {
 		return nil, err
 	}
-	session, err := binding.NewDynamicAdvancedSessionWithONNXData(model, names(inputs), names(outputs), so)
+	session, err := binding.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, so)
 	if err != nil {
-		return nil, fmt.Errorf("ONNX Runtime cannot load the model: %s",
-			shorten(strings.TrimPrefix(err.Error(), "Error creating C session: ")))
+		return nil, r.failure("ONNX Runtime cannot load the model", "Error creating C session: ", err)
 	}
-	return &Session{inputs: inputs, outputs: outputs, session: session}, nil
+	return session, nil
 }
 
-// sessionOptions translates opts for a model of the given size.
-func sessionOptions(dir string, size int64, opts Options) (*binding.SessionOptions, error) {
+// foldable returns how many bytes of a node's output ONNX Runtime may compute while
+// it loads a model of that size and so many nodes. Folding may enlarge constants a
+// little (transposed or widened copies of weights), but 150 bytes must not become
+// gigabytes, in one node or in all. What is folded may change the last bits of a
+// result: the memory at hand must have no part in it.
+func foldable(size, nodes int64) int64 {
+	const slack = 64 << 20
+	return slack/max(1, nodes) + 4*size + 1
+}
+
+// sessionOptions translates opts for a model of which so many bytes of a node's
+// output may be computed while it is loaded.
+func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionOptions, error) {
 	so, err := binding.NewSessionOptions()
 	if err != nil {
 		return nil, err
@@ -106,13 +152,10 @@ func sessionOptions(dir string, size int64, opts Options) (*binding.SessionOptio
 		// from memory in the working directory.
 		dir = os.DevNull
 	}
-	// Folding may enlarge constants a little (transposed or widened copies of
-	// weights), but 150 bytes must not become gigabytes.
-	const slack = 64 << 20
 	entries := map[string]string{
 		"session.intra_op.allow_spinning":                        "0",
 		"session.model_external_initializers_file_folder_path":   dir,
-		"optimization.constant_folding_max_output_size_in_bytes": strconv.FormatInt(slack+4*size, 10),
+		"optimization.constant_folding_max_output_size_in_bytes": strconv.FormatInt(foldable, 10),
 		// Runs take their memory from the pool that all sessions share, weights do not:
 		// they would leave holes in it.
 		"session.use_env_allocators":                    "1",
@@ -223,22 +266,35 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 		return err
 	}
 	defer opts.Destroy()
+	outer := ctx
+	ctx, abandon := context.WithCancelCause(ctx)
+	defer abandon(nil)
 	terminated := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		opts.Terminate()
 		close(terminated)
 	})
+	unwatch := s.runtime.watch(abandon)
 	err = s.session.RunWithOptions(in, out, opts)
+	unwatch()
 	if !stop() {
 		<-terminated // opts must outlive Terminate
 	}
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return ended(outer, ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("ONNX Runtime: %s", shorten(strings.TrimPrefix(err.Error(), "Error running network: ")))
+		return s.runtime.failure("ONNX Runtime", "Error running network: ", err)
 	}
 	return nil
+}
+
+// ended says why inner, which stems from outer, has ended.
+func ended(outer, inner context.Context) error {
+	if err := outer.Err(); err != nil {
+		return err
+	}
+	return context.Cause(inner)
 }
 
 // arrange puts the inputs into the model's order and checks each.

@@ -1,12 +1,17 @@
 package checkpoints
 
 import (
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -68,7 +73,31 @@ func TestSum(t *testing.T) {
 		all = append(all, file...)
 	}
 	read := 0
-	if got, want := Sum(m, func(n int) { read += n }), fmt.Sprintf("%x", sha256.Sum256(all)); got != want || read != len(all) {
-		t.Errorf("%s of %d bytes, want %s of %d", got, read, want, len(all))
+	got, err := Sum(t.Context(), m, func(n int) { read += n })
+	if want := fmt.Sprintf("%x", sha256.Sum256(all)); err != nil || got != want || read != len(all) {
+		t.Errorf("%s of %d bytes, %v, want %s of %d", got, read, err, want, len(all))
+	}
+}
+
+// A sum ends with its context, within a file: large ones take many seconds.
+func TestSumEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "large.onnx")
+	model, err := os.ReadFile(filepath.Join("..", "testdata", "raw-f32.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model = wire.AppendBytes(model, 6, make([]byte, 3*sumStretch)) // its doc_string
+	if err := os.WriteFile(path, model, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnxio.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	read := 0
+	if _, err := Sum(ctx, m, func(n int) { read += n; cancel() }); !errors.Is(err, context.Canceled) || read != sumStretch {
+		t.Errorf("%v after %d bytes", err, read)
 	}
 }

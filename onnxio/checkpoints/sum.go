@@ -17,11 +17,14 @@ import (
 const sumStretch = 16 << 20
 
 // Sum returns the SHA-256 of the model's file and, behind it, its data files, in
-// hex. progress, if not nil, is told of the bytes read.
-func Sum(m *onnxio.Model, progress func(bytes int)) string {
+// hex. progress, if not nil, is told of the bytes read. When ctx ends, so does Sum.
+func Sum(ctx context.Context, m *onnxio.Model, progress func(bytes int)) (string, error) {
 	h := sha256.New()
 	for _, file := range m.Files() {
 		for stretch := range slices.Chunk(file, sumStretch) {
+			if err := ctx.Err(); err != nil {
+				return "", err
+			}
 			h.Write(stretch)
 			m.Release()
 			if progress != nil {
@@ -29,7 +32,7 @@ func Sum(m *onnxio.Model, progress func(bytes int)) string {
 			}
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Sums returns the SHA-256 of each model's files, in hex. progress, if not
@@ -39,12 +42,9 @@ func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range models {
-		g.Go(weights.Guarded(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			sums[i] = Sum(m, progress)
-			return nil
+		g.Go(weights.Guarded(func() (err error) {
+			sums[i], err = Sum(ctx, m, progress)
+			return err
 		}))
 	}
 	return sums, g.Wait()

@@ -133,7 +133,11 @@ func fit(path string, opts swag.FitOptions, models []*onnxio.Model, theta0 bool)
 		if err != nil {
 			return nil, err
 		}
-		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: absolute, SHA256: ckpt.Sum(m, nil), Theta: theta, Statistics: statistics})
+		sum, err := ckpt.Sum(context.Background(), m, nil)
+		if err != nil {
+			return nil, err
+		}
+		it.Checkpoints = append(it.Checkpoints, swag.Checkpoint{Path: absolute, SHA256: sum, Theta: theta, Statistics: statistics})
 	}
 	if theta0 {
 		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]

@@ -77,6 +77,14 @@ type Interrupted struct{ Signal syscall.Signal }
 
 func (i Interrupted) Error() string { return "stopped by signal: " + i.Signal.String() }
 
+// GiveUp removes what is unfinished and says so, for a process that a signal ends
+// before its work could. It returns the exit code.
+func GiveUp(w io.Writer, i Interrupted) int {
+	RemoveUnfinished()
+	text.Line(w, "error: %v: what was under way is given up", i)
+	return exitSignal + int(i.Signal)
+}
+
 // Hints are the lines of a text.
 func Hints(s string) []string {
 	if s == "" {
@@ -95,6 +103,7 @@ func ExitCode(ctx context.Context, err error) int {
 		changed *weights.ChangedError
 		both    *file.Conflict
 		temp    *unfinished.TempError
+		memory  *ort.MemoryError
 	)
 	switch {
 	case err == nil:
@@ -105,11 +114,11 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case errors.As(err, &library):
 		return exitNoRuntime
-	case errors.As(err, &temp), errors.As(err, &changed), isDiskTrouble(err):
+	case errors.As(err, &temp), errors.As(err, &changed), isTemporary(err):
 		return exitTemporary
 	case errors.As(err, &f):
 		return f.code
-	case errors.As(err, &model):
+	case errors.As(err, &model), errors.As(err, &memory):
 		return exitData
 	}
 	return exitFailed
@@ -124,8 +133,10 @@ func Changed(err error) error {
 	return err
 }
 
-func isDiskTrouble(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS} {
+// isTemporary reports whether err is the machine's, now: it has too little space,
+// memory or threads.
+func isTemporary(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.ENOMEM, syscall.EAGAIN} {
 		if errors.Is(err, errno) {
 			return true
 		}
@@ -140,6 +151,7 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		library *ort.LibraryError
 		f       *Failure
 		model   *onnxio.Error
+		memory  *ort.MemoryError
 		part    *Unfinished
 		changed *weights.ChangedError
 		both    *file.Conflict
@@ -160,6 +172,9 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		}
 		if errors.As(err, &model) {
 			hints = append(hints, Hints(model.Hint)...)
+		}
+		if errors.As(err, &memory) {
+			hints = append(hints, "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory")
 		}
 		if errors.As(err, &library) {
 			hints = append(hints, Hints(library.Hint())...)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,10 +25,12 @@ var (
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
 	ThreadsFlag = &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"}
+	MemoryFlag  = &cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, such as 500M or 4G; a network that needs more is refused", DefaultText: "half of what is free"}
 	RunFlags    = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else the one that swagwrap setup fetched)"},
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)},
 		ThreadsFlag,
+		MemoryFlag,
 	}
 	CovarianceFlags = []cli.Flag{
 		&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
@@ -55,8 +58,23 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	if c.Int("batch-size") < 0 || c.Int("threads") < 0 {
 		return nil, Usagef("", "--batch-size and --threads: want positive numbers")
 	}
+	memory, err := ByteSize(c.String("memory"))
+	if err != nil {
+		return nil, Usagef("", "--memory %w", err)
+	}
 	rt, err := a.openRuntime(c)
-	return &infer.Engine{Runtime: rt, BatchSize: c.Int("batch-size"), Workers: c.Int("threads")}, err
+	if err != nil {
+		return nil, err
+	}
+	e := &infer.Engine{Runtime: rt, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
+	e.Slow = func(inside time.Duration, loops bool) {
+		why := ""
+		if loops {
+			why = ": it has a Loop, which may not end"
+		}
+		a.Warnf(c, "one batch has been inside the network for %v%s", inside, why)
+	}
+	return e, rt.Limit(infer.MemoryLimit(memory))
 }
 
 // Sampling reads the flags of the distribution that members are drawn from.

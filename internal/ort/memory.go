@@ -1,0 +1,85 @@
+package ort
+
+import (
+	"bytes"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Resident returns how many bytes the process has in memory, but for those of
+// mapped files; where the system tells only the most that there ever were, that.
+func Resident() int64 {
+	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if fields := bytes.Fields(b); len(fields) > 2 {
+			all, err1 := strconv.ParseInt(string(fields[1]), 10, 64)
+			mapped, err2 := strconv.ParseInt(string(fields[2]), 10, 64)
+			if err1 == nil && err2 == nil {
+				return (all - mapped) * int64(os.Getpagesize())
+			}
+		}
+	}
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return u.Maxrss // in bytes on macOS; Linux has statm
+}
+
+// foreign is what of it is not Go's.
+func foreign() int64 {
+	own := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(own)
+	return Resident() - int64(own[0].Value.Uint64()) + int64(own[1].Value.Uint64())
+}
+
+// room fails if a model of that size does not go into what is left of the limit.
+func (r *Runtime) room(size int64) error {
+	limit := r.limit.Load()
+	need := size * 3 / 2 // a ResNet-18's session takes a tenth more than its file
+	if limit == 0 {
+		return nil
+	}
+	if left := max(0, limit-(foreign()-r.base.Load())); need > left {
+		return &MemoryError{Bytes: need, Left: left, Limit: limit}
+	}
+	return nil
+}
+
+// watch calls exceeded, once, if ONNX Runtime takes a quarter more memory than the
+// limit before stop is called. The pool keeps to the limit by itself, but not
+// everything is taken from it: copies of the graph, and weights.
+func (r *Runtime) watch(exceeded func(error)) (stop func()) {
+	const every = 10 * time.Millisecond
+	limit := r.limit.Load()
+	if limit == 0 {
+		return func() {}
+	}
+	var mu sync.Mutex
+	var timer *time.Timer
+	stopped := false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(every, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		used := foreign() - r.base.Load()
+		switch {
+		case stopped:
+		case used > limit+limit/4:
+			stopped = true
+			exceeded(&MemoryError{Bytes: used, Left: limit, Limit: limit})
+		default:
+			timer.Reset(every)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
+	}
+}
