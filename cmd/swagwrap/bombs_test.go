@@ -33,7 +33,7 @@ func TestBombs(t *testing.T) {
 		var said string
 		for _, args := range [][]string{
 			{"inspect", bomb},
-			{"fit", "-q", "--force", "-o", at("p"), bomb, at("2.onnx")},
+			{"fit", "-q", "--force", "--task", "classes", "-o", at("p"), bomb, at("2.onnx")},
 			{"sample", "-q", "--force", "-n", "2", "-o", at("e"), at("p")},
 			{"score", "-q", "--memory", "128M", "-o", at("no.csv"), at("e"), filepath.Join("testdata", "bombs", "x.npy")},
 		} {

@@ -29,7 +29,7 @@ func TestSignals(t *testing.T) {
 	out := v.at("signals")
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, args := range [][]string{
-		append([]string{"fit", "-q", "-o", filepath.Join(out, "p.safetensors")}, checkpoints...),
+		append([]string{"fit", "-q", "--task", "classes", "-o", filepath.Join(out, "p.safetensors")}, checkpoints...),
 		append(append([]string{"sample", "-q", "-n", "10", "-o", filepath.Join(out, "e.safetensors")}, train...), v.at("p.safetensors")),
 		{"score", "-q", "-b", "32", "--memory", "500K", "-o", filepath.Join(out, "o.csv"), v.at("e.safetensors"), filepath.Join(mnist, "val.npz")},
 		append(append([]string{"compare", "-q", "-n", "2", "--report", filepath.Join(out, "r.html")}, train...), v.at("p.safetensors"), filepath.Join(mnist, "val.npz")),
