@@ -101,7 +101,7 @@ func TestScoreInterrupted(t *testing.T) {
 func TestRace(t *testing.T) {
 	v := newVictim(t)
 	checkpoints := filepath.Join("..", "..", "fixtures", "mnist", "checkpoints")
-	fit := []string{"fit", "-q", "-o", v.at("race"), filepath.Join(checkpoints, "epoch-29.onnx"), filepath.Join(checkpoints, "epoch-30.onnx")}
+	fit := []string{"fit", "-q", "--task", "classes", "-o", v.at("race"), filepath.Join(checkpoints, "epoch-29.onnx"), filepath.Join(checkpoints, "epoch-30.onnx")}
 	score := []string{"score", "-q", "-o", v.at("race.csv"), v.at("e.safetensors"), filepath.Join(checkpoints, "..", "val.npz")}
 	for _, args := range [][]string{fit, score} {
 		codes := map[int]int{}
