@@ -187,7 +187,8 @@ func (e *Edit) splice(at wire.Span, with []byte, in *wire.Message) {
 // into data files: protobuf stops at 2 GiB, and ONNX Runtime copies a model that
 // it gets from memory, but maps data files. Initializers that are also
 // inputs, as IR versions before 4 want them, become constants that it can
-// optimise, and convolutions lose biases that are zero by construction.
+// optimise, convolutions lose biases that are zero by construction, and nodes
+// the empty names behind their last input.
 func (e *Edit) ForRuntime() {
 	e.move = moveIn
 	if e.m.Size() > maxInside {
@@ -236,6 +237,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	}
 	if e.move != stay { // it is for a session
 		e.dropZeroBiases(fills)
+		e.dropEmptyInputs()
 	}
 	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]wire.Splice)}
 	if e.move == moveOut {
