@@ -421,8 +421,8 @@ func FuzzIDX(f *testing.F) {
 	f.Fuzz(checkRead)
 }
 
-// TestManyArrays: four times the arrays take some four times the time to open, not
-// sixteen times.
+// TestManyArrays: sixteen times the arrays take some sixteen times the time to open,
+// not 256 times.
 func TestManyArrays(t *testing.T) {
 	opening := func(arrays int) time.Duration {
 		var b bytes.Buffer
@@ -445,8 +445,8 @@ func TestManyArrays(t *testing.T) {
 		}
 		return best
 	}
-	few, many := opening(5000), opening(20000)
-	if ratio := many.Seconds() / few.Seconds(); ratio > 9 {
-		t.Errorf("%v for 5,000 arrays and %v for 20,000: %.1f times as long, want about 4", few, many, ratio)
+	few, many := opening(2000), opening(32000)
+	if ratio := many.Seconds() / few.Seconds(); ratio > 100 { // halfway, on a busy machine too
+		t.Errorf("%v for 2,000 arrays and %v for 32,000: %.1f times as long, want about 16", few, many, ratio)
 	}
 }

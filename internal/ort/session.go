@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
 	binding "github.com/yalue/onnxruntime_go"
 )
 
@@ -92,7 +93,7 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 		err     error
 	}
 	loaded := make(chan result)
-	go func() {
+	go weights.Guarded(func() error {
 		session, err := r.create(model, names(inputs), names(outputs), dir, size, sig.Nodes, opts)
 		select {
 		case loaded <- result{session, err}:
@@ -101,7 +102,8 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 				session.Destroy()
 			}
 		}
-	}()
+		return nil
+	})()
 	select {
 	case l := <-loaded:
 		if l.err != nil {

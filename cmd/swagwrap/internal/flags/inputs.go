@@ -25,7 +25,7 @@ var (
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
 	ThreadsFlag = &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"}
-	MemoryFlag  = &cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, such as 500M or 4G; a network that needs more is refused", DefaultText: "half of what is free"}
+	MemoryFlag  = &cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}
 	RunFlags    = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else the one that swagwrap setup fetched)"},
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)},

@@ -240,6 +240,8 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	}
 	if memory == 0 {
 		memory = min(infer.DefaultMemory(), dataset.DefaultMemory)
+	} else {
+		memory = infer.MemoryLimit(memory)
 	}
 	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Memory: memory}, nil
 }
