@@ -39,12 +39,12 @@ func TestBombs(t *testing.T) {
 		} {
 			start := time.Now()
 			c := exec.Command(program, args...)
-			out, _ := c.CombinedOutput()
-			took, code, peak := time.Since(start), c.ProcessState.ExitCode(), maxRSS(c.ProcessState)
+			out, peak := measured(t, c)
+			took, code := time.Since(start), c.ProcessState.ExitCode()
 			if peak > 200<<20 || took > 5*time.Second {
 				t.Errorf("%s: %s took %d MB and %v", filepath.Base(bomb), args[0], peak>>20, took)
 			}
-			if said = string(out); code != 0 {
+			if said = out; code != 0 {
 				if code != 65 || !strings.HasPrefix(said, "error: ") {
 					t.Errorf("%s: %s: exit code %d: %s", filepath.Base(bomb), args[0], code, said)
 				}

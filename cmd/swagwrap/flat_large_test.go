@@ -15,10 +15,11 @@ import (
 func peak(t *testing.T, program string, args ...string) int64 {
 	t.Helper()
 	c := exec.Command(program, args...)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	said, n := measured(t, c)
+	if !c.ProcessState.Success() {
+		t.Fatal(said)
 	}
-	return maxRSS(c.ProcessState)
+	return n
 }
 
 // Memory does not grow with the number of images, but for their names: by less than

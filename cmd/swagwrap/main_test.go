@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"swagwrap": main, "mutants": mutants})
+	testscript.Main(m, map[string]func(){"swagwrap": mainWithPeak, "mutants": mutants})
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users

@@ -52,7 +52,7 @@ func scoreBombs(t *testing.T, n, have int, args ...string) (peak int64, rows str
 	}
 	out := filepath.Join(dir, "out.csv")
 	c := exec.Command(executable(t, dir), append(append([]string{"score", "-q", "-j", "32", "--on-error", "skip", "-o", out}, args...), e, pictures)...)
-	said, _ := c.CombinedOutput()
+	said, peak := measured(t, c)
 	b, err := os.ReadFile(out)
 	if err != nil || c.ProcessState.ExitCode() != 3 {
 		t.Fatalf("exit code %d: %v: %s", c.ProcessState.ExitCode(), err, said)
@@ -60,7 +60,7 @@ func scoreBombs(t *testing.T, n, have int, args ...string) (peak int64, rows str
 	if !bytes.Contains(b, []byte("huge.png: PNG: 65500×65500 pixels, want at most")) || bytes.Count(b, []byte("\n")) != n+2 {
 		t.Errorf("%s", b)
 	}
-	return maxRSS(c.ProcessState), string(b)
+	return peak, string(b)
 }
 
 // blackPNG is a picture of that many pixels along a side, of which the file has some

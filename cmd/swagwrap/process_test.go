@@ -2,8 +2,10 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -22,11 +24,45 @@ func executable(t *testing.T, dir string) string {
 	return path
 }
 
-// maxRSS is the most memory that a process had, in bytes.
-func maxRSS(p *os.ProcessState) int64 {
-	bytes := p.SysUsage().(*syscall.Rusage).Maxrss
-	if runtime.GOOS == "linux" {
-		bytes <<= 10
+// peakFile is the variable with the name of a file, into which the program writes the
+// most memory that it had, in bytes. What a parent is told of a child is no less than
+// what the parent itself had when it began it.
+const peakFile = "SWAGWRAP_TEST_PEAK"
+
+// mainWithPeak is main in a process that the tests begin.
+func mainWithPeak() {
+	code := mainExitCode()
+	if path := os.Getenv(peakFile); path != "" {
+		os.WriteFile(path, strconv.AppendInt(nil, highWater(), 10), 0o666)
 	}
-	return bytes
+	os.Exit(code)
+}
+
+// highWater is the most memory that this process had, in bytes.
+func highWater() int64 {
+	b, err := os.ReadFile("/proc/self/status")
+	_, rest, ok := strings.Cut(string(b), "VmHWM:")
+	if fields := strings.Fields(rest); err == nil && ok && len(fields) > 0 {
+		n, _ := strconv.ParseInt(fields[0], 10, 64)
+		return n << 10
+	}
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return u.Maxrss // in bytes where there is no /proc
+}
+
+// measured runs the program, and returns what it says and the most memory it had.
+func measured(t *testing.T, c *exec.Cmd) (said string, peak int64) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "peak")
+	c.Env = append(os.Environ(), peakFile+"="+path)
+	out, _ := c.CombinedOutput()
+	b, err := os.ReadFile(path)
+	if err == nil {
+		peak, err = strconv.ParseInt(string(b), 10, 64)
+	}
+	if err != nil || peak < 1<<20 {
+		t.Errorf("%q does not tell its memory: %v, %s", c.Args, err, out)
+	}
+	return string(out), peak
 }
