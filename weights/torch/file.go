@@ -170,8 +170,8 @@ func (f *File) parse(path string, data []byte) error {
 		return err
 	}
 	f.Ignored = leftOver(c.root, f.dicts)
-	f.Epoch = progress(c.root, "epoch")
-	f.Step = progress(c.root, "global_step", "step", "iteration", "num_updates")
+	f.Epoch = progress(c.root, epochKeys)
+	f.Step = progress(c.root, stepKeys)
 	return nil
 }
 

@@ -120,7 +120,8 @@ func join(key, name string) string {
 	return key + "/" + name
 }
 
-// leftOver lists the top-level entries that led to no state_dict.
+// leftOver lists the top-level entries that led to no state_dict and count
+// nothing.
 func leftOver(root any, found []*StateDict) []Ignored {
 	var out []Ignored
 	if slices.ContainsFunc(found, func(sd *StateDict) bool { return sd.Key == "" }) {
@@ -132,6 +133,9 @@ func leftOver(root any, found []*StateDict) []Ignored {
 			continue
 		}
 		name := string(key)
+		if _, number := integer(e.value); number && (slices.Contains(epochKeys, name) || slices.Contains(stepKeys, name)) {
+			continue
+		}
 		if slices.ContainsFunc(found, func(sd *StateDict) bool { return sd.Key == name || strings.HasPrefix(sd.Key, name+"/") }) {
 			continue
 		}
@@ -143,9 +147,15 @@ func leftOver(root any, found []*StateDict) []Ignored {
 	return out
 }
 
+// The keys under which training scripts count what they have done.
+var (
+	epochKeys = []string{"epoch"}
+	stepKeys  = []string{"global_step", "step", "iteration", "num_updates"}
+)
+
 // progress returns the number under the first of the keys that a file's top
 // has, or -1.
-func progress(root any, keys ...string) int64 {
+func progress(root any, keys []string) int64 {
 	for _, key := range keys {
 		v, _ := lookup(entries(root), key)
 		if n, ok := integer(v); ok && n >= 0 {

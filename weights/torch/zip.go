@@ -32,13 +32,13 @@ func openZip(data []byte, b *budget) (*container, error) {
 		return nil, &Error{What: "not a readable zip file", Err: err, Hint: "is the file complete? PyTorch writes the zip file's directory last"}
 	}
 	read.left = -1
-	entries, err := zipEntries(z, data)
-	if err != nil {
-		return nil, &Error{What: "not a readable checkpoint", Err: err}
-	}
 	stem, err := zipStem(z)
 	if err != nil {
 		return nil, err
+	}
+	entries, err := zipEntries(z, data)
+	if err != nil {
+		return nil, &Error{What: "not a readable checkpoint", Err: err}
 	}
 	c := &container{records: map[string][]byte{}}
 	switch order := string(entries[stem+"byteorder"]); order {
