@@ -70,11 +70,16 @@ func (r *rebuilder) searchAll(key string, items []pair, depth int) ([]*StateDict
 	var found []*StateDict
 	for _, e := range items {
 		name, ok := e.key.(text)
-		if err := r.budget.spend(costSlot + int64(len(key)+len(name))); err != nil {
-			return nil, r.tooMuch(err)
+		switch e.value.(type) {
+		case *dict, *node, *list, tuple:
+		default:
+			continue
 		}
 		if !ok || isOther(string(name)) || rebuildName(e.value) != "" {
 			continue
+		}
+		if err := r.budget.spend(costNode + int64(len(key)+len(name))); err != nil {
+			return nil, r.tooMuch(err)
 		}
 		inner, err := r.search(join(key, string(name)), e.value, depth+1)
 		if err != nil {
