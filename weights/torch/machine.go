@@ -30,6 +30,7 @@ const (
 	costText = 24
 	costList = 48
 	costNode = 112
+	costLook = 8 // no memory, but time: one value may stand in many places
 )
 
 // A budget is what may still be spent on values, in bytes.

@@ -9,6 +9,9 @@ func moduleAttributes(v any) []pair {
 		return nil
 	}
 	for _, pairs := range [][]pair{attributes(n), entries(argument(n, 0))} {
+		if len(pairs) > maxAttributes {
+			continue
+		}
 		_, modules := lookup(pairs, "_modules")
 		_, parameters := lookup(pairs, "_parameters")
 		if modules && parameters {
@@ -17,6 +20,9 @@ func moduleAttributes(v any) []pair {
 	}
 	return nil
 }
+
+// maxAttributes is more than any module has.
+const maxAttributes = 1024
 
 // maxDepth is how deep modules may nest.
 const maxDepth = 200

@@ -45,9 +45,9 @@ var rebuilds = map[string]string{
 	"_rebuild_parameter_with_state":          "",
 	"_rebuild_from_type":                     "",
 	"_rebuild_from_type_v2":                  "",
-	"_rebuild_device_tensor_from_cpu_tensor": "",
-	"_rebuild_device_tensor_from_numpy":      "on a device without storages, and pickled as a NumPy array",
-	"_rebuild_xla_tensor":                    "on a device without storages, and pickled as a NumPy array",
+	"_rebuild_device_tensor_from_cpu_tensor": "on a device of its own kind",
+	"_rebuild_device_tensor_from_numpy":      "on a device of its own kind",
+	"_rebuild_xla_tensor":                    "on a device of its own kind",
 	"_rebuild_qtensor":                       "quantised",
 	"_rebuild_sparse_tensor":                 "sparse",
 	"_rebuild_sparse_csr_tensor":             "sparse",
@@ -82,7 +82,7 @@ func (r *rebuilder) tensor(name string, v any) (*Tensor, kind, error) {
 		switch f := rebuildName(v); f {
 		case "":
 			return nil, kind{}, nil
-		case "_rebuild_parameter", "_rebuild_parameter_with_state", "_rebuild_device_tensor_from_cpu_tensor":
+		case "_rebuild_parameter", "_rebuild_parameter_with_state":
 			v = argument(n, 0)
 			if rebuildName(v) == "" {
 				return nil, kind{}, refuse(saveDense, "holds %s, want a tensor", describe(v))

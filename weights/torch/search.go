@@ -27,6 +27,9 @@ func (r *rebuilder) search(key string, v any, depth int) ([]*StateDict, error) {
 		return sd.orNone(r.path), nil
 	}
 	items := children(v)
+	if err := r.budget.spend(costLook * int64(len(items))); err != nil {
+		return nil, r.tooMuch(err)
+	}
 	nested, err := r.searchAll(key, items, depth)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import collections
 import hashlib
 import io
 import json
+import os
 import pathlib
 import pickle
 import sys
@@ -105,6 +106,13 @@ sys.modules["omegaconf.dictconfig"].DictConfig = OmegaDict
 
 class Marked(torch.Tensor):
     """A subclass that adds nothing to the elements."""
+
+
+class Evil:
+    """torch.load would run this: see TestAttackRunsCode."""
+
+    def __reduce__(self):
+        return os.system, ("touch pwned",)
 
 
 def views():
@@ -225,6 +233,7 @@ def new():
     pair = {"generator": net, "nets": OmegaDict({"critic": state}), "scores": [1.0, 2.0]}
     save("several.pt", pair, facts(state, "generator"), facts(state, "nets/critic"), ignored=["scores"])
     save("tuple.pt", (state, {"lr": 0.1}, 3), facts(state, "0"))
+    save("never-run.pt", {"model": state, "evil": Evil()}, facts(state, "model"), ignored=["evil"])
     extra = dict(state) | {"fc._extra_state": {"scale": torch.rand(2)}}
     save("extra.pt", extra, facts(extra))
 
