@@ -320,7 +320,7 @@ func TestAttackItems(t *testing.T) {
 		within(t, what, len(data), func() { use(data) })
 	}
 	legacy := "\x80\x02\x8a\x0a" + string(legacyMagic) + ".\x80\x02M\xe9\x03.\x80\x02N.\x80\x02" + items(str("w"), weight) + ".\x80\x02"
-	wantRefused(t, "keys", []byte(legacy+"]("+strings.Repeat("U\x01a", n/3)+"e."), "more memory than its size justifies")
+	wantRefused(t, "keys", []byte(legacy+"]("+strings.Repeat("U\x01a", n/3)+"e."), `storage "a": no tensor has it`)
 	wantRefused(t, "a key twice", []byte(legacy+"]("+str("0")+str("0")+"e."+"\x00\x00\x00\x00\x00\x00\x00\x00"), `storage "0": listed twice`)
 }
 

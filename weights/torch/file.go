@@ -83,8 +83,10 @@ func (f *File) StateDict(key string) (*StateDict, error) {
 	if i < 0 && key == "" && len(f.dicts) == 1 {
 		i = 0
 	}
-	if i >= 0 {
-		return f.dicts[i], f.dicts[i].err
+	if i >= 0 && f.dicts[i].err != nil {
+		return nil, f.dicts[i].err
+	} else if i >= 0 {
+		return f.dicts[i], nil
 	}
 	var names []string
 	for _, sd := range f.dicts {

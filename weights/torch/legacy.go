@@ -57,7 +57,7 @@ func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (ma
 			continue
 		}
 		if _, seen := sizes[ref.key]; !seen { // as PyTorch: the first counts
-			if err := b.spend(2 * costNode); err != nil { // in sizes and records
+			if err := b.spend(2 * costName); err != nil { // in sizes and records
 				return nil, err
 			}
 			sizes[ref.key] = uint64(ref.kind.size)

@@ -25,21 +25,23 @@ type machine struct {
 // The bytes that a kept value is reckoned to take: its own, the interfaces that
 // hold it, and a share of the slices that grew under them.
 const (
-	costSlot = 32 // of a stack, a memo or a list
-	costPair = 2 * costSlot
+	costItem = 16 // of a tuple, which is made in one go
+	costSlot = 24 // of a stack, a memo or a list
+	costPair = 48
 	costText = 24
-	costList = 48
-	costNode = 112
-	costLook = 8 // no memory, but time: one value may stand in many places
+	costList = 32
+	costNode = 64
+	costName = 128 // in a map
+	costLook = 8   // no memory, but time: one value may stand in many places
 )
 
 // A budget is what may still be spent on values, in bytes.
 type budget struct{ left int64 }
 
-// newBudget allows as many bytes as the file has, and what small files need
-// beyond that. With the garbage collector's usual slack of as much again, the
-// memory taken stays below 4 × file + 64 MB.
-func newBudget(file int) *budget { return &budget{int64(file) + 24<<20} }
+// newBudget allows twice as many bytes as the file has, and what small files
+// need beyond that. With the garbage collector's usual slack of as much again,
+// the memory taken stays below 4 × file + 64 MB.
+func newBudget(file int) *budget { return &budget{2*int64(file) + 28<<20} }
 
 var errBudget = errors.New("its objects would take more memory than its size justifies")
 

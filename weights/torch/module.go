@@ -37,7 +37,7 @@ func (r *rebuilder) walkModule(sd *StateDict, prefix string, attrs []pair, depth
 	leaves := map[string]bool{}
 	for _, name := range elements(hidden) {
 		if s, ok := name.(text); ok {
-			if err := r.budget.spend(costNode); err != nil {
+			if err := r.budget.spend(costName); err != nil {
 				return r.tooMuch(err)
 			}
 			leaves[string(s)] = true
@@ -62,7 +62,7 @@ func (r *rebuilder) walkModule(sd *StateDict, prefix string, attrs []pair, depth
 			continue
 		}
 		name := prefix + string(key) + "."
-		if err := r.budget.spend(costNode + int64(len(name))); err != nil {
+		if err := r.budget.spend(costName + int64(len(name))); err != nil {
 			return r.tooMuch(err)
 		}
 		child := moduleAttributes(e.value)

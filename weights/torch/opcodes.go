@@ -236,8 +236,11 @@ func (m *machine) container(op byte) bool {
 }
 
 func (m *machine) tuple(items []any) {
-	m.spend(costText + costSlot*int64(len(items)))
-	if m.err == nil {
+	if len(items) == 0 {
+		m.push(tuple(nil))
+		return
+	}
+	if m.spend(costText + costItem*int64(len(items))); m.err == nil {
 		m.push(append(make(tuple, 0, len(items)), items...))
 	}
 }
@@ -261,7 +264,11 @@ func (m *machine) append(items []any) {
 	case *list:
 		v.items = m.appended(v.items, items)
 	case *node:
-		v.items = m.appended(v.items, items)
+		if v.list == nil {
+			m.spend(costList)
+			v.list = &list{}
+		}
+		v.list.items = m.appended(v.list.items, items)
 	case *class, *persistent:
 	default:
 		m.fail("items for what is no list")
@@ -295,7 +302,11 @@ func (m *machine) set(items []any) {
 	case *dict:
 		v.pairs = m.added(v.pairs, items)
 	case *node:
-		v.pairs = m.added(v.pairs, items)
+		if v.dict == nil {
+			m.spend(costList)
+			v.dict = &dict{}
+		}
+		v.dict.pairs = m.added(v.dict.pairs, items)
 	case *class, *persistent:
 	default:
 		m.fail("items for what is no dict")

@@ -144,7 +144,7 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 		}
 		return nil, kind{}, refuse(saveDense, "%s, want float32, float16, bfloat16 or float64", k.name)
 	}
-	data, err := ref.bytes(r.c.records)
+	data, err := ref.bytes(r.c)
 	if err != nil {
 		return nil, kind{}, err
 	}

@@ -81,7 +81,7 @@ func (r *rebuilder) searchAll(key string, items []pair, depth int) ([]*StateDict
 		if !ok || isOther(string(name)) || rebuildName(e.value) != "" {
 			continue
 		}
-		if err := r.budget.spend(costNode + int64(len(key)+len(name))); err != nil {
+		if err := r.budget.spend(costName + int64(len(key)+len(name))); err != nil {
 			return nil, r.tooMuch(err)
 		}
 		inner, err := r.search(join(key, string(name)), e.value, depth+1)

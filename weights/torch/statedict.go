@@ -53,13 +53,13 @@ func (sd *StateDict) Find(name string) (*Tensor, bool) {
 }
 
 // costTensor is what a Tensor takes, beside its name and its dimensions.
-const costTensor = 600
+const costTensor = 450
 
 // add reads one entry of a state_dict. What is wrong with a tensor stays with
 // the state_dict, since another one of the file may be fine; the error is
 // about the file.
 func (r *rebuilder) add(sd *StateDict, name string, v any) error {
-	if err := r.budget.spend(costTensor + 2*int64(len(name))); err != nil {
+	if err := r.budget.spend(costTensor + int64(len(name))); err != nil {
 		return r.tooMuch(err)
 	}
 	t, k, err := r.tensor(name, v)
@@ -83,9 +83,13 @@ func (r *rebuilder) add(sd *StateDict, name string, v any) error {
 	return nil
 }
 
+// counter ends the name of batch norm's counter, which averaging may have made
+// a float.
+const counter = "num_batches_tracked"
+
 // place puts t among the weights if it can be one.
 func (sd *StateDict) place(t *Tensor) {
-	if t.DType.IsFloat() {
+	if t.DType.IsFloat() && !strings.HasSuffix(t.Name, counter) {
 		sd.Tensors = append(sd.Tensors, t)
 		return
 	}

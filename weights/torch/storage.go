@@ -96,8 +96,8 @@ func newReference(p *persistent) (reference, bool) {
 }
 
 // bytes returns the elements that the reference means.
-func (ref reference) bytes(records map[string][]byte) ([]byte, error) {
-	record, ok := records[ref.key]
+func (ref reference) bytes(c *container) ([]byte, error) {
+	record, ok := c.records[c.folder+ref.key]
 	size := ref.kind.size
 	switch {
 	case !ok && ref.numel == 0:

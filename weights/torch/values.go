@@ -25,11 +25,11 @@ type (
 
 	// A node is what Python would make by a call.
 	node struct {
-		callee any   // usually a *class
-		args   any   // usually a tuple
-		state  any   // what BUILD gave it
-		items  []any // appended to it, if it is a list
-		pairs  []pair
+		callee any // usually a *class
+		args   any // usually a tuple
+		state  any // what BUILD gave it
+		list   *list
+		dict   *dict // items, if it is a list or a dict
 	}
 
 	// A persistent is a thing that lies outside the pickle.
@@ -53,10 +53,10 @@ func entries(v any) []pair {
 	case *dict:
 		return v.pairs
 	case *node:
-		if len(v.pairs) == 0 {
+		if v.dict == nil {
 			return listed(v)
 		}
-		return v.pairs
+		return v.dict.pairs
 	}
 	return nil
 }
@@ -96,7 +96,9 @@ func elements(v any) []any {
 				}
 			}
 		}
-		return v.items
+		if v.list != nil {
+			return v.list.items
+		}
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 // its tensors.
 type container struct {
 	root      any
-	records   map[string][]byte // elements by storage key
+	records   map[string][]byte // elements by folder + storage key
+	folder    string
 	bigEndian bool
 }
 
@@ -37,10 +38,13 @@ func openZip(data []byte, b *budget) (*container, error) {
 		return nil, err
 	}
 	entries, err := zipEntries(z, data)
+	if err == nil {
+		err = b.spend(costName * int64(len(entries)))
+	}
 	if err != nil {
 		return nil, &Error{What: "not a readable checkpoint", Err: err}
 	}
-	c := &container{records: map[string][]byte{}}
+	c := &container{records: entries, folder: stem + "data/"}
 	switch order := string(entries[stem+"byteorder"]); order {
 	case "big":
 		c.bigEndian = true
@@ -51,11 +55,6 @@ func openZip(data []byte, b *budget) (*container, error) {
 	m := &machine{data: entries[stem+"data.pkl"], budget: b}
 	if c.root, err = m.load(); err != nil {
 		return nil, &Error{What: "data.pkl", Err: err}
-	}
-	for name, e := range entries {
-		if key, ok := strings.CutPrefix(name, stem+"data/"); ok {
-			c.records[key] = e
-		}
 	}
 	return c, nil
 }

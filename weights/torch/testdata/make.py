@@ -39,7 +39,7 @@ def facts(state, key="", prefix="", skip=()):
     """What the Go test is to find: float tensors in their order, and names of the rest."""
     tensors, ignored = [], []
     for name, t in state.items():
-        if torch.is_tensor(t) and t.is_floating_point() and not name.startswith(tuple(skip)):
+        if torch.is_tensor(t) and t.is_floating_point() and not name.startswith(tuple(skip)) and not name.endswith("num_batches_tracked"):
             tensors.append({"name": name, "shape": list(t.shape), "dtype": KINDS[t.dtype], "sha256": hashlib.sha256(raw(t)).hexdigest()[:16]})
         else:
             ignored.append(name)
