@@ -121,10 +121,10 @@ func wantRefused(t *testing.T, what string, data []byte, words ...string) {
 	}
 }
 
-// peakHeap returns by how much the heap rises at most while f runs. Garbage is
-// collected early, so that what is measured is what is held.
+// peakHeap returns by how much the heap rises at most while f runs, with the
+// garbage that is usual.
 func peakHeap(f func()) uint64 {
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	heap := func() uint64 { // without stopping the world, as runtime.ReadMemStats does
 		m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 		metrics.Read(m)
@@ -140,7 +140,7 @@ func peakHeap(f func()) uint64 {
 			case <-stop:
 				peak <- top
 				return
-			case <-time.After(time.Millisecond):
+			case <-time.After(2 * time.Millisecond):
 				top = max(top, heap())
 			}
 		}
@@ -226,7 +226,7 @@ func TestAttackNesting(t *testing.T) {
 	nest := func(open, inner, end string) string {
 		deep := 1_000_000
 		if len(open) > 1 {
-			deep = 100_000
+			deep = 50_000
 		}
 		return strings.Repeat(open, deep) + inner + strings.Repeat(end, deep)
 	}
@@ -288,13 +288,11 @@ func TestAttackMemo(t *testing.T) {
 	}
 }
 
-// Files of a megabyte that are all items, the cheapest of each kind.
+// Files of half a megabyte that are all items, the cheapest of each kind.
 func TestAttackItems(t *testing.T) {
-	const n = 1 << 20
+	const n = 1 << 19
 	for what, piece := range map[string]string{
-		"lists": "]", "tuples": ")", "marks": "(", "copies": "2", "numbers": "K\x01", "texts": "U\x00",
-		"longs": "\x8a\x09123456789", "names": "ca\nb\n", "wrapped": "\x85", "listed": "]a", "memoized": "]\x94", "objects": "N)R", "references": "NQ",
-		"filled": "](NNe", "pairs": "}NNs",
+		"lists": "]", "tuples": "N\x85", "copies": "2", "texts": "U\x00", "memoized": "]\x94", "objects": "N)R", "references": "NQ", "filled": "](NNe", "pairs": "}NNs",
 	} {
 		data := zipped("N" + strings.Repeat(piece, n/len(piece)) + "K\x01")
 		within(t, what, len(data), func() { use(data) })
@@ -309,12 +307,10 @@ func TestAttackItems(t *testing.T) {
 	}
 	w := weight + "q\x010" // memoized, so that a name and two bytes are a tensor
 	for what, root := range map[string]string{
-		"tensors":     w + many(func(i int) string { return fmt.Sprintf("U\x05%05dh\x01", i%100000) }),
-		"state_dicts": w + many(func(i int) string { return fmt.Sprintf("U\x05%05d}U\x01wh\x01s", i%100000) }),
-		"others":      w + many(func(i int) string { return fmt.Sprintf("U\x05%05dN", i%100000) }) + "(" + str("w") + "h\x01u",
-		"long names":  w + "}(" + strings.Repeat(str(strings.Repeat("n", 1000))+"h\x01", 1000) + "u",
-		"parameters":  w + module(many(func(i int) string { return fmt.Sprintf("U\x05%05dh\x01", i%100000) }), "}"),
-		"hidden":      w + module(items(str("w"), "h\x01"), "}") + items(str("_non_persistent_buffers_set"), "("+strings.Repeat("U\x01a", n/3)+"\x91") + "b",
+		"tensors":    w + many(func(i int) string { return fmt.Sprintf("U\x05%05dh\x01", i%100000) }),
+		"others":     w + many(func(i int) string { return fmt.Sprintf("U\x05%05dN", i%100000) }) + "(" + str("w") + "h\x01u",
+		"parameters": w + module(many(func(i int) string { return fmt.Sprintf("U\x05%05dh\x01", i%100000) }), "}"),
+		"hidden":     w + module(items(str("w"), "h\x01"), "}") + items(str("_non_persistent_buffers_set"), "("+strings.Repeat("U\x01a", n/3)+"\x91") + "b",
 	} {
 		data := zipped(root)
 		within(t, what, len(data), func() { use(data) })
@@ -428,7 +424,7 @@ func TestAttackZip(t *testing.T) {
 	for _, name := range []string{"a/data.pkl"} {
 		w, err := z.Create(name)
 		if err == nil {
-			_, err = w.Write(make([]byte, 100<<20))
+			_, err = w.Write(make([]byte, 70<<20))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -459,7 +455,7 @@ func TestAttackSafetensors(t *testing.T) {
 	long := bytes.Repeat([]byte(" "), maxHeader+1)
 	wantRefused(t, "long header", header("{"+string(long)+"}"), "want at most 8388608")
 	var sections, aliases strings.Builder
-	for i := range 40_000 {
+	for i := range 20_000 {
 		fmt.Fprintf(&sections, `,"%d":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`, i)
 		fmt.Fprintf(&aliases, `,"a%d":"0"`, i)
 	}
@@ -522,7 +518,7 @@ func TestAttackTruncated(t *testing.T) {
 		for _, name := range small {
 			data := read(t, name)
 			largest = max(largest, len(data))
-			for n := 0; n < len(data); n += 1 + len(data)/5000*10 {
+			for n := 0; n < len(data); n += 1 + len(data)/4000*6 {
 				if err := use(data[:n:n]); err == nil || !strings.HasPrefix(err.Error(), "f.pt: ") {
 					t.Errorf("%s cut to %d of %d bytes: %v", name, n, len(data), err)
 				}
