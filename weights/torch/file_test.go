@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -103,6 +104,17 @@ func TestOldForms(t *testing.T) {
 	}
 	data[len(data)-24] = 5 // elements in the storage
 	wantRefused(t, "a storage beyond the file", data, `storage "0": 5 elements of 4 bytes, 16 bytes left: truncated`)
+}
+
+// What a file calls things reaches a message without control characters.
+func TestPrintable(t *testing.T) {
+	root := items(str("\x1b[2Jkey"), call(name("\x1b[31mm", "\x07f")), str("long"), call(name(strings.Repeat("m", 1000), "f")))
+	for _, data := range [][]byte{zipped(root), zipped(items(str("\x1b[2Jw"), weight, str("\x07"), call(name("torch._utils", "_rebuild_\x1b")))), zipped("N", "a/byteorder", "\x1b")} {
+		err := use(data)
+		if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 500 {
+			t.Errorf("%q", err)
+		}
+	}
 }
 
 func TestShortNames(t *testing.T) {

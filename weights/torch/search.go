@@ -158,16 +158,19 @@ func leftOver(root any, found []*StateDict) []Ignored {
 // The keys under which training scripts count what they have done.
 var (
 	epochKeys = []string{"epoch"}
-	stepKeys  = []string{"global_step", "step", "iteration", "num_updates"}
+	stepKeys  = []string{"global_step", "step", "iteration", "iter", "num_updates"}
 )
 
 // progress returns the number under the first of the keys that a file's top
-// has, or -1.
+// has, or OpenMMLab's "meta" there; else -1.
 func progress(root any, keys []string) int64 {
-	for _, key := range keys {
-		v, _ := lookup(entries(root), key)
-		if n, ok := integer(v); ok && n >= 0 {
-			return n
+	meta, _ := lookup(entries(root), "meta")
+	for _, items := range [][]pair{entries(root), entries(meta)} {
+		for _, key := range keys {
+			v, _ := lookup(items, key)
+			if n, ok := integer(v); ok && n >= 0 {
+				return n
+			}
 		}
 	}
 	return -1

@@ -148,7 +148,7 @@ func (f *File) openIndex(path string, data []byte) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(index.Map)) {
-		return &Error{Path: path, Tensor: shorten(name), What: fmt.Sprintf("not in %s, where the index has it", index.Map[name])}
+		return &Error{Path: path, Tensor: name, What: fmt.Sprintf("not in %s, where the index has it", shorten(index.Map[name]))}
 	}
 	f.dicts = all.orNone(path)
 	return nil
@@ -158,7 +158,7 @@ func (f *File) openIndex(path string, data []byte) error {
 func (sd *StateDict) take(left map[string]string, shard string, t *Tensor) {
 	t.Short = t.Name
 	if left[t.Name] != shard {
-		sd.Ignored = append(sd.Ignored, Ignored{t.Name, "in " + shard + ", but not in the index", t})
+		sd.Ignored = append(sd.Ignored, Ignored{t.Name, "in " + shorten(shard) + ", but not in the index", t})
 		return
 	}
 	delete(left, t.Name)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // What a pickle is made of, as Go values: nil (None), bool, int64, float64,
@@ -159,13 +160,19 @@ func describe(v any) string {
 	return "an object"
 }
 
-// shorten keeps a text of the file to a length that fits a message.
+// shorten keeps a text of the file to a length that fits a message, and to
+// characters that print.
 func shorten(s string) string {
 	const most = 100
-	if s = strings.ToValidUTF8(s, "\uFFFD"); len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
-	return s
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
 }
 
 // integer returns v as an int64.

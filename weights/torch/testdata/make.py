@@ -232,6 +232,7 @@ def new():
          ignored=["pytorch-lightning_version", "loops", "callbacks", "optimizer_states", "lr_schedulers", "hparams_name", "hyper_parameters"])
     pair = {"generator": net, "nets": OmegaDict({"critic": state}), "scores": [1.0, 2.0]}
     save("several.pt", pair, facts(state, "generator"), facts(state, "nets/critic"), ignored=["scores"])
+    save("meta.pth", {"meta": {"epoch": 12, "iter": 1200, "CLASSES": ("a", "b")}, "state_dict": state}, facts(state, "state_dict"), epoch=12, step=1200, ignored=["meta"])
     save("tuple.pt", (state, {"lr": 0.1}, 3), facts(state, "0"))
     save("never-run.pt", {"model": state, "evil": Evil()}, facts(state, "model"), ignored=["evil"])
     extra = dict(state) | {"fc._extra_state": {"scale": torch.rand(2)}}
