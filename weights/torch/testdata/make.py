@@ -3,7 +3,7 @@
     python make.py            torch 2.15.0, safetensors 0.8.0, numpy 2.4.6, Python 3.11
     python make.py old        torch 1.13.1 (Debian 12's python3-torch), after the other: the files old-*
 
-Run in this folder. Every tensor has the first 16 digits of the SHA-256 of its elements in row-major order, little-endian, as Python holds them before saving.
+Every tensor has the first 16 digits of the SHA-256 of its elements in row-major order, little-endian, as Python holds them before saving.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import nn
 
+os.chdir(pathlib.Path(__file__).parent)
 OLD = sys.argv[1:] == ["old"]
 KINDS = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.float64: "F64", torch.uint8: "U8", torch.int8: "I8",
          torch.int16: "I16", torch.int32: "I32", torch.int64: "I64", torch.bool: "BOOL"}
