@@ -98,6 +98,9 @@ func checkGolden(t *testing.T, f *File, want golden) {
 		if err != nil || sd != f.StateDicts()[i] {
 			t.Fatalf("state_dict %q: %v", d.Key, err)
 		}
+		if err := sd.Verify(); err != nil {
+			t.Error(err)
+		}
 		if sd.Prefix != d.Prefix || len(sd.Tensors) != len(d.Tensors) {
 			t.Fatalf("prefix %q and %d tensors, want %q and %d", sd.Prefix, len(sd.Tensors), d.Prefix, len(d.Tensors))
 		}

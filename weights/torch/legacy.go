@@ -49,7 +49,7 @@ func openLegacy(data []byte, b *budget) (*container, error) {
 
 // legacyRecords cuts the bytes behind the pickles into storages. How long an
 // element is stands in the object.
-func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (map[string][]byte, error) {
+func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (map[string]record, error) {
 	sizes := map[string]uint64{}
 	for _, p := range stored {
 		ref, ok := newReference(p)
@@ -63,7 +63,7 @@ func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (ma
 			sizes[ref.key] = uint64(ref.kind.size)
 		}
 	}
-	records := make(map[string][]byte, len(sizes))
+	records := make(map[string]record, len(sizes))
 	for _, k := range keys {
 		key, ok := k.(text)
 		size, known := sizes[string(key)]
@@ -81,7 +81,7 @@ func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (ma
 		if n > uint64(len(data))/size {
 			return nil, fmt.Errorf("storage %q: %d elements of %d bytes, %d bytes left: truncated", shorten(string(key)), n, size, len(data))
 		}
-		records[string(key)] = data[: n*size : n*size]
+		records[string(key)] = record{data: data[: n*size : n*size]}
 		data = data[n*size:]
 	}
 	return records, nil

@@ -144,7 +144,7 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 		}
 		return nil, kind{}, refuse(saveDense, "%s, want float32, float16, bfloat16 or float64", k.name)
 	}
-	data, err := ref.bytes(r.c)
+	rec, data, err := ref.find(r.c)
 	if err != nil {
 		return nil, kind{}, err
 	}
@@ -153,7 +153,7 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 		return nil, kind{}, err
 	}
 	skip := ref.skip * ref.kind.size / k.size
-	return &Tensor{Name: name, Short: name, Shape: shape, DType: k.dtype, view: v,
+	return &Tensor{Name: name, Short: name, Shape: shape, DType: k.dtype, view: v, record: rec,
 		Storage: Storage{r.path, ref.key, skip + offset, fmt.Sprint(strides)}}, k, nil
 }
 

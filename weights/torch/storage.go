@@ -95,17 +95,19 @@ func newReference(p *persistent) (reference, bool) {
 	return ref, known
 }
 
-// bytes returns the elements that the reference means.
-func (ref reference) bytes(c *container) ([]byte, error) {
-	record, ok := c.records[c.folder+ref.key]
+// find returns the record, and the elements in it that the reference means.
+func (ref reference) find(c *container) (record, []byte, error) {
+	rec, ok := c.records[c.folder+ref.key]
 	size := ref.kind.size
+	held := int64(len(rec.data)) / size
 	switch {
 	case !ok && ref.numel == 0:
-		return nil, nil
+		return rec, nil, nil
 	case !ok:
-		return nil, fmt.Errorf("its storage %q is not in the file: truncated, or saved without data", shorten(ref.key))
-	case ref.skip > int64(len(record))/size || ref.numel > int64(len(record))/size-ref.skip:
-		return nil, fmt.Errorf("its storage %q has %d bytes, want %d elements of %d", shorten(ref.key), len(record), ref.skip+ref.numel, size)
+		return rec, nil, fmt.Errorf("its storage %q is not in the file: truncated, or saved without data", shorten(ref.key))
+	case ref.skip > held || ref.numel > held-ref.skip:
+		return rec, nil, fmt.Errorf("its storage %q has %d bytes, want %d elements of %d", shorten(ref.key), len(rec.data), ref.numel, size)
 	}
-	return record[ref.skip*size : (ref.skip+ref.numel)*size : (ref.skip+ref.numel)*size], nil
+	to := (ref.skip + ref.numel) * size
+	return rec, rec.data[ref.skip*size : to : to], nil
 }

@@ -20,7 +20,8 @@ type Tensor struct {
 	// equal Storage and shape are one, under two names.
 	Storage Storage
 
-	view view
+	view   view
+	record record
 }
 
 // Storage is the place of a tensor's elements. It can be compared.

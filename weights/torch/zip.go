@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // its tensors.
 type container struct {
 	root      any
-	records   map[string][]byte // elements by folder + storage key
+	records   map[string]record // by folder + storage key
 	folder    string
 	bigEndian bool
 }
@@ -23,6 +24,15 @@ type container struct {
 // maxDirectory bounds the bytes that are read of a zip file's directory: about
 // 80,000 tensors, and 50 MB in archive/zip's hands.
 const maxDirectory = 8 << 20
+
+// A record is a stretch of a file.
+type record struct {
+	data []byte
+	crc  uint32 // CRC-32 of data, 0 if the file does not say
+}
+
+// damaged reports whether the bytes are not those that were written.
+func (r record) damaged() bool { return r.crc != 0 && crc32.ChecksumIEEE(r.data) != r.crc }
 
 // openZip reads what PyTorch 1.6 and later write. Local headers hold no sizes
 // there, so that only the central directory counts.
@@ -45,14 +55,18 @@ func openZip(data []byte, b *budget) (*container, error) {
 		return nil, &Error{What: "not a readable checkpoint", Err: err}
 	}
 	c := &container{records: entries, folder: stem + "data/"}
-	switch order := string(entries[stem+"byteorder"]); order {
+	switch order := string(entries[stem+"byteorder"].data); order {
 	case "big":
 		c.bigEndian = true
 	case "", "little":
 	default:
 		return nil, &Error{What: fmt.Sprintf("byteorder %q, want little or big", shorten(order))}
 	}
-	m := &machine{data: entries[stem+"data.pkl"], budget: b}
+	pickle := entries[stem+"data.pkl"]
+	if pickle.damaged() {
+		return nil, &Error{What: "data.pkl: its CRC-32 differs: the file is damaged"}
+	}
+	m := &machine{data: pickle.data, budget: b}
 	if c.root, err = m.load(); err != nil {
 		return nil, &Error{What: "data.pkl", Err: err}
 	}
@@ -61,13 +75,13 @@ func openZip(data []byte, b *budget) (*container, error) {
 
 // zipEntries returns the bytes of every entry. An entry that is compressed, or
 // shares bytes with another, was not written by PyTorch.
-func zipEntries(z *zip.Reader, data []byte) (map[string][]byte, error) {
+func zipEntries(z *zip.Reader, data []byte) (map[string]record, error) {
 	type place struct {
 		name     string
 		from, to int64
 	}
 	var places []place
-	out := make(map[string][]byte, len(z.File))
+	out := make(map[string]record, len(z.File))
 	for _, f := range z.File {
 		name := shorten(f.Name)
 		if f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 {
@@ -84,7 +98,7 @@ func zipEntries(z *zip.Reader, data []byte) (map[string][]byte, error) {
 			return nil, fmt.Errorf("entry %q: %d bytes at byte %d of %d: truncated", name, f.UncompressedSize64, from, len(data))
 		}
 		to := from + int64(f.UncompressedSize64)
-		out[f.Name] = data[from:to:to]
+		out[f.Name] = record{data[from:to:to], f.CRC32}
 		if from < to {
 			places = append(places, place{name, from, to})
 		}
