@@ -21,8 +21,8 @@
 //
 // Files are untrusted. Every length, offset and stride is checked before it is
 // used, and what is kept of a pickle is bounded by the file's size: see
-// budget. A file that another program cuts short while it is open takes the
-// process down: see [weights.Mapping].
+// budget. A file that another program cuts short while it is open is a fault
+// where it is read next: goroutines that read tensors need [weights.Guarded].
 //
 // # Concurrency
 //

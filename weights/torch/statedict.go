@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // A StateDict is one set of named tensors in a file.
@@ -55,7 +57,9 @@ func (sd *StateDict) Find(name string) (*Tensor, bool) {
 // Verify reads the tensors and holds them against the CRC-32 that PyTorch's zip
 // format has of them. It finds damage, not forgery; other formats, and files
 // saved without, have nothing to hold against.
-func (sd *StateDict) Verify() error {
+func (sd *StateDict) Verify() error { return weights.Guarded(sd.verify)() }
+
+func (sd *StateDict) verify() error {
 	seen := map[[2]string]bool{}
 	for _, t := range sd.Tensors {
 		place := [2]string{t.Storage.Path, t.Storage.Key}
