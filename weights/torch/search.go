@@ -15,7 +15,7 @@ const maxFound = 64
 
 // notWeights begin the keys under which training scripts keep other things
 // than weights, some of them with tensors by name.
-var notWeights = []string{"optim", "sched", "lr_", "callbacks", "hyper_parameters", "hparams", "loops", "scaler", "grad_scaler", "amp", "rng", "criterion", "loss"}
+var notWeights = []string{"optim", "sched", "lr_", "callbacks", "hyper_parameters", "hparams", "loops", "scaler", "grad_scaler", "amp_", "rng", "criterion", "loss"}
 
 // search finds the state_dicts in v, in the order of the file.
 func (r *rebuilder) search(key string, v any, depth int) ([]*StateDict, error) {
@@ -118,7 +118,7 @@ func children(v any) []pair {
 
 func isOther(key string) bool {
 	key = strings.ToLower(key)
-	return key == "opt" || slices.ContainsFunc(notWeights, func(p string) bool { return strings.HasPrefix(key, p) })
+	return key == "opt" || key == "amp" || slices.ContainsFunc(notWeights, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 func join(key, name string) string {
