@@ -1,0 +1,33 @@
+package torch
+
+import "fmt"
+
+// An Error says what is wrong with a file.
+type Error struct {
+	Path   string
+	Tensor string // or ""
+	What   string
+	Hint   string // a way out, or ""
+	Err    error  // or nil
+}
+
+func (e *Error) Error() string {
+	s := e.Path + ": "
+	if e.Tensor != "" {
+		s += fmt.Sprintf("tensor %q: ", e.Tensor)
+	}
+	s += e.What
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// The ways out that several refusals have in common.
+const (
+	saveAgain = "in Python: torch.save(torch.load(FILE, map_location=\"cpu\", weights_only=False)[\"state_dict\"], NEW), " +
+		"with the key that holds the weights; load only files that you trust so"
+	saveDense = "in Python: save the state_dict of the float model, with dense tensors of float32, float16, bfloat16 or float64"
+)

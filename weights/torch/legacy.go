@@ -1,0 +1,94 @@
+package torch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// legacyMagic is the number that files of PyTorch 0.4 to 1.5 begin with, as a
+// pickle of its own.
+var legacyMagic = long{0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19}
+
+const legacyVersion = 1001
+
+// openLegacy reads what PyTorch before 1.6 wrote, and writes on request: five
+// pickles (the magic number, a version, facts about the machine, the object,
+// the keys of its storages), then each storage as a count and its elements.
+// All of it is little-endian, on big-endian machines too.
+func openLegacy(data []byte, b *budget) (*container, error) {
+	m := &machine{data: data, budget: b}
+	magic, err := m.load()
+	if err != nil || !is(magic, legacyMagic) {
+		return nil, &Error{What: "a Python pickle, want a checkpoint that torch.save wrote", Err: err, Hint: "in Python: torch.save(model.state_dict(), NEW)"}
+	}
+	version, err := m.load()
+	if err != nil {
+		return nil, &Error{What: "version", Err: err}
+	}
+	if version != any(int64(legacyVersion)) {
+		return nil, &Error{What: fmt.Sprintf("version %s, want %d", describe(version), legacyVersion)}
+	}
+	if _, err := m.load(); err != nil {
+		return nil, &Error{What: "facts about the machine", Err: err}
+	}
+	c := &container{}
+	if c.root, err = m.load(); err != nil {
+		return nil, &Error{What: "object", Err: err}
+	}
+	stored := m.persistent
+	keys, err := m.load()
+	if err != nil {
+		return nil, &Error{What: "keys of the storages", Err: err}
+	}
+	if c.records, err = legacyRecords(data[m.pos:], elements(keys), stored, b); err != nil {
+		return nil, &Error{What: "not a readable checkpoint", Err: err}
+	}
+	return c, nil
+}
+
+// legacyRecords cuts the bytes behind the pickles into storages. How long an
+// element is stands in the object.
+func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (map[string]record, error) {
+	sizes := map[string]uint64{}
+	for _, p := range stored {
+		ref, ok := newReference(p)
+		if !ok {
+			continue
+		}
+		if _, seen := sizes[ref.key]; !seen { // as PyTorch: the first counts
+			if err := b.spend(2 * costName); err != nil { // in sizes and records
+				return nil, err
+			}
+			sizes[ref.key] = uint64(ref.kind.size)
+		}
+	}
+	records := make(map[string]record, len(sizes))
+	for _, k := range keys {
+		key, ok := k.(text)
+		size, known := sizes[string(key)]
+		if !ok || !known {
+			return nil, fmt.Errorf("storage %q: no tensor has it", shorten(string(key)))
+		}
+		if _, twice := records[string(key)]; twice {
+			return nil, fmt.Errorf("storage %q: listed twice", shorten(string(key)))
+		}
+		if len(data) < 8 {
+			return nil, fmt.Errorf("storage %q: %d bytes left: truncated", shorten(string(key)), len(data))
+		}
+		n := binary.LittleEndian.Uint64(data)
+		data = data[8:]
+		if n > uint64(len(data))/size {
+			return nil, fmt.Errorf("storage %q: %d elements of %d bytes, %d bytes left: truncated", shorten(string(key)), n, size, len(data))
+		}
+		records[string(key)] = record{data: data[: n*size : n*size]}
+		data = data[n*size:]
+	}
+	return records, nil
+}
+
+// isTar reports whether data is a tar file, in which PyTorch before 0.4 kept
+// its checkpoints.
+func isTar(data []byte) bool {
+	return len(data) > 512 && bytes.HasPrefix(data[257:], []byte("ustar"))
+}

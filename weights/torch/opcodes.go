@@ -1,0 +1,425 @@
+package torch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// The operations of pickle protocols 0 to 5, as Python's pickletools names
+// them.
+const (
+	opMark            = '('
+	opStop            = '.'
+	opPop             = '0'
+	opPopMark         = '1'
+	opDup             = '2'
+	opFloat           = 'F'
+	opInt             = 'I'
+	opBinInt          = 'J'
+	opBinInt1         = 'K'
+	opLong            = 'L'
+	opBinInt2         = 'M'
+	opNone            = 'N'
+	opPersID          = 'P'
+	opBinPersID       = 'Q'
+	opReduce          = 'R'
+	opString          = 'S'
+	opBinString       = 'T'
+	opShortBinString  = 'U'
+	opUnicode         = 'V'
+	opBinUnicode      = 'X'
+	opAppend          = 'a'
+	opBuild           = 'b'
+	opGlobal          = 'c'
+	opDict            = 'd'
+	opEmptyDict       = '}'
+	opAppends         = 'e'
+	opGet             = 'g'
+	opBinGet          = 'h'
+	opInst            = 'i'
+	opLongBinGet      = 'j'
+	opList            = 'l'
+	opEmptyList       = ']'
+	opObj             = 'o'
+	opPut             = 'p'
+	opBinPut          = 'q'
+	opLongBinPut      = 'r'
+	opSetItem         = 's'
+	opTuple           = 't'
+	opEmptyTuple      = ')'
+	opSetItems        = 'u'
+	opBinFloat        = 'G'
+	opProto           = 0x80
+	opNewObj          = 0x81
+	opExt1            = 0x82
+	opExt2            = 0x83
+	opExt4            = 0x84
+	opTuple1          = 0x85
+	opTuple2          = 0x86
+	opTuple3          = 0x87
+	opNewTrue         = 0x88
+	opNewFalse        = 0x89
+	opLong1           = 0x8a
+	opLong4           = 0x8b
+	opBinBytes        = 'B'
+	opShortBinBytes   = 'C'
+	opShortBinUnicode = 0x8c
+	opBinUnicode8     = 0x8d
+	opBinBytes8       = 0x8e
+	opEmptySet        = 0x8f
+	opAddItems        = 0x90
+	opFrozenSet       = 0x91
+	opNewObjEx        = 0x92
+	opStackGlobal     = 0x93
+	opMemoize         = 0x94
+	opFrame           = 0x95
+	opByteArray8      = 0x96
+)
+
+// literal pushes the value that the operation spells out.
+func (m *machine) literal(op byte) bool {
+	switch op {
+	case opNone:
+		m.push(nil)
+	case opNewTrue, opNewFalse:
+		m.push(op == opNewTrue)
+	case opInt:
+		m.int(m.line())
+	case opLong:
+		m.int(bytes.TrimSuffix(m.line(), []byte("L")))
+	case opBinInt:
+		m.push(int64(int32(m.uint(4))))
+	case opBinInt1:
+		m.push(int64(m.uint(1)))
+	case opBinInt2:
+		m.push(int64(m.uint(2)))
+	case opLong1:
+		m.long(m.uint(1))
+	case opLong4:
+		m.long(m.uint(4))
+	case opFloat:
+		v, err := strconv.ParseFloat(string(m.line()), 64)
+		if err != nil {
+			m.fail("not a number")
+		}
+		m.push(v)
+	case opBinFloat:
+		if b := m.take(8); b != nil {
+			m.push(math.Float64frombits(binary.BigEndian.Uint64(b)))
+		}
+	case opString:
+		s := m.line()
+		if len(s) < 2 || s[0] != s[len(s)-1] || s[0] != '"' && s[0] != '\'' {
+			m.fail("a text without quotes")
+			return true
+		}
+		m.text(s[1 : len(s)-1])
+	case opUnicode:
+		m.text(m.line())
+	case opShortBinString, opShortBinUnicode:
+		m.text(m.take(m.uint(1)))
+	case opBinString, opBinUnicode:
+		m.text(m.take(m.uint(4)))
+	case opBinUnicode8:
+		m.text(m.take(m.uint(8)))
+	case opShortBinBytes:
+		m.blob(m.take(m.uint(1)))
+	case opBinBytes:
+		m.blob(m.take(m.uint(4)))
+	case opBinBytes8, opByteArray8:
+		m.blob(m.take(m.uint(8)))
+	default:
+		return false
+	}
+	return true
+}
+
+func (m *machine) text(b []byte) {
+	m.spend(costText)
+	m.push(text(b))
+}
+
+func (m *machine) blob(b []byte) {
+	m.spend(costText)
+	m.push(blob(b))
+}
+
+// long pushes the integer in the next n bytes.
+func (m *machine) long(n uint64) {
+	l := long(m.take(n))
+	if v, ok := l.int64(); ok {
+		m.push(v)
+		return
+	}
+	m.spend(costText)
+	m.push(l)
+}
+
+// int pushes a decimal number; 00 and 01 are how protocol 0 says False and True.
+func (m *machine) int(digits []byte) {
+	switch string(digits) {
+	case "00", "01":
+		m.push(digits[1] == '1')
+		return
+	}
+	const most = 20 // more are no int64, and nothing here asks for their value
+	if len(digits) > most {
+		m.spend(costText)
+		m.push(text(digits))
+		return
+	}
+	v, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		m.fail("not an integer")
+	}
+	m.push(v)
+}
+
+// line returns the bytes up to the next line feed, which protocol 0 ends its
+// arguments with.
+func (m *machine) line() []byte {
+	n := bytes.IndexByte(m.data[m.pos:], '\n')
+	if n < 0 {
+		m.fail("a line without an end: truncated")
+		return nil
+	}
+	b := m.take(uint64(n))
+	m.pos++
+	return b
+}
+
+// decimal reads a line as an index of the memo.
+func (m *machine) decimal() uint64 {
+	s := m.line()
+	v, err := strconv.ParseUint(string(s[:min(len(s), 20)]), 10, 32)
+	if err != nil {
+		m.fail("not an index")
+	}
+	return v
+}
+
+// container makes tuples, lists, sets and dicts, and fills them.
+func (m *machine) container(op byte) bool {
+	switch op {
+	case opEmptyTuple:
+		m.tuple(nil)
+	case opTuple1:
+		m.tuple(m.popN(1))
+	case opTuple2:
+		m.tuple(m.popN(2))
+	case opTuple3:
+		m.tuple(m.popN(3))
+	case opTuple:
+		m.tuple(m.popMark())
+	case opEmptyList, opEmptySet:
+		m.list(nil)
+	case opList, opFrozenSet:
+		m.list(m.popMark())
+	case opEmptyDict:
+		m.dict(nil)
+	case opDict:
+		m.dict(m.popMark())
+	case opAppend:
+		m.append(m.popN(1))
+	case opAppends, opAddItems:
+		m.append(m.popMark())
+	case opSetItem:
+		m.set(m.popN(2))
+	case opSetItems:
+		m.set(m.popMark())
+	default:
+		return false
+	}
+	return true
+}
+
+func (m *machine) tuple(items []any) {
+	if len(items) == 0 {
+		m.push(tuple(nil))
+		return
+	}
+	if m.spend(costText + costItem*int64(len(items))); m.err == nil {
+		m.push(append(make(tuple, 0, len(items)), items...))
+	}
+}
+
+func (m *machine) list(items []any) {
+	m.spend(costList)
+	l := &list{}
+	l.items = m.appended(l.items, items)
+	m.push(l)
+}
+
+func (m *machine) dict(items []any) {
+	m.spend(costList)
+	d := &dict{}
+	d.pairs = m.added(d.pairs, items)
+	m.push(d)
+}
+
+func (m *machine) append(items []any) {
+	switch v := m.top().(type) {
+	case *list:
+		v.items = m.appended(v.items, items)
+	case *node:
+		if v.list == nil {
+			m.spend(costList)
+			v.list = &list{}
+		}
+		v.list.items = m.appended(v.list.items, items)
+	case *class, *persistent:
+	default:
+		m.fail("items for what is no list")
+	}
+}
+
+// numbersKept is how many items a list keeps of those that are mere numbers:
+// lists of millions of them are a data set's indices or a history of losses,
+// and tell nothing about weights.
+const numbersKept = 4096
+
+// appended returns a list with more items.
+func (m *machine) appended(to, items []any) []any {
+	for _, item := range items {
+		if len(to) >= numbersKept {
+			switch item.(type) {
+			case nil, bool, int64, float64:
+				continue
+			}
+		}
+		if m.spend(costSlot); m.err != nil {
+			break
+		}
+		to = append(to, item)
+	}
+	return to
+}
+
+func (m *machine) set(items []any) {
+	switch v := m.top().(type) {
+	case *dict:
+		v.pairs = m.added(v.pairs, items)
+	case *node:
+		if v.dict == nil {
+			m.spend(costList)
+			v.dict = &dict{}
+		}
+		v.dict.pairs = m.added(v.dict.pairs, items)
+	case *class, *persistent:
+	default:
+		m.fail("items for what is no dict")
+	}
+}
+
+// added returns a dict's items with more: keys and values by turns.
+func (m *machine) added(to []pair, items []any) []pair {
+	if len(items)%2 != 0 {
+		m.fail("a key without a value")
+	}
+	for i := 0; m.err == nil && i+1 < len(items); i += 2 {
+		if m.spend(costPair); m.err == nil {
+			to = append(to, pair{items[i], items[i+1]})
+		}
+	}
+	return to
+}
+
+// object does the operations for which Python looks up, calls or asks for
+// something. Here they only make nodes.
+func (m *machine) object(op byte) bool {
+	switch op {
+	case opGlobal:
+		module := m.line()
+		m.class(module, m.line())
+	case opStackGlobal:
+		v := m.popN(2)
+		if len(v) < 2 {
+			return true
+		}
+		module, ok1 := v[0].(text)
+		name, ok2 := v[1].(text)
+		if !ok1 || !ok2 {
+			m.fail("a name that is no text")
+		}
+		m.class(module, name)
+	case opExt1:
+		m.extension(1)
+	case opExt2:
+		m.extension(2)
+	case opExt4:
+		m.extension(4)
+	case opReduce, opNewObj:
+		if v := m.popN(2); len(v) == 2 {
+			m.node(v[0], v[1])
+		}
+	case opNewObjEx:
+		if v := m.popN(3); len(v) == 3 {
+			m.node(v[0], v[1]) // keywords are not read
+		}
+	case opObj:
+		if v := m.popMark(); len(v) > 0 {
+			callee := v[0]
+			m.tuple(v[1:])
+			m.node(callee, m.pop())
+		} else {
+			m.fail("an object without a class")
+		}
+	case opInst:
+		module := m.line()
+		name := m.line()
+		m.tuple(m.popMark())
+		args := m.pop()
+		m.class(module, name)
+		m.node(m.pop(), args)
+	case opBuild:
+		m.build(m.pop())
+	case opBinPersID:
+		m.persist(m.pop())
+	case opPersID:
+		m.text(m.line())
+		m.persist(m.pop())
+	default:
+		return false
+	}
+	return true
+}
+
+// class pushes what Python would look up in a module.
+func (m *machine) class(module, name []byte) {
+	const most = 1 << 10
+	if len(module) > most || len(name) > most {
+		m.fail("a name of %d bytes, want at most %d", max(len(module), len(name)), most)
+		return
+	}
+	m.spend(costList + int64(len(module)+len(name)))
+	m.push(&class{string(module) + "." + string(name)})
+}
+
+// extension pushes what Python would look up in the registry of copyreg.
+func (m *machine) extension(n uint64) {
+	m.class([]byte("copyreg"), strconv.AppendUint(nil, m.uint(n), 10))
+}
+
+func (m *machine) node(callee, args any) {
+	m.spend(costNode)
+	m.push(&node{callee: callee, args: args})
+}
+
+func (m *machine) build(state any) {
+	switch v := m.top().(type) {
+	case *node:
+		v.state = state
+	case *dict, *list, *class, *persistent: // attributes of these are not read
+	default:
+		m.fail("a state for what has none")
+	}
+}
+
+func (m *machine) persist(id any) {
+	p := &persistent{id}
+	m.spend(costList)
+	m.persistent = append(m.persistent, p)
+	m.push(p)
+}

@@ -1,0 +1,52 @@
+package torch
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// maxHeader bounds the header of a safetensors file, about 80,000 tensors:
+// what it is decoded to takes several times as much.
+const maxHeader = 8 << 20
+
+// parseSafetensors takes the file for one state_dict.
+func (f *File) parseSafetensors(path string, data []byte) error {
+	if n := binary.LittleEndian.Uint64(data); n > maxHeader {
+		return &Error{Path: path, What: fmt.Sprintf("a safetensors header of %d bytes, want at most %d", n, maxHeader)}
+	}
+	st, err := weights.ParseSafetensors(path, data)
+	if err != nil {
+		return err
+	}
+	sd := &StateDict{part: f.part}
+	for _, s := range st.Sections {
+		v, _ := st.View(s.Name)
+		sd.place(newPlain(path, s.Name, v))
+	}
+	// save_model writes one of several names of a tensor, and the others as
+	// metadata: name → name that was written.
+	for _, name := range slices.Sorted(maps.Keys(st.Metadata)) {
+		if v, ok := st.View(st.Metadata[name]); ok {
+			if _, twice := st.View(name); !twice {
+				sd.place(newPlain(path, name, v))
+			}
+		}
+	}
+	f.dicts = sd.orNone(path)
+	return nil
+}
+
+// newPlain returns a section as a tensor; its storage is the section.
+func newPlain(path, name string, v weights.View) *Tensor {
+	strides := make([]int64, len(v.Shape))
+	for i, n := len(strides)-1, int64(1); i >= 0; i-- {
+		strides[i], n = n, n*v.Shape[i]
+	}
+	return &Tensor{Name: name, Short: name, Shape: v.Shape, DType: v.DType,
+		Storage: Storage{Path: path, Key: v.Name, Strides: fmt.Sprint(strides)},
+		view:    view{data: v.Data, size: v.DType.Size(), shape: v.Shape, strides: strides}}
+}

@@ -1,0 +1,184 @@
+package torch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+const (
+	indexSuffix = ".index.json"
+	maxIndex    = 8 << 20 // bytes of an index, or of a trainer's state
+)
+
+// wholes are the files that hold a network's weights in a folder of Hugging
+// Face's, the first that is there.
+var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "pytorch_model.bin", "pytorch_model.bin" + indexSuffix,
+	"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors" + indexSuffix}
+
+// IsFolder reports whether the folder is one checkpoint, as Hugging Face's
+// Trainer writes them, rather than one that holds several.
+func IsFolder(dir string) bool {
+	_, err := whole(dir)
+	return err == nil
+}
+
+// whole returns the file in dir that holds the weights, or the index of shards.
+func whole(dir string) (string, error) {
+	for _, name := range wholes {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(escape(dir), "*"+indexSuffix))
+	if err == nil && len(found) == 1 {
+		return found[0], nil
+	}
+	e := &Error{Path: dir, What: "a folder without model.safetensors, pytorch_model.bin or an *" + indexSuffix + ", want a checkpoint"}
+	if parts, _ := filepath.Glob(filepath.Join(escape(dir), "*.distcp")); len(parts) > 0 {
+		e.What = "a distributed checkpoint, want one file"
+		e.Hint = "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW"
+	} else if _, err := os.Stat(filepath.Join(dir, "zero_to_fp32.py")); err == nil {
+		e.What = "a checkpoint of DeepSpeed's ZeRO, want one file"
+		e.Hint = "python zero_to_fp32.py FOLDER NEW, in that folder"
+	}
+	return "", e
+}
+
+// escape quotes what Glob would take for a pattern.
+func escape(path string) string {
+	var out []rune
+	for _, c := range path {
+		if c == '*' || c == '?' || c == '[' || c == '\\' && filepath.Separator != '\\' {
+			out = append(out, '\\')
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+func (f *File) openFolder(dir string) error {
+	path, err := whole(dir)
+	if err != nil {
+		return err
+	}
+	if err := f.openFile(path); err != nil {
+		return err
+	}
+	return f.readTrainer(filepath.Join(dir, "trainer_state.json"))
+}
+
+// readTrainer takes epoch and step from the file that Hugging Face's Trainer
+// writes beside its checkpoints, if it is there.
+func (f *File) readTrainer(path string) error {
+	m, err := weights.Map(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer m.Close()
+	if len(m.Data) > maxIndex {
+		return nil // the order of the names has to do
+	}
+	var state struct {
+		Epoch *float64 `json:"epoch"`
+		Step  *int64   `json:"global_step"`
+	}
+	if err := json.Unmarshal(m.Data, &state); err != nil {
+		return &Error{Path: path, What: "not a trainer's state", Err: err}
+	}
+	if state.Step != nil && *state.Step >= 0 {
+		f.Step = *state.Step
+	}
+	if e := state.Epoch; e != nil && *e >= 0 && *e < 1<<53 && *e == float64(int64(*e)) {
+		f.Epoch = int64(*e)
+	}
+	return nil
+}
+
+// openIndex opens the shards that an index names, all in its own folder, and
+// takes them for one state_dict.
+func (f *File) openIndex(path string, data []byte) error {
+	if len(data) > maxIndex {
+		return &Error{Path: path, What: fmt.Sprintf("an index of %d bytes, want at most %d", len(data), maxIndex)}
+	}
+	var index struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return &Error{Path: path, What: "not an index of shards", Err: err}
+	}
+	var names []string
+	for _, shard := range index.Map {
+		names = append(names, shard)
+	}
+	slices.Sort(names)
+	all := &StateDict{}
+	for _, name := range slices.Compact(names) {
+		if name != filepath.Base(name) || !filepath.IsLocal(name) || name == "." {
+			return &Error{Path: path, What: fmt.Sprintf("shard %q, want a file in the same folder", shorten(name))}
+		}
+		sd, err := f.openShard(filepath.Join(filepath.Dir(path), name))
+		if err != nil {
+			return err
+		}
+		if all.err == nil {
+			all.err = sd.err
+		}
+		for _, t := range sd.Tensors {
+			all.take(index.Map, name, t)
+		}
+		for _, g := range sd.Ignored {
+			if g.Tensor == nil {
+				all.Ignored = append(all.Ignored, g)
+				continue
+			}
+			all.take(index.Map, name, g.Tensor)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(index.Map)) {
+		return &Error{Path: path, Tensor: name, What: fmt.Sprintf("not in %s, where the index has it", shorten(index.Map[name]))}
+	}
+	f.dicts = all.orNone(path)
+	return nil
+}
+
+// take adds a shard's tensor, and strikes it off the index.
+func (sd *StateDict) take(left map[string]string, shard string, t *Tensor) {
+	t.Short = t.Name
+	if left[t.Name] != shard {
+		sd.Ignored = append(sd.Ignored, Ignored{t.Name, "in " + shorten(shard) + ", but not in the index", t})
+		return
+	}
+	delete(left, t.Name)
+	sd.place(t)
+}
+
+// openShard opens one file of several.
+func (f *File) openShard(path string) (*StateDict, error) {
+	m, err := weights.Map(path)
+	if err != nil {
+		return nil, err
+	}
+	f.mappings = append(f.mappings, m)
+	part := &File{Path: path, part: true}
+	if err := part.done(part.parse(path, m.Data)); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(part.dicts, func(sd *StateDict) bool { return sd.Key == "" })
+	if i < 0 {
+		return nil, &Error{Path: path, What: "holds no state_dict at its top, want a shard of one"}
+	}
+	return part.dicts[i], nil
+}

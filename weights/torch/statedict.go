@@ -1,0 +1,216 @@
+package torch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A StateDict is one set of named tensors in a file.
+type StateDict struct {
+	// Key is where it stands in the file, such as "state_dict" or "ema/model";
+	// "" for the file itself.
+	Key string
+	// Prefix is what all names have in front that wrappers of PyTorch and usual
+	// training code put there, such as "module.model.". Short names lack it.
+	Prefix string
+	// Tensors holds the float tensors in the order of the file.
+	Tensors []*Tensor
+	// Ignored is what else has a name in it.
+	Ignored []Ignored
+
+	part bool  // one of several shards, which may hold no more than scalars
+	err  error // why it cannot be read
+}
+
+// Ignored is something in a file that is no weight.
+type Ignored struct {
+	Name   string
+	Why    string  // what it is, in a few words
+	Tensor *Tensor // if it is one that can be read, such as a counter
+}
+
+// Err says why the state_dict cannot be used, or nil.
+func (sd *StateDict) Err() error { return sd.err }
+
+// Len returns the number of elements of all float tensors.
+func (sd *StateDict) Len() int64 {
+	var n int64
+	for _, t := range sd.Tensors {
+		n += t.Len()
+	}
+	return n
+}
+
+// Find returns the float tensor of the given name in the file.
+func (sd *StateDict) Find(name string) (*Tensor, bool) {
+	i := slices.IndexFunc(sd.Tensors, func(t *Tensor) bool { return t.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return sd.Tensors[i], true
+}
+
+// Verify reads the tensors and holds them against the CRC-32 that PyTorch's zip
+// format has of them. It finds damage, not forgery; other formats, and files
+// saved without, have nothing to hold against.
+func (sd *StateDict) Verify() error { return weights.Guarded(sd.verify)() }
+
+func (sd *StateDict) verify() error {
+	seen := map[[2]string]bool{}
+	for _, t := range sd.Tensors {
+		place := [2]string{t.Storage.Path, t.Storage.Key}
+		if !seen[place] && t.record.damaged() {
+			return &Error{Path: t.Storage.Path, Tensor: t.Name, What: "the CRC-32 of its storage differs: the file is damaged", Hint: "copy or download it again"}
+		}
+		seen[place] = true
+	}
+	return nil
+}
+
+// costTensor is what a Tensor takes, beside its name and its dimensions.
+const costTensor = 500
+
+// add reads one entry of a state_dict. What is wrong with a tensor stays with
+// the state_dict, since another one of the file may be fine; the error is
+// about the file.
+func (r *rebuilder) add(sd *StateDict, name string, v any) error {
+	if err := r.budget.spend(costTensor + int64(len(name))); err != nil {
+		return r.tooMuch(err)
+	}
+	t, k, err := r.tensor(name, v)
+	switch {
+	case err != nil:
+		if sd.err == nil {
+			e := &Error{Path: r.path, Tensor: name, What: err.Error()}
+			var way *refusal
+			if errors.As(err, &way) {
+				e.Hint = way.hint
+			}
+			sd.err = e
+		}
+	case t == nil && k.name == "":
+		sd.Ignored = append(sd.Ignored, Ignored{Name: name, Why: describe(v)})
+	case t == nil:
+		sd.Ignored = append(sd.Ignored, Ignored{Name: name, Why: k.name})
+	default:
+		sd.place(t)
+	}
+	return nil
+}
+
+// counter ends the name of batch norm's counter, which averaging may have made
+// a float.
+const counter = "num_batches_tracked"
+
+// place puts t among the weights if it can be one.
+func (sd *StateDict) place(t *Tensor) {
+	if t.DType.IsFloat() && !strings.HasSuffix(t.Name, counter) {
+		sd.Tensors = append(sd.Tensors, t)
+		return
+	}
+	sd.Ignored = append(sd.Ignored, Ignored{Name: t.Name, Why: fmt.Sprintf("%v %v", t.DType, t.Shape), Tensor: t})
+}
+
+// finish checks the names, and finds what wrappers have added to them.
+func (sd *StateDict) finish(path string) {
+	seen := make(map[string]bool, len(sd.Tensors))
+	for _, t := range sd.Tensors {
+		if seen[t.Name] && sd.err == nil {
+			sd.err = &Error{Path: path, Tensor: t.Name, What: "listed twice"}
+		}
+		seen[t.Name] = true
+	}
+	sd.unwrap()
+}
+
+// outer are the attributes under which wrappers and training code keep the
+// network, where all names begin with one of them.
+var outer = []string{"module.", "model.", "net.", "network.", "_orig_mod."}
+
+// inner are wrappers whose names no network uses, around any part of it:
+// torch.compile's, Fabric's, FSDP's and activation checkpointing's.
+var inner = strings.NewReplacer("_orig_mod.", "", "_forward_module.", "", "_fsdp_wrapped_module.", "", "_checkpoint_wrapped_module.", "")
+
+// losses are the attributes under which training code keeps what it trains by.
+var losses = []string{"criterion.", "loss.", "loss_fn.", "loss_function."}
+
+// unwrap sets the short names and the prefix, and takes a loss's weights out.
+func (sd *StateDict) unwrap() {
+	sd.shorten()
+	for {
+		sd.dropLosses()
+		i := slices.IndexFunc(outer, func(p string) bool {
+			return len(sd.Tensors) > 0 && !slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return len(t.Short) <= len(p) || !strings.HasPrefix(t.Short, p) })
+		})
+		if i < 0 {
+			return
+		}
+		sd.Prefix += outer[i]
+		for _, t := range sd.Tensors {
+			t.Short = t.Short[len(outer[i]):]
+		}
+		for _, g := range sd.Ignored {
+			if g.Tensor != nil {
+				g.Tensor.Short = strings.TrimPrefix(g.Tensor.Short, outer[i])
+			}
+		}
+	}
+}
+
+// shorten drops the inner wrappers from all short names, unless two names
+// would become one.
+func (sd *StateDict) shorten() {
+	short := make(map[string]bool, len(sd.Tensors))
+	for _, t := range sd.Tensors {
+		short[inner.Replace(t.Name)] = true
+	}
+	if len(short) < len(sd.Tensors) || short[""] {
+		return
+	}
+	for _, t := range sd.Tensors {
+		t.Short = inner.Replace(t.Name)
+	}
+	for _, g := range sd.Ignored {
+		if g.Tensor != nil {
+			g.Tensor.Short = inner.Replace(g.Name)
+		}
+	}
+}
+
+// dropLosses moves what is a loss's to the ignored, if anything else is left.
+func (sd *StateDict) dropLosses() {
+	ofLoss := func(t *Tensor) bool {
+		return slices.ContainsFunc(losses, func(p string) bool { return strings.HasPrefix(t.Short, p) })
+	}
+	if !slices.ContainsFunc(sd.Tensors, ofLoss) || !slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return !ofLoss(t) }) {
+		return
+	}
+	for _, t := range sd.Tensors {
+		if ofLoss(t) {
+			sd.Ignored = append(sd.Ignored, Ignored{t.Name, "of the loss, not of the network", t})
+		}
+	}
+	sd.Tensors = slices.DeleteFunc(sd.Tensors, ofLoss)
+}
+
+// ranked reports whether the state_dict has a float tensor that is no scalar,
+// or one that cannot be read: weights, not a metric.
+func (sd *StateDict) ranked() bool {
+	return sd.err != nil || slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return len(t.Shape) > 0 })
+}
+
+// String names the state_dict as lists of candidates do.
+func (sd *StateDict) String() string {
+	where := "the file itself"
+	if sd.Key != "" {
+		where = fmt.Sprintf("%q", shorten(sd.Key))
+	}
+	if sd.err != nil {
+		return where + " (cannot be read)"
+	}
+	return fmt.Sprintf("%s (%d tensors)", where, len(sd.Tensors))
+}

@@ -1,0 +1,220 @@
+package torch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A Tensor is a stretch of a file, seen as an array.
+type Tensor struct {
+	Name string // in the file
+	// Short is the name without what wrappers have put before it, such as
+	// DataParallel's "module.": see [StateDict.Prefix].
+	Short string
+	Shape []int64
+	DType weights.DType
+
+	// Storage tells which elements of which file these are: two tensors with
+	// equal Storage and shape are one, under two names.
+	Storage Storage
+
+	view   view
+	record record
+}
+
+// Storage is the place of a tensor's elements. It can be compared.
+type Storage struct {
+	Path    string
+	Key     string // of the storage within the file
+	Offset  int64  // of the first element, in elements
+	Strides string // in elements, such as "[9 3 1]"
+}
+
+// Len returns the number of elements.
+func (t *Tensor) Len() int64 {
+	n, _ := weights.Elements(t.Shape)
+	return n
+}
+
+// Tied reports whether both are the same elements of the same file.
+func (t *Tensor) Tied(o *Tensor) bool {
+	return t.Storage == o.Storage && t.DType == o.DType && slices.Equal(t.Shape, o.Shape)
+}
+
+// Stored returns the elements as they lie in the mapped file. It is false
+// where they do not lie there in row-major order and little-endian.
+func (t *Tensor) Stored() (weights.Piece, bool) {
+	if !t.view.contiguous() {
+		return weights.Piece{}, false
+	}
+	size := t.DType.Size()
+	return weights.Piece{DType: t.DType, Data: t.view.data[t.view.start*size:][: t.Len()*size : t.Len()*size]}, true
+}
+
+// Bytes returns all elements, little-endian in row-major order: the mapped
+// file's bytes where they lie so, else a copy.
+func (t *Tensor) Bytes() []byte {
+	if p, ok := t.Stored(); ok {
+		return p.Data
+	}
+	b := make([]byte, t.Len()*t.DType.Size())
+	t.ReadBytes(b, 0)
+	return b
+}
+
+// ReadBytes fills dst with the little-endian bytes of the elements from off on,
+// counted in row-major order. It panics if dst is no whole number of elements,
+// or the stretch is outside the tensor.
+func (t *Tensor) ReadBytes(dst []byte, off int64) {
+	n := int64(len(dst)) / t.DType.Size()
+	if int64(len(dst))%t.DType.Size() != 0 || off < 0 || off > t.Len() || n > t.Len()-off {
+		panic("torch: stretch outside the tensor")
+	}
+	t.view.read(dst, off)
+}
+
+// Vector returns the elements of a float tensor in row-major order. Nothing is
+// copied before it is read.
+func (t *Tensor) Vector() weights.Vector {
+	if !t.DType.IsFloat() {
+		panic("torch: not a float tensor")
+	}
+	return vector{t}
+}
+
+type vector struct{ t *Tensor }
+
+func (v vector) Len() int64 { return v.t.Len() }
+
+func (v vector) ReadAt(dst []float32, off int64) error {
+	t := v.t
+	if off < 0 || off > t.Len() || int64(len(dst)) > t.Len()-off {
+		panic("torch: stretch outside the tensor")
+	}
+	size := t.DType.Size()
+	if p, ok := t.Stored(); ok {
+		t.DType.Float32s(dst, p.Data[off*size:])
+		return nil
+	}
+	var buf [4096]byte
+	for len(dst) > 0 {
+		n := min(int64(len(dst)), int64(len(buf))/size)
+		t.view.read(buf[:n*size], off)
+		t.DType.Float32s(dst[:n], buf[:])
+		dst, off = dst[n:], off+n
+	}
+	return nil
+}
+
+// A view is how an array lies in a storage.
+type view struct {
+	data           []byte // of the storage
+	size           int64  // bytes of an element
+	start          int64  // first element
+	shape, strides []int64
+	swapped        bool // big-endian
+}
+
+// newView checks that every element lies within data. maxBytes bounds the size
+// of arrays that repeat their elements, with strides of 0: they may be larger
+// than the file.
+func newView(data []byte, size, start int64, shape, strides []int64, swapped bool, maxBytes int64) (view, error) {
+	v := view{data, size, start, shape, strides, swapped && size > 1}
+	n, err := weights.Elements(shape)
+	if err != nil {
+		return v, err
+	}
+	if len(strides) != len(shape) {
+		return v, fmt.Errorf("%d strides for the shape %v", len(strides), shape)
+	}
+	held := int64(len(data)) / size
+	if start < 0 || start > held {
+		return v, fmt.Errorf("begins at element %d of a storage of %d", start, held)
+	}
+	if slices.ContainsFunc(strides, func(s int64) bool { return s < 0 }) {
+		return v, fmt.Errorf("strides %v, want none below 0", strides)
+	}
+	if n == 0 {
+		return v, nil
+	}
+	if n > maxBytes/size {
+		return v, fmt.Errorf("shape %v, strides %v: %d elements over a storage of %d", shape, strides, n, held)
+	}
+	left := held - 1 - start // how far the last element may be from the first
+	for i, d := range shape {
+		if d > 1 && strides[i] > left/(d-1) {
+			left = -1
+		}
+		if left < 0 {
+			return v, fmt.Errorf("shape %v, strides %v from element %d: beyond its storage of %d elements", shape, strides, start, held)
+		}
+		left -= (d - 1) * strides[i]
+	}
+	if left < 0 {
+		return v, fmt.Errorf("begins at element %d of a storage of %d", start, held)
+	}
+	return v, nil
+}
+
+// run returns how many elements lie side by side, and how many of the first
+// dimensions lead from one such run to the next.
+func (v view) run() (n int64, outer int) {
+	n = 1
+	for outer = len(v.shape); outer > 0; outer-- {
+		if d := v.shape[outer-1]; d != 1 && v.strides[outer-1] != n {
+			break
+		}
+		n *= v.shape[outer-1]
+	}
+	return n, outer
+}
+
+func (v view) contiguous() bool {
+	if v.swapped {
+		return false
+	}
+	if slices.Contains(v.shape, 0) {
+		return true
+	}
+	_, outer := v.run()
+	return outer == 0
+}
+
+// read fills dst with elements from the off-th on, run by run.
+func (v view) read(dst []byte, off int64) {
+	if len(dst) == 0 {
+		return
+	}
+	all := dst
+	run, outer := v.run()
+	shape, strides := v.shape[:outer], v.strides[:outer]
+	inRun, rest := off%run, off/run
+	at, pos := make([]int64, outer), v.start
+	for i := outer - 1; i >= 0; i-- {
+		at[i], rest = rest%shape[i], rest/shape[i]
+		pos += at[i] * strides[i]
+	}
+	for {
+		n := copy(dst, v.data[(pos+inRun)*v.size:(pos+run)*v.size])
+		if dst = dst[n:]; len(dst) == 0 {
+			break
+		}
+		inRun = 0
+		for i := outer - 1; i >= 0; i-- { // on to the next run
+			at[i]++
+			pos += strides[i]
+			if at[i] < shape[i] {
+				break
+			}
+			pos -= at[i] * strides[i]
+			at[i] = 0
+		}
+	}
+	if v.swapped {
+		for e := range slices.Chunk(all, int(v.size)) {
+			slices.Reverse(e)
+		}
+	}
+}

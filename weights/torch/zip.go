@@ -1,0 +1,159 @@
+package torch
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A container holds a pickled object and, outside the pickle, the elements of
+// its tensors.
+type container struct {
+	root      any
+	records   map[string]record // by folder + storage key
+	folder    string
+	bigEndian bool
+}
+
+// maxDirectory bounds the bytes that are read of a zip file's directory: about
+// 80,000 tensors, and 50 MB in archive/zip's hands.
+const maxDirectory = 8 << 20
+
+// A record is a stretch of a file.
+type record struct {
+	data []byte
+	crc  uint32 // CRC-32 of data, 0 if the file does not say
+}
+
+// damaged reports whether the bytes are not those that were written.
+func (r record) damaged() bool { return r.crc != 0 && crc32.ChecksumIEEE(r.data) != r.crc }
+
+// openZip reads what PyTorch 1.6 and later write. Local headers hold no sizes
+// there, so that only the central directory counts.
+func openZip(data []byte, b *budget) (*container, error) {
+	read := &bounded{data: bytes.NewReader(data), left: maxDirectory}
+	z, err := zip.NewReader(read, int64(len(data)))
+	if err != nil {
+		return nil, &Error{What: "not a readable zip file", Err: err, Hint: "is the file complete? PyTorch writes the zip file's directory last"}
+	}
+	read.left = -1
+	stem, err := zipStem(z)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := zipEntries(z, data)
+	if err == nil {
+		err = b.spend(costName * int64(len(entries)))
+	}
+	if err != nil {
+		return nil, &Error{What: "not a readable checkpoint", Err: err}
+	}
+	c := &container{records: entries, folder: stem + "data/"}
+	switch order := string(entries[stem+"byteorder"].data); order {
+	case "big":
+		c.bigEndian = true
+	case "", "little":
+	default:
+		return nil, &Error{What: fmt.Sprintf("byteorder %q, want little or big", shorten(order))}
+	}
+	pickle := entries[stem+"data.pkl"]
+	if pickle.damaged() {
+		return nil, &Error{What: "data.pkl: its CRC-32 differs: the file is damaged"}
+	}
+	m := &machine{data: pickle.data, budget: b}
+	if c.root, err = m.load(); err != nil {
+		return nil, &Error{What: "data.pkl", Err: err}
+	}
+	return c, nil
+}
+
+// zipEntries returns the bytes of every entry. An entry that is compressed, or
+// shares bytes with another, was not written by PyTorch.
+func zipEntries(z *zip.Reader, data []byte) (map[string]record, error) {
+	type place struct {
+		name     string
+		from, to int64
+	}
+	var places []place
+	out := make(map[string]record, len(z.File))
+	for _, f := range z.File {
+		name := shorten(f.Name)
+		if f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 {
+			return nil, fmt.Errorf("entry %q: compressed, want it stored as PyTorch does", name)
+		}
+		if _, twice := out[f.Name]; twice {
+			return nil, fmt.Errorf("entry %q: listed twice", name)
+		}
+		from, err := f.DataOffset()
+		if err != nil {
+			return nil, fmt.Errorf("entry %q: %w", name, err)
+		}
+		if from < 0 || from > int64(len(data)) || f.UncompressedSize64 > uint64(int64(len(data))-from) {
+			return nil, fmt.Errorf("entry %q: %d bytes at byte %d of %d: truncated", name, f.UncompressedSize64, from, len(data))
+		}
+		to := from + int64(f.UncompressedSize64)
+		out[f.Name] = record{data[from:to:to], f.CRC32}
+		if from < to {
+			places = append(places, place{name, from, to})
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.from, b.from) })
+	for i := 1; i < len(places); i++ {
+		if a, b := places[i-1], places[i]; b.from < a.to {
+			return nil, fmt.Errorf("entries %q and %q: share bytes", a.name, b.name)
+		}
+	}
+	return out, nil
+}
+
+// zipStem returns the folder in the zip file that holds the checkpoint, which
+// is named after the file that was written first.
+func zipStem(z *zip.Reader) (string, error) {
+	var stems []string
+	var numpy bool
+	for _, f := range z.File {
+		name := f.Name[strings.LastIndexByte(f.Name, '/')+1:]
+		numpy = numpy || strings.HasSuffix(name, ".npy")
+		switch name {
+		case "constants.pkl":
+			return "", &Error{What: "a TorchScript archive, want a state_dict",
+				Hint: "in Python: torch.save(torch.jit.load(FILE, map_location=\"cpu\").state_dict(), NEW)"}
+		case "data.pkl":
+			stems = append(stems, strings.TrimSuffix(f.Name, name))
+		}
+	}
+	switch {
+	case len(stems) == 1:
+		return stems[0], nil
+	case len(stems) > 1:
+		return "", &Error{What: fmt.Sprintf("%d entries data.pkl, want one", len(stems))}
+	case numpy:
+		return "", &Error{What: "a NumPy .npz file, want a checkpoint of PyTorch"}
+	}
+	return "", &Error{What: "a zip file without data.pkl, want a checkpoint of PyTorch",
+		Hint: "unpack it first, if the checkpoint is inside; a torch.package archive must be saved as a state_dict"}
+}
+
+// bounded reads at most so many bytes; fewer than 0 left is no bound.
+type bounded struct {
+	data io.ReaderAt
+	left int64
+}
+
+var errDirectory = errors.New("its directory is larger than any checkpoint's")
+
+func (r *bounded) ReadAt(p []byte, off int64) (int, error) {
+	if r.left >= 0 {
+		if int64(len(p)) > r.left {
+			return 0, errDirectory
+		}
+		r.left -= int64(len(p))
+	}
+	return r.data.ReadAt(p, off)
+}
