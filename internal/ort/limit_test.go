@@ -62,4 +62,15 @@ func TestLimit(t *testing.T) {
 	if err := rt.room(limit / 4); err != nil {
 		t.Errorf("a model of a quarter of the limit: %v", err)
 	}
+	// Data files are mapped: of a table of 72 MiB a run takes the rows that it reads.
+	mapped, err := table(t, 1, counted(72, 1)).Runtime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewFilledSession(t.Context(), mapped, Options{Threads: 1})
+	if err != nil {
+		t.Fatalf("a model with more data than the limit: %v", err)
+	}
+	defer s.Close()
+	run(t, s, Tensor{Shape: []int64{2}, I64: []int64{1, 0}})
 }

@@ -81,7 +81,7 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 		return nil, err
 	}
 
-	if err := r.room(size); err != nil {
+	if err := r.room(int64(len(model))); err != nil { // data files are mapped
 		return nil, err
 	}
 	outer := ctx
