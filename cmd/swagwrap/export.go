@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -111,15 +112,21 @@ func (m *modelOutput) create(name string) (io.Writer, error) {
 	return w, nil
 }
 
-// commit puts the files in their places, the model last.
+// commit puts the files in their places, the model last. Where one has been taken
+// meanwhile, those placed before it go again, unless they replaced what was there.
 func (m *modelOutput) commit() error {
 	for _, w := range m.buffer {
 		if err := w.Flush(); err != nil {
 			return flags.BadOutput(err)
 		}
 	}
-	for _, out := range m.files {
+	for i, out := range m.files {
 		if err := out.Commit(); err != nil {
+			for _, placed := range m.files[:i] {
+				if !m.force {
+					os.Remove(placed.Path)
+				}
+			}
 			return err
 		}
 	}

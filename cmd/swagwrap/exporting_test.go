@@ -124,3 +124,26 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s |\n", name, strings.Join(versions, ", "), kept, names, outside, does)
 }
+
+// A model whose name is taken while it is written leaves no data files behind.
+func TestExportLosesItsName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := &modelOutput{Env: &flags.Env{}, path: filepath.Join(dir, "m.onnx")}
+	defer m.abort()
+	for _, name := range []string{"m.onnx.data", "m.onnx"} {
+		if _, err := m.create(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(m.path, []byte("other"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.commit(); err == nil || flags.ExitCode(t.Context(), err) != 75 {
+		t.Errorf("%v", err)
+	}
+	m.abort()
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "m.onnx" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
