@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,8 +18,14 @@ import (
 // app is one run of the program.
 type app struct{ *flags.Env }
 
+// running is held by the command that runs: the library's flags, and what is known of
+// open files, are those of the process.
+var running sync.Mutex
+
 // run is what main and every test call. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	running.Lock()
+	defer running.Unlock()
 	file.Forget()
 	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}}
 	program := a.cli()
