@@ -16,18 +16,22 @@ import (
 )
 
 // app is one run of the program.
-type app struct{ *flags.Env }
+type app struct {
+	*flags.Env
+	parsed func() // is called when an action begins
+}
 
-// running is held by the command that runs: the library's flags, and what is known of
-// open files, are those of the process.
-var running sync.Mutex
+// parsing is held by who reads a command line: flags are the process's, and the library
+// writes to them.
+var parsing sync.Mutex
 
 // run is what main and every test call. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	running.Lock()
-	defer running.Unlock()
+	parsing.Lock()
+	parsed := sync.OnceFunc(parsing.Unlock)
+	defer parsed()
 	file.Forget()
-	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}}
+	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}, parsed}
 	program := a.cli()
 	err := weights.Guarded(func() error { return program.RunContext(ctx, flags.Anywhere(program, args)) })()
 	if err != nil {
@@ -86,6 +90,11 @@ No training framework is needed, no Python, and no gradients.`,
 		cmd.Flags = append(cmd.Flags,
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors only"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print more about what happens"})
+		action := cmd.Action
+		cmd.Action = func(c *cli.Context) error {
+			a.parsed()
+			return action(c)
+		}
 	}
 	return c
 }

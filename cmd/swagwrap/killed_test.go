@@ -18,7 +18,7 @@ import (
 // TestScoreKilled kills score at random points of its run and resumes it, until
 // it is done: the result has the bytes of a run that nobody killed.
 func TestScoreKilled(t *testing.T) {
-	kills := promise.Figure(5, 500)
+	kills := promise.Figure(3, 500)
 	if testing.Short() {
 		kills = 2
 	}

@@ -30,7 +30,7 @@ const (
 // command ends with exit code 0, or 65 and one error, and an output is there if and only if it is 0. A crash in C++
 // ends a process, so mutants run in others: the worker, this program again, says how far it is.
 func TestMutants(t *testing.T) {
-	n := promise.Figure(400, 200_000)
+	n := promise.Figure(200, 200_000)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
