@@ -89,8 +89,11 @@ func (e *Edit) lists() map[string][]int64 {
 			continue
 		}
 		for _, a := range n.Attributes {
-			if lists[n.Outputs[0]] = a.ints; a.Tensor != nil {
+			switch {
+			case a.Tensor != nil:
 				lists[n.Outputs[0]] = a.Tensor.ints
+			case a.ints != nil:
+				lists[n.Outputs[0]] = *a.ints
 			}
 		}
 	}

@@ -73,7 +73,7 @@ type Attribute struct {
 	Graphs []*Graph
 
 	floats []wire.Span // the fields of floats
-	ints   []int64     // the first of ints: no more than a shape needs
+	ints   *[]int64    // the first of ints, no more than a shape needs; nil where there are none, as in most
 	msg    *wire.Message
 }
 

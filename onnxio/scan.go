@@ -338,9 +338,12 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a At
 			a.floats = append(a.floats, f.Body)
 			err = errors.Join(err, s.Keep(wire.NameCost))
 		case attrInts:
+			if a.ints == nil {
+				a.ints = new([]int64)
+			}
 			err = s.Varints(f, func(v uint64) error {
-				if len(a.ints) <= shortList {
-					a.ints = append(a.ints, int64(v))
+				if len(*a.ints) <= shortList {
+					*a.ints = append(*a.ints, int64(v))
 				}
 				return s.Keep(wire.ItemCost / 8)
 			})
