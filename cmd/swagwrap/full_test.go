@@ -35,10 +35,17 @@ func writes(folder, pictures string) []write {
 	}
 }
 
-// clean runs the commands and returns the bytes of their outputs.
-func clean(t *testing.T, all []write) [][]byte {
+// written runs the commands once, over so many pictures, and returns the program, the folder of all outputs, the
+// commands, and the bytes that they write.
+func written(t *testing.T, pictures int) (exe, out string, all []write, want [][]byte) {
 	t.Helper()
-	var want [][]byte
+	dir := t.TempDir()
+	exe, out = executable(t, dir), filepath.Join(dir, "out")
+	writePictures(t, filepath.Join(dir, "pictures"), pictures)
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	all = writes(out, filepath.Join(dir, "pictures"))
 	for _, w := range all {
 		if code, said := program(t, w.args...); code != 0 {
 			t.Fatalf("%q: exit code %d: %s", w.args, code, said)
@@ -49,21 +56,14 @@ func clean(t *testing.T, all []write) [][]byte {
 		}
 		want = append(want, b)
 	}
-	return want
+	return exe, out, all, want
 }
 
 // TestFileLimit: where no more can be written at some byte, as at the end of a quota, the exit code is 75 and there is no output, and the
 // same command makes it whole when there is room.
 func TestFileLimit(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	exe, pictures, out := executable(t, dir), filepath.Join(dir, "pictures"), filepath.Join(dir, "out")
-	writePictures(t, pictures, 60)
-	if err := os.Mkdir(out, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	all := writes(out, pictures)
-	want := clean(t, all)
+	exe, out, all, want := written(t, 60)
 	limits := promise.Figure(2, 50)
 	for k, w := range all {
 		os.Remove(w.output)

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -21,14 +20,7 @@ import (
 // TestKilled kills every command that writes, at random points of its run: its output is not there, or whole, and the next
 // run leaves nothing beside it.
 func TestKilled(t *testing.T) {
-	dir := t.TempDir()
-	exe, pictures, out := executable(t, dir), filepath.Join(dir, "pictures"), filepath.Join(dir, "out")
-	writePictures(t, pictures, 100)
-	if err := os.Mkdir(out, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	all := writes(out, pictures)
-	want := clean(t, all)
+	exe, out, all, want := written(t, 100)
 	names := list(t, out)
 	kills := promise.Figure(12, 250)
 	r := rand.New(rand.NewPCG(1, 12))
