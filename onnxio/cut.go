@@ -3,7 +3,6 @@ package onnxio
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -28,20 +27,24 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 		return nil
 	}
 	cut := wire.Splice{In: t.msg}
-	if fill {
+	_, held := c.m.held[t]
+	switch {
+	case fill:
 		cut.Hole, cut.Bytes = name, t.bytes()
+	case held:
+		cut.Elements = c.m.Elements(t)
 	}
 	switch x := t.external; {
 	case x != nil && c.move != moveIn:
-		if cut.Bytes > 0 {
-			cut.At = wire.Span{Start: int(x.offset), End: int(x.offset) + cut.Bytes}
+		if fill || held {
+			cut.At = wire.Span{Start: int(x.offset), End: int(x.offset) + t.bytes()}
 		} else {
 			cut = wire.Splice{} // so that the file is listed
 		}
 		c.files[x.location] = append(c.files[x.location], cut)
 	case t.inPlace && c.move == moveOut && c.movable(t):
 		c.putOutside(t, cut)
-	case t.inPlace && fill:
+	case t.inPlace && (fill || held):
 		cut.At = t.payload
 		c.model = append(c.model, cut)
 	case t.inPlace:
@@ -49,8 +52,8 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 			cut.At, cut.Elements = t.payload, large // which are not copied then
 			c.model = append(c.model, cut)
 		}
-	case x != nil || fill:
-		if !fill {
+	case x != nil || fill || held:
+		if !fill && !held {
 			if err := c.m.Readable(t); err != nil {
 				return err
 			}
@@ -93,15 +96,18 @@ func (c *cutter) putOutside(t *Tensor, cut wire.Splice) {
 		encodeEntry("offset", strconv.Itoa(c.newFile.Size)), encodeEntry("length", strconv.Itoa(t.bytes())))
 	with = wire.AppendVarint(with, tensorLocation, 1)
 	c.replace(t, wire.Splice{In: t.msg, With: with})
-	if cut.Bytes > 0 {
+	switch {
+	case cut.Bytes > 0:
 		c.newFile.AddHole(cut.Hole, cut.Bytes)
-	} else {
+	case cut.Elements != nil:
+		c.newFile.Add(cut.Elements)
+	default:
 		c.newFile.AddStretch(c.m.data, t.payload)
 	}
 }
 
 func (c *cutter) template() (*Template, error) {
-	base := filepath.Base(c.m.Path)
+	base := c.m.fileName()
 	main, overlap := wire.ApplyInMessages(c.m.data, c.model)
 	if overlap != nil {
 		return nil, c.conflict(base, overlap)

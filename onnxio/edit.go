@@ -2,7 +2,6 @@ package onnxio
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
@@ -191,7 +190,7 @@ func (e *Edit) splice(at wire.Span, with []byte, in *wire.Message) {
 // the empty names behind their last input.
 func (e *Edit) ForRuntime() {
 	e.move = moveIn
-	if e.m.Size() > maxInside {
+	if e.m.size() > maxInside {
 		e.move = moveOut
 	}
 	if e.m.IRVersion >= 4 {
@@ -276,7 +275,7 @@ func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
 
 // unusedName returns a name for a data file that the model does not have.
 func (e *Edit) unusedName() string {
-	taken := map[string]bool{filepath.Base(e.m.Path): true}
+	taken := map[string]bool{e.m.fileName(): true}
 	for _, t := range e.m.tensors {
 		if t.external != nil {
 			taken[t.external.location] = true

@@ -205,6 +205,14 @@ func (t *Tensor) replaces(at wire.Span) {
 // nil where they are not at hand: see [Model.Readable]. They are valid until the
 // model is closed.
 func (m *Model) Elements(t *Tensor) []byte {
+	if _, ok := m.held[t]; ok {
+		return m.Stretch(t, 0, t.Len())
+	}
+	return m.own(t)
+}
+
+// own returns the elements in the model's own files.
+func (m *Model) own(t *Tensor) []byte {
 	switch {
 	case t.external != nil:
 		return t.external.data
@@ -244,7 +252,7 @@ func (m *Model) Readable(t *Tensor) error {
 	if err := m.located(t); err != nil {
 		return err
 	}
-	if t.bytes() > 0 && m.Elements(t) == nil {
+	if _, ok := m.held[t]; !ok && t.bytes() > 0 && m.own(t) == nil {
 		return &Error{Path: m.Path, Tensor: t.Name, What: "was cut out of the model"}
 	}
 	return nil

@@ -1,9 +1,11 @@
 package onnxio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +27,7 @@ type Model struct {
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
 
+	name      string // of the file with the graph; "" where Path ends in it
 	data      wire.Content
 	files     map[string]wire.Content // external data, by location
 	mappings  []*weights.Mapping      // of all these
@@ -32,8 +35,9 @@ type Model struct {
 	dropout   bool  // see WithDropout
 	nodes     int64 // see Signature
 	loops     bool
-	tensors   []*Tensor          // of all graphs, in file order: see Tensors
-	known     map[string]*Tensor // by the names that layouts know them by
+	tensors   []*Tensor                 // of all graphs, in file order: see Tensors
+	known     map[string]*Tensor        // by the names that layouts know them by
+	held      map[*Tensor]weights.Piece // elements that lie in other files: see Holding
 }
 
 // Graph is a GraphProto: the model's own or the body of an If, Loop or Scan. The
@@ -239,6 +243,13 @@ func (m *Model) Bytes() []byte {
 // Files returns the contents of the model's file and of its data files, these in
 // the order of their names, as Bytes does.
 func (m *Model) Files() [][]byte {
+	if m.held != nil {
+		var out [][]byte
+		for _, f := range m.mappings {
+			out = append(out, f.Data)
+		}
+		return out
+	}
 	out := [][]byte{m.Bytes()}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		out = append(out, m.files[name].Whole())
@@ -247,13 +258,27 @@ func (m *Model) Files() [][]byte {
 }
 
 // Size returns the size of all files together, in bytes.
-func (m *Model) Size() int64 {
+func (m *Model) Size() (n int64) {
+	if m.held == nil {
+		return m.size()
+	}
+	for _, f := range m.mappings {
+		n += int64(len(f.Data))
+	}
+	return n
+}
+
+// size is that of the files that the graph came in.
+func (m *Model) size() int64 {
 	n := int64(m.data.Size)
 	for _, f := range m.files {
 		n += int64(f.Size)
 	}
 	return n
 }
+
+// fileName returns the name of the file that the graph is or was in.
+func (m *Model) fileName() string { return cmp.Or(m.name, filepath.Base(m.Path)) }
 
 // Release gives the memory that reading the mapped files has taken back to the
 // system; what is read again comes back from its cache. Readers may go on

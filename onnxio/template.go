@@ -246,7 +246,7 @@ func (t *Template) Model(path string, l *weights.Layout) (*Model, error) {
 	if _, err := t.entries(l); err != nil {
 		return nil, err
 	}
-	m := &Model{Path: path, data: t.files[0].Content}
+	m := &Model{Path: path, name: t.files[0].name, data: t.files[0].Content}
 	if err := m.scan(); err != nil {
 		return nil, err
 	}

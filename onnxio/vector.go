@@ -24,7 +24,7 @@ func (m *Model) Vector(l *weights.Layout, r weights.Role) (weights.Vector, error
 		if err != nil {
 			return nil, err
 		}
-		pieces = append(pieces, weights.Piece{DType: want.DType, Data: m.Elements(t)})
+		pieces = append(pieces, m.piece(t))
 	}
 	c, err := weights.NewConcat(pieces)
 	if err != nil {

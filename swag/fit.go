@@ -77,6 +77,9 @@ type Input struct {
 	// Warnings are what a user of the posterior must know; they stay with it.
 	Warnings []string
 	Card     Card
+	// Template says, in JSON, how the checkpoints are read that are no models of their
+	// own; nil where all are. It is kept as it is.
+	Template json.RawMessage
 	// Graph is what the caller needs to turn a vector back into a model; it is
 	// kept as it is.
 	Graph []byte

@@ -33,6 +33,10 @@ const (
 	graphSection      = "graph"
 )
 
+// templateKey is the metadata that only posteriors of checkpoints have that are no
+// models of their own.
+const templateKey = "template"
+
 // compatReference is [Options.Compat] of a posterior as the authors' code
 // computes it.
 const compatReference = "reference"
@@ -64,6 +68,7 @@ type Posterior struct {
 	Theta0      *Checkpoint
 	Warnings    []string
 	Card        Card
+	Template    json.RawMessage // as given to Fit, or nil
 	Health      json.RawMessage // see FitOptions.Health
 	Statistics  weights.Slice   // batch-norm statistics of the last checkpoint
 	// StoredStatistics are those of each checkpoint, in their order.
@@ -129,6 +134,9 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if js := st.Metadata[templateKey]; js != "" {
+		p.Template = json.RawMessage(js)
 	}
 	if p.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, err

@@ -52,14 +52,18 @@ func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
 	if p := in.Previous; p != nil {
 		checkpoints, theta0 = append(slices.Clone(p.Checkpoints), checkpoints...), p.Theta0
 	}
-	meta, err := weights.NewMetadata(PosteriorKind, PosteriorVersion, f.opts.Producer, map[string]any{
+	values := map[string]any{
 		"options":     o,
 		"checkpoints": checkpoints,
 		"theta0":      theta0,
 		"layout":      in.Layout.Tensors,
 		"warnings":    warnings,
 		"card":        in.Card,
-	})
+	}
+	if in.Template != nil {
+		values[templateKey] = in.Template
+	}
+	meta, err := weights.NewMetadata(PosteriorKind, PosteriorVersion, f.opts.Producer, values)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func TestGuardedReads(t *testing.T) {
 	defer func() { null.Close(); pipe.Close(); other.Close() }()
 	vector := func(d DType) func(*Mapping) error {
 		return func(m *Mapping) error {
-			v, err := NewConcat([]Piece{{d, m.Data}})
+			v, err := NewConcat([]Piece{{DType: d, Data: m.Data}})
 			if err != nil {
 				return err
 			}
@@ -74,14 +74,14 @@ func TestGuardedReads(t *testing.T) {
 		}
 	}
 	write := func(m *Mapping) error { // a Concat of its own type is written from where it lies
-		v, err := NewConcat([]Piece{{F32, m.Data}})
+		v, err := NewConcat([]Piece{{DType: F32, Data: m.Data}})
 		if err != nil {
 			return err
 		}
 		return WriteTensor(other, Tensor{Name: "t", DType: F32, Shape: []int64{n}}, v)
 	}
 	convert := func(m *Mapping) error { // on goroutines of its own
-		v, err := NewConcat([]Piece{{F32, m.Data}})
+		v, err := NewConcat([]Piece{{DType: F32, Data: m.Data}})
 		if err != nil {
 			return err
 		}

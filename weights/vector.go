@@ -28,12 +28,6 @@ func (s Slice) ReadAt(dst []float32, off int64) error {
 	return nil
 }
 
-// Piece is one tensor's stored elements: a stretch of a [Concat].
-type Piece struct {
-	DType DType
-	Data  []byte // little-endian
-}
-
 // Concat is a [Vector] made of pieces laid end to end, each read from its
 // stored bytes, which are usually part of a mapped file.
 type Concat struct {
@@ -48,7 +42,7 @@ func NewConcat(pieces []Piece) (*Concat, error) {
 		if !p.DType.IsFloat() || int64(len(p.Data))%p.DType.Size() != 0 {
 			return nil, fmt.Errorf("piece %d: %d bytes of %v", i, len(p.Data), p.DType)
 		}
-		c.starts = append(c.starts, c.starts[i]+int64(len(p.Data))/p.DType.Size())
+		c.starts = append(c.starts, c.starts[i]+p.Len())
 	}
 	return c, nil
 }
@@ -64,24 +58,24 @@ func (c *Concat) ReadAt(dst []float32, off int64) error {
 	for i := c.find(off); len(dst) > 0; i++ {
 		p, skip := c.pieces[i], off-c.starts[i]
 		n := min(int64(len(dst)), c.starts[i+1]-off)
-		p.DType.Float32s(dst[:n], p.Data[skip*p.DType.Size():])
+		p.float32s(dst[:n], skip)
 		dst, off = dst[n:], off+n
 	}
 	return nil
 }
 
 // Stored returns elements [off, off+n) as they are stored, if one piece holds
-// them all.
+// them all, side by side.
 func (c *Concat) Stored(off, n int64) (Piece, bool) {
 	if off < 0 || n <= 0 || off+n > c.Len() {
 		return Piece{}, false
 	}
 	i := c.find(off)
-	if off+n > c.starts[i+1] {
+	p := c.pieces[i]
+	if off+n > c.starts[i+1] || p.Array != nil {
 		return Piece{}, false
 	}
-	p, from := c.pieces[i], off-c.starts[i]
-	return Piece{p.DType, p.Data[from*p.DType.Size() : (from+n)*p.DType.Size()]}, true
+	return Piece{DType: p.DType, Data: p.Stretch(off-c.starts[i], n)}, true
 }
 
 // find returns the piece that holds element off.

@@ -20,7 +20,7 @@ func TestConcat(t *testing.T) {
 		}
 		data := make([]byte, int64(p.n)*p.d.Size())
 		p.d.PutFloat32s(data, values)
-		pieces = append(pieces, Piece{p.d, data})
+		pieces = append(pieces, Piece{DType: p.d, Data: data})
 		all = append(all, values...)
 	}
 	c, err := NewConcat(pieces)
@@ -43,7 +43,7 @@ func TestConcat(t *testing.T) {
 // A stretch inside one piece is given as it is stored.
 func TestStored(t *testing.T) {
 	data := []byte{0, 1, 2, 3, 4, 5, 6, 7}
-	c, err := NewConcat([]Piece{{F32, nil}, {F16, data}, {F64, data}})
+	c, err := NewConcat([]Piece{{DType: F32}, {DType: F16, Data: data}, {DType: F64, Data: data}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestStored(t *testing.T) {
 }
 
 func TestVectorsRefuseStretchesOutside(t *testing.T) {
-	c, err := NewConcat([]Piece{{F32, make([]byte, 8, 64)}})
+	c, err := NewConcat([]Piece{{DType: F32, Data: make([]byte, 8, 64)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestVectorsRefuseStretchesOutside(t *testing.T) {
 }
 
 func TestNewConcatErrors(t *testing.T) {
-	for _, p := range []Piece{{F32, make([]byte, 7)}, {F64, make([]byte, 4)}, {I32, make([]byte, 4)}, {Invalid, nil}} {
+	for _, p := range []Piece{{DType: F32, Data: make([]byte, 7)}, {DType: F64, Data: make([]byte, 4)}, {DType: I32, Data: make([]byte, 4)}, {DType: Invalid}} {
 		if _, err := NewConcat([]Piece{p}); err == nil {
 			t.Errorf("%d bytes of %v are accepted", len(p.Data), p.DType)
 		}

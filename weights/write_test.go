@@ -61,7 +61,7 @@ func TestWriteTensor(t *testing.T) {
 	for _, dtype := range []DType{F16, BF16, F32, F64} {
 		want := make([]byte, n*dtype.Size())
 		dtype.PutFloat32s(want, v[2:])
-		inFile, err := NewConcat([]Piece{{F32, f32(v[:2])}, {dtype, want}})
+		inFile, err := NewConcat([]Piece{{DType: F32, Data: f32(v[:2])}, {DType: dtype, Data: want}})
 		if err != nil {
 			t.Fatal(err)
 		}

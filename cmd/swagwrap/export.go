@@ -23,7 +23,7 @@ func (a *app) exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "export",
 		Usage:     "write SWA or a member as an ONNX model",
-		ArgsUsage: "POSTERIOR|ENSEMBLE",
+		ArgsUsage: "[POSTERIOR|ENSEMBLE]",
 		Description: `Writes an ONNX model that any runtime loads: the checkpoints' own graph, other weights.
 
    swagwrap export -o swa.onnx --bn-data train.npz posterior.safetensors
@@ -32,7 +32,10 @@ func (a *app) exportCommand() *cli.Command {
 From a posterior comes SWA, with batch-norm statistics recomputed from --bn-data (or, with --bn keep, those of the
 last checkpoint, which do not go with averaged weights), or with --member a member drawn there and then. From an ensemble
 comes the member --member, with the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way;
-the result is the file itself, byte for byte, which shows that nothing but weights is ever changed.
+the result is the file itself, byte for byte, which shows that nothing but weights is ever changed. A checkpoint of
+PyTorch becomes a model so, and needs no posterior where the exported graph is given:
+
+   swagwrap export -o new.onnx --template model.onnx --template-checkpoint old.pt --checkpoint new.pt
 
 External data goes into a file beside the model, as in the checkpoints.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
@@ -40,7 +43,7 @@ External data goes into a file beside the model, as in the checkpoints.`,
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
-		}, flags.CovarianceFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
+		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.export,
 	}
 }
@@ -56,6 +59,9 @@ func (a *app) export(c *cli.Context) error {
 		return err
 	}
 
+	if path == "" {
+		return a.exportCheckpoint(c, out)
+	}
 	var n *infer.Network
 	var parameters, statistics weights.Vector
 	var err error
@@ -73,6 +79,41 @@ func (a *app) export(c *cli.Context) error {
 	if err := n.Files().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
 		return flags.BadInput(err) // files being written speak for themselves
 	}
+	return out.commit()
+}
+
+// exportCheckpoint writes --checkpoint as a model, without a posterior: the template
+// filled with the checkpoint's weights.
+func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
+	for _, flag := range []string{"template", "checkpoint"} {
+		if c.String(flag) == "" {
+			return flags.Usagef("swagwrap export --help shows an example", "no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
+		}
+	}
+	for _, flag := range []string{"member", "posterior", "seed", "scale", "rank", "diagonal", "antithetic", "bn", "bn-data"} {
+		if c.IsSet(flag) {
+			return flags.Usagef("", "--%s needs a POSTERIOR or ENSEMBLE", flag)
+		}
+	}
+	source, err := flags.OpenSource(c, nil)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	models, err := source.Open([]string{c.String("checkpoint")})
+	if err != nil {
+		return err
+	}
+	defer flags.CloseModels(models)
+	none := &weights.Layout{}
+	t, err := onnxio.NewTemplate(models[0], none)
+	if err == nil {
+		err = t.Write(filepath.Base(out.path), out.create, none, weights.Slice{}, weights.Slice{})
+	}
+	if err != nil {
+		return flags.BadInput(err) // files being written speak for themselves
+	}
+	a.LogNotes(c, source)
 	return out.commit()
 }
 
@@ -192,12 +233,17 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		return nil, nil, nil, err
 	}
 	if checkpoint := c.String("checkpoint"); checkpoint != "" {
-		m, err := onnxio.Open(checkpoint)
+		source, err := flags.OpenSource(c, n.Template())
 		if err != nil {
-			return n, nil, nil, flags.BadInput(err)
+			return n, nil, nil, err
 		}
-		n.Posterior.OnClose(m.Close)
-		parameters, statistics, err := n.Vectors(m) // which read from m
+		n.Posterior.OnClose(source.Close)
+		models, err := source.Open([]string{checkpoint})
+		if err != nil {
+			return n, nil, nil, err
+		}
+		n.Posterior.OnClose(models[0].Close)
+		parameters, statistics, err := n.Vectors(models[0]) // which read from it
 		return n, parameters, statistics, flags.BadInput(err)
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA

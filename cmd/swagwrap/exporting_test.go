@@ -75,7 +75,7 @@ func exportingTable(t *testing.T) string {
 
 func exportingRow(t *testing.T, name string, o observation, paths []string) string {
 	t.Helper()
-	models, err := flags.OpenModels(paths)
+	models, err := checkpoints.Open(paths, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,13 +21,17 @@ func (a *app) fitCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "fit",
 		Usage:     "build the posterior from checkpoints",
-		ArgsUsage: "CKPT.onnx...",
-		Description: `Reads SGD checkpoints of one network, exported as ONNX at a constant learning rate, and writes the SWAG posterior:
-the mean of the weights, their variance, and the deviations of the last K checkpoints.
+		ArgsUsage: "CKPT...",
+		Description: `Reads SGD checkpoints of one network, saved at a constant learning rate, and writes the SWAG posterior: the mean of
+the weights, their variance, and the deviations of the last K checkpoints.
 
+   swagwrap fit --task classes -o posterior.safetensors --template model.onnx checkpoints/*.pt
    swagwrap fit --task classes -o posterior.safetensors checkpoints/*.onnx
 
-A folder stands for the ONNX files in it, in the order of the numbers in their names.
+PyTorch's files (.pt, .pth, .ckpt, .safetensors, folders of Hugging Face) are read against --template, the network
+exported once, with the weights of one of them: that shows which tensor is which. ONNX files need nothing else.
+A folder stands for the checkpoints in it. The order is that of the steps or epochs stored in them, or else of the
+numbers in their names.
 
 Training went on? --extend takes an older posterior and the checkpoints since:
 
@@ -40,7 +44,7 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
 			&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
-		}, flags.CardFlags, flags.OrderFlags, []cli.Flag{
+		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
 			&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"},

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 func (a *app) inspectCommand() *cli.Command {
@@ -26,12 +27,14 @@ func (a *app) inspectCommand() *cli.Command {
 		ArgsUsage: "FILE...",
 		Description: `For one ONNX model: its inputs and outputs, producer, tensors with their roles, batch-norm layers. For several: which
 tensors differ between them, how far each checkpoint moved from the one before, duplicates and values that no
-training leaves. For a posterior or ensemble: what it was made of. The last line is the verdict: usable, usable with
+training leaves. For a posterior or ensemble: what it was made of. For PyTorch's checkpoints: the
+state_dicts in them; with --template, the exported graph, the same as for ONNX models. The last line is the verdict: usable, usable with
 warnings, or not usable and why; then the exit code is 65.
 
    swagwrap inspect checkpoints/epoch-01.onnx
-   swagwrap inspect checkpoints/*.onnx`,
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"}},
+   swagwrap inspect checkpoints/*.onnx
+   swagwrap inspect --template model.onnx checkpoints/*.pt`,
+		Flags:  flags.Join([]cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"}}, flags.TemplateFlags),
 		Action: a.inspect,
 	}
 }
@@ -40,18 +43,27 @@ func (a *app) inspect(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
 		return err
 	}
-	paths, err := flags.Models(c.Args().Slice())
+	paths, err := flags.Models(c.Args().Slice(), c.IsSet("template"))
 	if err != nil {
 		return err
 	}
-	if len(paths) == 1 && isSafetensors(paths[0]) {
+	if len(paths) == 1 && isOurs(paths[0]) {
 		return a.inspectSafetensors(c, paths[0])
 	}
-	models, err := flags.OpenModels(paths)
+	source, err := flags.OpenSource(c, nil)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if source.Template == nil && slices.ContainsFunc(paths, torch.Is) {
+		return a.inspectTorch(c, paths)
+	}
+	models, err := source.Open(paths)
 	if err != nil {
 		return err
 	}
 	defer flags.CloseModels(models)
+	a.LogNotes(c, source)
 	d, err := diagnosis.Of(c.Context, models)
 	if err != nil {
 		return flags.BadInput(err)
@@ -70,17 +82,14 @@ func (a *app) inspect(c *cli.Context) error {
 	return nil
 }
 
-// isSafetensors tells a posterior or ensemble from an ONNX model by content:
-// eight bytes of length, then JSON.
-func isSafetensors(path string) bool {
-	f, err := os.Open(path)
+// isOurs tells a posterior or ensemble from models and checkpoints.
+func isOurs(path string) bool {
+	st, err := weights.OpenSafetensors(path)
 	if err != nil {
-		return false
+		return false // the reader that expects a model says why
 	}
-	defer f.Close()
-	b := make([]byte, 9)
-	_, err = io.ReadFull(f, b)
-	return err == nil && b[8] == '{'
+	defer st.Close()
+	return strings.HasPrefix(st.Metadata["kind"], "swagwrap.")
 }
 
 func (a *app) inspectSafetensors(c *cli.Context, path string) error {

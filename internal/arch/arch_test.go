@@ -47,7 +47,7 @@ var rules = map[string]rule{
 	"weights/torch":        {own: []string{"weights"}, third: none, pure: true},
 	"onnxio/internal/wire": {own: none, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
 	"onnxio":               {own: []string{"weights", "onnxio/internal/wire"}, third: none, pure: true},
-	"onnxio/checkpoints":   {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"onnxio/checkpoints":   {own: []string{"weights", "weights/torch", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
 	"swag/internal/dense":  {own: none, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
 	"swag/trajectory":      {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},

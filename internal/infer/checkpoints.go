@@ -31,10 +31,11 @@ func (n *Network) Attach(ctx context.Context) error {
 	var models []*onnxio.Model
 	var vectors []weights.Vector
 	for _, c := range p.Needs() {
-		m, err := onnxio.Open(CheckpointPath(p, c, ""))
+		opened, err := ckpt.Open([]string{CheckpointPath(p, c, "")}, n.template)
 		if err != nil {
 			return err
 		}
+		m := opened[0]
 		p.OnClose(m.Close)
 		models = append(models, m)
 		sum, err := ckpt.Sum(ctx, m, nil)

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Network struct {
 
 	files    *onnxio.Template // as they were
 	skeleton *onnxio.Model    // the same, without weights
+	template *ckpt.Template   // the same, for checkpoints that are no models of their own, or nil
 	runtime  *onnxio.Template // for sessions
 	plan     *bnupdate.Plan
 	keep     bnupdate.Keep // of the plan
@@ -71,6 +73,13 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 		return nil, bad(err)
 	}
 	n := &Network{Posterior: p, files: files, skeleton: m}
+	if p.Template != nil {
+		var r ckpt.Recipe
+		if err := json.Unmarshal(p.Template, &r); err != nil {
+			return nil, fmt.Errorf("%s: metadata \"template\": %w", p.Path, err)
+		}
+		n.template = ckpt.NewTemplate(m, &r)
+	}
 	if p.Options.Dropout {
 		m = m.WithDropout()
 	}
@@ -138,6 +147,10 @@ func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
 
 // Files returns the template of the files as the exporter wrote them.
 func (n *Network) Files() *onnxio.Template { return n.files }
+
+// Template is what checkpoints of the network that are no models of their own are
+// read against, or nil where the posterior's own were none such.
+func (n *Network) Template() *ckpt.Template { return n.template }
 
 // Skeleton returns the exporter's model without its weights.
 func (n *Network) Skeleton() *onnxio.Model { return n.skeleton }

@@ -112,16 +112,7 @@ func pairByName(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differ
 // namesOf returns the float tensors by name, and by the names that Identity
 // nodes give them.
 func namesOf(m *onnxio.Model) map[string]*onnxio.Tensor {
-	out := make(map[string]*onnxio.Tensor)
-	for _, n := range m.Graph.Nodes {
-		if n.OpType == "Identity" && len(n.Inputs) == 1 && len(n.Outputs) == 1 {
-			if t := out[n.Inputs[0]]; t != nil {
-				out[n.Outputs[0]] = t
-			} else if i := slices.IndexFunc(m.Graph.Initializers, func(t *onnxio.Tensor) bool { return t.Name == n.Inputs[0] }); i >= 0 {
-				out[n.Outputs[0]] = m.Graph.Initializers[i]
-			}
-		}
-	}
+	out := m.Merged()
 	for _, t := range floats(m) {
 		out[t.Name] = t
 	}

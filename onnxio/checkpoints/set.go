@@ -136,17 +136,35 @@ func (s *Set) equal(i int, a string, k int, b string) bool {
 	if i == k && a == b {
 		return true
 	}
-	x, y := s.elements(i, a), s.elements(k, b)
-	for len(x) > 0 && len(x) == len(y) {
-		n := min(len(x), releaseBytes/4)
-		if !bytes.Equal(x[:n], y[:n]) {
+	return sameBits(s.Models[i], s.Models[i].Tensor(a), s.Models[k], s.Models[k].Tensor(b), s.read)
+}
+
+// sameBits compares the elements of two tensors, and tells read, if it is not nil,
+// how many bytes it has read.
+func sameBits(m *onnxio.Model, a *onnxio.Tensor, o *onnxio.Model, b *onnxio.Tensor, read func(bytes int)) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	n := int64(firstStretch) // most that differ do so at once
+	for off := int64(0); off < a.Len(); n = compareStretch {
+		n = min(n, a.Len()-off)
+		x, y := m.Stretch(a, off, n), o.Stretch(b, off, n)
+		if !bytes.Equal(x, y) {
 			return false
 		}
-		x, y = x[n:], y[n:]
-		s.read(2 * n)
+		off += n
+		if read != nil {
+			read(len(x) + len(y))
+		}
 	}
-	return len(x) == len(y)
+	return true
 }
+
+// How many elements are compared at a time.
+const (
+	firstStretch   = 1 << 10
+	compareStretch = 1 << 20
+)
 
 // releaseBytes is how much is read before the memory that it took is given back.
 const releaseBytes = 64 << 20

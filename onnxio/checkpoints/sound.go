@@ -68,17 +68,18 @@ func (s *Set) each(t weights.Tensor, models int, want string, sound func(v float
 	size := t.DType.Size()
 	values := make([]float32, min(t.Len(), 1<<14))
 	for k := range models {
-		elements := s.elements(k, t.Name)
+		m := s.Models[k]
+		held := m.Tensor(t.Name)
 		for off := int64(0); off < t.Len(); off += int64(len(values)) {
 			part := values[:min(int64(len(values)), t.Len()-off)]
-			t.DType.Float32s(part, elements[off*size:])
+			t.DType.Float32s(part, m.Stretch(held, off, int64(len(part))))
 			s.read(len(part) * int(size))
 			for i, v := range part {
 				if sound(v) {
 					continue
 				}
-				m, why := s.Models[k], weights.ImplausibleError{Tensor: t, Index: off + int64(i), Value: v, Want: want}
-				return &onnxio.Error{Path: m.Path, Tensor: m.Tensor(t.Name).Name, What: why.What(), Hint: Diverged}
+				why := weights.ImplausibleError{Tensor: t, Index: off + int64(i), Value: v, Want: want}
+				return &onnxio.Error{Path: m.Path, Tensor: held.Name, What: why.What(), Hint: Diverged}
 			}
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -49,6 +51,24 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// Is reports whether the file or folder at path is of a kind that [Open] reads, or
+// can say why it does not, by what it begins with.
+func Is(path string) bool {
+	if IsFolder(path) || strings.HasSuffix(path, indexSuffix) {
+		return true
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not wait for a writer
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [513]byte
+	n, err := io.ReadFull(f, head[:])
+	data := head[:n]
+	return n > 1 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) &&
+		(isZip(data) || isSafetensors(data) || isTar(data) || data[0] == opProto)
 }
 
 // Parse is [Open] for the bytes of one file in memory; path is for messages.
@@ -99,6 +119,11 @@ func (f *File) StateDict(key string) (*StateDict, error) {
 	return nil, &Error{Path: f.Path, What: what, Hint: "it has " + strings.Join(names, ", ")}
 }
 
+// Mappings returns the mapped files in the order of their paths. Close unmaps them.
+func (f *File) Mappings() []*weights.Mapping {
+	return slices.SortedFunc(slices.Values(f.mappings), func(a, b *weights.Mapping) int { return strings.Compare(a.Path, b.Path) })
+}
+
 // Release gives the memory that reads have taken back to the system: see
 // [weights.Mapping.Release].
 func (f *File) Release() {
@@ -107,7 +132,7 @@ func (f *File) Release() {
 	}
 }
 
-// Close unmaps the file; what was read of it by [Tensor.Stored] and
+// Close unmaps the file; what was read of it by [Tensor.Piece] and
 // [Tensor.Bytes] is invalid afterwards.
 func (f *File) Close() error {
 	var errs []error
@@ -152,7 +177,7 @@ func (f *File) parse(path string, data []byte) error {
 	var c *container
 	var err error
 	switch {
-	case bytes.HasPrefix(data, []byte("PK\x03\x04")), bytes.HasPrefix(data, []byte("PK\x05\x06")):
+	case isZip(data):
 		c, err = openZip(data, b)
 	case isSafetensors(data):
 		return f.parseSafetensors(path, data)
@@ -198,6 +223,10 @@ func other(data []byte) string {
 		return "empty"
 	}
 	return "a file of an unknown kind"
+}
+
+func isZip(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("PK\x05\x06"))
 }
 
 // isSafetensors reports whether data begins as a safetensors file: the length

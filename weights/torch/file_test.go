@@ -99,7 +99,7 @@ func TestOldForms(t *testing.T) {
 	}
 	sd := f.StateDicts()[0]
 	got := make([]float32, 2)
-	if len(sd.Tensors) != 1 || sd.Tensors[0].Vector().ReadAt(got, 0) != nil || !slices.Equal(got, []float32{2, 3}) || sd.Tensors[0].Storage.Offset != 1 {
+	if len(sd.Tensors) != 1 || vectorOf(t, sd.Tensors[0]).ReadAt(got, 0) != nil || !slices.Equal(got, []float32{2, 3}) || sd.Tensors[0].Storage.Offset != 1 {
 		t.Errorf("%+v: %v", sd.Tensors, got)
 	}
 	data[len(data)-24] = 5 // elements in the storage

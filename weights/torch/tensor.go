@@ -43,25 +43,31 @@ func (t *Tensor) Tied(o *Tensor) bool {
 	return t.Storage == o.Storage && t.DType == o.DType && slices.Equal(t.Shape, o.Shape)
 }
 
-// Stored returns the elements as they lie in the mapped file. It is false
-// where they do not lie there in row-major order and little-endian.
-func (t *Tensor) Stored() (weights.Piece, bool) {
+// Piece returns the elements: the mapped file's bytes where they lie side by
+// side in row-major order and little-endian, else an [weights.Array]. Nothing is
+// copied before it is read.
+func (t *Tensor) Piece() weights.Piece {
 	if !t.view.contiguous() {
-		return weights.Piece{}, false
+		return weights.Piece{DType: t.DType, Array: t}
 	}
 	size := t.DType.Size()
-	return weights.Piece{DType: t.DType, Data: t.view.data[t.view.start*size:][: t.Len()*size : t.Len()*size]}, true
+	return weights.Piece{DType: t.DType, Data: t.view.data[t.view.start*size:][: t.Len()*size : t.Len()*size]}
 }
 
 // Bytes returns all elements, little-endian in row-major order: the mapped
 // file's bytes where they lie so, else a copy.
-func (t *Tensor) Bytes() []byte {
-	if p, ok := t.Stored(); ok {
-		return p.Data
+func (t *Tensor) Bytes() []byte { return t.Piece().Stretch(0, t.Len()) }
+
+// Transposed returns a matrix as its transpose, of which nothing is copied
+// either.
+func (t *Tensor) Transposed() *Tensor {
+	c := *t
+	c.Shape, c.view.shape, c.view.strides = slices.Clone(t.Shape), slices.Clone(t.view.shape), slices.Clone(t.view.strides)
+	for _, of := range [][]int64{c.Shape, c.view.shape, c.view.strides} {
+		slices.Reverse(of)
 	}
-	b := make([]byte, t.Len()*t.DType.Size())
-	t.ReadBytes(b, 0)
-	return b
+	c.Storage.Strides = fmt.Sprint(c.view.strides)
+	return &c
 }
 
 // ReadBytes fills dst with the little-endian bytes of the elements from off on,
@@ -73,39 +79,6 @@ func (t *Tensor) ReadBytes(dst []byte, off int64) {
 		panic("torch: stretch outside the tensor")
 	}
 	t.view.read(dst, off)
-}
-
-// Vector returns the elements of a float tensor in row-major order. Nothing is
-// copied before it is read.
-func (t *Tensor) Vector() weights.Vector {
-	if !t.DType.IsFloat() {
-		panic("torch: not a float tensor")
-	}
-	return vector{t}
-}
-
-type vector struct{ t *Tensor }
-
-func (v vector) Len() int64 { return v.t.Len() }
-
-func (v vector) ReadAt(dst []float32, off int64) error {
-	t := v.t
-	if off < 0 || off > t.Len() || int64(len(dst)) > t.Len()-off {
-		panic("torch: stretch outside the tensor")
-	}
-	size := t.DType.Size()
-	if p, ok := t.Stored(); ok {
-		t.DType.Float32s(dst, p.Data[off*size:])
-		return nil
-	}
-	var buf [4096]byte
-	for len(dst) > 0 {
-		n := min(int64(len(dst)), int64(len(buf))/size)
-		t.view.read(buf[:n*size], off)
-		t.DType.Float32s(dst[:n], buf[:])
-		dst, off = dst[n:], off+n
-	}
-	return nil
 }
 
 // A view is how an array lies in a storage.

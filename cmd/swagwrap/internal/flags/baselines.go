@@ -30,7 +30,7 @@ var MethodFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
-}, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag}, RunFlags)
+}, TemplateFlags, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag}, RunFlags)
 
 // Inputs are what compare and ood have in common, with their files open.
 type Inputs struct {
@@ -38,7 +38,8 @@ type Inputs struct {
 	Validation dataset.Dataset // nil without --val
 	BatchNorm  *BatchNorm
 
-	pre preprocess.Settings
+	pre    preprocess.Settings
+	source *Source // of External
 }
 
 // OpenInputs opens the posteriors and all that goes with them but for the data to
@@ -70,7 +71,7 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
 	if l.pre, err = Preprocessing(c, l.Runs[0].Network.Posterior.Card); err != nil {
 		return err
 	}
-	if l.External, err = openExternal(c); err != nil {
+	if l.External, err = l.openExternal(c); err != nil {
 		return err
 	}
 	if err := a.openTraining(c, l); err != nil {
@@ -108,7 +109,7 @@ func (a *Env) openRuns(c *cli.Context, l *Inputs, posteriors []string) error {
 		if len(folders) > 0 {
 			folder = folders[i]
 		}
-		if l.Runs[i].Checkpoints, err = a.findCheckpoints(c, n.Posterior, folder); err != nil {
+		if l.Runs[i].Checkpoints, err = a.findCheckpoints(c, n, folder); err != nil {
 			return err
 		}
 	}
@@ -124,12 +125,14 @@ func (l *Inputs) Close() {
 	for _, s := range l.External {
 		CloseModels(s.Models)
 	}
+	l.source.Close()
 }
 
 // findCheckpoints opens the files that the posterior was fitted to, in the given
 // folder or where they were. Where some cannot be found, it says so and returns
 // none.
-func (a *Env) findCheckpoints(c *cli.Context, p *swag.Posterior, folder string) ([]*onnxio.Model, error) {
+func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
+	p := n.Posterior
 	var paths []string
 	for _, ck := range p.Checkpoints {
 		path := infer.CheckpointPath(p, ck, folder)
@@ -139,7 +142,7 @@ func (a *Env) findCheckpoints(c *cli.Context, p *swag.Posterior, folder string) 
 		}
 		paths = append(paths, path)
 	}
-	models, err := OpenModels(paths)
+	models, err := (&Source{Template: n.Template()}).Open(paths)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +162,10 @@ func (a *Env) findCheckpoints(c *cli.Context, p *swag.Posterior, folder string) 
 }
 
 // openExternal opens what --iterates names.
-func openExternal(c *cli.Context) (external []baseline.External, err error) {
+func (l *Inputs) openExternal(c *cli.Context) (external []baseline.External, err error) {
+	if l.source, err = OpenSource(c, l.Runs[0].Network.Template()); err != nil {
+		return nil, err
+	}
 	for _, spec := range c.StringSlice("iterates") {
 		name, pattern, ok := strings.Cut(spec, "=")
 		if !ok || name == "" || pattern == "" {
@@ -176,7 +182,7 @@ func openExternal(c *cli.Context) (external []baseline.External, err error) {
 			return external, BadInput(fmt.Errorf("%s: no such file", pattern))
 		}
 		slices.Sort(paths)
-		models, err := OpenModels(paths)
+		models, err := l.source.Open(paths)
 		if err != nil {
 			return external, err
 		}

@@ -5,6 +5,7 @@ package flags
 import (
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -36,8 +37,9 @@ func Version() string {
 // Positionals checks the number of arguments: names without "..." once each.
 func Positionals(c *cli.Context) error {
 	want := strings.Fields(c.Command.ArgsUsage)
+	least := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s[0] == '[' }))
 	many := strings.HasSuffix(c.Command.ArgsUsage, "...")
-	if n := c.NArg(); n < len(want) || n > len(want) && !many {
+	if n := c.NArg(); n < least || n > len(want) && !many {
 		return Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%d arguments, want %s", n, c.Command.ArgsUsage)
 	}
 	return nil

@@ -22,6 +22,7 @@ type FitInputs struct {
 	c        *cli.Context
 	models   []*onnxio.Model
 	previous *infer.Network // that is extended, or nil
+	source   *Source
 	card     swag.Card
 }
 
@@ -31,6 +32,7 @@ func (a *Env) NewFitInputs(c *cli.Context) *FitInputs { return &FitInputs{Env: a
 // Close closes them.
 func (s *FitInputs) Close() {
 	CloseModels(s.models)
+	s.source.Close()
 	if s.previous != nil {
 		s.previous.Posterior.Close()
 	}
@@ -70,11 +72,12 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 
 // open opens models, named by their content.
 func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
-	models, err := OpenModels(paths)
+	models, err := s.source.Open(paths)
 	if err != nil {
 		return nil, err
 	}
 	s.models = append(s.models, models...)
+	s.LogNotes(s.c, s.source)
 	if s.card, err = s.readCard(); err != nil { // before much is read
 		return nil, err
 	}
@@ -105,7 +108,11 @@ func (s *FitInputs) release() {
 // Input opens everything that is fitted.
 func (s *FitInputs) Input(paths []string, opts *swag.FitOptions) (swag.Input, error) {
 	it, err := s.input(paths, opts)
+	if err != nil {
+		return it, err
+	}
 	it.Card = s.card
+	it.Template, err = s.source.recipe()
 	return it, err
 }
 
@@ -116,8 +123,17 @@ func (s *FitInputs) input(paths []string, opts *swag.FitOptions) (swag.Input, er
 			return swag.Input{}, err
 		}
 		s.previous = n
+		if s.source, err = OpenSource(s.c, n.Template()); err != nil {
+			return swag.Input{}, err
+		}
 		if n.Posterior.Continues() == nil {
 			return s.continued(paths, opts)
+		}
+	}
+	if s.source == nil {
+		var err error
+		if s.source, err = OpenSource(s.c, nil); err != nil {
+			return swag.Input{}, err
 		}
 	}
 	return s.anew(paths, opts)

@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -151,10 +150,7 @@ func InputPosterior(path string) error {
 	if err == nil {
 		defer p.Close()
 		for _, c := range p.Needs() {
-			m, merr := onnxio.Open(infer.CheckpointPath(p, c, ""))
-			if err = cmp.Or(err, merr); merr == nil {
-				m.Close()
-			}
+			err = cmp.Or(err, inputCheckpoint(infer.CheckpointPath(p, c, "")))
 		}
 	}
 	if both := (*file.Conflict)(nil); errors.As(err, &both) {
@@ -169,28 +165,6 @@ func KindHint(path string) []string {
 		return []string{"make a posterior of checkpoints first: swagwrap fit --task classes -o posterior.safetensors CKPT.onnx..."}
 	}
 	return nil
-}
-
-// OpenModels opens checkpoints; the caller closes them.
-func OpenModels(paths []string) ([]*onnxio.Model, error) {
-	var models []*onnxio.Model
-	for _, path := range paths {
-		m, err := onnxio.Open(path)
-		if err != nil {
-			CloseModels(models)
-			return nil, BadInput(err)
-		}
-		m.Release() // looking into a large file maps many pages around what is read
-		models = append(models, m)
-	}
-	return models, nil
-}
-
-// CloseModels closes checkpoints.
-func CloseModels(models []*onnxio.Model) {
-	for _, m := range models {
-		m.Close()
-	}
 }
 
 // ByteSize reads 1000000, 500M or 4G, in powers of 1,024. Empty is 0.

@@ -1,8 +1,7 @@
 package flags
 
 import (
-	"fmt"
-	"os"
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,57 +10,34 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 // OrderFlags say in which order checkpoints are taken, and which of them.
 var OrderFlags = []cli.Flag{
-	&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order of their names (9 before 10), or as given: natural|given", Value: "natural"},
+	&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"},
 	&cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1},
 	&cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1},
 }
 
-// Models returns the arguments, and in place of a folder the ONNX files in it,
-// in natural order. Its subfolders and hidden files are left out.
-func Models(args []string) ([]string, error) {
-	var paths []string
-	for _, arg := range args {
-		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-			paths = append(paths, arg) // what cannot be read is said where it is opened
-			continue
-		}
-		entries, err := os.ReadDir(arg)
-		if err != nil {
-			return nil, BadInput(err)
-		}
-		var found []string
-		for _, e := range entries {
-			if name := e.Name(); !e.IsDir() && name[0] != '.' && strings.EqualFold(filepath.Ext(name), ".onnx") {
-				found = append(found, filepath.Join(arg, name))
-			}
-		}
-		if len(found) == 0 {
-			return nil, BadInput(fmt.Errorf("%s: a folder without ONNX files", arg), "its subfolders are not searched: name the files, or the folder that holds them")
-		}
-		slices.SortFunc(found, natural.Compare)
-		paths = append(paths, found...)
-	}
-	return paths, nil
-}
-
 // CheckpointOrder returns the chosen checkpoints in training order.
 func (a *Env) CheckpointOrder(c *cli.Context) ([]string, error) {
-	given, err := Models(c.Args().Slice())
+	given, err := Models(c.Args().Slice(), c.IsSet("template"))
 	if err != nil {
 		return nil, err
 	}
 	sorted := slices.Clone(given)
 	slices.SortStableFunc(sorted, natural.Compare)
 	paths := sorted
+	if stored, of := byProgress(sorted); c.String("order") == "natural" && !slices.Equal(stored, sorted) {
+		a.Warnf(c, "the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
+		paths = stored
+	}
 	switch order := c.String("order"); {
 	case order == "given" && !slices.Equal(given, sorted):
 		paths = given
 		a.Warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
-	case order == "natural" && !slices.Equal(given, sorted) && !slices.IsSorted(given):
+	case order == "natural" && slices.Equal(paths, sorted) && !slices.Equal(given, sorted) && !slices.IsSorted(given):
 		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	case order != "given" && order != "natural":
 		return nil, Usagef("", "--order %q: want natural or given", order)
@@ -81,6 +57,40 @@ func (a *Env) CheckpointOrder(c *cli.Context) ([]string, error) {
 		a.Logf(c, "%d of %d checkpoints (--start %d, --every %d)", len(chosen), len(paths), start, every)
 	}
 	return chosen, nil
+}
+
+// byProgress returns checkpoints of PyTorch in the order of the steps, or else
+// epochs, that are stored in them, and which of these; where some have none, as they
+// are.
+func byProgress(paths []string) (ordered []string, of string) {
+	var steps, epochs []int64
+	for _, path := range paths {
+		if !torch.Is(path) {
+			return paths, ""
+		}
+		f, err := torch.Open(path)
+		if err != nil {
+			return paths, "" // it is said where it is read
+		}
+		steps, epochs = append(steps, f.Step), append(epochs, f.Epoch)
+		f.Close()
+	}
+	for _, by := range []struct {
+		of     string
+		values []int64
+	}{{"steps", steps}, {"epochs", epochs}} {
+		if len(paths) == 0 || slices.Min(by.values) < 0 || slices.Min(by.values) == slices.Max(by.values) {
+			continue
+		}
+		at := make(map[string]int64)
+		for i, path := range paths {
+			at[path] = by.values[i]
+		}
+		ordered = slices.Clone(paths)
+		slices.SortStableFunc(ordered, func(a, b string) int { return cmp.Compare(at[a], at[b]) })
+		return ordered, by.of
+	}
+	return paths, ""
 }
 
 // listed is the number of checkpoints that are named one by one.

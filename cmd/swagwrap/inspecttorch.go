@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// torchFile is what inspect says of a checkpoint of PyTorch, as JSON has it too.
+type torchFile struct {
+	Path       string        `json:"path"`
+	Epoch      *int64        `json:"epoch"` // stored in it, or null
+	Step       *int64        `json:"step"`
+	StateDicts []stateDict   `json:"state_dicts"`
+	PassedOver []notInWeight `json:"passed_over"`
+}
+
+type stateDict struct {
+	Key        string        `json:"key"` // "" for the file itself
+	Elements   int64         `json:"elements"`
+	Tensors    []torchTensor `json:"tensors"`
+	PassedOver []notInWeight `json:"passed_over"`
+	Error      string        `json:"error,omitempty"` // why it cannot be used
+}
+
+type torchTensor struct {
+	Name  string  `json:"name"`
+	Shape []int64 `json:"shape"`
+	Type  string  `json:"type"`
+}
+
+type notInWeight struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+}
+
+// inspectTorch says what PyTorch's checkpoints hold. Without the graph it cannot be
+// said whether a posterior can be built from them.
+func (a *app) inspectTorch(c *cli.Context, paths []string) error {
+	var files []torchFile
+	for _, path := range paths {
+		f, err := describeTorch(path)
+		if err != nil {
+			return flags.BadInput(err)
+		}
+		files = append(files, f)
+	}
+	if c.Bool("json") {
+		return flags.BadOutput(flags.WriteJSON(a.Stdout, files))
+	}
+	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right}, report.Column{Header: "step", Align: report.Right},
+		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right}, report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
+	for _, f := range files {
+		for _, sd := range f.StateDicts {
+			t.Row(f.Path, count(f.Epoch), count(f.Step), keyOf(sd), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
+		}
+	}
+	if err := t.WriteText(a.Stdout); err != nil {
+		return flags.BadOutput(err)
+	}
+	if len(files) == 1 {
+		a.listTensors(files[0])
+	}
+	_, err := fmt.Fprintln(a.Stdout, "\nwhether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
+	return flags.BadOutput(err)
+}
+
+func describeTorch(path string) (d torchFile, err error) {
+	f, err := torch.Open(path)
+	if err != nil {
+		return d, err
+	}
+	defer f.Close()
+	d = torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), PassedOver: passedOver(f.Ignored)}
+	for _, sd := range f.StateDicts() {
+		s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: passedOver(sd.Ignored)}
+		if err := sd.Err(); err != nil {
+			s.Error = err.Error()
+		}
+		for _, t := range sd.Tensors {
+			s.Tensors = append(s.Tensors, torchTensor{t.Name, t.Shape, t.DType.String()})
+		}
+		d.StateDicts = append(d.StateDicts, s)
+	}
+	return d, nil
+}
+
+// known returns a number that a file may have stored, nil where it has not.
+func known(n int64) *int64 {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
+func count(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return report.Thousands(int(*n))
+}
+
+func passedOver(all []torch.Ignored) []notInWeight {
+	out := []notInWeight{}
+	for _, g := range all {
+		out = append(out, notInWeight{g.Name, g.Why})
+	}
+	return out
+}
+
+// keyOf names a state_dict as --state-dict takes it.
+func keyOf(sd stateDict) string {
+	switch {
+	case sd.Error != "":
+		return sd.Key + " (not usable)"
+	case sd.Key == "":
+		return "the file itself"
+	}
+	return sd.Key
+}
+
+// types lists the types of the tensors.
+func (sd stateDict) types() string {
+	var all []string
+	for _, t := range sd.Tensors {
+		all = append(all, t.Type)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// listTensors prints every tensor of a file, and what is passed over.
+func (a *app) listTensors(f torchFile) {
+	over := f.PassedOver
+	for _, sd := range f.StateDicts {
+		text.Line(a.Stdout, "")
+		if sd.Error != "" {
+			text.Line(a.Stdout, "%s", sd.Error)
+		}
+		t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
+		for _, x := range sd.Tensors {
+			t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
+		}
+		t.WriteText(a.Stdout) // what fails here fails below too
+		over = append(over, sd.PassedOver...)
+	}
+	if len(over) == 0 {
+		return
+	}
+	text.Line(a.Stdout, "\npassed over")
+	for _, o := range over {
+		text.Line(a.Stdout, "  %s: %s", o.Name, o.What)
+	}
+}

@@ -1,0 +1,176 @@
+package flags
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/maruel/natural"
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// TemplateFlags say how PyTorch's checkpoint files are read.
+var TemplateFlags = []cli.Flag{
+	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints (.pt, .pth, .ckpt, .safetensors, ...) against the exported graph in `FILE`"},
+	&cli.StringFlag{Name: "state-dict", Usage: "take the state_dict under `KEY` of their files, such as ema", DefaultText: "the only one"},
+	&cli.StringFlag{Name: "template-checkpoint", Usage: "the graph was exported with the weights in `FILE`, which is none of the checkpoints"},
+}
+
+// A Source opens checkpoints. It holds the template that PyTorch's are read against,
+// if there is one.
+type Source struct {
+	Template *checkpoints.Template
+	graph    *onnxio.Model // to be closed, or nil
+}
+
+// OpenSource opens the template that the flags name. Without --template it is that
+// of a posterior, which may be nil.
+func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error) {
+	path := c.String("template")
+	if path == "" {
+		for _, flag := range []string{"state-dict", "template-checkpoint"} {
+			if c.IsSet(flag) {
+				return nil, Usagef("it goes with --template, the exported graph", "--%s without --template", flag)
+			}
+		}
+		return &Source{Template: posterior}, nil
+	}
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return nil, BadInput(err)
+	}
+	t := checkpoints.NewTemplate(m, nil)
+	t.StateDict, t.Proof = c.String("state-dict"), c.String("template-checkpoint")
+	return &Source{t, m}, nil
+}
+
+// Open opens checkpoints; the caller closes them, and then the source.
+func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
+	models, err := checkpoints.Open(paths, s.Template)
+	return models, BadInput(err)
+}
+
+// recipe returns how checkpoints were read against the template, in JSON; nil where
+// none was.
+func (s *Source) recipe() (json.RawMessage, error) {
+	if s.Template == nil || s.Template.Recipe() == nil {
+		return nil, nil
+	}
+	return json.Marshal(s.Template.Recipe())
+}
+
+// LogNotes says what of the checkpoints is not in the template.
+func (a *Env) LogNotes(c *cli.Context, s *Source) {
+	if s.Template == nil || s.Template.Recipe() == nil {
+		return
+	}
+	for _, note := range s.Template.Recipe().Notes() {
+		a.Logf(c, "%s", note)
+	}
+}
+
+// Close closes the template.
+func (s *Source) Close() error {
+	if s == nil || s.graph == nil {
+		return nil
+	}
+	return s.graph.Close()
+}
+
+// CloseModels closes checkpoints.
+func CloseModels(models []*onnxio.Model) {
+	for _, m := range models {
+		m.Close()
+	}
+}
+
+// inputCheckpoint opens and closes the files of a checkpoint, so that they are known
+// as inputs.
+func inputCheckpoint(path string) error {
+	if torch.Is(path) {
+		f, err := torch.Open(path)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}
+	m, err := onnxio.Open(path)
+	if err == nil {
+		m.Close()
+	}
+	return err
+}
+
+// Models returns the arguments, and in place of a folder the checkpoints in it, in
+// natural order: ONNX files, or PyTorch's with a template or where there are no
+// others. Hidden files are left out, and subfolders that are no checkpoints.
+func Models(args []string, template bool) ([]string, error) {
+	var paths []string
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+			paths = append(paths, arg) // what cannot be read is said where it is opened
+			continue
+		}
+		found, err := inFolder(arg, template)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+// torchSuffixes are the usual ends of the names of PyTorch's checkpoints.
+var torchSuffixes = []string{".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".th", ".tar"}
+
+// besides are what trainers save beside the weights of a checkpoint, by what the
+// names begin with.
+var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "scaler", "random_states"}
+
+// inFolder returns the checkpoints in a folder. One of a trainer's holds them as
+// subfolders, and may hold the last one's weights itself.
+func inFolder(dir string, template bool) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, BadInput(err)
+	}
+	var onnx, files, folders []string
+	for _, e := range entries {
+		name := e.Name()
+		path := filepath.Join(dir, name)
+		suffix := strings.ToLower(filepath.Ext(name))
+		switch {
+		case name[0] == '.':
+		case e.IsDir():
+			if torch.IsFolder(path) {
+				folders = append(folders, path)
+			}
+		case suffix == ".onnx":
+			onnx = append(onnx, path)
+		case slices.Contains(torchSuffixes, suffix) && !slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }):
+			files = append(files, path)
+		}
+	}
+	switch {
+	case len(folders) > 0:
+		files = folders
+	case torch.IsFolder(dir):
+		files = []string{dir}
+	}
+	found := onnx
+	if template && len(files) > 0 || len(onnx) == 0 {
+		found = files
+	}
+	if len(found) == 0 {
+		return nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
+	}
+	slices.SortFunc(found, natural.Compare)
+	return found, nil
+}

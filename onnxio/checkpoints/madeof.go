@@ -1,0 +1,64 @@
+package checkpoints
+
+import (
+	"math"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// How many elements of a constant are looked for among the weights, and how many
+// different ones it must have to tell anything.
+const (
+	sampled  = 64
+	distinct = 16
+)
+
+// madeOf returns a tensor of the state_dict that a constant of the graph has elements
+// of, or nil: exporters that fold constants put the gates of a recurrent layer in
+// another order, or pick the rows of a table, and leave the numbers as they are. A
+// constant of which nearly all sampled elements are weights is no constant.
+func (t *Template) madeOf(into *onnxio.Tensor, m *matching) *torch.Tensor {
+	if into.Len() < distinct {
+		return nil
+	}
+	dtype := into.ElemType.DType()
+	wanted := make(map[float32]bool)
+	value := make([]float32, 1)
+	for k := int64(0); k < 4*sampled && len(wanted) < sampled; k++ {
+		dtype.Float32s(value, t.model.Stretch(into, k*(into.Len()-1)/(4*sampled-1), 1))
+		if value[0] == value[0] && value[0] != 0 {
+			wanted[value[0]] = true
+		}
+	}
+	if len(wanted) < distinct {
+		return nil
+	}
+	var maybe [1 << 16]bool // by the upper half of the bits: most weights are none of these
+	for v := range wanted {
+		maybe[math.Float32bits(v)>>16] = true
+	}
+	var first *torch.Tensor
+	found := 0
+	buffer := make([]float32, 1<<14)
+	for _, x := range m.dict.Tensors {
+		p := x.Piece()
+		for off := int64(0); off < x.Len(); {
+			part := buffer[:min(int64(len(buffer)), x.Len()-off)]
+			p.DType.Float32s(part, p.Stretch(off, int64(len(part))))
+			off += int64(len(part))
+			for _, v := range part {
+				if maybe[math.Float32bits(v)>>16] && wanted[v] {
+					delete(wanted, v)
+					if found++; first == nil {
+						first = x
+					}
+				}
+			}
+		}
+	}
+	if found < 9*(found+len(wanted))/10 {
+		return nil
+	}
+	return first
+}

@@ -1,0 +1,320 @@
+package checkpoints
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// prove finds the recipe, if there is none yet: the state_dict among the given, or
+// that of Proof, which has the graph's own elements says what fills what.
+func (t *Template) prove(states []*state) error {
+	if t.recipe != nil {
+		return nil
+	}
+	if t.Proof != "" {
+		proof, err := openState(t.Proof, t.StateDict)
+		if err != nil {
+			return err
+		}
+		defer proof.file.Close()
+		states = slices.Insert(slices.Clone(states), 0, proof)
+	}
+	names := findNaming(states[0], graphTensors(t.model))
+	m, err := unmerge(t.model, names, states[0].dict.Tensors)
+	if err != nil {
+		return err
+	}
+	t.model = m
+	var nearest *matching
+	for _, s := range states {
+		found, err := t.byName(s, names)
+		if err != nil {
+			return err
+		}
+		if len(found.other) == 0 {
+			return t.explain(found, states)
+		}
+		if nearest == nil || len(found.other) < len(nearest.other) {
+			nearest = found
+		}
+	}
+	return t.unproved(nearest, states)
+}
+
+// A matching pairs the tensors of a graph with those of a state_dict.
+type matching struct {
+	*state
+	from  map[*onnxio.Tensor]Source
+	known map[*torch.Tensor]bool // those that are in the graph
+	other []*onnxio.Tensor       // in the graph with other elements
+}
+
+// byName pairs what has one name, and compares it.
+func (t *Template) byName(s *state, names naming) (*matching, error) {
+	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil}
+	graph := graphTensors(t.model)
+	for _, x := range s.dict.Tensors {
+		into := graph[names.graph(x.Short)]
+		if into == nil {
+			continue
+		}
+		if !sameShape(x.Shape, into.Shape) {
+			return nil, t.shapeError(s, x, into)
+		}
+		same, err := t.holds(into, x, s)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			m.other = append(m.other, into)
+		}
+		m.pair(into, x, false)
+	}
+	return m, nil
+}
+
+func (m *matching) pair(into *onnxio.Tensor, x *torch.Tensor, transposed bool) {
+	source := Source{Tensor: into.Name, Transposed: transposed}
+	if x.Short != into.Name {
+		source.From = x.Short
+	}
+	m.from[into], m.known[x] = source, true
+}
+
+// holds reports whether the graph has the elements of x in a tensor.
+func (t *Template) holds(into *onnxio.Tensor, x *torch.Tensor, s *state) (bool, error) {
+	if err := t.model.Readable(into); err != nil {
+		return false, err
+	}
+	with, err := t.model.Holding(s.file.Path, nil, map[*onnxio.Tensor]weights.Piece{into: x.Piece()})
+	return err == nil && sameBits(t.model, into, with, into, nil), err
+}
+
+// explain makes the recipe of a matching in which nothing differs. The rest of the
+// graph's tensors are matched by their elements; then nothing may be left that a
+// state_dict could have a part in.
+func (t *Template) explain(m *matching, states []*state) error {
+	var left []*onnxio.Tensor // constants of the graph, as far as can be seen
+	for _, into := range floats(t.model) {
+		if _, paired := m.from[into]; paired {
+			continue
+		}
+		x, transposed, err := t.find(into, m)
+		if err != nil {
+			return err
+		}
+		if x != nil {
+			m.pair(into, x, transposed)
+		} else {
+			left = append(left, into)
+		}
+	}
+	r := &Recipe{Template: filepath.Base(t.model.Path), StateDict: t.StateDict, Aliases: make(map[string]string), Fixed: make(map[string]string)}
+	var lacking []*torch.Tensor
+	for _, x := range m.dict.Tensors {
+		switch of := m.twin(x); {
+		case m.known[x]:
+		case of != nil:
+			r.Aliases[x.Short] = of.Short
+		case constant(x, states):
+			r.Fixed[x.Short] = digest(x)
+		default:
+			lacking = append(lacking, x)
+		}
+	}
+	for _, into := range left {
+		if into.Len() > 1 && len(lacking) > 0 {
+			return t.lacks(m, lacking, into)
+		}
+		if of := t.madeOf(into, m); of != nil {
+			return t.lacks(m, []*torch.Tensor{of}, into)
+		}
+	}
+	for _, x := range lacking {
+		if one := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return x.Len() == 1 && !plain(t.model, into) }); one >= 0 {
+			return t.lacks(m, []*torch.Tensor{x}, left[one])
+		}
+		r.Unused = append(r.Unused, x.Short)
+	}
+	for _, into := range floats(t.model) {
+		if source, ok := m.from[into]; ok {
+			r.Tensors = append(r.Tensors, source)
+		}
+	}
+	if len(r.Tensors) == 0 {
+		return t.lacks(m, m.dict.Tensors, nil)
+	}
+	t.recipe = r
+	return nil
+}
+
+// find returns the tensor of the state_dict that has the elements of one in the
+// graph, in the same order or transposed; rather one that is not in the graph under
+// its own name. Elements that are all equal tell nothing: they may be another
+// tensor's by accident.
+func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, transposed bool, err error) {
+	if !telling(t.model, into) {
+		return nil, false, nil
+	}
+	candidates := slices.SortedStableFunc(slices.Values(m.dict.Tensors), func(a, b *torch.Tensor) int {
+		return btoi(m.known[a]) - btoi(m.known[b])
+	})
+	for _, x := range candidates {
+		for _, as := range []*torch.Tensor{x, transposeOf(x)} {
+			if as == nil || !sameShape(as.Shape, into.Shape) {
+				continue
+			}
+			same, err := t.holds(into, as, m.state)
+			if err != nil {
+				return nil, false, err
+			}
+			if same {
+				return x, as != x, nil
+			}
+		}
+	}
+	return nil, false, nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// transposeOf returns the transpose of a matrix, nil for anything else.
+func transposeOf(x *torch.Tensor) *torch.Tensor {
+	if len(x.Shape) != 2 {
+		return nil
+	}
+	return x.Transposed()
+}
+
+// telling reports whether a tensor's elements are not all equal; or, of a single
+// one, that it is no number that graphs have anyway.
+func telling(m *onnxio.Model, t *onnxio.Tensor) bool {
+	if t.Len() < 2 {
+		return !plain(m, t)
+	}
+	size := t.ElemType.DType().Size()
+	first := m.Stretch(t, 0, 1)
+	for off := int64(0); off < t.Len(); {
+		n := min(compareStretch, t.Len()-off)
+		for e := range slices.Chunk(m.Stretch(t, off, n), int(size)) {
+			if string(e) != string(first) {
+				return true
+			}
+		}
+		off += n
+	}
+	return false
+}
+
+// plain reports whether a single number is one with few digits, such as 1, 0.5 or
+// 1e-5: the constant of a formula, not the value of a weight.
+func plain(m *onnxio.Model, t *onnxio.Tensor) bool {
+	if t.Len() != 1 {
+		return false
+	}
+	v := make([]float32, 1)
+	t.ElemType.DType().Float32s(v, m.Stretch(t, 0, 1))
+	return len(fmt.Sprintf("%g", v[0])) <= 5
+}
+
+// twin returns the tensor in the graph that x is tied to, or nil: vectors that are
+// equal by accident, such as two biases that are zero, are not.
+func (m *matching) twin(x *torch.Tensor) *torch.Tensor {
+	if m.known[x] {
+		return nil
+	}
+	for _, o := range m.dict.Tensors {
+		if m.known[o] && slices.Equal(x.Shape, o.Shape) && (x.Tied(o) || len(x.Shape) > 1 && equal(x, o)) {
+			return o
+		}
+	}
+	return nil
+}
+
+// constant reports whether a tensor is the same in all of several state_dicts.
+func constant(x *torch.Tensor, states []*state) bool {
+	return len(states) > 1 && !slices.ContainsFunc(states, func(s *state) bool {
+		o := s.byName[x.Short]
+		return o == nil || !equal(o, x)
+	})
+}
+
+// unproved is the error of a graph that has the elements of no state_dict given.
+func (t *Template) unproved(nearest *matching, states []*state) error {
+	what := fmt.Sprintf("has not the weights of %s", nearest.file.Path)
+	if len(states) > 1 {
+		what = fmt.Sprintf("has the weights of none of the %d state_dicts; nearest is %s", len(states), nearest.file.Path)
+	}
+	from := []string{
+		fmt.Sprintf("was it exported from other weights? Load a checkpoint and export again, model.load_state_dict(...) of %s; or say which file has the weights it was exported from: --template-checkpoint FILE", nearest.file.Path),
+		"has the exporter changed the weights, as where it folds batch norm into them? Then " + keepTensors,
+	}
+	if f := t.model.FoldedBatchNorm(); f != nil {
+		from = []string{f.String() + ": export it again with batch norm kept: " + f.Keep}
+	} else if len(nearest.other) < len(nearest.from)/2 {
+		slices.Reverse(from)
+	}
+	return &onnxio.Error{Path: t.model.Path, Tensor: nearest.other[0].Name,
+		What: fmt.Sprintf("%s, from which %s", what, some(len(nearest.other), len(nearest.from), nearest.other)), Hint: strings.Join(from, "\n")}
+}
+
+// some lists the first of the tensors that differ.
+func some(n, of int, tensors []*onnxio.Tensor) string {
+	var names []string
+	for _, t := range tensors[:min(len(tensors), maxDifferences)] {
+		names = append(names, fmt.Sprintf("%q", t.Name))
+	}
+	more := ""
+	if n > len(names) {
+		more = ", …"
+	}
+	return fmt.Sprintf("%d of %d tensors differ: %s%s", n, of, strings.Join(names, ", "), more)
+}
+
+// lacks is the error of a graph that has not what a state_dict has, but maybe in its
+// place something that was computed from it.
+func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.Tensor) error {
+	e := &onnxio.Error{Path: t.model.Path, Tensor: lacking[0].Name, Hint: keepTensors}
+	e.What = fmt.Sprintf("of %s, is not in the graph as it is", m.file.Path)
+	if n := len(lacking) - 1; n > 0 {
+		e.What = fmt.Sprintf("of %s, and %d more are not in the graph as they are", m.file.Path, n)
+	}
+	if instead != nil {
+		e.What += fmt.Sprintf(": %q %v may have been computed from it when it was exported, and would not change with other weights", instead.Name, instead.Shape)
+	}
+	return e
+}
+
+// Notes says, in sentences, what of the state_dicts is not in the graph.
+func (r *Recipe) Notes() (notes []string) {
+	list := func(names []string) string {
+		slices.Sort(names)
+		more := ""
+		if n := len(names) - maxDifferences; n > 0 {
+			names, more = names[:maxDifferences], fmt.Sprintf(" and %d more", n)
+		}
+		return strings.Join(names, ", ") + more
+	}
+	if len(r.Aliases) > 0 {
+		notes = append(notes, "tied to tensors of the graph: "+list(slices.Collect(maps.Keys(r.Aliases))))
+	}
+	if len(r.Fixed) > 0 {
+		notes = append(notes, "not in the graph, and the same in all checkpoints: "+list(slices.Collect(maps.Keys(r.Fixed))))
+	}
+	if len(r.Unused) > 0 {
+		notes = append(notes, "not in the graph, so without a part in its scores: "+list(slices.Clone(r.Unused)))
+	}
+	return notes
+}

@@ -1,0 +1,152 @@
+package checkpoints
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// A Template is the one exported graph that PyTorch's checkpoint files are read
+// against. Which tensor of a state_dict fills which of the graph is said by their
+// names where these agree, and by their elements where they do not; that it is so
+// is proved by bits: one state_dict has to give the graph's own elements.
+type Template struct {
+	// StateDict is the key of the state_dict in every file; "" is the only one.
+	StateDict string
+	// Proof is a file with the state_dict that the graph was exported from, for
+	// where that is none of the checkpoints; or "".
+	Proof string
+
+	model  *onnxio.Model
+	recipe *Recipe // nil until it is proved
+}
+
+// NewTemplate returns m as a template. With a recipe, that of an earlier template
+// out of which m was cut, nothing is left to be proved; else it is nil. m must stay
+// open.
+func NewTemplate(m *onnxio.Model, r *Recipe) *Template {
+	t := &Template{model: m, recipe: r}
+	if r != nil {
+		t.StateDict = r.StateDict
+	}
+	return t
+}
+
+// Recipe says how the tensors of state_dicts fill a graph. It stays with what is
+// made of them, so that they can be read again.
+type Recipe struct {
+	Template  string `json:"template"` // name of the graph's file
+	StateDict string `json:"state_dict,omitempty"`
+	// Tensors are those that are filled, in the order of the graph.
+	Tensors []Source `json:"tensors"`
+	// Aliases are names that must always have the elements of another, by that name:
+	// the graph has tied tensors once.
+	Aliases map[string]string `json:"aliases,omitempty"`
+	// Fixed are tensors that are not in the graph, with the SHA-256 of their elements,
+	// which were the same in all checkpoints: the exporter may have used them.
+	Fixed map[string]string `json:"fixed,omitempty"`
+	// Unused are tensors that change and have no part in the graph.
+	Unused []string `json:"unused,omitempty"`
+}
+
+// Source is what fills a tensor.
+type Source struct {
+	Tensor     string `json:"tensor"`         // in the graph
+	From       string `json:"from,omitempty"` // in the state_dict, without wrappers' prefixes; "" is the same name
+	Transposed bool   `json:"transposed,omitempty"`
+}
+
+func (s Source) from() string {
+	if s.From == "" {
+		return s.Tensor
+	}
+	return s.From
+}
+
+// Recipe returns how state_dicts fill the template, nil where none was read.
+func (t *Template) Recipe() *Recipe { return t.recipe }
+
+// read returns the network with the state's elements. It closes the state's file
+// with the model.
+func (t *Template) read(s *state) (*onnxio.Model, error) {
+	elements := make(map[*onnxio.Tensor]weights.Piece, len(t.recipe.Tensors))
+	known := make(map[string]bool)
+	for _, source := range t.recipe.Tensors {
+		into, from := t.model.Tensor(source.Tensor), s.byName[source.from()]
+		switch {
+		case into == nil:
+			return nil, &onnxio.Error{Path: t.model.Path, Tensor: source.Tensor, What: "missing"}
+		case from == nil:
+			return nil, &onnxio.Error{Path: s.file.Path, Tensor: source.from(), What: fmt.Sprintf("missing, but the template %s takes it", t.recipe.Template)}
+		}
+		if source.Transposed && len(from.Shape) == 2 {
+			from = from.Transposed()
+		}
+		if !sameShape(from.Shape, into.Shape) {
+			return nil, t.shapeError(s, from, into)
+		}
+		elements[into] = from.Piece()
+		known[source.from()] = true
+	}
+	if err := t.rest(s, known); err != nil {
+		return nil, err
+	}
+	return t.model.Holding(s.file.Path, s.file.Mappings(), elements)
+}
+
+// rest checks the tensors of a state_dict that fill nothing.
+func (t *Template) rest(s *state, known map[string]bool) error {
+	for _, x := range s.dict.Tensors {
+		of, alias := t.recipe.Aliases[x.Short]
+		sum, fixed := t.recipe.Fixed[x.Short]
+		e := &onnxio.Error{Path: s.file.Path, Tensor: x.Name}
+		switch {
+		case known[x.Short] || slices.Contains(t.recipe.Unused, x.Short):
+			continue
+		case alias && s.byName[of] != nil && !equal(x, s.byName[of]):
+			e.What = fmt.Sprintf("differs from %q, and the template %s has one tensor for both", s.byName[of].Name, t.recipe.Template)
+			e.Hint = keepTensors
+		case fixed && digest(x) != sum:
+			e.What = fmt.Sprintf("differs, but was the same in all checkpoints that the template %s was matched with, and is not in its graph", t.recipe.Template)
+			e.Hint = keepTensors
+		case !alias && !fixed:
+			e.What = fmt.Sprintf("not in the state_dicts that the template %s was matched with", t.recipe.Template)
+		}
+		if e.What != "" {
+			return e
+		}
+	}
+	return nil
+}
+
+// digest returns the SHA-256 of a tensor's elements, in hex.
+func digest(x *torch.Tensor) string {
+	h, p := sha256.New(), x.Piece()
+	for off := int64(0); off < x.Len(); {
+		n := min(compareStretch, x.Len()-off)
+		h.Write(p.Stretch(off, n))
+		off += n
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (t *Template) shapeError(s *state, from *torch.Tensor, into *onnxio.Tensor) error {
+	return &onnxio.Error{Path: s.file.Path, Tensor: from.Name, What: fmt.Sprintf("shape %v, want %v as %q in %s", from.Shape, into.Shape, into.Name, t.model.Path),
+		Hint: "the graph must be of the network that the checkpoints are of"}
+}
+
+// sameShape reports whether shapes are equal but for dimensions of 1, which
+// exporters put in where a vector is broadcast: the elements have one order.
+func sameShape(a, b []int64) bool {
+	one := func(d int64) bool { return d == 1 }
+	return slices.Equal(slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one))
+}
+
+// keepTensors names the export calls that leave all tensors as the state_dict has
+// them.
+const keepTensors = "export the graph again with every tensor as the state_dict has it: " + onnxio.KeepTorchScript
