@@ -43,11 +43,11 @@ func (a *app) inspect(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
 		return err
 	}
-	paths, err := flags.Models(c.Args().Slice(), c.IsSet("template"))
+	paths, err := a.Models(c, c.Args().Slice())
 	if err != nil {
 		return err
 	}
-	if len(paths) == 1 && isOurs(paths[0]) {
+	if len(paths) == 1 && flags.IsOurs(paths[0]) {
 		return a.inspectSafetensors(c, paths[0])
 	}
 	source, err := flags.OpenSource(c, nil)
@@ -63,14 +63,13 @@ func (a *app) inspect(c *cli.Context) error {
 		return err
 	}
 	defer flags.CloseModels(models)
-	a.LogNotes(c, source)
 	d, err := diagnosis.Of(c.Context, models)
 	if err != nil {
 		return flags.BadInput(err)
 	}
 	if c.Bool("json") {
 		err = flags.WriteJSON(a.Stdout, d)
-	} else {
+	} else if err = a.writeTemplate(paths, source); err == nil {
 		err = d.WriteText(a.Stdout)
 	}
 	if err != nil {
@@ -80,16 +79,6 @@ func (a *app) inspect(c *cli.Context) error {
 		return flags.BadInput(errors.New(d.Verdict), d.Hints...)
 	}
 	return nil
-}
-
-// isOurs tells a posterior or ensemble from models and checkpoints.
-func isOurs(path string) bool {
-	st, err := weights.OpenSafetensors(path)
-	if err != nil {
-		return false // the reader that expects a model says why
-	}
-	defer st.Close()
-	return strings.HasPrefix(st.Metadata["kind"], "swagwrap.")
 }
 
 func (a *app) inspectSafetensors(c *cli.Context, path string) error {

@@ -44,17 +44,55 @@ type notInWeight struct {
 // inspectTorch says what PyTorch's checkpoints hold. Without the graph it cannot be
 // said whether a posterior can be built from them.
 func (a *app) inspectTorch(c *cli.Context, paths []string) error {
-	var files []torchFile
-	for _, path := range paths {
-		f, err := describeTorch(path)
-		if err != nil {
-			return flags.BadInput(err)
-		}
-		files = append(files, f)
+	files, err := describeAll(paths)
+	if err != nil {
+		return err
 	}
 	if c.Bool("json") {
 		return flags.BadOutput(flags.WriteJSON(a.Stdout, files))
 	}
+	if err := a.writeTorch(files); err != nil {
+		return flags.BadOutput(err)
+	}
+	if len(files) == 1 {
+		a.listTensors(files[0])
+	}
+	a.listPassedOver(files[0])
+	_, err = fmt.Fprintln(a.Stdout, "\nwhether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
+	return flags.BadOutput(err)
+}
+
+// writeTemplate says what PyTorch's checkpoints hold, and what of it is not in the
+// template.
+func (a *app) writeTemplate(paths []string, source *flags.Source) error {
+	files, err := describeAll(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	if err := a.writeTorch(files); err != nil {
+		return flags.BadOutput(err)
+	}
+	a.listPassedOver(files[0])
+	for _, note := range source.Notes() {
+		text.Line(a.Stdout, "%s", note)
+	}
+	_, err = fmt.Fprintln(a.Stdout)
+	return flags.BadOutput(err)
+}
+
+func describeAll(paths []string) (files []torchFile, err error) {
+	for _, path := range paths {
+		f, err := describeTorch(path)
+		if err != nil {
+			return nil, flags.BadInput(err)
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// writeTorch writes a line for each state_dict.
+func (a *app) writeTorch(files []torchFile) error {
 	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right}, report.Column{Header: "step", Align: report.Right},
 		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right}, report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
 	for _, f := range files {
@@ -62,14 +100,7 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 			t.Row(f.Path, count(f.Epoch), count(f.Step), keyOf(sd), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
 		}
 	}
-	if err := t.WriteText(a.Stdout); err != nil {
-		return flags.BadOutput(err)
-	}
-	if len(files) == 1 {
-		a.listTensors(files[0])
-	}
-	_, err := fmt.Fprintln(a.Stdout, "\nwhether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
-	return flags.BadOutput(err)
+	return t.WriteText(a.Stdout)
 }
 
 func describeTorch(path string) (d torchFile, err error) {
@@ -136,9 +167,8 @@ func (sd stateDict) types() string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// listTensors prints every tensor of a file, and what is passed over.
+// listTensors prints every tensor of a file.
 func (a *app) listTensors(f torchFile) {
-	over := f.PassedOver
 	for _, sd := range f.StateDicts {
 		text.Line(a.Stdout, "")
 		if sd.Error != "" {
@@ -149,13 +179,29 @@ func (a *app) listTensors(f torchFile) {
 			t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
 		}
 		t.WriteText(a.Stdout) // what fails here fails below too
+	}
+}
+
+// listPassedOver prints what a file holds that is no weight.
+func (a *app) listPassedOver(f torchFile) {
+	over := f.PassedOver
+	for _, sd := range f.StateDicts {
 		over = append(over, sd.PassedOver...)
 	}
 	if len(over) == 0 {
 		return
 	}
-	text.Line(a.Stdout, "\npassed over")
+	var names []string
 	for _, o := range over {
-		text.Line(a.Stdout, "  %s: %s", o.Name, o.What)
+		names = append(names, fmt.Sprintf("%s (%s)", o.Name, o.What))
+	}
+	if n := len(names); n > 10 {
+		names = append(names[:10], fmt.Sprintf("and %d more (--json lists them)", n-10))
+	}
+	for i, line := range text.Wrap("passed over: "+strings.Join(names, ", "), 110) {
+		if i > 0 {
+			line = "             " + line
+		}
+		text.Line(a.Stdout, "%s", line)
 	}
 }

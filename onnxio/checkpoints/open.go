@@ -89,16 +89,36 @@ func openState(path, key string) (*state, error) {
 	sd, err := f.StateDict(key)
 	if err == nil {
 		err = sd.Verify()
+		f.Release()
 	}
 	if err != nil {
 		f.Close()
-		return nil, inOurs(err)
+		err = inOurs(err)
+		var e *onnxio.Error
+		if found := f.StateDicts(); sd == nil && len(found) > 1 && errors.As(err, &e) {
+			e.Hint += "; say which: --state-dict " + found[0].Key + "\nSWAG is about the weights that SGD moved, not about their moving average (EMA)"
+		}
+		return nil, err
 	}
+	return newState(f, sd), nil
+}
+
+func newState(f *torch.File, sd *torch.StateDict) *state {
 	s := &state{f, sd, make(map[string]*torch.Tensor, len(sd.Tensors))}
 	for _, t := range sd.Tensors {
 		s.byName[t.Short] = t
 	}
-	return s, nil
+	return s
+}
+
+// statesOf returns all that can be read of the state_dicts in a file.
+func statesOf(f *torch.File) (out []*state) {
+	for _, sd := range f.StateDicts() {
+		if sd.Err() == nil {
+			out = append(out, newState(f, sd))
+		}
+	}
+	return out
 }
 
 // inOurs returns an error of package torch as one of this package.

@@ -18,13 +18,18 @@ func (t *Template) prove(states []*state) error {
 	if t.recipe != nil {
 		return nil
 	}
+	var proofs []*state
 	if t.Proof != "" {
-		proof, err := openState(t.Proof, t.StateDict)
+		f, err := torch.Open(t.Proof)
 		if err != nil {
-			return err
+			return inOurs(err)
 		}
-		defer proof.file.Close()
-		states = slices.Insert(slices.Clone(states), 0, proof)
+		defer f.Close()
+		proofs = statesOf(f)
+	}
+	proofs = append(proofs, states...)
+	for _, s := range states { // the graph may be that of the moving average beside the weights
+		proofs = append(proofs, statesOf(s.file)...)
 	}
 	names := findNaming(states[0], graphTensors(t.model))
 	m, err := unmerge(t.model, names, states[0].dict.Tensors)
@@ -33,12 +38,15 @@ func (t *Template) prove(states []*state) error {
 	}
 	t.model = m
 	var nearest *matching
-	for _, s := range states {
+	for _, s := range proofs {
 		found, err := t.byName(s, names)
 		if err != nil {
 			return err
 		}
 		if len(found.other) == 0 {
+			if !slices.ContainsFunc(states, func(o *state) bool { return o.dict == s.dict }) {
+				states = append(slices.Clone(states), s)
+			}
 			return t.explain(found, states)
 		}
 		if nearest == nil || len(found.other) < len(nearest.other) {
@@ -54,11 +62,15 @@ type matching struct {
 	from  map[*onnxio.Tensor]Source
 	known map[*torch.Tensor]bool // those that are in the graph
 	other []*onnxio.Tensor       // in the graph with other elements
+	tried int                    // comparisons of what has no name in common
 }
+
+// maxTried bounds them: a network has a few thousand tensors.
+const maxTried = 1 << 22
 
 // byName pairs what has one name, and compares it.
 func (t *Template) byName(s *state, names naming) (*matching, error) {
-	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil}
+	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
 	graph := graphTensors(t.model)
 	for _, x := range s.dict.Tensors {
 		into := graph[names.graph(x.Short)]
@@ -168,6 +180,9 @@ func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, 
 	})
 	for _, x := range candidates {
 		for _, as := range []*torch.Tensor{x, transposeOf(x)} {
+			if m.tried++; m.tried > maxTried {
+				return nil, false, &onnxio.Error{Path: m.file.Path, What: "too many tensors that have no name in common with " + t.model.Path, Hint: keepTensors}
+			}
 			if as == nil || !sameShape(as.Shape, into.Shape) {
 				continue
 			}
@@ -229,15 +244,17 @@ func plain(m *onnxio.Model, t *onnxio.Tensor) bool {
 	return len(fmt.Sprintf("%g", v[0])) <= 5
 }
 
-// twin returns the tensor in the graph that x is tied to, or nil: vectors that are
-// equal by accident, such as two biases that are zero, are not.
+// twin returns a tensor in the graph that x is tied to, or that is equal to it: then
+// an exporter may have merged the two, and they must be equal in all checkpoints.
 func (m *matching) twin(x *torch.Tensor) *torch.Tensor {
-	if m.known[x] {
+	if m.tried += len(m.known); m.known[x] || m.tried > maxTried {
 		return nil
 	}
-	for _, o := range m.dict.Tensors {
-		if m.known[o] && slices.Equal(x.Shape, o.Shape) && (x.Tied(o) || len(x.Shape) > 1 && equal(x, o)) {
-			return o
+	for _, same := range []func(a, b *torch.Tensor) bool{(*torch.Tensor).Tied, equal} {
+		for _, o := range m.dict.Tensors {
+			if m.known[o] && same(x, o) {
+				return o
+			}
 		}
 	}
 	return nil
@@ -253,21 +270,20 @@ func constant(x *torch.Tensor, states []*state) bool {
 
 // unproved is the error of a graph that has the elements of no state_dict given.
 func (t *Template) unproved(nearest *matching, states []*state) error {
-	what := fmt.Sprintf("has not the weights of %s", nearest.file.Path)
+	what := "does not hold the weights of " + nearest.file.Path
 	if len(states) > 1 {
-		what = fmt.Sprintf("has the weights of none of the %d state_dicts; nearest is %s", len(states), nearest.file.Path)
+		what = fmt.Sprintf("holds the weights of none of the %d state_dicts; nearest is %s", len(states), nearest.file.Path)
 	}
 	from := []string{
-		fmt.Sprintf("was it exported from other weights? Load a checkpoint and export again, model.load_state_dict(...) of %s; or say which file has the weights it was exported from: --template-checkpoint FILE", nearest.file.Path),
-		"has the exporter changed the weights, as where it folds batch norm into them? Then " + keepTensors,
+		"if it was exported from other weights, such as untrained ones: load a checkpoint into the model and export again, or say which file has those weights: --template-checkpoint FILE",
+		"if the exporter has changed the weights, as where it folds batch norm into them: " + keepTensors,
 	}
 	if f := t.model.FoldedBatchNorm(); f != nil {
 		from = []string{f.String() + ": export it again with batch norm kept: " + f.Keep}
 	} else if len(nearest.other) < len(nearest.from)/2 {
 		slices.Reverse(from)
 	}
-	return &onnxio.Error{Path: t.model.Path, Tensor: nearest.other[0].Name,
-		What: fmt.Sprintf("%s, from which %s", what, some(len(nearest.other), len(nearest.from), nearest.other)), Hint: strings.Join(from, "\n")}
+	return &onnxio.Error{Path: t.model.Path, What: what + ": " + some(len(nearest.other), len(nearest.from), nearest.other), Hint: strings.Join(from, "\n")}
 }
 
 // some lists the first of the tensors that differ.

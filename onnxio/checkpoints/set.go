@@ -106,7 +106,21 @@ func compare(models []*onnxio.Model) (*Set, error) {
 	if err := s.sound(s.Models[s.Reference]); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s, s.distinct()
+}
+
+// distinct fails if two checkpoints hold the same weights, whatever their files are:
+// training scripts save the last or best one under a second name.
+func (s *Set) distinct() error {
+	parameters := s.Layout.Role(weights.Parameter)
+	for k := range s.Models {
+		for i := range k {
+			if len(parameters) > 0 && !slices.ContainsFunc(parameters, func(t weights.Tensor) bool { return !s.equal(i, t.Name, k, t.Name) }) {
+				return &onnxio.Error{Path: s.Models[k].Path, What: "has the same weights as " + s.Models[i].Path, Hint: "give every checkpoint once"}
+			}
+		}
+	}
+	return nil
 }
 
 // odd returns the error in terms of the first model where it can: that is the

@@ -61,8 +61,9 @@ func TestEqualTensorsAreConstants(t *testing.T) {
 	bias, _ := l.Find("fc2.bias")
 	changed[bias.Offset]++
 	variant := refill(t, m, l, changed, stats)
+	changed[bias.Offset]++
 
-	got := layoutOf(t, m, m, variant)
+	got := layoutOf(t, m, variant, refill(t, m, l, changed, stats))
 	if p := tensorNames(got.Role(weights.Parameter)); !slices.Equal(p, []string{"fc2.bias"}) {
 		t.Errorf("parameters %q, want fc2.bias alone", p)
 	}
@@ -72,6 +73,8 @@ func TestEqualTensorsAreConstants(t *testing.T) {
 	if p := layoutOf(t, m, m).Role(weights.Parameter); len(p) != 0 {
 		t.Errorf("two equal files have parameters %q", tensorNames(p))
 	}
+	_, err := New([]*onnxio.Model{m, variant, m})
+	wantError(t, "weights given twice", err, "epoch-30.onnx: has the same weights as", "give every checkpoint once")
 }
 
 // A scalar of a lone file is no parameter: exporters lift constants such as

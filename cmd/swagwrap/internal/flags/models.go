@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
@@ -66,12 +67,17 @@ func (s *Source) recipe() (json.RawMessage, error) {
 	return json.Marshal(s.Template.Recipe())
 }
 
-// LogNotes says what of the checkpoints is not in the template.
-func (a *Env) LogNotes(c *cli.Context, s *Source) {
+// Notes says, in sentences, what of the checkpoints is not in the template.
+func (s *Source) Notes() []string {
 	if s.Template == nil || s.Template.Recipe() == nil {
-		return
+		return nil
 	}
-	for _, note := range s.Template.Recipe().Notes() {
+	return s.Template.Recipe().Notes()
+}
+
+// LogNotes prints them.
+func (a *Env) LogNotes(c *cli.Context, s *Source) {
+	for _, note := range s.Notes() {
 		a.Logf(c, "%s", note)
 	}
 }
@@ -108,19 +114,32 @@ func inputCheckpoint(path string) error {
 	return err
 }
 
+// IsOurs tells a posterior or ensemble from models and checkpoints.
+func IsOurs(path string) bool {
+	st, err := weights.OpenSafetensors(path)
+	if err != nil {
+		return false // the reader that expects a model says why
+	}
+	defer st.Close()
+	return strings.HasPrefix(st.Metadata["kind"], "swagwrap.")
+}
+
 // Models returns the arguments, and in place of a folder the checkpoints in it, in
 // natural order: ONNX files, or PyTorch's with a template or where there are no
 // others. Hidden files are left out, and subfolders that are no checkpoints.
-func Models(args []string, template bool) ([]string, error) {
+func (a *Env) Models(c *cli.Context, args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
 			paths = append(paths, arg) // what cannot be read is said where it is opened
 			continue
 		}
-		found, err := inFolder(arg, template)
+		found, over, err := inFolder(arg, c.IsSet("template"))
 		if err != nil {
 			return nil, err
+		}
+		if len(over) > 0 {
+			a.Logf(c, "%s: passed over, since others have a number in their names and these have none: %s", arg, strings.Join(over, ", "))
 		}
 		paths = append(paths, found...)
 	}
@@ -134,12 +153,13 @@ var torchSuffixes = []string{".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".t
 // names begin with.
 var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "scaler", "random_states"}
 
-// inFolder returns the checkpoints in a folder. One of a trainer's holds them as
-// subfolders, and may hold the last one's weights itself.
-func inFolder(dir string, template bool) ([]string, error) {
+// inFolder returns the checkpoints in a folder, and the files that were passed over
+// though they look like some. One of a trainer's holds them as subfolders, and may hold
+// the last one's weights itself.
+func inFolder(dir string, template bool) (found, over []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, BadInput(err)
+		return nil, nil, BadInput(err)
 	}
 	var onnx, files, folders []string
 	for _, e := range entries {
@@ -154,7 +174,8 @@ func inFolder(dir string, template bool) ([]string, error) {
 			}
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
-		case slices.Contains(torchSuffixes, suffix) && !slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }):
+		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || IsOurs(path):
+		case slices.Contains(torchSuffixes, suffix):
 			files = append(files, path)
 		}
 	}
@@ -164,13 +185,35 @@ func inFolder(dir string, template bool) ([]string, error) {
 	case torch.IsFolder(dir):
 		files = []string{dir}
 	}
-	found := onnx
+	found = onnx
 	if template && len(files) > 0 || len(onnx) == 0 {
-		found = files
+		found, over = numbered(files)
 	}
 	if len(found) == 0 {
-		return nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
+		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
 	slices.SortFunc(found, natural.Compare)
-	return found, nil
+	return found, over, nil
+}
+
+// numbered returns the files with a number in what tells their names apart, and the
+// others, where there are several with one: training scripts save the last or best
+// checkpoint under such a name once more.
+func numbered(paths []string) (with, without []string) {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(path)
+	}
+	prefix, suffix := common(names)
+	for i, path := range paths {
+		if strings.ContainsAny(names[i][len(prefix):len(names[i])-len(suffix)], "0123456789") {
+			with = append(with, path)
+		} else {
+			without = append(without, names[i])
+		}
+	}
+	if len(with) < 2 {
+		return paths, nil
+	}
+	return with, without
 }

@@ -22,7 +22,7 @@ var OrderFlags = []cli.Flag{
 
 // CheckpointOrder returns the chosen checkpoints in training order.
 func (a *Env) CheckpointOrder(c *cli.Context) ([]string, error) {
-	given, err := Models(c.Args().Slice(), c.IsSet("template"))
+	given, err := a.Models(c, c.Args().Slice())
 	if err != nil {
 		return nil, err
 	}
