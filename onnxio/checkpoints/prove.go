@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -149,6 +150,11 @@ func (t *Template) explain(m *matching, states []*state) error {
 			return t.lacks(m, []*torch.Tensor{of}, into)
 		}
 	}
+	for _, into := range left {
+		if !numberedName.MatchString(into.Name) && slices.Contains(t.model.Graph.Initializers, into) {
+			r.Kept = append(r.Kept, into.Name)
+		}
+	}
 	for _, x := range lacking {
 		if one := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return x.Len() == 1 && !plain(t.model, into) }); one >= 0 {
 			return t.lacks(m, []*torch.Tensor{x}, left[one])
@@ -166,6 +172,9 @@ func (t *Template) explain(m *matching, states []*state) error {
 	t.recipe = r
 	return nil
 }
+
+// numberedName is one that an exporter gives to what has none.
+var numberedName = regexp.MustCompile(`^(val|onnx|_|/|[0-9])`)
 
 // find returns the tensor of the state_dict that has the elements of one in the
 // graph, in the same order or transposed; rather one that is not in the graph under
@@ -328,6 +337,9 @@ func (r *Recipe) Notes() (notes []string) {
 	}
 	if len(r.Fixed) > 0 {
 		notes = append(notes, "not in the graph, and the same in all checkpoints: "+list(slices.Collect(maps.Keys(r.Fixed))))
+	}
+	if len(r.Kept) > 0 {
+		notes = append(notes, "in the graph only, and kept as it has them: "+list(slices.Clone(r.Kept)))
 	}
 	if len(r.Unused) > 0 {
 		notes = append(notes, "not in the graph, so without a part in its scores: "+list(slices.Clone(r.Unused)))

@@ -50,6 +50,9 @@ type Recipe struct {
 	// Fixed are tensors that are not in the graph, with the SHA-256 of their elements,
 	// which were the same in all checkpoints: the exporter may have used them.
 	Fixed map[string]string `json:"fixed,omitempty"`
+	// Kept are tensors of the graph that may be weights by their names, but that no
+	// state_dict has.
+	Kept []string `json:"kept,omitempty"`
 	// Unused are tensors that change and have no part in the graph.
 	Unused []string `json:"unused,omitempty"`
 }

@@ -186,6 +186,8 @@ func templateCases() []templateCase {
 			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(7, 10))}, want: want(t2), notes: 1},
 		{name: "a buffer baked in that changes", nodes: [][]byte{uses("a.weight", "b.weight", "table")}, inits: plainGraph(plus(t1, "table", fill(6, 20))),
 			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(8, 10))}, wrong: `tensor "freqs": of a.safetensors, is not in the graph as it is: "table" [20]`},
+		{name: "weights that no file has", nodes: [][]byte{uses("a.weight", "b.weight", "temperature", "val_3")}, inits: plainGraph(plus(plus(t1, "temperature", array{values: weights.Slice{1.7}}), "val_3", array{values: weights.Slice{2.7}})),
+			states: []dict{t1, t2}, want: map[string]weights.Slice{"temperature": {1.7}}, notes: 1},
 		{name: "not exported", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "aux", fill(7, 4)), plus(t2, "aux", fill(8, 4))}, want: want(t2), notes: 1},
 		{name: "constants of a formula", nodes: append([][]byte{constantNode("eps", array{values: weights.Slice{1e-5}}), constantNode("mask", array{shape: []int64{4}, values: weights.Slice{0, 1, 1, 0}})}, uses("a.weight", "b.weight", "eps", "mask")),
 			inits: plainGraph(t1), states: []dict{t1, t2}, want: want(t2)},

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/unfinished"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 // Exit codes. They are an interface: batch schedulers decide by them whether
@@ -100,6 +101,7 @@ func ExitCode(ctx context.Context, err error) int {
 		library *ort.LibraryError
 		f       *Failure
 		model   *onnxio.Error
+		saved   *torch.Error
 		changed *weights.ChangedError
 		both    *file.Conflict
 		temp    *unfinished.TempError
@@ -118,7 +120,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitTemporary
 	case errors.As(err, &f):
 		return f.code
-	case errors.As(err, &model), errors.As(err, &memory):
+	case errors.As(err, &model), errors.As(err, &saved), errors.As(err, &memory):
 		return exitData
 	}
 	return exitFailed
@@ -151,6 +153,7 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		library *ort.LibraryError
 		f       *Failure
 		model   *onnxio.Error
+		saved   *torch.Error
 		memory  *ort.MemoryError
 		part    *Unfinished
 		changed *weights.ChangedError
@@ -172,6 +175,9 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		}
 		if errors.As(err, &model) {
 			hints = append(hints, Hints(model.Hint)...)
+		}
+		if errors.As(err, &saved) {
+			hints = append(hints, Hints(saved.Hint)...)
 		}
 		if errors.As(err, &memory) {
 			hints = append(hints, "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory")

@@ -1,19 +1,22 @@
 package flags
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
-	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
@@ -114,14 +117,27 @@ func inputCheckpoint(path string) error {
 	return err
 }
 
-// IsOurs tells a posterior or ensemble from models and checkpoints.
+// maxHeader is more than the header of a posterior or ensemble takes.
+const maxHeader = 16 << 20
+
+// IsOurs tells a posterior or ensemble from models and checkpoints. It looks at the
+// header alone, and does not make the file an input.
 func IsOurs(path string) bool {
-	st, err := weights.OpenSafetensors(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not wait for a writer
 	if err != nil {
 		return false // the reader that expects a model says why
 	}
-	defer st.Close()
-	return strings.HasPrefix(st.Metadata["kind"], "swagwrap.")
+	defer f.Close()
+	var length [8]byte
+	if _, err := io.ReadFull(f, length[:]); err != nil {
+		return false
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > maxHeader {
+		return false
+	}
+	header, err := io.ReadAll(io.LimitReader(f, int64(n)))
+	return err == nil && bytes.Contains(header, []byte(`"kind":"swagwrap.`))
 }
 
 // Models returns the arguments, and in place of a folder the checkpoints in it, in
