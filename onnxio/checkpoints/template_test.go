@@ -183,7 +183,7 @@ func templateCases() []templateCase {
 			wrong: `tensor "a.weight": of a.safetensors, is not in the graph as it is: "mul" [2 3] may have been computed`},
 
 		{name: "a buffer baked in", nodes: [][]byte{uses("a.weight", "b.weight", "table")}, inits: plainGraph(plus(t1, "table", fill(6, 20))),
-			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(7, 10))}, want: want(t2), notes: 1},
+			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(7, 10))}, want: want(t2), notes: 2},
 		{name: "a buffer baked in that changes", nodes: [][]byte{uses("a.weight", "b.weight", "table")}, inits: plainGraph(plus(t1, "table", fill(6, 20))),
 			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(8, 10))}, wrong: `tensor "freqs": of a.safetensors, is not in the graph as it is: "table" [20]`},
 		{name: "weights that no file has", nodes: [][]byte{uses("a.weight", "b.weight", "temperature", "val_3")}, inits: plainGraph(plus(plus(t1, "temperature", array{values: weights.Slice{1.7}}), "val_3", array{values: weights.Slice{2.7}})),
