@@ -18,9 +18,9 @@ CARD = --task classes --mean 0.1307 --std 0.3081 --augment none
 
 demo: setup build ## the main job on the checkpoints in fixtures/mnist
 	mkdir -p demo
-	./bin/swagwrap fit --force $(CARD) -o demo/posterior.safetensors fixtures/mnist/checkpoints/epoch-*.onnx
-	./bin/swagwrap compare --force --bn-data fixtures/mnist/train.npz --val fixtures/mnist/val.npz \
-		--report demo/report.html demo/posterior.safetensors fixtures/mnist/test.npz
+	./bin/swagwrap fit --force --template $(MNIST)/model.onnx $(CARD) -o demo/posterior.safetensors $(MNIST)/states
+	./bin/swagwrap compare --force --bn-data $(MNIST)/train.npz --val $(MNIST)/val.npz \
+		--report demo/report.html demo/posterior.safetensors $(MNIST)/test.npz
 
 test: setup ## all tests
 	go test ./...

@@ -98,7 +98,9 @@ func fewImages(t *testing.T, fixtures string) string {
 	}
 	dir := filepath.Join(t.TempDir(), "mnist")
 	must(os.Mkdir(dir, 0o777))
-	must(os.Symlink(filepath.Join(fixtures, "checkpoints"), filepath.Join(dir, "checkpoints")))
+	for _, name := range []string{"checkpoints", "states", "model.onnx"} {
+		must(os.Symlink(filepath.Join(fixtures, name), filepath.Join(dir, name)))
+	}
 	for _, name := range []string{"train.npz", "test.npz", "val.npz"} {
 		all, err := zip.OpenReader(filepath.Join(fixtures, name))
 		must(err)
