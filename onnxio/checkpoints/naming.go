@@ -1,6 +1,8 @@
 package checkpoints
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,15 +15,26 @@ import (
 // other.
 type naming struct{ strip, add string }
 
-func (n naming) graph(name string) string { return n.add + strings.TrimPrefix(name, n.strip) }
+// graph returns the graph's name of a tensor, "" for one that is not of the network.
+func (n naming) graph(name string) string {
+	rest, found := strings.CutPrefix(name, n.strip)
+	if !found {
+		return ""
+	}
+	return n.add + rest
+}
 
 // maxVoters is the number of tensors whose names are looked at for a naming.
 const maxVoters = 200
 
-// findNaming returns the naming by which most tensors of the state_dict are in the
-// graph.
-func findNaming(s *state, graph map[string]*onnxio.Tensor) naming {
-	votes := make(map[naming]int)
+// maxNamings is the number of namings that are tried.
+const maxNamings = 4
+
+// findNamings returns the namings by which most tensors of the state_dict are in the
+// graph, the best first. There are several where it holds several networks, such as
+// a student and a teacher.
+func findNamings(s *state, graph map[string]*onnxio.Tensor) []naming {
+	votes := map[naming]int{{}: 1}
 	step := len(s.dict.Tensors)/maxVoters + 1
 	for i := 0; i < len(s.dict.Tensors); i += step {
 		x := s.dict.Tensors[i]
@@ -31,23 +44,17 @@ func findNaming(s *state, graph map[string]*onnxio.Tensor) naming {
 			}
 		}
 	}
-	best, found := naming{}, fitting(naming{}, s, graph)
-	candidates := make([]naming, 0, len(votes))
-	for n := range votes {
-		candidates = append(candidates, n)
-	}
-	slices.SortFunc(candidates, func(a, b naming) int {
-		if d := votes[b] - votes[a]; d != 0 {
-			return d
-		}
-		return strings.Compare(a.strip+"\x00"+a.add, b.strip+"\x00"+b.add)
+	all := slices.SortedFunc(maps.Keys(votes), func(a, b naming) int {
+		return cmp.Or(votes[b]-votes[a], strings.Compare(a.strip, b.strip), strings.Compare(a.add, b.add))
 	})
-	for _, n := range candidates[:min(len(candidates), 5)] {
-		if k := fitting(n, s, graph); k > found {
-			best, found = n, k
-		}
+	all = all[:min(len(all), 2*maxNamings)]
+	fits := make(map[naming]int)
+	for _, n := range all {
+		fits[n] = fitting(n, s, graph)
 	}
-	return best
+	slices.SortStableFunc(all, func(a, b naming) int { return fits[b] - fits[a] })
+	best := fits[all[0]]
+	return slices.DeleteFunc(all[:min(len(all), maxNamings)], func(n naming) bool { return fits[n] < best/2 || fits[n] == 0 && n != naming{} })
 }
 
 // fitting returns how many tensors a naming finds in the graph.

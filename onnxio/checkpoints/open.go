@@ -1,7 +1,11 @@
 package checkpoints
 
 import (
+	"cmp"
 	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -40,7 +44,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	for i, path := range paths {
 		switch {
 		case !torch.Is(path):
-			models[i], err = onnxio.Open(path)
+			models[i], err = openModel(path)
 		case t == nil:
 			err = &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
 				Hint: "export the network once, and say where the graph is: --template model.onnx (see docs/exporting.md)"}
@@ -62,6 +66,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	if err := t.prove(all); err != nil {
 		return models, err
 	}
+	t.recipe.Mixed = mixed(all)
 	for i, s := range states {
 		if s == nil {
 			continue
@@ -74,6 +79,44 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	return models, nil
 }
 
+// openModel opens a file that does not begin like one of PyTorch's. If it is no model
+// either, and has such a name, the error says what it is.
+func openModel(path string) (*onnxio.Model, error) {
+	m, err := onnxio.Open(path)
+	if err != nil && slices.Contains(Suffixes, strings.ToLower(filepath.Ext(path))) {
+		_, why := torch.Open(path)
+		return nil, cmp.Or(inOurs(why), err)
+	}
+	return m, err
+}
+
+// Suffixes are the usual ends of the names of PyTorch's checkpoints.
+var Suffixes = []string{".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".th", ".tar"}
+
+// mixed returns the types that state_dicts store most of their weights in, if these
+// are several.
+func mixed(states []*state) []string {
+	var types []string
+	for _, s := range states {
+		count := make(map[weights.DType]int64)
+		for _, x := range s.dict.Tensors {
+			count[x.DType] += x.Len()
+		}
+		most := weights.F32
+		for d, n := range count {
+			if n > count[most] {
+				most = d
+			}
+		}
+		types = append(types, most.String())
+	}
+	slices.Sort(types)
+	if types = slices.Compact(types); len(types) < 2 {
+		return nil
+	}
+	return types
+}
+
 // A state is the state_dict that is wanted of an open file.
 type state struct {
 	file   *torch.File
@@ -82,6 +125,13 @@ type state struct {
 }
 
 func openState(path, key string) (*state, error) {
+	if st, err := weights.OpenSafetensors(path); err == nil {
+		kind := st.Metadata["kind"]
+		st.Close()
+		if strings.HasPrefix(kind, "swagwrap.") {
+			return nil, &onnxio.Error{Path: path, What: "a " + kind + ", want a checkpoint"}
+		}
+	}
 	f, err := torch.Open(path)
 	if err != nil {
 		return nil, inOurs(err)
@@ -96,7 +146,12 @@ func openState(path, key string) (*state, error) {
 		err = inOurs(err)
 		var e *onnxio.Error
 		if found := f.StateDicts(); sd == nil && len(found) > 1 && errors.As(err, &e) {
-			e.Hint += "; say which: --state-dict " + found[0].Key + "\nSWAG is about the weights that SGD moved, not about their moving average (EMA)"
+			var keys []string
+			for _, sd := range found[:min(len(found), maxDifferences)] {
+				keys = append(keys, "--state-dict "+sd.Key)
+			}
+			e.Hint += "; say which: " + strings.Join(keys, " or ") +
+				"\nSWAG is about the weights that SGD moved, not about their moving average (EMA); with Lightning's WeightAveraging these are current_model_state"
 		}
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package checkpoints
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,26 +31,27 @@ func (t *Template) prove(states []*state) error {
 	for _, s := range states { // the graph may be that of the moving average beside the weights
 		proofs = append(proofs, statesOf(s.file)...)
 	}
-	names := findNaming(states[0], graphTensors(t.model))
-	m, err := unmerge(t.model, names, states[0].dict.Tensors)
-	if err != nil {
-		return err
-	}
-	t.model = m
+	exported := t.model
 	var nearest *matching
-	for _, s := range proofs {
-		found, err := t.byName(s, names)
-		if err != nil {
+	for _, names := range findNamings(states[0], graphTensors(exported)) {
+		var err error
+		if t.model, err = unmerge(exported, names, states[0].dict.Tensors); err != nil {
 			return err
 		}
-		if len(found.other) == 0 {
-			if !slices.ContainsFunc(states, func(o *state) bool { return o.dict == s.dict }) {
-				states = append(slices.Clone(states), s)
+		for _, s := range proofs {
+			found, err := t.byName(s, names)
+			if err != nil {
+				return err
 			}
-			return t.explain(found, states)
-		}
-		if nearest == nil || len(found.other) < len(nearest.other) {
-			nearest = found
+			if len(found.other) == 0 {
+				if !slices.ContainsFunc(states, func(o *state) bool { return o.dict == s.dict }) {
+					states = append(slices.Clone(states), s)
+				}
+				return t.explain(found, states)
+			}
+			if nearest == nil || len(found.other) < len(nearest.other) {
+				nearest = found
+			}
 		}
 	}
 	return t.unproved(nearest, states)
@@ -131,6 +131,7 @@ func (t *Template) explain(m *matching, states []*state) error {
 	}
 	r := &Recipe{Template: filepath.Base(t.model.Path), StateDict: t.StateDict, Aliases: make(map[string]string), Fixed: make(map[string]string)}
 	var lacking []*torch.Tensor
+	var err error
 	for _, x := range m.dict.Tensors {
 		switch of := m.twin(x); {
 		case m.known[x]:
@@ -150,10 +151,8 @@ func (t *Template) explain(m *matching, states []*state) error {
 			return t.lacks(m, []*torch.Tensor{of}, into)
 		}
 	}
-	for _, into := range left {
-		if !numberedName.MatchString(into.Name) && slices.Contains(t.model.Graph.Initializers, into) {
-			r.Kept = append(r.Kept, into.Name)
-		}
+	if r.Kept, err = t.kept(left, m); err != nil {
+		return err
 	}
 	for _, x := range lacking {
 		if one := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return x.Len() == 1 && !plain(t.model, into) }); one >= 0 {
@@ -171,6 +170,38 @@ func (t *Template) explain(m *matching, states []*state) error {
 	}
 	t.recipe = r
 	return nil
+}
+
+// kept returns the names of tensors that only the graph has and that may be weights.
+// Batch norm's statistics, and what the state_dict has as integers, are: they
+// cannot be missing from it by right.
+func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err error) {
+	bns, err := t.model.BatchNorms()
+	if err != nil {
+		return nil, err
+	}
+	statistic := make(map[string]bool)
+	for _, bn := range bns {
+		statistic[bn.Mean], statistic[bn.Var] = true, true
+	}
+	for _, into := range left {
+		e := &onnxio.Error{Path: m.file.Path, Tensor: into.Name}
+		for _, g := range m.dict.Ignored {
+			if g.Tensor != nil && commonEnd(g.Tensor.Short, into.Name) == g.Tensor.Short && sameShape(g.Tensor.Shape, into.Shape) {
+				e.What = fmt.Sprintf("%v, want floats as in %s", g.Tensor.DType, t.model.Path)
+				return nil, e
+			}
+		}
+		if statistic[into.Name] {
+			e.What = fmt.Sprintf("missing, but the graph %s has it: the state_dict is of a part of the network, or of another one", t.model.Path)
+			e.Hint = "save the whole network's state_dict, or take another one of the file: --state-dict KEY"
+			return nil, e
+		}
+		if !numberedName.MatchString(into.Name) && slices.Contains(t.model.Graph.Initializers, into) {
+			names = append(names, into.Name)
+		}
+	}
+	return names, nil
 }
 
 // numberedName is one that an exporter gives to what has none.
@@ -320,29 +351,4 @@ func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.T
 		e.What += fmt.Sprintf(": %q %v may have been computed from it when it was exported, and would not change with other weights", instead.Name, instead.Shape)
 	}
 	return e
-}
-
-// Notes says, in sentences, what of the state_dicts is not in the graph.
-func (r *Recipe) Notes() (notes []string) {
-	list := func(names []string) string {
-		slices.Sort(names)
-		more := ""
-		if n := len(names) - maxDifferences; n > 0 {
-			names, more = names[:maxDifferences], fmt.Sprintf(" and %d more", n)
-		}
-		return strings.Join(names, ", ") + more
-	}
-	if len(r.Aliases) > 0 {
-		notes = append(notes, "tied to tensors of the graph: "+list(slices.Collect(maps.Keys(r.Aliases))))
-	}
-	if len(r.Fixed) > 0 {
-		notes = append(notes, "not in the graph, and the same in all checkpoints: "+list(slices.Collect(maps.Keys(r.Fixed))))
-	}
-	if len(r.Kept) > 0 {
-		notes = append(notes, "in the graph only, and kept as it has them: "+list(slices.Clone(r.Kept)))
-	}
-	if len(r.Unused) > 0 {
-		notes = append(notes, "not in the graph, so without a part in its scores: "+list(slices.Clone(r.Unused)))
-	}
-	return notes
 }

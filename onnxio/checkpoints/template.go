@@ -53,6 +53,8 @@ type Recipe struct {
 	// Kept are tensors of the graph that may be weights by their names, but that no
 	// state_dict has.
 	Kept []string `json:"kept,omitempty"`
+	// Mixed are the types of the weights, where the checkpoints have several.
+	Mixed []string `json:"mixed,omitempty"`
 	// Unused are tensors that change and have no part in the graph.
 	Unused []string `json:"unused,omitempty"`
 }

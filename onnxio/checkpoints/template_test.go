@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -62,7 +63,9 @@ func (d dict) write(t *testing.T, path string) string {
 	}
 	for i, name := range names {
 		raw := make([]byte, int64(len(d[name].values))*sections[i].DType.Size())
-		sections[i].DType.PutFloat32s(raw, d[name].values)
+		if sections[i].DType.IsFloat() {
+			sections[i].DType.PutFloat32s(raw, d[name].values)
+		}
 		if _, err := w.Section(i).Write(raw); err != nil {
 			t.Fatal(err)
 		}
@@ -100,6 +103,8 @@ type templateCase struct {
 	// want are the elements of the graph's tensors in the last state.
 	want  map[string]weights.Slice
 	notes int
+	// warning is the only one.
+	warning string
 }
 
 // A network of two weights; w and v are those of the template's own state.
@@ -124,6 +129,11 @@ func templateCases() []templateCase {
 		for name, a := range d {
 			c[prefix+name] = a
 		}
+		return c
+	}
+	both := func(student, teacher dict) dict {
+		c := renamed(teacher, "ema_model.")
+		maps.Copy(c, renamed(student, "model."))
 		return c
 	}
 	all := [][]byte{uses("a.weight", "b.weight")}
@@ -183,11 +193,19 @@ func templateCases() []templateCase {
 			wrong: `tensor "a.weight": of a.safetensors, is not in the graph as it is: "mul" [2 3] may have been computed`},
 
 		{name: "a buffer baked in", nodes: [][]byte{uses("a.weight", "b.weight", "table")}, inits: plainGraph(plus(t1, "table", fill(6, 20))),
-			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(7, 10))}, want: want(t2), notes: 2},
+			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(7, 10))}, want: want(t2), notes: 1, warning: "not in the checkpoints, and kept as model.onnx has them: table"},
+		{name: "batch norm without its statistics", nodes: [][]byte{node("BatchNormalization", "n", []string{"x", "w", "b", "mean", "var"}, []string{"y"})},
+			inits: plainGraph(dict{"w": fill(1, 3), "b": fill(2, 3), "mean": fill(3, 3), "var": fill(4, 3)}), states: []dict{{"w": fill(1, 3), "b": fill(2, 3)}, {"w": fill(5, 3), "b": fill(6, 3)}},
+			wrong: `a.safetensors: tensor "mean": missing, but the graph model.onnx has it`, hint: "--state-dict KEY"},
+		{name: "integers", nodes: all, inits: plainGraph(t1), states: []dict{{"a.weight": {t1["a.weight"].shape, t1["a.weight"].values, weights.I32}, "b.weight": t1["b.weight"]}, t2},
+			wrong: `a.safetensors: tensor "a.weight": I32, want floats as in model.onnx`},
+		{name: "two networks in a file", nodes: all, inits: plainGraph(t1), states: []dict{both(t1, two(8)), both(t2, two(9))}, want: want(t2), notes: 1},
+		{name: "one is rounded", nodes: all, inits: plainGraph(t1), states: []dict{t1, {"a.weight": {[]int64{2, 3}, make(weights.Slice, 6), weights.BF16}, "b.weight": {[]int64{3}, make(weights.Slice, 3), weights.BF16}}},
+			warning: "of the checkpoints some store their weights in another type, which rounds them: BF16, F32"},
 		{name: "a buffer baked in that changes", nodes: [][]byte{uses("a.weight", "b.weight", "table")}, inits: plainGraph(plus(t1, "table", fill(6, 20))),
 			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(8, 10))}, wrong: `tensor "freqs": of a.safetensors, is not in the graph as it is: "table" [20]`},
 		{name: "weights that no file has", nodes: [][]byte{uses("a.weight", "b.weight", "temperature", "val_3")}, inits: plainGraph(plus(plus(t1, "temperature", array{values: weights.Slice{1.7}}), "val_3", array{values: weights.Slice{2.7}})),
-			states: []dict{t1, t2}, want: map[string]weights.Slice{"temperature": {1.7}}, notes: 1},
+			states: []dict{t1, t2}, want: map[string]weights.Slice{"temperature": {1.7}}, warning: "not in the checkpoints, and kept as model.onnx has them: temperature"},
 		{name: "not exported", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "aux", fill(7, 4)), plus(t2, "aux", fill(8, 4))}, want: want(t2), notes: 1},
 		{name: "constants of a formula", nodes: append([][]byte{constantNode("eps", array{values: weights.Slice{1e-5}}), constantNode("mask", array{shape: []int64{4}, values: weights.Slice{0, 1, 1, 0}})}, uses("a.weight", "b.weight", "eps", "mask")),
 			inits: plainGraph(t1), states: []dict{t1, t2}, want: want(t2)},
@@ -229,6 +247,9 @@ func TestTemplate(t *testing.T) {
 			checkElements(t, models[len(models)-1], tc.want)
 			if notes := tpl.Recipe().Notes(); len(notes) != tc.notes {
 				t.Errorf("notes %q, want %d", notes, tc.notes)
+			}
+			if w := tpl.Recipe().Warnings(); strings.Join(w, "\n") != tc.warning {
+				t.Errorf("warnings %q, want %q", w, tc.warning)
 			}
 			readAgain(t, tpl, models, paths)
 		})

@@ -77,7 +77,9 @@ func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 		return nil, err
 	}
 	s.models = append(s.models, models...)
-	s.LogNotes(s.c, s.source)
+	for _, note := range s.source.Notes() {
+		s.Logf(s.c, "%s", note)
+	}
 	if s.card, err = s.readCard(); err != nil { // before much is read
 		return nil, err
 	}
@@ -112,6 +114,11 @@ func (s *FitInputs) Input(paths []string, opts *swag.FitOptions) (swag.Input, er
 		return it, err
 	}
 	it.Card = s.card
+	for _, w := range s.source.warnings() {
+		if !slices.Contains(it.Warnings, w) {
+			it.Warnings = append(it.Warnings, w)
+		}
+	}
 	it.Template, err = s.source.recipe()
 	return it, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,11 +79,22 @@ func (s *Source) Notes() []string {
 	return s.Template.Recipe().Notes()
 }
 
-// LogNotes prints them.
+// LogNotes prints them, and what must be known beside.
 func (a *Env) LogNotes(c *cli.Context, s *Source) {
 	for _, note := range s.Notes() {
 		a.Logf(c, "%s", note)
 	}
+	for _, w := range s.warnings() {
+		a.Warnf(c, "%s", w)
+	}
+}
+
+// warnings says what a user of the checkpoints must know.
+func (s *Source) warnings() []string {
+	if s.Template == nil || s.Template.Recipe() == nil {
+		return nil
+	}
+	return s.Template.Recipe().Warnings()
 }
 
 // Close closes the template.
@@ -162,9 +174,6 @@ func (a *Env) Models(c *cli.Context, args []string) ([]string, error) {
 	return paths, nil
 }
 
-// torchSuffixes are the usual ends of the names of PyTorch's checkpoints.
-var torchSuffixes = []string{".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".th", ".tar"}
-
 // besides are what trainers save beside the weights of a checkpoint, by what the
 // names begin with.
 var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "scaler", "random_states"}
@@ -191,7 +200,7 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
 		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || IsOurs(path):
-		case slices.Contains(torchSuffixes, suffix):
+		case slices.Contains(checkpoints.Suffixes, suffix):
 			files = append(files, path)
 		}
 	}
@@ -206,6 +215,10 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 		found, over = numbered(files)
 	}
 	if len(found) == 0 {
+		var refused *torch.Error
+		if _, err := torch.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
+			return nil, nil, BadInput(err)
+		}
 		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
 	slices.SortFunc(found, natural.Compare)
