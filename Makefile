@@ -22,17 +22,21 @@ demo: setup build ## the main job on the checkpoints in fixtures/mnist
 	./bin/swagwrap compare --force --bn-data $(MNIST)/train.npz --val $(MNIST)/val.npz \
 		--report demo/report.html demo/posterior.safetensors $(MNIST)/test.npz
 
+# Test programs without tables for debuggers are linked sooner; go vet is run by check.
+LEAN = -vet=off -ldflags=-w
+
 test: setup ## all tests
-	go test ./...
+	go test $(LEAN) ./...
 
 # The packages with goroutines of their own.
 CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./internal/infer ./internal/ensemble ./internal/baseline
 
-# These draw often, to tell a number from chance; they run nothing beside each other that others do not.
-STATISTICAL = ^(TestLoss|TestSettleControl)$$
+# These compute much, to tell a number from chance or hold it against PyTorch's, or damage every byte of a file; they run nothing
+# beside each other that others do not. The race detector sees them every night.
+LONG = ^(TestLoss|TestSettleControl|TestGoldenMethods|TestGoldenMixture|TestAugmentedGolden|TestDeepEnsembles|TestRankIsThatOfAFit|TestVarianceRatio|TestDistribution|TestNormals|TestDamageIsFound|TestHalvesFalseAlarms|TestCheckOfSimulatedTraining|TestListingMemory|TestLaplaceDraws)$$
 
 race: setup ## the concurrent packages under the race detector
-	go test -race -short -timeout 20m -skip '$(STATISTICAL)' $(CONCURRENT)
+	go test $(LEAN) -race -short -timeout 20m -skip '$(LONG)' $(CONCURRENT)
 
 # FUZZTIME is for each target. Minimising with Go's default of a minute takes most of it. A target that ends with "context deadline
 # exceeded" and writes no input has met a race in Go's own clock (golang/go#75804): run it again.
@@ -40,7 +44,7 @@ FUZZTIME = 30s
 
 nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets
 	go test -race -count=1 -timeout 60m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
-	go test -tags large -p 1 -count=1 -timeout 180m -v -skip 'Scripts|Readme' ./fixtures/large ./internal/ort ./cmd/swagwrap
+	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large ./internal/ort ./internal/baseline ./cmd/swagwrap
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \
 		echo "== $$dir $$fuzz"; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$dir" || failed="$$failed $$fuzz"; \
 		done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }; }

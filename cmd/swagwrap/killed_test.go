@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -85,7 +86,7 @@ func TestScoreInterrupted(t *testing.T) {
 	if took := time.Since(start); c.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) || took > 10*time.Second {
 		t.Errorf("exit code %d after %v: %s", c.ProcessState.ExitCode(), took, stderr.String())
 	}
-	for _, want := range []string{"error: stopped by signal: terminated: ", "out.csv.partial keeps ", "of 2,000 rows", "hint: ", "--resume goes on from there"} {
+	for _, want := range []string{"error: stopped by signal: terminated: ", "out.csv.partial keeps ", fmt.Sprintf("of %d rows", victimRows), "hint: ", "--resume goes on from there"} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("%q says nothing of %q", stderr.String(), want)
 		}
@@ -126,6 +127,9 @@ func TestRace(t *testing.T) {
 	}
 }
 
+// victimRows are few enough for a run of a second, and so many that it can be stopped between them.
+const victimRows = 640
+
 // A victim is a run of score in a process of its own.
 type victim struct {
 	dir  string
@@ -136,7 +140,7 @@ type victim struct {
 func newVictim(t *testing.T) *victim {
 	t.Helper()
 	v := &victim{dir: t.TempDir()}
-	fixture := filepath.Join("..", "..", "fixtures", "mnist")
+	fixture := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), victimRows)
 	must := func(args ...string) {
 		t.Helper()
 		var stderr strings.Builder

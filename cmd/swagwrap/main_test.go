@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 func TestMain(m *testing.M) {
@@ -33,8 +34,8 @@ func TestScripts(t *testing.T) {
 	runScripts(t, testscript.Params{Dir: filepath.Join("testdata", "script")})
 }
 
-// TestReadme runs the shell commands of README.md, as a newcomer would; in a short
-// run on few images.
+// TestReadme runs the shell commands of README.md, as a newcomer would: on all images
+// every night, and on few with every change.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
@@ -52,10 +53,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("README.md shows %d commands, want one of each", n)
 	}
 	dir := t.TempDir()
-	data := "$FIXTURES"
-	if testing.Short() {
-		data = "$FEW"
-	}
+	data := []string{"$FEW", "$FIXTURES"}[promise.Figure(0, 1)]
 	txtar := strings.Join([]string{"symlink fixtures -> " + data + "/..", "exec sh -e commands.sh", "-- commands.sh --", script.String()}, "\n")
 	if err := os.WriteFile(filepath.Join(dir, "readme.txtar"), []byte(txtar), 0o666); err != nil {
 		t.Fatal(err)
@@ -70,7 +68,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		t.Fatalf("%v (run make setup)", err)
 	}
 	fixtures := absolute(t, "..", "..", "fixtures", "mnist")
-	few := fewImages(t, fixtures)
+	few := fewImages(t, fixtures, 300)
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv(ort.LibraryEnv, library)
 		env.Setenv("FIXTURES", fixtures)
@@ -87,8 +85,8 @@ func runScripts(t *testing.T, p testscript.Params) {
 	testscript.Run(t, p)
 }
 
-// fewImages makes a folder like that of the fixtures, with fewer images.
-func fewImages(t *testing.T, fixtures string) string {
+// fewImages makes a folder like that of the fixtures, with so many images in each file.
+func fewImages(t *testing.T, fixtures string, rows int) string {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -116,7 +114,7 @@ func fewImages(t *testing.T, fixtures string) string {
 			must(err)
 			w, err := some.Create(entry.Name)
 			must(err)
-			_, err = w.Write(firstRows(npy, 300))
+			_, err = w.Write(firstRows(npy, rows))
 			must(err)
 		}
 		must(some.Close())

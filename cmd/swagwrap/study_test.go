@@ -27,7 +27,7 @@ func runJSON(t *testing.T, to any, args ...string) {
 // number.
 func TestSweepIsCompare(t *testing.T) {
 	t.Parallel()
-	const mnist = "../../fixtures/mnist"
+	mnist := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 300)
 	checkpoints, err := filepath.Glob(filepath.Join(mnist, "checkpoints", "epoch-2[4-9].onnx"))
 	if err != nil || len(checkpoints) != 6 {
 		t.Fatal(checkpoints, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -17,10 +18,7 @@ import (
 // from; it is on, and the same in every run and for any number of workers.
 func TestDropout(t *testing.T) {
 	t.Parallel()
-	passes := 1500
-	if testing.Short() {
-		passes = 300
-	}
+	passes := promise.Figure(300, 1500)
 	in, targets := tiny(t, "training")
 	in.Asked, in.Members = []string{baseline.Dropout}, passes
 	rt := infertest.Runtime(t)

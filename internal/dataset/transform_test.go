@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,7 +114,7 @@ func TestTransforms(t *testing.T) {
 			if got := hex.EncodeToString(sum.Sum(nil)); got != c.SHA256 {
 				t.Errorf("SHA-256 of all values %s, want %s", got, c.SHA256)
 			}
-			if d.(Bytes).Normalize(ours, bytes); !cmp.Equal(ours, x) {
+			if d.(Bytes).Normalize(ours, bytes); !slices.Equal(ours, x) {
 				t.Error("Pixels, then Normalize is not Read")
 			}
 		})

@@ -23,7 +23,8 @@ import (
 // confidences within an image but not among images.
 func TestDetection(t *testing.T) {
 	models := infertest.Checkpoints(t)
-	in := infertest.Digits(t, "val.npz")
+	few := dataset.Order{Limit: 400}
+	in := dataset.Subset(infertest.Digits(t, "val.npz"), few)
 	d := &Detection{
 		Inputs: baseline.Inputs{
 			Runs: []baseline.Run{
@@ -32,7 +33,7 @@ func TestDetection(t *testing.T) {
 			},
 			BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz")}, Members: 3, Seed: 1, Scale: 0.5,
 		},
-		In: in, Out: infertest.Data(t, infertest.Path(infertest.MNIST, "val.npz"), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}}), Validation: in,
+		In: in, Out: dataset.Subset(infertest.Data(t, infertest.Path(infertest.MNIST, "val.npz"), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}}), few), Validation: in,
 	}
 	e := &infer.Engine{Runtime: infertest.Runtime(t)}
 	r, err := d.Run(t.Context(), e)
