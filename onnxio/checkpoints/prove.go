@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -29,33 +30,51 @@ func (t *Template) prove(states []*state) error {
 	}
 	proofs = append(proofs, states...)
 	for _, s := range states { // the graph may be that of the moving average beside the weights
-		proofs = append(proofs, statesOf(s.file)...)
+		proofs = append(proofs, slices.DeleteFunc(statesOf(s.file), s.same)...)
 	}
 	exported := t.model
 	var nearest *matching
-	for _, names := range findNamings(states[0], graphTensors(exported)) {
+	var unlike error // of a state_dict with none of the graph's names
+	for i, names := range findNamings(states[0], graphTensors(exported)) {
 		var err error
 		if t.model, err = unmerge(exported, names, states[0].dict.Tensors); err != nil {
 			return err
 		}
 		for _, s := range proofs {
 			found, err := t.byName(s, names)
-			if err != nil {
+			switch {
+			case err != nil && i == 0 && slices.ContainsFunc(states, s.same):
 				return err
-			}
-			if len(found.other) == 0 {
-				if !slices.ContainsFunc(states, func(o *state) bool { return o.dict == s.dict }) {
-					states = append(slices.Clone(states), s)
+			case err != nil: // others than the given ones need not be of this network
+			case len(found.other) == 0:
+				named := len(found.from) > 0
+				err := t.explain(found, withProof(states, s))
+				if err == nil || named {
+					return err
 				}
-				return t.explain(found, states)
-			}
-			if nearest == nil || len(found.other) < len(nearest.other) {
+				unlike = cmp.Or(unlike, err)
+			case nearest == nil || len(found.other) < len(nearest.other):
 				nearest = found
 			}
 		}
 	}
+	if nearest == nil {
+		return cmp.Or(unlike, error(&onnxio.Error{Path: t.model.Path, What: "has the weights of none of the state_dicts given"}))
+	}
 	return t.unproved(nearest, states)
 }
+
+// withProof returns the state_dicts, and the one that has the graph's elements if it is
+// another.
+func withProof(states []*state, proof *state) []*state {
+	if slices.ContainsFunc(states, proof.same) {
+		return states
+	}
+	return append(slices.Clone(states), proof)
+}
+
+// same reports whether both are one state_dict.
+func (s *state) same(o *state) bool { return s.dict == o.dict }
 
 // A matching pairs the tensors of a graph with those of a state_dict.
 type matching struct {

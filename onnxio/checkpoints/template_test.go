@@ -171,6 +171,8 @@ func templateCases() []templateCase {
 
 		{name: "transposed, under a number", nodes: [][]byte{uses("onnx::MatMul_7", "b.weight")}, inits: plainGraph(dict{"onnx::MatMul_7": flip(t1["a.weight"]), "b.weight": t1["b.weight"]}),
 			states: []dict{t1, t2}, want: map[string]weights.Slice{"onnx::MatMul_7": flip(t2["a.weight"]).values, "b.weight": t2["b.weight"].values}},
+		{name: "numbers for names, of the last", nodes: [][]byte{uses("onnx::Conv_1", "onnx::Conv_2")}, inits: plainGraph(dict{"onnx::Conv_1": t3["a.weight"], "onnx::Conv_2": t3["b.weight"]}),
+			states: []dict{t1, t3, t2}, want: map[string]weights.Slice{"onnx::Conv_1": t2["a.weight"].values, "onnx::Conv_2": t2["b.weight"].values}},
 		{name: "reshaped", nodes: [][]byte{uses("a.weight", "onnx::Mul_9")}, inits: plainGraph(dict{"a.weight": t1["a.weight"], "onnx::Mul_9": {shape: []int64{1, 3, 1, 1}, values: t1["b.weight"].values}}),
 			states: []dict{t1, t2}, want: map[string]weights.Slice{"onnx::Mul_9": t2["b.weight"].values}},
 		{name: "a transposed copy beside", nodes: [][]byte{uses("a.weight", "val_2", "b.weight")}, inits: plainGraph(plus(t1, "val_2", flip(t1["a.weight"]))),
