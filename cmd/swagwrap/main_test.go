@@ -78,8 +78,9 @@ func runScripts(t *testing.T, p testscript.Params) {
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
-		"exits": exits,
-		"head":  head,
+		"exits":     exits,
+		"head":      head,
+		"posterior": ofPosterior,
 	}
 	p.RequireExplicitExec = true
 	testscript.Run(t, p)

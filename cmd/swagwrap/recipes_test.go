@@ -1,0 +1,146 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// A recipe is what fixtures/recipes/try.py recorded when it ran the Python of one of
+// the recipes in docs/exporting.md.
+type recipe struct {
+	Heading    string `json:"heading"`
+	SHA256     string `json:"sha256"` // of the blocks of Python
+	Posteriors map[string]struct {
+		Checkpoints int     `json:"checkpoints"`
+		Squares     float64 `json:"squares"` // of their mean, summed
+	} `json:"posteriors"`
+}
+
+// TestRecipes runs the commands of the recipes of docs/exporting.md on the files that
+// their Python wrote. The Python itself was run by fixtures/recipes/try.py, and must not
+// have changed since; the posteriors must be of the state_dicts that it says.
+func TestRecipes(t *testing.T) {
+	t.Parallel()
+	page := readFile(t, "..", "..", "docs", "exporting.md")
+	folder := absolute(t, "..", "..", "fixtures", "recipes")
+	var recipes map[string]recipe
+	if err := json.Unmarshal([]byte(readFile(t, folder, "tried.json")), &recipes); err != nil {
+		t.Fatal(err)
+	}
+	scripts := t.TempDir()
+	for name, r := range recipes {
+		_, section, ok := strings.Cut(page, "\n### "+r.Heading+"\n")
+		if !ok {
+			t.Fatalf("docs/exporting.md has no section %q", r.Heading)
+		}
+		section, _, _ = strings.Cut(section, "\n##")
+		sum := sha256.Sum256([]byte(strings.Join(blocks(section, "python"), "\n")))
+		if hex.EncodeToString(sum[:]) != r.SHA256 {
+			t.Errorf("the Python of %q is not what was tried: run fixtures/recipes/try.py %s", r.Heading, name)
+		}
+		commands := strings.Join(blocks(section, "sh"), "")
+		if !strings.HasPrefix(commands, "swagwrap ") {
+			t.Errorf("%q has no command", r.Heading)
+		}
+		script := "exec cp -R " + filepath.Join(folder, name) + "/. .\nexec sh -e commands.sh\n"
+		for file, want := range r.Posteriors {
+			script += fmt.Sprintf("posterior %s %d %v\n", file, want.Checkpoints, want.Squares)
+		}
+		if err := os.WriteFile(filepath.Join(scripts, name+".txtar"), []byte(script+"-- commands.sh --\n"+commands), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runScripts(t, testscript.Params{Dir: scripts})
+}
+
+// blocks returns the blocks of a page that are in one language.
+func blocks(page, language string) (all []string) {
+	for i, block := range strings.Split("\n"+page, "\n```") {
+		if code, ok := strings.CutPrefix(block, language+"\n"); ok && i%2 == 1 {
+			all = append(all, code+"\n")
+		}
+	}
+	return all
+}
+
+func readFile(t *testing.T, elem ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ofPosterior is "posterior FILE CHECKPOINTS SQUARES" in a script: the file's posterior
+// has so many checkpoints, and a mean of that squared length.
+func ofPosterior(ts *testscript.TestScript, neg bool, args []string) {
+	p, err := swag.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer p.Close()
+	mean := make([]float64, p.Len())
+	p.Mean(mean, 0)
+	var squares, want float64
+	for _, m := range mean {
+		squares += m * m
+	}
+	_, err = fmt.Sscan(args[2], &want)
+	ts.Check(err)
+	if n := fmt.Sprint(len(p.Checkpoints)); n != args[1] || math.Abs(squares-want) > 1e-9*want {
+		ts.Fatalf("%s: %s checkpoints, mean of squared length %v, want %s and %v", args[0], n, squares, args[1], want)
+	}
+}
+
+// TestRefusals holds the messages that docs/exporting.md explains against those that the
+// source has.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	_, table, ok := strings.Cut(readFile(t, "..", "..", "docs", "exporting.md"), "\n### What a refusal means\n")
+	if !ok {
+		t.Fatal("docs/exporting.md does not explain refusals")
+	}
+	table, _, _ = strings.Cut(table, "\n##")
+	var source strings.Builder
+	for _, dir := range []string{"onnxio", "weights"} {
+		err := fs.WalkDir(os.DirFS(filepath.Join("..", "..")), dir, func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				source.WriteString(readFile(t, "..", "..", path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	explained := 0
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, " | ")
+		if len(cells) != 3 {
+			continue
+		}
+		for _, message := range regexp.MustCompile("`[^`]+`").FindAllString(cells[0], -1) {
+			explained++
+			for part := range strings.SplitSeq(strings.Trim(message, "`"), "…") {
+				if part = strings.Trim(part, ` "`); !strings.Contains(source.String(), part) {
+					t.Errorf("no message has %q", part)
+				}
+			}
+		}
+	}
+	if explained < 10 {
+		t.Errorf("%d messages explained", explained)
+	}
+}
