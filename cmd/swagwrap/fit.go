@@ -67,7 +67,7 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	paths, err := a.CheckpointOrder(c)
+	paths, others, err := a.CheckpointOrder(c)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *app) fit(c *cli.Context) error {
 
 	s := a.NewFitInputs(c)
 	defer s.Close()
-	it, err := s.Input(paths, &opts)
+	it, err := s.Input(paths, others, &opts)
 	if err != nil {
 		return err
 	}

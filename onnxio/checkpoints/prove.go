@@ -14,54 +14,87 @@ import (
 )
 
 // prove finds the recipe, if there is none yet: the state_dict among the given, or
-// that of Proof, which has the graph's own elements says what fills what.
+// those of Proof and Others, which has the graph's own elements says what fills what.
 func (t *Template) prove(states []*state) error {
 	if t.recipe != nil {
 		return nil
 	}
-	var proofs []*state
+	p := &proof{t: t, states: states, exported: t.model, namings: findNamings(states[0], graphTensors(t.model))}
 	if t.Proof != "" {
-		f, err := torch.Open(t.Proof)
-		if err != nil {
-			return inOurs(err)
-		}
-		defer f.Close()
-		proofs = statesOf(f)
-	}
-	proofs = append(proofs, states...)
-	for _, s := range states { // the graph may be that of the moving average beside the weights
-		proofs = append(proofs, slices.DeleteFunc(statesOf(s.file), s.same)...)
-	}
-	exported := t.model
-	var nearest *matching
-	var unlike error // of a state_dict with none of the graph's names
-	for i, names := range findNamings(states[0], graphTensors(exported)) {
-		var err error
-		if t.model, err = unmerge(exported, names, states[0].dict.Tensors); err != nil {
+		if err := p.file(t.Proof); err != nil || t.recipe != nil {
 			return err
 		}
-		for _, s := range proofs {
-			found, err := t.byName(s, names)
+	}
+	if err := p.try(states); err != nil || t.recipe != nil {
+		return err
+	}
+	for _, s := range states { // the graph may be that of the moving average beside the weights
+		if err := p.try(slices.DeleteFunc(statesOf(s.file), s.same)); err != nil || t.recipe != nil {
+			return err
+		}
+	}
+	for _, path := range t.Others {
+		if !torch.Is(path) {
+			continue
+		}
+		if err := p.file(path); err != nil || t.recipe != nil {
+			return err
+		}
+	}
+	if p.nearest == nil {
+		return cmp.Or(p.unlike, error(&onnxio.Error{Path: t.model.Path, What: "has the weights of none of the state_dicts given"}))
+	}
+	return t.unproved(p.nearest, states)
+}
+
+// A proof is the search for the state_dict that the graph was exported from.
+type proof struct {
+	t        *Template
+	states   []*state // the given ones
+	exported *onnxio.Model
+	namings  []naming
+	nearest  *matching
+	unlike   error // of a state_dict with none of the graph's names
+}
+
+// file tries all state_dicts of a file.
+func (p *proof) file(path string) error {
+	f, err := torch.Open(path)
+	if err != nil {
+		return inOurs(err)
+	}
+	defer f.Close()
+	return p.try(statesOf(f))
+}
+
+// try looks for the graph's elements in state_dicts, and makes the recipe where they
+// are. It fails if one of the given is of another network, or the graph is not
+// made of a state_dict's tensors alone.
+func (p *proof) try(candidates []*state) error {
+	for i, names := range p.namings {
+		var err error
+		if p.t.model, err = unmerge(p.exported, names, p.states[0].dict.Tensors); err != nil {
+			return err
+		}
+		for _, s := range candidates {
+			found, err := p.t.byName(s, names)
 			switch {
-			case err != nil && i == 0 && slices.ContainsFunc(states, s.same):
+			case err != nil && i == 0 && slices.ContainsFunc(p.states, s.same):
 				return err
 			case err != nil: // others than the given ones need not be of this network
 			case len(found.other) == 0:
 				named := len(found.from) > 0
-				err := t.explain(found, withProof(states, s))
+				err := p.t.explain(found, withProof(p.states, s))
 				if err == nil || named {
 					return err
 				}
-				unlike = cmp.Or(unlike, err)
-			case nearest == nil || len(found.other) < len(nearest.other):
-				nearest = found
+				p.unlike = cmp.Or(p.unlike, err)
+			case p.nearest == nil || len(found.other) < len(p.nearest.other):
+				p.nearest = found
 			}
 		}
 	}
-	if nearest == nil {
-		return cmp.Or(unlike, error(&onnxio.Error{Path: t.model.Path, What: "has the weights of none of the state_dicts given"}))
-	}
-	return t.unproved(nearest, states)
+	return nil
 }
 
 // withProof returns the state_dicts, and the one that has the graph's elements if it is

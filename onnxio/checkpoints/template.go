@@ -21,6 +21,9 @@ type Template struct {
 	// Proof is a file with the state_dict that the graph was exported from, for
 	// where that is none of the checkpoints; or "".
 	Proof string
+	// Others are files that may prove it too, such as checkpoints of the run that are
+	// not among those that are read.
+	Others []string
 
 	model  *onnxio.Model
 	recipe *Recipe // nil until it is proved

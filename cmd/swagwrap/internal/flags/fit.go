@@ -23,6 +23,7 @@ type FitInputs struct {
 	models   []*onnxio.Model
 	previous *infer.Network // that is extended, or nil
 	source   *Source
+	others   []string // see checkpoints.Template
 	card     swag.Card
 }
 
@@ -72,6 +73,9 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 
 // open opens models, named by their content.
 func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
+	if s.source.Template != nil {
+		s.source.Template.Others = s.others
+	}
 	models, err := s.source.Open(paths)
 	if err != nil {
 		return nil, err
@@ -108,7 +112,9 @@ func (s *FitInputs) release() {
 }
 
 // Input opens everything that is fitted.
-func (s *FitInputs) Input(paths []string, opts *swag.FitOptions) (swag.Input, error) {
+// others are checkpoints of the run that are not.
+func (s *FitInputs) Input(paths, others []string, opts *swag.FitOptions) (swag.Input, error) {
+	s.others = others
 	it, err := s.input(paths, opts)
 	if err != nil {
 		return it, err

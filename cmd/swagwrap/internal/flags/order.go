@@ -20,11 +20,12 @@ var OrderFlags = []cli.Flag{
 	&cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1},
 }
 
-// CheckpointOrder returns the chosen checkpoints in training order.
-func (a *Env) CheckpointOrder(c *cli.Context) ([]string, error) {
+// CheckpointOrder returns the chosen checkpoints in training order, and those that
+// were not chosen.
+func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err error) {
 	given, err := a.Models(c, c.Args().Slice())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sorted := slices.Clone(given)
 	slices.SortStableFunc(sorted, natural.Compare)
@@ -40,23 +41,26 @@ func (a *Env) CheckpointOrder(c *cli.Context) ([]string, error) {
 	case order == "natural" && slices.Equal(paths, sorted) && !slices.Equal(given, sorted) && !slices.IsSorted(given):
 		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	case order != "given" && order != "natural":
-		return nil, Usagef("", "--order %q: want natural or given", order)
+		return nil, nil, Usagef("", "--order %q: want natural or given", order)
 	}
 	start, every := c.Int("start"), c.Int("every")
 	if start < 1 || every < 1 {
-		return nil, Usagef("", "--start %d, --every %d: want at least 1", start, every)
+		return nil, nil, Usagef("", "--start %d, --every %d: want at least 1", start, every)
 	}
 	if start > len(paths) {
-		return nil, Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
+		return nil, nil, Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
 	}
-	var chosen []string
-	for i := start - 1; i < len(paths); i += every {
-		chosen = append(chosen, paths[i])
+	for i, path := range paths {
+		if i >= start-1 && (i-start+1)%every == 0 {
+			chosen = append(chosen, path)
+		} else {
+			others = append(others, path)
+		}
 	}
 	if len(chosen) < len(paths) {
 		a.Logf(c, "%d of %d checkpoints (--start %d, --every %d)", len(chosen), len(paths), start, every)
 	}
-	return chosen, nil
+	return chosen, others, nil
 }
 
 // byProgress returns checkpoints of PyTorch in the order of the steps, or else
