@@ -28,10 +28,13 @@ const defaultBlock = 1 << 14
 type Checkpoint struct {
 	// Path is the file as the posterior records it: relative to the posterior's
 	// folder, or absolute.
-	Path   string         `json:"path"`
-	SHA256 string         `json:"sha256"` // of the file, in hex
-	Given  string         `json:"-"`      // the path as the user wrote it, for errors; empty means Path
-	Theta  weights.Vector `json:"-"`      // its parameters
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"` // of the file, in hex
+	// StateDict is the key under which the file has the weights, where it has several
+	// sets of them.
+	StateDict string         `json:"state_dict,omitempty"`
+	Given     string         `json:"-"` // the path as the user wrote it, for errors; empty means Path
+	Theta     weights.Vector `json:"-"` // its parameters
 	// Statistics are the batch-norm statistics that it stores, which are no part
 	// of the posterior; nil where the layout has none.
 	Statistics weights.Vector `json:"-"`

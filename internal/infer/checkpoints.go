@@ -24,6 +24,19 @@ func CheckpointPath(p *swag.Posterior, c swag.Checkpoint, folder string) string 
 	return filepath.Join(filepath.Dir(p.Path), path)
 }
 
+// Open opens a checkpoint of n's posterior, see [CheckpointPath].
+func (n *Network) Open(c swag.Checkpoint, folder string) (*onnxio.Model, error) {
+	t := n.template
+	if t != nil {
+		t = t.Under(c.StateDict)
+	}
+	models, err := ckpt.Open([]string{CheckpointPath(n.Posterior, c, folder)}, t)
+	if err != nil {
+		return nil, err
+	}
+	return models[0], nil
+}
+
 // Attach gives a posterior that refers to its checkpoints what it needs of them.
 // Their files stay open as long as the posterior.
 func (n *Network) Attach(ctx context.Context) error {
@@ -31,11 +44,10 @@ func (n *Network) Attach(ctx context.Context) error {
 	var models []*onnxio.Model
 	var vectors []weights.Vector
 	for _, c := range p.Needs() {
-		opened, err := ckpt.Open([]string{CheckpointPath(p, c, "")}, n.template)
+		m, err := n.Open(c, "")
 		if err != nil {
 			return err
 		}
-		m := opened[0]
 		p.OnClose(m.Close)
 		models = append(models, m)
 		sum, err := ckpt.Sum(ctx, m, nil)

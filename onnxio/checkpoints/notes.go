@@ -29,6 +29,9 @@ func (r *Recipe) Warnings() (warnings []string) {
 	if len(r.Mixed) > 0 {
 		warnings = append(warnings, "of the checkpoints some store their weights in another type, which rounds them: "+strings.Join(r.Mixed, ", "))
 	}
+	if len(r.plain) > 0 {
+		warnings = append(warnings, fmt.Sprintf("themselves a state_dict, with nothing under %q, and taken as they are: %s", r.StateDict, list(slices.Clone(r.plain))))
+	}
 	return warnings
 }
 

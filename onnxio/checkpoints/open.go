@@ -41,6 +41,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 		models = nil
 	}()
 	var all []*state
+	var plain []string
 	for i, path := range paths {
 		switch {
 		case !torch.Is(path):
@@ -51,6 +52,9 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 		default:
 			if states[i], err = openState(path, t.StateDict); err == nil {
 				all = append(all, states[i])
+				if states[i].dict.Key != t.StateDict && t.StateDict != "" {
+					plain = append(plain, path)
+				}
 			}
 		}
 		if err != nil {
@@ -66,7 +70,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	if err := t.prove(all); err != nil {
 		return models, err
 	}
-	t.recipe.Mixed = mixed(all)
+	t.recipe.Mixed, t.recipe.plain = mixed(all), plain
 	for i, s := range states {
 		if s == nil {
 			continue
@@ -135,6 +139,9 @@ func openState(path, key string) (*state, error) {
 	f, err := torch.Open(path)
 	if err != nil {
 		return nil, inOurs(err)
+	}
+	if found := f.StateDicts(); len(found) == 1 && found[0].Key == "" {
+		key = "" // a file that is nothing else
 	}
 	sd, err := f.StateDict(key)
 	if err == nil {

@@ -58,6 +58,7 @@ type Recipe struct {
 	Kept []string `json:"kept,omitempty"`
 	// Mixed are the types of the weights, where the checkpoints have several.
 	Mixed []string `json:"mixed,omitempty"`
+	plain []string // files that are a state_dict themselves, and have none under StateDict
 	// Unused are tensors that change and have no part in the graph.
 	Unused []string `json:"unused,omitempty"`
 }
@@ -74,6 +75,13 @@ func (s Source) from() string {
 		return s.Tensor
 	}
 	return s.From
+}
+
+// Under returns the template for state_dicts under another key.
+func (t *Template) Under(key string) *Template {
+	c := *t
+	c.StateDict = key
+	return &c
 }
 
 // Recipe returns how state_dicts fill the template, nil where none was read.

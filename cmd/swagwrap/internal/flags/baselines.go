@@ -133,18 +133,20 @@ func (l *Inputs) Close() {
 // none.
 func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
 	p := n.Posterior
-	var paths []string
+	var models []*onnxio.Model
 	for _, ck := range p.Checkpoints {
 		path := infer.CheckpointPath(p, ck, folder)
 		if _, err := os.Stat(path); err != nil {
+			CloseModels(models)
 			a.Warnf(c, "%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path)
 			return nil, nil
 		}
-		paths = append(paths, path)
-	}
-	models, err := (&Source{Template: n.Template()}).Open(paths)
-	if err != nil {
-		return nil, err
+		m, err := n.Open(ck, folder)
+		if err != nil {
+			CloseModels(models)
+			return nil, BadInput(err)
+		}
+		models = append(models, m)
 	}
 	sums, err := checkpoints.Sums(c.Context, models, nil)
 	if err != nil {
@@ -154,7 +156,7 @@ func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) (
 	for i, sum := range sums {
 		if sum != p.Checkpoints[i].SHA256 {
 			CloseModels(models)
-			return nil, BadInput(fmt.Errorf("%s: is not the file that %s was fitted to", paths[i], p.Path),
+			return nil, BadInput(fmt.Errorf("%s: is not the file that %s was fitted to", models[i].Path, p.Path),
 				"fit again, or name the folder with the right checkpoints: --checkpoints FOLDER")
 		}
 	}

@@ -71,7 +71,8 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 	return card, nil
 }
 
-// open opens models, named by their content.
+// open opens models, behind those of an older posterior that are open already, and
+// names all by their content.
 func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 	if s.source.Template != nil {
 		s.source.Template.Others = s.others
@@ -88,18 +89,23 @@ func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 		return nil, err
 	}
 	size := int64(0)
-	for _, m := range models {
+	for _, m := range s.models {
 		size += m.Size()
 	}
 	bar := s.ProgressBytes(s.c, "reading", size)
 	defer bar.Done()
-	sums, err := checkpoints.Sums(s.c.Context, models, bar.Add)
+	sums, err := checkpoints.Sums(s.c.Context, s.models, bar.Add)
 	if err != nil {
 		return nil, err
 	}
 	var opened []swag.Checkpoint
-	for i, m := range models {
-		opened = append(opened, swag.Checkpoint{Path: RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i]})
+	older := len(s.models) - len(models)
+	for i, m := range s.models {
+		c := swag.Checkpoint{Path: RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
+		if i < older {
+			c.StateDict = s.previous.Posterior.Models()[i].StateDict
+		}
+		opened = append(opened, c)
 	}
 	return opened, nil
 }
@@ -160,11 +166,9 @@ func (s *FitInputs) anew(paths []string, opts *swag.FitOptions) (it swag.Input, 
 		paths = append([]string{theta0}, paths...)
 	}
 	if s.previous != nil {
-		old, err := s.older(opts)
-		if err != nil {
+		if err := s.older(opts); err != nil {
 			return it, err
 		}
-		paths = append(old, paths...)
 	}
 	if it.Checkpoints, err = s.open(paths); err != nil {
 		return it, err
@@ -191,19 +195,22 @@ func (s *FitInputs) anew(paths []string, opts *swag.FitOptions) (it swag.Input, 
 	return it, nil
 }
 
-// older returns the files of the posterior that is extended, θ0 first, and
-// takes its options.
-func (s *FitInputs) older(opts *swag.FitOptions) ([]string, error) {
+// older opens the checkpoints of the posterior that is extended, θ0 first, and takes
+// its options.
+func (s *FitInputs) older(opts *swag.FitOptions) error {
 	p := s.previous.Posterior
 	s.Logf(s.c, "%v: all its checkpoints are read again", p.Continues())
 	o := p.Options
 	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference = o.Rank, o.Rank == 0, o.Deviations, o.Compat != ""
 	opts.ReferToCheckpoints, opts.Dropout = o.Referenced, o.Dropout
-	var paths []string
 	for _, c := range p.Models() {
-		paths = append(paths, infer.CheckpointPath(p, c, ""))
+		m, err := s.previous.Open(c, "")
+		if err != nil {
+			return BadInput(err)
+		}
+		s.models = append(s.models, m)
 	}
-	return paths, nil
+	return nil
 }
 
 // checkOlder fails if a checkpoint of the older posterior has changed since.

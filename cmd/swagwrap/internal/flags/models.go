@@ -41,9 +41,12 @@ func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error
 	path := c.String("template")
 	if path == "" {
 		for _, flag := range []string{"state-dict", "template-checkpoint"} {
-			if c.IsSet(flag) {
+			if c.IsSet(flag) && (flag != "state-dict" || posterior == nil) {
 				return nil, Usagef("it goes with --template, the exported graph", "--%s without --template", flag)
 			}
+		}
+		if c.IsSet("state-dict") {
+			posterior = posterior.Under(c.String("state-dict"))
 		}
 		return &Source{Template: posterior}, nil
 	}
@@ -95,6 +98,14 @@ func (s *Source) warnings() []string {
 		return nil
 	}
 	return s.Template.Recipe().Warnings()
+}
+
+// key returns the key under which a checkpoint's file has its weights, if there is one.
+func (s *Source) key(m *onnxio.Model) string {
+	if s.Template == nil || !torch.Is(m.Path) {
+		return ""
+	}
+	return s.Template.StateDict
 }
 
 // Close closes the template.
