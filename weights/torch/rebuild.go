@@ -129,7 +129,11 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 	}
 	for _, bit := range entries(metadata) {
 		if bit.value == true {
-			return nil, kind{}, refuse(saveDense, "with the bit %s set, want its elements resolved", describe(bit.key))
+			name := describe(bit.key)
+			if s, ok := bit.key.(text); ok {
+				name = shorten(string(s))
+			}
+			return nil, kind{}, refuse(saveDense, "with the bit %s set, want its elements resolved", name)
 		}
 	}
 	shape, ok := integers(argument(n, 2))

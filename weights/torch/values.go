@@ -153,7 +153,15 @@ func describe(v any) string {
 	case *class:
 		return "the name " + shorten(v.name)
 	case *node:
-		if name := className(v); name != "" {
+		name := className(v)
+		switch {
+		case rebuildName(v) != "":
+			return "a tensor"
+		case strings.HasSuffix(name, "multiarray._reconstruct"):
+			return "a NumPy array"
+		case strings.HasSuffix(name, "multiarray.scalar"):
+			return "a NumPy number"
+		case name != "":
 			return "an object of " + shorten(name)
 		}
 	}
