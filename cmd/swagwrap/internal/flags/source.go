@@ -1,0 +1,130 @@
+package flags
+
+import (
+	"encoding/json"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// TemplateFlags say how PyTorch's checkpoint files are read.
+var TemplateFlags = []cli.Flag{
+	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints (.pt, .pth, .ckpt, .safetensors, ...) against the exported graph in `FILE`"},
+	&cli.StringFlag{Name: "state-dict", Usage: "take the state_dict under `KEY` of their files, such as ema", DefaultText: "the only one"},
+	&cli.StringFlag{Name: "template-checkpoint", Usage: "the graph was exported with the weights in `FILE`, which is none of the checkpoints"},
+}
+
+// A Source opens checkpoints. It holds the template that PyTorch's are read against,
+// if there is one.
+type Source struct {
+	Template *checkpoints.Template
+	graph    *onnxio.Model // to be closed, or nil
+}
+
+// OpenSource opens the template that the flags name. Without --template it is that
+// of a posterior, which may be nil.
+func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error) {
+	path := c.String("template")
+	if path == "" {
+		for _, flag := range []string{"state-dict", "template-checkpoint"} {
+			if c.IsSet(flag) && (flag != "state-dict" || posterior == nil) {
+				return nil, Usagef("it goes with --template, the exported graph", "--%s without --template", flag)
+			}
+		}
+		if c.IsSet("state-dict") {
+			posterior = posterior.Under(c.String("state-dict"))
+		}
+		return &Source{Template: posterior}, nil
+	}
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return nil, BadInput(err)
+	}
+	t := checkpoints.NewTemplate(m, nil)
+	t.StateDict, t.Proof = c.String("state-dict"), c.String("template-checkpoint")
+	return &Source{t, m}, nil
+}
+
+// Open opens checkpoints; the caller closes them, and then the source.
+func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
+	models, err := checkpoints.Open(paths, s.Template)
+	return models, BadInput(err)
+}
+
+// recipe returns how checkpoints were read against the template, in JSON; nil where
+// none was.
+func (s *Source) recipe() (json.RawMessage, error) {
+	if s.Template == nil || s.Template.Recipe() == nil {
+		return nil, nil
+	}
+	return json.Marshal(s.Template.Recipe())
+}
+
+// Notes says, in sentences, what of the checkpoints is not in the template.
+func (s *Source) Notes() []string {
+	if s.Template == nil || s.Template.Recipe() == nil {
+		return nil
+	}
+	return s.Template.Recipe().Notes()
+}
+
+// LogNotes prints them, and what must be known beside.
+func (a *Env) LogNotes(c *cli.Context, s *Source) {
+	for _, note := range s.Notes() {
+		a.Logf(c, "%s", note)
+	}
+	for _, w := range s.warnings() {
+		a.Warnf(c, "%s", w)
+	}
+}
+
+// warnings says what a user of the checkpoints must know.
+func (s *Source) warnings() []string {
+	if s.Template == nil || s.Template.Recipe() == nil {
+		return nil
+	}
+	return s.Template.Recipe().Warnings()
+}
+
+// key returns the key under which a checkpoint's file has its weights, if there is one.
+func (s *Source) key(m *onnxio.Model) string {
+	if s.Template == nil || !torch.Is(m.Path) {
+		return ""
+	}
+	return s.Template.StateDict
+}
+
+// Close closes the template.
+func (s *Source) Close() error {
+	if s == nil || s.graph == nil {
+		return nil
+	}
+	return s.graph.Close()
+}
+
+// CloseModels closes checkpoints.
+func CloseModels(models []*onnxio.Model) {
+	for _, m := range models {
+		m.Close()
+	}
+}
+
+// inputCheckpoint opens and closes the files of a checkpoint, so that they are known
+// as inputs.
+func inputCheckpoint(path string) error {
+	if torch.Is(path) {
+		f, err := torch.Open(path)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}
+	m, err := onnxio.Open(path)
+	if err == nil {
+		m.Close()
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package checkpoints
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// explain makes the recipe of a matching in which nothing differs. The rest of the
+// graph's tensors are matched by their elements; then nothing may be left that a
+// state_dict could have a part in.
+func (t *Template) explain(m *matching, states []*state) error {
+	var left []*onnxio.Tensor // constants of the graph, as far as can be seen
+	for _, into := range floats(t.model) {
+		if _, paired := m.from[into]; paired {
+			continue
+		}
+		x, transposed, err := t.find(into, m)
+		if err != nil {
+			return err
+		}
+		if x != nil {
+			m.pair(into, x, transposed)
+		} else {
+			left = append(left, into)
+		}
+	}
+	r := &Recipe{Template: filepath.Base(t.model.Path), StateDict: t.StateDict, Aliases: make(map[string]string), Fixed: make(map[string]string)}
+	var lacking []*torch.Tensor
+	var err error
+	for _, x := range m.dict.Tensors {
+		switch of := m.twin(x); {
+		case m.known[x]:
+		case of != nil:
+			r.Aliases[x.Short] = of.Short
+		case constant(x, states):
+			r.Fixed[x.Short] = digest(x)
+		default:
+			lacking = append(lacking, x)
+		}
+	}
+	for _, into := range left {
+		if into.Len() > 1 && len(lacking) > 0 {
+			return t.lacks(m, lacking, into)
+		}
+		if of := t.madeOf(into, m); of != nil {
+			return t.lacks(m, []*torch.Tensor{of}, into)
+		}
+	}
+	if r.Kept, err = t.kept(left, m); err != nil {
+		return err
+	}
+	for _, x := range lacking {
+		if one := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return x.Len() == 1 && !plain(t.model, into) }); one >= 0 {
+			return t.lacks(m, []*torch.Tensor{x}, left[one])
+		}
+		r.Unused = append(r.Unused, x.Short)
+	}
+	for _, into := range floats(t.model) {
+		if source, ok := m.from[into]; ok {
+			r.Tensors = append(r.Tensors, source)
+		}
+	}
+	if len(r.Tensors) == 0 {
+		return t.lacks(m, m.dict.Tensors, nil)
+	}
+	t.recipe = r
+	return nil
+}
+
+// kept returns the names of tensors that only the graph has and that may be weights.
+// Batch norm's statistics, and what the state_dict has as integers, are: they
+// cannot be missing from it by right.
+func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err error) {
+	bns, err := t.model.BatchNorms()
+	if err != nil {
+		return nil, err
+	}
+	statistic := make(map[string]bool)
+	for _, bn := range bns {
+		statistic[bn.Mean], statistic[bn.Var] = true, true
+	}
+	for _, into := range left {
+		e := &onnxio.Error{Path: m.file.Path, Tensor: into.Name}
+		for _, g := range m.dict.Ignored {
+			if g.Tensor != nil && commonEnd(g.Tensor.Short, into.Name) == g.Tensor.Short && sameShape(g.Tensor.Shape, into.Shape) {
+				e.What = fmt.Sprintf("%v, want floats as in %s", g.Tensor.DType, t.model.Path)
+				return nil, e
+			}
+		}
+		if statistic[into.Name] {
+			e.What = fmt.Sprintf("missing, but the graph %s has it: the state_dict is of a part of the network, or of another one", t.model.Path)
+			e.Hint = "save the whole network's state_dict, or take another one of the file: --state-dict KEY"
+			return nil, e
+		}
+		if !numberedName.MatchString(into.Name) && slices.Contains(t.model.Graph.Initializers, into) {
+			names = append(names, into.Name)
+		}
+	}
+	return names, nil
+}
+
+// numberedName is one that an exporter gives to what has none.
+var numberedName = regexp.MustCompile(`^(val|onnx|_|/|[0-9])`)
+
+// find returns the tensor of the state_dict that has the elements of one in the
+// graph, in the same order or transposed; rather one that is not in the graph under
+// its own name. Elements that are all equal tell nothing: they may be another
+// tensor's by accident.
+func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, transposed bool, err error) {
+	if !telling(t.model, into) {
+		return nil, false, nil
+	}
+	candidates := slices.SortedStableFunc(slices.Values(m.dict.Tensors), func(a, b *torch.Tensor) int {
+		return btoi(m.known[a]) - btoi(m.known[b])
+	})
+	for _, x := range candidates {
+		for _, as := range []*torch.Tensor{x, transposeOf(x)} {
+			if m.tried++; m.tried > maxTried {
+				return nil, false, &onnxio.Error{Path: m.file.Path, What: "too many tensors that have no name in common with " + t.model.Path, Hint: keepTensors}
+			}
+			if as == nil || !sameShape(as.Shape, into.Shape) {
+				continue
+			}
+			same, err := t.holds(into, as, m.state)
+			if err != nil {
+				return nil, false, err
+			}
+			if same {
+				return x, as != x, nil
+			}
+		}
+	}
+	return nil, false, nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// transposeOf returns the transpose of a matrix, nil for anything else.
+func transposeOf(x *torch.Tensor) *torch.Tensor {
+	if len(x.Shape) != 2 {
+		return nil
+	}
+	return x.Transposed()
+}
+
+// telling reports whether a tensor's elements are not all equal; or, of a single
+// one, that it is no number that graphs have anyway.
+func telling(m *onnxio.Model, t *onnxio.Tensor) bool {
+	if t.Len() < 2 {
+		return !plain(m, t)
+	}
+	size := t.ElemType.DType().Size()
+	first := m.Stretch(t, 0, 1)
+	for off := int64(0); off < t.Len(); {
+		n := min(compareStretch, t.Len()-off)
+		for e := range slices.Chunk(m.Stretch(t, off, n), int(size)) {
+			if string(e) != string(first) {
+				return true
+			}
+		}
+		off += n
+	}
+	return false
+}
+
+// plain reports whether a single number is one with few digits, such as 1, 0.5 or
+// 1e-5: the constant of a formula, not the value of a weight.
+func plain(m *onnxio.Model, t *onnxio.Tensor) bool {
+	if t.Len() != 1 {
+		return false
+	}
+	v := make([]float32, 1)
+	t.ElemType.DType().Float32s(v, m.Stretch(t, 0, 1))
+	return len(fmt.Sprintf("%g", v[0])) <= 5
+}
+
+// twin returns a tensor in the graph that x is tied to, or that is equal to it: then
+// an exporter may have merged the two, and they must be equal in all checkpoints.
+func (m *matching) twin(x *torch.Tensor) *torch.Tensor {
+	if m.tried += len(m.known); m.known[x] || m.tried > maxTried {
+		return nil
+	}
+	for _, same := range []func(a, b *torch.Tensor) bool{(*torch.Tensor).Tied, equal} {
+		for _, o := range m.dict.Tensors {
+			if m.known[o] && same(x, o) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// constant reports whether a tensor is the same in all of several state_dicts.
+func constant(x *torch.Tensor, states []*state) bool {
+	return len(states) > 1 && !slices.ContainsFunc(states, func(s *state) bool {
+		o := s.byName[x.Short]
+		return o == nil || !equal(o, x)
+	})
+}
+
+// lacks is the error of a graph that has not what a state_dict has, but maybe in its
+// place something that was computed from it.
+func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.Tensor) error {
+	e := &onnxio.Error{Path: t.model.Path, Tensor: lacking[0].Name, Hint: keepTensors}
+	e.What = fmt.Sprintf("of %s, is not in the graph as it is", m.file.Path)
+	if n := len(lacking) - 1; n > 0 {
+		e.What = fmt.Sprintf("of %s, and %d more are not in the graph as they are", m.file.Path, n)
+	}
+	if instead != nil {
+		e.What += fmt.Sprintf(": %q %v may have been computed from it when it was exported, and would not change with other weights", instead.Name, instead.Shape)
+	}
+	return e
+}
