@@ -62,6 +62,23 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	return opts.interval(mean, means)
 }
 
+// Counts calls f with how often each of n images, and each of m others, is in each
+// resample: memory to use again.
+func (o BootstrapOptions) Counts(n, m int, f func(images, others []float64)) {
+	o.check()
+	images, others := make([]float64, n), make([]float64, m)
+	rng := rand.New(rand.NewPCG(o.Seed, bootstrapStream))
+	for range o.resamples() {
+		for _, counts := range [][]float64{images, others} {
+			clear(counts)
+			for range counts {
+				counts[rng.IntN(len(counts))]++
+			}
+		}
+		f(images, others)
+	}
+}
+
 // resample calls f with the rows of each resample of n images, memory to use again.
 func (o BootstrapOptions) resample(n int, f func(rows []int)) {
 	resample(rand.New(rand.NewPCG(o.Seed, bootstrapStream)), n, o.resamples(), f)

@@ -110,23 +110,33 @@ func (m Scaler) CrossFit(dst, logits []float64, classes int, labels []int, folds
 		return nil, nil, fmt.Errorf("%d rows for %d folds", n, folds)
 	}
 	dst = destination(dst, len(logits))
-	order := rand.New(rand.NewPCG(seed, foldStream)).Perm(n)
-	start := func(f int) int { return f * n / folds }
+	parts := Folds(n, folds, seed)
 	scaling = &Scaling{CrossFitted: true}
-	scaling.NLLBefore, _, _ = s.loss(order, 1)
+	scaling.NLLBefore, _, _ = s.loss(slices.Concat(parts...), 1)
 	fits := make([]*Scaling, folds)
-	for f := range fits { // all before the first row of logits may be overwritten
-		rows, others := order[start(f):start(f+1)], slices.Concat(order[:start(f)], order[start(f+1):])
+	for f, rows := range parts { // all before the first row of logits may be overwritten
+		others := slices.Concat(slices.Concat(parts[:f]...), slices.Concat(parts[f+1:]...))
 		fits[f] = m.fit(s, others, n-(n+folds-1)/folds)
 		scaling.NLLAfter += fits[f].nll(s, rows) * float64(len(rows)) / float64(n)
 		scaling.join(fits[f])
 	}
 	for f, fit := range fits {
-		for _, i := range order[start(f):start(f+1)] {
+		for _, i := range parts[f] {
 			fit.Apply(dst[i*classes:(i+1)*classes], s.row(i), classes)
 		}
 	}
 	return dst, scaling, nil
+}
+
+// Folds are the numbers of n images, cut at random into so many parts: those of
+// [Scaler.CrossFit] with the same seed.
+func Folds(n, folds int, seed uint64) [][]int {
+	order := rand.New(rand.NewPCG(seed, foldStream)).Perm(n)
+	parts := make([][]int, folds)
+	for f := range parts {
+		parts[f] = order[f*n/folds : (f+1)*n/folds]
+	}
+	return parts
 }
 
 // fit fits to the given rows; fewest is their number, or that of the smallest fit of

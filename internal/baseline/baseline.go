@@ -159,6 +159,8 @@ type Targets struct {
 	Data []dataset.Dataset
 	// Validation is what temperatures and the like are fitted on, or nil.
 	Validation dataset.Dataset
+	// Noise asks for what tells how much hangs on random draws: see [Predicted].
+	Noise bool
 }
 
 // all lists the data sets, the validation data last.
@@ -178,10 +180,15 @@ func (in *Inputs) Images(t Targets) int64 {
 	for _, d := range t.all() {
 		c.Data += int64(d.Len())
 	}
-	total := c.BatchNorm // SWA's
+	total, reordered := c.BatchNorm, false // SWA's
 	for _, m := range methods {
-		if in.Wants(m.Key) {
-			total += m.Cost(in, c)
+		if !in.Wants(m.Key) {
+			continue
+		}
+		total += m.Cost(in, c)
+		if m.From == fromSWA && !reordered {
+			reordered = true
+			total += int64(in.reorders(t)) * (c.Data + int64(in.BatchNorm.Visited()))
 		}
 	}
 	return total

@@ -33,7 +33,7 @@ func (w *work) dropout() error {
 	if err != nil {
 		return err
 	}
-	p := w.predicted()
+	p := w.random()
 	width := w.engine.Threads()
 	for first := 0; first < w.Members; first += width {
 		passes := make([]*Predicted, min(width, w.Members-first))
@@ -51,7 +51,7 @@ func (w *work) dropout() error {
 			return &unfit{err: errors.New("its layers drop nothing")}
 		}
 		for _, pass := range passes {
-			p.merge(pass)
+			p.take(pass, p.group(pass))
 		}
 	}
 	return w.yield(p)

@@ -63,7 +63,16 @@ func (l *LastLayer) Average(k *KFAC, d dataset.Dataset, tau float64, members int
 		return nil, err
 	}
 	sums := &infer.Sums{}
-	return sums, k.average(l.w.ctx, set, dataset.Order{}.Indices(d.Len()), tau, l.w.Seed, members, sums)
+	return sums, k.add(l.w.ctx, set, dataset.Order{}.Indices(d.Len()), tau, l.w.Seed, members/2, sums)
+}
+
+// add adds pairs of draws of one group.
+func (k *kfac) add(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, pairs int, sums *infer.Sums) error {
+	s, err := k.scatter(ctx, set, rows, tau, seed, 1, max(pairs, drawPool))
+	if err != nil {
+		return err
+	}
+	return k.average(ctx, set, s, 0, pairs, sums)
 }
 
 // KFAC is a Gaussian over the weights of a last layer.
@@ -84,14 +93,15 @@ func (k *kfac) Covariance(tau float64) (*mat.Dense, error) {
 	return &out, nil
 }
 
-// Equal is what one member says of equal images, with one weight and one score.
+// Equal is what one pair of draws says of equal images, with one weight and one score.
 func Equal(ctx context.Context, images int, t task.Task) (*infer.Sums, error) {
 	one := mat.NewSymDense(1, []float64{1})
 	k := &kfac{task: t.(task.Curved), mean: mat.NewDense(1, 1, nil), images: 1, a: one, g: one}
 	set := &featureSet{mean: make([]float32, images)}
 	for range images {
 		set.features = append(set.features, 1)
+		set.mean[len(set.features)-1] = 1
 	}
 	sums := &infer.Sums{}
-	return sums, k.average(ctx, set, dataset.Order{Limit: images}.Indices(images), 1, 1, 1, sums)
+	return sums, k.add(ctx, set, dataset.Order{Limit: images}.Indices(images), 1, 1, 1, sums)
 }

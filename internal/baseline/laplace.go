@@ -54,7 +54,7 @@ func (w *work) laplace() error {
 	if err != nil {
 		return err
 	}
-	p := w.predicted()
+	p := w.random()
 	var sets []*featureSet
 	for _, d := range w.targets.all() {
 		set, err := w.features(layer, d)
@@ -63,7 +63,6 @@ func (w *work) laplace() error {
 		}
 		sets = append(sets, set)
 	}
-	p.Members = w.Members
 	if err := w.choosePrior(p, k, sets); err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (k *kfac) at(tau float64) (u mat.Cholesky, v *mat.SymDense, err error) {
 	return u, v, nil
 }
 
-// draws returns n draws from N(0, U), one a row. The normal variates are the same
+// draws returns n draws from N(0, U), one a row: half of pairs. The normal variates are the same
 // at every tau.
 func draws(u *mat.Cholesky, seed uint64, n int) (*mat.Dense, error) {
 	var l mat.TriDense
@@ -194,66 +193,97 @@ func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error)
 	})
 }
 
-// drawPool is how many draws from N(0, U) there are at least.
-const drawPool = 1000
+// Draws cost next to nothing once the features are there: 500 for each image leave
+// less noise than can be seen. They are so many pairs in each group, from a pool of so many; a
+// pair is a draw and its opposite, which takes out what is odd in the draw.
+const (
+	laplacePairs = 25
+	drawPool     = 500
+	tuningPairs  = 5 // the same at every precision
+)
 
-// average adds S members at prior precision tau to sums, whose row r is of
-// example rows[r]. It fails if ctx ends.
-//
-// Scores are linear in W, so those of an image are N(W_SWA·ã, (ãᵀVã)·U): a member
-// draws from that instead of W itself, which gives the same averages and takes a
-// thousandth of the time (the local reparameterisation of Kingma et al. 2015). The
-// draws from N(0, U) come from a pool, each image's from another place in it:
-// with the same draws for all images one unlucky draw would affect them all.
-func (k *kfac) average(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, members int, sums *infer.Sums) error {
-	scores, columns := k.mean.Dims()
-	sums.Init("Laplace", len(rows), k.task)
+// scatter is how the scores of some images vary at one prior precision.
+type scatter struct {
+	rows   []int
+	spread []float64  // of each row
+	drawn  *mat.Dense // from N(0, U), a pool for each group
+	pool   int
+}
+
+// at τ scores are linear in W, so those of an image are N(W_SWA·ã, (ãᵀVã)·U): drawing
+// from that instead of W itself gives the same averages and takes a thousandth of the
+// time (the local reparameterisation of Kingma et al. 2015). It fails if ctx ends.
+func (k *kfac) scatter(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, groups, pool int) (*scatter, error) {
+	_, columns := k.mean.Dims()
 	u, v, err := k.at(tau)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	pool := max(members, drawPool)
-	drawn, err := draws(&u, seed, pool)
-	if err != nil {
-		return err
+	out := &scatter{rows: rows, spread: make([]float64, len(rows)), pool: pool}
+	if out.drawn, err = draws(&u, seed, groups*pool); err != nil {
+		return nil, err
 	}
-	const chunk = 256 // rows
+	return out, eachPart(ctx, len(rows), func(from, to int) {
+		x := mat.NewDense(to-from, columns, nil)
+		for i, r := range rows[from:to] {
+			row := x.RawRowView(i)
+			for j, f := range set.features[r*columns:][:columns] {
+				row[j] = float64(f)
+			}
+		}
+		var xv mat.Dense
+		xv.Mul(x, v)
+		for i := range to - from {
+			out.spread[from+i] = math.Sqrt(max(0, mat.Dot(xv.RowView(i), x.RowView(i))))
+		}
+	})
+}
+
+// eachPart calls f with parts of n rows, several at a time.
+func eachPart(ctx context.Context, n int, f func(from, to int)) error {
+	const chunk = 256
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for from := 0; from < len(rows); from += chunk {
-		part := rows[from:min(from+chunk, len(rows))]
+	for from := 0; from < n; from += chunk {
 		g.Go(weights.Guarded(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			x := mat.NewDense(len(part), columns, nil)
-			for i, r := range part {
-				row := x.RawRowView(i)
-				for j, f := range set.features[r*columns:][:columns] {
-					row[j] = float64(f)
-				}
-			}
-			var xv mat.Dense
-			xv.Mul(x, v)
-			p, logits := make([]float64, k.task.Width()), make([]float64, scores)
-			for i, r := range part {
-				spread := math.Sqrt(max(0, mat.Dot(xv.RowView(i), x.RowView(i))))
-				for m := range members {
-					draw := drawn.RawRowView((r*members + m) % pool)
+			f(from, min(from+chunk, n))
+			return nil
+		}))
+	}
+	return g.Wait()
+}
+
+// average adds pairs of draws of a group to sums, whose row i is of the scatter's row
+// i. It fails if ctx ends. Each image's begin at another place in the pool: with the same for
+// all images one unlucky draw would affect them all.
+func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, group, pairs int, sums *infer.Sums) error {
+	scores, _ := k.mean.Dims()
+	sums.Init("Laplace", len(s.rows), k.task)
+	sums.Members += 2 * pairs
+	sums.Weight += float64(2 * pairs)
+	return eachPart(ctx, len(s.rows), func(from, to int) {
+		p, logits := make([]float64, k.task.Width()), make([]float64, scores)
+		for i := from; i < to; i++ {
+			r := s.rows[i]
+			for m := range pairs {
+				draw := s.drawn.RawRowView(group*s.pool + (r*poolStride+m)%s.pool)
+				for _, spread := range [2]float64{s.spread[i], -s.spread[i]} {
 					for c, f := range set.mean[r*scores:][:scores] {
 						logits[c] = float64(f) + spread*draw[c]
 					}
 					k.task.Link(p, logits)
-					sums.Add(from+i, p, calibrate.Entropy(p), 1)
+					sums.Add(i, p, calibrate.Entropy(p), 1)
 				}
 			}
-			return nil
-		}))
-	}
-	sums.Members += members
-	sums.Weight += float64(members)
-	return g.Wait()
+		}
+	})
 }
+
+// poolStride is how far apart images begin in the pool, a prime.
+const poolStride = 181
 
 // The prior's precision is chosen among powers of ten, and then from the half
 // powers beside the best one.
@@ -267,13 +297,19 @@ const (
 const tuningRows = 2000
 
 // tune returns the precision with the least NLL on the given rows.
-func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint64, members int) (best float64, atBound bool, err error) {
+func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint64) (best float64, atBound bool, err error) {
 	rows = rows[:min(len(rows), tuningRows)]
 	least, power := math.Inf(1), 0.0
 	try := func(at float64) error {
-		sums := &infer.Sums{}
-		if err := k.average(ctx, set, rows, math.Pow(10, at), seed, members, sums); err != nil {
+		s, err := k.scatter(ctx, set, rows, math.Pow(10, at), seed, groups, drawPool)
+		if err != nil {
 			return err
+		}
+		sums := &infer.Sums{}
+		for g := range groups {
+			if err := k.average(ctx, set, s, g, tuningPairs, sums); err != nil {
+				return err
+			}
 		}
 		labels := make([]int, len(rows))
 		for r, row := range rows {
@@ -329,17 +365,38 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 		return err
 	}
 	p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g)", tau)
-	for i, sums := range p.sums() {
-		if err := k.average(w.ctx, sets[i], dataset.Order{}.Indices(sets[i].data.Len()), tau, w.Seed, w.Members, sums); err != nil {
+	scatters := make([]*scatter, len(sets))
+	for i, set := range sets {
+		if scatters[i], err = k.scatter(w.ctx, set, dataset.Order{}.Indices(set.data.Len()), tau, w.Seed, groups, drawPool); err != nil {
 			return err
 		}
+	}
+	return w.grouped(p, func(part *Predicted, g int) error {
+		for i, s := range scatters {
+			if err := k.average(w.ctx, sets[i], s, g, laplacePairs, part.sums()[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// grouped adds all draws to p, one group after the other.
+func (w *work) grouped(p *Predicted, draw func(part *Predicted, group int) error) error {
+	for g := range groups {
+		part := w.predicted()
+		if err := draw(part, g); err != nil {
+			return err
+		}
+		part.Members = part.Data[0].Members
+		p.take(part, g)
 	}
 	return nil
 }
 
 // prior is the precision for some rows, with a note where they do not determine it.
 func (w *work) prior(p *Predicted, k *kfac, set *featureSet, rows []int) (float64, error) {
-	tau, atBound, err := k.tune(w.ctx, set, rows, w.Seed, w.Members)
+	tau, atBound, err := k.tune(w.ctx, set, rows, w.Seed)
 	if atBound && len(p.Notes) == 0 {
 		p.Notes = append(p.Notes, errors.New("the prior precision is at the end of its grid: the data that it is fitted on does not determine it"))
 	}
@@ -349,27 +406,35 @@ func (w *work) prior(p *Predicted, k *kfac, set *featureSet, rows []int) (float6
 // crossPrior predicts each half of the data with the precision that is best for
 // the other.
 func (w *work) crossPrior(p *Predicted, k *kfac, set *featureSet, order []int) error {
-	sums := p.Data[0]
-	sums.Init("Laplace", len(order), k.task)
 	var taus []float64
+	var scatters []*scatter
 	halves := [][]int{order[:len(order)/2], order[len(order)/2:]}
 	for i, rows := range halves {
 		tau, err := w.prior(p, k, set, halves[1-i])
 		if err != nil {
 			return err
 		}
-		taus = append(taus, tau)
-		half := &infer.Sums{}
-		if err := k.average(w.ctx, set, rows, tau, w.Seed, w.Members, half); err != nil {
+		s, err := k.scatter(w.ctx, set, rows, tau, w.Seed, groups, drawPool)
+		if err != nil {
 			return err
 		}
-		for r, row := range rows {
-			width := k.task.Width()
-			copy(sums.Outcome[row*width:][:width], half.Outcome[r*width:])
-			sums.Entropy[row] = half.Entropy[r]
-		}
-		sums.Members, sums.Weight = half.Members, half.Weight
+		taus, scatters = append(taus, tau), append(scatters, s)
 	}
 	p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g, %.2g)", taus[0], taus[1])
-	return nil
+	return w.grouped(p, func(part *Predicted, g int) error {
+		sums, width := part.Data[0], k.task.Width()
+		sums.Init("Laplace", len(order), k.task)
+		for i, rows := range halves {
+			half := &infer.Sums{}
+			if err := k.average(w.ctx, set, scatters[i], g, laplacePairs, half); err != nil {
+				return err
+			}
+			for r, row := range rows {
+				copy(sums.Outcome[row*width:][:width], half.Outcome[r*width:])
+				sums.Entropy[row] = half.Entropy[r]
+			}
+			sums.Members, sums.Weight = half.Members, half.Weight
+		}
+		return nil
+	})
 }

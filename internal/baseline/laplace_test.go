@@ -195,7 +195,7 @@ func TestLaplaceValidation(t *testing.T) {
 	}
 	targets.Validation = targets.Data[0]
 	p := one(t, engine(t), in, targets)
-	if !strings.HasPrefix(p.Name, "SWA-Laplace (τ = ") || strings.Contains(p.Name, ", ") || p.Members != 2 {
+	if !strings.HasPrefix(p.Name, "SWA-Laplace (τ = ") || strings.Contains(p.Name, ", ") || p.Members != 500 {
 		t.Errorf("%s with %d members", p.Name, p.Members)
 	}
 	if !same(p.Data[0], p.Data[1]) || !same(p.Data[0], p.Validation) {

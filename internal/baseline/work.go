@@ -22,8 +22,14 @@ type Predicted struct {
 	Data      []*infer.Sums // by data set
 	// Validation is nil where there is none.
 	Validation *infer.Sums
+	// Groups are the members of a method that draws them, in groups; nil unless
+	// Targets.Noise asks for them. Reordered are the predictions of a method that draws
+	// none with the batch-norm images in other orders, one a group.
+	Groups, Reordered []*Group
 	// Scaler is what the method calibrates these predictions by, or "".
 	Scaler calibrate.Scaler
+
+	drawn bool // in groups
 }
 
 // sums lists those of all data sets, the validation data last.
@@ -108,12 +114,19 @@ func (w *work) predicted() *Predicted {
 
 // run adds what a model says of all data to p.
 func (w *work) run(p *Predicted, m infer.Model) error {
+	one := p
+	if p.drawn {
+		one = w.predicted()
+	}
 	for i, d := range w.targets.all() {
-		if err := w.engine.Predict(w.ctx, m, d, p.sums()[i]); err != nil {
+		if err := w.engine.Predict(w.ctx, m, d, one.sums()[i]); err != nil {
 			return err
 		}
 	}
-	p.Members++
+	one.Members++
+	if p.drawn {
+		p.take(one, p.group(one))
+	}
 	return nil
 }
 
@@ -145,9 +158,16 @@ func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, 
 	return w.member(p, n, who, weight, parameters, weights.Slice(fresh.Statistics))
 }
 
+// random returns an empty result of a method that draws its members.
+func (w *work) random() *Predicted {
+	p := w.predicted()
+	p.drawn = w.targets.Noise
+	return p
+}
+
 // sampled runs members of the first run's posterior.
 func (w *work) sampled(covariance swag.Covariance, scale float64) error {
-	p, n := w.predicted(), w.Runs[0].Network
+	p, n := w.random(), w.Runs[0].Network
 	opts := swag.SampleOptions{Seed: w.Seed, Scale: scale, Covariance: covariance}
 	err := infer.EachMember(w.ctx, n.Posterior, opts, 0, w.Members, func(k int, parameters weights.Vector) error {
 		return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
@@ -227,6 +247,9 @@ func (w *work) swaOf() (*Predicted, error) {
 		if err != nil {
 			return err
 		}
-		return w.member(p, w.Runs[0].Network, "SWA", 1, s.parameters, s.statistics)
+		if err := w.member(p, w.Runs[0].Network, "SWA", 1, s.parameters, s.statistics); err != nil {
+			return err
+		}
+		return w.reorder(p, s)
 	})
 }

@@ -43,6 +43,13 @@ func (b BatchNormData) Visited() int {
 	return b.Data.Len()
 }
 
+// Reordered is the data in another order, k ≥ 1, of as many images as SWA sees.
+func (b BatchNormData) Reordered(k uint64) BatchNormData {
+	b.Order.Seed += k << 32 // no seed that a user is likely to give
+	b.members, b.controls = 0, nil
+	return b
+}
+
 // Recompute returns batch-norm statistics for the given weights. For a network
 // that has none to recompute the result is of no images, and data may be zero.
 func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {

@@ -3,7 +3,8 @@
 //
 // # Invariants
 //
-// Differences are of the same images, with paired bootstrap intervals. Every
+// Differences are of the same images; their intervals hold what the choice of the images,
+// of the random draws and of the temperature leaves open. Every
 // method is also shown at a temperature of its own, so that none wins by a
 // temperature alone (Ashukha et al. 2020).
 package compare
@@ -66,10 +67,15 @@ type Method struct {
 	Scaled []*Scaled
 	// Scaling is the one that makes the method, in SWA-Temp and SWA-Vector.
 	Scaling *calibrate.Scaling
-	// Differences are those to the baseline, of each loss of the task, with paired
-	// bootstrap intervals over the test data; nil for the baseline itself.
-	Differences []calibrate.Interval
-	StaleBN     bool // its batch-norm statistics do not belong to its weights
+	// Differences are those to the baseline, of each loss of the task; nil for the
+	// baseline itself.
+	Differences []calibrate.Difference
+	// Adjusted are their p-values by Holm's procedure, over what the verdict may speak
+	// of; NaN for others.
+	Adjusted []float64
+	StaleBN  bool // its batch-norm statistics do not belong to its weights
+
+	noise
 }
 
 // Scaled is a method after its outcomes were repaired.
@@ -79,7 +85,7 @@ type Scaled struct {
 }
 
 func (c *Comparison) targets() baseline.Targets {
-	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation}
+	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, Noise: true}
 }
 
 // Images returns about how many images Run sends through networks.
@@ -99,6 +105,7 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 		return nil, err
 	}
 	r.compare()
+	r.adjust()
 	return r, nil
 }
 
@@ -107,16 +114,22 @@ func (r *Result) add(p *baseline.Predicted) error {
 	test := p.Data[0]
 	r.task = test.Task
 	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN}
-	outcomes := test.Mean()
+	outcomes, validation := test.Mean(), r.validation(p)
 	if p.Scaler != "" {
-		scaled, s, err := r.scale(p, p.Scaler)
+		scaled, s, err := r.scale(p.Scaler, outcomes, validation)
 		if err != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, err))
 			return nil
 		}
+		if m.parts, err = r.tempered(s, outcomes, validation); err != nil {
+			return err
+		}
 		outcomes, m.Scaling, m.Name = scaled, s, p.Name+describe(s)
 	}
 	if err := r.evaluate(&m, outcomes); err != nil {
+		return err
+	}
+	if err := r.redraw(&m, p); err != nil {
 		return err
 	}
 	m.Warnings = append(m.Warnings, p.Notes...)
@@ -125,7 +138,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	} else if r.Scalings {
 		m.Scaled = make([]*Scaled, len(r.task.Calibrators()))
 		for i, c := range r.task.Calibrators() {
-			outcomes, s, err := r.scale(p, c.Scaler)
+			outcomes, s, err := r.scale(c.Scaler, test.Mean(), validation)
 			if err != nil {
 				m.warn("no %s scaling: %w", c.Scaler, err)
 				continue
@@ -183,14 +196,21 @@ func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 	return r.Save(m.Key, outcomes, r.task.Width())
 }
 
-// scale returns what a method predicts, repaired by what is fitted on the
-// validation data or, without, on halves of the test data.
-func (r *Result) scale(p *baseline.Predicted, by calibrate.Scaler) ([]float64, *calibrate.Scaling, error) {
-	outcomes := p.Data[0].Mean()
+// validation is what a method says of the validation data, nil without.
+func (r *Result) validation(p *baseline.Predicted) []float64 {
+	if p.Validation == nil {
+		return nil
+	}
+	return p.Validation.Mean()
+}
+
+// scale returns outcomes repaired by what is fitted on the validation data or,
+// without, on halves of the test data.
+func (r *Result) scale(by calibrate.Scaler, outcomes, validation []float64) ([]float64, *calibrate.Scaling, error) {
 	if r.Validation == nil {
 		return r.task.CrossFit(by, outcomes, r.Test.Labels(), r.Seed)
 	}
-	s, err := r.task.Fit(by, p.Validation.Mean(), r.Validation.Labels())
+	s, err := r.task.Fit(by, validation, r.Validation.Labels())
 	if err != nil {
 		return nil, nil, fmt.Errorf("validation data: %w", err)
 	}
@@ -210,18 +230,4 @@ func (r *Result) baseline() int {
 // find returns the place of a method, or −1.
 func (r *Result) find(key string) int {
 	return slices.IndexFunc(r.Methods, func(m Method) bool { return m.Key == key })
-}
-
-// compare compares every method with the baseline, image by image.
-func (r *Result) compare() {
-	base := r.baseline()
-	for i := range r.Methods {
-		m := &r.Methods[i]
-		if i == base {
-			continue
-		}
-		for k, losses := range m.Losses {
-			m.Differences = append(m.Differences, calibrate.PairedBootstrap(losses, r.Methods[base].Losses[k], calibrate.BootstrapOptions{Seed: r.Seed}))
-		}
-	}
 }

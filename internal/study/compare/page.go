@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
@@ -100,12 +101,18 @@ func (r *Result) methodJSON(m *Method) study.Object {
 	for i, l := range r.task.Losses() {
 		var d any
 		if m.Differences != nil {
-			d = study.Interval("value", m.Differences[i])
+			d = differenceJSON(m.Differences[i], m.Adjusted[i])
 		}
 		add(l.Key+"_difference", d)
 	}
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out
+}
+
+// differenceJSON has the interval and what it is made of.
+func differenceJSON(d calibrate.Difference, adjusted float64) study.Object {
+	return append(study.Interval("value", d.Interval), study.Fields("images_standard_error", study.Finite(d.Images), "draws_standard_error", study.Finite(d.Standard()),
+		"draws_bias", study.Finite(d.Bias), "p", study.Finite(d.P), "p_holm", study.Finite(adjusted))...)
 }
 
 func (r *Result) scaledJSON(s *Scaled) study.Object {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -68,10 +69,10 @@ func (r *Result) mainTable() *report.Table {
 		}
 		columns = append(columns, decimal(m.Header))
 		if m.Key == loss.Key {
-			columns = append(columns, decimal("(at best T)"))
+			columns = append(columns, decimal("at best T"))
 		}
 	}
-	columns = append(columns, decimal(loss.Name+" − "+loss.Name+"("+r.baselineName()+")"), report.Column{Header: "[95 %]"}, report.Column{Header: " ", Empty: " "})
+	columns = append(columns, decimal(loss.Name+" − "+loss.Name+"("+r.baselineName()+") [95 %]"), decimal("draws"), report.Column{Header: " ", Empty: " "})
 	t := report.NewTable(columns...)
 	for _, m := range r.Methods {
 		cells := []string{m.Name}
@@ -85,7 +86,7 @@ func (r *Result) mainTable() *report.Table {
 			}
 		}
 		if d := m.Differences; d != nil {
-			cells = append(cells, report.Signed(d[0].Mean, 4), report.Interval(d[0].Low, d[0].High, 4))
+			cells = append(cells, report.Signed(d[0].Mean, 4)+" "+report.Interval(d[0].Low, d[0].High, 4), drawn(d[0].Draws))
 		} else {
 			cells = append(cells, "", "")
 		}
@@ -98,6 +99,14 @@ func (r *Result) mainTable() *report.Table {
 	}
 	r.noteWarnings(t)
 	return t
+}
+
+// drawn is what other draws would change on the same images; empty where there are none.
+func drawn(d calibrate.Draws) string {
+	if d.Variance == 0 {
+		return ""
+	}
+	return "±" + report.Fixed(d.Standard(), 4)
 }
 
 // marks point at the notes below a table.

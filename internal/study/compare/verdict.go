@@ -3,54 +3,60 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// fewImages is a number of test images below which hardly any difference between
-// methods shows.
-const fewImages = 1000
+const (
+	// fewImages is a number of test images below which hardly any difference between
+	// methods shows.
+	fewImages = 1000
+	// fewErrors is how many errors at least one of two methods must make: on fewer a loss
+	// hangs on a handful of images, and the normal approximation on none.
+	fewErrors = 30
+
+	significant = 0.05
+	// Between these, adjusted p-values are told as borderline: another seed can move
+	// them across.
+	clearly, hardly = 0.02, 0.1
+)
 
 // Verdict says in plain words what was found. The first line is the headline. It
-// claims a difference only where the interval of the paired bootstrap leaves 0
-// out.
+// claims a difference only where Holm's procedure allows it.
 func (r *Result) Verdict() []string {
 	images := r.Test.Len()
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
 	}
 	base := &r.Methods[r.baseline()]
+	if line := r.unranked(base); line != "" {
+		return append([]string{line}, r.staleLine()...)
+	}
 	var lines []string
 	candidate := r.candidate()
 	if candidate != nil {
 		lines = append(lines, r.headline(candidate, base)...)
 	}
-	better, worse := r.sides(candidate)
-	if better != "" {
-		lines = append(lines, fmt.Sprintf("Better than %s: %s.", words(base), better))
-	}
-	if worse != "" {
-		lines = append(lines, fmt.Sprintf("Worse than %s: %s.", words(base), worse))
-	}
+	lines = append(lines, r.sides(candidate, base)...)
 	if len(lines) == 0 {
-		lines = append(lines, fmt.Sprintf("%s test images show no difference between %s and any other method.", report.Thousands(images), words(base)))
+		lines = append(lines, fmt.Sprintf("%s test images tell no other method from %s, which is not to say that they are equal.", report.Thousands(images), words(base)))
 	}
-	if candidate != nil {
-		lines = append(lines, r.accuracyLine(candidate, base)...)
-	}
+	lines = append(lines, r.accuracyLines(base)...)
 	lines = append(lines, r.staleLine()...)
-	lines = append(lines, r.chanceLine()...)
+	lines = append(lines, r.familyLine()...)
 	if images < fewImages {
 		lines = append(lines, fmt.Sprintf("%s test images are few: only large differences can show.", report.Thousands(images)))
 	}
 	return lines
 }
 
-// baselineName is what the tables call the baseline.
+// baselineName is what the baseline is called, without its temperature.
 func (r *Result) baselineName() string {
 	m := &r.Methods[r.baseline()]
 	if m.Key == baseline.SWATemp {
@@ -78,85 +84,173 @@ func words(m *Method) string {
 	return m.Name
 }
 
+// unranked says why nothing is ranked against the baseline, or returns "".
+func (r *Result) unranked(base *Method) string {
+	if s := base.Scaling; s != nil && s.AtBound {
+		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s), so the images that it is fitted on do not determine it, and what it gives is no standard.", r.baselineName(), temperatures(s))
+	}
+	most := 0
+	for i := range r.Methods {
+		if m := &r.Methods[i]; !m.StaleBN {
+			if !r.enough(m, base) {
+				most = max(most, r.wrong(m))
+				continue
+			}
+			return ""
+		}
+	}
+	if most == 0 {
+		return fmt.Sprintf("Nothing is ranked: every method puts all %s test images right. Compare on harder ones, or on more.", report.Thousands(r.Test.Len()))
+	}
+	return fmt.Sprintf("Nothing is ranked: no method errs on more than %d of %s test images, and with fewer than %d errors a handful of images decides. Compare on more.", most, report.Thousands(r.Test.Len()), fewErrors)
+}
+
+// wrong counts a method's errors; −1 for a task that knows none.
+func (r *Result) wrong(m *Method) int {
+	if k := r.errors(); k >= 0 {
+		return int(math.Round(floats.Sum(m.Losses[k])))
+	}
+	return -1
+}
+
+// errors is the place of the loss that counts errors, or −1.
+func (r *Result) errors() int {
+	return slices.IndexFunc(r.task.Losses(), func(l task.Loss) bool { return l.Key == "error" })
+}
+
+// enough reports whether there are errors enough to rank two methods by.
+func (r *Result) enough(a, b *Method) bool {
+	return r.errors() < 0 || max(r.wrong(a), r.wrong(b)) >= fewErrors
+}
+
+// told says of loss k whether a method is surely worse than the baseline (1), better
+// (−1) or neither (0), and whether that is borderline.
+func (r *Result) told(m *Method, k int) (sign int, borderline bool) {
+	if m.Differences == nil || m.StaleBN || !r.enough(m, &r.Methods[r.baseline()]) {
+		return 0, false
+	}
+	p := m.Adjusted[k]
+	switch {
+	case p < significant && m.Differences[k].Mean > 0:
+		sign = 1
+	case p < significant:
+		sign = -1
+	}
+	return sign, clearly <= p && p < hardly
+}
+
 // headline compares a method with the baseline, and their costs where the method
 // is not the better one.
 func (r *Result) headline(m, base *Method) []string {
 	d, loss := m.Differences[0], r.task.Losses()[0].Name
-	switch {
-	case math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0):
+	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
 		return []string{fmt.Sprintf("%s and %s cannot be compared by %s: it is infinite, because a true class has probability 0.", m.Name, words(base), loss)}
-	case d.High < 0:
-		return []string{fmt.Sprintf("%s is better than %s on this data: %s %s.", m.Name, words(base), loss, interval(d))}
 	}
-	lines := []string{fmt.Sprintf("%s test images show no difference between %s and %s: %s %s.", report.Thousands(r.Test.Len()), m.Name, words(base), loss, interval(d))}
-	if d.Low > 0 {
-		lines[0] = fmt.Sprintf("%s is worse than %s on this data: %s %s.", m.Name, words(base), loss, interval(d))
+	found := fmt.Sprintf("%s %s %s", loss, report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
+	sign, borderline := r.told(m, 0)
+	but := ""
+	if borderline {
+		but = fmt.Sprintf(" That is borderline (p = %s): other images or draws may well tell otherwise.", probability(m.Adjusted[0]))
 	}
+	line := fmt.Sprintf("%s test images do not tell %s and %s apart: %s. They may differ by as much as that.", report.Thousands(r.Test.Len()), m.Name, words(base), found)
+	switch {
+	case math.IsInf(d.Draws.Variance, 1):
+		line = fmt.Sprintf("%s and %s cannot be told apart with %s: what other draws would give is not known.", m.Name, words(base), report.Plural(m.Members, "member"))
+	case sign < 0:
+		return []string{fmt.Sprintf("%s is better than %s on this data: %s.%s", m.Name, words(base), found, but)}
+	case sign > 0:
+		line = fmt.Sprintf("%s is worse than %s on this data: %s.", m.Name, words(base), found)
+	}
+	lines := []string{line + but}
 	if m.Members > base.Members {
 		lines = append(lines, fmt.Sprintf("Of the two, %s is cheaper: %s for each prediction, not %s.", words(base), report.Plural(base.Members, "network"), report.Thousands(m.Members)))
 	}
 	return lines
 }
 
-func interval(d calibrate.Interval) string {
-	return report.Signed(d.Mean, 4) + " " + report.Interval(d.Low, d.High, 4)
+// probability is a p-value: what counts is its size.
+func probability(p float64) string {
+	if p < 0.001 {
+		return "below 0.001"
+	}
+	return report.Fixed(p, 3)
 }
 
-// sides lists the other methods that surely differ from the baseline.
-func (r *Result) sides(but *Method) (better, worse string) {
-	var up, down []string
+// sides lists the other methods that differ from the baseline in the first loss, surely or
+// nearly so.
+func (r *Result) sides(but, base *Method) []string {
+	var up, down, nearly []string
 	for i := range r.Methods {
 		m := &r.Methods[i]
-		if m == but || m.Differences == nil || m.StaleBN {
+		if m == but || m == base {
 			continue
 		}
-		d := m.Differences[0]
-		text := fmt.Sprintf("%s (%s)", m.Name, report.Signed(d.Mean, 4))
+		sign, borderline := r.told(m, 0)
+		text := fmt.Sprintf("%s (%s)", m.Name, report.Signed(m.Differences[0].Mean, 4))
 		switch {
-		case d.High < 0:
+		case borderline:
+			nearly = append(nearly, fmt.Sprintf("%s (%s, p = %s)", m.Name, report.Signed(m.Differences[0].Mean, 4), probability(m.Adjusted[0])))
+		case sign < 0:
 			up = append(up, text)
-		case d.Low > 0:
+		case sign > 0:
 			down = append(down, text)
 		}
 	}
-	return strings.Join(up, ", "), strings.Join(down, ", ")
-}
-
-// errors returns the difference in the share of errors; ok is false for a task
-// that knows no errors.
-func (r *Result) errors(m *Method) (d calibrate.Interval, ok bool) {
-	for i, l := range r.task.Losses() {
-		if l.Key == "error" && m.Differences != nil {
-			return m.Differences[i], true
+	var lines []string
+	for _, side := range []struct {
+		what string
+		who  []string
+	}{{"Better than " + words(base), up}, {"Worse than " + words(base), down}, {"Borderline, beside " + words(base), nearly}} {
+		if side.who != nil {
+			lines = append(lines, fmt.Sprintf("%s: %s.", side.what, strings.Join(side.who, ", ")))
 		}
 	}
-	return d, false
+	return lines
 }
 
-// accuracyLine speaks up where accuracy moved; scaling by a temperature leaves it.
-func (r *Result) accuracyLine(m, base *Method) []string {
-	d, ok := r.errors(m)
-	what := ""
-	switch {
-	case ok && d.Low > 0:
-		what = "lower"
-	case ok && d.High < 0:
-		what = "higher"
-	default:
+// accuracyLines speak up where accuracy moved; scaling by a temperature leaves it.
+func (r *Result) accuracyLines(base *Method) (lines []string) {
+	k := r.errors()
+	if k < 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s's accuracy is %s than that of %s: by %s %s percentage points.", m.Name, what, words(base),
-		report.Signed(-100*d.Mean, 2), report.Interval(-100*d.High, -100*d.Low, 2))}
+	var higher, lower []string
+	for i := range r.Methods {
+		m := &r.Methods[i]
+		sign, borderline := r.told(m, k)
+		if sign == 0 {
+			continue
+		}
+		d := m.Differences[k]
+		text := fmt.Sprintf("%s (%s %s percentage points", m.Name, report.Signed(-100*d.Mean, 2), report.Interval(-100*d.High, -100*d.Low, 2))
+		if borderline {
+			text += fmt.Sprintf(", borderline: p = %s", probability(m.Adjusted[k]))
+		}
+		if sign > 0 {
+			lower = append(lower, text+")")
+		} else {
+			higher = append(higher, text+")")
+		}
+	}
+	for _, side := range []struct {
+		what string
+		who  []string
+	}{{"higher", higher}, {"lower", lower}} {
+		if side.who != nil {
+			lines = append(lines, fmt.Sprintf("Accuracy is %s than that of %s: %s.", side.what, words(base), strings.Join(side.who, ", ")))
+		}
+	}
+	return lines
 }
 
 // staleLine says what leaving out the batch-norm update costs.
 func (r *Result) staleLine() []string {
-	stale, fresh := r.find(baseline.StaleSWA), r.find(baseline.SWA)
-	if stale < 0 || fresh < 0 {
+	stale, fresh, k := r.find(baseline.StaleSWA), r.find(baseline.SWA), r.errors()
+	if stale < 0 || fresh < 0 || k < 0 {
 		return nil
 	}
 	// The baseline is SWA or has its accuracy.
-	if d, ok := r.errors(&r.Methods[stale]); !ok || !(d.Low > 0) {
+	if d := r.Methods[stale].Differences; d == nil || !(d[k].Low > 0) {
 		return nil
 	}
 	accuracy := func(i int) string {
@@ -165,17 +259,18 @@ func (r *Result) staleLine() []string {
 	return []string{fmt.Sprintf("Averaged weights need batch-norm statistics of their own: with the last checkpoint's, SWA's accuracy is %s instead of %s.", accuracy(stale), accuracy(fresh))}
 }
 
-// chanceLine warns of many comparisons at once.
-func (r *Result) chanceLine() []string {
+// familyLine says how many differences these sentences choose from.
+func (r *Result) familyLine() []string {
 	n := 0
 	for _, m := range r.Methods {
-		if m.Differences != nil && !m.StaleBN {
-			n++
+		for _, p := range m.Adjusted {
+			if p == p {
+				n++
+			}
 		}
 	}
 	if n < 2 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d methods stand against one baseline, each with a 95 %% interval: if none differed, chance would still show a difference in up to %s of such tables.",
-		n, report.Percent(calibrate.FamilywiseError(n), 0))}
+	return []string{fmt.Sprintf("These sentences choose from %d differences, in %s and accuracy, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.", n, r.task.Losses()[0].Name)}
 }

@@ -1,0 +1,109 @@
+package baseline
+
+import "github.com/swagwrap/swagwrap/weights"
+
+// Random draws are kept in groups beside their sum, so that a study can leave one group
+// out after the other and see how much hangs on the draws: see
+// [github.com/swagwrap/swagwrap/calibrate.Jackknife]. Memory grows with the groups,
+// not with the members.
+const (
+	groups = 10
+	// groupBytes is what groups may take before there are fewer, of which there are
+	// never fewer than fewestGroups.
+	groupBytes   = 1 << 30
+	fewestGroups = 5
+	// otherOrders is how many times more SWA runs, each with the batch-norm images in
+	// another order.
+	otherOrders = 4
+)
+
+// Group is what some members say of the data, in float32: of a difference between
+// averages that takes away nothing that counts.
+type Group struct {
+	Weight  float32     // added up as the outcomes are: what is at most 1 stays so
+	outcome [][]float32 // Σ w·outcome by data set, the validation data last
+}
+
+// add adds what members say.
+func (g *Group) add(p *Predicted) {
+	sums := p.sums()
+	if g.outcome == nil {
+		g.outcome = make([][]float32, len(sums))
+		for i, s := range sums {
+			g.outcome[i] = make([]float32, len(s.Outcome))
+		}
+	}
+	for i, s := range sums {
+		for j, v := range s.Outcome {
+			g.outcome[i][j] += float32(v)
+		}
+	}
+	g.Weight += float32(sums[0].Weight)
+}
+
+// take adds the members of o, as those of group k.
+func (p *Predicted) take(o *Predicted, k int) {
+	if p.drawn {
+		for len(p.Groups) <= k {
+			p.Groups = append(p.Groups, &Group{})
+		}
+		p.Groups[k].add(o)
+	}
+	p.merge(o)
+}
+
+// group is where the next member belongs.
+func (p *Predicted) group(o *Predicted) int {
+	bytes := 0
+	for _, s := range o.sums() {
+		bytes += 4 * len(s.Outcome)
+	}
+	return p.Members % min(groups, max(fewestGroups, groupBytes/max(1, bytes)))
+}
+
+// Average returns the average outcomes of some groups, n×width by data set, the
+// validation data last.
+func Average(groups ...*Group) [][]float64 {
+	out, weight := make([][]float64, len(groups[0].outcome)), 0.0
+	for _, g := range groups {
+		weight += float64(g.Weight)
+	}
+	for i := range out {
+		out[i] = make([]float64, len(groups[0].outcome[i]))
+		for _, g := range groups {
+			for j, v := range g.outcome[i] {
+				out[i][j] += float64(v)
+			}
+		}
+		for j := range out[i] {
+			out[i][j] /= weight
+		}
+	}
+	return out
+}
+
+// reorders is how many other orders of the batch-norm images SWA is run with.
+func (in *Inputs) reorders(t Targets) int {
+	if !t.Noise || !in.Runs[0].Network.Recomputes() || !in.BatchNorm.Order.Shuffle {
+		return 0
+	}
+	return otherOrders
+}
+
+// reorder runs SWA with the batch-norm images in other orders.
+func (w *work) reorder(p *Predicted, swa *swaWeights) error {
+	n := w.Runs[0].Network
+	for k := range w.reorders(w.targets) {
+		fresh, err := w.engine.Recompute(w.ctx, n, swa.parameters, w.BatchNorm.Reordered(uint64(k)+1))
+		if err != nil {
+			return err
+		}
+		one, g := w.predicted(), &Group{}
+		if err := w.member(one, n, "SWA", 1, swa.parameters, weights.Slice(fresh.Statistics)); err != nil {
+			return err
+		}
+		g.add(one)
+		p.Reordered = append(p.Reordered, g)
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// noise is what tells how the losses of a method vary with draws and images.
+type noise struct {
+	// without are the losses without one group of members, by group, loss and image,
+	// and weights those of the groups; nil where nothing is drawn.
+	without [][][]float64
+	weights []float64
+	// reordered are the losses with the batch-norm images in other orders, by order,
+	// loss and image.
+	reordered [][][]float64
+	// parts are the losses at temperatures about the fitted one, or about each of the
+	// cross-fitted ones; nil for a method without.
+	parts []part
+}
+
+// part is what one temperature scales: all test images, or those of one fold, by what
+// fits the others.
+type part struct {
+	*calibrate.Tempered
+	fit, rows []int // nil: the validation images, and all
+}
+
+// tempered asks for the losses of outcomes at temperatures about those of a scaling.
+func (r *Result) tempered(s *calibrate.Scaling, outcomes, validation []float64) (parts []part, err error) {
+	folds := [][]int{nil}
+	if s.CrossFitted {
+		folds = calibrate.Folds(r.Test.Len(), len(s.Temperatures), r.Seed)
+	}
+	for f, t := range s.Temperatures {
+		p, on, labels, of, judged := part{}, validation, []int(nil), outcomes, r.Test.Labels()
+		if s.CrossFitted {
+			p = part{fit: slices.Concat(slices.Concat(folds[:f]...), slices.Concat(folds[f+1:]...)), rows: folds[f]}
+			on, labels = r.pick(outcomes, p.fit)
+			of, judged = r.pick(outcomes, p.rows)
+		} else {
+			labels = r.Validation.Labels()
+		}
+		p.Tempered, err = calibrate.NewTempered(t, func(t float64) ([]float64, [][]float64, error) {
+			scaling := &calibrate.Scaling{Temperatures: []float64{t}}
+			fitted, err := r.losses(r.task.Apply(scaling, on), labels)
+			if err != nil {
+				return nil, nil, err
+			}
+			losses, err := r.losses(r.task.Apply(scaling, of), judged)
+			return fitted[0], losses, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// pick returns the outcomes of some test images, with their labels.
+func (r *Result) pick(outcomes []float64, rows []int) (picked []float64, labels []int) {
+	width, all := r.task.Width(), r.Test.Labels()
+	for _, i := range rows {
+		picked, labels = append(picked, outcomes[i*width:][:width]...), append(labels, all[i])
+	}
+	return picked, labels
+}
+
+func (r *Result) losses(outcomes []float64, labels []int) ([][]float64, error) {
+	e, err := r.task.Evaluate(outcomes, labels, task.EvaluateOptions{MainOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	return e.Losses, nil
+}
+
+// redraw finds the losses of a method without some of its members, and with other
+// orders of the batch-norm images: each scaled by what then fits.
+func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
+	losses := func(groups ...*baseline.Group) ([][]float64, error) {
+		outcomes := baseline.Average(groups...)
+		if p.Scaler == "" {
+			return r.losses(outcomes[0], r.Test.Labels())
+		}
+		scaled, _, err := r.scale(p.Scaler, outcomes[0], outcomes[len(outcomes)-1])
+		if err != nil {
+			return nil, err
+		}
+		return r.losses(scaled, r.Test.Labels())
+	}
+	for g, group := range p.Groups {
+		m.weights = append(m.weights, float64(group.Weight))
+		if len(p.Groups) == 1 {
+			m.without = append(m.without, m.Losses) // which tells nothing
+			break
+		}
+		l, err := losses(slices.Concat(p.Groups[:g], p.Groups[g+1:])...)
+		if err != nil {
+			return err
+		}
+		m.without = append(m.without, l)
+	}
+	for _, group := range p.Reordered {
+		l, err := losses(group)
+		if err != nil {
+			return err
+		}
+		m.reordered = append(m.reordered, l)
+	}
+	return nil
+}
+
+// resampled adds to sums the sums of a method's losses over a resample, with the
+// temperature fitted anew.
+func (m *Method) resampled(sums, test, validation []float64) {
+	if m.parts == nil {
+		for k, losses := range m.Losses {
+			sums[k] += floats.Dot(losses, test)
+		}
+	}
+	pick := func(rows []int) (counts []float64) {
+		for _, i := range rows {
+			counts = append(counts, test[i])
+		}
+		return counts
+	}
+	for _, p := range m.parts {
+		if p.rows == nil {
+			p.Resample(sums, validation, test)
+		} else {
+			p.Resample(sums, pick(p.fit), pick(p.rows))
+		}
+	}
+}
+
+// compare compares every method with the baseline, image by image: see
+// [calibrate.NewDifference]. What is fitted by vector scaling, and the prior of
+// Laplace, are held fixed.
+func (r *Result) compare() {
+	base, kinds, validation := &r.Methods[r.baseline()], len(r.task.Losses()), 0
+	if r.Validation != nil {
+		validation = r.Validation.Len()
+	}
+	spread := make([][][]float64, len(r.Methods)) // by method, loss and resample
+	for i := range spread {
+		spread[i] = make([][]float64, kinds)
+	}
+	n := r.Test.Len()
+	calibrate.BootstrapOptions{Seed: r.Seed}.Counts(n, validation, func(test, validation []float64) {
+		of := make([]float64, kinds)
+		base.resampled(of, test, validation)
+		for i := range r.Methods {
+			sums := make([]float64, kinds)
+			r.Methods[i].resampled(sums, test, validation)
+			for k := range sums {
+				spread[i][k] = append(spread[i][k], (sums[k]-of[k])/float64(n))
+			}
+		}
+	})
+	for i := range r.Methods {
+		m := &r.Methods[i]
+		if m == base {
+			continue
+		}
+		for k, losses := range m.Losses {
+			mean := stat.Mean(difference(losses, base.Losses[k]), nil)
+			m.Differences = append(m.Differences, calibrate.NewDifference(mean, stat.Variance(spread[i][k], nil), n, draws(m, base, k)))
+		}
+		m.warnDraws()
+	}
+}
+
+// draws is what the random draws of two methods do to their difference in loss k.
+// Where both are drawn alike, what they share cancels.
+func draws(m, base *Method, k int) (d calibrate.Draws) {
+	switch a, b := by(k, m.without), by(k, base.without); {
+	case len(a) == len(b) && len(a) > 0:
+		d = calibrate.Jackknife(difference(m.Losses[k], base.Losses[k]), differences(a, b), m.weights)
+	default:
+		if len(a) > 0 {
+			d = calibrate.Jackknife(m.Losses[k], a, m.weights)
+		}
+		if len(b) > 0 {
+			other := calibrate.Jackknife(base.Losses[k], b, base.weights)
+			other.Bias = -other.Bias
+			d = d.Plus(other)
+		}
+	}
+	a, b := append(by(k, m.reordered), m.Losses[k]), append(by(k, base.reordered), base.Losses[k])
+	switch {
+	case len(a) > 1 && len(a) == len(b):
+		d = d.Plus(calibrate.Replicated(differences(a, b)))
+	case len(a) > 1:
+		d = d.Plus(calibrate.Replicated(a))
+	case len(b) > 1:
+		d = d.Plus(calibrate.Replicated(b))
+	}
+	return d
+}
+
+// by returns loss k of each.
+func by(k int, of [][][]float64) (out [][]float64) {
+	for _, losses := range of {
+		out = append(out, losses[k])
+	}
+	return out
+}
+
+func difference(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }
+
+func differences(a, b [][]float64) (out [][]float64) {
+	for i := range a {
+		out = append(out, difference(a[i], b[i]))
+	}
+	return out
+}
+
+// warnDraws says where the members are too few.
+func (m *Method) warnDraws() {
+	d := m.Differences[0]
+	switch {
+	case math.IsInf(d.Draws.Variance, 1):
+		m.warn("what other draws would give cannot be told from %s", report.Plural(m.Members, "member"))
+	case math.Abs(d.Bias) > (d.High-d.Low)/8:
+		m.warn("with infinitely many members the loss would be %s lower: the interval is of those", report.Fixed(d.Bias, 4))
+	}
+}
+
+// adjust makes p-values fit to be looked at together. The family is what the verdict
+// may speak of: the first loss and errors of every method, unless they are the
+// baseline's by construction.
+func (r *Result) adjust() {
+	base := &r.Methods[r.baseline()]
+	var family []float64
+	each := func(f func(m *Method, k int)) {
+		for i := range r.Methods {
+			for k, loss := range r.task.Losses() {
+				if m := &r.Methods[i]; m != base && !m.StaleBN && (k == 0 || loss.Key == "error") && !slices.Equal(m.Losses[k], base.Losses[k]) {
+					f(m, k)
+				}
+			}
+		}
+	}
+	for i := range r.Methods {
+		r.Methods[i].Adjusted = slices.Repeat([]float64{math.NaN()}, len(r.Methods[i].Differences))
+	}
+	each(func(m *Method, k int) { family = append(family, m.Differences[k].P) })
+	family = calibrate.Holm(family)
+	each(func(m *Method, k int) { m.Adjusted[k], family = family[0], family[1:] })
+}
