@@ -69,18 +69,23 @@ func satterthwaite(v, vDoF, w, wDoF float64) float64 {
 //
 // θ_J has no bias of order 1/S, by which all θ_g are too large; the variance is that of
 // θ_J, and what the θ_g have in common drops out of it. The pseudo-values of a single
-// image give its part of Own. Of accuracy, which counts, they overstate both, and the
-// difference still holds.
+// image give its part of Own, and its loss without bias: corrected has those, of which θ_J is
+// the mean. A bootstrap of θ_J takes these, since what they vary by is more than the
+// losses do.
 //
-// Of less than two groups nothing can be told, and Variance is +Inf. Jackknife panics
-// if the images are not the same in all, or the weights not those of the groups.
-func Jackknife(all []float64, without [][]float64, weights []float64) Draws {
+// Errors, which count, are no smooth function of the members: Variance and Own are both
+// too large, and their difference, which counts, holds; Bias is all noise.
+//
+// Of less than two groups nothing can be told, Variance is +Inf, and corrected is all.
+// Jackknife panics if the images are not the same in all, or the weights not those of the
+// groups.
+func Jackknife(all []float64, without [][]float64, weights []float64) (d Draws, corrected []float64) {
 	if len(without) != len(weights) || len(all) == 0 {
 		panic(badGroups)
 	}
 	groups, n := float64(len(without)), float64(len(all))
 	if len(without) < 2 {
-		return Draws{Variance: math.Inf(1), DoF: 1}
+		return Draws{Variance: math.Inf(1), DoF: 1}, all
 	}
 	h, means := make([]float64, len(without)), make([]float64, len(without))
 	total := 0.0
@@ -105,12 +110,13 @@ func Jackknife(all []float64, without [][]float64, weights []float64) Draws {
 	}
 	theta := stat.Mean(all, nil)
 	v, center := variance(theta, func(g int) float64 { return means[g] })
-	out := Draws{Variance: v, DoF: groups - 1, Bias: theta - center}
+	d, corrected = Draws{Variance: v, DoF: groups - 1, Bias: theta - center}, make([]float64, len(all))
 	for i, loss := range all {
-		own, _ := variance(loss, func(g int) float64 { return without[g][i] })
-		out.Own += own / (n * n)
+		own, center := variance(loss, func(g int) float64 { return without[g][i] })
+		d.Own += own / (n * n)
+		corrected[i] = center
 	}
-	return out
+	return d, corrected
 }
 
 // Replicated measures what the choice of a single draw does to losses, from those of
@@ -178,7 +184,9 @@ func NewDifference(mean, images float64, n int, draws Draws) Difference {
 	switch {
 	case least == 0:
 		d.P = 1
-	case s > 0:
+	case s == 0:
+		d.P = 0
+	default:
 		d.P = 2 * t.Survival(least/s)
 	}
 	return d

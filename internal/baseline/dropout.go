@@ -51,7 +51,7 @@ func (w *work) dropout() error {
 			return &unfit{err: errors.New("its layers drop nothing")}
 		}
 		for _, pass := range passes {
-			p.take(pass, p.group(pass))
+			p.Take(pass, p.group(pass))
 		}
 	}
 	return w.yield(p)

@@ -41,9 +41,9 @@ func (g *Group) add(p *Predicted) {
 	g.Weight += float32(sums[0].Weight)
 }
 
-// take adds the members of o, as those of group k.
-func (p *Predicted) take(o *Predicted, k int) {
-	if p.drawn {
+// Take adds the members of o, as those of group k.
+func (p *Predicted) Take(o *Predicted, k int) {
+	if p.Drawn {
 		for len(p.Groups) <= k {
 			p.Groups = append(p.Groups, &Group{})
 		}

@@ -389,7 +389,7 @@ func (w *work) grouped(p *Predicted, draw func(part *Predicted, group int) error
 			return err
 		}
 		part.Members = part.Data[0].Members
-		p.take(part, g)
+		p.Take(part, g)
 	}
 	return nil
 }

@@ -28,8 +28,7 @@ type Predicted struct {
 	Groups, Reordered []*Group
 	// Scaler is what the method calibrates these predictions by, or "".
 	Scaler calibrate.Scaler
-
-	drawn bool // in groups
+	Drawn  bool // Take keeps groups
 }
 
 // sums lists those of all data sets, the validation data last.
@@ -115,7 +114,7 @@ func (w *work) predicted() *Predicted {
 // run adds what a model says of all data to p.
 func (w *work) run(p *Predicted, m infer.Model) error {
 	one := p
-	if p.drawn {
+	if p.Drawn {
 		one = w.predicted()
 	}
 	for i, d := range w.targets.all() {
@@ -124,8 +123,8 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 		}
 	}
 	one.Members++
-	if p.drawn {
-		p.take(one, p.group(one))
+	if p.Drawn {
+		p.Take(one, p.group(one))
 	}
 	return nil
 }
@@ -161,7 +160,7 @@ func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, 
 // random returns an empty result of a method that draws its members.
 func (w *work) random() *Predicted {
 	p := w.predicted()
-	p.drawn = w.targets.Noise
+	p.Drawn = w.targets.Noise
 	return p
 }
 

@@ -19,6 +19,9 @@ type noise struct {
 	// and weights those of the groups; nil where nothing is drawn.
 	without [][][]float64
 	weights []float64
+	// corrections are what the losses would change by with infinitely many members, by
+	// loss and image; nil for a loss that counts.
+	corrections [][]float64
 	// reordered are the losses with the batch-norm images in other orders, by order,
 	// loss and image.
 	reordered [][][]float64
@@ -109,6 +112,14 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 		}
 		m.without = append(m.without, l)
 	}
+	for k := range m.Losses {
+		var correction []float64
+		if len(p.Groups) > 0 && k != r.errors() {
+			_, corrected := calibrate.Jackknife(m.Losses[k], by(k, m.without), m.weights)
+			correction = difference(corrected, m.Losses[k])
+		}
+		m.corrections = append(m.corrections, correction)
+	}
 	for _, group := range p.Reordered {
 		l, err := losses(group)
 		if err != nil {
@@ -132,6 +143,11 @@ func (m *Method) resampled(sums, test, validation []float64) {
 			counts = append(counts, test[i])
 		}
 		return counts
+	}
+	for k, correction := range m.corrections {
+		if correction != nil {
+			sums[k] += floats.Dot(correction, test)
+		}
 	}
 	for _, p := range m.parts {
 		if p.rows == nil {
@@ -173,7 +189,7 @@ func (r *Result) compare() {
 		}
 		for k, losses := range m.Losses {
 			mean := stat.Mean(difference(losses, base.Losses[k]), nil)
-			m.Differences = append(m.Differences, calibrate.NewDifference(mean, stat.Variance(spread[i][k], nil), n, draws(m, base, k)))
+			m.Differences = append(m.Differences, calibrate.NewDifference(mean, stat.Variance(spread[i][k], nil), n, r.draws(m, base, k)))
 		}
 		m.warnDraws()
 	}
@@ -181,19 +197,22 @@ func (r *Result) compare() {
 
 // draws is what the random draws of two methods do to their difference in loss k.
 // Where both are drawn alike, what they share cancels.
-func draws(m, base *Method, k int) (d calibrate.Draws) {
+func (r *Result) draws(m, base *Method, k int) (d calibrate.Draws) {
 	switch a, b := by(k, m.without), by(k, base.without); {
 	case len(a) == len(b) && len(a) > 0:
-		d = calibrate.Jackknife(difference(m.Losses[k], base.Losses[k]), differences(a, b), m.weights)
+		d, _ = calibrate.Jackknife(difference(m.Losses[k], base.Losses[k]), differences(a, b), m.weights)
 	default:
 		if len(a) > 0 {
-			d = calibrate.Jackknife(m.Losses[k], a, m.weights)
+			d, _ = calibrate.Jackknife(m.Losses[k], a, m.weights)
 		}
 		if len(b) > 0 {
-			other := calibrate.Jackknife(base.Losses[k], b, base.weights)
+			other, _ := calibrate.Jackknife(base.Losses[k], b, base.weights)
 			other.Bias = -other.Bias
 			d = d.Plus(other)
 		}
+	}
+	if k == r.errors() {
+		d.Bias = 0
 	}
 	a, b := append(by(k, m.reordered), m.Losses[k]), append(by(k, base.reordered), base.Losses[k])
 	switch {

@@ -148,11 +148,15 @@ func (r *Result) headline(m, base *Method) []string {
 	}
 	found := fmt.Sprintf("%s %s %s", loss, report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
 	sign, borderline := r.told(m, 0)
+	why := "They may differ by as much as that."
+	if !r.enough(m, base) {
+		why, borderline = fmt.Sprintf("Both err on fewer than %d of them, and a handful decides.", fewErrors), false
+	}
+	line := fmt.Sprintf("%s test images do not tell %s and %s apart: %s. %s", report.Thousands(r.Test.Len()), m.Name, words(base), found, why)
 	but := ""
 	if borderline {
 		but = fmt.Sprintf(" That is borderline (p = %s): other images or draws may well tell otherwise.", probability(m.Adjusted[0]))
 	}
-	line := fmt.Sprintf("%s test images do not tell %s and %s apart: %s. They may differ by as much as that.", report.Thousands(r.Test.Len()), m.Name, words(base), found)
 	switch {
 	case math.IsInf(d.Draws.Variance, 1):
 		line = fmt.Sprintf("%s and %s cannot be told apart with %s: what other draws would give is not known.", m.Name, words(base), report.Plural(m.Members, "member"))

@@ -1,0 +1,197 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// A population of images of two classes, of which all is known. The logit of an image's SWA
+// is x ~ N(0, spread²), and its class is 1 with probability σ(truth·x): so the best
+// temperature is 1/truth. A member adds scatter·u·φ to it, with a draw u ~ N(0, I) of
+// its own and a direction φ, a unit vector, of the image's own: members err together on some
+// images, as networks do. What infinitely many members say is E σ(x + scatter·z).
+type population struct{ spread, truth, scatter float64 }
+
+const directions = 4
+
+func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+
+// normal integrates f over z ~ N(0, 1), to 1e-10 for functions as smooth as these.
+func normal(f func(z float64) float64) (sum float64) {
+	const step = 0.05
+	for z := -8.0; z <= 8; z += step {
+		sum += f(z) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * step
+	}
+	return sum
+}
+
+// loss is the NLL of all images, given the probability that a method has of class 1 at x.
+func (p population) loss(of func(x float64) float64) float64 {
+	return normal(func(z float64) float64 {
+		x := p.spread * z
+		pi, q := sigmoid(p.truth*x), of(x)
+		return -pi*math.Log(q) - (1-pi)*math.Log1p(-q)
+	})
+}
+
+func (p population) members(x float64) float64 {
+	return normal(func(z float64) float64 { return sigmoid(x + p.scatter*z) })
+}
+
+// differences are the true ones to SWA-Temp in NLL, by key. In accuracy all are 0.
+func (p population) differences() map[string]float64 {
+	best := p.loss(func(x float64) float64 { return sigmoid(p.truth * x) })
+	return map[string]float64{baseline.SWA: p.loss(sigmoid) - best, baseline.SWAG: p.loss(p.members) - best}
+}
+
+// sample is some of its images.
+type sample struct {
+	dataset.Dataset
+	x      []float64
+	phi    [][directions]float64
+	labels []int
+}
+
+func (s *sample) Len() int      { return len(s.x) }
+func (s *sample) Labels() []int { return s.labels }
+
+func (p population) sample(rng *rand.Rand, n int) *sample {
+	s := &sample{}
+	for range n {
+		x, label := p.spread*rng.NormFloat64(), 0
+		if rng.Float64() < sigmoid(p.truth*x) {
+			label = 1
+		}
+		var phi [directions]float64
+		norm := 0.0
+		for k := range phi {
+			phi[k] = rng.NormFloat64()
+			norm += phi[k] * phi[k]
+		}
+		for k := range phi {
+			phi[k] /= math.Sqrt(norm)
+		}
+		s.x, s.phi, s.labels = append(s.x, x), append(s.phi, phi), append(s.labels, label)
+	}
+	return s
+}
+
+// member is what one network says: SWA where u is zero.
+func (p population) member(t task.Task, u [directions]float64, test, validation *sample) *baseline.Predicted {
+	says := func(s *sample) *infer.Sums {
+		sums := &infer.Sums{}
+		sums.Init("", s.Len(), t)
+		for i, x := range s.x {
+			for k, phi := range s.phi[i] {
+				x += p.scatter * u[k] * phi
+			}
+			sums.Add(i, []float64{sigmoid(-x), sigmoid(x)}, 0, 1)
+		}
+		sums.Members, sums.Weight = 1, 1
+		return sums
+	}
+	return &baseline.Predicted{Members: 1, Data: []*infer.Sums{says(test)}, Validation: says(validation)}
+}
+
+// compared compares SWA, SWA-Temp and SWAG on a sample, by the functions that Run calls.
+func (p population) compared(t *testing.T, seed uint64, images, validation, members int) *Result {
+	t.Helper()
+	binary, err := task.Of("binary", task.Scores{Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	test, val := p.sample(rng, images), p.sample(rng, validation)
+	r := &Result{Comparison: &Comparison{Inputs: baseline.Inputs{Seed: seed}, Test: test, Validation: val}}
+	add := func(q *baseline.Predicted, key string, by calibrate.Scaler) {
+		q.Key, q.Name, q.Scaler = key, key, by
+		if err := r.add(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swa := p.member(binary, [directions]float64{}, test, val)
+	one := *swa
+	add(&one, baseline.SWA, "")
+	scaled := *swa
+	add(&scaled, baseline.SWATemp, calibrate.ByTemperature)
+	swag := &baseline.Predicted{Drawn: true, Data: []*infer.Sums{{}}, Validation: &infer.Sums{}}
+	for k := range members {
+		var u [directions]float64
+		for j := range u {
+			u[j] = rng.NormFloat64()
+		}
+		swag.Take(p.member(binary, u, test, val), k%10)
+	}
+	add(swag, baseline.SWAG, "")
+	r.compare()
+	r.adjust()
+	return r
+}
+
+// Intervals of 95 % hold the difference that infinitely many members have on all images
+// of the population, and what the verdict claims is right: with every change in some
+// samples, and every night in a thousand. In the first population SWAG is as good as SWA-Temp
+// to 1e-4, so that any claim is wrong; in the second it is worse.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	seeds := promise.Figure(40, 1000)
+	for name, tc := range map[string]struct {
+		population
+		members int
+	}{
+		"as good":       {population{spread: 4, truth: 0.6, scatter: 2.2}, 30},
+		"worse":         {population{spread: 4, truth: 0.8, scatter: 2.5}, 30},
+		"seven members": {population{spread: 4, truth: 0.6, scatter: 2.2}, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			truth := tc.differences()
+			held, claimed, wrong := map[string]int{}, map[string]int{}, 0
+			for seed := range seeds {
+				r := tc.compared(t, uint64(seed), 1000, 500, tc.members)
+				bad := false
+				for i := range r.Methods {
+					m := &r.Methods[i]
+					if m.Differences == nil {
+						continue
+					}
+					for k, want := range []float64{truth[m.Key], 0} {
+						loss := r.task.Losses()[k].Key
+						d, what := m.Differences[k], m.Key+" "+loss
+						if d.Low <= want && want <= d.High {
+							held[what]++
+						}
+						sign, _ := r.told(m, k)
+						if sign != 0 {
+							claimed[what]++
+						}
+						if math.Abs(want) < 1e-4 {
+							want = 0
+						}
+						if sign != 0 && float64(sign)*want <= 0 {
+							bad = true
+						}
+					}
+				}
+				if bad {
+					wrong++
+				}
+			}
+			share := func(n int) float64 { return float64(n) / float64(seeds) }
+			what := fmt.Sprint("true differences ", truth)
+			for k, n := range held {
+				what += fmt.Sprintf("; %s held in %.1f %%, claimed in %.1f %%", k, 100*share(n), 100*share(claimed[k]))
+			}
+			t.Logf("%s; verdict wrong in %.1f %%", what, 100*share(wrong))
+		})
+	}
+}
