@@ -3,6 +3,8 @@ package calibrate
 import (
 	"cmp"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Holm returns the p-values adjusted for being looked at together, in their order: a
@@ -29,4 +31,14 @@ func Holm(p []float64) []float64 {
 		out[i] = largest
 	}
 	return out
+}
+
+// SignTest returns the two-sided p-value of McNemar's exact test: of images that one
+// method of two puts right, some are won and the others lost, each with a probability of ½
+// if the methods err alike (McNemar 1947). What both put right or wrong tells nothing.
+func SignTest(won, lost int) float64 {
+	if won == lost {
+		return 1
+	}
+	return min(1, 2*distuv.Binomial{N: float64(won + lost), P: 0.5}.CDF(float64(min(won, lost))))
 }

@@ -16,6 +16,11 @@ import (
 type noiseGolden struct {
 	Holm []struct{ P, Adjusted []float64 }
 
+	Sign []struct {
+		Won, Lost int
+		P         float64
+	}
+
 	Refit struct {
 		Classes    int
 		Fit, Test  []float64
@@ -62,6 +67,12 @@ func TestHolm(t *testing.T) {
 	got := calibrate.Holm([]float64{0.03, math.NaN(), 0.02})
 	if got[0] != 0.04 || got[1] == got[1] || got[2] != 0.04 {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestSignTest(t *testing.T) {
+	for _, want := range readNoise(t).Sign {
+		diff(t, "p", calibrate.SignTest(want.Won, want.Lost), want.P)
 	}
 }
 

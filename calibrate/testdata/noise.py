@@ -1,10 +1,10 @@
-"""Writes noise.json, the golden numbers of TestHolm, TestRefit, TestJackknife and TestDifference.
+"""Writes noise.json, the golden numbers of TestHolm, TestSignTest, TestRefit, TestJackknife and TestDifference.
 
     pip install numpy==2.4.6 scipy==1.17.1 statsmodels==0.15.0
     python calibrate/testdata/noise.py
 
 Temperatures are SciPy's bounded minimisation of the NLL, in float64, to 1e-10; Holm's
-p-values are statsmodels'. The jackknife is written out from its formula in exact
+p-values and McNemar's exact test are statsmodels'. The jackknife is written out from its formula in exact
 rational arithmetic, on losses that are rational.
 """
 import json
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from scipy.stats import t as student
+from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 rng = np.random.default_rng(15)
@@ -26,6 +27,8 @@ for n in [1, 2, 5, 20]:
     if n == 5:
         p[3] = p[1]  # a tie
     out["holm"].append({"p": p.tolist(), "adjusted": multipletests(p, 0.05, "holm")[1].tolist()})
+
+out["sign"] = [{"won": a, "lost": b, "p": float(mcnemar([[0, a], [b, 0]], exact=True).pvalue)} for a, b in [(9, 1), (1, 9), (0, 3), (5, 5), (60, 85), (400, 401)]]
 
 # Temperatures of resamples, and the losses at them.
 n, m, classes = 60, 80, 4

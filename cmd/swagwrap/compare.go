@@ -26,7 +26,9 @@ approximation of its last layer, SWAG-Diagonal and SWAG on labelled test data, a
 
 Temperatures and the like are fitted on --val, or without it on one half of the test data for the other. NLL is the mean
 per image in nats. "at best T" is each method's NLL with a temperature of its own, fitted on one half of the test data and
-applied to the other, so that the comparison is fair. The last column is a paired bootstrap over the test images.
+applied to the other, so that the comparison is fair. The 95 % intervals are of infinitely many members on all images like
+these: what the choice of the test images, of the draws and of the temperature leaves open is in them. "draws" is how far a
+difference would move with other draws alone. The verdict goes by Holm's procedure over all methods, in NLL and accuracy.
 
 Several posteriors, such as those of runs with different seeds, add deep ensembles of their last iterates and of their
 SWAs, and MultiSWAG, which has as many members in all as SWAG. The other rows are then of the first posterior. The

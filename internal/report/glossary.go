@@ -33,6 +33,7 @@ var glossary = []term{
 	{"rank", "Number of deviation columns in the posterior's covariance; 20 in the paper."},
 	{"σ", "One posterior standard deviation along the direction that is meant."},
 	{"95 %", "An interval that holds the true value in 95 of 100 repetitions; of many intervals looked at together, some miss."},
+	{"draws", "How far the number would move, as a standard error, if other members were drawn, or the batch-norm images came in another order: the same network on the same images."},
 }
 
 // glossaryOf is what the words in a report need.

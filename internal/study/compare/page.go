@@ -15,7 +15,7 @@ func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "SWAG and its alternatives", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
 	page.Tables = []report.NamedTable{
-		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own.", Table: r.mainTable()},
+		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own. Intervals are of infinitely many members on all images like these; draws: what other draws would change on the same images.", Table: r.mainTable()},
 		{Title: "Further metrics", Table: r.furtherTable()},
 	}
 	if r.Scalings {

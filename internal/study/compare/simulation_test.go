@@ -1,9 +1,9 @@
 package compare
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -138,19 +138,23 @@ func (p population) compared(t *testing.T, seed uint64, images, validation, memb
 }
 
 // Intervals of 95 % hold the difference that infinitely many members have on all images
-// of the population, and what the verdict claims is right: with every change in some
-// samples, and every night in a thousand. In the first population SWAG is as good as SWA-Temp
-// to 1e-4, so that any claim is wrong; in the second it is worse.
+// of the population in 93 to 97 % of samples, and the verdict claims what is not so in at most
+// 5 %. In the first population SWAG is as good as SWA-Temp to 0.0005, and to a claim of
+// either there is no use; in the second it is worse. Seven members know their own noise badly
+// and say so: their intervals may be wider. With every change the same is asked of a few
+// samples, of which chance may take two.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	seeds := promise.Figure(40, 1000)
+	seeds := promise.Figure(6, 600)
+	slack := promise.Figure(35, 0) // of 100
 	for name, tc := range map[string]struct {
 		population
 		members int
+		most    int // of 100 intervals that may hold the truth
 	}{
-		"as good":       {population{spread: 4, truth: 0.6, scatter: 2.2}, 30},
-		"worse":         {population{spread: 4, truth: 0.8, scatter: 2.5}, 30},
-		"seven members": {population{spread: 4, truth: 0.6, scatter: 2.2}, 7},
+		"as good":       {population{spread: 4, truth: 0.6, scatter: 2.2}, 30, 97},
+		"worse":         {population{spread: 4, truth: 0.8, scatter: 2.5}, 30, 97},
+		"seven members": {population{spread: 4, truth: 0.6, scatter: 2.2}, 7, 99},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,8 +169,7 @@ func TestSimulation(t *testing.T) {
 						continue
 					}
 					for k, want := range []float64{truth[m.Key], 0} {
-						loss := r.task.Losses()[k].Key
-						d, what := m.Differences[k], m.Key+" "+loss
+						d, what := m.Differences[k], m.Key+" "+r.task.Losses()[k].Key
 						if d.Low <= want && want <= d.High {
 							held[what]++
 						}
@@ -174,24 +177,23 @@ func TestSimulation(t *testing.T) {
 						if sign != 0 {
 							claimed[what]++
 						}
-						if math.Abs(want) < 1e-4 {
-							want = 0
-						}
-						if sign != 0 && float64(sign)*want <= 0 {
-							bad = true
-						}
+						bad = bad || sign != 0 && (math.Abs(want) < 5e-4 || float64(sign)*want < 0)
 					}
 				}
 				if bad {
 					wrong++
 				}
 			}
-			share := func(n int) float64 { return float64(n) / float64(seeds) }
-			what := fmt.Sprint("true differences ", truth)
-			for k, n := range held {
-				what += fmt.Sprintf("; %s held in %.1f %%, claimed in %.1f %%", k, 100*share(n), 100*share(claimed[k]))
+			for what, n := range held {
+				t.Logf("%s: true difference %.5f, held by %d of %d intervals, claimed %d times", what, truth[strings.Fields(what)[0]], n, seeds, claimed[what])
+				// The errors of SWA are SWA-Temp's.
+				if what != "swa error" && (100*n < (93-slack)*seeds || 100*n > (tc.most+slack)*seeds) {
+					t.Errorf("%s: the true difference is in %d of %d intervals of 95 %%", what, n, seeds)
+				}
 			}
-			t.Logf("%s; verdict wrong in %.1f %%", what, 100*share(wrong))
+			if t.Logf("verdict wrong %d times of %d", wrong, seeds); 100*wrong > (5+slack)*seeds {
+				t.Errorf("the verdict is wrong %d times of %d", wrong, seeds)
+			}
 		})
 	}
 }

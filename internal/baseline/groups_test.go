@@ -1,0 +1,79 @@
+package baseline_test
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+)
+
+// Groups are of every tenth member, whatever draws them; together they say what all say. With
+// the batch-norm images in other orders SWA says something else, and what goes through
+// networks for it was announced.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	in, targets := tiny(t, "training")
+	in.Members, in.Asked, in.BatchNorm.Order.Shuffle = 13, []string{baseline.SWA, baseline.Dropout, baseline.Laplace, baseline.SWAG}, true
+	targets.Noise, targets.Validation = true, targets.Data[0]
+	var seen atomic.Int64
+	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Progress: func(images int) { seen.Add(int64(images)) }}
+	methods, notes := predicted(t, e, in, targets)
+	if len(methods) != 4 || notes != nil {
+		t.Fatalf("%d methods, notes %q", len(methods), notes)
+	}
+	if images := in.Images(targets); images != seen.Load() {
+		t.Errorf("%d images announced, and %d went through networks", images, seen.Load())
+	}
+	far := func(a, b []float64) (most float64) {
+		for i := range a {
+			most = max(most, math.Abs(a[i]-b[i]))
+		}
+		return most
+	}
+	for _, p := range methods {
+		if p.Key == baseline.SWA {
+			if len(p.Groups) != 0 || len(p.Reordered) != 4 {
+				t.Errorf("%s: %d groups, %d orders", p.Name, len(p.Groups), len(p.Reordered))
+			}
+			for k, g := range p.Reordered {
+				if d := far(baseline.Average(g)[0], p.Data[0].Mean()); !(d > 1e-6 && d < 0.5) {
+					t.Errorf("order %d is %v from the first", k, d)
+				}
+			}
+			continue
+		}
+		if len(p.Groups) != 10 || p.Reordered != nil {
+			t.Fatalf("%s: %d groups, %d orders", p.Name, len(p.Groups), len(p.Reordered))
+		}
+		all := baseline.Average(p.Groups...)
+		if len(all) != 2 || far(all[0], p.Data[0].Mean()) > 1e-6 || far(all[1], p.Validation.Mean()) > 1e-6 { // float32
+			t.Errorf("%s: groups are not what all say", p.Name)
+		}
+		if p.Key == baseline.Laplace {
+			continue
+		}
+		if p.Groups[0].Weight != 2 || p.Groups[9].Weight != 1 {
+			t.Errorf("%s: groups of %v and %v members", p.Name, p.Groups[0].Weight, p.Groups[9].Weight)
+		}
+	}
+	// Of ten members each is a group: the last is what ten say, less what nine do.
+	in.Asked = []string{baseline.SWAG}
+	in.Members = 10
+	ten := one(t, e, in, targets)
+	in.Members = 9
+	nine := one(t, e, in, targets)
+	last := slices.Clone(ten.Data[0].Outcome)
+	for i, v := range nine.Data[0].Outcome {
+		last[i] -= v
+	}
+	if far(baseline.Average(ten.Groups[9])[0], last) > 1e-6 {
+		t.Error("the last group is not the last member")
+	}
+	if targets.Noise = false; one(t, e, in, targets).Groups != nil {
+		t.Error("groups that nobody asked for")
+	}
+}
