@@ -123,7 +123,7 @@ const maxTried = 1 << 22
 // byName pairs what has one name, and compares it.
 func (t *Template) byName(s *state, names naming) (*matching, error) {
 	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
-	graph := graphTensors(t.model)
+	graph, compared := graphTensors(t.model), int64(0)
 	for _, x := range s.dict.Tensors {
 		into := graph[names.graph(x.Short)]
 		if into == nil {
@@ -140,6 +140,11 @@ func (t *Template) byName(s *state, names naming) (*matching, error) {
 			m.other = append(m.other, into)
 		}
 		m.pair(into, x, false)
+		if compared += 8 * x.Len(); compared > releaseBytes {
+			t.model.Release()
+			s.file.Release()
+			compared = 0
+		}
 	}
 	return m, nil
 }
