@@ -35,7 +35,7 @@ func (job *calibrationJob) write(c *cli.Context) error {
 }
 
 // writeEnsemble writes the ensemble with what was fitted. The paths of its
-// posteriors are seen from another folder now.
+// posteriors and checkpoints are seen from another folder now.
 func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	e := job.ensemble
 	if v := job.found.Fitted.Vector; v != nil {
@@ -43,10 +43,16 @@ func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	} else {
 		e.Temperature = job.found.Fitted.Temperatures[0]
 	}
+	move := func(path *string) {
+		if !filepath.IsAbs(*path) {
+			*path = flags.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(*path)))
+		}
+	}
 	for i := range e.Components {
-		p := &e.Components[i].Posterior
-		if !filepath.IsAbs(p.Path) {
-			p.Path = flags.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(p.Path)))
+		c := &e.Components[i]
+		move(&c.Posterior.Path)
+		for k := range c.Checkpoints {
+			move(&c.Checkpoints[k].Path)
 		}
 	}
 	return e.Write(out, flags.Producer())

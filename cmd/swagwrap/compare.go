@@ -34,12 +34,20 @@ Several posteriors, such as those of runs with different seeds, add deep ensembl
 SWAs, and MultiSWAG, which has as many members in all as SWAG. The other rows are then of the first posterior. The
 isotropic control, noise of SWAG's size without its shape, is run with --methods all.
 
-   swagwrap compare --bn-data train.npz --val val.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors test.npz`,
+   swagwrap compare --bn-data train.npz --val val.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors test.npz
+
+--tune FILE has sweep's settings of SWAG, the scale, the rank and the covariance, tried on --val, each at a temperature
+of its own, adds a row for the best of them, and writes them for sample, which makes that very ensemble of them. The
+settings are --val's alone; the test data takes no part.
+
+   swagwrap compare --tune settings.json --bn-data train.npz --val val.npz posterior.safetensors test.npz
+   swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
 			&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: equal-mass|equal-width|swag-reference", Value: calibrate.EqualMass.String()},
 			&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
+			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
 		}, flags.ReportFlags, flags.MethodFlags),
 		Action: a.compare,
@@ -70,6 +78,11 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	defer saved.abort()
+	settings, err := openTuned(c)
+	if err != nil {
+		return err
+	}
+	defer settings.abort()
 
 	in, err := a.OpenInputs(c, posteriors)
 	if err != nil {
@@ -89,7 +102,10 @@ func (a *app) compare(c *cli.Context) error {
 	if err := a.SettleInputs(c, in, engine); err != nil {
 		return err
 	}
-	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
+	if err := a.tune(c, settings, in, engine); err != nil {
+		return err
+	}
+	cmp.Inputs, cmp.Validation, cmp.Save, cmp.Tuned = in.Inputs, in.Validation, saved.add, settings.String()
 	bar := a.Progress(c, "compare", cmp.Images())
 	engine.Progress = bar.Add
 	found, err := cmp.Run(c.Context, engine)
@@ -102,6 +118,9 @@ func (a *app) compare(c *cli.Context) error {
 		a.Warnf(c, "%s", note)
 	}
 	if err := saved.finish(cmp.Test.Labels()); err != nil {
+		return err
+	}
+	if err := settings.finish(found); err != nil {
 		return err
 	}
 	return a.Show(c, pages, &found.BatchNorm, found)

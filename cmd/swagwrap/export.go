@@ -194,17 +194,13 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 	if e.Temperature > 0 || e.Vector != nil {
 		a.Warnf(c, "%s: its calibration is for the members' average, and is not in the exported member", path)
 	}
-	component, place := e.Find(k)
+	component, _ := e.Find(k)
 	n, err := a.openComponent(c, e, component)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	opts, err := e.Sampling.Options()
-	if err != nil {
-		return n, nil, nil, flags.BadInput(err)
-	}
-	parameters, err := drawn(c.Context, n.Posterior, opts, k)
-	return n, parameters, weights.Slice(e.Components[component].Statistics[place]), flags.BadInput(err)
+	parameters, statistics, err := e.Member(c.Context, k, n)
+	return n, parameters, statistics, flags.BadInput(err)
 }
 
 // drawn returns one member, whose weights are drawn as they are written.
@@ -294,7 +290,11 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 		return nil, flags.BadInput(err, flags.KindHint(path)...)
 	}
 	for i, part := range e.Components {
-		if err := flags.InputPosterior(e.PosteriorPath(i)); err != nil {
+		var members []string
+		for _, ck := range part.Checkpoints {
+			members = append(members, e.CheckpointPath(ck))
+		}
+		if err := flags.InputPosterior(e.PosteriorPath(i), members...); err != nil {
 			return nil, err
 		}
 		if part.BatchNorm == nil {

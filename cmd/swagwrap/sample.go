@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,6 +23,13 @@ ensemble: a small file that, with the posterior, is all that scoring needs.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors
 
+--method says what the members are: draws of SWAG or of SWAG-Diag, SWA alone, which is one network, or the checkpoints
+themselves, each with the batch-norm statistics in it; these must then stay where they are. compare shows which of them is
+worth its cost. --settings FILE takes what compare --tune has chosen.
+
+   swagwrap sample -o swa.safetensors --method swa --bn-data train.npz posterior.safetensors
+   swagwrap sample -o iterates.safetensors --method iterates posterior.safetensors
+
 The model card, with preprocessing and class names, is kept in the ensemble, and score goes by it.
 
 From several posteriors, such as those of runs with different seeds, comes a mixture (MultiSWAG): each gives as many of
@@ -29,7 +37,12 @@ the members as the others, as far as that goes, and counts as much, or as --weig
 but their input and their classes.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors`,
-		Flags: flags.Join(flags.OutputFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
+		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
+			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
+			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
+			&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"},
+			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
+		}, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
 		}, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.sample,
@@ -40,7 +53,11 @@ func (a *app) sample(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
 		return err
 	}
-	e, err := plan(c)
+	settings, err := readSettings(c)
+	if err != nil {
+		return err
+	}
+	e, err := plan(c, &settings.Settings)
 	if err != nil {
 		return err
 	}
@@ -55,16 +72,16 @@ func (a *app) sample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := settings.fits(c, networks); err != nil {
+		return err
+	}
 	e.Card = networks[0].Posterior.Card
-	pre, err := flags.Preprocessing(c, e.Card)
-	if err != nil {
-		return err
+	if settings.Method == ensemble.Iterates {
+		err = a.addCheckpoints(c, networks, e)
+	} else {
+		err = a.drawMembers(c, networks, e)
 	}
-	bn, err := a.OpenBatchNorm(c, networks, pre)
 	if err != nil {
-		return err
-	}
-	if err := a.recomputeMembers(c, bn, e); err != nil {
 		return err
 	}
 	if err := e.Write(out, flags.Producer()); err != nil {
@@ -78,40 +95,36 @@ func (a *app) sample(c *cli.Context) error {
 		if len(e.Components) > 1 {
 			share = fmt.Sprintf(" with weight %.3g", part.Weight)
 		}
-		a.Logf(c, "%s: %s of %s%s (%s, scale %g, seed %d)", e.Path, report.Plural(part.Members, "member"), paths[i], share, e.Sampling.Covariance, e.Sampling.Scale, e.Sampling.Seed)
+		a.Logf(c, "%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
 	return nil
 }
 
-// plan reads from the flags what the ensemble shall be.
-func plan(c *cli.Context) (*ensemble.Ensemble, error) {
-	count, err := flags.Members(c)
-	if err != nil {
-		return nil, err
-	}
+// plan says what the ensemble shall be.
+func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
 	ratio, err := flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2")
 	if err != nil {
 		return nil, err
 	}
-	opts, err := flags.Sampling(c)
-	if err != nil {
-		return nil, err
+	count := s.Members
+	if count == 0 {
+		count = c.NArg()
 	}
-	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: ensemble.Sampling{Seed: opts.Seed, Scale: opts.Scale,
-		Covariance: opts.Covariance.String(), Rank: opts.Rank, Antithetic: opts.Antithetic}}
-	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, e.Sampling.Antithetic); err != nil {
+	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: s.Sampling(), Temperature: s.Temperature}
+	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, s.Antithetic); err != nil {
 		return nil, flags.Usagef("", "%w", err)
+	}
+	if s.Method == ensemble.Iterates && s.Members == 0 {
+		for i := range e.Components {
+			e.Components[i].Members = 0 // all, once it is known how many there are
+		}
 	}
 	return e, nil
 }
 
-// openNetworks opens the posteriors that the ensemble's members are to be drawn
-// from, and checks that they can be, and go together.
+// openNetworks opens the posteriors that the ensemble's members are to be of, and checks
+// that they can be, and go together.
 func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string) ([]*infer.Network, error) {
-	opts, err := e.Sampling.Options()
-	if err != nil {
-		return nil, err
-	}
 	var networks []*infer.Network
 	for i, path := range paths {
 		n, err := a.OpenNetwork(c, path)
@@ -119,8 +132,14 @@ func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string)
 			return networks, err
 		}
 		networks = append(networks, n)
-		if _, err := swag.NewSampler(n.Posterior, opts); err != nil {
-			return networks, flags.Usagef("", "%w", err)
+		if e.Sampling.Covariance != ensemble.Iterates {
+			opts, err := e.Sampling.Options()
+			if err == nil {
+				_, err = swag.NewSampler(n.Posterior, opts)
+			}
+			if err != nil {
+				return networks, flags.Usagef("", "%w", err)
+			}
 		}
 		e.Components[i].Posterior = ensemble.Reference{Path: flags.RelativeTo(e.Path, path), ID: n.Posterior.ID}
 	}
@@ -133,17 +152,48 @@ func closeNetworks(networks []*infer.Network) {
 	}
 }
 
-// recomputeMembers fills in the members' statistics.
-func (a *app) recomputeMembers(c *cli.Context, bn *flags.BatchNorm, e *ensemble.Ensemble) error {
+// addCheckpoints makes checkpoints the members.
+func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
+	folders := c.StringSlice("checkpoints")
+	if len(folders) == 0 {
+		folders = make([]string, len(networks))
+	}
+	if c.String("bn-data") != "" {
+		a.Logf(c, "checkpoints have batch-norm statistics of their own: --bn-data is not used")
+	}
+	record := func(path string) string { return flags.RelativeTo(e.Path, path) }
+	for i, n := range networks {
+		at := func(ck swag.Checkpoint) string { return infer.CheckpointPath(n.Posterior, ck, folders[i]) }
+		if err := e.AddCheckpoints(c.Context, i, n, at, record); err != nil {
+			return flags.BadInput(err, flags.CheckpointHint(err)...)
+		}
+	}
+	return nil
+}
+
+// drawMembers fills in the statistics of members that are drawn.
+func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
+	pre, err := flags.Preprocessing(c, e.Card)
+	if err != nil {
+		return err
+	}
+	bn, err := a.OpenBatchNorm(c, networks, pre)
+	if err != nil {
+		return err
+	}
 	engine, err := a.Engine(c)
 	if err != nil {
 		return err
 	}
-	opts, err := e.Sampling.Options()
-	if err != nil {
-		return err
+	// As compare has it, members of SWAG tell how many images all methods need, so that both
+	// have the same statistics, unless it is said how members are drawn.
+	how := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
+	if c.IsSet("scale") || c.IsSet("rank") {
+		if how, err = e.Sampling.Options(); err != nil {
+			return err
+		}
 	}
-	if err := a.Settle(c, engine, bn, opts); err != nil {
+	if err := a.Settle(c, engine, bn, how); err != nil {
 		return err
 	}
 	images := 0

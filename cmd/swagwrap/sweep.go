@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -38,7 +40,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as make a difference", Value: "30"},
 			&cli.Float64Flag{Name: "tolerance", Usage: "for --members auto, as `NATS` of the NLL", DefaultText: "by the number of images"},
-			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: "0,0.125,0.25,0.5,1,2"},
+			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "ranks", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
 			&cli.IntFlag{Name: "samples", Usage: "score `N` test images, chosen by the seed", DefaultText: "all"},
@@ -143,11 +145,7 @@ func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 		return err
 	}
 	if given == nil {
-		for _, k := range []int{0, 2, 5, 10, 20} {
-			if k <= columns {
-				s.Ranks = append(s.Ranks, k)
-			}
-		}
+		s.Ranks = sweep.UsualRanks(columns)
 		return nil
 	}
 	for _, k := range given {

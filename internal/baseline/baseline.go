@@ -19,8 +19,10 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // A Method predicts data from what training left.
@@ -38,6 +40,13 @@ type Method struct {
 	From string
 	// Asked methods run only if --methods names them.
 	Asked bool
+	// Deploy says what sample makes the method's ensemble by: see [Inputs.Deploy]. nil
+	// where there is none.
+	Deploy func(in *Inputs) *ensemble.Settings
+	// AllRuns says that it has members of every run, and not of the first alone.
+	AllRuns bool
+	// OneNetwork says that its members are draws of what one network gives out.
+	OneNetwork bool
 	// Scores is set where the method changes scores of labelled classes only, or shows
 	// what a mistake costs: it has nothing to say about images of another domain.
 	Scores bool
@@ -47,10 +56,12 @@ type Method struct {
 type Cost struct {
 	Data      int64 // one network over all data
 	BatchNorm int64 // one recomputation of batch-norm statistics
+	Orders    int64 // SWA with the batch-norm images in other orders
+	Begun     bool  // an earlier method has run what this one begins with: see [Method.From]
 }
 
 // methods are in the order of the tables.
-var methods = []*Method{sgd, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, deepSGD, deepSWA, multiSWAG}
+var methods = []*Method{sgd, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
 
 // Keys of methods that studies speak about.
 const (
@@ -58,6 +69,8 @@ const (
 	SWATemp   = "swa-temp"
 	StaleSWA  = "swa-stale"
 	SWAG      = "swag"
+	SWAGTemp  = "swag-temp"
+	SWAGTuned = "swag-tuned"
 	SWAGDiag  = "swag-diag"
 	MultiSWAG = "multiswag"
 )
@@ -123,6 +136,9 @@ type Inputs struct {
 	Members int
 	Seed    uint64
 	Scale   float64 // α of SWAG and of isotropic noise; SWAG-Diag has 1, as in the paper
+	// Tuned is how SWAG's members are drawn where validation data has chosen it, or nil.
+	// At scale 0 it is SWA. Its seed is Seed.
+	Tuned *swag.SampleOptions
 }
 
 // Networks are those of all runs.
@@ -180,15 +196,18 @@ func (in *Inputs) Images(t Targets) int64 {
 	for _, d := range t.all() {
 		c.Data += int64(d.Len())
 	}
-	total, reordered := c.BatchNorm, false // SWA's
+	c.Orders = int64(in.reorders(t)) * (c.Data + int64(in.BatchNorm.Visited()))
+	total := c.BatchNorm // SWA's
+	begun := map[string]bool{}
 	for _, m := range methods {
 		if !in.Wants(m.Key) {
 			continue
 		}
+		c.Begun = begun[m.From]
 		total += m.Cost(in, c)
-		if m.From == fromSWA && !reordered {
-			reordered = true
-			total += int64(in.reorders(t)) * (c.Data + int64(in.BatchNorm.Visited()))
+		begun[m.From] = m.From != ""
+		if m.From == fromSWA && !c.Begun {
+			total += c.Orders
 		}
 	}
 	return total

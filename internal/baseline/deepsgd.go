@@ -1,13 +1,19 @@
 package baseline
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+)
 
 // deepSGD is a deep ensemble: the last checkpoints of several runs
 // (Lakshminarayanan et al. 2017).
 var deepSGD = &Method{
-	Key:  "deep-sgd",
-	From: fromLast,
-	Name: func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
+	Key:     "deep-sgd",
+	From:    fromLast,
+	AllRuns: true,
+	Deploy:  func(in *Inputs) *ensemble.Settings { return lastCheckpoints(len(in.Runs)) },
+	Name:    func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
 	Needs: func(in *Inputs) string {
 		what := needsRuns(in)
 		for _, r := range in.Runs {

@@ -4,10 +4,12 @@ import "fmt"
 
 // deepSWA is a deep ensemble of several runs' SWAs.
 var deepSWA = &Method{
-	Key:   "deep-swa",
-	From:  fromSWA,
-	Name:  func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SWA", len(in.Runs)) },
-	Needs: needsRuns,
+	Key:     "deep-swa",
+	From:    fromSWA,
+	Name:    func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SWA", len(in.Runs)) },
+	Needs:   needsRuns,
+	AllRuns: true,
+	Deploy:  averaged,
 	Cost: func(in *Inputs, c Cost) int64 {
 		return int64(len(in.Runs))*c.Data + int64(len(in.Runs)-1)*c.BatchNorm
 	},

@@ -6,5 +6,5 @@ import "github.com/swagwrap/swagwrap/swag"
 // shape of SWAG's covariance is worth, and costs as much as SWAG.
 var isotropic = &Method{
 	Key: "isotropic", Name: called("isotropic noise"), Asked: true, Needs: needsDeviations, Cost: eachMember,
-	Run: func(w *work) error { return w.sampled(swag.Isotropic, w.Scale) },
+	Run: func(w *work) error { return w.sampled(swag.SampleOptions{Covariance: swag.Isotropic, Scale: w.Scale}) },
 }

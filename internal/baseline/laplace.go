@@ -28,8 +28,9 @@ import (
 // weights. All below the layer stays as it is, so the layer's features are
 // enough, and no gradients are needed.
 var laplace = &Method{
-	Key:  "swa-laplace",
-	Name: called("SWA-Laplace, last layer"),
+	Key:        "swa-laplace",
+	Name:       called("SWA-Laplace, last layer"),
+	OneNetwork: true,
 	Needs: func(in *Inputs) string {
 		if in.BatchNorm.Data == nil {
 			return "training images"

@@ -26,7 +26,9 @@ var multiSWAG = &Method{
 		}
 		return ""
 	},
-	Cost: eachMember,
+	Cost:    eachMember,
+	AllRuns: true,
+	Deploy:  likeSWAG,
 	Run: func(w *work) error {
 		components, err := ensemble.Mix(len(w.Runs), w.Members, nil, false)
 		if err != nil {

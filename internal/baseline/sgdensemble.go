@@ -4,10 +4,11 @@ import "fmt"
 
 // sgdEnsemble is all checkpoints, each with its own statistics.
 var sgdEnsemble = &Method{
-	Key:   "sgd-ensemble",
-	From:  fromLast,
-	Name:  func(in *Inputs) string { return fmt.Sprintf("SGD, all %d iterates", len(in.Runs[0].Checkpoints)) },
-	Needs: needsCheckpoints,
+	Key:    "sgd-ensemble",
+	From:   fromLast,
+	Name:   func(in *Inputs) string { return fmt.Sprintf("SGD, all %d iterates", len(in.Runs[0].Checkpoints)) },
+	Needs:  needsCheckpoints,
+	Deploy: allCheckpoints,
 	Cost: func(in *Inputs, c Cost) int64 {
 		return c.Data * int64(len(in.Runs[0].Checkpoints)-1) // the last one is sgd's
 	},

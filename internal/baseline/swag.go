@@ -4,6 +4,11 @@ import "github.com/swagwrap/swagwrap/swag"
 
 // swagMethod is SWAG with its low-rank covariance.
 var swagMethod = &Method{
-	Key: SWAG, Name: called("SWAG"), Needs: needsDeviations, Cost: eachMember,
-	Run: func(w *work) error { return w.sampled(swag.LowRankPlusDiagonal, w.Scale) },
+	Key: SWAG, From: fromSWAG, Name: called("SWAG"), Needs: needsDeviations, Cost: eachMember, Deploy: likeSWAG,
+	Run: func(w *work) error { return w.scaled(w.swagOf, "") },
+}
+
+// swag is how SWAG's members are drawn.
+func (in *Inputs) swag() swag.SampleOptions {
+	return swag.SampleOptions{Seed: in.Seed, Scale: in.Scale, Covariance: swag.LowRankPlusDiagonal}
 }

@@ -1,9 +1,15 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/swag"
+import (
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/swag"
+)
 
 // swagDiag is SWAG with the diagonal alone, at the paper's scale.
 var swagDiag = &Method{
 	Key: SWAGDiag, Name: called("SWAG-Diag"), Cost: eachMember,
-	Run: func(w *work) error { return w.sampled(swag.Diagonal, swag.Diagonal.DefaultScale()) },
+	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(diagonal) },
+	Run:    func(w *work) error { return w.sampled(diagonal) },
 }
+
+var diagonal = swag.SampleOptions{Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}

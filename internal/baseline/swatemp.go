@@ -3,7 +3,10 @@ package baseline
 import "github.com/swagwrap/swagwrap/calibrate"
 
 // swaTemp is SWA with temperature scaling (Guo et al. 2017).
-var swaTemp = &Method{From: fromSWA, Key: SWATemp, Name: called("SWA-Temp"), Cost: free, Run: func(w *work) error { return w.scaledSWA(calibrate.ByTemperature) }}
+var swaTemp = &Method{
+	Key: SWATemp, From: fromSWA, Name: called("SWA-Temp"), Cost: free, Deploy: averaged,
+	Run: func(w *work) error { return w.scaled(w.swaOf, calibrate.ByTemperature) },
+}
 
 // free costs nothing beside SWA.
 func free(*Inputs, Cost) int64 { return 0 }

@@ -164,17 +164,22 @@ func (w *work) random() *Predicted {
 	return p
 }
 
-// sampled runs members of the first run's posterior.
-func (w *work) sampled(covariance swag.Covariance, scale float64) error {
-	p, n := w.random(), w.Runs[0].Network
-	opts := swag.SampleOptions{Seed: w.Seed, Scale: scale, Covariance: covariance}
-	err := infer.EachMember(w.ctx, n.Posterior, opts, 0, w.Members, func(k int, parameters weights.Vector) error {
-		return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
-	})
-	if err != nil {
+// sampled yields members of the first run's posterior.
+func (w *work) sampled(how swag.SampleOptions) error {
+	p := w.random()
+	if err := w.sample(p, how); err != nil {
 		return err
 	}
 	return w.yield(p)
+}
+
+// sample adds members of the first run's posterior to p.
+func (w *work) sample(p *Predicted, how swag.SampleOptions) error {
+	n := w.Runs[0].Network
+	how.Seed = w.Seed
+	return infer.EachMember(w.ctx, n.Posterior, how, 0, w.Members, func(k int, parameters weights.Vector) error {
+		return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
+	})
 }
 
 // swaWeights is the mean of a posterior with its recomputed statistics.
@@ -208,6 +213,7 @@ func (w *work) swa(run int) (*swaWeights, error) {
 const (
 	fromLast = "the last iterate"
 	fromSWA  = "SWA"
+	fromSWAG = "SWAG"
 )
 
 // share returns what make adds to an empty result, made once for all methods that
@@ -251,4 +257,23 @@ func (w *work) swaOf() (*Predicted, error) {
 		}
 		return w.reorder(p, s)
 	})
+}
+
+// swagOf is what the first run's SWAG says.
+func (w *work) swagOf() (*Predicted, error) {
+	return w.share(func(p *Predicted) error {
+		p.Drawn = w.targets.Noise
+		return w.sample(p, w.swag())
+	})
+}
+
+// scaled yields what a method begins with, to be calibrated by a scaler or by none.
+func (w *work) scaled(begin func() (*Predicted, error), by calibrate.Scaler) error {
+	p, err := begin()
+	if err != nil {
+		return err
+	}
+	p = w.as(p)
+	p.Scaler = by
+	return w.yield(p)
 }

@@ -68,9 +68,12 @@ type Component struct {
 	Posterior Reference        `json:"posterior"`
 	Members   int              `json:"members"`
 	Weight    float64          `json:"weight"`     // of all its members together; the components' add up to 1
-	BatchNorm *infer.BatchNorm `json:"batch_norm"` // nil for a network without batch norm
-	// Statistics holds the recomputed batch-norm statistics of each member, none
-	// for a network without.
+	BatchNorm *infer.BatchNorm `json:"batch_norm"` // nil for a network without batch norm, and for checkpoints
+	// Checkpoints are the members where these are checkpoints: where they were when the
+	// ensemble was written, and their content.
+	Checkpoints []swag.Checkpoint `json:"checkpoints,omitempty"`
+	// Statistics holds the recomputed batch-norm statistics of each member, or those that
+	// are in it where it is a checkpoint, none for a network without.
 	Statistics [][]float32 `json:"-"`
 }
 
@@ -84,12 +87,12 @@ type Reference struct {
 type Sampling struct {
 	Seed       uint64  `json:"seed"`
 	Scale      float64 `json:"scale"`
-	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"
+	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members
 	Rank       int     `json:"rank"`       // columns of D in use; 0 for all
 	Antithetic bool    `json:"antithetic"` // in pairs about the mean
 }
 
-// Options returns what a sampler needs.
+// Options returns what a sampler needs; no sampler makes checkpoints.
 func (s Sampling) Options() (swag.SampleOptions, error) {
 	c, err := swag.ParseCovariance(s.Covariance)
 	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Rank: s.Rank, Antithetic: s.Antithetic}, err
@@ -225,6 +228,8 @@ func (e *Ensemble) check() error {
 			return fmt.Errorf("%d members of %s, want 1 to %d", c.Members, c.Posterior.Path, swag.MaxMembers-1)
 		case e.Sampling.Antithetic && c.Members%2 != 0:
 			return fmt.Errorf("%d antithetic members of %s, want pairs", c.Members, c.Posterior.Path)
+		case e.Sampling.Covariance == Iterates && len(c.Checkpoints) != c.Members:
+			return fmt.Errorf("%d checkpoints of %s, want %d", len(c.Checkpoints), c.Posterior.Path, c.Members)
 		case !(c.Weight > 0):
 			return fmt.Errorf("weight %v of %s, want a positive number", c.Weight, c.Posterior.Path)
 		}

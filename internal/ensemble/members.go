@@ -23,15 +23,14 @@ type Member struct {
 // Members of different components have random numbers of their own: they are
 // drawn by their number in the ensemble. workers are the sampler's.
 func (e *Ensemble) EachMember(ctx context.Context, networks []*infer.Network, workers int, f func(Member) error) error {
-	opts, err := e.Sampling.Options()
-	if err != nil {
-		return err
-	}
-	opts.Workers = workers
 	for i, c := range e.Components {
 		m := Member{Component: i, Network: networks[i], Weight: e.weight(i)}
 		first := e.first(i)
-		err := infer.EachMember(ctx, m.Network.Posterior, opts, first, c.Members, func(k int, parameters weights.Vector) error {
+		d, err := e.drawer(ctx, i, m.Network, workers, infer.DrawnBytes)
+		if err != nil {
+			return err
+		}
+		err = d.Each(ctx, first, c.Members, func(k int, parameters weights.Vector) error {
 			m.Number, m.Parameters = k, parameters
 			if len(c.Statistics) > 0 {
 				m.Statistics = c.Statistics[k-first]

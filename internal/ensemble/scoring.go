@@ -47,7 +47,7 @@ type Scorer struct {
 
 // NewScorer prepares a Scorer: see [infer.NewScorer].
 func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, error) {
-	m, err := newDrawn(e, job)
+	m, err := newDrawn(ctx, e, job)
 	if err != nil {
 		return nil, err
 	}
@@ -190,18 +190,13 @@ func nameSum(names []string) string {
 type drawn struct {
 	e        *Ensemble
 	networks []*infer.Network
-	drawers  []*infer.Drawer
+	drawers  []drawer
 }
 
-func newDrawn(e *infer.Engine, job Scoring) (*drawn, error) {
+func newDrawn(ctx context.Context, e *infer.Engine, job Scoring) (*drawn, error) {
 	d := &drawn{e: job.Ensemble, networks: job.Networks}
-	opts, err := d.e.Sampling.Options()
-	if err != nil {
-		return nil, err
-	}
-	opts.Workers = e.Workers
-	for _, n := range d.networks {
-		drawer, err := infer.NewDrawer(n.Posterior, opts, e.Budget()/8)
+	for i, n := range d.networks {
+		drawer, err := d.e.drawer(ctx, i, n, e.Workers, e.Budget()/8)
 		if err != nil {
 			return nil, err
 		}

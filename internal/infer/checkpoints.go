@@ -26,37 +26,62 @@ func CheckpointPath(p *swag.Posterior, c swag.Checkpoint, folder string) string 
 
 // Open opens a checkpoint of n's posterior, see [CheckpointPath].
 func (n *Network) Open(c swag.Checkpoint, folder string) (*onnxio.Model, error) {
+	return n.open(c, CheckpointPath(n.Posterior, c, folder))
+}
+
+func (n *Network) open(c swag.Checkpoint, path string) (*onnxio.Model, error) {
 	t := n.template
 	if t != nil {
 		t = t.Under(c.StateDict)
 	}
-	models, err := ckpt.Open([]string{CheckpointPath(n.Posterior, c, folder)}, t)
+	models, err := ckpt.Open([]string{path}, t)
 	if err != nil {
 		return nil, err
 	}
 	return models[0], nil
 }
 
+// OpenAll opens checkpoints of n's network, each where path says, and fails with a
+// [*ChangedError] where one is not what it was. They stay open as long as the posterior.
+func (n *Network) OpenAll(ctx context.Context, list []swag.Checkpoint, path func(swag.Checkpoint) string) ([]*onnxio.Model, error) {
+	var models []*onnxio.Model
+	for _, c := range list {
+		m, err := n.open(c, path(c))
+		if err != nil {
+			return nil, err
+		}
+		n.Posterior.OnClose(m.Close)
+		models = append(models, m)
+	}
+	sums, err := ckpt.Sums(ctx, models, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range models {
+		if m.Release(); sums[i] != list[i].SHA256 {
+			return nil, &ChangedError{m.Path, n.Posterior.Path, sums[i], list[i].SHA256}
+		}
+	}
+	return models, nil
+}
+
+// ChangedError says that a checkpoint is not what a posterior was fitted to.
+type ChangedError struct{ Path, Posterior, Found, Want string }
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s: its content has the SHA-256 %s, but %s was fitted to %s", e.Path, e.Found, e.Posterior, e.Want)
+}
+
 // Attach gives a posterior that refers to its checkpoints what it needs of them.
 // Their files stay open as long as the posterior.
 func (n *Network) Attach(ctx context.Context) error {
 	p := n.Posterior
-	var models []*onnxio.Model
+	models, err := n.OpenAll(ctx, p.Needs(), func(c swag.Checkpoint) string { return CheckpointPath(p, c, "") })
+	if err != nil {
+		return err
+	}
 	var vectors []weights.Vector
-	for _, c := range p.Needs() {
-		m, err := n.Open(c, "")
-		if err != nil {
-			return err
-		}
-		p.OnClose(m.Close)
-		models = append(models, m)
-		sum, err := ckpt.Sum(ctx, m, nil)
-		if err != nil {
-			return err
-		}
-		if sum != c.SHA256 {
-			return fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", m.Path, sum, p.Path, c.SHA256)
-		}
+	for _, m := range models {
 		parameters, _, err := n.Vectors(m)
 		if err != nil {
 			return err

@@ -7,18 +7,18 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// groupBytes and groupMembers bound the weights held at a time. Members drawn
+// DrawnBytes and groupMembers bound the weights held at a time. Members drawn
 // together share one read of the deviations, of which more than eight have little:
 // combining them takes the time.
 const (
-	groupBytes   = 256 << 20
+	DrawnBytes   = 256 << 20
 	groupMembers = 8
 )
 
 // EachMember draws members first … first+count−1 and calls f with each in turn.
 // The weights are valid during the call only.
 func EachMember(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, first, count int, f func(member int, parameters weights.Vector) error) error {
-	d, err := NewDrawer(p, opts, groupBytes)
+	d, err := NewDrawer(p, opts, DrawnBytes)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func NewDrawer(p *swag.Posterior, opts swag.SampleOptions, bytes int64) (*Drawer
 // Each draws members first … first+count−1 and calls f with each in turn. The
 // weights are valid during the call only.
 func (d *Drawer) Each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error {
-	if 4*d.length > groupBytes { // a large member is never held whole
+	if 4*d.length > DrawnBytes { // a large member is never held whole
 		for k := first; k < first+count; k++ {
 			if err := f(k, d.sampler.Vector(ctx, k)); err != nil {
 				return err

@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -36,6 +37,8 @@ type Comparison struct {
 	// Scalings has every method evaluated with scalings of its own too, and
 	// AllMetrics has the further tables printed.
 	Scalings, AllMetrics bool
+	// Tuned says how the settings of baseline.Inputs.Tuned were chosen, or is "".
+	Tuned string
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they
 	// are in memory.
 	Save func(key string, outcomes []float64, width int) error
@@ -57,6 +60,12 @@ type Method struct {
 	Key     string // as --methods has it
 	Name    string // as tables have it
 	Members int
+	// Networks is how many a prediction takes.
+	Networks int
+	// Deploy is what sample makes the method's ensemble by, temperature and all, and
+	// Posteriors are those of its runs; nil where nothing that score runs is the method.
+	Deploy     *ensemble.Settings
+	Posteriors []baseline.Run
 	*task.Evaluation
 	// AtBestT is the first loss with a temperature fitted on one half of the test
 	// data and applied to the other, so that a method's place does not hinge on a
@@ -113,7 +122,8 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 func (r *Result) add(p *baseline.Predicted) error {
 	test := p.Data[0]
 	r.task = test.Task
-	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN}
+	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}
+	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
 	outcomes, validation := test.Mean(), r.validation(p)
 	if p.Scaler != "" {
 		scaled, s, err := r.scale(p.Scaler, outcomes, validation)
@@ -125,6 +135,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 			return err
 		}
 		outcomes, m.Scaling, m.Name = scaled, s, p.Name+describe(s)
+		m.deployAt(s)
 	}
 	if err := r.evaluate(&m, outcomes); err != nil {
 		return err

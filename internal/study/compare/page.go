@@ -70,7 +70,7 @@ func (r *Result) JSON() any {
 	}
 	return study.Fields(
 		"images", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", r.ECE.Binning.String(), "validation_images", validation, "posteriors", paths, "methods", methods,
+		"ece_binning", r.ECE.Binning.String(), "validation_images", validation, "posteriors", paths, "methods", methods, "tuned", r.Tuned,
 		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(),
 	)
 }
@@ -105,6 +105,7 @@ func (r *Result) methodJSON(m *Method) study.Object {
 		}
 		add(l.Key+"_difference", d)
 	}
+	add("networks", m.Networks, "deploy", r.Commands(m))
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out
 }

@@ -97,6 +97,9 @@ func (r *Result) mainTable() *report.Table {
 			t.Note("! batch-norm statistics do not belong to these weights: shown to tell what leaving out the BN update costs")
 		}
 	}
+	if r.Tuned != "" {
+		t.Note(r.Tuned)
+	}
 	r.noteWarnings(t)
 	return t
 }

@@ -182,8 +182,10 @@ func (s *Sweep) Settings() []Setting {
 
 // Images returns how many images a sweep with so many members sends through
 // networks.
-func (s *Sweep) Images(members int) (total int64) {
-	for _, set := range s.Settings() {
+func (s *Sweep) Images(members int) int64 { return s.images(s.Settings(), members) }
+
+func (s *Sweep) images(settings []Setting, members int) (total int64) {
+	for _, set := range settings {
 		each := int64(s.Test.Len())
 		if s.Validation != nil {
 			each += int64(s.Validation.Len())
@@ -271,7 +273,11 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 
 // evaluate scores an average on the data that it is of.
 func (s *Sweep) evaluate(sums *infer.Sums, data dataset.Dataset) (*task.Evaluation, error) {
-	return sums.Task.Evaluate(sums.Mean(), data.Labels(), task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true})
+	return sums.Task.Evaluate(sums.Mean(), data.Labels(), s.options())
+}
+
+func (s *Sweep) options() task.EvaluateOptions {
+	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true}
 }
 
 // fewImages is the number below which bootstrap intervals are too narrow.

@@ -3,7 +3,9 @@ package sweep
 import (
 	"fmt"
 	"math"
+	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -12,7 +14,7 @@ import (
 func (r *Result) Verdict() []string {
 	out := []string{r.choiceVerdict(), r.sureness()}
 	if r.Choice.Better() {
-		out = append(out, "It is made with: swagwrap sample "+settingFlags(r.Choice.Setting))
+		out = append(out, "It is made with: swagwrap sample "+r.flags())
 	}
 	if !r.Choice.Validated {
 		halves := "Both halves of the test images chose the same."
@@ -42,6 +44,16 @@ func (r *Result) choiceVerdict() string {
 		d, c.Candidates, c.Setting, gain)
 }
 
+// flags are those of sample that make the members of the choice.
+func (r *Result) flags() string {
+	s := r.Choice.Setting
+	how := swag.SampleOptions{Seed: r.Seed, Scale: s.Scale, Covariance: s.Covariance}
+	if s.Rank != r.Default().Rank { // which are all columns
+		how.Rank = s.Rank
+	}
+	return strings.Join(ensemble.FromSampling(how, r.Error.Members).Flags(), " ")
+}
+
 // sureness tells how the choice would fare on other images like these.
 func (r *Result) sureness() string {
 	c, images := r.Choice, r.Test.Len()
@@ -54,18 +66,6 @@ func (r *Result) sureness() string {
 		text += ", the default in " + report.Percent(c.DefaultShare, 0)
 	}
 	return text + "."
-}
-
-// settingFlags are the flags of sample that give the setting.
-func settingFlags(s Setting) string {
-	scale := fmt.Sprintf("--scale %g", s.Scale)
-	switch {
-	case s.SWA():
-		return scale + " --members 1"
-	case s.Covariance == swag.Diagonal:
-		return "--diagonal " + scale
-	}
-	return fmt.Sprintf("%s --rank %d", scale, s.Rank)
 }
 
 // membersVerdict says whether there were enough members.

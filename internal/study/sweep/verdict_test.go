@@ -68,11 +68,13 @@ func TestSweepVerdict(t *testing.T) {
 
 func TestSettingFlags(t *testing.T) {
 	for want, s := range map[string]Setting{
-		"--scale 0.25 --rank 5": {Scale: 0.25, Rank: 5},
-		"--diagonal --scale 2":  {Covariance: swag.Diagonal, Scale: 2},
-		"--scale 0 --members 1": {},
+		"--method swag --scale 0.25 --rank 5": {Scale: 0.25, Rank: 5},
+		"--method swag --scale 1":             {Scale: 1, Rank: 20},
+		"--method swag-diag --scale 2":        {Covariance: swag.Diagonal, Scale: 2},
+		"--method swa":                        {},
 	} {
-		if got := settingFlags(s); got != want {
+		r := &Result{Sweep: &Sweep{Seed: 1}, Points: []Point{{}, {Setting: Setting{Scale: 0.5, Rank: 20}}}, Error: calibrate.MonteCarloError{Members: 30}, Choice: Choice{Setting: s}}
+		if got := r.flags(); got != want {
 			t.Errorf("%v: %q, want %q", s, got, want)
 		}
 	}

@@ -1,7 +1,9 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,7 +19,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -120,7 +121,6 @@ func (a *Env) openRuns(c *cli.Context, l *Inputs, posteriors []string) error {
 func (l *Inputs) Close() {
 	for _, r := range l.Runs {
 		r.Network.Posterior.Close()
-		CloseModels(r.Checkpoints)
 	}
 	for _, s := range l.External {
 		CloseModels(s.Models)
@@ -133,34 +133,23 @@ func (l *Inputs) Close() {
 // none.
 func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
 	p := n.Posterior
-	var models []*onnxio.Model
+	path := func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, folder) }
 	for _, ck := range p.Checkpoints {
-		path := infer.CheckpointPath(p, ck, folder)
-		if _, err := os.Stat(path); err != nil {
-			CloseModels(models)
-			a.Warnf(c, "%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path)
+		if _, err := os.Stat(path(ck)); err != nil {
+			a.Warnf(c, "%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path(ck))
 			return nil, nil
 		}
-		m, err := n.Open(ck, folder)
-		if err != nil {
-			CloseModels(models)
-			return nil, BadInput(err)
-		}
-		models = append(models, m)
 	}
-	sums, err := checkpoints.Sums(c.Context, models, nil)
-	if err != nil {
-		CloseModels(models)
-		return nil, err
+	models, err := n.OpenAll(c.Context, p.Checkpoints, path)
+	return models, BadInput(err, CheckpointHint(err)...)
+}
+
+// CheckpointHint says what to do about a checkpoint that is not there, or another file.
+func CheckpointHint(err error) []string {
+	if errors.As(err, new(*infer.ChangedError)) || errors.Is(err, fs.ErrNotExist) {
+		return []string{"fit again, or name the folder with the right checkpoints: --checkpoints FOLDER"}
 	}
-	for i, sum := range sums {
-		if sum != p.Checkpoints[i].SHA256 {
-			CloseModels(models)
-			return nil, BadInput(fmt.Errorf("%s: is not the file that %s was fitted to", models[i].Path, p.Path),
-				"fit again, or name the folder with the right checkpoints: --checkpoints FOLDER")
-		}
-	}
-	return models, nil
+	return nil
 }
 
 // openExternal opens what --iterates names.

@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -143,18 +142,22 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error)
 	return n, nil
 }
 
-// InputPosterior notes that the posterior at path, and the checkpoints in which its
-// deviations are, are inputs, though no more of them may be read.
-func InputPosterior(path string) error {
+// InputPosterior notes that the posterior at path, the checkpoints in which its
+// deviations are, and those that are members, are inputs, though no more of them may be
+// read.
+func InputPosterior(path string, members ...string) error {
 	p, err := swag.Open(path)
 	if err == nil {
 		defer p.Close()
 		for _, c := range p.Needs() {
-			err = cmp.Or(err, inputCheckpoint(infer.CheckpointPath(p, c, "")))
+			members = append(members, infer.CheckpointPath(p, c, ""))
 		}
 	}
+	for _, m := range members {
+		err = errors.Join(err, inputCheckpoint(m))
+	}
 	if both := (*file.Conflict)(nil); errors.As(err, &both) {
-		return err
+		return both
 	}
 	return nil // who needs more of them says what is wrong
 }

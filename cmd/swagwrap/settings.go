@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer"
+)
+
+// chosenSettings are what sample's members are to be.
+type chosenSettings struct {
+	ensemble.Settings
+	of ensemble.Reference // the posterior that a study chose them for
+}
+
+// maxSettings bounds a file of settings.
+const maxSettings = 1 << 20
+
+// readSettings reads --settings, or the flags that say the same.
+func readSettings(c *cli.Context) (s chosenSettings, err error) {
+	if c.IsSet("settings") {
+		return readSettingsFile(c)
+	}
+	if s.Settings, err = settingsOfFlags(c); err != nil {
+		return s, err
+	}
+	if s.Temperature = c.Float64("temperature"); c.IsSet("temperature") && !(s.Temperature > 0) {
+		return s, flags.Usagef("", "--temperature %g: want a number above 0", s.Temperature)
+	}
+	if err := s.Check(); err != nil {
+		return s, flags.Usagef("", "%w", err)
+	}
+	folders := c.StringSlice("checkpoints")
+	switch {
+	case len(folders) > 0 && s.Method != ensemble.Iterates:
+		return s, flags.Usagef("", "--checkpoints is for --method %s", ensemble.Iterates)
+	case len(folders) > 0 && len(folders) != c.NArg():
+		return s, flags.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
+	}
+	return s, nil
+}
+
+func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
+	s := ensemble.Settings{Method: c.String("method"), Seed: c.Uint64("seed")}
+	given := func(names ...string) error {
+		for _, name := range names {
+			if c.IsSet(name) {
+				return flags.Usagef("", "--%s is not for --method %s", name, s.Method)
+			}
+		}
+		return nil
+	}
+	switch s.Method {
+	case ensemble.SWA:
+		return s, given("scale", "rank", "diagonal", "antithetic", "members")
+	case ensemble.Iterates:
+		if c.IsSet("members") {
+			s.Members = c.Int("members")
+			if s.Members < 1 {
+				return s, flags.Usagef("", "--members %d: want a positive number", s.Members)
+			}
+		}
+		return s, given("scale", "rank", "diagonal", "antithetic")
+	case ensemble.SWAGDiag:
+		if err := c.Set("diagonal", "true"); err != nil {
+			return s, err
+		}
+	case ensemble.SWAG:
+		if c.Bool("diagonal") && c.IsSet("method") {
+			return s, given("diagonal")
+		}
+	default:
+		return s, nil // Check says what is wrong
+	}
+	members, err := flags.Members(c)
+	if err != nil {
+		return s, err
+	}
+	opts, err := flags.Sampling(c)
+	if err != nil {
+		return s, err
+	}
+	return ensemble.Settings{Method: opts.Covariance.String(), Scale: opts.Scale, Rank: opts.Rank, Antithetic: opts.Antithetic, Members: members, Seed: opts.Seed}, nil
+}
+
+// readSettingsFile reads --settings.
+func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
+	for _, name := range []string{"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "checkpoints"} {
+		if c.IsSet(name) {
+			return s, flags.Usagef("give all that is in the file as flags, or nothing of it", "--settings and --%s: the file says how members are made", name)
+		}
+	}
+	path := c.String("settings")
+	js, err := file.Read(path, maxSettings)
+	if err != nil {
+		return s, flags.BadInput(err)
+	}
+	found, err := ensemble.ParseSettings(js)
+	if err != nil {
+		return s, flags.BadInput(fmt.Errorf("%s: %w", path, err))
+	}
+	// The order of batch-norm images goes by the same seed.
+	return chosenSettings{found.Settings, found.Posterior}, c.Set("seed", strconv.FormatUint(found.Seed, 10))
+}
+
+// fits refuses settings of a file that were chosen for another posterior: neither a scale
+// nor a temperature says anything about it.
+func (s chosenSettings) fits(c *cli.Context, networks []*infer.Network) error {
+	if s.of.ID == "" || len(networks) == 1 && networks[0].Posterior.ID == s.of.ID {
+		return nil
+	}
+	return flags.BadInput(fmt.Errorf("%s: was chosen for %s (id %s), and for no other posterior", c.String("settings"), s.of.Path, s.of.ID),
+		"choose anew: swagwrap compare --tune")
+}
+
+// describe says what the members are.
+func (s chosenSettings) describe(e *ensemble.Ensemble) string {
+	what := fmt.Sprintf("%s, scale %g, seed %d", s.Method, s.Scale, s.Seed)
+	switch s.Method {
+	case ensemble.SWA:
+		what = fmt.Sprintf("%s, seed %d", s.Method, s.Seed)
+	case ensemble.Iterates:
+		what = s.Method
+	}
+	if e.Temperature > 0 {
+		what += fmt.Sprintf(", T = %.4g", e.Temperature)
+	}
+	return what
+}

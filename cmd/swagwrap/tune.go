@@ -1,0 +1,90 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/study/sweep"
+)
+
+// tunedSettings is what --tune writes.
+type tunedSettings struct {
+	out    *flags.Output // nil without --tune
+	chosen *sweep.Tuned
+}
+
+func openTuned(c *cli.Context) (*tunedSettings, error) {
+	path := c.String("tune")
+	if path == "" {
+		return &tunedSettings{}, nil
+	}
+	if flags.IsStdout(path) {
+		return nil, flags.Usagef("", "--tune %s: the result is on standard output: want a file", path)
+	}
+	if c.String("val") == "" {
+		return nil, flags.Usagef("settings that are chosen on the test data look better than they are: --val FILE", "--tune without --val")
+	}
+	out, err := flags.CreateOutput(path, c.Bool("force"))
+	return &tunedSettings{out: out}, err
+}
+
+// tune has a sweep choose how SWAG's members are drawn.
+func (a *app) tune(c *cli.Context, t *tunedSettings, in *flags.Inputs, e *infer.Engine) error {
+	if t.out == nil {
+		return nil
+	}
+	n := in.Runs[0].Network
+	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed,
+		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns)}
+	bar := a.Progress(c, "tune", s.TuneImages())
+	e.Progress = bar.Add
+	var err error
+	t.chosen, err = s.Tune(c.Context, e)
+	bar.Done()
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	how := s.Draws(t.chosen.Setting)
+	in.Tuned = &how
+	if in.Asked != nil && !slices.Contains(in.Asked, baseline.SWAGTuned) {
+		in.Asked = append(in.Asked, baseline.SWAGTuned)
+	}
+	return nil
+}
+
+// String says how the settings were chosen.
+func (t *tunedSettings) String() string {
+	if t.chosen == nil {
+		return ""
+	}
+	return t.chosen.String()
+}
+
+// finish writes the settings with the temperature that the comparison shows.
+func (t *tunedSettings) finish(r *compare.Result) error {
+	i := slices.IndexFunc(r.Methods, func(m compare.Method) bool { return m.Key == baseline.SWAGTuned })
+	if t.out == nil || i < 0 {
+		return nil
+	}
+	p := r.Runs[0].Network.Posterior
+	chosen := study.Fields("setting", t.chosen.Setting.String(), "of_settings", t.chosen.Candidates, "validation", r.Validation.Sources(),
+		"images", t.chosen.Images, "nll", study.Finite(t.chosen.NLL), "bootstrap_share", t.chosen.Share)
+	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, flags.Producer())
+	if err := flags.WriteJSON(t.out, file); err != nil {
+		return flags.BadOutput(err)
+	}
+	return t.out.Commit()
+}
+
+func (t *tunedSettings) abort() {
+	if t.out != nil {
+		t.out.Abort()
+	}
+}

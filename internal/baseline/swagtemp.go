@@ -1,0 +1,16 @@
+package baseline
+
+import "github.com/swagwrap/swagwrap/calibrate"
+
+// swagTemp is SWAG with temperature scaling: one temperature for the average of the
+// members' probabilities, softmax(log p̄ / T), as SWA-Temp has one for its own.
+var swagTemp = &Method{
+	Key: SWAGTemp, From: fromSWAG, Name: called("SWAG-Temp"), Needs: needsDeviations, Deploy: likeSWAG,
+	Cost: func(in *Inputs, c Cost) int64 {
+		if c.Begun {
+			return 0
+		}
+		return eachMember(in, c)
+	},
+	Run: func(w *work) error { return w.scaled(w.swagOf, calibrate.ByTemperature) },
+}

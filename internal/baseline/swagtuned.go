@@ -1,0 +1,48 @@
+package baseline
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// swagTuned is SWAG with the scale, the rank and the covariance that validation data
+// has chosen, and a temperature.
+var swagTuned = &Method{
+	Key: SWAGTuned,
+	Name: func(in *Inputs) string {
+		switch how := in.Tuned; {
+		case how.Scale == 0:
+			return "SWAG, tuned: SWA"
+		case how.Covariance == swag.Diagonal:
+			return fmt.Sprintf("SWAG, tuned: diagonal, scale %g", how.Scale)
+		default:
+			return fmt.Sprintf("SWAG, tuned: scale %g, rank %d", how.Scale, cmp.Or(how.Rank, in.Runs[0].Network.Posterior.Options.Columns))
+		}
+	},
+	Needs: func(in *Inputs) string {
+		if in.Tuned == nil {
+			return "settings that validation data has chosen (--tune)"
+		}
+		return ""
+	},
+	Cost: func(in *Inputs, c Cost) int64 {
+		if in.Tuned.Scale == 0 {
+			return c.Data + c.Orders
+		}
+		return eachMember(in, c)
+	},
+	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(*in.Tuned) },
+	Run: func(w *work) error {
+		if w.Tuned.Scale == 0 {
+			return w.scaled(w.swaOf, calibrate.ByTemperature)
+		}
+		return w.scaled(func() (*Predicted, error) {
+			p := w.random()
+			return p, w.sample(p, *w.Tuned)
+		}, calibrate.ByTemperature)
+	},
+}

@@ -1,0 +1,138 @@
+package ensemble
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Methods of [Settings], as sample's --method has them.
+const (
+	SWAG     = "swag"
+	SWAGDiag = "swag-diag"
+	SWA      = "swa"      // θ_SWA alone
+	Iterates = "iterates" // the checkpoints, each with the statistics in it
+)
+
+// Methods lists them.
+var Methods = []string{SWAG, SWAGDiag, SWA, Iterates}
+
+// Kind and version of a file of settings; see docs/formats.md.
+const (
+	settingsKind    = "swagwrap.settings"
+	settingsVersion = 1
+)
+
+// Settings say what an ensemble is to be made of: what sample's flags say, or a file
+// that a study wrote.
+type Settings struct {
+	Method     string  `json:"method"`
+	Scale      float64 `json:"scale"`          // α; 0 with SWA and Iterates
+	Rank       int     `json:"rank,omitempty"` // columns of D; 0 for all
+	Antithetic bool    `json:"antithetic,omitempty"`
+	// Members is S, 0 for as many as there are: one of each posterior with SWA, all
+	// checkpoints with Iterates.
+	Members     int     `json:"members,omitempty"`
+	Seed        uint64  `json:"seed"`
+	Temperature float64 `json:"temperature,omitempty"` // of the average; 0 for none
+}
+
+// FromSampling are the settings of members that a sampler draws: SWA at scale 0.
+func FromSampling(how swag.SampleOptions, members int) *Settings {
+	s := &Settings{Method: how.Covariance.String(), Scale: how.Scale, Rank: how.Rank, Antithetic: how.Antithetic, Members: members, Seed: how.Seed}
+	if how.Scale == 0 {
+		s = &Settings{Method: SWA, Seed: how.Seed}
+	}
+	return s
+}
+
+// Sampling is how the members are made.
+func (s *Settings) Sampling() Sampling {
+	out := Sampling{Seed: s.Seed, Scale: s.Scale, Covariance: s.Method, Rank: s.Rank, Antithetic: s.Antithetic}
+	if s.Method == SWA {
+		out.Covariance = swag.LowRankPlusDiagonal.String()
+	}
+	return out
+}
+
+// draws reports whether a sampler draws the members at random.
+func (s *Settings) draws() bool { return s.Method == SWAG || s.Method == SWAGDiag }
+
+// Check refuses settings that no ensemble can have.
+func (s *Settings) Check() error {
+	switch {
+	case !slices.Contains(Methods, s.Method):
+		return fmt.Errorf("method %q: want one of %s", s.Method, strings.Join(Methods, ", "))
+	case s.Members < 0 || s.Members >= swag.MaxMembers || s.Members == 0 && s.draws():
+		return fmt.Errorf("members: %d, want 1 to %d", s.Members, swag.MaxMembers-1)
+	case !s.draws() && (s.Scale != 0 || s.Antithetic), s.Method != SWAG && s.Rank != 0:
+		return fmt.Errorf("method %q: has no rank, scale or pairs of this kind", s.Method)
+	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
+		return fmt.Errorf("temperature: %v, want a finite number above 0", s.Temperature)
+	}
+	return nil
+}
+
+// DefaultMembers is S where nobody says otherwise, the paper's.
+const DefaultMembers = 30
+
+// Flags are those of sample that say the same, without those that would say what holds
+// anyway.
+func (s *Settings) Flags() []string {
+	out := []string{"--method", s.Method}
+	add := func(name string, value any) { out = append(out, "--"+name, fmt.Sprint(value)) }
+	if covariance, err := swag.ParseCovariance(s.Method); err == nil && s.Scale != covariance.DefaultScale() {
+		add("scale", strconv.FormatFloat(s.Scale, 'g', -1, 64))
+	}
+	if s.Rank != 0 {
+		add("rank", s.Rank)
+	}
+	if s.Antithetic {
+		out = append(out, "--antithetic")
+	}
+	if s.Members != 0 && !(s.draws() && s.Members == DefaultMembers) {
+		add("members", s.Members)
+	}
+	if s.Seed != 1 && s.Method != Iterates {
+		add("seed", s.Seed)
+	}
+	if s.Temperature != 0 {
+		add("temperature", strconv.FormatFloat(s.Temperature, 'g', -1, 64))
+	}
+	return out
+}
+
+// SettingsFile is what a file of settings holds.
+type SettingsFile struct {
+	Kind          string `json:"kind"`
+	FormatVersion int    `json:"format_version"`
+	Producer      string `json:"producer"`
+	Settings
+	Posterior Reference `json:"posterior"` // that they were chosen for
+	Chosen    any       `json:"chosen"`    // on what, among how many: for people
+}
+
+// NewSettingsFile makes one. producer is the program and its version.
+func NewSettingsFile(s Settings, posterior Reference, chosen any, producer string) *SettingsFile {
+	return &SettingsFile{settingsKind, settingsVersion, producer, s, posterior, chosen}
+}
+
+// ParseSettings reads a file of settings, and checks them.
+func ParseSettings(js []byte) (*SettingsFile, error) {
+	var f SettingsFile
+	if err := json.Unmarshal(js, &f); err != nil {
+		return nil, err
+	}
+	if f.Kind != settingsKind {
+		return nil, fmt.Errorf("kind %q, want %q", f.Kind, settingsKind)
+	}
+	if f.FormatVersion != settingsVersion {
+		return nil, fmt.Errorf("format version %d, written by %q: this program reads version %d", f.FormatVersion, f.Producer, settingsVersion)
+	}
+	return &f, f.Check()
+}

@@ -1,0 +1,88 @@
+package compare
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+)
+
+// deployAt has the method's ensemble calibrated as the method was. What was fitted on
+// halves of the test data is two fits, and no ensemble has both: see [Result.Commands].
+func (m *Method) deployAt(s *calibrate.Scaling) {
+	if m.Deploy != nil && len(s.Temperatures) == 1 {
+		m.Deploy.Temperature = s.Temperatures[0]
+	}
+}
+
+// Commands make the ensemble of a method, whose scores are those that the comparison
+// shows; none where no ensemble is the method.
+func (r *Result) Commands(m *Method) []string {
+	out := []string{}
+	if m.Deploy == nil || m.StaleBN {
+		return out
+	}
+	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, m.Deploy.Flags()...)
+	recomputes := false
+	for _, run := range m.Posteriors {
+		recomputes = recomputes || run.Network.Recomputes()
+	}
+	if d := r.Inputs.BatchNorm.Data; recomputes && m.Deploy.Method != ensemble.Iterates && d != nil {
+		args = append(args, "--bn-data", d.Sources()[0].Path)
+	}
+	if m.Deploy.Method == ensemble.Iterates {
+		args = append(args, moved(m.Posteriors)...)
+	}
+	for _, run := range m.Posteriors {
+		args = append(args, run.Network.Posterior.Path)
+	}
+	out = append(out, line(args))
+	if m.Scaling == nil || m.Deploy.Temperature != 0 {
+		return out
+	}
+	val := "LABELLED"
+	if r.Validation != nil {
+		val = r.Validation.Sources()[0].Path
+	}
+	by := calibrate.ByTemperature
+	if m.Scaling.Temperatures == nil {
+		by = calibrate.ByVector
+	}
+	return append(out, line([]string{"swagwrap", "score", "-o", "val.npz", "ensemble.safetensors", val}),
+		line([]string{"swagwrap", "calibrate", "-o", "calibrated.safetensors", "--method", string(by), "--ensemble", "ensemble.safetensors", "val.npz"}))
+}
+
+// moved names the folders of checkpoints that are not where their posteriors say.
+func moved(runs []baseline.Run) []string {
+	var out []string
+	elsewhere := false
+	for _, run := range runs {
+		if len(run.Checkpoints) == 0 {
+			return nil
+		}
+		p := run.Network.Posterior
+		elsewhere = elsewhere || run.Checkpoints[0].Path != infer.CheckpointPath(p, p.Checkpoints[0], "")
+		out = append(out, "--checkpoints", filepath.Dir(run.Checkpoints[0].Path))
+	}
+	if !elsewhere {
+		return nil
+	}
+	return out
+}
+
+// plain are words that mean themselves to a shell.
+var plain = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
+
+// line is a command as a shell takes it.
+func line(args []string) string {
+	for i, a := range args {
+		if !plain.MatchString(a) {
+			args[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(args, " ")
+}
