@@ -161,6 +161,8 @@ func TestFileRefused(t *testing.T) {
 	of := func(c ...ensemble.Component) *ensemble.Ensemble { return &ensemble.Ensemble{Components: c} }
 	pairs := of(half(1))
 	pairs.Sampling.Antithetic = true
+	missing := of(half(1))
+	missing.Sampling.Covariance = ensemble.Iterates
 	for _, tc := range []struct {
 		e    *ensemble.Ensemble
 		want string
@@ -169,6 +171,7 @@ func TestFileRefused(t *testing.T) {
 		{of(half(0.5), half(0.4)), "weights of 2 posteriors add up to 0.9, want 1"},
 		{of(half(1.5), half(-0.5)), "weight -0.5 of p.safetensors, want a positive number"},
 		{of(half(1), half(0)), "weight 0 of p.safetensors"},
+		{missing, "0 checkpoints of p.safetensors, want 1"},
 		{pairs, "1 antithetic members of p.safetensors, want pairs"},
 		{of(ensemble.Component{Posterior: ensemble.Reference{Path: "p.safetensors"}, Weight: 1, Statistics: [][]float32{{}}}), "0 members of p.safetensors"},
 	} {

@@ -70,8 +70,14 @@ func (s *Settings) Check() error {
 		return fmt.Errorf("method %q: want one of %s", s.Method, strings.Join(Methods, ", "))
 	case s.Members < 0 || s.Members >= swag.MaxMembers || s.Members == 0 && s.draws():
 		return fmt.Errorf("members: %d, want 1 to %d", s.Members, swag.MaxMembers-1)
-	case !s.draws() && (s.Scale != 0 || s.Antithetic), s.Method != SWAG && s.Rank != 0:
-		return fmt.Errorf("method %q: has no rank, scale or pairs of this kind", s.Method)
+	case !s.draws() && s.Scale != 0:
+		return fmt.Errorf("method %q: has no scale", s.Method)
+	case !s.draws() && s.Antithetic:
+		return fmt.Errorf("method %q: has no pairs", s.Method)
+	case s.Method != SWAG && s.Rank != 0:
+		return fmt.Errorf("method %q: has no rank", s.Method)
+	case s.Method == SWA && s.Members != 0:
+		return fmt.Errorf("method %q: has one member of each posterior", s.Method)
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
 		return fmt.Errorf("temperature: %v, want a finite number above 0", s.Temperature)
 	}

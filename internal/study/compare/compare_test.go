@@ -32,7 +32,7 @@ func small(t *testing.T) *Comparison {
 		Inputs: baseline.Inputs{
 			Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}},
 			External:  []baseline.External{{Name: "SGLD", Models: models}},
-			BatchNorm: infer.BatchNormData{Data: smallImages(t)}, Members: 3, Seed: 1, Scale: 0.5,
+			BatchNorm: infer.BatchNormData{Data: smallImages(t)}, Members: 3, Seed: 1, Scale: 0.5, Tuned: &swag.SampleOptions{Scale: 0.25, Rank: 2},
 		},
 		Test: smallImages(t),
 	}

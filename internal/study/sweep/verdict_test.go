@@ -43,7 +43,7 @@ func TestSweepVerdict(t *testing.T) {
 		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
 			"SWAG, scale 0.25, rank 20 is better than the paper's default, SWAG, scale 0.5, rank 20: NLL −0.0100 [−0.0200, −0.0010] on images that took no part in the choice.",
 			"Chosen on 1,000 test images: it is the best in 90 % of bootstrap resamples of them, the default in 5 %.",
-			"It is made with: swagwrap sample --scale 0.25 --rank 20",
+			"It is made with: swagwrap sample --method swag --scale 0.25",
 			"Both halves of the test images chose the same. A choice on data of its own is sounder: --val FILE.",
 			"30 members are enough, about 22 would do: infinitely many would change the NLL by about 0.0050, and 0.0060 would still be small.",
 			"Without recomputed batch-norm statistics the NLL is 1.5000 in place of 0.1000."}},

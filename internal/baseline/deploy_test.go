@@ -1,0 +1,103 @@
+package baseline_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// SWAG-Temp is SWAG's own average, bit for bit, drawn once for both, at the temperature
+// that a search over the NLL of softmax(log p̄ / T) finds, which knows nothing of the fit.
+func TestSWAGTemp(t *testing.T) {
+	t.Parallel()
+	val := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 300})
+	in := &baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, Seed: 1, Scale: 0.5, Members: 3,
+		BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+		Asked:     []string{baseline.SWAG, baseline.SWAGTemp}}
+	targets := baseline.Targets{Data: []dataset.Dataset{val}, Validation: val}
+	methods, _ := predicted(t, engine(t), in, targets)
+	if len(methods) != 2 || !same(methods[0].Data[0], methods[1].Data[0]) || !same(methods[0].Validation, methods[1].Validation) {
+		t.Fatalf("%+v", methods)
+	}
+	p := methods[1]
+	if methods[0].Scaler != "" || p.Scaler != calibrate.ByTemperature || p.Name != "SWAG-Temp" || p.Networks() != 3 {
+		t.Errorf("%+v", p)
+	}
+	labels, outcomes := targets.Validation.Labels(), p.Validation.Mean()
+	nll := func(beta float64) (sum float64) {
+		for i, label := range labels {
+			row, norm := outcomes[i*10:][:10], 0.0
+			for _, v := range row {
+				norm += math.Pow(v, beta)
+			}
+			sum -= beta*math.Log(row[label]) - math.Log(norm)
+		}
+		return sum
+	}
+	low, high := math.Log(1e-3), math.Log(1e3) // the NLL is convex in β = 1/T, and has one minimum in log β
+	for range 200 {
+		a, b := low+(high-low)/3, high-(high-low)/3
+		if nll(math.Exp(a)) < nll(math.Exp(b)) {
+			high = b
+		} else {
+			low = a
+		}
+	}
+	fitted, err := p.Validation.Task.Fit(p.Scaler, outcomes, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := math.Exp(-low); fitted.AtBound || math.Abs(fitted.Temperatures[0]-want) > 1e-6*want {
+		t.Errorf("T = %v, at its bound %v; a search finds %v", fitted.Temperatures[0], fitted.AtBound, want)
+	}
+}
+
+// Each method knows what sample makes it by, and what it costs.
+func TestDeploy(t *testing.T) {
+	t.Parallel()
+	in, targets := tiny(t, "training")
+	in.Members, in.Seed, in.Tuned = 3, 7, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
+	in.Runs = append(in.Runs, in.Runs[0])
+	want := map[string]string{
+		baseline.SGD: "--method iterates --members 1", baseline.SGDEnsemble: "--method iterates",
+		baseline.SWA: "--method swa --seed 7", baseline.SWATemp: "--method swa --seed 7", "swa-vector": "--method swa --seed 7",
+		baseline.SWAG: "--method swag --members 3 --seed 7", baseline.SWAGTemp: "--method swag --members 3 --seed 7",
+		baseline.SWAGDiag: "--method swag-diag --members 3 --seed 7", baseline.SWAGTuned: "--method swag-diag --scale 0.25 --members 3 --seed 7",
+		baseline.DeepSGD: "--method iterates --members 2", baseline.DeepSWA: "--method swa --seed 7", baseline.MultiSWAG: "--method swag --members 3 --seed 7",
+	}
+	for _, key := range baseline.Keys() {
+		got := ""
+		s, runs := in.Deploy(key)
+		if s != nil {
+			got = strings.Join(s.Flags(), " ")
+		}
+		if several := strings.HasPrefix(key, "deep") || key == baseline.MultiSWAG; got != want[key] || s != nil && (len(runs) == 2) != several {
+			t.Errorf("%s: %q of %d runs, want %q", key, got, len(runs), want[key])
+		}
+	}
+	in.Runs, in.Asked = in.Runs[:1], []string{baseline.Laplace}
+	if p := one(t, engine(t), in, targets); p.Networks() != 1 {
+		t.Errorf("Laplace costs %d networks", p.Networks())
+	}
+	in.Tuned = &swag.SampleOptions{}
+	in.Asked = []string{baseline.SWA, baseline.SWAGTuned}
+	methods, _ := predicted(t, engine(t), in, targets)
+	if !slices.Equal(methods[0].Data[0].Outcome, methods[1].Data[0].Outcome) || methods[1].Name != "SWAG, tuned: SWA" || methods[1].Networks() != 1 {
+		t.Errorf("a scale of 0 is not SWA: %+v", methods[1])
+	}
+	s, _ := in.Deploy(baseline.SWAGTuned)
+	if got := strings.Join(s.Flags(), " "); got != "--method swa --seed 7" {
+		t.Errorf("%q", got)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,54 @@
+package ensemble_test
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Settings are sample's flags, and a file of them is read as it was written.
+func TestSettings(t *testing.T) {
+	for want, s := range map[string]*ensemble.Settings{
+		"--method swag": ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 0.5}, 30),
+		"--method swag --scale 0.125 --rank 5 --antithetic --members 4 --seed 18446744073709551615": ensemble.FromSampling(
+			swag.SampleOptions{Seed: math.MaxUint64, Scale: 0.125, Rank: 5, Antithetic: true}, 4),
+		"--method swag-diag": ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal}, 30),
+		"--method swa":       ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 30),
+		"--method iterates --members 2 --temperature 1.5973419992094489": {Method: ensemble.Iterates, Members: 2, Seed: 1, Temperature: 1.5973419992094489},
+	} {
+		if got := strings.Join(s.Flags(), " "); got != want {
+			t.Errorf("%+v: %q, want %q", s, got, want)
+		}
+		js, err := json.Marshal(ensemble.NewSettingsFile(*s, ensemble.Reference{Path: "p", ID: "00"}, nil, "test"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ensemble.ParseSettings(js)
+		if err != nil || !reflect.DeepEqual(&got.Settings, s) || got.Posterior.ID != "00" {
+			t.Errorf("%s: %+v, %v", js, got, err)
+		}
+	}
+	head := `{"kind": "swagwrap.settings", "format_version": 1, `
+	for js, want := range map[string]string{
+		`{`:                                "unexpected end",
+		`{"kind": "swagwrap.calibration"}`: `kind "swagwrap.calibration", want "swagwrap.settings"`,
+		`{"kind": "swagwrap.settings", "format_version": 2, "producer": "later"}`: `format version 2, written by "later"`,
+		head + `"method": "best"}`:                                                    `method "best": want one of swag, swag-diag, swa, iterates`,
+		head + `"method": "swag", "scale": 1}`:                                        "members: 0, want 1 to",
+		head + `"method": "swag", "scale": 1, "members": -1}`:                         "members: -1",
+		head + `"method": "swa", "scale": 1}`:                                         `method "swa": has no scale`,
+		head + `"method": "swag-diag", "scale": 1, "rank": 2, "members": 2}`:          `method "swag-diag": has no rank`,
+		head + `"method": "iterates", "antithetic": true}`:                            `method "iterates": has no pairs`,
+		head + `"method": "swa", "temperature": -1}`:                                  "temperature: -1",
+		head + `"method": "swag", "scale": 1, "members": 2, "temperature": "higher"}`: "cannot unmarshal",
+	} {
+		_, err := ensemble.ParseSettings([]byte(js))
+		infertest.WantError(t, err, want)
+	}
+}
