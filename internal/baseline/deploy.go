@@ -16,7 +16,7 @@ func (in *Inputs) Deploy(key string) (*ensemble.Settings, []Run) {
 	if m.AllRuns {
 		return m.Deploy(in), in.Runs
 	}
-	return m.Deploy(in), in.Runs[:1]
+	return m.Deploy(in), in.Runs[:min(1, len(in.Runs))]
 }
 
 // Networks is how many networks a prediction of the method takes.

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // deployAt has the method's ensemble calibrated as the method was. What was fitted on
@@ -17,6 +20,36 @@ func (m *Method) deployAt(s *calibrate.Scaling) {
 	if m.Deploy != nil && len(s.Temperatures) == 1 {
 		m.Deploy.Temperature = s.Temperatures[0]
 	}
+}
+
+// deployLines name the best of what sample makes, what it costs, and whether the baseline
+// is told from it; and how to have what is worth its cost.
+func (r *Result) deployLines(base *Method) []string {
+	loss := r.task.Losses()[0]
+	value := func(m *Method) float64 { return task.Value(r.task, m.Evaluation, loss.Key) }
+	costs := func(m *Method) string { return report.Plural(m.Networks, "network") + " for each prediction" }
+	var best *Method
+	for i := range r.Methods {
+		if m := &r.Methods[i]; m.Deploy != nil && !m.StaleBN && (best == nil || value(m) < value(best)) {
+			best = m
+		}
+	}
+	if best == nil || base.Deploy == nil || !(value(best) <= value(base)) {
+		return nil
+	}
+	choice, line := best, fmt.Sprintf("Of what can be deployed, %s has the lowest %s, %s, and takes %s", best.Name, loss.Name, report.Fixed(value(best), 4), costs(best))
+	switch sign, _ := r.told(best, 0); {
+	case best == base:
+		line += "."
+	case sign < 0:
+		line += fmt.Sprintf("; %s is worse, and takes %s.", base.Name, costs(base))
+	default:
+		line += fmt.Sprintf("; %s is not told apart from it, and takes %s.", base.Name, costs(base))
+		if base.Networks <= best.Networks {
+			choice = base
+		}
+	}
+	return []string{line, fmt.Sprintf("To deploy %s: %s", choice.Name, strings.Join(r.Commands(choice), "; "))}
 }
 
 // Commands make the ensemble of a method, whose scores are those that the comparison

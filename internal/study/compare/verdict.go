@@ -48,7 +48,7 @@ func (r *Result) Verdict() []string {
 		lines = append(lines, fmt.Sprintf("%s test images tell no other method from %s, which is not to say that they are equal.", report.Thousands(images), words(base)))
 	}
 	lines = append(lines, r.accuracyLines(base)...)
-	lines = append(lines, r.staleLine()...)
+	lines = append(append(lines, r.deployLines(base)...), r.staleLine()...)
 	lines = append(lines, r.familyLine()...)
 	if images < fewImages {
 		lines = append(lines, fmt.Sprintf("%s test images are few: only large differences can show.", report.Thousands(images)))
