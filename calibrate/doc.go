@@ -13,8 +13,10 @@
 //
 // [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] judge a score, such as the entropy
 // of averaged predictions, by how well it tells images of another domain.
-// [PairedBootstrap] and [AUROCDifference] compare two methods on the same images,
-// [Choose] picks one of several settings and says what the choice is worth, and
+// [PairedBootstrap] and [AUROCDifference] compare two methods on the same images;
+// [NewDifference] does so where random draws, measured by [Jackknife] and [Replicated], and
+// temperatures, fitted anew by [Tempered], have a part in it, and [Holm] looks at several
+// such together. [Choose] picks one of several settings and says what the choice is worth, and
 // [NewMonteCarloError] says how far an average over few members is from that over
 // all.
 //
