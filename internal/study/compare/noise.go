@@ -268,7 +268,7 @@ func (m *Method) warnDraws() {
 	case math.IsInf(d.Draws.Variance, 1):
 		m.warn("what other draws would give cannot be told from %s", report.Plural(m.Members, "member"))
 	case math.Abs(d.Bias) > (d.High-d.Low)/8:
-		m.warn("%s are few here: infinitely many would have a loss lower by about %s, and the interval is of those (--members)", report.Plural(m.Members, "member"), report.Fixed(d.Bias, 4))
+		m.warn("%s cost about %s beside infinitely many, of which the interval is", report.Plural(m.Members, "member"), report.Fixed(d.Bias, 4))
 	}
 }
 
