@@ -68,9 +68,14 @@ func TestComparison(t *testing.T) {
 		if base := m.Key == baseline.SWATemp; base != (m.Differences == nil) || base != (i == r.baseline()) {
 			t.Errorf("%s: differences %v", m.Name, m.Differences)
 		}
+		// What draws have a part in says so; those of the baseline, of one order here, have none.
+		drawn := slices.Contains([]string{baseline.SWAG, baseline.SWAGDiag, "isotropic", "swa-dropout", "swa-laplace"}, m.Key)
+		if m.Differences != nil && drawn != (m.Differences[0].Draws.Variance > 0) {
+			t.Errorf("%s: draws %+v", m.Name, m.Differences[0].Draws)
+		}
 		for k, d := range m.Differences {
 			value := func(m Method) float64 { return []float64{m.Values[1], 1 - m.Values[0], m.Values[3]}[k] }
-			if want := value(m) - value(r.Methods[r.baseline()]); math.Abs(d.Mean-want) > 1e-12 || d.Low > d.Mean || d.High < d.Mean {
+			if want := value(m) - value(r.Methods[r.baseline()]); math.Abs(d.Mean-want) > 1e-12 || !(d.Low <= d.Mean-d.Bias && d.Mean-d.Bias <= d.High) {
 				t.Errorf("%s: difference of the %s %+v, want %v", m.Name, r.task.Losses()[k].Name, d, want)
 			}
 		}
@@ -128,9 +133,12 @@ func checkShown(t *testing.T, r *Result) {
 				NLL          float64
 				Temperatures []float64
 			} `json:"temperature_scaled"`
-			Difference *struct{ Value, Low, High float64 } `json:"error_difference"`
-			Baseline   bool
-			Warnings   []string
+			Difference *struct {
+				Value, Low, High, P float64
+				Draws               float64 `json:"draws_standard_error"`
+			} `json:"error_difference"`
+			Baseline bool
+			Warnings []string
 		}
 		Posteriors, Verdict []string
 	}
@@ -148,7 +156,7 @@ func checkShown(t *testing.T, r *Result) {
 		if (g.Scaled == nil) != (m.Scaled == nil || m.Scaled[0] == nil) || g.Scaled != nil && (g.Scaled.NLL != m.Scaled[0].Values[1] || len(g.Scaled.Temperatures) != 2) {
 			t.Errorf("%s: at its own temperature %+v", m.Name, g.Scaled)
 		}
-		if (g.Difference == nil) != g.Baseline || g.Difference != nil && g.Difference.High != m.Differences[1].High {
+		if (g.Difference == nil) != g.Baseline || g.Difference != nil && (g.Difference.High != m.Differences[1].High || g.Difference.P != m.Differences[1].P || g.Difference.Draws != m.Differences[1].Standard()) {
 			t.Errorf("%s: difference %+v", m.Name, g.Difference)
 		}
 	}
@@ -176,6 +184,7 @@ func TestValidation(t *testing.T) {
 	if err := r.scalingsTable().WriteText(&text); err != nil || !strings.Contains(text.String(), "scalings are fitted on the validation images") {
 		t.Errorf("%s, %v", &text, err)
 	}
+	checkResampled(t, r, &r.Methods[1])
 	if h := r.Heading(); !strings.HasSuffix(h, "T fitted on 10 validation images") {
 		t.Errorf("%q", h)
 	}
@@ -216,6 +225,30 @@ func TestValidation(t *testing.T) {
 	}
 }
 
+// checkResampled holds the losses of a resample in which every image is once, with the
+// temperature fitted anew, against those of the method.
+func checkResampled(t *testing.T, r *Result, m *Method) {
+	t.Helper()
+	ones := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
+	sums, validation, tol := make([]float64, len(m.Losses)), 0, 1e-5
+	if m.Scaling.AtBound {
+		tol = 1e-3 // twice 1000 fits as well
+	}
+	if r.Validation != nil {
+		validation = r.Validation.Len()
+	}
+	m.resampled(sums, ones(r.Test.Len()), ones(validation))
+	for k, losses := range m.Losses {
+		want := 0.
+		for _, l := range losses {
+			want += l
+		}
+		if math.Abs(sums[k]-want) > tol*(1+want) {
+			t.Errorf("%s: sum of the loss %d is %v, and fitted anew %v", m.Name, k, want, sums[k])
+		}
+	}
+}
+
 // unfit is data of a class that no network knows.
 type unfit struct{ dataset.Dataset }
 
@@ -241,6 +274,7 @@ func TestRuns(t *testing.T) {
 	if m.Key != baseline.SWATemp || m.Differences != nil || !m.Scaling.CrossFitted || len(m.Scaling.Temperatures) != 2 || !strings.Contains(m.Name, ", ") {
 		t.Errorf("%s: differences %v, scaling %+v", m.Name, m.Differences, m.Scaling)
 	}
+	checkResampled(t, r, &m)
 	single := "single rows of " + c.Runs[0].Network.Posterior.Path
 	if h := r.Heading(); !strings.HasSuffix(h, "; 2 posteriors, "+single) {
 		t.Errorf("%q", h)

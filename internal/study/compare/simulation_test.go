@@ -16,12 +16,19 @@ import (
 
 // A population of images of two classes, of which all is known. The logit of an image's SWA
 // is x ~ N(0, spread²), and its class is 1 with probability σ(truth·x): so the best
-// temperature is 1/truth. A member adds scatter·u·φ to it, with a draw u ~ N(0, I) of
-// its own and a direction φ, a unit vector, of the image's own: members err together on some
-// images, as networks do. What infinitely many members say is E σ(x + scatter·z).
-type population struct{ spread, truth, scatter float64 }
+// temperature is 1/truth. A member makes it (1 + growth·v)x + scatter·u·φ, with draws v ~ N(0, 1)
+// and u ~ N(0, I) of its own and a direction φ, a unit vector, of the image's own: members are more
+// or less sure than others, and err together on some images, as networks do. What
+// infinitely many say is E σ(x + √(scatter² + growth²x²) z).
+type population struct{ spread, truth, scatter, growth float64 }
 
 const directions = 4
+
+// draw is what a member draws.
+type draw struct {
+	v float64
+	u [directions]float64
+}
 
 func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
@@ -44,7 +51,7 @@ func (p population) loss(of func(x float64) float64) float64 {
 }
 
 func (p population) members(x float64) float64 {
-	return normal(func(z float64) float64 { return sigmoid(x + p.scatter*z) })
+	return normal(func(z float64) float64 { return sigmoid(x + math.Hypot(p.scatter, p.growth*x)*z) })
 }
 
 // differences are the true ones to SWA-Temp in NLL, by key. In accuracy all are 0.
@@ -85,14 +92,15 @@ func (p population) sample(rng *rand.Rand, n int) *sample {
 	return s
 }
 
-// member is what one network says: SWA where u is zero.
-func (p population) member(t task.Task, u [directions]float64, test, validation *sample) *baseline.Predicted {
+// member is what one network says: SWA where it draws zero.
+func (p population) member(t task.Task, d draw, test, validation *sample) *baseline.Predicted {
 	says := func(s *sample) *infer.Sums {
 		sums := &infer.Sums{}
 		sums.Init("", s.Len(), t)
 		for i, x := range s.x {
+			x *= 1 + p.growth*d.v
 			for k, phi := range s.phi[i] {
-				x += p.scatter * u[k] * phi
+				x += p.scatter * d.u[k] * phi
 			}
 			sums.Add(i, []float64{sigmoid(-x), sigmoid(x)}, 0, 1)
 		}
@@ -118,18 +126,18 @@ func (p population) compared(t *testing.T, seed uint64, images, validation, memb
 			t.Fatal(err)
 		}
 	}
-	swa := p.member(binary, [directions]float64{}, test, val)
+	swa := p.member(binary, draw{}, test, val)
 	one := *swa
 	add(&one, baseline.SWA, "")
 	scaled := *swa
 	add(&scaled, baseline.SWATemp, calibrate.ByTemperature)
 	swag := &baseline.Predicted{Drawn: true, Data: []*infer.Sums{{}}, Validation: &infer.Sums{}}
 	for k := range members {
-		var u [directions]float64
-		for j := range u {
-			u[j] = rng.NormFloat64()
+		d := draw{v: rng.NormFloat64()}
+		for j := range d.u {
+			d.u[j] = rng.NormFloat64()
 		}
-		swag.Take(p.member(binary, u, test, val), k%10)
+		swag.Take(p.member(binary, d, test, val), k%10)
 	}
 	add(swag, baseline.SWAG, "")
 	r.compare()
@@ -141,7 +149,7 @@ func (p population) compared(t *testing.T, seed uint64, images, validation, memb
 // of the population in 93 to 97 % of samples, and the verdict claims what is not so in at most
 // 5 %. In the first population SWAG is as good as SWA-Temp to 0.0005, and to a claim of
 // either there is no use; in the second it is worse. Seven members know their own noise badly
-// and say so: their intervals may be wider. With every change the same is asked of a few
+// and say so: their intervals may be wider; and their accuracy is theirs, not that of infinitely many. With every change the same is asked of a few
 // samples, of which chance may take two.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
@@ -155,9 +163,9 @@ func TestSimulation(t *testing.T) {
 		members int
 		most    int // of 100 intervals that may hold the truth
 	}{
-		"as good":       {population{spread: 4, truth: 0.6, scatter: 2.2}, 30, 97},
-		"worse":         {population{spread: 4, truth: 0.8, scatter: 2.5}, 30, 97},
-		"seven members": {population{spread: 4, truth: 0.6, scatter: 2.2}, 7, 99},
+		"as good":       {population{spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3}, 30, 97},
+		"worse":         {population{spread: 4, truth: 0.8, scatter: 2.2, growth: 0.3}, 30, 97},
+		"seven members": {population{spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3}, 7, 99},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,8 +197,10 @@ func TestSimulation(t *testing.T) {
 			}
 			for what, n := range held {
 				t.Logf("%s: true difference %.5f, held by %d of %d intervals, claimed %d times", what, truth[strings.Fields(what)[0]], n, seeds, claimed[what])
-				// The errors of SWA are SWA-Temp's.
-				if what != "swa error" && (100*n < (93-slack)*seeds || 100*n > (tc.most+slack)*seeds) {
+				switch {
+				case what == "swa error": // SWA-Temp's
+				case what == "swag error" && tc.members < 30:
+				case 100*n < (93-slack)*seeds || 100*n > (tc.most+slack)*seeds:
 					t.Errorf("%s: the true difference is in %d of %d intervals of 95 %%", what, n, seeds)
 				}
 			}
