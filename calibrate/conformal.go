@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/splitmix"
 )
@@ -44,18 +45,28 @@ type APS struct {
 func FitAPS(p Predictions, level float64, seed uint64) (APS, error) {
 	p.check()
 	checkLevel(level)
-	n := p.Len()
+	return newAPS(p.apsScores(seed), level, seed)
+}
+
+// newAPS takes the scores of the true classes in ascending order.
+func newAPS(scores []float64, level float64, seed uint64) (APS, error) {
+	n := len(scores)
 	k := ceilShare(level, n+1)
 	if k > n {
 		return APS{}, fmt.Errorf("%d rows for sets of level %v, want at least %d", n, level, fewest(level))
 	}
-	scores := make([]float64, n)
+	return APS{Level: level, Threshold: scores[k-1], N: n, Seed: seed}, nil
+}
+
+// apsScores returns the scores of the true classes in ascending order.
+func (p Predictions) apsScores(seed uint64) []float64 {
+	scores := make([]float64, p.Len())
 	var sorted []float64
 	for i, label := range p.Labels {
 		scores[i], sorted = apsScore(p.Row(i), label, uniform(seed, fitStream, i), sorted)
 	}
-	scores = sortedDescending(nil, scores)
-	return APS{Level: level, Threshold: scores[n-k], N: n, Seed: seed}, nil
+	slices.Sort(scores)
+	return scores
 }
 
 // fewest returns the smallest n that sets can be fitted on.
@@ -89,16 +100,58 @@ func (a APS) Sizes(dst []int, p Predictions) []int {
 // like those of the fit it is Level, give or take √(Level·(1−Level)/n).
 func (a APS) Coverage(p Predictions) float64 {
 	p.check()
-	covered := 0
+	return a.judge(p).Coverage
+}
+
+// Sets is what the sets of a level come to, in the mean over images. All but Level
+// is NaN if there are too few images to fit them.
+type Sets struct {
+	Level    float64
+	Size     float64 // classes in a set
+	Coverage float64 // share of sets that hold the true class
+	Empty    float64 // share of sets without any class
+}
+
+// judge applies the sets to labelled predictions.
+func (a APS) judge(p Predictions) Sets {
+	out := Sets{Level: a.Level}
 	var sorted []float64
 	var size int
+	n := float64(p.Len())
 	for i, label := range p.Labels {
 		size, sorted = a.size(p.Row(i), i, sorted)
+		out.Size += float64(size)
 		if rank(p.Row(i), label) < size {
-			covered++
+			out.Coverage++
+		}
+		if size == 0 {
+			out.Empty++
 		}
 	}
-	return float64(covered) / float64(p.Len())
+	out.Size, out.Coverage, out.Empty = out.Size/n, out.Coverage/n, out.Empty/n
+	return out
+}
+
+// SetLevels are the usual levels of sets, in ascending order.
+func SetLevels() []float64 { return []float64{0.9, 0.95, 0.99, 0.999} }
+
+// SetsAbove returns the sets of the lowest level above an accuracy, or those of the highest
+// of all. At a level below it the most probable class alone is right more often than
+// promised: the sets are that class or, to keep the promise, none, and their size tells
+// nothing. Methods are compared at one level, above the best of their accuracies.
+//
+// The sets are in ascending order of levels, as [Evaluate] has them; of none it
+// returns NaN.
+func SetsAbove(sets []Sets, accuracy float64) Sets {
+	for _, s := range sets {
+		if s.Level > accuracy {
+			return s
+		}
+	}
+	if len(sets) == 0 {
+		return Sets{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+	}
+	return sets[len(sets)-1]
 }
 
 // size returns the size of the set of row i. Scores ascend with the rank, so the
@@ -140,35 +193,30 @@ func uniform(seed, stream uint64, row int) float64 {
 	return float64(x>>11) * 0x1p-53
 }
 
-// crossAPS returns the mean size and the coverage of sets when each half of p, cut
-// at random, has the threshold that was fitted on the other.
-func crossAPS(p Predictions, level float64, seed uint64) (size, coverage float64, err error) {
-	checkLevel(level)
+// crossSets judges sets of several levels when each half of p, cut at random, has the
+// thresholds that were fitted on the other.
+func crossSets(p Predictions, levels []float64, seed uint64) []Sets {
 	n := p.Len()
 	order := rand.New(rand.NewPCG(seed, conformalStream)).Perm(n)
 	halves := [2]Predictions{p.pick(order[:n/2]), p.pick(order[n/2:])}
-	for h, half := range halves {
-		if want := fewest(level); half.Len() < want {
-			return math.NaN(), math.NaN(), fmt.Errorf("%d predictions, want at least %d in each half", n, want)
+	scores := [2][]float64{halves[0].apsScores(seed), halves[1].apsScores(seed)}
+	out := make([]Sets, len(levels))
+	for l, level := range levels {
+		checkLevel(level)
+		out[l].Level = level
+		for h, other := range [2]Predictions{halves[1], halves[0]} {
+			a, err := newAPS(scores[h], level, seed)
+			if err != nil {
+				out[l] = Sets{level, math.NaN(), math.NaN(), math.NaN()}
+				break
+			}
+			s, share := a.judge(other), float64(other.Len())/float64(n)
+			out[l].Size += share * s.Size
+			out[l].Coverage += share * s.Coverage
+			out[l].Empty += share * s.Empty
 		}
-		a, err := FitAPS(half, level, seed)
-		if err != nil {
-			return math.NaN(), math.NaN(), err
-		}
-		other := halves[1-h]
-		share := float64(other.Len()) / float64(n)
-		size += share * a.meanSize(other)
-		coverage += share * a.Coverage(other)
 	}
-	return size, coverage, nil
-}
-
-func (a APS) meanSize(p Predictions) float64 {
-	var sum int
-	for _, s := range a.Sizes(nil, p) {
-		sum += s
-	}
-	return float64(sum) / float64(p.Len())
+	return out
 }
 
 // pick returns a copy of the given rows.

@@ -102,24 +102,26 @@ func TestAPSFewImages(t *testing.T) {
 		}
 	}
 	m := calibrate.Evaluate(random(17, 3, 1), calibrate.EvaluateOptions{})
-	wantWarning(t, m, "set size: 17 predictions, want at least 9 in each half")
-	if !math.IsNaN(m.SetSize) || !math.IsNaN(m.SetCoverage) {
-		t.Errorf("size %v, coverage %v, want NaN", m.SetSize, m.SetCoverage)
+	wantWarning(t, m, "set size: 17 predictions, want at least 19 in each half for sets of 95 %") // it is right more often than in 90 %
+	if s := m.Sets[0]; !math.IsNaN(s.Size) || !math.IsNaN(s.Coverage) || !math.IsNaN(s.Empty) || s.Level != 0.9 {
+		t.Errorf("%+v, want NaN", s)
 	}
 }
 
 // Evaluate fits each half's sets on the other half.
 func TestEvaluateCrossFitsSets(t *testing.T) {
 	p := sharpened(rand.New(rand.NewPCG(23, 0)), 2000)
-	m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5})
-	// √(0.9·0.1/2000) = 0.0067, of which the fit adds as much again.
-	if math.Abs(m.SetCoverage-0.9) > 0.04 || !(m.SetSize > 1 && m.SetSize < 6) {
-		t.Errorf("sets of %.2f classes cover %.3f", m.SetSize, m.SetCoverage)
+	sets := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5}).Sets
+	for i, level := range calibrate.SetLevels() {
+		// √(0.9·0.1/2000) = 0.0067, of which the fit adds as much again; less for others.
+		if s := sets[i]; s.Level != level || math.Abs(s.Coverage-level) > 0.04 || !(s.Size > 1 && s.Size < 6) {
+			t.Errorf("level %v: %+v", level, s)
+		}
 	}
-	if again := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5, SetLevel: 0.9}); again.SetSize != m.SetSize {
-		t.Error("zero is not the default written out")
+	if again := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5, SetLevel: 0.9}).Sets; len(again) != 1 || again[0] != sets[0] {
+		t.Errorf("sets of one level %+v, of all %+v", again, sets)
 	}
-	if other := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 6}); other.SetSize == m.SetSize {
+	if other := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 6}).Sets; other[0] == sets[0] {
 		t.Error("the sets do not depend on the seed")
 	}
 	// Sets of a perfect network: one class, or none where nine in ten suffice.
@@ -129,9 +131,39 @@ func TestEvaluateCrossFitsSets(t *testing.T) {
 		sure.Probs = append(sure.Probs, 0, 0, 0)
 		sure.Probs[3*i+i%3], sure.Labels = 1, append(sure.Labels, i%3)
 	}
-	m = calibrate.Evaluate(sure, calibrate.EvaluateOptions{})
-	if math.Abs(m.SetSize-0.9) > 0.05 || m.SetSize != m.SetCoverage {
-		t.Errorf("perfect: sets of %v classes cover %v", m.SetSize, m.SetCoverage)
+	s := calibrate.Evaluate(sure, calibrate.EvaluateOptions{}).Sets[0]
+	if math.Abs(s.Size-0.9) > 0.05 || s.Size != s.Coverage || math.Abs(s.Size+s.Empty-1) > 1e-12 {
+		t.Errorf("perfect: %+v", s)
+	}
+}
+
+// Of a network that is right in 93 %, sets of 90 % are one class or none: they tell
+// nothing but that. The level above, 95 %, is the one to go by.
+//
+// Kills: the level fixed at 90 %; a level equal to the accuracy.
+func TestSetsAbove(t *testing.T) {
+	p := calibrate.Predictions{Classes: 3}
+	for i := range 2000 {
+		row := []float64{0.93, 0.05, 0.02}
+		p.Probs, p.Labels = append(p.Probs, row...), append(p.Labels, 0)
+		if i%100 >= 93 {
+			p.Labels[i] = 1
+		}
+	}
+	m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 1})
+	if low := m.Sets[0]; low.Empty == 0 || low.Size >= 1 {
+		t.Errorf("at 90 %%: %+v", low)
+	}
+	if s := calibrate.SetsAbove(m.Sets, m.Accuracy); m.Accuracy != 0.93 || s.Level != 0.95 || !(s.Size > 1) {
+		t.Errorf("above an accuracy of %v: %+v", m.Accuracy, s)
+	}
+	for accuracy, level := range map[float64]float64{0: 0.9, 0.9: 0.95, 0.949: 0.95, 0.99: 0.999, 0.9995: 0.999, 1: 0.999} {
+		if s := calibrate.SetsAbove(m.Sets, accuracy); s.Level != level {
+			t.Errorf("above an accuracy of %v: level %v, want %v", accuracy, s.Level, level)
+		}
+	}
+	if s := calibrate.SetsAbove(nil, 0.5); !math.IsNaN(s.Level) {
+		t.Errorf("of none %+v", s)
 	}
 }
 
@@ -144,7 +176,7 @@ func TestEvaluateJudgesSetsOnOtherHalf(t *testing.T) {
 	const draws = 1500
 	var sum, squares float64
 	for seed := range uint64(draws) {
-		c := calibrate.Evaluate(sharpened(rng, 18), calibrate.EvaluateOptions{Seed: seed}).SetCoverage
+		c := calibrate.Evaluate(sharpened(rng, 18), calibrate.EvaluateOptions{Seed: seed}).Sets[0].Coverage
 		sum += c
 		squares += c * c
 	}

@@ -35,6 +35,18 @@ func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 	return Interval{mean, mean - half, mean + half}
 }
 
+// AUROCInterval returns [AUROC] with a 95 % interval, by the components of DeLong et al.:
+// the difference to a score that is the same for all images. It ends at 0 and 1, which
+// are its ends where there is one image on a side.
+func AUROCInterval(in, out []float64) Interval {
+	i := AUROCDifference(in, out, make([]float64, len(in)), make([]float64, len(out)))
+	i.Mean = AUROC(in, out)
+	if math.IsNaN(i.Low) {
+		return Interval{i.Mean, 0, 1}
+	}
+	return Interval{i.Mean, max(0, i.Low+0.5), min(1, i.High+0.5)}
+}
+
 // placements returns for each of xs the share of others below it, or above it, and
 // half of those equal.
 func placements(xs, others []float64, above bool) []float64 {

@@ -60,6 +60,26 @@ type ECEOptions struct {
 	Bins    int // 0 means 20
 }
 
+// GuoBins are those that most papers quote: 15 of equal width (Guo et al. 2017, section
+// 2, and their code). There a confidence on an edge counts for the bin below it, here for
+// the one above; 1 is in the last bin of both.
+func GuoBins() ECEOptions { return ECEOptions{Binning: EqualWidth, Bins: 15} }
+
+// String names the bins: "20 bins of equal mass".
+func (o ECEOptions) String() string {
+	kind := map[Binning]string{EqualMass: "of equal mass", EqualWidth: "of equal width", SwagReference: "of the SWAG authors' code"}
+	return fmt.Sprintf("%d bins %s", o.bins(), kind[o.Binning])
+}
+
+// Name is the name of the bins in flags: that of the binning, with their number where
+// it is not the usual one.
+func (o ECEOptions) Name() string {
+	if o.bins() == defaultBins {
+		return o.Binning.String()
+	}
+	return fmt.Sprintf("%v-%d", o.Binning, o.bins())
+}
+
 // bins returns the number of bins asked for, and panics if it is negative.
 func (o ECEOptions) bins() int {
 	if o.Bins < 0 {

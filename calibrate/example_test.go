@@ -26,7 +26,7 @@ func Example() {
 	// Output:
 	// accuracy 0.667, NLL 0.499, Brier 0.273, ECE 0.000
 	// warning: ECE is mostly noise: 3 predictions, want at least 10 (10 per bin)
-	// warning: set size: 3 predictions, want at least 9 in each half
+	// warning: set size: 3 predictions, want at least 9 in each half for sets of 90 %
 }
 
 // The averaged prediction of two members gets its own temperature, then goes

@@ -142,8 +142,8 @@ func TestExtendedAPS(t *testing.T) {
 			for _, s := range want.Sizes {
 				mean += float64(s) / float64(len(want.Sizes))
 			}
-			diff(t, metrics.Name+": set size", m.SetSize, mean)
-			diff(t, metrics.Name+": set coverage", m.SetCoverage, want.Coverage)
+			diff(t, metrics.Name+": set size", m.Sets[0].Size, mean)
+			diff(t, metrics.Name+": set coverage", m.Sets[0].Coverage, want.Coverage)
 		}
 	}
 	if sets < 15 {

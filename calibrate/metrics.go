@@ -23,7 +23,7 @@ type EvaluateOptions struct {
 
 	// Conformal are sets fitted on other images. With nil, each half of the
 	// images, cut at random by Seed, gets the sets fitted on the other, and these
-	// are to hold the true class of the share SetLevel; 0 means 0.9.
+	// are to hold the true class of the share SetLevel; 0 means those of [SetLevels].
 	Conformal *APS
 	SetLevel  float64
 	Seed      uint64
@@ -43,14 +43,14 @@ type Metrics struct {
 	// two are [ECE] with EqualWidth and SwagReference.
 	ECEEqualWidth, ECEReference float64
 	ClasswiseECE                float64 // see [ClasswiseECE]; in the bins that were asked for
+	ECE15                       float64 // [ECE] in [GuoBins], whatever was asked for
 
 	AURC          float64 // see [AURC]; 0 to 1
 	SelectiveRisk float64 // share of wrong answers, 0 to 1; see [SelectiveRisk]
 
-	// SetSize is the mean number of classes in the sets of [APS], and SetCoverage
-	// the share of them that hold the true class. Both are NaN if there are too few
-	// images to fit sets.
-	SetSize, SetCoverage float64
+	// Sets are those of [APS], one for each level in ascending order. See [SetsAbove]
+	// for the one to go by.
+	Sets []Sets
 
 	// Warnings say why a score should not be taken at face value. They are not
 	// failures, but whoever reads the scores must see them.
@@ -78,6 +78,7 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		ECEEqualWidth: calibrationError(equalWidth(sorted, opts.ECE.bins()), p.Len()),
 		ECEReference:  calibrationError(swagReference(sorted, opts.ECE.bins()), p.Len()),
 		ClasswiseECE:  ClasswiseECE(p, opts.ECE),
+		ECE15:         calibrationError(reliability(sorted, GuoBins()), p.Len()),
 		AURC:          areaUnder(risks),
 		SelectiveRisk: riskAt(risks, cmp.Or(opts.Coverage, 0.9)),
 	}
@@ -92,13 +93,16 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 
 // conform fills in what the sets of classes say.
 func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
-	if a := opts.Conformal; a != nil {
-		m.SetSize, m.SetCoverage = a.meanSize(p), a.Coverage(p)
-		return
+	switch a := opts.Conformal; {
+	case a != nil:
+		m.Sets = []Sets{a.judge(p)}
+	case opts.SetLevel != 0:
+		m.Sets = crossSets(p, []float64{opts.SetLevel}, opts.Seed)
+	default:
+		m.Sets = crossSets(p, SetLevels(), opts.Seed)
 	}
-	var err error
-	if m.SetSize, m.SetCoverage, err = crossAPS(p, cmp.Or(opts.SetLevel, 0.9), opts.Seed); err != nil {
-		m.warnf("set size: %w", err)
+	if s := SetsAbove(m.Sets, m.Accuracy); math.IsNaN(s.Size) {
+		m.warnf("set size: %d predictions, want at least %d in each half for sets of %g %%", m.N, fewest(s.Level), 100*s.Level)
 	}
 }
 

@@ -155,6 +155,8 @@ func TestShapeMistakesPanic(t *testing.T) {
 		"temperature: no classes":  func() { calibrate.FitTemperature(nil, 0, nil) },
 		"cross-fit: one fold":      func() { calibrate.ByTemperature.CrossFit(nil, x, 3, make([]int, 2), 1, 0) },
 		"cross-fit: negative":      func() { calibrate.ByVector.CrossFit(nil, x, 3, make([]int, 2), -2, 0) },
+		"cross-fits: one fold":     func() { calibrate.ByTemperature.CrossFits(x, 3, make([]int, 2), 1, 0, 0) },
+		"cross-fits: splits":       func() { calibrate.ByTemperature.CrossFits(x, 3, make([]int, 2), 0, -1, 0) },
 		"entropy: ragged":          func() { calibrate.PredictiveEntropy(nil, x, 4) },
 		"mutual information: rows": func() { calibrate.MutualInformation(nil, x, 3, x[:1]) },
 		"bootstrap: unpaired":      func() { calibrate.PairedBootstrap(x, x[:1], calibrate.BootstrapOptions{}) },

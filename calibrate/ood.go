@@ -83,14 +83,22 @@ func FPRAt(in, out []float64, tpr float64) float64 {
 // Detection says how well a score finds what is out of the domain.
 type Detection struct {
 	AUROC float64 `json:"auroc"`
+	// Low and High are its 95 % interval: see [AUROCInterval].
+	Low   float64 `json:"auroc_low"`
+	High  float64 `json:"auroc_high"`
 	AUPR  float64 `json:"aupr"`
 	FPR95 float64 `json:"fpr95"` // [FPRAt] 0.95
 }
 
-// Detect returns [AUROC], [AUPR] and [FPRAt] 0.95 of the same scores.
+// Detect returns [AUROC] with its interval, [AUPR] and [FPRAt] 0.95 of the same scores.
 func Detect(in, out []float64) Detection {
-	return Detection{AUROC(in, out), AUPR(in, out), FPRAt(in, out, 0.95)}
+	i := AUROCInterval(in, out)
+	return Detection{i.Mean, i.Low, i.High, AUPR(in, out), FPRAt(in, out, 0.95)}
 }
+
+// Reversed reports whether the score is surely worse than guessing: the whole interval
+// is below 0.5.
+func (d Detection) Reversed() bool { return d.High < 0.5 }
 
 // outcome counts the images with scores at or above a threshold.
 type outcome struct {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -45,7 +44,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
 			&cli.IntFlag{Name: "samples", Usage: "score `N` test images, chosen by the seed", DefaultText: "all"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
-			&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: equal-mass|equal-width|swag-reference", Value: calibrate.EqualMass.String()},
+			eceFlag,
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
 		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.sweep,
@@ -133,7 +132,7 @@ func sweepFlags(c *cli.Context, s *sweep.Sweep) (err error) {
 	if c.Int("samples") < 0 {
 		return flags.Usagef("", "--samples %d: want a positive number", c.Int("samples"))
 	}
-	s.ECE.Binning, err = binning(c.String("ece"))
+	s.ECE, err = binning(c.String("ece"))
 	return err
 }
 

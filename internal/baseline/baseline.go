@@ -73,6 +73,7 @@ const (
 	SWAGTuned = "swag-tuned"
 	SWAGDiag  = "swag-diag"
 	MultiSWAG = "multiswag"
+	Laplace   = "swa-laplace"
 )
 
 // Keys lists all methods.

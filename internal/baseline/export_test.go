@@ -22,7 +22,6 @@ const (
 
 var (
 	Dropout     = dropout.Key
-	Laplace     = laplace.Key
 	Draws       = draws
 	HeadWeights = headWeights
 )

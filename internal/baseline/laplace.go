@@ -28,7 +28,7 @@ import (
 // weights. All below the layer stays as it is, so the layer's features are
 // enough, and no gradients are needed.
 var laplace = &Method{
-	Key:        "swa-laplace",
+	Key:        Laplace,
 	Name:       called("SWA-Laplace, last layer"),
 	OneNetwork: true,
 	Needs: func(in *Inputs) string {
@@ -69,6 +69,12 @@ func (w *work) laplace() error {
 	}
 	return w.yield(p)
 }
+
+// TauNote says what the number in the name of Laplace is, and by whose convention.
+// By the matrices of laplace-torch 0.3 (KronDecomposed), with damping and without, both
+// formulas give what they say, to rounding.
+const TauNote = "τ: precision of the prior N(0, I/τ) of the last layer's weights, which is prior_precision in Daxberger et al. 2021 (Laplace Redux); a weight decay λ of the mean loss is τ = Nλ. " +
+	"Covariance (√N·G + √τ·I)⁻¹ ⊗ (√N·A + √τ·I)⁻¹, as Ritter et al. 2018 damp it; laplace-torch's default, (N·G⊗A + τ·I)⁻¹, is wider at the same τ"
 
 // kfac is a matrix normal over the weights W of the last layer, scores×columns,
 //

@@ -242,13 +242,31 @@ func (t classes) Metrics() []Metric {
 		{Key: "top5", Header: "top-5", Digits: 1, Percent: true, Further: true, Optional: true},
 		{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true},
 		{Key: "ece_equal_width", Header: "ECE, equal width", Digits: 4, Further: true},
+		{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true,
+			Note: "ECE, 15 equal width: in 15 bins of equal width, as most papers quote it (Guo et al. 2017); in the other columns as --ece says, or in 20 bins"},
 		{Key: "ece_swag_reference", Header: "ECE, reference", Digits: 4, Further: true},
 		{Key: "aurc", Header: "AURC", Digits: 5, Further: true},
 		{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true,
-			Note: "risk at 90 %: errors among the 90 % most confident; sets of classes (APS) are fitted to hold the true one in 90 %"},
+			Note: "risk at 90 %: errors among the 90 % most confident"},
 		{Key: "entropy", Header: "entropy", Digits: 4, Further: true},
-		{Key: "set_size", Header: "set size", Digits: 2, Further: true},
-		{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true},
+		{Key: "set_level", Header: "sets of", Digits: 1, Percent: true, Further: true, Optional: true},
+		{Key: "set_size", Header: "set size", Digits: 2, Further: true, Optional: true},
+		{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true, Optional: true},
+		{Key: "set_empty", Header: "empty sets", Digits: 1, Percent: true, Further: true, Optional: true,
+			Note: "sets of classes (APS) are fitted to hold the true one in 90, 95, 99 or 99.9 %, in the first of these that is above the best accuracy: " +
+				"at a level below it they are the most probable class or none, and tell nothing"},
+	}
+}
+
+// Align takes the sets of one level, above the best of the accuracies.
+func (t classes) Align(evaluations []*Evaluation) {
+	best := 0.0
+	for _, e := range evaluations {
+		best = max(best, e.Values[0])
+	}
+	for _, e := range evaluations {
+		s := calibrate.SetsAbove(e.sets, best)
+		copy(e.Values[len(e.Values)-4:], []float64{s.Level, s.Size, s.Coverage, s.Empty})
 	}
 }
 
@@ -270,10 +288,12 @@ func (t classes) Evaluate(outcomes []float64, labels []int, opts EvaluateOptions
 		return &Evaluation{Values: values, Losses: losses}, nil
 	}
 	m := calibrate.Evaluate(p, opts.EvaluateOptions)
-	return &Evaluation{
-		Values: []float64{m.Accuracy, m.NLL, m.ECE, m.Brier, m.Top5, m.ClasswiseECE, m.ECEEqualWidth, m.ECEReference, m.AURC, m.SelectiveRisk, m.Entropy, m.SetSize, m.SetCoverage},
-		Losses: losses, Reliability: calibrate.Reliability(p, opts.ECE), RiskCoverage: calibrate.RiskCoverage(p), Warnings: m.Warnings,
-	}, nil
+	e := &Evaluation{
+		Values: []float64{m.Accuracy, m.NLL, m.ECE, m.Brier, m.Top5, m.ClasswiseECE, m.ECEEqualWidth, m.ECE15, m.ECEReference, m.AURC, m.SelectiveRisk, m.Entropy, 0, 0, 0, 0},
+		Losses: losses, Reliability: calibrate.Reliability(p, opts.ECE), RiskCoverage: calibrate.RiskCoverage(p), Warnings: m.Warnings, sets: m.Sets,
+	}
+	t.Align([]*Evaluation{e})
+	return e, nil
 }
 
 func (t classes) Likelihoods(outcomes []float64, labels []int) []float64 {
@@ -315,4 +335,8 @@ func (t classes) Apply(s *calibrate.Scaling, outcomes []float64) []float64 {
 
 func (t classes) CrossFit(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) ([]float64, *calibrate.Scaling, error) {
 	return by.CrossFit(nil, calibrate.LogProbs(nil, outcomes), t.count, labels, 0, seed)
+}
+
+func (t classes) CrossFits(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) (calibrate.CrossFitted, error) {
+	return by.CrossFits(calibrate.LogProbs(nil, outcomes), t.count, labels, 0, 0, seed)
 }

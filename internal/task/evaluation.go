@@ -56,6 +56,8 @@ type Evaluation struct {
 	RiskCoverage []calibrate.RiskPoint
 	// Warnings say why a score should not be taken at face value.
 	Warnings []error
+
+	sets []calibrate.Sets // of several levels, of which Values has one
 }
 
 // Value returns the metric with the given key of a task's evaluation, or NaN.

@@ -76,6 +76,9 @@ type Task interface {
 	Losses() []Loss
 	// Evaluate scores the outcomes of n examples, n×Width, beside their labels.
 	Evaluate(outcomes []float64, labels []int, opts EvaluateOptions) (*Evaluation, error)
+	// Align makes evaluations that were not of main metrics only comparable where
+	// what is measured hangs on how good the best of them is.
+	Align(evaluations []*Evaluation)
 
 	// Calibrators lists the ways to repair averaged outcomes. What one is fitted to,
 	// Fit returns; Apply returns outcomes repaired by it. CrossFit repairs each half
@@ -84,6 +87,8 @@ type Task interface {
 	Fit(by calibrate.Scaler, outcomes []float64, labels []int) (*calibrate.Scaling, error)
 	Apply(s *calibrate.Scaling, outcomes []float64) []float64
 	CrossFit(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) ([]float64, *calibrate.Scaling, error)
+	// CrossFits says what that is worth, over several ways to cut.
+	CrossFits(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) (calibrate.CrossFitted, error)
 }
 
 // Curved is a task whose scores are the parameters of an exponential family: what

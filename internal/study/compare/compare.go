@@ -67,9 +67,10 @@ type Method struct {
 	Deploy     *ensemble.Settings
 	Posteriors []baseline.Run
 	*task.Evaluation
-	// AtBestT is the first loss with a temperature fitted on one half of the test
-	// data and applied to the other, so that a method's place does not hinge on a
-	// temperature; NaN where there is none.
+	// AtBestT is the first loss with a temperature of the method's own, so that its
+	// place does not hinge on one: fitted on one half of the test data and applied to
+	// the other, the mean over [calibrate.Splits] ways to cut them, or without a
+	// temperature where that is better. NaN where there is none.
 	AtBestT float64
 	// Scaled is the method with each calibrator of the task: nil unless asked for, or
 	// where none can be fitted.
@@ -113,9 +114,24 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 	if err := baseline.InOrder(r.Methods, func(m Method) string { return m.Key }); err != nil {
 		return nil, err
 	}
+	r.align()
 	r.compare()
 	r.adjust()
 	return r, nil
+}
+
+// align lets all methods be measured alike.
+func (r *Result) align() {
+	var all []*task.Evaluation
+	for _, m := range r.Methods {
+		all = append(all, m.Evaluation)
+		for _, s := range m.Scaled {
+			if s != nil {
+				all = append(all, s.Evaluation)
+			}
+		}
+	}
+	r.task.Align(all)
 }
 
 // add evaluates what a method predicts.
@@ -196,10 +212,10 @@ func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	m.AtBestT = math.NaN()
-	if _, s, err := r.task.CrossFit(r.task.Calibrators()[0].Scaler, outcomes, labels, r.Seed); err != nil {
+	if c, err := r.task.CrossFits(r.task.Calibrators()[0].Scaler, outcomes, labels, r.Seed); err != nil {
 		m.warn("no best temperature: %w", err)
 	} else {
-		m.AtBestT = s.NLLAfter
+		m.AtBestT = c.Best()
 	}
 	if r.Save == nil {
 		return nil

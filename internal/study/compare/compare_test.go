@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -97,6 +98,15 @@ func TestComparison(t *testing.T) {
 		t.Error("isotropic noise has not SWAG's trace at the same scale")
 	}
 	checkShown(t, r)
+	// No method is worse for a temperature of its own, and sets are of one level for all.
+	for _, m := range r.Methods {
+		if !(m.AtBestT <= m.Values[1]) {
+			t.Errorf("%s: NLL %v, at best T %v", m.Name, m.Values[1], m.AtBestT)
+		}
+		if level := task.Value(r.task, m.Evaluation, "set_level"); level != task.Value(r.task, r.Methods[0].Evaluation, "set_level") || level <= m.Values[0] && level < 0.999 {
+			t.Errorf("%s: sets of level %v, accuracy %v", m.Name, level, m.Values[0])
+		}
+	}
 }
 
 // Text, page and JSON show the same figures.
@@ -108,7 +118,8 @@ func checkShown(t *testing.T, r *Result) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"10 test images, 3 members, scale 0.5, rank 2, seed 1; T fitted on halves of the test images\n\n", "NLL − NLL(SWA-Temp)", "\nSWA, stale BN ",
-		"\n! batch-norm statistics do not belong to these weights", "\n* all: ", "top-5  classwise ECE", "\nrisk at 90 %: errors among", "NLL, vector",
+		"\n! batch-norm statistics do not belong to these weights", "\n* all: ", "top-5  classwise ECE", "\nrisk at 90 %: errors among", "NLL, vector", "mean over 10 random splits; as it is where that is better. ECE in 20 bins of equal mass\n",
+		"ECE, 15 equal width", "sets of  set size", "\nτ: precision of the prior N(0, I/τ)",
 		"\nscalings are fitted on one half of the test images and judged on the other\n", strings.Join(r.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)

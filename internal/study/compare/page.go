@@ -15,7 +15,7 @@ func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "SWAG and its alternatives", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
 	page.Tables = []report.NamedTable{
-		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own. Intervals are of infinitely many members on all images like these; draws: what other draws would change on the same images.", Table: r.mainTable()},
+		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own, on images that it was not fitted on. Intervals are of infinitely many members on all images like these; draws: what other draws would change on the same images.", Table: r.mainTable()},
 		{Title: "Further metrics", Table: r.furtherTable()},
 	}
 	if r.Scalings {
@@ -70,7 +70,7 @@ func (r *Result) JSON() any {
 	}
 	return study.Fields(
 		"images", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", r.ECE.Binning.String(), "validation_images", validation, "posteriors", paths, "methods", methods, "tuned", r.Tuned,
+		"ece_binning", r.ECE.Name(), "best_t_splits", calibrate.Splits, "validation_images", validation, "posteriors", paths, "methods", methods, "tuned", r.Tuned,
 		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(),
 	)
 }

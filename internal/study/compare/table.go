@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -91,6 +92,11 @@ func (r *Result) mainTable() *report.Table {
 			cells = append(cells, "", "")
 		}
 		t.Row(append(cells, m.marks())...)
+	}
+	t.Note(fmt.Sprintf("at best T: fitted on one half of the test images and applied to the other, mean over %d random splits; as it is where that is better. ECE in %v",
+		calibrate.Splits, r.ECE))
+	if r.find(baseline.Laplace) >= 0 {
+		t.Note(baseline.TauNote)
 	}
 	for _, m := range r.Methods {
 		if m.StaleBN {

@@ -46,6 +46,9 @@ func (r *Result) mainTable() *report.Table {
 	t.Note(fmt.Sprintf("OUT is what is to be found, %s of the images; sym. KL: entropies in %d bins of the paper, counts raised by %g, nats",
 		report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), len(r.Methods[0].In.Counts), calibrate.DefaultSmoothing))
 	for _, x := range r.Methods {
+		if x.Key == baseline.Laplace {
+			t.Note(baseline.TauNote)
+		}
 		if n := x.outside(); n != "" {
 			t.Note(fmt.Sprintf("%s: outside the bins, and so of sym. KL: %s", x.Name, n))
 		}
@@ -107,7 +110,7 @@ func (r *Result) baseline() *Detected {
 func (r *Result) Verdict() []string {
 	base := r.baseline()
 	if len(r.Methods) == 1 {
-		return []string{fmt.Sprintf("A random OUT image is less certain than a random IN image in %s of pairs.", report.Percent(base.Scores[0].AUROC, 1))}
+		return append([]string{fmt.Sprintf("A random OUT image is less certain than a random IN image in %s of pairs.", report.Percent(base.Scores[0].AUROC, 1))}, r.reversed()...)
 	}
 	var lines, better, worse []string
 	candidate := max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == baseline.SWAG }))
@@ -118,7 +121,7 @@ func (r *Result) Verdict() []string {
 		text := fmt.Sprintf("%s (%s)", x.Name, report.Signed(x.Difference.Mean, 4))
 		switch {
 		case x.Baseline || i == candidate:
-		case x.Difference.Low > 0:
+		case x.Difference.Low > 0 && x.Scores[0].AUROC > guessing:
 			better = append(better, text)
 		case x.Difference.High < 0:
 			worse = append(worse, text)
@@ -133,12 +136,40 @@ func (r *Result) Verdict() []string {
 	if len(lines) == 0 {
 		lines = append(lines, fmt.Sprintf("No method differs from %s at telling the two apart, as far as these images show.", base.Name))
 	}
-	if base.Scores[0].AUROC < 0.5 {
-		lines = append(lines, fmt.Sprintf("With %s the images of OUT are the more certain ones: are IN and OUT the right way round?", base.Name))
-	}
+	lines = append(lines, r.reversed()...)
 	if n := len(r.Methods) - 1; n > 1 {
 		lines = append(lines, fmt.Sprintf("%d methods stand against one, each with a 95 %% interval: if none differed, chance would still show a difference in up to %s of such tables.",
 			n, report.Percent(calibrate.FamilywiseError(n), 0)))
+	}
+	return lines
+}
+
+// guessing is the AUROC of a score that tells nothing.
+const guessing = 0.5
+
+// reversed says by which measures images of OUT are the more certain ones.
+func (r *Result) reversed() (lines []string) {
+	for i, u := range r.task.Uncertainties() {
+		var sure, perhaps []string
+		for _, x := range r.Methods {
+			if i >= len(x.Scores) || x.Scores[i] == nil || !(x.Scores[i].AUROC < guessing) {
+				continue
+			}
+			s := x.Scores[i]
+			text := fmt.Sprintf("%s (AUROC %s, %s to %s)", x.Name, report.Fixed(s.AUROC, 4), report.Fixed(s.Low, 4), report.Fixed(s.High, 4))
+			if s.Reversed() {
+				sure = append(sure, text)
+			} else {
+				perhaps = append(perhaps, text)
+			}
+		}
+		if len(sure) > 0 {
+			lines = append(lines, fmt.Sprintf("Reversed: by %s the images of OUT are the more certain ones with %s. Are IN and OUT the right way round? If so, this uncertainty does not find OUT.",
+				u.Name, strings.Join(sure, ", ")))
+		}
+		if len(perhaps) > 0 {
+			lines = append(lines, fmt.Sprintf("By %s the images of OUT are the more certain ones, though these images do not tell it from guessing, with %s.", u.Name, strings.Join(perhaps, ", ")))
+		}
 	}
 	return lines
 }
@@ -149,6 +180,8 @@ func (r *Result) headline(x, base *Detected) string {
 	numbers := fmt.Sprintf("AUROC %s against %s, %s %s", report.Fixed(x.Scores[0].AUROC, 4), report.Fixed(base.Scores[0].AUROC, 4),
 		report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
 	switch {
+	case max(x.Scores[0].AUROC, base.Scores[0].AUROC) < guessing:
+		return fmt.Sprintf("Neither %s's %s nor that of %s tells the two apart: %s.", x.Name, by, base.Name, numbers)
 	case d.Low > 0:
 		return fmt.Sprintf("%s's %s tells the two apart better than that of %s: %s.", x.Name, by, base.Name, numbers)
 	case d.High < 0:

@@ -19,24 +19,26 @@ func (k *Result) Table() *report.Table {
 		report.Column{Header: "accuracy", Align: report.Decimal},
 		report.Column{Header: "NLL", Align: report.Decimal},
 		report.Column{Header: "ECE", Align: report.Decimal},
+		report.Column{Header: "ECE, 15 equal width", Align: report.Decimal},
 		report.Column{Header: "Brier", Align: report.Decimal},
 		report.Column{Header: "classwise ECE", Align: report.Decimal},
 		report.Column{Header: "AURC", Align: report.Decimal},
-		report.Column{Header: "set of 90 %", Align: report.Decimal},
+		report.Column{Header: "set of " + strconv.FormatFloat(100*k.rows[0].sets.Level, 'g', 4, 64) + " %", Align: report.Decimal},
 		report.Column{Header: "NLL − NLL as saved  [95 %]", Align: report.Left, Empty: " "},
 	)
 	for _, r := range k.rows {
 		m := r.metrics
-		cells := []string{r.name, report.Percent(m.Accuracy, 1), report.Fixed(m.NLL, 4), report.Fixed(m.ECE, 4), report.Fixed(m.Brier, 4),
-			report.Fixed(m.ClasswiseECE, 4), report.Fixed(m.AURC, 4), ""}
-		if !math.IsNaN(m.SetSize) {
-			cells[7] = report.Fixed(m.SetSize, 2)
+		cells := []string{r.name, report.Percent(m.Accuracy, 1), report.Fixed(m.NLL, 4), report.Fixed(m.ECE, 4), report.Fixed(m.ECE15, 4),
+			report.Fixed(m.Brier, 4), report.Fixed(m.ClasswiseECE, 4), report.Fixed(m.AURC, 4), ""}
+		if !math.IsNaN(r.sets.Size) {
+			cells[8] = report.Fixed(r.sets.Size, 2)
 		}
 		if d := r.difference; d != nil {
 			cells = append(cells, report.Signed(d.Mean, 4)+"  "+report.Interval(d.Low, d.High, 4))
 		}
 		t.Row(cells...)
 	}
+	t.Note("ECE in 20 bins of equal mass; in 15 bins of equal width, as most papers quote it (Guo et al. 2017); mean number of classes in sets (APS) of a level above the accuracy")
 	for _, w := range k.Warnings {
 		t.Note("* " + w)
 	}

@@ -59,14 +59,17 @@ type Result struct {
 	Absent    []int     `json:"absent_classes,omitempty"`
 	Separated bool      `json:"separated,omitempty"`
 
-	Rows      int      `json:"rows"`
-	Source    source   `json:"predictions"`
-	NLLBefore float64  `json:"nll_before"`
-	NLLAfter  float64  `json:"nll_after"`
-	Folds     int      `json:"folds"`
-	Seed      uint64   `json:"seed"`
-	Scores    []scores `json:"scores"`
-	Warnings  []string `json:"warnings"`
+	Rows   int    `json:"rows"`
+	Source source `json:"predictions"`
+	// NLLCrossFitted is that of labels which the fit has not seen, NLLAfter that of
+	// those it was fitted to, which is always too good.
+	NLLBefore      float64  `json:"nll_before"`
+	NLLCrossFitted float64  `json:"nll_cross_fitted"`
+	NLLAfter       float64  `json:"nll_after"`
+	Folds          int      `json:"folds"`
+	Seed           uint64   `json:"seed"`
+	Scores         []scores `json:"scores"`
+	Warnings       []string `json:"warnings"`
 }
 
 // source identifies a file of predictions.
@@ -84,9 +87,11 @@ type scores struct {
 	Accuracy     *float64    `json:"accuracy"`
 	NLL          *float64    `json:"nll"`
 	ECE          *float64    `json:"ece"`
+	ECE15        *float64    `json:"ece_equal_width_15"`
 	Brier        *float64    `json:"brier"`
 	ClasswiseECE *float64    `json:"classwise_ece"`
 	AURC         *float64    `json:"aurc"`
+	SetLevel     *float64    `json:"set_level"`
 	SetSize      *float64    `json:"set_size"`
 	SetCoverage  *float64    `json:"set_coverage"`
 	Difference   *[2]float64 `json:"nll_difference_interval,omitempty"`
@@ -96,17 +101,24 @@ type scores struct {
 type row struct {
 	name       string
 	metrics    calibrate.Metrics
+	sets       calibrate.Sets      // of the level that all rows have
 	difference *calibrate.Interval // of the NLL, to the row before
 }
 
-// Describe says what was fitted.
+// Describe says what was fitted, and what it is worth on labels that the fit has not
+// seen.
 func (k *Result) Describe() string {
 	what := fmt.Sprintf("T = %s", report.Fixed(k.Temperature, 4))
 	if len(k.Scale) > 0 {
 		what = fmt.Sprintf("scales %s to %s, biases %s to %s", report.Fixed(slices.Min(k.Scale), 3), report.Fixed(slices.Max(k.Scale), 3),
 			report.Fixed(slices.Min(k.Bias), 3), report.Fixed(slices.Max(k.Bias), 3))
 	}
-	return fmt.Sprintf("%s: NLL of the %s fitted on falls from %s to %s nats", what, report.Plural(k.Rows, "row"), report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLAfter, 4))
+	change := "falls"
+	if k.NLLCrossFitted > k.NLLBefore {
+		change = "rises"
+	}
+	return fmt.Sprintf("%s: NLL of labels that the fit has not seen %s from %s to %s nats (%s in %d folds); of those it was fitted to it is %s", what, change,
+		report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLCrossFitted, 4), report.Plural(k.Rows, "row"), k.Folds, report.Fixed(k.NLLAfter, 4))
 }
 
 // Run fits and scores. producer is the program and its version.
@@ -128,14 +140,16 @@ func (s *Scaling) Run(producer string) (*Result, error) {
 	for _, w := range k.Fitted.Warnings {
 		k.warn("%v", w)
 	}
-	crossed, _, err := s.Method.CrossFit(nil, f.Z, f.Classes, f.Labels, s.Folds, s.Seed)
+	crossed, unseen, err := s.Method.CrossFit(nil, f.Z, f.Classes, f.Labels, s.Folds, s.Seed)
 	if err != nil {
 		return nil, err
 	}
+	k.NLLCrossFitted = unseen.NLLAfter
 	k.compare("fitted on", "cross-fitted", f, crossed)
 	if t := s.Test; t != nil {
 		k.compare("test", "calibrated", t, k.Fitted.Apply(nil, t.Z, t.Classes))
 	}
+	k.score()
 	return k, nil
 }
 
@@ -150,20 +164,32 @@ func (k *Result) compare(what, how string, l *Logits, after []float64) {
 	opts := calibrate.EvaluateOptions{Seed: k.Seed}
 	difference := calibrate.PairedBootstrap(calibrate.NegLogLikelihoods(nil, calibrated), calibrate.NegLogLikelihoods(nil, before), calibrate.BootstrapOptions{Seed: k.Seed})
 	k.rows = append(k.rows,
-		row{what + ", as saved", calibrate.Evaluate(before, opts), nil},
-		row{what + ", " + how, calibrate.Evaluate(calibrated, opts), &difference})
-	for _, r := range k.rows[len(k.rows)-2:] {
-		s := scores{Name: r.name, Accuracy: study.Finite(r.metrics.Accuracy), NLL: study.Finite(r.metrics.NLL), ECE: study.Finite(r.metrics.ECE), Brier: study.Finite(r.metrics.Brier),
-			ClasswiseECE: study.Finite(r.metrics.ClasswiseECE), AURC: study.Finite(r.metrics.AURC), SetSize: study.Finite(r.metrics.SetSize), SetCoverage: study.Finite(r.metrics.SetCoverage)}
+		row{name: what + ", as saved", metrics: calibrate.Evaluate(before, opts)},
+		row{name: what + ", " + how, metrics: calibrate.Evaluate(calibrated, opts), difference: &difference})
+	if difference.Low > 0 {
+		k.warn("%s: calibration makes the NLL worse", what)
+	}
+}
+
+// score puts the rows into JSON, with sets of one level: above the best accuracy.
+func (k *Result) score() {
+	best := 0.0
+	for _, r := range k.rows {
+		best = max(best, r.metrics.Accuracy)
+	}
+	for i := range k.rows {
+		r := &k.rows[i]
+		r.sets = calibrate.SetsAbove(r.metrics.Sets, best)
+		m := r.metrics
+		s := scores{Name: r.name, Accuracy: study.Finite(m.Accuracy), NLL: study.Finite(m.NLL), ECE: study.Finite(m.ECE), ECE15: study.Finite(m.ECE15), Brier: study.Finite(m.Brier),
+			ClasswiseECE: study.Finite(m.ClasswiseECE), AURC: study.Finite(m.AURC),
+			SetLevel: study.Finite(r.sets.Level), SetSize: study.Finite(r.sets.Size), SetCoverage: study.Finite(r.sets.Coverage)}
 		if d := r.difference; d != nil && study.Finite(d.Low) != nil && study.Finite(d.High) != nil {
 			s.Difference = &[2]float64{d.Low, d.High}
 		}
 		k.Scores = append(k.Scores, s)
-		for _, w := range r.metrics.Warnings {
+		for _, w := range m.Warnings {
 			k.warn("%s: %v", r.name, w)
 		}
-	}
-	if difference.Low > 0 {
-		k.warn("%s: calibration makes the NLL worse", what)
 	}
 }

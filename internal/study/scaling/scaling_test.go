@@ -111,6 +111,9 @@ func TestRecovers(t *testing.T) {
 		if math.Abs(k.NLLBefore-before) > 1e-9 || math.Abs(k.NLLAfter-after) > 1e-9 {
 			t.Errorf("%s: NLL %v and %v, want %v and %v", name, k.NLLBefore, k.NLLAfter, before, after)
 		}
+		if math.Abs(k.NLLCrossFitted-k.rows[1].metrics.NLL) > 1e-9 || k.NLLCrossFitted < k.NLLAfter {
+			t.Errorf("%s: cross-fitted NLL %v, in the table %v", name, k.NLLCrossFitted, k.rows[1].metrics.NLL)
+		}
 		if m := k.rows[0].metrics.NLL; math.Abs(m-before) > 1e-9 {
 			t.Errorf("%s: NLL %v in the table, want %v", name, m, before)
 		}
@@ -218,7 +221,7 @@ func TestTable(t *testing.T) {
 	saved := calibrate.Predictions{Classes: classes, Probs: probs, Labels: test.Labels}
 	accuracy := fmt.Sprintf("%.1f %%", float64(right)/4)
 	ece := calibrate.ECE(saved, calibrate.ECEOptions{})
-	want := fmt.Sprintf("test, as saved %s %.4f %.4f %.4f %.4f %.4f ", accuracy, nll, ece, mean(calibrate.Briers(nil, saved)),
+	want := fmt.Sprintf("test, as saved %s %.4f %.4f %.4f %.4f %.4f %.4f ", accuracy, nll, ece, calibrate.ECE(saved, calibrate.GuoBins()), mean(calibrate.Briers(nil, saved)),
 		calibrate.ClasswiseECE(saved, calibrate.ECEOptions{}), calibrate.AURC(saved))
 	for line, want := range map[int]string{3: want, 4: "test, calibrated " + accuracy + " "} {
 		if got := strings.Join(strings.Fields(lines[line]), " "); !strings.HasPrefix(got, want) {
@@ -295,8 +298,10 @@ func TestErrors(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	for want, k := range map[string]*Result{
-		"T = 1.2500: NLL of the 1 row fitted on falls from 0.5000 to 0.2500 nats":                                         {Temperature: 1.25, Rows: 1, NLLBefore: 0.5, NLLAfter: 0.25},
-		"scales 0.500 to 2.000, biases −1.000 to 0.125: NLL of the 1,200 rows fitted on falls from 0.5000 to 0.2500 nats": {Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}, Rows: 1200, NLLBefore: 0.5, NLLAfter: 0.25},
+		"T = 1.2500: NLL of labels that the fit has not seen falls from 0.5000 to 0.3000 nats (1 row in 5 folds); of those it was fitted to it is 0.2500": {
+			Temperature: 1.25, Rows: 1, NLLBefore: 0.5, NLLCrossFitted: 0.3, NLLAfter: 0.25, Folds: 5},
+		"scales 0.500 to 2.000, biases −1.000 to 0.125: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500": {
+			Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}, Rows: 1200, NLLBefore: 0.5, NLLCrossFitted: 0.75, NLLAfter: 0.25, Folds: 2},
 	} {
 		if got := k.Describe(); got != want {
 			t.Errorf("%q, want %q", got, want)

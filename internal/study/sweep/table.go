@@ -115,7 +115,7 @@ func (r *Result) JSON() any {
 	}
 	choice = append(choice, study.Fields("nll_difference_95", study.Interval("mean", c.Gain), "better_than_default", c.Better(),
 		"bootstrap_share", c.Share, "bootstrap_share_default", c.DefaultShare)...)
-	return study.Fields("images", r.Test.Len(), "validation_images", validation, "seed", r.Seed, "ece_binning", r.ECE.Binning.String(),
+	return study.Fields("images", r.Test.Len(), "validation_images", validation, "seed", r.Seed, "ece_binning", r.ECE.Name(),
 		"settings", points, "members_curve", curve,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
 			"nll_standard_error_of_images", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // enough 0: not known
