@@ -70,11 +70,11 @@ func (w *work) laplace() error {
 	return w.yield(p)
 }
 
-// TauNote says what the number in the name of Laplace is, and by whose convention.
-// By the matrices of laplace-torch 0.3 (KronDecomposed), with damping and without, both
-// formulas give what they say, to rounding.
-const TauNote = "τ: precision of the prior N(0, I/τ) of the last layer's weights, which is prior_precision in Daxberger et al. 2021 (Laplace Redux); a weight decay λ of the mean loss is τ = Nλ. " +
-	"Covariance (√N·G + √τ·I)⁻¹ ⊗ (√N·A + √τ·I)⁻¹, as Ritter et al. 2018 damp it; laplace-torch's default, (N·G⊗A + τ·I)⁻¹, is wider at the same τ"
+// TauNote says what the number in the name of Laplace is, and by whose convention. The
+// covariance is that of laplace-torch 0.3 (KronDecomposed) with damping, to rounding; its
+// default, (N·G⊗A + τ·I)⁻¹, is wider at the same τ.
+const TauNote = "τ: precision of the prior N(0, I/τ) of the last layer's weights, prior_precision in Laplace Redux (Daxberger et al. 2021); " +
+	"covariance (√N·G + √τ·I)⁻¹ ⊗ (√N·A + √τ·I)⁻¹, as Ritter et al. 2018 damp it"
 
 // kfac is a matrix normal over the weights W of the last layer, scores×columns,
 //

@@ -35,7 +35,7 @@ func (r *Result) Page() *report.Report {
 	}
 	page.Facts = append(page.Facts, r.Statistics.Facts()...)
 	page.Tables = []report.NamedTable{
-		{Title: "Settings", Explanation: "Differences of the NLL are to the paper's default setting, with 95 % paired bootstrap intervals over the test images.", Table: r.settingsTable()},
+		{Title: "Settings", Explanation: "Differences of the NLL are to the paper's default setting, with 95 % paired bootstrap intervals over the images.", Table: r.settingsTable()},
 		{Title: "Number of members", Table: r.membersTable()},
 	}
 	page.Sweeps = append(page.Sweeps, r.membersCurve())
@@ -58,19 +58,45 @@ func (r *Result) membersCurve() plot.Curve {
 		line.X, line.Y = append(line.X, x), append(line.Y, r.nll(p.Evaluation))
 		band.X, band.Y = append(band.X, x), append(band.Y, p.AnyOrder.Mean)
 		band.Lower, band.Upper = append(band.Lower, p.AnyOrder.Low), append(band.Upper, p.AnyOrder.High)
-		swa.X, swa.Y = append(swa.X, x), append(swa.Y, r.nll(r.Points[0].Evaluation))
+		if r.shown(&r.Points[0]) {
+			swa.X, swa.Y = append(swa.X, x), append(swa.Y, r.nll(r.Points[0].Evaluation))
+		}
 	}
-	c := plot.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []plot.Series{line, band, swa}, Note: r.membersVerdict()}
+	c := plot.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []plot.Series{line, band}, Note: r.membersVerdict()}
+	if len(swa.X) > 0 {
+		c.Series = append(c.Series, swa)
+	}
 	if n := r.Error.Enough; n > 0 && n <= r.Error.Members {
 		c.Marks = []plot.Tick{{At: float64(n), Label: "enough"}}
 	}
 	return c
 }
 
+// drawn are the scores of a point that figures of all settings show: those on
+// validation data, or without it on test data, if these may be looked at. ok is false where
+// there are none.
+func (r *Result) drawn(p *Point) (e *task.Evaluation, differences []calibrate.Interval, ok bool) {
+	switch {
+	case r.AllTest:
+		return p.Evaluation, p.Differences, true
+	case p.Validation != nil:
+		return p.Validation, p.ValidationDifferences, true
+	}
+	return nil, nil, false
+}
+
+// drawnOf names the images of drawn.
+func (r *Result) drawnOf() string {
+	if r.AllTest {
+		return "test images"
+	}
+	return "validation images"
+}
+
 // scaleCurve is the paper's figure of the NLL by the scale.
 func (r *Result) scaleCurve() plot.Curve {
 	d := r.Default()
-	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL, nats", LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
+	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL of " + r.drawnOf() + ", nats", LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
 	for _, covariance := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
 		keep := func(p Point) bool {
 			return !p.Stale && !p.SWA() && p.Covariance == covariance && (covariance == swag.Diagonal || p.Rank == d.Rank)
@@ -82,7 +108,9 @@ func (r *Result) scaleCurve() plot.Curve {
 	}
 	if len(c.Series) > 0 {
 		first, last := c.Series[0].X[0], c.Series[0].X[len(c.Series[0].X)-1]
-		c.Series = append(c.Series, plot.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.nll(r.Points[0].Evaluation), r.nll(r.Points[0].Evaluation)}})
+		if swa, _, ok := r.drawn(&r.Points[0]); ok {
+			c.Series = append(c.Series, plot.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.nll(swa), r.nll(swa)}})
+		}
 	}
 	return c
 }
@@ -90,7 +118,7 @@ func (r *Result) scaleCurve() plot.Curve {
 // rankCurve shows the NLL by the rank, which is 0 with the diagonal alone.
 func (r *Result) rankCurve() plot.Curve {
 	d := r.Default()
-	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL, nats", Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
+	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL of " + r.drawnOf() + ", nats", Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
 	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool { return !p.Stale && p.Scale == d.Scale },
 		func(p Point) float64 { return float64(p.Rank) })
 	if len(s.X) > 1 {
@@ -114,13 +142,18 @@ func (r *Result) series(name string, keep func(Point) bool, x func(Point) float6
 		return 0
 	})
 	s := plot.Series{Name: name}
-	standard := r.nll(r.Default().Evaluation)
+	e, _, ok := r.drawn(r.Default())
+	if !ok {
+		return s
+	}
+	standard := r.nll(e)
 	for _, p := range points {
 		if keep(p) {
-			s.X, s.Y = append(s.X, x(p)), append(s.Y, r.nll(p.Evaluation))
+			e, differences, _ := r.drawn(&p)
+			s.X, s.Y = append(s.X, x(p)), append(s.Y, r.nll(e))
 			var d calibrate.Interval
-			if p.Differences != nil {
-				d = p.Differences[0]
+			if differences != nil {
+				d = differences[0]
 			}
 			s.Lower, s.Upper = append(s.Lower, standard+d.Low), append(s.Upper, standard+d.High)
 		}

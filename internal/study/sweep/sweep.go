@@ -44,6 +44,10 @@ type Sweep struct {
 	// too.
 	Grid bool
 	ECE  calibrate.ECEOptions
+	// AllTest shows the test scores of every setting. Whoever looks at them chooses on
+	// test data, so that without it only those of the default and of what was chosen
+	// are shown.
+	AllTest bool
 
 	// Resize, if not nil, is told how many images there will be, once the number
 	// of members is known.
@@ -97,6 +101,10 @@ type Point struct {
 	// bootstrap intervals over the test images: negative is better. Nil for the
 	// default itself.
 	Differences []calibrate.Interval
+	// Validation are its scores on the validation data, which choose, and the
+	// differences of its losses there; nil without such data.
+	Validation            *task.Evaluation
+	ValidationDifferences []calibrate.Interval
 }
 
 // CurvePoint is the default setting with the first m members.
@@ -121,6 +129,11 @@ type Result struct {
 	Statistics study.BatchNorm
 
 	task task.Task
+}
+
+// shown reports whether the test scores of a point may be looked at.
+func (r *Result) shown(p *Point) bool {
+	return r.AllTest || p.Default || p.Setting == r.Choice.Setting
 }
 
 // Default returns the default point of the result.
@@ -257,11 +270,10 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		}
 		losses := p.Losses[0]
 		if s.Validation != nil {
-			v, err := s.evaluate(&a.validation, s.Validation)
-			if err != nil {
+			if p.Validation, err = s.evaluate(&a.validation, s.Validation); err != nil {
 				return nil, fmt.Errorf("%v: %w", set, err)
 			}
-			losses = v.Losses[0]
+			losses = p.Validation.Losses[0]
 		}
 		judged = append(judged, losses)
 		r.Points = append(r.Points, p)
@@ -298,14 +310,21 @@ func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
 
 // differences compares every setting with the default.
 func (r *Result) differences() {
-	d := r.Default().Losses
+	d := r.Default()
+	between := func(a, b *task.Evaluation) (out []calibrate.Interval) {
+		for k, losses := range a.Losses {
+			out = append(out, calibrate.PairedBootstrap(losses, b.Losses[k], calibrate.BootstrapOptions{Seed: r.Seed}))
+		}
+		return out
+	}
 	for i := range r.Points {
 		p := &r.Points[i]
 		if p.Default {
 			continue
 		}
-		for k, losses := range p.Losses {
-			p.Differences = append(p.Differences, calibrate.PairedBootstrap(losses, d[k], calibrate.BootstrapOptions{Seed: r.Seed}))
+		p.Differences = between(p.Evaluation, d.Evaluation)
+		if p.Validation != nil {
+			p.ValidationDifferences = between(p.Validation, d.Validation)
 		}
 	}
 }

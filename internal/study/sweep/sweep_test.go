@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -28,7 +29,7 @@ func quickSweep(t *testing.T) *Sweep {
 	t.Helper()
 	return &Sweep{Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 300}), Validation: dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 200}),
-		Members: 4, Seed: 3, Scales: []float64{0, 0.25}, Ranks: []int{0, 5}}
+		Members: 4, Seed: 3, Scales: []float64{0, 0.25}, Ranks: []int{0, 5}, AllTest: true}
 }
 
 // plainAverage is the plain way to average members: each is drawn, has its statistics
@@ -119,6 +120,62 @@ func TestSweep(t *testing.T) {
 	}
 	checkCurve(t, s, r, e)
 	checkShown(t, r)
+	checkHidden(t, r)
+}
+
+// checkHidden: without --all-test no text, no JSON and no figure has the test scores of
+// settings that were not chosen; those of the default and of the choice, and those on validation
+// data, are there.
+func checkHidden(t *testing.T, r *Result) {
+	t.Helper()
+	r.AllTest = false
+	defer func() { r.AllTest = true }()
+	var text bytes.Buffer
+	if err := study.WriteText(&text, nil, r); err != nil {
+		t.Fatal(err)
+	}
+	js, err := json.Marshal(r.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := fmt.Sprintf("%v", r.Page().Sweeps)
+	hidden := 0
+	for i := range r.Points {
+		p := &r.Points[i]
+		for where, shown := range map[string]bool{
+			"text":    strings.Contains(text.String(), report.Interval(p.firstDifference().Low, p.firstDifference().High, 4)),
+			"JSON":    strings.Contains(string(js), fmt.Sprintf(`"nll":%v,`, p.Values[1])),
+			"figures": strings.Contains(drawn, fmt.Sprint(p.Values[1])),
+		} {
+			if ok := p.Default || p.Setting == r.Choice.Setting; shown && !ok || where == "JSON" && shown != ok || where == "text" && shown != ok && !p.Default {
+				t.Errorf("%v: test scores in the %s: %v, want %v", p, where, shown, ok)
+			}
+		}
+		if !strings.Contains(text.String(), "\n"+p.String()+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Values[1])) ||
+			!strings.Contains(string(js), fmt.Sprintf(`"validation_nll":%v,`, p.Validation.Values[1])) {
+			t.Errorf("%v: no validation scores", p)
+		}
+		if !r.shown(p) {
+			hidden++
+		}
+	}
+	if hidden < 4 || !strings.Contains(text.String(), fmt.Sprintf("\ntest scores of %d settings that were not chosen are hidden: to look at them is to choose on test data (--all-test shows them)\n", hidden)) {
+		t.Errorf("%d hidden in\n%s", hidden, &text)
+	}
+	// The differences on validation data are those of the losses there.
+	for _, p := range r.Points {
+		if !p.Default && math.Abs(p.ValidationDifferences[0].Mean-(p.Validation.Values[1]-r.Default().Validation.Values[1])) > 1e-12 {
+			t.Errorf("%v: difference %v", p, p.ValidationDifferences[0])
+		}
+	}
+}
+
+// firstDifference is the difference of the NLL, that of the default too.
+func (p *Point) firstDifference() calibrate.Interval {
+	if p.Differences == nil {
+		return calibrate.Interval{}
+	}
+	return p.Differences[0]
 }
 
 // Text, page and JSON show the same figures.

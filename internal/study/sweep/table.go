@@ -25,35 +25,66 @@ func (r *Result) Tables() []*report.Table {
 	return []*report.Table{r.settingsTable(), r.membersTable()}
 }
 
+// settingsTable has what chose first, and then the test scores that may be looked at.
 func (r *Result) settingsTable() *report.Table {
-	loss := r.task.Losses()[0].Name
+	loss := r.task.Losses()[0]
+	difference := func(where string) []report.Column {
+		return []report.Column{{Header: where + loss.Name + " − " + loss.Name + "(default)", Align: report.Decimal}, {Header: "[95 %]"}}
+	}
 	columns := []report.Column{{Header: "setting"}, {Header: "members", Align: report.Right}}
+	if r.Validation != nil {
+		columns = append(append(columns, report.Column{Header: "validation " + loss.Name, Align: report.Decimal}), difference("validation ")...)
+	}
 	for _, m := range study.MainMetrics(r.task) {
 		columns = append(columns, report.Column{Header: m.Header, Align: report.Decimal})
 	}
-	t := report.NewTable(append(columns, report.Column{Header: loss + " − " + loss + "(default)", Align: report.Decimal},
-		report.Column{Header: "[95 %]"}, report.Column{Header: " ", Empty: " "})...)
-	for _, p := range r.Points {
+	t := report.NewTable(append(append(columns, difference("")...), report.Column{Header: " ", Empty: " "})...)
+	hidden := 0
+	for i := range r.Points {
+		p := &r.Points[i]
 		var marks []string
-		diff, interval := "", ""
 		if p.Default {
 			marks = append(marks, "default")
-		} else {
-			diff, interval = report.Signed(p.Differences[0].Mean, 4), report.Interval(p.Differences[0].Low, p.Differences[0].High, 4)
 		}
 		if p.Setting == r.Choice.Setting {
 			marks = append(marks, "chosen")
 		}
 		cells := []string{p.String(), report.Thousands(p.Members)}
-		for i, m := range study.MainMetrics(r.task) {
-			cells = append(cells, study.Cell(m, p.Values[i]))
+		if p.Validation != nil {
+			cells = append(append(cells, report.Fixed(r.nll(p.Validation), 4)), differenceCells(p.ValidationDifferences)...)
 		}
-		t.Row(append(cells, diff, interval, strings.Join(marks, ", "))...)
+		if !r.shown(p) {
+			hidden++
+		}
+		for i, m := range study.MainMetrics(r.task) {
+			if r.shown(p) {
+				cells = append(cells, study.Cell(m, p.Values[i]))
+			} else {
+				cells = append(cells, "")
+			}
+		}
+		if r.shown(p) {
+			cells = append(cells, differenceCells(p.Differences)...)
+		} else {
+			cells = append(cells, "", "")
+		}
+		t.Row(append(cells, strings.Join(marks, ", "))...)
+	}
+	if hidden > 0 {
+		t.Note(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (--all-test shows them)", report.Plural(hidden, "setting")))
 	}
 	for _, w := range r.Warnings {
 		t.Note("* " + w.Error())
 	}
 	return t
+}
+
+// differenceCells show a difference of the first loss; nothing for the default.
+func differenceCells(d []calibrate.Interval) []string {
+	if d == nil {
+		return []string{"", ""}
+	}
+	return []string{report.Signed(d[0].Mean, 4), report.Interval(d[0].Low, d[0].High, 4)}
 }
 
 // membersTable shows the default setting's scores at round numbers of members.
@@ -91,17 +122,8 @@ func (r *Result) JSON() any {
 		validation = r.Validation.Len()
 	}
 	points, curve := []study.Object{}, []study.Object{}
-	for _, p := range r.Points {
-		row := append(settingJSON(p.Setting), r.scoresJSON(p.Members, p.Evaluation)...)
-		row = append(row, study.Fields("default", p.Default)...)
-		for k, l := range r.task.Losses() {
-			d := calibrate.Interval{}
-			if p.Differences != nil {
-				d = p.Differences[k]
-			}
-			row = append(row, study.Fields(l.Key+"_difference_95", study.Interval("mean", d))...)
-		}
-		points = append(points, row)
+	for i := range r.Points {
+		points = append(points, r.pointJSON(&r.Points[i]))
 	}
 	for _, p := range r.Curve {
 		curve = append(curve, append(r.scoresJSON(p.Members, p.Evaluation), study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))...))
@@ -120,6 +142,40 @@ func (r *Result) JSON() any {
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
 			"nll_standard_error_of_images", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // enough 0: not known
 		"choice", choice, "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
+}
+
+// pointJSON has null for test scores that are not to be looked at.
+func (r *Result) pointJSON(p *Point) study.Object {
+	shown := r.shown(p)
+	row := append(settingJSON(p.Setting), study.Fields("members", p.Members)...)
+	for i, m := range study.MainMetrics(r.task) {
+		var v *float64
+		if shown {
+			v = study.Finite(p.Values[i])
+		}
+		row = append(row, study.Fields(m.Key, v)...)
+	}
+	row = append(row, study.Fields("default", p.Default, "test_shown", shown)...)
+	differences := func(prefix string, of []calibrate.Interval, shown bool) {
+		for k, l := range r.task.Losses() {
+			var d any
+			switch {
+			case shown && of != nil:
+				d = study.Interval("mean", of[k])
+			case shown:
+				d = study.Interval("mean", calibrate.Interval{})
+			}
+			row = append(row, study.Fields(prefix+l.Key+"_difference_95", d)...)
+		}
+	}
+	differences("", p.Differences, shown)
+	if p.Validation != nil {
+		for i, m := range study.MainMetrics(r.task) {
+			row = append(row, study.Fields("validation_"+m.Key, study.Finite(p.Validation.Values[i]))...)
+		}
+		differences("validation_", p.ValidationDifferences, true)
+	}
+	return row
 }
 
 func (r *Result) scoresJSON(members int, e *task.Evaluation) study.Object {

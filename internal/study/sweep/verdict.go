@@ -85,15 +85,21 @@ func (r *Result) membersVerdict() string {
 	return fmt.Sprintf("%s %s not quite enough, about %s would be: %s.", members, are, report.Thousands(n.Enough), change)
 }
 
-// staleVerdict says what leaving out the batch-norm update costs.
+// staleVerdict says what leaving out the batch-norm update costs. It is no setting to be
+// chosen, but where there is other data, test scores stay out of it.
 func (r *Result) staleVerdict() string {
 	d := r.Default()
 	stale := d.Setting
 	stale.Stale = true
 	for _, p := range r.Points {
-		if p.Setting == stale {
-			return fmt.Sprintf("Without recomputed batch-norm statistics the NLL is %s in place of %s.", report.Fixed(r.nll(p.Evaluation), 4), report.Fixed(r.nll(d.Evaluation), 4))
+		if p.Setting != stale {
+			continue
 		}
+		what, without, with := "", p.Evaluation, d.Evaluation
+		if p.Validation != nil {
+			what, without, with = " of the validation images", p.Validation, d.Validation
+		}
+		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL%s is %s in place of %s.", what, report.Fixed(r.nll(without), 4), report.Fixed(r.nll(with), 4))
 	}
 	return ""
 }

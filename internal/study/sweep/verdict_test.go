@@ -86,11 +86,25 @@ func TestScaleCurve(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3)}
 	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Differences: []calibrate.Interval{{Mean: -0.1, Low: -0.12, High: -0.07}}}
 	diagonal := Point{Setting: Setting{Scale: 1, Covariance: swag.Diagonal}, Evaluation: scores(0.4)}
-	r := &Result{task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, low, diagonal}}
+	r := &Result{Sweep: &Sweep{AllTest: true}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, low, diagonal}}
 	c := r.scaleCurve()
 	s := c.Series[0]
 	if len(c.Series) != 2 || s.X[0] != 0.25 || s.Y[0] != 0.2 || s.X[1] != 0.5 || math.Abs(s.Lower[0]-0.18) > 1e-12 || math.Abs(s.Upper[0]-0.23) > 1e-12 {
 		t.Errorf("curve %+v", c)
+	}
+	// Test scores of all settings are not to be looked at.
+	if r.AllTest = false; len(r.scaleCurve().Series) > 0 || len(r.rankCurve().Series) > 0 {
+		t.Errorf("curves %+v, %+v", r.scaleCurve(), r.rankCurve())
+	}
+}
+
+// Stale statistics are told of by validation data where there is some.
+func TestStaleVerdict(t *testing.T) {
+	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3), Validation: scores(0.2)}
+	stale := Point{Setting: Setting{Scale: 0.5, Rank: 20, Stale: true}, Evaluation: scores(3), Validation: scores(2)}
+	r := &Result{Sweep: &Sweep{}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, stale}}
+	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL of the validation images is 2.0000 in place of 0.2000."; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
