@@ -9,7 +9,8 @@
 //
 // A [Scaler] repairs probabilities by a temperature or by vector scaling (Guo et al.
 // 2017, section 4.2): [Scaler.Fit] fits on images of their own, [Scaler.CrossFit] on
-// those at hand without letting them see their own labels (Ashukha et al. 2020).
+// those at hand without letting them see their own labels (Ashukha et al. 2020), and
+// [Scaler.CrossFits] says what that is worth over several random splits.
 //
 // [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] judge a score, such as the entropy
 // of averaged predictions, by how well it tells images of another domain.

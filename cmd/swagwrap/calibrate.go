@@ -35,7 +35,7 @@ With --ensemble the result is a copy of that ensemble whose scores are calibrate
 
 PREDICTIONS is .npz or .npy (array probs or logits, and labels), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
 label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
-row is scored by what was fitted without it.`,
+row is scored by what was fitted without it. That number comes first; the NLL of the rows fitted on themselves flatters.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: string(calibrate.ByTemperature)},
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},

@@ -113,12 +113,12 @@ func (k *Result) Describe() string {
 		what = fmt.Sprintf("scales %s to %s, biases %s to %s", report.Fixed(slices.Min(k.Scale), 3), report.Fixed(slices.Max(k.Scale), 3),
 			report.Fixed(slices.Min(k.Bias), 3), report.Fixed(slices.Max(k.Bias), 3))
 	}
-	change := "falls"
+	change, advice := "falls", ""
 	if k.NLLCrossFitted > k.NLLBefore {
-		change = "rises"
+		change, advice = "rises", ". It does not pay"
 	}
-	return fmt.Sprintf("%s: NLL of labels that the fit has not seen %s from %s to %s nats (%s in %d folds); of those it was fitted to it is %s", what, change,
-		report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLCrossFitted, 4), report.Plural(k.Rows, "row"), k.Folds, report.Fixed(k.NLLAfter, 4))
+	return fmt.Sprintf("%s: NLL of labels that the fit has not seen %s from %s to %s nats (%s in %d folds); of those it was fitted to it is %s%s", what, change,
+		report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLCrossFitted, 4), report.Plural(k.Rows, "row"), k.Folds, report.Fixed(k.NLLAfter, 4), advice)
 }
 
 // Run fits and scores. producer is the program and its version.

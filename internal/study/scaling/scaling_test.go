@@ -300,7 +300,7 @@ func TestDescribe(t *testing.T) {
 	for want, k := range map[string]*Result{
 		"T = 1.2500: NLL of labels that the fit has not seen falls from 0.5000 to 0.3000 nats (1 row in 5 folds); of those it was fitted to it is 0.2500": {
 			Temperature: 1.25, Rows: 1, NLLBefore: 0.5, NLLCrossFitted: 0.3, NLLAfter: 0.25, Folds: 5},
-		"scales 0.500 to 2.000, biases −1.000 to 0.125: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500": {
+		"scales 0.500 to 2.000, biases −1.000 to 0.125: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500. It does not pay": {
 			Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}, Rows: 1200, NLLBefore: 0.5, NLLCrossFitted: 0.75, NLLAfter: 0.25, Folds: 2},
 	} {
 		if got := k.Describe(); got != want {
