@@ -34,10 +34,10 @@ func (r *Report) parts() []part {
 }
 
 const (
-	differencesLead = "Each point is a method's difference to the baseline on the same images, with its 95 % interval. Left of the line is better. Where the interval holds zero, these images do not tell the two apart."
-	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence can be taken at its word; above it the network promises too much. The confidence axis is spread towards 1, where most predictions are. Bars are 95 % intervals from the number of images in a group."
+	differencesLead = "Each point is a method's difference to the baseline on the same images, with its 95 % interval. Left of the line is better. Where the interval holds zero, these images do not tell the two apart. Each interval is by itself: of many, some leave zero out by chance, so the mark may be open all the same."
+	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence can be taken at its word; above it the network promises too much. The shade is the 95 % interval of each group by itself, and the bars at the bottom are the numbers of images. The axis is spread towards 1, where most predictions are; bins too close to be told apart there are drawn as one."
 	entropyLead     = "How uncertain the predictions are. A useful uncertainty is low where the network knows the subject and high where it does not: the less the two histograms overlap, the better."
-	riskLead        = "The share of errors if only the most confident predictions are kept, and the others are handed to a person. Lower is better; at coverage 100 % it is the error of all."
+	riskLead        = "What is gained if the network may say that it does not know: the share of errors if only the most confident predictions are kept, and the others are handed to a person. Lower is better; at coverage 100 % it is the error of all."
 	sweepLead       = "Each figure changes one setting and keeps the others. Bars and bands are intervals, of 95 % if nothing else is said."
 	spectrumLead    = "Variance of the posterior along its leading directions, that is the eigenvalues of the low-rank part of its covariance."
 	linesLead       = "Loss on a straight line through the SWA weights, with batch-norm statistics recomputed at each point."

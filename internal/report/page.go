@@ -15,6 +15,9 @@ type Report struct {
 	// Warnings stand right below the verdict: they are not failures, but the
 	// reader must see them.
 	Warnings []string
+	// Findings stand beside the verdict: what is known of the checkpoints that all
+	// numbers come from.
+	Findings []Finding
 	// Facts are the few settings that the numbers depend on, such as the number of
 	// test images, members, scale, rank and seed.
 	Facts  []Fact
@@ -39,6 +42,12 @@ type Report struct {
 
 // Fact is a name with its value.
 type Fact struct{ Name, Value string }
+
+// Finding is a sentence or two. A serious one must not be overlooked.
+type Finding struct {
+	Text    string
+	Serious bool
+}
 
 // NamedTable is a table with a heading and a line of explanation, which may be
 // empty. The table's own notes stand below it.

@@ -75,7 +75,7 @@ func hostileReport() *Report {
 	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
 	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
 	return &Report{
-		Title: hostile, Verdict: []string{hostile, long}, Warnings: []string{hostile}, Facts: []Fact{{hostile, long}},
+		Title: hostile, Verdict: []string{hostile, long}, Findings: []Finding{{hostile, true}, {long, false}}, Warnings: []string{hostile}, Facts: []Fact{{hostile, long}},
 		Tables:      []NamedTable{{hostile, hostile, table}, {Title: "none"}},
 		Differences: []plot.Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []plot.Difference{{Name: hostile, Value: nan, Lower: 0, Upper: 0}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf, Upper: 0}, {Name: "y", Value: 0, Lower: 0, Upper: 0}}}, {Title: "none"}},
 		Methods: []plot.Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
@@ -100,9 +100,9 @@ func hostileReport() *Report {
 func TestReportHTML(t *testing.T) {
 	allowed := map[string][]string{
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": {"id"}, "style": nil, "body": nil, "header": nil, "main": nil,
-		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href"}, "h1": nil, "h2": {"id"}, "p": {"class"}, "span": {"class", "aria-hidden"}, "section": {"aria-labelledby"},
-		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": nil, "dd": nil, "table": {"class"}, "thead": nil, "tbody": nil, "tr": nil,
-		"details": nil, "summary": nil, "th": {"scope", "class"}, "td": {"class", "data-name"}, "figure": nil, "figcaption": nil,
+		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href", "class", "title"}, "h1": nil, "h2": {"id"}, "p": {"class"}, "span": {"class", "aria-hidden"}, "section": {"class", "aria-labelledby"},
+		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": {"id"}, "dd": nil, "table": {"class"}, "thead": nil, "tbody": nil, "tr": nil,
+		"details": {"class"}, "summary": nil, "th": {"scope", "class"}, "td": {"class", "data-name"}, "figure": nil, "figcaption": nil,
 		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"}, "g": {"transform"},
 		"path": {"d", "style"}, "text": {"x", "y", "transform", "style", "textLength", "lengthAdjust"},
 	}
@@ -150,10 +150,10 @@ func TestReportContents(t *testing.T) {
 	page := string(pageOf(t, sampleReport(12)))
 	last := -1
 	for _, want := range []string{
-		"SWAG is better than temperature scaling", "Before you rely on these numbers", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
-		">Reliability</h2>", "Reliability: MultiSWAG", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
+		"</a> is better than <a class=\"word\" href=\"#word-", "Before you rely on these numbers", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
+		">Reliability</h2>", "<figcaption>SWAG: ECE 0.0", "<summary>The other 8 methods", "<figcaption>MultiSWAG: ECE 0.0", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
 		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz", "2026-11-21 12:00 UTC",
-		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", "<dt>NLL</dt>",
+		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", `<dt id="word-2">NLL</dt>`,
 	} {
 		at := strings.Index(page[last+1:], want)
 		if at < 0 {
@@ -161,7 +161,7 @@ func TestReportContents(t *testing.T) {
 		}
 		last += 1 + at
 	}
-	if strings.Contains(page, "<details>") {
+	if strings.Contains(page, "<summary>All") {
 		t.Error("two hashes are folded away")
 	}
 	many := sampleReport(1)
@@ -173,7 +173,7 @@ func TestReportContents(t *testing.T) {
 	table := NewTable(Column{Header: "method"}, Column{Header: "Brier"})
 	table.Row("a", "0.1")
 	small := string(pageOf(t, &Report{Tables: []NamedTable{{"Scores", "", table}}}))
-	if !strings.Contains(small, "<dt>Brier</dt>") || strings.Contains(small, "<dt>AURC</dt>") || strings.Contains(small, "<nav") {
+	if !strings.Contains(small, ">Brier</dt>") || strings.Contains(small, ">AURC</dt>") || strings.Contains(small, "<nav") {
 		t.Errorf("glossary or contents of a small report: %s", small[strings.Index(small, "<body>"):])
 	}
 }

@@ -28,9 +28,13 @@ const maxProvenance = 12
 func (r *Report) WriteHTML(w io.Writer) error {
 	parts := r.parts()
 	page := struct {
-		Title, Headline           string
-		Verdict, Warnings         []string
-		Facts, Provenance         []Fact
+		Title                     string
+		Headline                  []word
+		Verdict                   [][]word
+		Findings                  []htmlFinding
+		Warnings                  []string
+		Facts                     []htmlFact
+		Provenance                []Fact
 		Tables                    []htmlTable
 		Parts                     []htmlPart
 		Command, Program, Created string
@@ -38,13 +42,20 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Folded                    bool // Provenance is long
 		Light, Dark               template.CSS
 	}{
-		Title: prose(r.Title), Warnings: cleanAll(r.Warnings), Facts: cleanFacts(r.Facts), Provenance: cleanFacts(r.Provenance),
+		Title: prose(r.Title), Warnings: cleanAll(r.Warnings), Provenance: cleanFacts(r.Provenance),
 		Command: text.Clean(r.Command), Program: text.Clean(r.Program), Glossary: r.glossaryOf(parts),
 		Folded: len(r.Provenance) > maxProvenance,
 		Light:  template.CSS(plot.PaletteCSS(false)), Dark: template.CSS(plot.PaletteCSS(true)),
 	}
-	if len(r.Verdict) > 0 {
-		page.Headline, page.Verdict = prose(r.Verdict[0]), cleanAll(r.Verdict[1:])
+	seen := map[*term]bool{} // in what stands at the head
+	if lines := paragraphs(r.Verdict, seen); len(lines) > 0 {
+		page.Headline, page.Verdict = lines[0], lines[1:]
+	}
+	for _, f := range r.Findings {
+		page.Findings = append(page.Findings, htmlFinding{words(prose(f.Text), seen), f.Serious})
+	}
+	for _, f := range cleanFacts(r.Facts) {
+		page.Facts = append(page.Facts, htmlFact{words(f.Name, seen), f.Value})
 	}
 	if !r.Created.IsZero() {
 		page.Created = r.Created.UTC().Format("2006-01-02 15:04 UTC")
@@ -58,15 +69,28 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	return pageTemplate.Execute(w, page)
 }
 
-type htmlPart struct {
-	part
-	Groups []htmlGroup
+type htmlFinding struct {
+	Words   []word
+	Serious bool
 }
 
-// A htmlGroup holds figures of one size, which share a grid.
+type htmlFact struct {
+	Name  []word
+	Value string
+}
+
+type htmlPart struct {
+	ID, Heading string
+	Lead        []word
+	Groups      []htmlGroup
+	One         bool // figure: what is said of it stands right beside it
+}
+
+// A htmlGroup holds figures that share a grid: they are of one size, and all of
+// them folded or none.
 type htmlGroup struct {
-	Small   bool
-	Figures []htmlFigure
+	Small, Folded bool
+	Figures       []htmlFigure
 }
 
 type htmlFigure struct {
@@ -75,11 +99,10 @@ type htmlFigure struct {
 }
 
 func (p part) html() htmlPart {
-	to := htmlPart{part: p}
-	to.Lead = prose(p.Lead)
+	to := htmlPart{ID: p.ID, Heading: p.Heading, Lead: words(prose(p.Lead), map[*term]bool{}), One: len(p.figures) == 1}
 	for i, f := range p.figures {
-		if i == 0 || f.Small != p.figures[i-1].Small {
-			to.Groups = append(to.Groups, htmlGroup{Small: f.Small})
+		if i == 0 || f.Small != p.figures[i-1].Small || f.Folded != p.figures[i-1].Folded {
+			to.Groups = append(to.Groups, htmlGroup{Small: f.Small, Folded: f.Folded})
 		}
 		group := &to.Groups[len(to.Groups)-1]
 		svg := template.HTML(f.SVG(fmt.Sprintf("%s-%d", p.ID, i))) // its text is escaped

@@ -20,6 +20,7 @@ func sampleReport(n int) *Report {
 		Verdict: []string{"SWAG is better than temperature scaling on this data: NLL −0.012 [−0.020, −0.004].",
 			"MultiSWAG is better still, at three times the cost of training. Accuracy is the same for all methods but stale batch-norm statistics."},
 		Warnings: []string{"SWA, stale BN: batch-norm statistics do not belong to these weights; recompute them (--bn-data)", "ECE: 2 of 20 bins of SGD, all iterates are empty, because confidences are equal or few"},
+		Findings: []Finding{{"The 30 checkpoints count for 2.1 independent ones: the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints.", false}},
 		Facts: []Fact{{"test images", "5,000"}, {"members", "30"}, {"scale", "0.5"}, {"rank", "20"}, {"seed", "1"}, {"validation images", "2,000"},
 			{"BN images", "1,000"}, {"classes", "10"}},
 		Command: "swagwrap compare --bn-data train.npz --val val.npz --members 30 --seed 1 --report report.html posterior.safetensors test.npz",
@@ -33,7 +34,8 @@ func sampleReport(n int) *Report {
 	differences := plot.Differences{Title: "NLL against temperature scaling", Label: "NLL − NLL(SWA-Temp), nats", Baseline: "SWA-Temp", Note: "Paired bootstrap over 5,000 images, 2,000 resamples."}
 	for i, name := range names {
 		p := samplePredictions(random, 4000, 10, 0.8+0.12*float64(i%7))
-		r.Methods = append(r.Methods, plot.Method{Name: name, Reliability: calibrate.Reliability(p, calibrate.ECEOptions{}), RiskCoverage: calibrate.RiskCoverage(p)})
+		r.Methods = append(r.Methods, plot.Method{Name: name, Minor: name != "SWA-Temp" && name != "SGD, last iterate" && name != "SWA" && name != "SWAG",
+			Label: "ECE " + Fixed(calibrate.ECE(p, calibrate.ECEOptions{}), 4), Reliability: calibrate.Reliability(p, calibrate.ECEOptions{}), RiskCoverage: calibrate.RiskCoverage(p)})
 		d := 0.0008*float64(i-5) - 0.004
 		if name == "SWA, stale BN" {
 			d = 15.49

@@ -13,6 +13,7 @@ import (
 // column's, for phones.
 type htmlCell struct {
 	Text, Pad, Name string
+	Words           []word // of a header
 	Number, Blank   bool
 }
 
@@ -21,15 +22,16 @@ type htmlCell struct {
 const maxNarrow = 4
 
 type htmlTable struct {
-	Title, Explanation string
-	Wide               bool
-	Header             []htmlCell
-	Rows               [][]htmlCell
-	Notes              []string
+	Title       string
+	Explanation []word
+	Wide        bool
+	Header      []htmlCell
+	Rows        [][]htmlCell
+	Notes       []string
 }
 
 func (n *NamedTable) html() htmlTable {
-	h := htmlTable{Title: text.Clean(n.Title), Explanation: prose(n.Explanation)}
+	h := htmlTable{Title: text.Clean(n.Title), Explanation: words(prose(n.Explanation), map[*term]bool{})}
 	t := n.Table
 	if t == nil {
 		return h
@@ -39,7 +41,7 @@ func (n *NamedTable) html() htmlTable {
 	}
 	h.Rows, h.Wide = make([][]htmlCell, len(t.rows)), len(t.cols) > maxNarrow
 	for c, col := range t.cols {
-		h.Header = append(h.Header, htmlCell{Text: prose(col.Header), Number: col.Align != Left})
+		h.Header = append(h.Header, htmlCell{Text: prose(col.Header), Words: words(prose(col.Header), map[*term]bool{}), Number: col.Align != Left})
 		tail := ""
 		for _, row := range t.rows {
 			if s := tailOf(row[c]); utf8.RuneCountInString(s) > utf8.RuneCountInString(tail) {

@@ -22,10 +22,12 @@ type Differences struct {
 }
 
 // Difference is that of a method to the baseline, with the ends of its interval.
-// Ends that are NaN are not drawn.
+// Ends that are NaN are not drawn. Open ones are not told apart even where the
+// interval leaves zero out, as of one among many.
 type Difference struct {
 	Name                string
 	Value, Lower, Upper float64
+	Open                bool
 }
 
 // beyond is how many times the median distance from zero the axis reaches: one
@@ -43,13 +45,15 @@ func DrawDifferences(all []Differences) []*Figure {
 type verdict int
 
 const (
-	open verdict = iota // it holds zero, or there is none
+	open verdict = iota // it holds zero, or there is none, or no verdict is passed
 	better
 	worse
 )
 
 func (d *Difference) verdict() verdict {
 	switch {
+	case d.Open:
+		return open
 	case d.Upper < 0:
 		return better
 	case d.Lower > 0:

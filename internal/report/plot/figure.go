@@ -53,6 +53,8 @@ type Figure struct {
 	Title string
 	Note  string // what is said below it
 	Small bool   // one of several that stand side by side
+	// Folded figures are those that a reader asks for.
+	Folded bool
 
 	desc          string // for those who do not see it
 	width, height float64
@@ -63,6 +65,8 @@ type Figure struct {
 	grid          *plotter.Grid // behind all else
 	axes          float64       // height of the plot with its axes
 	bar           *Figure       // of colours, below it, or nil
+	right         float64       // room for names on the right of the axes
+	named         []string      // those names
 	legend        float64       // height of the legend
 	keys          []key
 	columns       []gonum.Legend
@@ -77,7 +81,7 @@ type key struct {
 
 // Words returns the texts of the figure that explain it.
 func (f *Figure) Words() []string {
-	words := []string{f.Title, f.Note, f.xLabel, f.yLabel}
+	words := append([]string{f.Title, f.Note, f.xLabel, f.yLabel}, f.named...)
 	if f.bar != nil {
 		words = append(words, f.bar.xLabel)
 	}
@@ -158,6 +162,7 @@ func (f *Figure) unlabelled(c draw.Canvas) draw.Canvas {
 	if f.yLabel != "" {
 		c.Min.X += in.Height(f.yLabel) + labelGap
 	}
+	c.Max.X -= vg.Length(f.right)
 	return c
 }
 

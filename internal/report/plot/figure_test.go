@@ -35,7 +35,7 @@ func hostileFigures() []*Figure {
 	all := append(DrawCurves("sweep", curves), DrawReliability(methods)...)
 	all = append(all, DrawRisk(methods)...)
 	all = append(all, DrawSpectrum(&Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile})...)
-	all = append(all, DrawDifferences([]Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{hostile, nan, 0, 0}, {long, 1, nan, inf}, {"x", -1e300, -inf, 0}, {"y", 0, 0, 0}}}, {Title: "none"}})...)
+	all = append(all, DrawDifferences([]Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{Name: hostile, Value: nan}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf}, {Name: "y"}}}, {Title: "none"}})...)
 	all = append(all, DrawEntropies([]HistogramPair{{Name: hostile, In: in, Out: in, Note: hostile},
 		{Name: "empty", In: calibrate.Histogram{Edges: in.Edges, Counts: []int{0, 0}}, Out: in}, {Name: "not drawable", In: calibrate.Histogram{Edges: []float64{1, 0}, Counts: []int{1}}, Out: in}, {}})...)
 	return append(all, DrawSurfaces([]Surface{
@@ -62,11 +62,11 @@ func plainFigures() []*Figure {
 	var rows []Difference
 	for i, name := range []string{"SWA-Temp", "SGD, last iterate", "SGD, all iterates", "SWA, stale BN", "SWA", "isotropic noise, equal trace", "KFAC-Laplace, last layer", "SWAG"} {
 		risk := []calibrate.RiskPoint{{Coverage: 0.1, Risk: 0.01}, {Coverage: 0.5, Risk: 0.02 * float64(i+1)}, {Coverage: 1, Risk: 0.03 * float64(i+1)}}
-		methods = append(methods, Method{name, random(15, i), risk})
+		methods = append(methods, Method{Name: name, Minor: i%3 == 1, Label: "ECE 0.01", Reliability: random(15, i), RiskCoverage: risk})
 		d := 0.0008*float64(i-5) - 0.004
-		rows = append(rows, Difference{name, d, d - 0.002, d + 0.002})
+		rows = append(rows, Difference{Name: name, Value: d, Lower: d - 0.002, Upper: d + 0.002})
 	}
-	rows[3] = Difference{"SWA, stale BN", 15.49, 15.2, 15.7}
+	rows[3] = Difference{Name: "SWA, stale BN", Value: 15.49, Lower: 15.2, Upper: 15.7}
 	var many Series
 	for i := range 60 {
 		x := float64(i + 1)

@@ -17,6 +17,11 @@ import (
 // empty.
 type Method struct {
 	Name string
+	// Minor methods are those that a reader asks for: they have folded panels, and
+	// lines without a name.
+	Minor bool
+	// Label is what its panel says beside the name, such as its calibration error.
+	Label string
 	// Reliability holds the bins of calibrate.Reliability.
 	Reliability []calibrate.ReliabilityBin
 	// RiskCoverage is what calibrate.RiskCoverage returns.
@@ -27,87 +32,152 @@ type Method struct {
 // surer stands at its end.
 const confidenceFloor = 1e-5
 
-// gapsOf are the bins of a reliability diagram as the SWAG paper draws it (Maddox
-// et al. 2019, section 5.1): confidence − accuracy over confidence, with the ends
-// of its interval.
+// panelHeight is that of a method's part within the axes, and stripShare what the
+// counts take of it at the bottom.
+const (
+	panelHeight = 190.0
+	stripShare  = 0.16
+)
+
+// gapOf is a bin as the SWAG paper draws it (Maddox et al. 2019, section 5.1):
+// confidence − accuracy over confidence, with the ends of its 95 % interval.
+func gapOf(b calibrate.ReliabilityBin) seriesPoint {
+	w := calibrate.Wilson(b.Accuracy, b.Count)
+	return seriesPoint{plotter.XY{X: b.Confidence, Y: b.Confidence - b.Accuracy}, b.Confidence - w.High, b.Confidence - w.Low}
+}
+
 func gapsOf(bins []calibrate.ReliabilityBin) []seriesPoint {
 	var gaps []seriesPoint
 	for _, b := range bins {
-		if b.Count < 1 || !plottable(b.Confidence) || !plottable(b.Accuracy) {
-			continue
-		}
-		w := calibrate.Wilson(b.Accuracy, b.Count)
-		lo, hi := w.Low, w.High
-		gaps = append(gaps, seriesPoint{plotter.XY{X: b.Confidence, Y: b.Confidence - b.Accuracy}, b.Confidence - hi, b.Confidence - lo})
+		gaps = append(gaps, gapOf(b))
 	}
 	return gaps
 }
 
-// DrawReliability returns all methods in one figure, those that are close to each
-// other once more on a scale of their own, then each with its intervals and the
-// others faint behind it.
+// filled are the bins that have a place.
+func filled(bins []calibrate.ReliabilityBin) []calibrate.ReliabilityBin {
+	return slices.DeleteFunc(slices.Clone(bins), func(b calibrate.ReliabilityBin) bool {
+		return b.Count < 1 || !plottable(b.Confidence) || !plottable(b.Accuracy)
+	})
+}
+
+// pooled joins neighbours that would stand less than apart from each other on the
+// axis, the nearest first: many bins lie close to confidence 1.
+func pooled(bins []calibrate.ReliabilityBin, x *axis, apart float64) []calibrate.ReliabilityBin {
+	bins = slices.Clone(bins)
+	for len(bins) > 1 {
+		nearest, least := 0, math.Inf(1)
+		for i := range bins[1:] {
+			if d := x.pos(bins[i+1].Confidence) - x.pos(bins[i].Confidence); d < least {
+				nearest, least = i, d
+			}
+		}
+		if least >= apart {
+			break
+		}
+		a, b := bins[nearest], bins[nearest+1]
+		n := a.Count + b.Count
+		mean := func(p, q float64) float64 {
+			return (float64(a.Count)*p + float64(b.Count)*q) / float64(n)
+		}
+		bins[nearest] = calibrate.ReliabilityBin{Lower: a.Lower, Upper: b.Upper, Count: n, Confidence: mean(a.Confidence, b.Confidence), Accuracy: mean(a.Accuracy, b.Accuracy)}
+		bins = slices.Delete(bins, nearest+1, nearest+2)
+	}
+	return bins
+}
+
+// DrawReliability returns a panel for each method. They share their axes, so
+// that they compare, but for those that are far off the others.
 func DrawReliability(methods []Method) []*Figure {
 	var d diagram
+	var of []Method
 	for _, m := range methods {
-		gaps, far := gapsOf(m.Reliability), 0.0
+		all := filled(m.Reliability)
+		gaps, far := gapsOf(all), 0.0
 		for _, g := range gaps {
 			far = max(far, math.Abs(g.Y))
 		}
-		d.add(m.Name, gaps, far)
+		if d.add(&m, gaps, far) {
+			m.Reliability = all
+			of = append(of, m)
+		}
 	}
-	all, near := d.closeOf(math.Inf(1)), d.closeOf(farOff)
 	var figures []*Figure
-	if len(all) > 1 {
-		figures = d.overview("reliability", "Reliability of all methods", "Reliability", func(title string, which []int) *Figure {
-			x, y := d.axes(which, false)
-			f := newFigure(title, fmt.Sprintf("Confidence minus accuracy over confidence, for %d methods.", len(which)), chartWidth, chartHeight, x, y)
-			f.reliabilityGround()
-			return f
-		})
-	}
-	for _, i := range all {
-		if slices.Contains(near, i) {
-			figures = append(figures, d.of(i, near))
-		} else {
-			figures = append(figures, d.of(i, all))
-			figures[len(figures)-1].Note = "On a wider scale than the others."
+	for _, minor := range []bool{false, true} {
+		group := d.of(minor)
+		near := d.near(group, beyond)
+		for _, i := range group {
+			which, note := near, ""
+			if !slices.Contains(near, i) {
+				which, note = group, " On a wider scale than the others."
+			}
+			f := d.panel(i, which, of[i].Label, of[i].Reliability)
+			f.Folded = minor
+			f.Note += note
+			figures = append(figures, f)
 		}
 	}
 	return figures
 }
 
-// of draws one method, and faintly those with which it shares its axes.
-func (d *diagram) of(i int, which []int) *Figure {
-	x, y := d.axes(which, true)
-	alone := len(d.names) == 1
-	width, height := smallWidth, smallHeight
-	if alone {
-		width, height = chartWidth, chartHeight
+// panel draws one method on the axes of some.
+func (d *diagram) panel(i int, which []int, label string, bins []calibrate.ReliabilityBin) *Figure {
+	x, y := d.axes(which)
+	y.named = y.steps(int(panelHeight / 38))
+	low := y.min
+	y.min -= (y.max - y.min) * stripShare / (1 - stripShare)
+	title := d.names[i]
+	if label != "" {
+		title += ": " + label
 	}
-	worst := seriesPoint{}
-	for _, g := range d.lines[i] {
-		if math.Abs(g.Y) >= math.Abs(worst.Y) {
-			worst = g
-		}
+	f := newFigure(title, "", chartWidth, panelHeight, x, y)
+	f.Name = fileName("reliability", d.names[i])
+	groups := pooled(bins, &f.x, 2*markSize+3)
+	gaps := gapsOf(groups)
+	f.desc = fmt.Sprintf("Confidence minus accuracy over confidence, in %d groups of predictions.", len(gaps))
+	f.Note = readGaps(bins, gaps)
+	f.reliabilityGround(low)
+	f.counts(groups, seriesRole+role(i%seriesRoles))
+	f.band(seriesRole+role(i%seriesRoles), gaps)
+	if len(gaps) == 1 {
+		f.bars(seriesPen(i).Color, gaps)
 	}
-	desc := fmt.Sprintf("%d groups of predictions. The widest gap between confidence and accuracy is %s at confidence %s.",
-		len(d.lines[i]), signed(worst.Y, 3), fixed(worst.X, 3))
-	f := newFigure("Reliability: "+d.names[i], desc, width, height, x, y)
-	f.Name, f.Small = fileName("reliability", d.names[i]), !alone
-	for _, j := range which {
-		if j != i {
-			f.curve(pen(line, 1.2, 0), places(d.lines[j]))
-		}
-	}
-	f.reliabilityGround()
-	f.curve(seriesPen(i), places(d.lines[i]))
-	f.bars(seriesPen(i).Color, d.lines[i])
-	f.marks(seriesMark(i), places(d.lines[i]))
+	f.curve(seriesPen(i), places(gaps))
+	f.marks(seriesMark(i), places(gaps))
 	return f.finish()
 }
 
+// readGaps says in words what a panel shows: which of the groups that are drawn is
+// the worst, and how many of the bins, of which the calibration error is made, are
+// off by more than their interval.
+func readGaps(bins []calibrate.ReliabilityBin, groups []seriesPoint) string {
+	off := func(g seriesPoint) bool { return g.lower > 0 || g.upper < 0 }
+	note, worst, many := "", seriesPoint{}, 0
+	for _, g := range groups {
+		if off(g) && math.Abs(g.Y) > math.Abs(worst.Y) {
+			worst = g
+			note = fmt.Sprintf("Where it says %s, it is right in %s. ", share(g.X), share(g.X-g.Y))
+		}
+	}
+	for _, g := range gapsOf(bins) {
+		if off(g) {
+			many++
+		}
+	}
+	return note + fmt.Sprintf("Of %d bins %d lie off by more than their 95 %% interval; chance alone puts %.0f there.", len(bins), many, 0.05*float64(len(bins)))
+}
+
+// share writes a part in per cent, with as many decimals as tell it from 100 %.
+func share(x float64) string {
+	decimals := 0
+	for 1-x > 0 && decimals < 5 && fixed(100*x, decimals) == fixed(100, decimals) {
+		decimals++
+	}
+	return fixed(100*x, decimals) + " %"
+}
+
 // axes hold all of some methods, so that their figures compare.
-func (d *diagram) axes(which []int, intervals bool) (x, y axis) {
+func (d *diagram) axes(which []int) (x, y axis) {
 	least, closest := 1.0, math.Inf(1)
 	var values []float64
 	for _, i := range which {
@@ -116,10 +186,7 @@ func (d *diagram) axes(which []int, intervals bool) (x, y axis) {
 			if rest := 1 - g.X; rest > 0 {
 				closest = min(closest, max(rest, confidenceFloor))
 			}
-			values = append(values, g.Y)
-			if intervals {
-				values = append(values, g.lower, g.upper)
-			}
+			values = append(values, g.Y, g.lower, g.upper)
 		}
 	}
 	if math.IsInf(closest, 1) { // all saturated
@@ -131,11 +198,13 @@ func (d *diagram) axes(which []int, intervals bool) (x, y axis) {
 		x.min, x.max = max(0, 1-(1-x.min)*1.5), 1-(1-x.max)/1.5
 	}
 	y = spanAxis("confidence − accuracy", true, values).padded(0.08)
+	y.percent = true
 	return x, y
 }
 
-// reliabilityGround says what the two sides of the zero line mean.
-func (f *Figure) reliabilityGround() {
+// reliabilityGround says what the two sides of the zero line mean; low is where the
+// strip of the counts ends.
+func (f *Figure) reliabilityGround(low float64) {
 	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min}, {X: f.x.max}}) // the axis holds zero
 	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
 		said := style(soft, smallText, false)
@@ -143,8 +212,29 @@ func (f *Figure) reliabilityGround() {
 		if p.Y.Max > 0 {
 			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: c.Max.Y - smallText - 2}, "too confident")
 		}
-		if c.Y(p.Y.Norm(0))-c.Min.Y > 3*smallText {
-			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: c.Min.Y + 4}, "too cautious")
+		if bottom := c.Y(p.Y.Norm(low)); c.Y(p.Y.Norm(0))-bottom > 2*smallText {
+			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: bottom + 4}, "too cautious")
 		}
+	}))
+}
+
+// counts draws the number of images of each group as a bar at the bottom, and writes
+// the largest.
+func (f *Figure) counts(groups []calibrate.ReliabilityBin, of role) {
+	largest := slices.MaxFunc(groups, func(a, b calibrate.ReliabilityBin) int { return a.Count - b.Count })
+	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
+		high := vg.Length(stripShare*panelHeight - smallText - 2)
+		for _, g := range groups {
+			x, h := c.X(p.X.Norm(g.Confidence)), high*vg.Length(float64(g.Count)/float64(largest.Count))
+			c.SetColor(tint{of, 0.3})
+			c.Fill(vg.Rectangle{Min: vg.Point{X: x - markSize, Y: c.Min.Y}, Max: vg.Point{X: x + markSize, Y: c.Min.Y + h}}.Path())
+		}
+		said, label := style(soft, smallText, false), fmt.Sprintf("%d images", largest.Count)
+		if largest.Count == 1 {
+			label = "1 image"
+		}
+		half := said.Width(label) / 2
+		x := min(max(c.X(p.X.Norm(largest.Confidence)), c.Min.X+half), c.Max.X-half)
+		c.FillText(said, vg.Point{X: x - half, Y: c.Min.Y + high + 2}, label)
 	}))
 }

@@ -130,6 +130,22 @@ func checkShown(t *testing.T, r *Result) {
 	if n := len(r.Methods); len(page.Tables) != 3 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != n-2 || !slices.Equal(page.Verdict, r.Verdict()) {
 		t.Errorf("a page of %d tables, with figures of %d methods", len(page.Tables), len(page.Methods))
 	}
+	// Figures name a few of the methods, with the calibration error of the table.
+	var named []string
+	for _, m := range page.Methods {
+		if !m.Minor {
+			named = append(named, m.Name)
+		}
+		if !strings.HasPrefix(m.Label, "ECE 0.") {
+			t.Errorf("%s: %q beside its name", m.Name, m.Label)
+		}
+	}
+	if got := strings.Join(named, "; "); !regexp.MustCompile(`^SGD, last iterate; SWA; SWA-Temp \(T = .*\); SWAG$`).MatchString(got) {
+		t.Errorf("figures name %s", got)
+	}
+	if d := page.Differences; len(d) != 2 || len(d[1].Rows) != len(d[0].Rows) || d[1].Rows[0].Value != 100*r.Methods[0].Differences[1].Mean {
+		t.Errorf("%d differences: %+v", len(d), d)
+	}
 	js, err := json.Marshal(r.JSON())
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
@@ -11,9 +12,8 @@ import (
 
 // Page is the result with figures.
 func (r *Result) Page() *report.Report {
-	baseline, loss := r.baselineName(), r.task.Losses()[0].Name
 	page := &report.Report{Title: "SWAG and its alternatives", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
-		Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
+		Findings: study.Findings(r.Networks()...), Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
 	page.Tables = []report.NamedTable{
 		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own, on images that it was not fitted on. Intervals are of infinitely many members on all images like these; draws: what other draws would change on the same images.", Table: r.mainTable()},
 		{Title: "Further metrics", Table: r.furtherTable()},
@@ -21,21 +21,60 @@ func (r *Result) Page() *report.Report {
 	if r.Scalings {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
 	}
-	d := plot.Differences{Title: loss + " against " + baseline, Label: loss + " − " + loss + "(" + baseline + "), nats per image", Baseline: baseline}
-	for _, m := range r.Methods {
+	page.Differences = r.differences()
+	for i, m := range r.Methods {
 		if m.StaleBN {
-			continue // its loss would flatten the others
+			continue
 		}
-		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
-		if m.Differences != nil {
-			x := m.Differences[0]
-			d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: x.Mean, Lower: x.Low, Upper: x.High})
-		}
-	}
-	if len(d.Rows) > 0 {
-		page.Differences = append(page.Differences, d)
+		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(i), Label: r.calibrationError(&m), Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
 	}
 	return page
+}
+
+// differences are those of the first loss and, where a task knows errors, of these: the
+// same methods in both. They tell apart what the verdict does.
+func (r *Result) differences() (all []plot.Differences) {
+	name, ranked := r.baselineName(), r.unranked(&r.Methods[r.baseline()]) == ""
+	for k, loss := range r.task.Losses() {
+		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per image", Baseline: name}
+		unit := 1.0
+		switch {
+		case loss.Key == "error":
+			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100
+		case k > 0:
+			continue
+		}
+		for i := range r.Methods {
+			if m := &r.Methods[i]; m.Differences != nil && !m.StaleBN { // its loss would flatten the others
+				x, sign := m.Differences[k], 0
+				if ranked {
+					sign, _ = r.told(m, k)
+				}
+				d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: unit * x.Mean, Lower: unit * x.Low, Upper: unit * x.High, Open: sign == 0})
+			}
+		}
+		if len(d.Rows) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// major methods are those that figures name: the first of the table, which is the network
+// as it was trained, the baseline, SWA, and the one that the headline is about.
+func (r *Result) major(i int) bool {
+	c := r.candidate()
+	return i == 0 || i == r.baseline() || i == r.find(baseline.SWA) || c != nil && i == r.find(c.Key)
+}
+
+// calibrationError is that of the tables; empty for a task without one.
+func (r *Result) calibrationError(m *Method) string {
+	for i, x := range r.task.Metrics() {
+		if x.Key == "ece" {
+			return x.Header + " " + study.Cell(x, m.Values[i])
+		}
+	}
+	return ""
 }
 
 func (r *Result) provenance() []report.Fact {

@@ -13,6 +13,7 @@ import (
 func (g *Result) Page() *report.Report {
 	p := g.Network.Posterior
 	page := &report.Report{Title: "Geometry of the posterior", Verdict: g.Verdict(), Provenance: study.Provenance(g.Runtime, p),
+		Findings: study.Findings(g.Network),
 		Facts: []report.Fact{
 			study.Fact("images", "%s", report.Thousands(g.Data.Len())),
 			study.Fact("weights", "%s", report.Thousands(int(p.Len()))),

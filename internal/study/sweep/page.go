@@ -20,7 +20,7 @@ func (r *Result) nll(e *task.Evaluation) float64 {
 // Page is the result with figures.
 func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "Settings of SWAG", Verdict: r.Verdict(), Provenance: study.Provenance(r.Runtime, r.Network.Posterior),
-		Warnings: append(r.Statistics.Warnings(), study.Texts(r.Warnings)...)}
+		Warnings: append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), Findings: study.Findings(r.Network)}
 	page.Provenance = append(page.Provenance, study.Sources("test", r.Test)...)
 	page.Provenance = append(page.Provenance, study.Sources("validation", r.Validation)...)
 	page.Provenance = append(page.Provenance, study.Sources("batch norm", r.BatchNorm.Data)...)

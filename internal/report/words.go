@@ -1,0 +1,118 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A word is a part of a text of the page. With an ID it is one of the glossary's, and
+// leads there.
+type word struct{ Text, ID, Meaning string }
+
+// spellings are those of all terms, and spelt finds them: the longest first.
+var spellings, spelt = func() (map[string]*term, *regexp.Regexp) {
+	of := map[string]*term{}
+	var all []string
+	for i := range glossary {
+		for _, s := range append(glossary[i].Also, glossary[i].Name) {
+			s = strings.ToLower(prose(s))
+			of[s], all = &glossary[i], append(all, regexp.QuoteMeta(s))
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	return of, regexp.MustCompile("(?i)" + strings.Join(all, "|"))
+}()
+
+// words cuts a text where it names a term for the first time; seen holds the terms
+// that were named before, and may be nil if that does not matter.
+func words(s string, seen map[*term]bool) (out []word) {
+	plain := 0 // where the text begins that is not out yet
+	for at := 0; at < len(s); {
+		found := spelt.FindStringIndex(s[at:])
+		if found == nil {
+			break
+		}
+		from, to := at+found[0], at+found[1]
+		before, _ := utf8.DecodeLastRuneInString(s[:from])
+		after, size := utf8.DecodeRuneInString(s[to:])
+		t := spellings[strings.ToLower(s[from:to])]
+		switch {
+		case t == nil || joins(before) || joins(after): // a part of a longer word
+			_, size = utf8.DecodeRuneInString(s[from:])
+			at = from + size
+			continue
+		case !seen[t]:
+			if plain < from {
+				out = append(out, word{Text: s[plain:from]})
+			}
+			out, plain = append(out, word{s[from:to], t.ID(), t.Meaning}), to
+			if seen != nil {
+				seen[t] = true
+			}
+		}
+		at = to
+	}
+	if plain < len(s) {
+		out = append(out, word{Text: s[plain:]})
+	}
+	return out
+}
+
+func joins(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// ID is that of its line in the page.
+func (t term) ID() string {
+	return fmt.Sprintf("word-%d", slices.IndexFunc(glossary, func(g term) bool { return g.Name == t.Name }))
+}
+
+// paragraphs are texts in which each term leads to the glossary once.
+func paragraphs(texts []string, seen map[*term]bool) (out [][]word) {
+	for _, s := range texts {
+		out = append(out, words(prose(s), seen))
+	}
+	return out
+}
+
+// glossaryOf is what the words in a report need.
+func (r *Report) glossaryOf(parts []part) []term {
+	said := map[*term]bool{}
+	say := func(texts ...string) { paragraphs(texts, said) }
+	say(r.Verdict...)
+	for _, f := range r.Findings {
+		say(f.Text)
+	}
+	for _, t := range r.Tables {
+		say(t.Title, t.Explanation)
+		if t.Table == nil {
+			continue
+		}
+		for _, c := range t.Table.cols {
+			say(c.Header)
+		}
+		for _, row := range t.Table.rows {
+			say(row[0])
+		}
+		say(t.Table.notes...)
+	}
+	for _, f := range r.Facts {
+		say(f.Name)
+	}
+	for _, p := range parts {
+		say(p.Heading, p.Lead)
+		for _, f := range p.figures {
+			say(f.Words()...)
+		}
+	}
+	var terms []term
+	for i := range glossary {
+		if said[&glossary[i]] {
+			terms = append(terms, glossary[i])
+		}
+	}
+	return terms
+}

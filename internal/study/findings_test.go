@@ -1,0 +1,52 @@
+package study
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
+)
+
+// What fit saw is said in whole sentences, the name of a checkpoint as it is written; of
+// several posteriors each is named. Where nothing was seen, the count is said.
+func TestFindings(t *testing.T) {
+	network := func(path string, h trajectory.Health) *infer.Network {
+		js, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &swag.Posterior{Path: path, Health: js}
+		for range h.Checkpoints {
+			p.Checkpoints = append(p.Checkpoints, swag.Checkpoint{Path: "runs/epoch-x.pt"})
+		}
+		return &infer.Network{Posterior: p}
+	}
+	sound := trajectory.Health{Checkpoints: 30, Effective: 24.31, Spread: 0.1, Slowing: 1}
+	wanders, few, stray := sound, sound, sound
+	wanders.Effective, few.Effective, stray.Outliers = 2.14, 5, []int{4}
+	const nothing = ". Nothing speaks against the posterior made of them."
+	walk := "The 30 checkpoints count for 2.1 independent ones: the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints. " +
+		"See whether SWAG is better than SWA, as compare tells, and try smaller scales."
+	apart := "epoch-x.pt stands apart from the others, more than four steps away: the mean is pulled off and the variance is mostly this distance. " +
+		"Leave out what diverged, or is not of this run at this learning rate."
+	for name, c := range map[string]struct {
+		networks []*infer.Network
+		want     []report.Finding
+	}{
+		"sound":             {[]*infer.Network{network("p", sound)}, []report.Finding{{Text: "The 30 checkpoints count for 24.3 independent ones" + nothing}}},
+		"few":               {[]*infer.Network{network("p", few)}, []report.Finding{{Text: "The 30 checkpoints count for 5.0 independent ones, where 10 and more are good" + nothing}}},
+		"a walk":            {[]*infer.Network{network("p", wanders)}, []report.Finding{{Text: walk}}},
+		"two":               {[]*infer.Network{network("a/p", wanders), network("b/q", stray)}, []report.Finding{{Text: "p: " + walk}, {Text: "q: " + apart, Serious: true}}},
+		"one checkpoint":    {[]*infer.Network{network("p", trajectory.Health{Checkpoints: 1, Effective: 1})}, nil},
+		"another program's": {[]*infer.Network{{Posterior: &swag.Posterior{Health: json.RawMessage("null"), Path: "p"}}, {Posterior: &swag.Posterior{Health: json.RawMessage(`"none"`)}}}, nil},
+	} {
+		if diff := cmp.Diff(c.want, Findings(c.networks...)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
