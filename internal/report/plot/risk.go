@@ -70,7 +70,10 @@ func (d *diagram) risks(title string, which []int) *Figure {
 	for _, e := range ends {
 		f.marks(seriesMark(e.series), places(someOf(d.lines[e.series])))
 	}
-	if minor > 0 {
+	switch {
+	case minor == 1:
+		f.Note = "Thin line: the other method."
+	case minor > 1:
 		f.Note = fmt.Sprintf("Thin lines: the %d other methods.", minor)
 	}
 	return f.finish()

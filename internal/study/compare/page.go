@@ -50,6 +50,9 @@ func (r *Result) differences() (all []plot.Differences) {
 				if ranked {
 					sign, _ = r.told(m, k)
 				}
+				if x.Mean < x.Low || x.Mean > x.High {
+					d.Note = "A point outside of its interval is that of few members; the interval is that of infinitely many."
+				}
 				d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: unit * x.Mean, Lower: unit * x.Low, Upper: unit * x.High, Open: sign == 0})
 			}
 		}
@@ -60,9 +63,15 @@ func (r *Result) differences() (all []plot.Differences) {
 	return all
 }
 
-// major methods are those that figures name: the first of the table, which is the network
-// as it was trained, the baseline, SWA, and the one that the headline is about.
+// mostNamed is the number of methods up to which figures name all.
+const mostNamed = 4
+
+// major methods are those that figures name: of many, the first of the table, which is the
+// network as it was trained, the baseline, SWA, and the one that the headline is about.
 func (r *Result) major(i int) bool {
+	if len(r.Methods) <= mostNamed {
+		return true
+	}
 	c := r.candidate()
 	return i == 0 || i == r.baseline() || i == r.find(baseline.SWA) || c != nil && i == r.find(c.Key)
 }
