@@ -106,7 +106,8 @@ func (a *app) compare(c *cli.Context) error {
 	if err := a.tune(c, settings, in, engine); err != nil {
 		return err
 	}
-	cmp.Inputs, cmp.Validation, cmp.Save, cmp.Tuned = in.Inputs, in.Validation, saved.add, settings.String()
+	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
+	cmp.Tuned, cmp.Settings = settings.String(), c.String("tune")
 	bar := a.Progress(c, "compare", cmp.Images())
 	engine.Progress = bar.Add
 	found, err := cmp.Run(c.Context, engine)

@@ -12,11 +12,12 @@ import (
 )
 
 // What compare shows of a method is what its commands deploy: the same probabilities and
-// the same NLL, bit for bit, of one run and of several, calibrated or not; and what --tune
-// writes is the same again. Some methods run with every change, all of them every night.
+// the same NLL, bit for bit, of one run and of several, calibrated or not, tuned or not, and also where fewer
+// than all images give the batch-norm statistics. Some methods run with every change, all of them every night.
 func TestDeployed(t *testing.T) {
 	t.Parallel()
-	mnist, dir := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 60), t.TempDir()
+	all, dir := absolute(t, "..", "..", "fixtures", "mnist"), t.TempDir()
+	mnist, more := fewImages(t, all, 60), fewImages(t, all, 200)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	var states []string
 	for _, epoch := range []string{"26", "28", "30"} {
@@ -30,8 +31,27 @@ func TestDeployed(t *testing.T) {
 	}
 	runJSON(t, nil, append(append(fit, at("q.safetensors")), checkpoints...)...)
 
-	methods := []string{"sgd-ensemble swa-vector swag-temp swag-tuned deep-swa",
-		"sgd sgd-ensemble swa swa-temp swa-vector swag-diag swag swag-temp swag-tuned deep-sgd deep-swa multiswag"}[promise.Figure(0, 1)]
+	train, val, test := filepath.Join(more, "train.npz"), filepath.Join(mnist, "val.npz"), filepath.Join(mnist, "test.npz")
+	for _, runs := range []struct {
+		methods    []string // with every change, and every night
+		posteriors []string
+	}{
+		{[]string{"sgd-ensemble swa-vector swag-temp swag-tuned", "sgd sgd-ensemble swa swa-temp swa-vector swag-diag swag swag-temp swag-tuned"}, []string{at("p.safetensors")}},
+		{[]string{"deep-swa", "deep-sgd deep-swa multiswag"}, []string{at("p.safetensors"), at("q.safetensors")}},
+	} {
+		methods := runs.methods[promise.Figure(0, 1)]
+		args := []string{"compare", "-q", "-b", "16", "-n", "2", "--json", "--force", "--methods", strings.ReplaceAll(methods, " ", ","), "--save", at("c.npz"), "--bn-data", train, "--val", val}
+		if strings.Contains(methods, "tuned") {
+			args = append(args, "--tune", at("settings.json"))
+		}
+		deployAll(t, dir, test, strings.Fields(methods), append(append(args, runs.posteriors...), test)...)
+	}
+}
+
+// deployAll holds methods of a comparison against the ensembles that its commands make.
+func deployAll(t *testing.T, dir, test string, methods []string, compare ...string) {
+	t.Helper()
+	at := func(name string) string { return filepath.Join(dir, name) }
 	var compared struct {
 		Methods []struct {
 			Key, Method       string
@@ -39,17 +59,22 @@ func TestDeployed(t *testing.T) {
 			Members, Networks int
 			Deploy            []string
 		}
+		BatchNorm []struct {
+			MemberImages int `json:"member_images"`
+		} `json:"batch_norm"`
 	}
-	train, val, test := filepath.Join(mnist, "train.npz"), filepath.Join(mnist, "val.npz"), filepath.Join(mnist, "test.npz")
-	runJSON(t, &compared, "compare", "-q", "-n", "2", "--json", "--methods", strings.ReplaceAll(methods, " ", ","), "--tune", at("settings.json"), "--save", at("c.npz"), "--bn-data", train, "--val", val, at("p.safetensors"), at("q.safetensors"), test)
+	runJSON(t, &compared, compare...)
 	labels, _, err := numpy.OpenLabels(test, "labels", "", 60, test)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(compared.BatchNorm) == 1 && compared.BatchNorm[0].MemberImages == 0 {
+		t.Error("members see all images")
+	}
 	check := func(name, ensemble, key string, nll float64) {
 		t.Helper()
 		out := at("probs.npz")
-		runJSON(t, nil, "score", "-q", "--force", "-o", out, ensemble, test)
+		runJSON(t, nil, "score", "-q", "-b", "16", "--force", "-o", out, ensemble, test)
 		got, want := array(t, out, "probs"), array(t, at("c.npz"), "probs_"+strings.ReplaceAll(key, "-", "_"))
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: the ensemble says other than the comparison", name)
@@ -78,19 +103,18 @@ func TestDeployed(t *testing.T) {
 					last = at(args[i+1])
 				}
 			}
+			if args[0] != "calibrate" {
+				args = append(args, "-b", "16") // small, so that some of the images are enough for members
+			}
 			runJSON(t, nil, slices.Insert(args, 1, "-q", "--force")...)
 		}
 		if m.Deploy != nil && last != "" {
 			check(m.Method, last, m.Key, m.NLL)
 			deployed = append(deployed, m.Key)
 		}
-		if m.Key == "swag-tuned" {
-			runJSON(t, nil, "sample", "-q", "-o", at("tuned.safetensors"), "--settings", at("settings.json"), "--bn-data", train, at("p.safetensors"))
-			check("settings.json", at("tuned.safetensors"), m.Key, m.NLL)
-		}
 	}
-	if want := strings.Fields(methods); !slices.Equal(deployed, want) {
-		t.Errorf("deployed %q, want %q", deployed, want)
+	if !slices.Equal(deployed, methods) {
+		t.Errorf("deployed %q, want %q", deployed, methods)
 	}
 }
 

@@ -37,8 +37,9 @@ type Comparison struct {
 	// Scalings has every method evaluated with scalings of its own too, and
 	// AllMetrics has the further tables printed.
 	Scalings, AllMetrics bool
-	// Tuned says how the settings of baseline.Inputs.Tuned were chosen, or is "".
-	Tuned string
+	// Tuned says how the settings of baseline.Inputs.Tuned were chosen, or is "", and
+	// Settings is the file that they will be in.
+	Tuned, Settings string
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they
 	// are in memory.
 	Save func(key string, outcomes []float64, width int) error

@@ -59,7 +59,11 @@ func (r *Result) Commands(m *Method) []string {
 	if m.Deploy == nil || m.StaleBN {
 		return out
 	}
-	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, m.Deploy.Flags()...)
+	how := m.Deploy.Flags()
+	if m.Key == baseline.SWAGTuned && m.Deploy.Temperature != 0 {
+		how = []string{"--settings", r.Settings} // with the batch-norm images that were settled for all methods
+	}
+	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how...)
 	recomputes := false
 	for _, run := range m.Posteriors {
 		recomputes = recomputes || run.Network.Recomputes()

@@ -84,7 +84,8 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
 		}
 	}
 	for _, m := range l.Asked {
-		if what := l.Missing(m); what != "" && c.String("methods") != "all" {
+		later := m == baseline.SWAGTuned && c.String("tune") != "" // it is chosen when all inputs are open
+		if what := l.Missing(m); what != "" && !later && c.String("methods") != "all" {
 			a.Warnf(c, "--methods %s: left out, it needs %s", m, what)
 		}
 	}
