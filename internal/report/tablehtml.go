@@ -21,10 +21,15 @@ type htmlCell struct {
 // gives each row a block there, so that all of it is seen.
 const maxNarrow = 4
 
+// maxBeside is the number of columns up to which a table leaves room on its right for
+// what is said of it.
+const maxBeside = 11
+
 type htmlTable struct {
 	Title       string
 	Explanation []word
 	Wide        bool
+	Beside      bool
 	Header      []htmlCell
 	Rows        [][]htmlCell
 	Notes       []string
@@ -40,6 +45,7 @@ func (n *NamedTable) html() htmlTable {
 		h.Notes = append(h.Notes, prose(note))
 	}
 	h.Rows, h.Wide = make([][]htmlCell, len(t.rows)), len(t.cols) > maxNarrow
+	h.Beside = len(t.cols) <= maxBeside
 	for c, col := range t.cols {
 		h.Header = append(h.Header, htmlCell{Text: prose(col.Header), Words: words(prose(col.Header), map[*term]bool{}), Number: col.Align != Left})
 		tail := ""

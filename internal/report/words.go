@@ -63,7 +63,7 @@ func words(s string, seen map[*term]bool) (out []word) {
 	return out
 }
 
-func joins(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func joins(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' }
 
 // ID is that of its line in the page.
 func (t term) ID() string {

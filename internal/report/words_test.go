@@ -10,17 +10,18 @@ import (
 // that fits, and no part of a longer word.
 func TestWords(t *testing.T) {
 	for text, want := range map[string]string{
-		"SWAG is better than SWA, and SWAG wins": "[SWAG] is better than [SWA], and SWAG wins",
-		"NLL − NLL(SWA-Temp)":                    "[NLL] − NLL([SWA-Temp])",
-		"better than temperature scaling":        "better than [temperature scaling]",
-		"classwise ECE and ECE, equal width":     "[classwise ECE] and [ECE], equal width",
-		"each with a 95 % interval":              "each with a [95 % interval]",
-		"[95 %]":                                 "[[95 %]]",
-		"Scale it; upscaled, scales":             "[Scale] it; upscaled, scales",
-		"asterisk":                               "asterisk",
-		"at 3 σ":                                 "at 3 [σ]",
-		"ſwag \xff<b>BN</b>":                     "ſwag �<b>[BN]</b>",
-		"":                                       "",
+		"SWAG is better than SWA, and SWAG wins":         "[SWAG] is better than [SWA], and SWAG wins",
+		"NLL − NLL(SWA-Temp)":                            "[NLL] − NLL([SWA-Temp])",
+		"better than temperature scaling":                "better than [temperature scaling]",
+		"classwise ECE and ECE, equal width":             "[classwise ECE] and [ECE], equal width",
+		"each with a 95 % interval":                      "each with a [95 % interval]",
+		"[95 %]":                                         "[[95 %]]",
+		"Scale it; upscaled, scales":                     "[Scale] it; upscaled, scales",
+		"swagwrap sample --scale 0.5 --rank 5, low-rank": "swagwrap sample --scale 0.5 --rank 5, low-rank",
+		"asterisk":           "asterisk",
+		"at 3 σ":             "at 3 [σ]",
+		"ſwag \xff<b>BN</b>": "ſwag �<b>[BN]</b>",
+		"":                   "",
 	} {
 		got := ""
 		for _, w := range words(prose(text), map[*term]bool{}) {

@@ -28,12 +28,7 @@ func (r *Result) deployLines(base *Method) []string {
 	loss := r.task.Losses()[0]
 	value := func(m *Method) float64 { return task.Value(r.task, m.Evaluation, loss.Key) }
 	costs := func(m *Method) string { return report.Plural(m.Networks, "network") + " for each prediction" }
-	var best *Method
-	for i := range r.Methods {
-		if m := &r.Methods[i]; m.Deploy != nil && !m.StaleBN && (best == nil || value(m) < value(best)) {
-			best = m
-		}
-	}
+	best := r.deployable()
 	if best == nil || base.Deploy == nil || !(value(best) <= value(base)) {
 		return nil
 	}
@@ -50,6 +45,18 @@ func (r *Result) deployLines(base *Method) []string {
 		}
 	}
 	return []string{line, fmt.Sprintf("To deploy %s: %s", choice.Name, strings.Join(r.Commands(choice), "; "))}
+}
+
+// deployable returns the method of those that can be an ensemble whose first loss is the
+// lowest, or nil.
+func (r *Result) deployable() (best *Method) {
+	value := func(m *Method) float64 { return task.Value(r.task, m.Evaluation, r.task.Losses()[0].Key) }
+	for i := range r.Methods {
+		if m := &r.Methods[i]; m.Deploy != nil && !m.StaleBN && (best == nil || value(m) < value(best)) {
+			best = m
+		}
+	}
+	return best
 }
 
 // Commands make the ensemble of a method, whose scores are those that the comparison

@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"slices"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -67,13 +69,19 @@ func (r *Result) differences() (all []plot.Differences) {
 const mostNamed = 4
 
 // major methods are those that figures name: of many, the first of the table, which is the
-// network as it was trained, the baseline, SWA, and the one that the headline is about.
+// network as it was trained, the baseline, the one that the headline is about and the best
+// that can be deployed or, where that is among them, SWA.
 func (r *Result) major(i int) bool {
-	if len(r.Methods) <= mostNamed {
-		return true
+	named := []int{0, r.baseline()}
+	for _, m := range []*Method{r.candidate(), r.deployable()} {
+		if m != nil && !slices.Contains(named, r.find(m.Key)) {
+			named = append(named, r.find(m.Key))
+		}
 	}
-	c := r.candidate()
-	return i == 0 || i == r.baseline() || i == r.find(baseline.SWA) || c != nil && i == r.find(c.Key)
+	if len(named) < mostNamed {
+		named = append(named, r.find(baseline.SWA))
+	}
+	return len(r.Methods) <= mostNamed || slices.Contains(named, i)
 }
 
 // calibrationError is that of the tables; empty for a task without one.
