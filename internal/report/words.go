@@ -39,11 +39,11 @@ func words(s string, seen map[*term]bool) (out []word) {
 		}
 		from, to := at+found[0], at+found[1]
 		before, _ := utf8.DecodeLastRuneInString(s[:from])
-		after, size := utf8.DecodeRuneInString(s[to:])
+		after, _ := utf8.DecodeRuneInString(s[to:])
 		t := spellings[strings.ToLower(s[from:to])]
 		switch {
 		case t == nil || joins(before) || joins(after): // a part of a longer word
-			_, size = utf8.DecodeRuneInString(s[from:])
+			_, size := utf8.DecodeRuneInString(s[from:])
 			at = from + size
 			continue
 		case !seen[t]:
