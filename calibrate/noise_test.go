@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -109,7 +110,7 @@ func TestRefit(t *testing.T) {
 
 func TestJackknife(t *testing.T) {
 	want := readNoise(t).Jackknife
-	got, corrected := calibrate.Jackknife(want.All, want.Without, want.Weights)
+	got, corrected := calibrate.Jackknife(want.All, want.Without, nil, want.Weights)
 	diff(t, "bias", got.Bias, want.Bias)
 	diff(t, "variance", got.Variance, want.Variance)
 	diff(t, "own", got.Own, want.Own)
@@ -117,7 +118,7 @@ func TestJackknife(t *testing.T) {
 	if got.DoF != 3 {
 		t.Errorf("%v degrees of freedom", got.DoF)
 	}
-	if d, _ := calibrate.Jackknife(want.All, want.Without[:1], want.Weights[:1]); !math.IsInf(d.Variance, 1) {
+	if d, _ := calibrate.Jackknife(want.All, want.Without[:1], nil, want.Weights[:1]); !math.IsInf(d.Variance, 1) {
 		t.Errorf("one group tells %+v", d)
 	}
 }
@@ -144,13 +145,13 @@ func TestJackknifeClosedForm(t *testing.T) {
 		rest := (total - m*size) / (groups*size - size)
 		weights[g], without, squares = size, append(without, one(rest)), append(squares, one(rest*rest/2))
 	}
-	got, _ := calibrate.Jackknife(one(mean), without, weights)
+	got, _ := calibrate.Jackknife(one(mean), without, nil, weights)
 	diff(t, "variance", got.Variance, stat.Variance(means, nil)/groups)
 	if math.Abs(got.Bias) > 1e-12 {
 		t.Errorf("bias %v of a mean", got.Bias)
 	}
 	// Of a square the bias is exactly half the estimated variance of the mean.
-	got, _ = calibrate.Jackknife(one(mean*mean/2), squares, weights)
+	got, _ = calibrate.Jackknife(one(mean*mean/2), squares, nil, weights)
 	diff(t, "bias of a square", got.Bias, stat.Variance(means, nil)/groups/2)
 }
 
@@ -242,5 +243,49 @@ func TestFolds(t *testing.T) {
 		if !ok {
 			t.Errorf("image %d in no fold", i)
 		}
+	}
+}
+
+// A mean over pairs of groups has, if nothing else varies, a jackknife of twice its variance;
+// leaving out pairs tells. B is symmetric and of variance 1, and θ_J the mean of its upper half.
+func TestJackknifePairs(t *testing.T) {
+	const groups, times = 10, 400
+	rng := rand.New(rand.NewPCG(4, 0))
+	plain, told := 0., 0.
+	weights := slices.Repeat([]float64{1}, groups)
+	for range times {
+		var b [groups][groups]float64
+		for g := range groups {
+			for o := range g {
+				b[g][o] = rng.NormFloat64()
+				b[o][g] = b[g][o]
+			}
+		}
+		mean := func(but ...int) []float64 {
+			sum, n := 0., float64(groups-len(but))
+			for g := range groups {
+				for o := range groups {
+					if !slices.Contains(but, g) && !slices.Contains(but, o) {
+						sum += b[g][o]
+					}
+				}
+			}
+			return []float64{sum / (n * n)}
+		}
+		var without, pairs [][]float64
+		for g := range groups {
+			without = append(without, mean(g))
+			for o := g + 1; o < groups; o++ {
+				pairs = append(pairs, mean(g, o))
+			}
+		}
+		a, _ := calibrate.Jackknife(mean(), without, nil, weights)
+		d, _ := calibrate.Jackknife(mean(), without, pairs, weights)
+		plain, told = plain+a.Variance/times, told+d.Variance/times
+	}
+	const want = 2. / (groups * (groups - 1)) // of the mean of 45 independent numbers, 1/45
+	// What is left is at least x, which makes it somewhat more.
+	if plain < 1.7*want || told < want || told > 1.4*want {
+		t.Errorf("variance %v, and %v where pairs tell, want about %v and %v", plain, told, 2*want, want)
 	}
 }

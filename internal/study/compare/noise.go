@@ -16,8 +16,9 @@ import (
 // noise is what tells how the losses of a method vary with draws and images.
 type noise struct {
 	// without are the losses without one group of members, by group, loss and image,
-	// and weights those of the groups; nil where nothing is drawn.
+	// pairs those without two, and weights those of the groups; nil where nothing is drawn.
 	without [][][]float64
+	pairs   [][][]float64
 	weights []float64
 	// corrections are what the losses would change by with infinitely many members, by
 	// loss and image; nil for a loss that counts.
@@ -112,10 +113,19 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 		}
 		m.without = append(m.without, l)
 	}
+	for g := range p.Groups {
+		for o := g + 1; o < len(p.Groups) && len(p.Groups) > 2; o++ {
+			l, err := losses(slices.Concat(p.Groups[:g], p.Groups[g+1:o], p.Groups[o+1:])...)
+			if err != nil {
+				return err
+			}
+			m.pairs = append(m.pairs, l)
+		}
+	}
 	for k := range m.Losses {
 		var correction []float64
 		if len(p.Groups) > 0 && k != r.errors() {
-			_, corrected := calibrate.Jackknife(m.Losses[k], by(k, m.without), m.weights)
+			_, corrected := calibrate.Jackknife(m.Losses[k], by(k, m.without), nil, m.weights)
 			correction = difference(corrected, m.Losses[k])
 		}
 		m.corrections = append(m.corrections, correction)
@@ -216,15 +226,21 @@ func disagree(a, b []float64) float64 {
 // draws is what the random draws of two methods do to their difference in loss k.
 // Where both are drawn alike, what they share cancels.
 func (r *Result) draws(m, base *Method, k int) (d calibrate.Draws) {
+	pairs := func(m *Method) [][]float64 {
+		if k == r.errors() {
+			return nil // what counts has no second derivative
+		}
+		return by(k, m.pairs)
+	}
 	switch a, b := by(k, m.without), by(k, base.without); {
 	case len(a) == len(b) && len(a) > 0:
-		d, _ = calibrate.Jackknife(difference(m.Losses[k], base.Losses[k]), differences(a, b), m.weights)
+		d, _ = calibrate.Jackknife(difference(m.Losses[k], base.Losses[k]), differences(a, b), differences(pairs(m), pairs(base)), m.weights)
 	default:
 		if len(a) > 0 {
-			d, _ = calibrate.Jackknife(m.Losses[k], a, m.weights)
+			d, _ = calibrate.Jackknife(m.Losses[k], a, pairs(m), m.weights)
 		}
 		if len(b) > 0 {
-			other, _ := calibrate.Jackknife(base.Losses[k], b, base.weights)
+			other, _ := calibrate.Jackknife(base.Losses[k], b, pairs(base), base.weights)
 			other.Bias = -other.Bias
 			d = d.Plus(other)
 		}

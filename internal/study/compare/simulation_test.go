@@ -146,14 +146,14 @@ func (p population) compared(t *testing.T, seed uint64, images, validation, memb
 }
 
 // Intervals of 95 % hold the difference that infinitely many members have on all images
-// of the population in 93 to 97 % of samples, and the verdict claims what is not so in at most
-// 5 %. In the first population SWAG is as good as SWA-Temp to 0.0005, and to a claim of
+// of the population in 93 to 97 % of samples or, where methods are alike, in more; and the
+// verdict claims what is not so in at most 5 %. In the first population SWAG is as good as SWA-Temp to 0.0005, and to a claim of
 // either there is no use; in the second it is worse. Seven members know their own noise badly
 // and say so: their intervals may be wider; and their accuracy is theirs, not that of infinitely many. With every change the same is asked of a few
 // samples, of which chance may take two.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	seeds := promise.Figure(6, 600)
+	seeds := promise.Figure(6, 200)
 	slack := 0 // of 100
 	if seeds < 100 {
 		slack = 35
@@ -161,11 +161,13 @@ func TestSimulation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		population
 		members int
-		most    int // of 100 intervals that may hold the truth
+		// Of 100 intervals so many must hold the truth, and of SWAG's NLL so many may. Where methods are
+		// alike the draws matter in pairs, and the jackknife overstates what they do.
+		least, most int
 	}{
-		"as good":       {population{spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3}, 30, 97},
-		"worse":         {population{spread: 4, truth: 0.8, scatter: 2.2, growth: 0.3}, 30, 97},
-		"seven members": {population{spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3}, 7, 99},
+		"as good":       {population{spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3}, 30, 93, 100},
+		"worse":         {population{spread: 4, truth: 0.8, scatter: 2.2, growth: 0.3}, 30, 93, 97},
+		"seven members": {population{spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3}, 7, 88, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +202,7 @@ func TestSimulation(t *testing.T) {
 				switch {
 				case what == "swa error": // SWA-Temp's
 				case what == "swag error" && tc.members < 30:
-				case 100*n < (93-slack)*seeds || 100*n > (tc.most+slack)*seeds:
+				case 100*n < (tc.least-slack)*seeds || what == "swag nll" && 100*n > (tc.most+slack)*seeds:
 					t.Errorf("%s: the true difference is in %d of %d intervals of 95 %%", what, n, seeds)
 				}
 			}
