@@ -115,10 +115,15 @@ func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, 
 	if !telling(t.model, into) {
 		return nil, false, nil
 	}
-	candidates := slices.SortedStableFunc(slices.Values(m.dict.Tensors), func(a, b *torch.Tensor) int {
-		return btoi(m.known[a]) - btoi(m.known[b])
-	})
-	for _, x := range candidates {
+	var unnamed, named []*torch.Tensor
+	for _, x := range m.dict.Tensors {
+		if m.known[x] {
+			named = append(named, x)
+		} else {
+			unnamed = append(unnamed, x)
+		}
+	}
+	for _, x := range append(unnamed, named...) {
 		for _, as := range []*torch.Tensor{x, transposeOf(x)} {
 			if m.tried++; m.tried > maxTried {
 				return nil, false, &onnxio.Error{Path: m.file.Path, What: "too many tensors that have no name in common with " + t.model.Path, Hint: keepTensors}
@@ -138,13 +143,6 @@ func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, 
 	return nil, false, nil
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // transposeOf returns the transpose of a matrix, nil for anything else.
 func transposeOf(x *torch.Tensor) *torch.Tensor {
 	if len(x.Shape) != 2 {
@@ -161,14 +159,12 @@ func telling(m *onnxio.Model, t *onnxio.Tensor) bool {
 	}
 	size := t.ElemType.DType().Size()
 	first := m.Stretch(t, 0, 1)
-	for off := int64(0); off < t.Len(); {
-		n := min(compareStretch, t.Len()-off)
+	for off, n := range stretches(t.Len()) {
 		for e := range slices.Chunk(m.Stretch(t, off, n), int(size)) {
 			if string(e) != string(first) {
 				return true
 			}
 		}
-		off += n
 	}
 	return false
 }

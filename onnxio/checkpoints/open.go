@@ -201,12 +201,10 @@ func equal(a, b *torch.Tensor) bool {
 		return false
 	}
 	x, y := a.Piece(), b.Piece()
-	for off := int64(0); off < a.Len(); {
-		n := min(compareStretch, a.Len()-off)
+	for off, n := range stretches(a.Len()) {
 		if string(x.Stretch(off, n)) != string(y.Stretch(off, n)) {
 			return false
 		}
-		off += n
 	}
 	return true
 }

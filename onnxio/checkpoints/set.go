@@ -2,6 +2,7 @@ package checkpoints
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -159,14 +160,11 @@ func sameBits(m *onnxio.Model, a *onnxio.Tensor, o *onnxio.Model, b *onnxio.Tens
 	if a.Len() != b.Len() {
 		return false
 	}
-	n := int64(firstStretch) // most that differ do so at once
-	for off := int64(0); off < a.Len(); n = compareStretch {
-		n = min(n, a.Len()-off)
+	for off, n := range stretches(a.Len()) {
 		x, y := m.Stretch(a, off, n), o.Stretch(b, off, n)
 		if !bytes.Equal(x, y) {
 			return false
 		}
-		off += n
 		if read != nil {
 			read(len(x) + len(y))
 		}
@@ -174,7 +172,22 @@ func sameBits(m *onnxio.Model, a *onnxio.Tensor, o *onnxio.Model, b *onnxio.Tens
 	return true
 }
 
-// How many elements are compared at a time.
+// stretches cuts n elements into what is read at a time: offset and number. The first
+// is short, since most tensors that differ do so at once.
+func stretches(n int64) iter.Seq2[int64, int64] {
+	return func(yield func(off, n int64) bool) {
+		count := int64(firstStretch)
+		for off := int64(0); off < n; count = compareStretch {
+			count = min(count, n-off)
+			if !yield(off, count) {
+				return
+			}
+			off += count
+		}
+	}
+}
+
+// How many elements are read at a time.
 const (
 	firstStretch   = 1 << 10
 	compareStretch = 1 << 20

@@ -143,10 +143,8 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 // digest returns the SHA-256 of a tensor's elements, in hex.
 func digest(x *torch.Tensor) string {
 	h, p := sha256.New(), x.Piece()
-	for off := int64(0); off < x.Len(); {
-		n := min(compareStretch, x.Len()-off)
+	for off, n := range stretches(x.Len()) {
 		h.Write(p.Stretch(off, n))
-		off += n
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
