@@ -107,7 +107,7 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
-	cmp.Tuned, cmp.Settings = settings.String(), c.String("tune")
+	cmp.Tuned, cmp.Settings, cmp.Recomputing = settings.String(), c.String("tune"), flags.AsAsked(c)
 	bar := a.Progress(c, "compare", cmp.Images())
 	engine.Progress = bar.Add
 	found, err := cmp.Run(c.Context, engine)

@@ -40,7 +40,8 @@ func TestDeployed(t *testing.T) {
 		{[]string{"deep-swa", "deep-sgd deep-swa multiswag"}, []string{at("p.safetensors"), at("q.safetensors")}},
 	} {
 		methods := runs.methods[promise.Figure(0, 1)]
-		args := []string{"compare", "-q", "-b", "16", "-n", "2", "--json", "--force", "--methods", strings.ReplaceAll(methods, " ", ","), "--save", at("c.npz"), "--bn-data", train, "--val", val}
+		// Batches are small, so that some of the images are enough for members.
+		args := []string{"compare", "-q", "-b", "16", "--bn-rule", "pooled", "-n", "2", "--json", "--force", "--methods", strings.ReplaceAll(methods, " ", ","), "--save", at("c.npz"), "--bn-data", train, "--val", val}
 		if strings.Contains(methods, "tuned") {
 			args = append(args, "--tune", at("settings.json"))
 		}
@@ -103,8 +104,8 @@ func deployAll(t *testing.T, dir, test string, methods []string, compare ...stri
 					last = at(args[i+1])
 				}
 			}
-			if args[0] != "calibrate" {
-				args = append(args, "-b", "16") // small, so that some of the images are enough for members
+			if args[0] == "score" {
+				args = append(args, "-b", "16") // as in compare, for the same bits
 			}
 			runJSON(t, nil, slices.Insert(args, 1, "-q", "--force")...)
 		}

@@ -40,6 +40,9 @@ type Comparison struct {
 	// Tuned says how the settings of baseline.Inputs.Tuned were chosen, or is "", and
 	// Settings is the file that they will be in.
 	Tuned, Settings string
+	// Recomputing are the flags of sample, beside --bn-data, that have it recompute
+	// batch-norm statistics as they were recomputed here.
+	Recomputing []string
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they
 	// are in memory.
 	Save func(key string, outcomes []float64, width int) error

@@ -76,7 +76,7 @@ func (r *Result) Commands(m *Method) []string {
 		recomputes = recomputes || run.Network.Recomputes()
 	}
 	if d := r.Inputs.BatchNorm.Data; recomputes && m.Deploy.Method != ensemble.Iterates && d != nil {
-		args = append(args, "--bn-data", d.Sources()[0].Path)
+		args = append(append(args, "--bn-data", d.Sources()[0].Path), r.Recomputing...)
 	}
 	if m.Deploy.Method == ensemble.Iterates {
 		args = append(args, moved(m.Posteriors)...)

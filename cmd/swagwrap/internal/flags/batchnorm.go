@@ -31,6 +31,17 @@ var BatchNormFlags = []cli.Flag{
 	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
 }
 
+// AsAsked returns the flags, other than --bn-data, that a command was given of those
+// that decide what batch-norm statistics come out, for another command to have them.
+func AsAsked(c *cli.Context) (args []string) {
+	for _, name := range []string{"bn", "augment", "bn-samples", "bn-fraction", "bn-order", "bn-rule", "preprocess", "batch-size"} {
+		if c.IsSet(name) {
+			args = append(args, "--"+name, fmt.Sprint(c.Value(name)))
+		}
+	}
+	return args
+}
+
 // BatchNorm is what a command recomputes statistics from.
 type BatchNorm struct {
 	infer.BatchNormData
