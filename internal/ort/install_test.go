@@ -212,6 +212,7 @@ func TestLocate(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", dir) // Linux
 	t.Setenv("HOME", dir)           // macOS
 	t.Setenv(LibraryEnv, "")
+	t.Setenv(PythonEnv, "")
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, f := range []string{a, b} {
 		if err := os.WriteFile(f, nil, 0o644); err != nil {
@@ -238,6 +239,13 @@ func TestLocate(t *testing.T) {
 	t.Setenv(LibraryEnv, b)
 	succeeds(a, a)
 	succeeds("", b)
+	t.Setenv(PythonEnv, a) // gives way
+	succeeds("", b)
+	t.Setenv(LibraryEnv, "")
+	succeeds("", a)
+	t.Setenv(PythonEnv, filepath.Join(dir, "none"))
+	fails("", "named by the Python package onnxruntime: no such file")
+	t.Setenv(PythonEnv, "")
 	t.Setenv(LibraryEnv, dir)
 	fails("", "named by "+LibraryEnv+": not a regular file")
 

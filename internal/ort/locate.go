@@ -8,8 +8,14 @@ import (
 	"path/filepath"
 )
 
-// LibraryEnv is the environment variable that names another ONNX Runtime.
-const LibraryEnv = "SWAGWRAP_ORT_LIB"
+const (
+	// LibraryEnv is the environment variable that names another ONNX Runtime.
+	LibraryEnv = "SWAGWRAP_ORT_LIB"
+	// PythonEnv is the one in which the launcher of the Python package passes on
+	// where the package onnxruntime has its library. It is no one's to set, and gives
+	// way to LibraryEnv.
+	PythonEnv = "SWAGWRAP_PYTHON_ORT_LIB"
+)
 
 // A LibraryError says why there is no usable ONNX Runtime.
 type LibraryError struct {
@@ -29,41 +35,61 @@ func (e *LibraryError) Unwrap() error { return e.Err }
 
 // Hint is one line that tells a user the way out.
 func (e *LibraryError) Hint() string {
+	if e.Path != "" && e.Path == os.Getenv(PythonEnv) {
+		return fmt.Sprintf("`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with --ort-lib or %s", MinVersion, LibraryEnv)
+	}
 	return fmt.Sprintf("`swagwrap setup` fetches ONNX Runtime %s with npm or pip; or name the shared library of any release since %s with --ort-lib or %s",
 		Version, MinVersion, LibraryEnv)
 }
 
-// Locate returns the path of the ONNX Runtime library to open: explicit (the
-// value of --ort-lib) if not empty, else the environment variable LibraryEnv,
-// else the one that Install put into the user's cache folder. It checks that
-// the file is there; Open checks what it is. Errors are *LibraryError.
+// A Library is an ONNX Runtime library on disk, and what named it.
+type Library struct {
+	Path string
+	By   string // --ort-lib, LibraryEnv, or in words
+}
+
+// Locate returns the path of the ONNX Runtime library to open: see [Find].
 func Locate(explicit string) (string, error) {
-	env := os.Getenv(LibraryEnv)
-	for _, named := range []struct{ path, by string }{{explicit, "--ort-lib"}, {env, LibraryEnv}} {
-		if named.path == "" {
+	l, err := Find(explicit)
+	return l.Path, err
+}
+
+// Find returns the ONNX Runtime library to open: explicit (the value of --ort-lib)
+// if not empty, else that of the environment variable LibraryEnv, else the Python
+// package's that the program came with, else the one that Install put into the
+// user's cache folder. It checks that the file is there; Open checks what it is.
+// Errors are *LibraryError; the Library is then what was tried.
+func Find(explicit string) (Library, error) {
+	for _, named := range []Library{
+		{explicit, "--ort-lib"},
+		{os.Getenv(LibraryEnv), LibraryEnv},
+		{os.Getenv(PythonEnv), "the Python package onnxruntime"},
+	} {
+		if named.Path == "" {
 			continue
 		}
-		if err := checkRegular(named.path); err != nil {
-			return "", &LibraryError{named.path, fmt.Sprintf("named by %s: %v", named.by, err), err}
+		if err := checkRegular(named.Path); err != nil {
+			return named, &LibraryError{named.Path, fmt.Sprintf("named by %s: %v", named.By, err), err}
 		}
-		return named.path, nil
+		return named, nil
 	}
 
 	path, err := cachePath()
+	l := Library{path, "swagwrap setup"}
 	if err != nil {
-		return "", err
+		return l, err
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", &LibraryError{path, "not installed", err}
+		return l, &LibraryError{path, "not installed", err}
 	}
 	if err != nil {
-		return "", &LibraryError{path, reason(err), err}
+		return l, &LibraryError{path, reason(err), err}
 	}
 	if p := pins[platform()]; info.Size() != p.npm.size && info.Size() != p.pip.size {
-		return "", &LibraryError{path, fmt.Sprintf("damaged: %d bytes, want %d or %d", info.Size(), p.npm.size, p.pip.size), nil}
+		return l, &LibraryError{path, fmt.Sprintf("damaged: %d bytes, want %d or %d", info.Size(), p.npm.size, p.pip.size), nil}
 	}
-	return path, nil
+	return l, nil
 }
 
 // cachePath is where Install puts the library.

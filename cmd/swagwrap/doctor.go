@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
+
+func (a *app) doctorCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "doctor",
+		Usage: "say what the program, the machine and its ONNX Runtime are, and run a tiny network",
+		Description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
+processor's features, the cache folder, and whether a tiny network gives the right numbers. Your home folder is written as ~.
+With no usable ONNX Runtime it says so, and ends with 69.
+
+   swagwrap doctor`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text, with paths in full"},
+			flags.LibraryFlag,
+		},
+		Action: func(c *cli.Context) error {
+			if err := flags.Positionals(c); err != nil {
+				return err
+			}
+			found, err := ort.Check(c.Context, c.String("ort-lib"))
+			if printed := a.printCheckup(c, found); printed != nil {
+				return flags.BadOutput(printed)
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) printCheckup(c *cli.Context, found ort.Checkup) error {
+	if c.Bool("json") {
+		return flags.WriteJSON(a.Stdout, struct {
+			Swagwrap string `json:"swagwrap"`
+			ort.Checkup
+		}{flags.Version(), found})
+	}
+	lines := []struct{ name, value string }{
+		{"swagwrap", fmt.Sprintf("%s, %s, %s", flags.Version(), found.Go, found.Platform)},
+		{"system", join(", ", found.System, found.CLibrary)},
+		{"processor", join(", ", found.Processor, fmt.Sprintf("%d in use", found.Cores), strings.Join(found.Features, " "))},
+		{"memory", found.Memory},
+		{"ONNX Runtime", found.Version},
+		{"library", join(", by ", found.Library, found.Found)},
+		{"providers", strings.Join(found.Providers, " ")},
+		{"cache", found.Cache},
+		{"temporary", found.Temp},
+		{"environment", strings.Join(found.Environment, " ")},
+		{"tiny network", found.Run},
+		{"problem", found.Problem},
+	}
+	home, _ := os.UserHomeDir()
+	for _, l := range lines {
+		if l.value == "" {
+			continue
+		}
+		if len(home) > 1 {
+			l.value = strings.ReplaceAll(l.value, home+"/", "~/")
+		}
+		if err := text.Line(a.Stdout, "%-13s %s", l.name, l.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// join leaves out what is empty.
+func join(sep string, parts ...string) string {
+	var some []string
+	for _, p := range parts {
+		if p != "" {
+			some = append(some, p)
+		}
+	}
+	return strings.Join(some, sep)
+}

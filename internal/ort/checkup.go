@@ -1,0 +1,200 @@
+package ort
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/cpu"
+	"golang.org/x/sys/unix"
+
+	"github.com/swagwrap/swagwrap/internal/unfinished"
+)
+
+// A Checkup is what can be said about the machine and its ONNX Runtime. What is not
+// known is empty.
+type Checkup struct {
+	Go        string   `json:"go"`        // the compiler's version
+	Platform  string   `json:"platform"`  // GOOS/GOARCH
+	System    string   `json:"system"`    // kernel and its version
+	CLibrary  string   `json:"c_library"` // glibc and its version
+	Processor string   `json:"processor"`
+	Cores     int      `json:"cores"`    // that this process may use
+	Features  []string `json:"features"` // of the processor, among those that networks run faster with
+	Memory    string   `json:"memory"`   // what is available, and what there is
+
+	Library   string   `json:"library"` // the path that was tried
+	Found     string   `json:"found"`   // what named it
+	Version   string   `json:"version"`
+	Pinned    string   `json:"pinned"` // the version that Install fetches
+	Providers []string `json:"providers"`
+
+	Cache string `json:"cache"` // the folder of Install, or what is wrong with it
+	Temp  string `json:"temp"`  // the folder for temporary files, or what is wrong with it
+
+	Environment []string `json:"environment"` // variables that are set and matter: NAME=value
+
+	Run     string `json:"run"`     // what became of a tiny network
+	Problem string `json:"problem"` // why no network can be run; empty if all is well
+}
+
+// variables are those that change where things are looked for.
+var variables = []string{LibraryEnv, PythonEnv, "XDG_CACHE_HOME", "TMPDIR", "LD_LIBRARY_PATH", "GOMAXPROCS", "GOMEMLIMIT"}
+
+// Check looks at the machine, finds the library as [Find] does, opens it, and runs a
+// tiny network on it. The Checkup says all that could be found out, with an error too;
+// that is a *LibraryError or the context's.
+func Check(ctx context.Context, explicit string) (Checkup, error) {
+	c := Checkup{
+		Go: runtime.Version(), Platform: platform(), System: system(), Processor: processor(), Cores: runtime.GOMAXPROCS(0),
+		Features: features(), Memory: memoryAtHand(), Pinned: Version, Cache: cacheState(), Temp: tempState(),
+	}
+	if v := libc(); v != "" {
+		c.CLibrary = "glibc " + v
+	}
+	for _, name := range variables {
+		if v := os.Getenv(name); v != "" {
+			c.Environment = append(c.Environment, name+"="+v)
+		}
+	}
+	err := c.tryLibrary(ctx, explicit)
+	if err != nil {
+		c.Problem = err.Error()
+	}
+	return c, err
+}
+
+func (c *Checkup) tryLibrary(ctx context.Context, explicit string) error {
+	l, err := Find(explicit)
+	c.Library, c.Found = l.Path, l.By
+	if err != nil {
+		return err
+	}
+	rt, err := Open(l.Path)
+	if err != nil {
+		return err
+	}
+	c.Version, c.Providers = rt.Version(), rt.Providers()
+	start := time.Now()
+	if err := rt.try(ctx); err != nil {
+		return err
+	}
+	c.Run = fmt.Sprintf("right, in %v", time.Since(start).Round(100*time.Microsecond))
+	return nil
+}
+
+// tiny is y = xW + b in small integers, so that any machine gives the same bits.
+//
+//go:embed testdata/linear.onnx
+var tiny []byte
+
+// try loads and runs the tiny network.
+func (r *Runtime) try(ctx context.Context) error {
+	s, err := r.NewSession(tiny, Options{Threads: 1})
+	if err != nil {
+		return cmp.Or(ctx.Err(), error(&LibraryError{r.path, "a tiny network does not load: " + err.Error(), err}))
+	}
+	defer s.Close()
+	out, err := s.Run(ctx, []Tensor{{Name: "x", Shape: []int64{2, 3}, F32: []float32{1, 0, 0, 1, 1, 1}}})
+	if err != nil {
+		return cmp.Or(ctx.Err(), error(&LibraryError{r.path, "a tiny network does not run: " + err.Error(), err}))
+	}
+	if want := []float32{11, 22, 19, 32}; !slices.Equal(out[0].F32, want) {
+		return &LibraryError{r.path, fmt.Sprintf("a tiny network gives %v, want %v", out[0].F32, want), nil}
+	}
+	return nil
+}
+
+// features names what the processor has of what kernels of networks ask for.
+func features() []string {
+	x, a := &cpu.X86, &cpu.ARM64
+	var have []string
+	for _, f := range []struct {
+		name string
+		has  bool
+	}{
+		{"SSE4.1", x.HasSSE41}, {"AVX", x.HasAVX}, {"AVX2", x.HasAVX2}, {"FMA", x.HasFMA}, {"AVX512F", x.HasAVX512F}, {"AVX512BW", x.HasAVX512BW},
+		{"AVX512VNNI", x.HasAVX512VNNI}, {"AVX512BF16", x.HasAVX512BF16}, {"AVXVNNI", x.HasAVXVNNI}, {"AMX-TILE", x.HasAMXTile}, {"AMX-BF16", x.HasAMXBF16},
+		{"ASIMD", a.HasASIMD}, {"FPHP", a.HasFPHP}, {"ASIMDHP", a.HasASIMDHP}, {"ASIMDDP", a.HasASIMDDP}, {"SVE", a.HasSVE}, {"SVE2", a.HasSVE2}, {"I8MM", a.HasI8MM},
+	} {
+		if f.has {
+			have = append(have, f.name)
+		}
+	}
+	return have
+}
+
+func system() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	words := []string{unix.ByteSliceToString(u.Sysname[:]), unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Machine[:])}
+	return strings.Join(words, " ")
+}
+
+// processor and memoryAtHand are what Linux tells of them.
+func processor() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, rest, _ := bytes.Cut(info, []byte("model name"))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	_, name, _ := bytes.Cut(line, []byte(":"))
+	return string(bytes.TrimSpace(name))
+}
+
+func memoryAtHand() string {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return ""
+	}
+	gigabytes := func(key string) string {
+		var kilobytes int64
+		_, rest, _ := bytes.Cut(info, []byte(key+":"))
+		if _, err := fmt.Sscan(string(rest[:min(len(rest), 40)]), &kilobytes); err != nil {
+			return "?"
+		}
+		return fmt.Sprintf("%.1f", float64(kilobytes)/(1<<20))
+	}
+	return fmt.Sprintf("%s of %s GiB available", gigabytes("MemAvailable"), gigabytes("MemTotal"))
+}
+
+// cacheState says where Install would put the library, and whether it could.
+func cacheState() string {
+	path, err := cachePath()
+	if err != nil {
+		return err.Error()
+	}
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(path); err != nil {
+		return dir + ": nothing in it"
+	}
+	if sum, err := fileSHA256(path); err != nil {
+		return dir + ": " + reason(err)
+	} else if p := pins[platform()]; sum != p.npm.sha256 && sum != p.pip.sha256 {
+		return dir + ": its library is damaged"
+	}
+	return dir + ": its library is whole"
+}
+
+// tempState makes a folder as networks with external data need it.
+func tempState() string {
+	dir, err := unfinished.Folder()
+	if err != nil {
+		var temp *unfinished.TempError
+		if errors.As(err, &temp) {
+			err = temp.Err
+		}
+		return fmt.Sprintf("%s: cannot be written: %s", os.TempDir(), reason(err))
+	}
+	defer unfinished.Remove(dir)
+	return os.TempDir() + ": can be written"
+}
