@@ -61,6 +61,18 @@ nightly: setup ## what takes an hour or two: race everywhere, networks above 2 G
 
 PYTHON ?= python3
 
+# As a user has it: the wheel, in a folder of its own. Its tag says nothing of an old glibc; that of make dist does.
+python: build ## tests of the Python module; PYTHON must have hatchling, onnx, onnxruntime, safetensors, torch, lightning, pytest, mypy
+	rm -rf bin/python
+	packaging/wheel.sh bin/swagwrap "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')" \
+		"$$(bin/swagwrap --version | awk '{ print $$NF }')" bin/python
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target bin/python/lib bin/python/*.whl
+	cd packaging/python && $(PYTHON) -m mypy src
+	PYTHONPATH=bin/python/lib $(PYTHON) -m pytest -q -p no:cacheprovider packaging/python/tests
+
+dist: tools ## a release in dist/: archives, wheels, bills of materials, SHA-256; fetches a C compiler with pip
+	PYTHON="$(PYTHON)" packaging/dist.sh
+
 bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 	go run ./fixtures/bench --python "$(PYTHON)" $(BENCH)
 
@@ -92,4 +104,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar results test race nightly bench bench-score bench-go check tools
+.PHONY: help setup build demo cifar results test race nightly bench bench-score bench-go check python dist tools

@@ -1,0 +1,43 @@
+"""Starts the program: `swagwrap` and `python -m swagwrap` are this.
+
+All that happens here is that the program is told where the Python package onnxruntime has its library, which needs no
+import of it. Then the program takes this process's place: its signals and its exit code are its own.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import sys
+from typing import NoReturn
+
+_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "swagwrap")
+_LIBRARY = "SWAGWRAP_PYTHON_ORT_LIB"
+
+
+def _library() -> str | None:
+    """The shared library of the package onnxruntime, or None where it has none."""
+    spec = importlib.util.find_spec("onnxruntime")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        for name in ("libonnxruntime.so*", "libonnxruntime*.dylib"):
+            for found in sorted(glob.glob(os.path.join(glob.escape(folder), "capi", name))):
+                return found
+    return None
+
+
+def main() -> NoReturn:
+    os.environ.pop(_LIBRARY, None)
+    library = _library()
+    if library is not None:
+        os.environ[_LIBRARY] = library
+    try:
+        os.execv(_PROGRAM, ["swagwrap", *sys.argv[1:]])
+    except OSError as e:
+        print(f"error: {_PROGRAM}: {e.strerror}", file=sys.stderr)
+        print("hint: python -m pip install --force-reinstall swagwrap", file=sys.stderr)
+        sys.exit(69)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""What a training loop leaves for `swagwrap fit`: the graph once, and the weights of each epoch."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ._export import export, unwrapped
+
+if TYPE_CHECKING:
+    import torch
+
+_EPOCH = re.compile(r"epoch-(\d+)\.pt")
+
+
+class Checkpoints:
+    """A folder of checkpoints of one run. `callback` makes one, and says what its options are."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        example: torch.Tensor,
+        *,
+        start: int = 0,
+        every: int = 1,
+        learning_rate: float | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        if start < 0 or every < 1:
+            raise ValueError(f"start {start}, every {every}: want an epoch from 0 on, and a number of epochs from 1 on")
+        if learning_rate is not None and not learning_rate > 0:
+            raise ValueError(f"learning_rate {learning_rate}: want a positive number")
+        self.folder = Path(folder)
+        self.template = self.folder / "model.onnx"
+        self.example = example
+        self.start = start
+        self.every = every
+        self.learning_rate = learning_rate
+        self.overwrite = overwrite
+        self._begun = False
+        self._rates: list[float] | None = None  # at the first epoch that was saved
+
+    def __call__(self, model: torch.nn.Module, epoch: int, optimizer: torch.optim.Optimizer | None = None) -> Path | None:
+        """Is called at the end of every epoch, with its number. Returns the file that it wrote, if it did.
+
+        With an `optimizer` it sees to it that the learning rate stays what it was, and sets it if `learning_rate` was given.
+        """
+        path = None
+        if self.due(epoch):
+            if optimizer is not None:
+                self._watch(optimizer, epoch)
+            path = self._save(unwrapped(model), epoch)
+        if optimizer is not None and epoch + 1 >= self.start:
+            self.hold(optimizer)  # for the next
+        return path
+
+    def due(self, epoch: int) -> bool:
+        """Whether the weights at the end of that epoch are saved."""
+        return epoch >= self.start and (epoch - self.start) % self.every == 0
+
+    def hold(self, optimizer: torch.optim.Optimizer) -> None:
+        """Sets the learning rate, if one was given: all its groups', where a scheduler may have set another."""
+        if self.learning_rate is not None:
+            for group in optimizer.param_groups:
+                group["lr"] = self.learning_rate
+
+    def _watch(self, optimizer: torch.optim.Optimizer, epoch: int) -> None:
+        rates = [float(group["lr"]) for group in optimizer.param_groups]
+        if self._rates is None:
+            self._rates = rates
+        elif rates != self._rates:
+            warnings.warn(
+                f"swagwrap: the learning rate is {rates} in epoch {epoch}, and was {self._rates} in the first that was saved: "
+                "SWAG needs checkpoints of a constant rate, or learning_rate=RATE to hold it",
+                stacklevel=3,
+            )
+            self._rates = rates  # say each change once
+
+    def _save(self, model: torch.nn.Module, epoch: int) -> Path:
+        import torch
+
+        if not self._begun:
+            self._make_room(epoch)
+        path = self.folder / f"epoch-{epoch:03d}.pt"
+        unfinished = path.with_suffix(".tmp")
+        torch.save({"epoch": epoch, "state_dict": model.state_dict()}, unfinished)
+        os.replace(unfinished, path)
+        if not self._begun:  # its weights are those of the file that is there now
+            export(model, self.example, self.template)
+            self._begun = True
+        return path
+
+    def _make_room(self, epoch: int) -> None:
+        """A run that goes on keeps what it has from earlier epochs; what is there of later ones is of another run."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(self.folder.iterdir()):
+            number = _EPOCH.fullmatch(path.name)
+            if number is None or int(number[1]) < epoch:
+                continue
+            if not self.overwrite:
+                raise FileExistsError(f"{path}: is of another run, of which swagwrap takes one at a time: name another folder, or say overwrite=True")
+            path.unlink()
+
+
+def callback(
+    folder: str | os.PathLike[str],
+    example: torch.Tensor,
+    *,
+    start: int = 0,
+    every: int = 1,
+    learning_rate: float | None = None,
+    overwrite: bool = False,
+) -> Checkpoints:
+    """Saves what `swagwrap fit` needs, from a training loop of your own.
+
+    >>> save = swagwrap.callback("checkpoints", example=x, start=100, learning_rate=0.05)
+    >>> for epoch in range(130):
+    ...     train_one_epoch(model, optimizer, train_loader)
+    ...     save(model, epoch, optimizer)
+
+    `folder` gets `model.onnx`, the graph, written once, and `epoch-100.pt` and so on: all the weights of an epoch.
+    Epochs count from 0. `example` is a batch of at least two inputs, with which the graph is exported. `start` is the
+    first epoch that is saved, when training is as good as done, and `every` n-th after it is. SWAG needs a learning rate
+    that is constant, and rather high: `learning_rate` sets it from epoch `start` on, in all groups of the optimizer,
+    whatever a scheduler says between epochs; without it, a change is warned about. `overwrite` removes the checkpoints of
+    an earlier run from the folder, which are an error otherwise.
+
+    In a run of several processes call it in one of them.
+    """
+    return Checkpoints(folder, example, start=start, every=every, learning_rate=learning_rate, overwrite=overwrite)
