@@ -62,7 +62,7 @@ nightly: setup ## what takes an hour or two: race everywhere, networks above 2 G
 PYTHON ?= python3
 
 # As a user has it: the wheel, in a folder of its own. Its tag says nothing of an old glibc; that of make dist does.
-python: build ## tests of the Python module; PYTHON must have hatchling, onnx, onnxruntime, safetensors, torch, lightning, pytest, mypy
+python: build ## tests of the Python module; PYTHON has packaging/python/tests/requirements.txt
 	rm -rf bin/python
 	packaging/wheel.sh bin/swagwrap "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')" \
 		"$$(bin/swagwrap --version | awk '{ print $$NF }')" bin/python

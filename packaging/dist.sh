@@ -60,7 +60,13 @@ build amd64 x86_64
 build arm64 aarch64
 program=$work/bin/$host/swagwrap
 version=$("$program" --version | awk '{ print $NF }')
-case $version in *+dirty) echo "warning: files were changed since the last commit: this is no release" >&2 ;; esac
+case $version in
+*+dirty) echo "warning: files were changed since the last commit: this is no release" >&2 ;;
+*devel*)
+	echo "error: Go found no version: it does not look into linked work trees (golang/go#58218), clone instead" >&2
+	exit 1
+	;;
+esac
 say "version $version"
 
 # The licences of Go and of all modules that are linked.
@@ -71,7 +77,7 @@ licences() {
 		echo "Go $(go env GOROOT)"
 		go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/swagwrap | sort -u
 	} | while read -r module dir; do
-		path=$(find "$dir" -maxdepth 1 -type f \( -iname 'LICEN[SC]E*' -o -iname 'COPYING*' -o -iname 'NOTICE*' \) | sort)
+		path=$(find "$dir" -maxdepth 1 -type f \( -iname '*LICEN[SC]E*' -o -iname 'COPYING*' -o -iname 'NOTICE*' \) | sort)
 		test -n "$path" || { echo "error: $module has no licence" >&2; exit 1; }
 		for path in $path; do
 			printf '\n\n%s\n%s: %s\n\n' "$(printf '=%.0s' {1..80})" "$module" "${path##*/}"

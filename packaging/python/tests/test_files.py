@@ -58,3 +58,11 @@ def test_launcher_is_the_program() -> None:
     env = {**os.environ, "SWAGWRAP_ORT_LIB": "/dev/null"}  # goes before the package's
     done = subprocess.run([sys.executable, "-m", "swagwrap", "doctor"], capture_output=True, text=True, env=env)
     assert done.returncode == 69 and "named by SWAGWRAP_ORT_LIB: not a regular file" in done.stderr
+
+
+def test_launcher_is_quick() -> None:
+    """It imports nothing that takes longer than Python itself."""
+    large = "numpy", "safetensors", "torch", "onnxruntime", "lightning"
+    code = f"import sys, swagwrap.__main__; print([m for m in {large} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

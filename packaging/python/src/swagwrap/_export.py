@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +23,8 @@ def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLik
     """
     import torch
 
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 6):
+        raise RuntimeError(f"PyTorch {torch.__version__}, want 2.6 or later: docs/exporting.md has the call for an older one")
     model = unwrapped(model)
     if not isinstance(example, torch.Tensor):
         raise TypeError(f"example: {type(example).__name__}, want one tensor: put a network of several inputs into a module that takes one")
@@ -35,32 +37,17 @@ def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLik
     try:
         model.eval()
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".swagwrap-") as work, torch.no_grad():
-            _export(model, example.to(device), os.path.join(work, path.name))
+            # optimize=False keeps batch norm, and the names of the state_dict.
+            torch.onnx.export(
+                model, (example.to(device),), os.path.join(work, path.name),
+                dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},),
+            )
             # The graph last: what it names is there when it is.
             for name in sorted(os.listdir(work), key=lambda name: (name == path.name, name)):
                 os.replace(os.path.join(work, name), path.parent / name)
     finally:
         for m in training:
             m.training = True
-
-
-def _export(model: torch.nn.Module, example: torch.Tensor, path: str) -> None:
-    import torch
-
-    if tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 6):
-        batch: Any = torch.export.Dim("batch")
-        # optimize=False keeps batch norm, and the names of the state_dict.
-        torch.onnx.export(model, (example,), path, dynamo=True, optimize=False, dynamic_shapes=({0: batch},))
-    else:  # not tried here: the call of docs/exporting.md for PyTorch before 2.6
-        torch.onnx.export(
-            model,
-            (example,),
-            path,
-            training=torch.onnx.TrainingMode.PRESERVE,
-            do_constant_folding=False,
-            input_names=["input"],
-            dynamic_axes={"input": {0: "batch"}},
-        )
 
 
 def unwrapped(model: torch.nn.Module) -> torch.nn.Module:

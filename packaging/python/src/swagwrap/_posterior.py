@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from safetensors import safe_open
+if TYPE_CHECKING:  # imported where it is needed: the launcher imports this module, too, and must be quick
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Posterior:
         if vector.shape != self.mean.shape:
             raise ValueError(f"vector: shape {vector.shape}, want {self.mean.shape}")
         own = {
-            t.name: vector[t.offset : t.offset + int(np.prod(t.shape))].reshape(t.shape)
+            t.name: vector[t.offset : t.offset + math.prod(t.shape)].reshape(t.shape)
             for t in self.layout
             if t.role == "parameter" and t.tied is None
         }
@@ -73,6 +74,8 @@ def read_posterior(path: str | os.PathLike[str]) -> Posterior:
 
     ValueError says what a file is not. Nothing is drawn from it here: `swagwrap sample` does that.
     """
+    from safetensors import safe_open
+
     path = Path(path)
     with safe_open(os.fspath(path), "numpy") as file:
         meta: dict[str, str] = file.metadata() or {}

@@ -6,10 +6,11 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # imported where it is needed: the launcher imports this module, too, and must be quick
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def read_predictions(path: str | os.PathLike[str]) -> Predictions:
 
     ValueError says what a file is not. Nothing in it is run.
     """
+    import numpy as np
+
     path = Path(path)
     with np.load(path, allow_pickle=False) as file:
         if not isinstance(file, np.lib.npyio.NpzFile):
