@@ -53,14 +53,14 @@ def test_callback(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tm
     scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
     save = sw.callback(folder, images[:2], start=3, every=2, learning_rate=0.05)
     states, rates = [], []
+    optimizer.register_step_post_hook(lambda o, *_: rates.append(o.param_groups[0]["lr"]))
     for epoch in range(10):
-        rates.append(optimizer.param_groups[0]["lr"])
         train_one_epoch(net, optimizer, images, labels)
         scheduler.step()
         if save(net, epoch, optimizer):
             states.append({k: v.clone() for k, v in net.state_dict().items()})
     assert sorted(p.name for p in folder.glob("epoch-*")) == ["epoch-003.pt", "epoch-005.pt", "epoch-007.pt", "epoch-009.pt"]
-    assert len(states) == 4 and rates[3:] == [0.05] * 7 and rates[1] == 0.9
+    assert len(states) == 4 and rates[12:] == [0.05] * 28 and rates[4] == 0.9  # four steps an epoch
 
     posterior = tmp_path / "posterior.safetensors"
     swagwrap("fit", "--template", save.template, "--task", "classes", "--augment", "none", "-o", posterior, folder)
@@ -129,11 +129,11 @@ def test_lightning(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, t
             return self.net(x)
 
         def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], index: int) -> torch.Tensor:
-            self.rates.append(self.optimizers().param_groups[0]["lr"])
             return nn.functional.cross_entropy(self(batch[0]), batch[1])
 
         def configure_optimizers(self):  # type: ignore[no-untyped-def]
             optimizer = torch.optim.SGD(self.parameters(), lr=1.0)
+            optimizer.register_step_post_hook(lambda o, *_: self.rates.append(o.param_groups[0]["lr"]))
             schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 

@@ -42,15 +42,16 @@ class Checkpoints:
         self.overwrite = overwrite
         self._begun = False
         self._rates: list[float] | None = None  # at the first epoch that was saved
+        self._held: list[torch.optim.Optimizer] = []
 
     def __call__(self, model: torch.nn.Module, epoch: int, optimizer: torch.optim.Optimizer | None = None) -> Path | None:
         """Is called at the end of every epoch, with its number. Returns the file that it wrote, if it did.
 
-        With an `optimizer` it sees to it that the learning rate stays what it was, and sets it if `learning_rate` was given.
+        With an `optimizer` it holds the learning rate, if one was given, and else warns where it changes.
         """
         path = None
         if self.due(epoch):
-            if optimizer is not None:
+            if optimizer is not None and self.learning_rate is None:
                 self._watch(optimizer, epoch)
             path = self._save(unwrapped(model), epoch)
         if optimizer is not None and epoch + 1 >= self.start:
@@ -62,10 +63,14 @@ class Checkpoints:
         return epoch >= self.start and (epoch - self.start) % self.every == 0
 
     def hold(self, optimizer: torch.optim.Optimizer) -> None:
-        """Sets the learning rate, if one was given: all its groups', where a scheduler may have set another."""
-        if self.learning_rate is not None:
-            for group in optimizer.param_groups:
-                group["lr"] = self.learning_rate
+        """Gives all its groups the learning rate, if one was given, before each step from now on: schedulers may say what they like."""
+        if self.learning_rate is not None and not any(o is optimizer for o in self._held):
+            optimizer.register_step_pre_hook(self._set_rate)
+            self._held.append(optimizer)
+
+    def _set_rate(self, optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+        for group in optimizer.param_groups:
+            group["lr"] = self.learning_rate
 
     def _watch(self, optimizer: torch.optim.Optimizer, epoch: int) -> None:
         rates = [float(group["lr"]) for group in optimizer.param_groups]
@@ -123,9 +128,9 @@ def callback(
 
     `folder` gets `model.onnx`, the graph, written once, and `epoch-100.pt` and so on: all the weights of an epoch.
     Epochs count from 0. `example` is a batch of at least two inputs, with which the graph is exported. `start` is the
-    first epoch that is saved, when training is as good as done, and `every` n-th after it is. SWAG needs a learning rate
-    that is constant, and rather high: `learning_rate` sets it from epoch `start` on, in all groups of the optimizer,
-    whatever a scheduler says between epochs; without it, a change is warned about. `overwrite` removes the checkpoints of
+    first epoch that is saved, when training is as good as done, and every `every`-th after it is. SWAG needs a learning rate
+    that is constant, and rather high: `learning_rate` sets it before each step from epoch `start` on (with `start` 0, from
+    epoch 1 on), in all groups of the optimizer and whatever a scheduler says; without it, a change is warned about. `overwrite` removes the checkpoints of
     an earlier run from the folder, which are an error otherwise.
 
     In a run of several processes call it in one of them.

@@ -25,9 +25,8 @@ def lightning_callback(
 
     >>> trainer = L.Trainer(max_epochs=130, callbacks=[swagwrap.lightning_callback("checkpoints", x, start=100)])
 
-    `learning_rate` is held in every step of the epochs from `start` on, whatever schedulers say. Of several processes
-    the first one saves. The result is a Callback of the package `lightning`, or of `pytorch_lightning` where that is the
-    one installed.
+    `learning_rate` is held from epoch `start` on, 0 too. Of several processes the first one saves. The result is a Callback of
+    the package `lightning`, or of `pytorch_lightning` where that is the one installed.
     """
     pl = _lightning()
     saved = Checkpoints(folder, example, start=start, every=every, learning_rate=learning_rate, overwrite=overwrite)
@@ -35,7 +34,7 @@ def lightning_callback(
     class SaveCheckpoints(pl.Callback):  # type: ignore[misc, name-defined]
         checkpoints = saved
 
-        def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, index: int) -> None:
+        def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
             if trainer.current_epoch >= saved.start:
                 for optimizer in trainer.optimizers:
                     saved.hold(optimizer)
