@@ -77,6 +77,22 @@ func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return e.Template(l)
 }
 
+// NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever
+// its size. No session can be made of one that is beyond protobuf's 2 GiB.
+func NewWholeTemplate(m *Model, l *weights.Layout) (*Template, error) {
+	e, err := m.inference()
+	if err != nil {
+		return nil, err
+	}
+	e.ForRuntime()
+	e.move = moveIn
+	return e.Template(l)
+}
+
+// Content returns what the first file, the model itself, holds: for the packages
+// below this one.
+func (t *Template) Content() wire.Content { return t.files[0].Content }
+
 // Fill returns the template with what fills it, after a check that it fits: flat
 // vectors of l.
 func (t *Template) Fill(l *weights.Layout, parameters, statistics weights.Vector) (Filled, error) {

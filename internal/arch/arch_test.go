@@ -32,7 +32,7 @@ type rule struct {
 
 var (
 	none   = []string{}
-	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate"}
+	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/joint", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate"}
 	// Each may import those before it.
 	data   = []string{"internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset"}
 	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
@@ -48,6 +48,7 @@ var rules = map[string]rule{
 	"onnxio/internal/wire": {own: none, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
 	"onnxio":               {own: []string{"weights", "onnxio/internal/wire"}, third: none, pure: true},
 	"onnxio/checkpoints":   {own: []string{"weights", "weights/torch", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"onnxio/joint":         {own: []string{"weights", "onnxio", "onnxio/internal/wire"}, third: none, pure: true},
 	"swag/internal/dense":  {own: none, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
 	"swag/trajectory":      {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},

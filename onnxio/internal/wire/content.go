@@ -24,7 +24,7 @@ type Part struct {
 	Span
 	Data   []byte // none in a hole
 	Tensor string // of a hole: whose elements
-	copied bool   // by addCopy
+	copied bool   // by AddCopy
 }
 
 // IsHole reports whether the part's bytes are not at hand.
@@ -45,9 +45,9 @@ func (c *Content) Add(data []byte) {
 	}
 }
 
-// addCopy appends a copy of the bytes, in one part with what was copied right
+// AddCopy appends a copy of the bytes, in one part with what was copied right
 // before them.
-func (c *Content) addCopy(data []byte) {
+func (c *Content) AddCopy(data []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -66,6 +66,17 @@ func (c *Content) AddHole(tensor string, bytes int) {
 	if bytes > 0 {
 		c.Parts = append(c.Parts, Part{Span: Span{c.Size, c.Size + bytes}, Tensor: tensor})
 		c.Size += bytes
+	}
+}
+
+// Append appends another content.
+func (c *Content) Append(of Content) {
+	for _, p := range of.Parts {
+		if p.IsHole() {
+			c.AddHole(p.Tensor, p.Len())
+		} else {
+			c.AddCopy(p.Data)
+		}
 	}
 }
 
@@ -113,6 +124,15 @@ func (c Content) Whole() []byte {
 		return b
 	}
 	return nil
+}
+
+// Hole returns the tensor whose elements a stretch has room for, or "" where it is
+// not one whole hole.
+func (c Content) Hole(at Span) string {
+	if i := c.find(at.Start); i < len(c.Parts) && c.Parts[i].IsHole() && c.Parts[i].Span == at {
+		return c.Parts[i].Tensor
+	}
+	return ""
 }
 
 // absent reports whether a stretch lies in a hole.

@@ -29,6 +29,9 @@ const (
 	Bytes   = protowire.BytesType
 )
 
+// Number is that of a field.
+type Number = protowire.Number
+
 // Field is one field of a message, with absolute offsets into the file.
 type Field struct {
 	Num    protowire.Number

@@ -31,7 +31,7 @@ func Apply(data Content, splices []Splice) (Content, *Splice) {
 // rewritten. All of it but large elements is copied, into one part.
 func ApplyInMessages(data Content, splices []Splice) (Content, *Splice) {
 	var file Content
-	overlap := file.apply(data, slices.Concat(splices, prefixes(splices)), file.addCopy)
+	overlap := file.apply(data, slices.Concat(splices, prefixes(splices)), file.AddCopy)
 	return file, overlap
 }
 

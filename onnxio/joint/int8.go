@@ -1,0 +1,215 @@
+package joint
+
+import (
+	"io"
+	"math"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Rows of a matrix have a step each. They are as short as they can be with at least
+// this many elements, since a step takes four bytes; matrices whose rows are shorter than
+// fewest are stored whole.
+const (
+	goodRow   = 64
+	fewestRow = 8
+)
+
+// steps returns the shape of a tensor's steps, which broadcasts, and the number of
+// elements that share one; nil for a tensor that is stored whole.
+func (t tensor) steps() (shape []int64, row int64) {
+	n := t.entry.Len()
+	if len(t.shape) < 2 || n == 0 {
+		return nil, 0
+	}
+	axes := len(t.shape) - 1 // that have steps of their own
+	row = t.shape[axes]
+	for axes > 1 && row < goodRow {
+		axes--
+		row *= t.shape[axes]
+	}
+	if row < fewestRow {
+		return nil, 0
+	}
+	for i := range t.shape {
+		if i < axes {
+			shape = append(shape, t.shape[i])
+		} else {
+			shape = append(shape, 1)
+		}
+	}
+	return shape, row
+}
+
+// quantised reports whether a member's tensor is stored as a deviation from the mean.
+func (m *Model) quantised(t tensor) bool {
+	if m.opts.Storage != Int8 || t.entry.Role != weights.Parameter || t.entry.Transposed {
+		return false
+	}
+	shape, _ := t.steps()
+	return shape != nil
+}
+
+// means writes the means of network i, in float32.
+func (m *Model) means(s *sink, i int) error {
+	n := m.networks[i]
+	for _, t := range n.tensors {
+		if !t.own || !m.quantised(t) {
+			continue
+		}
+		entry := t.entry
+		entry.DType = weights.F32
+		err := s.initializer(m.opts.External, sharedName("mean", i, t.name), onnxio.Float, t.shape, 4*entry.Len(), func(w io.Writer) error {
+			return weights.WriteTensor(w, entry, n.Mean)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviations writes a member's deviations from the mean, and the nodes that put them
+// together: mean + step·deviation.
+func (m *Model) deviations(s *sink, network int, prefix string, t tensor, parameters weights.Vector) error {
+	shape, row := t.steps()
+	rows := t.entry.Len() / row
+	steps := make([]float32, rows)
+	name := prefix + t.name
+	q, step, wide, scaled := name+"/deviation", name+"/step", name+"/wide", name+"/scaled"
+	err := s.initializer(m.opts.External, q, onnxio.Int8, t.shape, t.entry.Len(), func(w io.Writer) error {
+		return quantise(w, steps, t.entry, parameters, m.networks[network].Mean)
+	})
+	if err != nil {
+		return err
+	}
+	err = s.initializer(m.opts.External, step, onnxio.Float, shape, 4*rows, func(w io.Writer) error {
+		b := make([]byte, 4*rows)
+		weights.F32.PutFloat32s(b, steps)
+		_, err := w.Write(b)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	sum := name
+	if t.elem != onnxio.Float {
+		sum = name + "/sum"
+	}
+	nodes := encodeNode("Cast", []string{q}, wide, Attribute{Name: "to", Int: int64(onnxio.Float)})
+	nodes = append(nodes, encodeNode("Mul", []string{wide, step}, scaled)...)
+	nodes = append(nodes, encodeNode("Add", []string{scaled, sharedName("mean", network, t.name)}, sum)...)
+	if sum != name {
+		nodes = append(nodes, encodeNode("Cast", []string{sum}, name, Attribute{Name: "to", Int: int64(t.elem)})...)
+	}
+	return s.write(nodes)
+}
+
+// quantiseBlock is the number of weights that are read at a time.
+const quantiseBlock = 1 << 18
+
+// quantise writes the deviations of a tensor's elements from their mean as multiples of
+// each row's step, and sets the steps.
+func quantise(w io.Writer, steps []float32, entry weights.Tensor, from, mean weights.Vector) error {
+	row := entry.Len() / int64(len(steps))
+	block := max(1, quantiseBlock/row) * row // whole rows; a longer one is read in pieces, twice
+	b := &deviation{entry: entry, from: from, mean: mean}
+	if row > quantiseBlock {
+		return b.longRows(w, steps, row)
+	}
+	for at := int64(0); at < entry.Len(); at += block {
+		n := min(block, entry.Len()-at)
+		if err := b.read(at, n); err != nil {
+			return err
+		}
+		for k := int64(0); k < n; k += row {
+			d := b.values[k:][:row]
+			step := stepOf(largest(d))
+			steps[(at+k)/row] = step
+			b.round(d, step, k)
+		}
+		if _, err := w.Write(b.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deviation is a stretch of a member's deviations from the mean.
+type deviation struct {
+	entry        weights.Tensor
+	from, mean   weights.Vector
+	values, base []float32
+	bytes        []byte
+}
+
+// read reads the deviations of elements [at, at+n) of the tensor.
+func (d *deviation) read(at, n int64) error {
+	if int64(cap(d.values)) < n {
+		d.values, d.base, d.bytes = make([]float32, n), make([]float32, n), make([]byte, n)
+	}
+	d.values, d.base, d.bytes = d.values[:n], d.base[:n], d.bytes[:n]
+	if err := d.from.ReadAt(d.values, d.entry.Offset+at); err != nil {
+		return err
+	}
+	if err := d.mean.ReadAt(d.base, d.entry.Offset+at); err != nil {
+		return err
+	}
+	for i, v := range d.base {
+		d.values[i] -= v
+	}
+	return nil
+}
+
+// round stores deviations as bytes from index k on.
+func (d *deviation) round(values []float32, step float32, k int64) {
+	for i, v := range values {
+		q := 0.0
+		if step > 0 {
+			q = min(max(math.RoundToEven(float64(v)/float64(step)), -127), 127)
+		}
+		d.bytes[k+int64(i)] = byte(int8(q))
+	}
+}
+
+func largest(values []float32) (peak float32) {
+	for _, v := range values {
+		peak = max(peak, v, -v)
+	}
+	return peak
+}
+
+func stepOf(peak float32) float32 { return peak / 127 }
+
+// longRows is quantise for rows that are not held at once.
+func (d *deviation) longRows(w io.Writer, steps []float32, row int64) error {
+	for r := range steps {
+		var peak float32
+		each := func(do func() error) error {
+			for at := int64(0); at < row; at += quantiseBlock {
+				if err := d.read(int64(r)*row+at, min(quantiseBlock, row-at)); err != nil {
+					return err
+				}
+				if err := do(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		err := each(func() error { peak = max(peak, largest(d.values)); return nil })
+		if err != nil {
+			return err
+		}
+		steps[r] = stepOf(peak)
+		err = each(func() error {
+			d.round(d.values, steps[r], 0)
+			_, err := w.Write(d.bytes)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package joint
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+)
+
+// Attribute is one of an operator: an integer, or a list of them.
+type Attribute struct {
+	Name string
+	Int  int64
+	Ints []int64 // in its place, where it is not nil
+}
+
+// Op adds an operator of the default domain without attributes behind the members, or before
+// them in what [Model.Takes] is given, and returns the name of its output.
+func (m *Model) Op(op string, inputs ...string) string { return m.Node(op, inputs) }
+
+// Rowwise is Op for an operator over dimension 1, its attribute axis.
+func (m *Model) Rowwise(op string, inputs ...string) string {
+	return m.Node(op, inputs, Attribute{Name: "axis", Int: 1})
+}
+
+// Node is Op for an operator with attributes.
+func (m *Model) Node(op string, inputs []string, attributes ...Attribute) string {
+	name := m.unused(op)
+	m.op(m.building, op, inputs, name, attributes...)
+	return name
+}
+
+// Sum adds the sum over the last of two dimensions, [batch, n] → [batch, 1]. ONNX
+// changed how that is written.
+func (m *Model) Sum(x string) string {
+	const axesAreInput = 13 // of ReduceSum, since this opset
+	if m.Opset() >= axesAreInput {
+		return m.Op("ReduceSum", x, m.Integers(1))
+	}
+	return m.Node("ReduceSum", []string{x}, Attribute{Name: "axes", Ints: []int64{1}})
+}
+
+// Constant adds a tensor, and returns its name.
+func (m *Model) Constant(values []float32, shape ...int64) string {
+	raw := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return m.constant(onnxio.Float, raw, shape)
+}
+
+// Integers adds a list of int64, and returns its name.
+func (m *Model) Integers(values ...int64) string {
+	var raw []byte
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	}
+	return m.constant(onnxio.Int64, raw, []int64{int64(len(values))})
+}
+
+func (m *Model) constant(elem onnxio.ElemType, raw []byte, shape []int64) string {
+	name := m.unused("Constant")
+	body := wire.AppendBytes(tensorHeader(name, elem, shape), tensorRaw, raw)
+	m.building.fields = append(m.building.fields, wire.AppendBytes(nil, graphInitializer, body)...)
+	return name
+}
+
+// unused returns a name for a value.
+func (m *Model) unused(op string) string {
+	where := "average"
+	if m.building == &m.before {
+		where = "input"
+	}
+	m.building.count++
+	return fmt.Sprintf("%s/%s_%d", where, op, m.building.count)
+}
+
+// op adds an operator, which is called as its output is.
+func (m *Model) op(to *block, op string, inputs []string, output string, attributes ...Attribute) {
+	to.fields = append(to.fields, encodeNode(op, inputs, output, attributes...)...)
+}
+
+// encodeNode encodes a field of a graph.
+func encodeNode(op string, inputs []string, output string, attributes ...Attribute) []byte {
+	var b []byte
+	for _, s := range inputs {
+		b = wire.AppendString(b, nodeInput, s)
+	}
+	b = wire.AppendString(b, nodeOutput, output)
+	b = wire.AppendString(b, nodeName, output)
+	b = wire.AppendString(b, nodeOpType, op)
+	for _, a := range attributes {
+		body := wire.AppendString(nil, attrName, a.Name)
+		if a.Ints == nil {
+			body = wire.AppendVarint(wire.AppendVarint(body, attrInt, uint64(a.Int)), attrType, attrIsInt)
+		} else {
+			for _, v := range a.Ints {
+				body = wire.AppendVarint(body, attrInts, uint64(v))
+			}
+			body = wire.AppendVarint(body, attrType, attrIsInts)
+		}
+		b = wire.AppendBytes(b, nodeAttribute, body)
+	}
+	return wire.AppendBytes(nil, graphNode, b)
+}
+
+// tensorHeader encodes a TensorProto but for its elements.
+func tensorHeader(name string, elem onnxio.ElemType, shape []int64) []byte {
+	var b []byte
+	for _, d := range shape {
+		b = wire.AppendVarint(b, tensorDims, uint64(d))
+	}
+	b = wire.AppendVarint(b, tensorType, uint64(elem))
+	return wire.AppendString(b, tensorName, name)
+}

@@ -1,0 +1,177 @@
+package joint
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+)
+
+// renaming gives what a member's nodes read and compute its name in the joint model.
+type renaming struct {
+	*Network
+	scan   *wire.Scanner
+	prefix string            // of what is the member's own
+	known  map[string]string // of what it shares: the input, and tensors
+	calls  map[[2]string]string
+}
+
+// of returns the name of a value.
+func (r *renaming) of(name string) string {
+	if name == "" || r.prefix == "" { // an optional input that is not given; a name within a function
+		return name
+	}
+	if s, ok := r.known[name]; ok {
+		return s
+	}
+	if owner, ok := r.tied[name]; ok {
+		name = owner
+	}
+	return r.prefix + name
+}
+
+// define is of for a value that the main graph or one within it brings in, which
+// must not hide one around it.
+func (r *renaming) define(name string) (string, error) {
+	if _, shared := r.known[name]; shared && name != "" {
+		return "", fmt.Errorf("tensor %q: an inner graph uses the name for something else", name)
+	}
+	return r.of(name), nil
+}
+
+// node returns a node of the member. What exporters note about their source, in
+// documentation and metadata, is left out: it would be there for each member.
+func (r *renaming) node(at wire.Span) (wire.Content, error) {
+	var c wire.Content
+	op, domain := "", ""
+	err := r.scan.Fields(at, func(f wire.Field) error {
+		switch f.Num {
+		case nodeDoc, nodeMetadata:
+			return nil
+		case nodeInput, nodeOutput, nodeName, nodeOpType, nodeDomain:
+			s, err := r.scan.String(f)
+			if err != nil {
+				return err
+			}
+			switch f.Num {
+			case nodeInput:
+				s = r.of(s)
+			case nodeOutput:
+				s, err = r.define(s)
+			case nodeName:
+				s = r.prefix + s
+			case nodeOpType:
+				op = s
+				return nil
+			case nodeDomain:
+				domain = s
+			}
+			c.AddCopy(wire.AppendString(nil, f.Num, s))
+			return err
+		case nodeAttribute:
+			return r.attribute(&c, f)
+		}
+		c.AddStretch(r.content, f.Span())
+		return nil
+	})
+	if s, ok := r.calls[[2]string{domain, op}]; ok {
+		op = s
+	}
+	c.AddCopy(wire.AppendString(nil, nodeOpType, op))
+	return c, err
+}
+
+func (r *renaming) attribute(c *wire.Content, f wire.Field) error {
+	var inner wire.Content
+	err := r.scan.Fields(f.Body, func(f wire.Field) error {
+		if f.Num != attrGraph && f.Num != attrGraphs {
+			inner.AddStretch(r.content, f.Span())
+			return nil
+		}
+		g, err := r.graph(f.Body)
+		enclose(&inner, f.Num, g)
+		return err
+	})
+	enclose(c, f.Num, inner)
+	return err
+}
+
+// enclose appends a field that holds a message.
+func enclose(c *wire.Content, num wire.Number, message wire.Content) {
+	c.AddCopy(wire.AppendPrefix(nil, num, message.Size))
+	c.Append(message)
+}
+
+// graph returns a graph within a node.
+func (r *renaming) graph(at wire.Span) (wire.Content, error) {
+	var c wire.Content
+	err := r.scan.Fields(at, func(f wire.Field) error {
+		var inner wire.Content
+		var err error
+		switch f.Num {
+		case graphValueInfo, graphQuantization, graphDoc, graphMetadata: // about names that are no more
+			return nil
+		case graphNode:
+			inner, err = r.node(f.Body)
+		case graphInput, graphInitializer:
+			inner, err = r.named(f, r.define)
+		case graphOutput:
+			inner, err = r.named(f, func(s string) (string, error) { return r.of(s), nil })
+		default:
+			c.AddStretch(r.content, f.Span())
+			return nil
+		}
+		enclose(&c, f.Num, inner)
+		return err
+	})
+	return c, err
+}
+
+// named returns a value or a tensor under its new name.
+func (r *renaming) named(f wire.Field, rename func(string) (string, error)) (wire.Content, error) {
+	num := wire.Number(valueName)
+	if f.Num == graphInitializer {
+		num = tensorName
+	}
+	var c wire.Content
+	err := r.scan.Fields(f.Body, func(f wire.Field) error {
+		if f.Num != num {
+			c.AddStretch(r.content, f.Span())
+			return nil
+		}
+		s, err := r.scan.String(f)
+		if err != nil {
+			return err
+		}
+		s, err = rename(s)
+		c.AddCopy(wire.AppendString(nil, num, s))
+		return err
+	})
+	return c, err
+}
+
+// function returns a model-local function under its new name.
+func (r *renaming) function(fn function) (wire.Content, error) {
+	var c wire.Content
+	err := r.scan.Fields(fn.at, func(f wire.Field) error {
+		switch f.Num {
+		case functionName:
+			c.AddCopy(wire.AppendString(nil, functionName, r.calls[[2]string{fn.domain, fn.name}]))
+		case functionNode:
+			inner, err := r.call(f.Body)
+			enclose(&c, f.Num, inner)
+			return err
+		default:
+			c.AddStretch(r.content, f.Span())
+		}
+		return nil
+	})
+	return c, err
+}
+
+// call returns a node of a function, which may call another one: names are the
+// function's own, and stay.
+func (r *renaming) call(at wire.Span) (wire.Content, error) {
+	plain := *r
+	plain.prefix, plain.known = "", nil
+	return plain.node(at)
+}

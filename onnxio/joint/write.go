@@ -1,0 +1,306 @@
+package joint
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Largest is the size of the largest model file: protobuf's limit.
+const Largest = math.MaxInt32
+
+// pageSize is that of most systems: elements that are to be mapped start on a page of
+// their own, and what fills none stays in the model.
+const pageSize = 4096
+
+// DataName is what the file of elements beside a model is called.
+func DataName(model string) string { return model + ".data" }
+
+// Size returns the sizes of the model's file and of that with its elements, 0 where there
+// is none. name is the model file's.
+func (m *Model) Size(name string) (model, data int64, err error) {
+	s := &sink{data: DataName(name)}
+	graph, err := m.graphSize(s.data)
+	if err == nil {
+		err = m.write(s, graph, m.measure)
+	}
+	return s.length, s.at, err
+}
+
+// Members calls do with the parameters of each member, in the order of the model's.
+type Members func(do func(parameters weights.Vector) error) error
+
+// Write writes the model, and where it has one the file of elements beside it, which
+// create opens; name is the model file's.
+func (m *Model) Write(name string, create func(file string) (io.Writer, error), members Members) error {
+	size, data, err := m.Size(name)
+	if err != nil {
+		return err
+	}
+	if size > Largest {
+		return fmt.Errorf("%s: %d bytes, and protobuf stops at 2 GiB", name, size)
+	}
+	s := &sink{data: DataName(name)}
+	if data > 0 {
+		if s.outside, err = create(s.data); err != nil {
+			return err
+		}
+	}
+	if s.model, err = create(name); err != nil {
+		return err
+	}
+	graph, err := m.graphSize(s.data)
+	if err != nil {
+		return err
+	}
+	if err := m.write(s, graph, members); err != nil {
+		return err
+	}
+	if s.length != size || s.at != data {
+		return fmt.Errorf("%s: %d and %d bytes written, want %d and %d", name, s.length, s.at, size, data)
+	}
+	return nil
+}
+
+// measure goes through the members without their parameters.
+func (m *Model) measure(do func(weights.Vector) error) error {
+	for range m.members {
+		if err := do(nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) graphSize(data string) (int64, error) {
+	s := &sink{data: data}
+	err := m.graph(s, m.measure)
+	return s.length, err
+}
+
+// A sink takes a model's bytes, or counts them where there is no writer.
+type sink struct {
+	model, outside io.Writer
+	length, at     int64  // of what is in either
+	data           string // the name of the file outside
+}
+
+func (s *sink) write(b []byte) error {
+	s.length += int64(len(b))
+	if s.model == nil {
+		return nil
+	}
+	_, err := s.model.Write(b)
+	return err
+}
+
+// elements adds so many bytes, which write gives.
+func (s *sink) elements(size int64, write func(io.Writer) error) error {
+	s.length += size
+	if s.model == nil {
+		return nil
+	}
+	return write(s.model)
+}
+
+// initializer adds a tensor to the graph. Its elements go outside where that is asked for,
+// and they fill a page.
+func (s *sink) initializer(external bool, name string, elem onnxio.ElemType, shape []int64, size int64, write func(io.Writer) error) error {
+	body := tensorHeader(name, elem, shape)
+	if external && size >= pageSize {
+		pad := -s.at & (pageSize - 1)
+		s.at += pad
+		for _, entry := range [][2]string{{"location", s.data}, {"offset", strconv.FormatInt(s.at, 10)}, {"length", strconv.FormatInt(size, 10)}} {
+			body = wire.AppendBytes(body, tensorExternal, wire.AppendString(wire.AppendString(nil, 1, entry[0]), 2, entry[1]))
+		}
+		body = wire.AppendVarint(body, tensorLocation, 1)
+		s.at += size
+		if s.outside != nil {
+			if _, err := s.outside.Write(make([]byte, pad)); err != nil {
+				return err
+			}
+			if err := write(s.outside); err != nil {
+				return err
+			}
+		}
+		return s.write(wire.AppendBytes(nil, graphInitializer, body))
+	}
+	body = wire.AppendPrefix(body, tensorRaw, int(size))
+	if err := s.write(append(wire.AppendPrefix(nil, graphInitializer, len(body)+int(size)), body...)); err != nil {
+		return err
+	}
+	return s.elements(size, write)
+}
+
+// content adds rewritten fields, with the elements that belong into their holes.
+func (s *sink) content(c wire.Content, fill func(w io.Writer, tensor string) error) error {
+	for _, p := range c.Parts {
+		var err error
+		if p.IsHole() {
+			err = s.elements(int64(p.Len()), func(w io.Writer) error { return fill(w, p.Tensor) })
+		} else {
+			err = s.write(p.Data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the whole ModelProto, whose graph has the given size.
+func (m *Model) write(s *sink, graph int64, members Members) error {
+	b := wire.AppendVarint(nil, modelIR, uint64(m.ir))
+	b = wire.AppendString(b, modelProducer, m.opts.Producer)
+	b = wire.AppendString(b, modelProducerVersion, m.opts.Version)
+	for _, o := range m.opsets {
+		body := wire.AppendVarint(wire.AppendString(nil, opsetDomain, o.domain), opsetVersion, uint64(o.version))
+		b = wire.AppendBytes(b, modelOpset, body)
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.opts.Metadata)) {
+		b = wire.AppendBytes(b, modelMetadata, wire.AppendString(wire.AppendString(nil, 1, key), 2, m.opts.Metadata[key]))
+	}
+	for _, fn := range m.functions {
+		n := m.networks[fn.network]
+		r := &renaming{Network: n, scan: wire.NewScanner(n.content), calls: m.calls[fn.network]}
+		c, err := r.function(fn.function)
+		if err != nil {
+			return n.fail("", err)
+		}
+		b = wire.AppendPrefix(b, modelFunction, c.Size)
+		for _, p := range c.Parts {
+			b = append(b, p.Data...)
+		}
+	}
+	b = wire.AppendPrefix(b, modelGraph, int(graph))
+	if err := s.write(b); err != nil {
+		return err
+	}
+	return m.graph(s, members)
+}
+
+// graph writes the fields of the GraphProto.
+func (m *Model) graph(s *sink, members Members) error {
+	b := wire.AppendString(nil, graphName, "ensemble")
+	b = wire.AppendBytes(b, graphInput, encodeValue(m.input))
+	if err := s.write(append(append(b, m.outputs...), m.before.fields...)); err != nil {
+		return err
+	}
+	for _, t := range m.shared {
+		if err := m.sharedTensor(s, t); err != nil {
+			return err
+		}
+	}
+	if m.opts.Storage == Int8 {
+		for i := range m.networks {
+			if err := m.means(s, i); err != nil {
+				return err
+			}
+		}
+	}
+	k := 0
+	err := members(func(parameters weights.Vector) error {
+		err := m.member(s, k, parameters)
+		k++
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if k != len(m.members) {
+		return fmt.Errorf("%d members given, want %d", k, len(m.members))
+	}
+	return s.write(m.behind.fields)
+}
+
+// sharedTensor writes what several members read.
+func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
+	n := m.networks[t.network]
+	switch {
+	case t.own:
+		statistics := m.members[slices.IndexFunc(m.members, func(o Member) bool { return o.Network == t.network })].Statistics
+		return m.whole(s, t.name, t.tensor, statistics)
+	case t.elements.Len() > 0:
+		return s.initializer(m.opts.External, t.name, t.elem, t.shape, int64(t.elements.Len()), func(w io.Writer) error {
+			var c wire.Content
+			c.AddStretch(n.content, t.elements)
+			for _, p := range c.Parts {
+				if _, err := w.Write(p.Data); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	// Elements in lists of integers and the like are few: they stay as they are.
+	r := &renaming{Network: n, scan: wire.NewScanner(n.content)}
+	c, err := r.named(wire.Field{Num: graphInitializer, Body: t.at}, func(string) (string, error) { return "", nil })
+	if err != nil {
+		return err
+	}
+	c.AddCopy(wire.AppendString(nil, tensorName, t.name)) // a Constant's tensor need not have one
+	if err := s.write(wire.AppendPrefix(nil, graphInitializer, c.Size)); err != nil {
+		return err
+	}
+	return s.content(c, nil)
+}
+
+// whole writes a tensor in its own type.
+func (m *Model) whole(s *sink, name string, t tensor, from weights.Vector) error {
+	size := t.entry.Len() * t.entry.DType.Size()
+	return s.initializer(m.opts.External, name, t.elem, t.shape, size, func(w io.Writer) error { return weights.WriteTensor(w, t.entry, from) })
+}
+
+// member writes what the k-th member has for itself: tensors, then nodes. Without
+// parameters it is measured.
+func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
+	r := m.renaming(k)
+	from := map[weights.Role]weights.Vector{weights.Parameter: parameters, weights.Statistic: m.members[k].Statistics}
+	for _, t := range r.tensors {
+		if _, shared := r.known[t.name]; shared {
+			continue
+		}
+		var err error
+		if m.quantised(t) {
+			err = m.deviations(s, m.members[k].Network, r.prefix, t, parameters)
+		} else {
+			err = m.whole(s, r.prefix+t.name, t, from[t.entry.Role])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.transposed)) {
+		turned := encodeNode("Transpose", []string{r.prefix + r.transposed[name]}, r.prefix+name, Attribute{Name: "perm", Ints: []int64{1, 0}})
+		if err := s.write(turned); err != nil {
+			return err
+		}
+	}
+	fill := func(w io.Writer, tensor string) error {
+		entry := r.entries[tensor]
+		return weights.WriteTensor(w, entry, from[entry.Role])
+	}
+	for _, d := range r.nodes {
+		if d.constant {
+			continue
+		}
+		c, err := r.node(d.at)
+		if err != nil {
+			return r.fail("", err)
+		}
+		if err := s.write(wire.AppendPrefix(nil, graphNode, c.Size)); err != nil {
+			return err
+		}
+		if err := s.content(c, fill); err != nil {
+			return err
+		}
+	}
+	return nil
+}
