@@ -54,7 +54,7 @@ FUZZTIME = 30s
 
 nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets
 	go test -race -count=1 -timeout 60m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
-	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large ./internal/ort ./internal/baseline ./internal/study/compare ./cmd/swagwrap
+	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large ./internal/ort ./internal/ensemble ./internal/baseline ./internal/study/compare ./cmd/swagwrap
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \
 		echo "== $$dir $$fuzz"; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$dir" || failed="$$failed $$fuzz"; \
 		done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }; }

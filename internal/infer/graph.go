@@ -143,6 +143,9 @@ func activation(m *onnxio.Model, value string) string {
 // Output is the name of the output with the scores.
 func (g *Graph) Output() string { return g.scores.Output }
 
+// Width is how many scores an example has, as far as the graph says; else 0.
+func (g *Graph) Width() int { return int(g.width) }
+
 // Known is the task of the first run, or nil before it.
 func (g *Graph) Known() task.Task {
 	g.mu.Lock()

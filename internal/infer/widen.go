@@ -37,17 +37,11 @@ func (e *Engine) widen(ctx context.Context, n *Network, data dataset.Dataset) er
 // tryWider replaces the plan by one whose batch is free.
 func (e *Engine) tryWider(ctx context.Context, n *Network, data dataset.Dataset) error {
 	p := n.Posterior
-	edit := n.skeleton.Edit()
-	edit.FreeBatch()
-	template, err := edit.Template(p.Layout)
+	free, err := n.freed()
 	if err != nil {
 		return err
 	}
-	free, err := template.Model(p.Path, p.Layout)
-	if err != nil {
-		return err
-	}
-	if err := e.sameByItself(ctx, n, free, data); err != nil {
+	if err := e.sameByItself(ctx, n, free, data, n.passBatch); err != nil {
 		return err
 	}
 	plan, err := bnupdate.NewPlan(free, p.Layout, n.keep)
@@ -57,11 +51,21 @@ func (e *Engine) tryWider(ctx context.Context, n *Network, data dataset.Dataset)
 	return err
 }
 
-// sameByItself fails unless a graph with a free batch gives two batches at once the
-// scores that the network gives them one after the other. Operators that mix
+// freed returns the exporter's model with its batch left open.
+func (n *Network) freed() (*onnxio.Model, error) {
+	p, edit := n.Posterior, n.skeleton.Edit()
+	edit.FreeBatch()
+	template, err := edit.Template(p.Layout)
+	if err != nil {
+		return nil, err
+	}
+	return template.Model(p.Path, p.Layout)
+}
+
+// sameByItself fails unless a graph with a free batch gives two batches of size at once
+// the scores that the network gives them one after the other. Operators that mix
 // examples, as a Reshape with a fixed size can make them do, show here.
-func (e *Engine) sameByItself(ctx context.Context, n *Network, free *onnxio.Model, data dataset.Dataset) error {
-	size := n.passBatch
+func (e *Engine) sameByItself(ctx context.Context, n *Network, free *onnxio.Model, data dataset.Dataset, size int) error {
 	if data.Len() < 2*size {
 		return fmt.Errorf("%d examples, too few to try larger batches on", data.Len())
 	}

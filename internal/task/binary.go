@@ -51,3 +51,13 @@ func (t binary) AddCurvature(hessian, logits *mat.Dense) {
 		hessian.Set(0, 0, hessian.At(0, 0)+p[0]*p[1])
 	}
 }
+
+// Say implements [Joined]: scores become those of two classes.
+func (t binary) Say(g Graph, scores string) Said {
+	two := classes{count: 2}
+	if t.Activation == "sigmoid" {
+		two.Activation = "softmax"
+		return two.Say(g, g.Rowwise("Concat", g.Op("Sub", g.Constant([]float32{1}, 1, 1), scores), scores))
+	}
+	return two.Say(g, g.Rowwise("Concat", g.Op("Sub", scores, scores), scores)) // the logits 0 and z
+}

@@ -340,3 +340,36 @@ func (t classes) CrossFit(by calibrate.Scaler, outcomes []float64, labels []int,
 func (t classes) CrossFits(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) (calibrate.CrossFitted, error) {
 	return by.CrossFits(calibrate.LogProbs(nil, outcomes), t.count, labels, 0, 0, seed)
 }
+
+// Say implements [Joined].
+func (t classes) Say(g Graph, scores string) Said {
+	if t.Activation == "softmax" {
+		return Said{Outcome: g.Op("Div", scores, g.Sum(scores))}
+	}
+	return Said{g.Rowwise("Softmax", scores), scores}
+}
+
+// Join implements [Joined].
+func (t classes) Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+	j := joining{g, weights}
+	var probs, logs []string
+	for _, s := range said {
+		probs = append(probs, s.Outcome)
+		if by != nil && s.Logits != "" {
+			logs = append(logs, g.Rowwise("LogSoftmax", s.Logits))
+		}
+	}
+	mean := j.average(probs)
+	p := mean
+	switch {
+	case by == nil:
+	case len(logs) == len(said):
+		p = j.calibrated(j.logAverage(logs), by)
+	case by.Vector == nil:
+		p = j.calibrated(g.Op("Log", mean), by)
+	default: // no scale may bring in again what is ruled out
+		p = g.Op("Mul", j.calibrated(j.logOf(mean), by), j.ruledOut(mean))
+		p = g.Op("Div", p, g.Sum(p))
+	}
+	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p, t.count), 1}, {"mutual_information", j.mutualInformation(probs, mean), 1}}
+}

@@ -1,0 +1,318 @@
+package ensemble
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Joint is an ensemble, or some of its members, as one ONNX model that gives what a
+// [Scorer] says of them together.
+type Joint struct {
+	Ensemble *Ensemble
+	Networks []*infer.Network // of the ensemble's components
+	Members  []int            // numbers in ascending order
+	// Pixels has the model take 8-bit pixels, [batch, height, width, channels] in the
+	// order red, green, blue, and make of them what the networks take.
+	Pixels bool
+	// Storage, External, Producer and Version are as in [joint.Options].
+	Storage           joint.Storage
+	External          bool
+	Producer, Version string
+
+	tasks []task.Joined // of the networks
+}
+
+// All lists the numbers of the ensemble's members.
+func (e *Ensemble) All() []int {
+	all := make([]int, e.Members())
+	for k := range all {
+		all[k] = k
+	}
+	return all
+}
+
+// Model plans the model. e runs networks whose graphs alone do not tell what is needed; see
+// [Joint.Needs].
+func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error) {
+	if err := j.learn(ctx, e); err != nil {
+		return nil, err
+	}
+	calibration := j.Ensemble.calibration()
+	if err := calibration.check(j.Ensemble.Path, j.tasks[0]); err != nil {
+		return nil, err
+	}
+	var networks []*joint.Network
+	place := make(map[int]int) // of a component's network among those
+	var members []joint.Member
+	for _, k := range j.Members {
+		i, row := j.Ensemble.Find(k)
+		if _, ok := place[i]; !ok {
+			n, err := j.network(ctx, e, i)
+			if err != nil {
+				return nil, err
+			}
+			place[i] = len(networks)
+			networks = append(networks, n)
+		}
+		members = append(members, joint.Member{Number: k, Network: place[i], Statistics: j.Ensemble.Components[i].Statistics[row]})
+	}
+	metadata, err := j.metadata()
+	if err != nil {
+		return nil, err
+	}
+	m, err := joint.New(networks, members, joint.Options{Storage: j.Storage, External: j.External, Producer: j.Producer, Version: j.Version, Metadata: metadata})
+	if err != nil {
+		return nil, err
+	}
+	if j.Pixels {
+		if err := j.takePixels(m); err != nil {
+			return nil, err
+		}
+	}
+	var said []task.Said
+	for at, k := range j.Members {
+		i, _ := j.Ensemble.Find(k)
+		said = append(said, j.tasks[i].Say(m, m.Scores(at)))
+	}
+	for _, o := range j.tasks[0].Join(m, said, j.weights(), calibration.Scaling) {
+		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Needs reports whether [Joint.Model] must run the networks.
+func (j *Joint) Needs() bool {
+	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool { return n.FixedBatch() || n.Width() == 0 && n.Known() == nil })
+}
+
+// learn finds out what the networks' scores mean.
+func (j *Joint) learn(ctx context.Context, e *infer.Engine) error {
+	j.tasks = nil
+	for _, n := range j.Networks {
+		t := n.Known()
+		var err error
+		switch {
+		case t != nil:
+		case n.Width() > 0:
+			t, err = n.Task(n.Width())
+		default:
+			err = e.Learn(ctx, n)
+			t = n.Known()
+		}
+		if err != nil {
+			return err
+		}
+		joined, ok := t.(task.Joined)
+		if !ok {
+			return fmt.Errorf("%s: members of the task %q cannot be one model yet", j.Ensemble.Path, t.Name())
+		}
+		if first := append(j.tasks, joined)[0]; joined.Width() != first.Width() {
+			return fmt.Errorf("%s: %s, want %s as in %s", n.Posterior.Path, joined.Describe(), first.Describe(), j.Networks[0].Posterior.Path)
+		}
+		j.tasks = append(j.tasks, joined)
+	}
+	return nil
+}
+
+// network readies the network of component i.
+func (j *Joint) network(ctx context.Context, e *infer.Engine, i int) (*joint.Network, error) {
+	n, err := j.Networks[i].Joint(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	s, err := swag.NewSampler(j.Networks[i].Posterior, swag.SampleOptions{}) // scale 0: the mean
+	if err != nil {
+		return nil, err
+	}
+	n.Mean = s.Vector(ctx, 0)
+	return n, nil
+}
+
+// weights are those of the members, which add up to 1. Where only some of a component's
+// members are chosen, they have the weight of all.
+func (j *Joint) weights() []float64 {
+	chosen := make(map[int]int)
+	for _, k := range j.Members {
+		i, _ := j.Ensemble.Find(k)
+		chosen[i]++
+	}
+	total := 0.0
+	for _, i := range slices.Sorted(maps.Keys(chosen)) {
+		total += j.Ensemble.Components[i].Weight
+	}
+	out := make([]float64, len(j.Members))
+	for at, k := range j.Members {
+		i, _ := j.Ensemble.Find(k)
+		out[at] = j.Ensemble.Components[i].Weight / total / float64(chosen[i])
+	}
+	return out
+}
+
+// metadata are the properties that the model carries; docs/formats.md lists them.
+func (j *Joint) metadata() (map[string]string, error) {
+	e := j.Ensemble
+	names, err := json.Marshal(e.Card.ClassNames)
+	if err != nil {
+		return nil, err
+	}
+	card, err := json.Marshal(e.Card)
+	if err != nil {
+		return nil, err
+	}
+	storage := map[joint.Storage]string{joint.Float32: "f32", joint.Int8: "int8"}[j.Storage]
+	out := map[string]string{
+		"swagwrap.ensemble":   e.ID,
+		"swagwrap.members":    ranges(j.Members),
+		"swagwrap.task":       j.tasks[0].Name(),
+		"swagwrap.model_card": string(card),
+		"swagwrap.storage":    storage,
+	}
+	if e.Card.ClassNames != nil {
+		out["swagwrap.class_names"] = string(names)
+	}
+	switch {
+	case e.Vector != nil:
+		js, err := json.Marshal(e.Vector)
+		if err != nil {
+			return nil, err
+		}
+		out["swagwrap.vector_scaling"] = string(js)
+	case e.Temperature > 0:
+		out["swagwrap.temperature"] = strconv.FormatFloat(e.Temperature, 'g', -1, 64)
+	}
+	return out, nil
+}
+
+// ranges writes ascending numbers as "0-9,12".
+func ranges(numbers []int) string {
+	var parts []string
+	for i := 0; i < len(numbers); {
+		end := i
+		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
+			end++
+		}
+		s := strconv.Itoa(numbers[i])
+		if end > i {
+			s += "-" + strconv.Itoa(numbers[end])
+		}
+		parts = append(parts, s)
+		i = end + 1
+	}
+	return strings.Join(parts, ",")
+}
+
+// ParseRanges reads numbers such as "0-9,12", each from 0 to below n and larger than the one
+// before.
+func ParseRanges(s string, n int) ([]int, error) {
+	var out []int
+	for part := range strings.SplitSeq(s, ",") {
+		from, to, ok := strings.Cut(part, "-")
+		if !ok {
+			to = from
+		}
+		first, err := strconv.Atoi(from)
+		last, err2 := strconv.Atoi(to)
+		switch {
+		case err != nil || err2 != nil || first > last:
+			return nil, fmt.Errorf("%q: want numbers such as 0-9 or 0,3,5-7", s)
+		case first < 0 || last >= n:
+			return nil, fmt.Errorf("%q: want members from 0 to %d", s, n-1)
+		case len(out) > 0 && first <= out[len(out)-1]:
+			return nil, fmt.Errorf("%q: want ascending numbers", s)
+		}
+		for k := first; k <= last; k++ {
+			out = append(out, k)
+		}
+	}
+	return out, nil
+}
+
+// Write writes the model's files; name is that of the model itself. Members are drawn as
+// they are written.
+func (j *Joint) Write(ctx context.Context, m *joint.Model, name string, create func(file string) (io.Writer, error), workers int) error {
+	return m.Write(name, create, func(do func(weights.Vector) error) error {
+		s, err := j.some(ctx, workers, infer.DrawnBytes)
+		if err != nil {
+			return err
+		}
+		return s.draw(ctx, 0, len(j.Members), func(_ int, parameters weights.Vector) error { return do(parameters) })
+	})
+}
+
+// some are the chosen members, as models to run.
+type some struct {
+	*drawn
+	members []int
+	weights []float64
+}
+
+func (j *Joint) some(ctx context.Context, workers int, bytes int64) (*some, error) {
+	s := &some{&drawn{e: j.Ensemble, networks: j.Networks}, j.Members, j.weights()}
+	for i, n := range j.Networks {
+		d, err := j.Ensemble.drawer(ctx, i, n, workers, bytes)
+		if err != nil {
+			return nil, err
+		}
+		s.drawers = append(s.drawers, d)
+	}
+	return s, nil
+}
+
+// draw makes the chosen members [at, at+count), and calls f with their place among them.
+func (s *some) draw(ctx context.Context, at, count int, f func(at int, parameters weights.Vector) error) error {
+	for end := at + count; at < end; {
+		first := s.members[at]
+		i, _ := s.e.Find(first)
+		run := 1 // that follow each other, of one component
+		for ; at+run < end && s.members[at+run] == first+run; run++ {
+			if o, _ := s.e.Find(first + run); o != i {
+				break
+			}
+		}
+		err := s.drawers[i].Each(ctx, first, run, func(k int, parameters weights.Vector) error { return f(at+k-first, parameters) })
+		if err != nil {
+			return err
+		}
+		at += run
+	}
+	return nil
+}
+
+func (s *some) Parts() (parts []infer.Part) {
+	last := -1
+	for _, k := range s.members {
+		if i, _ := s.e.Find(k); i != last {
+			last = i
+			parts = append(parts, infer.Part{Graph: s.networks[i].Graph})
+		}
+		parts[len(parts)-1].Count++
+	}
+	return parts
+}
+
+func (s *some) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
+	return s.draw(ctx, first, count, func(at int, parameters weights.Vector) error {
+		i, place := s.e.Find(s.members[at])
+		n := s.networks[i]
+		m, err := n.Model("", parameters, weights.Slice(s.e.Components[i].Statistics[place]))
+		if err != nil {
+			return err
+		}
+		m.Name, m.Weight = fmt.Sprintf("%s: member %d of %s", s.e.Path, s.members[at], n.Posterior.Path), s.weights[at]
+		return f(m)
+	})
+}

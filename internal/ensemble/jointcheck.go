@@ -1,0 +1,102 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Difference is how far a joint model is from the members that it was made of.
+type Difference struct {
+	Examples int
+	Largest  float64 // of a number of the outcome, such as a probability
+	Changed  int     // examples of which another number of the outcome is the largest
+}
+
+// Check runs the examples through the model at path, and through the members one by one.
+func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data dataset.Dataset) (Difference, error) {
+	fail := func(err error) (Difference, error) { return Difference{}, err }
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer m.Close()
+	filled, err := m.Runtime()
+	if err != nil {
+		return fail(err)
+	}
+	session, err := e.Open(ctx, filled, m.Graph.Outputs[0].Name)
+	if err != nil {
+		return fail(err)
+	}
+	defer session.Close()
+	input := data
+	if j.Pixels {
+		s, err := j.pictures()
+		if err != nil {
+			return fail(err)
+		}
+		if input, err = newPixels(data, s); err != nil {
+			return fail(err)
+		}
+	}
+	members, err := j.some(ctx, e.Workers, e.Budget()/8)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := infer.NewScorer(ctx, e, members, data, infer.Options{})
+	if err != nil {
+		return fail(err)
+	}
+	d := Difference{Examples: data.Len()}
+	calibration := j.Ensemble.calibration()
+	batch := s.BatchSizes()[0]
+	err = s.Run(ctx, 0, func(c *infer.Chunk) error {
+		if err := weights.Changed(); err != nil {
+			return err
+		}
+		want := make([]float64, s.Task().Width())
+		for from := 0; from < c.Len; from += batch {
+			rows := make([]int, min(batch, c.Len-from))
+			for i := range rows {
+				rows[i] = c.First + from + i
+			}
+			out, err := session.Feed(ctx, input, rows)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			got, err := infer.Float32s(out[0])
+			if err != nil {
+				return err
+			}
+			for i := range rows {
+				average := c.Average(want, from+i)
+				calibration.apply(average.Outcome)
+				d.add(average.Outcome, got[i*len(want):][:len(want)])
+			}
+		}
+		return nil
+	})
+	return d, err
+}
+
+func (d *Difference) add(want []float64, got []float32) {
+	best, other := 0, 0
+	for k, v := range want {
+		d.Largest = max(d.Largest, math.Abs(v-float64(got[k])))
+		if v > want[best] {
+			best = k
+		}
+		if got[k] > got[other] {
+			other = k
+		}
+	}
+	if best != other {
+		d.Changed++
+	}
+}

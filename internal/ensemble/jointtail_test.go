@@ -1,0 +1,208 @@
+package ensemble_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// shifting is a network whose scores are what it takes plus one weight for each, and then an
+// activation: members can have any scores.
+func shifting(opset, count int, activation string) []byte {
+	field := func(num protowire.Number, parts ...[]byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), bytes.Join(parts, nil))
+	}
+	text := func(num protowire.Number, s string) []byte { return field(num, []byte(s)) }
+	number := func(num protowire.Number, v int) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), uint64(v))
+	}
+	value := func(name string) []byte { // float [n, count]
+		return bytes.Join([][]byte{text(1, name), field(2, field(1, number(1, 1), field(2, field(1, text(2, "n")), field(1, number(1, count)))))}, nil)
+	}
+	weight := bytes.Join([][]byte{number(1, 1), number(1, count), number(2, 1), text(8, "w"), field(9, make([]byte, 4*count))}, nil)
+	nodes := [][]byte{field(1, text(1, "x"), text(1, "w"), text(2, "z"), text(4, "Add"))}
+	out := "z"
+	if activation != "" {
+		out = "y"
+		nodes = append(nodes, field(1, text(1, "z"), text(2, "y"), text(4, activation)))
+	}
+	graph := bytes.Join(append(nodes, text(2, "g"), field(5, weight), field(11, value("x")), field(12, value(out))), nil)
+	return bytes.Join([][]byte{number(1, 7), field(8, number(2, opset)), field(7, graph)}, nil)
+}
+
+// What a model makes of its members' scores is what float64 makes of them, to 1e-6: where
+// probabilities are too small for float32 and a temperature raises them again, where a scale is
+// negative, and with many classes and many members.
+func TestJointAverage(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	temperature := func(v float64) *calibrate.Scaling { return &calibrate.Scaling{Temperatures: []float64{v}} }
+	vector := func(scale, bias []float64) *calibrate.Scaling {
+		return &calibrate.Scaling{Vector: &calibrate.VectorScaling{Scale: scale, Bias: bias}}
+	}
+	for _, c := range []struct {
+		name           string
+		opset          int
+		count, members int
+		activation     string
+		spread         float64 // of scores
+		weights        []float64
+		by             *calibrate.Scaling
+	}{
+		{"thirty members", 13, 10, 30, "", 2, nil, nil},
+		{"one member", 13, 10, 1, "", 2, nil, temperature(1.5)},
+		{"old opset", 7, 10, 3, "", 2, nil, temperature(1.5)},
+		{"newest axes", 18, 10, 3, "", 2, nil, nil},
+		{"a thousand classes", 13, 1000, 9, "", 1, nil, temperature(1.2)},
+		{"nearly uniform", 13, 1000, 5, "", 1e-3, nil, nil},
+		{"a hundred members", 13, 5, 100, "", 3, nil, nil},
+		{"weights", 13, 4, 3, "", 3, []float64{0.7, 0.2, 0.1}, temperature(0.5)},
+		{"sure, hot", 13, 10, 5, "", 120, nil, temperature(50)},
+		{"sure, vector", 13, 3, 4, "", 20, nil, vector([]float64{1.5, 0.1, -0.5}, []float64{0.3, 0, -1})},
+		{"probabilities", 13, 10, 4, "Softmax", 2, nil, temperature(2)},
+		{"probabilities, some 0", 13, 3, 4, "Softmax", 300, nil, temperature(3)},
+		{"probabilities, some 0, vector", 13, 3, 4, "Softmax", 300, nil, vector([]float64{1.5, 0, -0.5}, []float64{0.3, 0, -1})},
+		{"log-probabilities", 13, 10, 4, "LogSoftmax", 2, nil, nil},
+		{"binary", 13, 1, 5, "", 4, nil, temperature(1.7)},
+		{"binary, sure", 13, 1, 5, "", 60, nil, temperature(9)},
+		{"binary probability", 13, 1, 5, "Sigmoid", 4, nil, vector([]float64{0.8, 1.1}, []float64{0.2, 0})},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			model, err := onnxio.Parse("net.onnx", shifting(c.opset, c.count, c.activation))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := weights.NewLayout([]weights.Tensor{{Name: "w", Shape: []int64{1, int64(c.count)}, DType: weights.F32, Role: weights.Parameter}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			graph, err := infer.ReadGraph(model, "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			what, err := graph.Task(c.count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(3, 3))
+			var members []joint.Member
+			var vectors []weights.Slice
+			for k := range c.members {
+				members = append(members, joint.Member{Number: k})
+				v := make(weights.Slice, c.count)
+				for i := range v {
+					v[i] = float32(c.spread * r.NormFloat64())
+				}
+				vectors = append(vectors, v)
+			}
+			values := make([]float32, 6*c.count)
+			for i := range values {
+				values[i] = float32(c.spread * r.NormFloat64())
+			}
+			if c.weights == nil {
+				for range c.members {
+					c.weights = append(c.weights, 1/float64(c.members))
+				}
+			}
+
+			template, err := onnxio.NewWholeTemplate(model, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := joint.NewNetwork("net.onnx", template, l, graph.Input, graph.Output())
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := joint.New([]*joint.Network{n}, members, joint.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			joins := what.(task.Joined)
+			var said []task.Said
+			for k := range members {
+				said = append(said, joins.Say(m, m.Scores(k)))
+			}
+			for _, o := range joins.Join(m, said, c.weights, c.by) {
+				if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var file bytes.Buffer
+			err = m.Write("joint.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {
+				for _, v := range vectors {
+					if err := do(v); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			examples := list{made{shape: []int64{int64(c.count)}, count: 6}, values}
+			joined, err := onnxio.Parse("joint.onnx", file.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := run(t, e, joined, examples)
+			near(t, got, averaged(t, e, model, l, vectors, what, c.weights, c.by, examples), 1e-6)
+		})
+	}
+}
+
+// averaged is what float64 makes of members' scores, each run by itself.
+func averaged(t *testing.T, e *infer.Engine, model *onnxio.Model, l *weights.Layout, members []weights.Slice, what task.Task, w []float64, by *calibrate.Scaling, x list) (out said) {
+	t.Helper()
+	template, err := onnxio.NewRuntimeTemplate(model, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	width := what.Width()
+	mean, expected := make([]float64, x.Len()*width), make([]float64, x.Len())
+	for k, v := range members {
+		filled, err := template.Fill(l, v, weights.Slice{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores := outputs(t, e, filled, x, x.Len())[0]
+		p := make([]float64, width)
+		for i := range x.Len() {
+			entropy, err := what.Outcome(p, scores[i*x.size():][:x.size()])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, q := range p {
+				mean[i*width+j] += w[k] * q
+			}
+			expected[i] += w[k] * entropy
+		}
+	}
+	out.mutual = calibrate.MutualInformation(nil, mean, width, expected)
+	out.prob = mean
+	if by != nil {
+		out.prob = by.Apply(nil, calibrate.LogProbs(nil, mean), width)
+	}
+	for i := range x.Len() {
+		out.entropy = append(out.entropy, calibrate.Entropy(out.prob[i*width:][:width]))
+	}
+	return out
+}
+
+// list is examples in memory.
+type list struct {
+	made
+	values []float32
+}
+
+func (x list) size() int                       { return int(x.shape[0]) }
+func (x list) Read(dst []float32, i int) error { copy(dst, x.values[i*x.size():]); return nil }
