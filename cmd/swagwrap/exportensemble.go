@@ -40,18 +40,18 @@ var storages = []string{joint.Float32: "f32", joint.Int8: "int8"}
 
 // exportEnsemble writes the ensemble at path as one model.
 func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
-	for _, flag := range []string{"checkpoint", "template", "template-checkpoint", "seed", "scale", "rank", "diagonal", "antithetic", "bn", "bn-data"} {
-		if c.IsSet(flag) {
-			return flags.Usagef("", "--%s is for a POSTERIOR: the members of %s are drawn", flag, path)
-		}
-	}
 	storage := slices.Index(storages, c.String("storage"))
 	if storage < 0 {
 		return flags.Usagef("", "--storage %q: want f32 or int8", c.String("storage"))
 	}
-	e, err := a.openEnsemble(c, path)
+	e, err := a.openEnsemble(c, path) // first: a damaged posterior lies in no reader's format, and must be called damaged
 	if err != nil {
 		return err
+	}
+	for _, flag := range []string{"checkpoint", "template", "template-checkpoint", "seed", "scale", "rank", "diagonal", "antithetic", "bn", "bn-data"} {
+		if c.IsSet(flag) {
+			return flags.Usagef("", "--%s is for a POSTERIOR: the members of %s are drawn", flag, path)
+		}
 	}
 	j := &ensemble.Joint{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: joint.Storage(storage), External: c.Bool("external-data"),
 		Producer: "swagwrap", Version: flags.Version()}
