@@ -97,9 +97,11 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	}
 	text.Line(a.Stdout, "%s", path)
 	text.Line(a.Stdout, "  kind       %s, format version %s, written by %s", st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	for _, key := range []string{"options", "components", "sampling"} {
-		if v := st.Metadata[key]; v != "" {
-			text.Line(a.Stdout, "  %-10s %s", key, v)
+	// what an ensemble is calibrated by is written as 0 or null where it is not
+	for _, m := range []struct{ key, name string }{{"options", "options"}, {"components", "components"}, {"sampling", "sampling"},
+		{"temperature", "temperature"}, {"vector_scaling", "vector scaling"}} {
+		if v := st.Metadata[m.key]; v != "" && v != "0" && v != "null" {
+			text.Line(a.Stdout, "  %-10s %s", m.name, v)
 		}
 	}
 	if err := writeCard(a.Stdout, st.Metadata["card"]); err != nil {
