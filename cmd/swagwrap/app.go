@@ -48,7 +48,7 @@ func init() {
 
 const exitStatus = `
 EXIT STATUS
-   0 done; 1 failed, may be retried; 3 finished, some inputs unreadable; 64 usage; 65 bad model, posterior or data; 69 no usable ONNX Runtime;
+   0 done; 1 failed, may be retried; 3 finished, some inputs unreadable; 4 parts are missing; 64 usage; 65 bad model, posterior or data; 69 no usable ONNX Runtime;
    75 disk full, I/O, or no memory or thread to be had; 130, 138, 143 interrupted by SIGINT, SIGUSR1, SIGTERM`
 
 func (a *app) cli() *cli.App {
@@ -67,7 +67,7 @@ No training framework is needed, no Python, and no gradients.`,
 		ErrWriter: a.Stderr,
 		Commands: []*cli.Command{
 			a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
-			a.scoreCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
+			a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
 			shell.Completion(), shell.Man(exitStatus),
 		},
 		// The defaults of the library print help on stdout, exit inside Run, split

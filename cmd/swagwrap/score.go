@@ -51,7 +51,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			flags.PreprocessFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
-			posteriorFlag,
+			posteriorFlag, partFlag,
 		}, montageFlags, flags.RunFlags[:1], []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
@@ -65,6 +65,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 // scoreJob is a run of score: what it reads, and what it writes.
 type scoreJob struct {
 	output, format string
+	part           *predictions.Part // nil for all
 	scorer         *ensemble.Scorer
 	ensemble       *ensemble.Ensemble
 	data           dataset.Dataset
@@ -121,8 +122,11 @@ func (a *app) score(c *cli.Context) error {
 	if err := saveBatch(c, job, networks[0]); err != nil {
 		return err
 	}
-	if job.output == "-" {
+	switch {
+	case job.output == "-":
 		return a.scoreStream(c, job, engine)
+	case job.part != nil:
+		return a.scorePart(c, job, engine)
 	}
 	return a.scoreFile(c, job, engine)
 }
@@ -140,6 +144,12 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	}
 	if job.output == "-" && c.Bool("resume") {
 		return nil, s, flags.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+	}
+	if job.part, err = partOf(c); err != nil {
+		return nil, s, err
+	}
+	if s.Part = job.part; s.Part != nil && job.output == "-" {
+		return nil, s, flags.Usagef("write to a file: -o predictions.csv", "--part: standard output cannot be merged")
 	}
 	if c.Bool("force") && c.Bool("resume") {
 		return nil, s, flags.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
@@ -224,10 +234,13 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 
 // check refuses an output that cannot be written, before the work.
 func (job *scoreJob) check(c *cli.Context) error {
-	overwrite := c.Bool("force") || c.Bool("resume") // a complete result is looked at later
+	overwrite := c.Bool("force") || c.Bool("resume") || job.part != nil // a complete result is looked at later
 	paths := []string{c.String("montage"), c.String("save-batch")}
-	if job.output != "-" {
-		paths = append(paths, job.output, job.sidecar(), job.partial())
+	switch {
+	case job.part != nil:
+		paths = append(paths, job.target(), job.partial())
+	case job.output != "-":
+		paths = append(paths, job.output, sidecarOf(job.output), job.partial())
 	}
 	for _, path := range paths {
 		if path == "" {
@@ -301,7 +314,7 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		return false, nil
 	}
 	var was sidecar
-	js, err := os.ReadFile(job.sidecar())
+	js, err := os.ReadFile(sidecarOf(job.output))
 	if err == nil {
 		err = json.Unmarshal(js, &was)
 	}
@@ -323,12 +336,18 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 
 func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, error) {
 	existing := predictions.Refuse
-	if c.Bool("resume") {
-		existing = predictions.Resume
-	} else if c.Bool("force") {
+	if c.Bool("force") {
 		existing = predictions.Discard
+	} else if c.Bool("resume") || job.part != nil {
+		existing = predictions.Resume
 	}
-	records, err := predictions.OpenRecords(job.partial(), job.schema, job.parameters, existing)
+	var records *predictions.Records
+	var err error
+	if job.part != nil {
+		records, err = predictions.OpenPart(job.partial(), job.part, job.parameters, existing)
+	} else {
+		records, err = predictions.OpenRecords(job.partial(), job.schema, job.parameters, existing)
+	}
 	if changed := new(predictions.ChangedError); errors.As(err, &changed) {
 		return nil, flags.BadInput(err, "use the earlier settings, or start over: --force")
 	}
@@ -341,15 +360,15 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, 
 		return nil, flags.BadOutput(err, "--force begins anew")
 	}
 	if n := records.Rows(); n > 0 {
-		a.Logf(c, "%s: %s of %s rows are done", records.Path, report.Thousands(n), report.Thousands(job.data.Len()))
+		a.Logf(c, "%s: %s of %s rows are done", records.Path, report.Thousands(n), report.Thousands(job.rows()))
 	}
 	return records, nil
 }
 
-// scoreRecords makes the rows that are missing, then the output of all.
-func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
+// addRows makes the rows that are missing.
+func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
 	members, from := job.ensemble.Members(), records.Rows()
-	bar := a.Progress(c, "score", int64(members)*int64(job.data.Len()))
+	bar := a.Progress(c, "score", int64(members)*int64(job.rows()))
 	bar.Add(members * from)
 	engine.Progress = bar.Add
 	err := job.scorer.Run(c.Context, from, func(chunk *infer.Chunk) error {
@@ -364,6 +383,14 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	}
 	if records.Errors() > 0 && !job.schema.Errors {
 		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
+	}
+	return nil
+}
+
+// scoreRecords makes the rows that are missing, then the output of all.
+func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
+	if err := a.addRows(c, job, engine, records); err != nil {
+		return err
 	}
 	out, err := flags.CreateOutput(job.output, c.Bool("force"))
 	if err != nil {
@@ -382,7 +409,9 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	if err != nil {
 		return flags.BadOutput(err)
 	}
-	if err := job.writeSidecar(c, records.Errors()); err != nil {
+	beside := job.about(c)
+	beside.Errors = records.Errors()
+	if err := beside.write(job.output); err != nil {
 		return err
 	}
 	return out.Commit()
@@ -407,5 +436,5 @@ func keep(records *predictions.Records, job *scoreJob, err error) error {
 	if cerr := records.Close(); cerr != nil {
 		err = errors.Join(err, cerr)
 	}
-	return &flags.Unfinished{Err: err, Kept: fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.data.Len()))}
+	return &flags.Unfinished{Err: err, Kept: fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.rows())), Plain: job.part != nil}
 }

@@ -35,30 +35,34 @@ type sidecar struct {
 	Parameters predictions.Parameters `json:"parameters"`
 }
 
-func (job *scoreJob) sidecar() string { return job.output + ".meta.json" }
+// sidecarOf is the path of what stands beside a result.
+func sidecarOf(output string) string { return output + ".meta.json" }
 
 // partial is the path of the work file.
-func (job *scoreJob) partial() string { return job.output + ".partial" }
+func (job *scoreJob) partial() string { return job.target() + ".partial" }
 
-func (job *scoreJob) writeSidecar(c *cli.Context, failed int) error {
+// about is what is known before there are rows.
+func (job *scoreJob) about(c *cli.Context) *sidecar {
 	e := job.ensemble
-	var runtime string
-	if err := json.Unmarshal(job.parameters.Get("onnxruntime"), &runtime); err != nil {
-		return err
+	s := &sidecar{
+		Program: flags.Producer(), Command: os.Args,
+		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
+		Preprocess: job.preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
+		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
+		Rows: job.data.Len(), Parameters: job.parameters,
 	}
-	out, err := flags.CreateOutput(job.sidecar(), true)
+	json.Unmarshal(job.parameters.Get("onnxruntime"), &s.ONNXRuntime) // is a text
+	return s
+}
+
+// write puts it beside the result at path.
+func (s *sidecar) write(path string) error {
+	out, err := flags.CreateOutput(sidecarOf(path), true)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	err = flags.WriteJSON(out, sidecar{
-		Program: flags.Producer(), ONNXRuntime: runtime, Command: os.Args,
-		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: job.preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
-		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
-		Rows: job.data.Len(), Errors: failed, Parameters: job.parameters,
-	})
-	if err != nil {
+	if err := flags.WriteJSON(out, s); err != nil {
 		return flags.BadOutput(err)
 	}
 	return out.Commit()

@@ -73,18 +73,23 @@ func (s *summary) String() string {
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := &job.summary
 	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.ensemble.Members(), "member"))
+	if err := a.showMontage(c, job); err != nil {
+		return err
+	}
+	return a.tell(c, job.output, s)
+}
+
+// tell says how good the rows of the result at path are.
+func (a *app) tell(c *cli.Context, path string, s *summary) error {
 	if s.labelled > 0 {
 		a.Logf(c, "%s", s)
 		if warning := s.scores.Warning(); warning != "" {
 			a.Warnf(c, "%s", warning)
 		}
 	}
-	if err := a.showMontage(c, job); err != nil {
-		return err
-	}
 	if s.failed > 0 {
 		a.Warnf(c, "the first error: %s", s.first)
-		return incomplete(job.output, s.failed, s.rows)
+		return incomplete(path, s.failed, s.rows)
 	}
 	return nil
 }

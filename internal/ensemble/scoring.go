@@ -29,6 +29,9 @@ type Scoring struct {
 	// SkipErrors gives an example that cannot be read, or whose scores are not usable,
 	// a row with an error. Else it ends the run.
 	SkipErrors bool
+	// Part is what is scored of the data, in whole batches; nil for all. Its range and its
+	// number of examples are found by NewScorer.
+	Part *predictions.Part
 }
 
 // A Scorer runs an ensemble over data, and makes rows of what its members say
@@ -51,6 +54,9 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if err != nil {
 		return nil, err
 	}
+	if job.Data, err = job.part(e, m); err != nil {
+		return nil, err
+	}
 	s := &Scorer{job: job, engine: e, calibration: job.Ensemble.calibration()}
 	s.Scorer, err = infer.NewScorer(ctx, e, m, job.Data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0})
 	if err != nil {
@@ -68,6 +74,23 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 		}
 	}
 	return s, s.name()
+}
+
+// part returns the examples to score. Of a part that has none it is one, which tells
+// what rows look like.
+func (job *Scoring) part(e *infer.Engine, m infer.Models) (dataset.Dataset, error) {
+	p := job.Part
+	if p == nil {
+		return job.Data, nil
+	}
+	unit, err := e.BatchUnit(m, job.Data)
+	if err != nil {
+		return nil, err
+	}
+	p.Examples = job.Data.Len()
+	p.First, p.End = p.Range(p.Examples, unit)
+	first := min(p.First, p.Examples-1)
+	return dataset.Part(job.Data, first, max(p.End, first+1)), nil
 }
 
 // name checks labels and class names against the task. Those of a few class
@@ -154,6 +177,10 @@ func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err erro
 	for _, n := range s.job.Networks {
 		tasks = append(tasks, n.Known().Describe())
 	}
+	examples := s.job.Data.Len()
+	if s.job.Part != nil {
+		examples = s.job.Part.Examples
+	}
 	for _, v := range []struct {
 		name  string
 		value any
@@ -164,7 +191,7 @@ func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err erro
 		{"ensemble", s.job.Ensemble.ID},
 		{"preprocess", s.job.Preprocess},
 		{"data", s.job.Data.Sources()},
-		{"examples", s.job.Data.Len()},
+		{"examples", examples},
 		{"batch_size", s.BatchSizes()},
 		{"tasks", tasks},
 		{"class_names", nameSum(s.names)},

@@ -56,13 +56,13 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 		p.workers = int(max(1, min(int64(workers), memory/2/c.runBytes)))
 	}
 	parts := s.models.Parts()
-	batches, unit, models := make([]int, len(parts)), 1, 0
-	for i, part := range parts {
-		var err error
-		if batches[i], err = s.engine.scoreBatch(part.Input, s.size); err != nil {
-			return p, err
-		}
-		unit, models = lcm(unit, batches[i]), models+part.Count
+	batches, unit, err := s.engine.batches(parts, s.size)
+	if err != nil {
+		return p, err
+	}
+	models := 0
+	for _, part := range parts {
+		models += part.Count
 	}
 
 	examples, group := maxChunk, models
@@ -90,6 +90,31 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// batches are those of each part, and how many examples are whole batches of all.
+func (e *Engine) batches(parts []Part, size int64) (each []int, unit int, err error) {
+	unit = 1
+	for _, part := range parts {
+		n, err := e.scoreBatch(part.Input, size)
+		if err != nil {
+			return nil, 0, err
+		}
+		each, unit = append(each, n), lcm(unit, n)
+	}
+	return each, unit, nil
+}
+
+// BatchUnit is how many examples are whole batches of all models. It depends on the
+// networks, on the data's shape and on what was asked for, and on no machine: so jobs
+// on several may divide the examples by it.
+func (e *Engine) BatchUnit(m Models, data dataset.Dataset) (int, error) {
+	size, err := weights.Elements(data.Shape())
+	if err != nil {
+		return 0, err
+	}
+	_, unit, err := e.batches(m.Parts(), size)
+	return unit, err
 }
 
 // String says how the work is done, for those who ask.

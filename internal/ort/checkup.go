@@ -55,7 +55,7 @@ var variables = []string{LibraryEnv, PythonEnv, "XDG_CACHE_HOME", "TMPDIR", "LD_
 // that is a *LibraryError or the context's.
 func Check(ctx context.Context, explicit string) (Checkup, error) {
 	c := Checkup{
-		Go: runtime.Version(), Platform: platform(), System: system(), Processor: processor(), Cores: runtime.GOMAXPROCS(0),
+		Go: runtime.Version(), Platform: platform(), System: system(), Processor: Processor(), Cores: runtime.GOMAXPROCS(0),
 		Features: features(), Memory: memoryAtHand(), Pinned: Version, Cache: cacheState(), Temp: tempState(),
 	}
 	if v := libc(); v != "" {
@@ -142,8 +142,8 @@ func system() string {
 	return strings.Join(words, " ")
 }
 
-// processor and memoryAtHand are what Linux tells of them.
-func processor() string {
+// Processor and memoryAtHand are what Linux tells of them.
+func Processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	_, rest, _ := bytes.Cut(info, []byte("model name"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))

@@ -38,6 +38,10 @@ import (
 type Records struct {
 	Path string
 
+	magic   string
+	begins  any                            // the JSON of its head
+	compare func([]byte) ([]string, error) // what differs in another's
+
 	file   *os.File
 	out    io.Writer   // file, but for tests
 	kinds  []task.Kind // of a row's values; none is ranked
@@ -88,7 +92,25 @@ var ErrBusy = errors.New("another process has it open")
 // OpenRecords opens the work file at path, for rows that depend on the given
 // parameters. Where there is none it is made.
 func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Records, error) {
-	r := &Records{Path: path, size: rowHead, synced: time.Now()}
+	r := newRecords(path, s)
+	r.magic, r.begins = recordsMagic, p
+	r.compare = func(js []byte) ([]string, error) {
+		var was Parameters
+		err := json.Unmarshal(js, &was)
+		return was.Differences(p), err
+	}
+	return r.use(existing)
+}
+
+func newRecords(path string, s *Schema) *Records {
+	r := &Records{Path: path, synced: time.Now()}
+	r.setSchema(s)
+	return r
+}
+
+// setSchema says what rows hold.
+func (r *Records) setSchema(s *Schema) {
+	r.size = rowHead
 	for _, c := range s.Columns {
 		of := []task.Kind{c.Kind}
 		if c.Kind == task.Ranked {
@@ -97,6 +119,10 @@ func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Reco
 		r.kinds = append(r.kinds, slices.Repeat(of, c.Len()/len(of))...)
 		r.size += c.Bytes()
 	}
+}
+
+// use opens the file for more rows.
+func (r *Records) use(existing Existing) (*Records, error) {
 	if err := r.open(); err != nil {
 		return nil, r.named(err)
 	}
@@ -104,11 +130,11 @@ func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Reco
 	switch {
 	case err != nil:
 	case info.Size() == 0 || existing == Discard:
-		err = r.begin(p)
+		err = r.begin()
 	case existing == Refuse:
 		err = ErrUnfinished
 	default:
-		err = r.resume(p)
+		err = r.resume()
 	}
 	if err == nil {
 		err = r.file.Truncate(r.end)
@@ -153,12 +179,12 @@ func (r *Records) open() error {
 }
 
 // begin writes the head of the file, in which there is nothing else then.
-func (r *Records) begin(p Parameters) error {
-	js, err := json.Marshal(p)
+func (r *Records) begin() error {
+	js, err := json.Marshal(r.begins)
 	if err != nil {
 		return err
 	}
-	head := binary.LittleEndian.AppendUint32([]byte(recordsMagic), uint32(len(js)))
+	head := binary.LittleEndian.AppendUint32([]byte(r.magic), uint32(len(js)))
 	head = binary.LittleEndian.AppendUint32(head, weights.CRC32C(0, js))
 	head = append(head, js...)
 	r.start, r.end = int64(len(head)), int64(len(head))
@@ -173,41 +199,49 @@ func (r *Records) begin(p Parameters) error {
 // bytes.
 const maxParameters = 16 << 20
 
-// resume reads the head, compares its parameters, and finds all whole frames. A
-// head that a crash cut short has no rows behind it: the file begins anew.
-func (r *Records) resume(p Parameters) error {
-	in := bufio.NewReader(r.file)
-	head := make([]byte, len(recordsMagic)+8)
+// head reads the JSON of the head, and finds where frames start. A head that a crash
+// cut short is nil.
+func (r *Records) head(in io.Reader) (js []byte, err error) {
+	head := make([]byte, len(r.magic)+8)
 	n, err := io.ReadFull(in, head)
-	if magic := head[:min(n, len(recordsMagic))]; !strings.HasPrefix(recordsMagic, string(magic)) {
-		return errors.New("not a work file of this program")
+	if magic := head[:min(n, len(r.magic))]; !strings.HasPrefix(r.magic, string(magic)) {
+		return nil, errors.New("not a work file of this program")
 	}
-	var js []byte
 	if err == nil {
-		length := binary.LittleEndian.Uint32(head[len(recordsMagic):])
+		length := binary.LittleEndian.Uint32(head[len(r.magic):])
 		if length > maxParameters {
-			return fmt.Errorf("%d bytes of parameters, want at most %d", length, maxParameters)
+			return nil, fmt.Errorf("%d bytes of parameters, want at most %d", length, maxParameters)
 		}
 		js = make([]byte, length)
 		_, err = io.ReadFull(in, js)
 	}
 	if err != nil {
-		if err = ignoreEnd(err); err == nil {
-			err = r.begin(p)
-		}
-		return err
+		return nil, ignoreEnd(err)
 	}
-	if weights.CRC32C(0, js) != binary.LittleEndian.Uint32(head[len(recordsMagic)+4:]) {
-		return errors.New("its parameters are damaged")
-	}
-	var was Parameters
-	if err := json.Unmarshal(js, &was); err != nil {
-		return err
-	}
-	if d := was.Differences(p); d != nil {
-		return &ChangedError{r.Path, d}
+	if weights.CRC32C(0, js) != binary.LittleEndian.Uint32(head[len(r.magic)+4:]) {
+		return nil, errors.New("its parameters are damaged")
 	}
 	r.start = int64(len(head) + len(js))
+	return js, nil
+}
+
+// resume reads the head, compares its parameters, and finds all whole frames. Behind a
+// head that a crash cut short there are no rows: the file begins anew.
+func (r *Records) resume() error {
+	js, err := r.head(bufio.NewReader(r.file))
+	if err != nil {
+		return err
+	}
+	if js == nil {
+		return r.begin()
+	}
+	d, err := r.compare(js)
+	if err != nil {
+		return err
+	}
+	if d != nil {
+		return &ChangedError{r.Path, d}
+	}
 	r.rows, r.end, err = r.scan(func(row *Row) error { r.note(row); return nil })
 	return err
 }

@@ -146,6 +146,16 @@ func Of(name string, s Scores) (Task, error) {
 	return nil, fmt.Errorf("tensor %q: %d numbers for an example are scores for no task", s.Output, s.Count)
 }
 
+// OfWidth returns the task of that name whose outcomes have so many numbers.
+func OfWidth(name string, width int) (Task, error) {
+	for _, count := range []int{width, width - 1} { // one score is of two classes
+		if t, err := Of(name, Scores{Count: count}); err == nil && t.Width() == width {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("task %q has no outcomes of %d numbers", name, width)
+}
+
 // Average is what members say of an example together.
 type Average struct {
 	Outcome []float64 // Σ w·outcome over members, with Σ w = 1

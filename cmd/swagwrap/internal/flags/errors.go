@@ -23,6 +23,7 @@ const (
 	exitOK         = 0
 	exitFailed     = 1  // may be retried
 	exitIncomplete = 3  // finished, but some inputs could not be read
+	exitMissing    = 4  // parts are missing, and named
 	exitUsage      = 64 // the command line
 	exitData       = 65 // a model, posterior or data set: do not retry
 	exitNoRuntime  = 69 // no usable ONNX Runtime
@@ -43,6 +44,11 @@ func (f *Failure) Unwrap() error { return f.err }
 // Incomplete is the end of a run that could not read all of its inputs.
 func Incomplete(format string, args ...any) error {
 	return &Failure{exitIncomplete, fmt.Errorf(format, args...), nil}
+}
+
+// Missing is the end of a run that lacks parts which other jobs make.
+func Missing(hint, format string, args ...any) error {
+	return &Failure{exitMissing, fmt.Errorf(format, args...), Hints(hint)}
 }
 
 // Usagef is a mistake in the command line.
@@ -68,6 +74,8 @@ func mark(code int, err error, hints []string) error {
 type Unfinished struct {
 	Err  error
 	Kept string // in words
+	// Plain says that the same command goes on by itself. Else it does with --resume.
+	Plain bool
 }
 
 func (u *Unfinished) Error() string { return u.Err.Error() }
@@ -192,7 +200,11 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 			hints = append(hints, f.hints...)
 		}
 	}
-	if part != nil {
+	switch {
+	case part == nil:
+	case part.Plain:
+		hints = append(hints, part.Kept+": the same command goes on from there")
+	default:
 		hints = append(hints, part.Kept+": the same command with --resume goes on from there")
 	}
 	text.Line(w, "error: %s", strings.ReplaceAll(err.Error(), "\n", " "))

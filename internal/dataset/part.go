@@ -1,0 +1,47 @@
+package dataset
+
+// Part returns the examples [first, end) of d, under the names that they have there.
+// Sources are those of all. It panics if the range is empty or not in d.
+func Part(d Dataset, first, end int) Dataset {
+	if first < 0 || first >= end || end > d.Len() {
+		panic("dataset: part out of range")
+	}
+	p := part{d, first, end}
+	if b, ok := d.(Bytes); ok {
+		return &bytesPart{p, b}
+	}
+	return &p
+}
+
+type part struct {
+	Dataset
+	first, end int
+}
+
+func (p *part) Len() int                        { return p.end - p.first }
+func (p *part) Name(i int) string               { return p.Dataset.Name(p.at(i)) }
+func (p *part) Read(dst []float32, i int) error { return p.Dataset.Read(dst, p.at(i)) }
+func (p *part) common() *examples               { return of(p.Dataset) }
+
+func (p *part) Labels() []int {
+	if labels := p.Dataset.Labels(); labels != nil {
+		return labels[p.first:p.end]
+	}
+	return nil
+}
+
+// at is where an example is among all.
+func (p *part) at(i int) int {
+	if i < 0 || i >= p.Len() {
+		panic("dataset: example out of range")
+	}
+	return p.first + i
+}
+
+type bytesPart struct {
+	part
+	all Bytes
+}
+
+func (p *bytesPart) Pixels(dst []byte, i int) error      { return p.all.Pixels(dst, p.at(i)) }
+func (p *bytesPart) Normalize(dst []float32, src []byte) { p.all.Normalize(dst, src) }
