@@ -144,3 +144,26 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%d messages explained", explained)
 	}
 }
+
+// TestDeployTried: the code of docs/deploy.md is what fixtures/deploy/try.py ran last.
+func TestDeployTried(t *testing.T) {
+	t.Parallel()
+	page := readFile(t, "..", "..", "docs", "deploy.md")
+	var tried map[string]struct{ Heading, SHA256 string }
+	if err := json.Unmarshal([]byte(readFile(t, "..", "..", "fixtures", "deploy", "tried.json")), &tried); err != nil || len(tried) < 7 {
+		t.Fatalf("%d parts were tried, %v", len(tried), err)
+	}
+	for part, r := range tried {
+		_, section, _ := strings.Cut(page, "\n## "+r.Heading+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		blocks := strings.SplitN("\n"+section, "\n```", 3)
+		if len(blocks) < 3 {
+			t.Errorf("docs/deploy.md: %q has no code", r.Heading)
+			continue
+		}
+		_, code, _ := strings.Cut(blocks[1], "\n")
+		if sum := sha256.Sum256([]byte(code + "\n")); hex.EncodeToString(sum[:]) != r.SHA256 {
+			t.Errorf("the code of %q is not what was tried: run fixtures/deploy/try.py %s", r.Heading, part)
+		}
+	}
+}
