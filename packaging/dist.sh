@@ -38,11 +38,16 @@ trap 'rm -rf "$work"' EXIT
 rm -rf "$out"
 mkdir "$out"
 
-# Builds the program for a processor. The build ID is left out: it tells of the compiler's path.
+# Builds the program for a processor. The build ID is left out: it tells of the compiler's path. So does what debuggers need,
+# which Go's own flags of C, -O2 -g, ask of zig: its linker takes the last of -s and -g.
 build() { # GOARCH, the processor in zig's words
-	env -u GOFLAGS -u CGO_CFLAGS -u CGO_LDFLAGS -u GOAMD64 -u GOARM64 CGO_ENABLED=1 GOOS=linux GOARCH="$1" \
+	env -u GOFLAGS -u GOAMD64 -u GOARM64 CGO_ENABLED=1 CGO_CFLAGS=-O2 CGO_LDFLAGS=-O2 GOOS=linux GOARCH="$1" \
 		CC="$tools/bin/python -m ziglang cc -target $2-linux-gnu.$glibc" \
 		go build -trimpath -buildvcs=true -ldflags='-s -w -buildid=' -o "$work/bin/$1/swagwrap" ./cmd/swagwrap
+	if grep -qF "$PWD" "$work/bin/$1/swagwrap"; then
+		echo "error: the program for $1 names $PWD: elsewhere it would be another" >&2
+		exit 1
+	fi
 	local needs
 	needs=$(versions "$work/bin/$1/swagwrap" | tail -n 1)
 	if [ "$(printf '%s\n' "$needs" "$glibc" | sort -V | tail -n 1)" != "$glibc" ]; then
