@@ -199,7 +199,9 @@ func TestExitCode(t *testing.T) {
 		{t.Context(), &ort.LibraryError{Path: "lib.so", Err: errors.New("gone")}, 69, "lib.so"},
 		{t.Context(), BadInput(fmt.Errorf("out: %w", syscall.ENOSPC)), 75, "no space left"},
 		{stopped, errors.New("cut off"), 143, "error: stopped by signal: terminated: nothing was written\n"},
-		{stopped, &Unfinished{errors.New("cut off"), "out.partial keeps 2 rows"}, 143, "terminated: out.partial keeps 2 rows\nhint: out.partial keeps 2 rows: the same command with --resume"},
+		{stopped, &Unfinished{Err: errors.New("cut off"), Kept: "out.partial keeps 2 rows"}, 143, "terminated: out.partial keeps 2 rows\nhint: out.partial keeps 2 rows: the same command with --resume"},
+		{stopped, &Unfinished{Err: errors.New("cut off"), Kept: "part.partial keeps 2 rows", Plain: true}, 143, "hint: part.partial keeps 2 rows: the same command goes on"},
+		{t.Context(), Missing("run it again", "1 part missing"), 4, "error: 1 part missing\nhint: run it again\n"},
 	} {
 		if got := ExitCode(tc.ctx, tc.err); got != tc.code {
 			t.Errorf("%v: exit code %d, want %d", tc.err, got, tc.code)
