@@ -24,11 +24,11 @@ import (
 func (a *app) mergeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "merge",
-		Usage:     "make one file of predictions of the parts that score --part wrote",
+		Usage:     "make one file of the parts that score --part or sample --part wrote",
 		ArgsUsage: "[PART...]",
-		Description: `Writes the very file that one run of score would have written, and FILE.meta.json beside it. The parts are those of
-OUT, OUT.part-0000-of-0050 and so on, or the files that are named, in any order. Neither networks nor images nor ONNX
-Runtime are needed.
+		Description: `Writes the very file that one run of score or of sample would have written, and for score FILE.meta.json beside it. The
+parts are those of OUT, OUT.part-0000-of-0050 and so on, or the files that are named, in any order. Neither networks nor
+images nor ONNX Runtime are needed.
 
    swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors images/    # for each of 0 to 49, anywhere
    swagwrap merge -o predictions.csv
@@ -46,16 +46,41 @@ func (a *app) merge(c *cli.Context) error {
 	if flags.IsStdout(output) {
 		return flags.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
 	}
+	isEnsemble := filepath.Ext(output) == ".safetensors"
 	format, err := predictions.Format(output)
-	if err != nil {
-		return flags.Usagef("say where the predictions go: -o predictions.csv", "%w", err)
+	if err != nil && !isEnsemble {
+		return flags.Usagef("say where the result goes: -o predictions.csv, or -o ensemble.safetensors", "%w", err)
 	}
 	out, err := flags.CreateOutput(output, c.Bool("force"))
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	parts, err := readParts(output, c.Args().Slice())
+	paths, err := findParts(c, output)
+	if err != nil {
+		return err
+	}
+	merge := func() error { return a.mergePredictions(c, out, format, paths) }
+	if isEnsemble {
+		merge = func() error { return a.mergeEnsemble(c, out, paths) }
+	}
+	if err := merge(); err != nil {
+		return err
+	}
+	if c.Bool("remove") {
+		for _, path := range paths {
+			if err := os.Remove(path); err != nil {
+				return flags.BadOutput(file.Error(path, err))
+			}
+		}
+	}
+	return nil
+}
+
+// mergePredictions makes one file of rows.
+func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string, paths []string) error {
+	output := out.Path
+	parts, err := readParts(output, paths)
 	if err != nil {
 		return err
 	}
@@ -100,29 +125,78 @@ func (a *app) merge(c *cli.Context) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	if c.Bool("remove") {
-		for _, p := range parts {
-			if err := os.Remove(p.Path); err != nil {
-				return flags.BadOutput(file.Error(p.Path, err))
-			}
-		}
-	}
 	a.Logf(c, "%s: %s of %s", output, report.Plural(sum.rows, "example"), report.Plural(len(parts), "part"))
 	return a.tell(c, output, &sum)
+}
+
+// piece is what is common to parts of all kinds.
+type piece struct {
+	path                  string
+	index, of, first, end int
+	all                   int // examples or members of all parts
+}
+
+// findParts lists the files of the parts to merge.
+func findParts(c *cli.Context, output string) ([]string, error) {
+	if c.NArg() > 0 {
+		return c.Args().Slice(), nil
+	}
+	paths, err := predictions.PartNames(output)
+	if err != nil {
+		return nil, flags.BadInput(err)
+	}
+	if len(paths) == 0 {
+		return nil, flags.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", output, filepath.Base(predictions.PartName(output, 0, 50)))
+	}
+	return paths, nil
+}
+
+// inOrder puts parts in order. It refuses parts of different runs, one that is there twice,
+// and, with what was wrong with those that could not be read, that some are missing. differ
+// says in what parts of different runs differ.
+func inOrder[P any](output string, parts []P, broken []error, of func(P) piece, differ func(a, b P) []string) error {
+	if len(parts) == 0 {
+		return flags.BadInput(broken[0])
+	}
+	slices.SortFunc(parts, func(a, b P) int { return cmp.Or(of(a).index-of(b).index, strings.Compare(of(a).path, of(b).path)) })
+	first := of(parts[0])
+	before, missing := piece{index: -1}, []int(nil)
+	for _, part := range parts {
+		p := of(part)
+		if p.of != first.of {
+			return flags.BadInput(fmt.Errorf("%s: is one of %d parts, and %s one of %d", p.path, p.of, first.path, first.of))
+		}
+		if d := differ(parts[0], part); d != nil {
+			return flags.BadInput(fmt.Errorf("%s: is not of the same run as %s: %s", p.path, first.path, strings.Join(d, "; ")))
+		}
+		switch {
+		case p.index == before.index:
+			return flags.BadInput(fmt.Errorf("%s: is part %d, and so is %s", p.path, p.index, before.path))
+		case p.all != first.all, p.index == before.index+1 && p.first != before.end, p.index == p.of-1 && p.end != p.all:
+			return flags.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", p.path, p.first, p.end, p.all, before.end, first.all))
+		}
+		for i := before.index + 1; i < p.index; i++ {
+			missing = append(missing, i)
+		}
+		before = p
+	}
+	for i := before.index + 1; i < first.of; i++ {
+		missing = append(missing, i)
+	}
+	if missing == nil {
+		return nil
+	}
+	why := ""
+	if broken != nil {
+		why = fmt.Sprintf(" (%v)", broken[0])
+	}
+	return flags.Missing("run them again: sbatch --array="+ranges(missing)+" …, or the same command with --part I/"+strconv.Itoa(first.of)+" for each",
+		"%s: %s of %d missing: --array=%s%s", output, report.Plural(len(missing), "part"), first.of, ranges(missing), why)
 }
 
 // readParts reads the heads of all parts, and every row once, so that nothing is begun
 // that cannot be ended. They come back in order.
 func readParts(output string, paths []string) ([]*predictions.PartFile, error) {
-	var err error
-	if len(paths) == 0 {
-		if paths, err = predictions.PartNames(output); err != nil {
-			return nil, flags.BadInput(err)
-		}
-		if len(paths) == 0 {
-			return nil, flags.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", output, filepath.Base(predictions.PartName(output, 0, 50)))
-		}
-	}
 	var parts []*predictions.PartFile
 	var broken []error
 	for _, path := range paths {
@@ -136,62 +210,9 @@ func readParts(output string, paths []string) ([]*predictions.PartFile, error) {
 			parts = append(parts, p)
 		}
 	}
-	if len(parts) == 0 {
-		return nil, flags.BadInput(broken[0])
-	}
-	slices.SortFunc(parts, func(a, b *predictions.PartFile) int { return cmp.Or(a.Index-b.Index, strings.Compare(a.Path, b.Path)) })
-	if err := oneRun(parts); err != nil {
-		return nil, flags.BadInput(err)
-	}
-	return parts, complete(output, parts, broken)
-}
-
-// oneRun refuses parts of different runs, and one that is there twice.
-func oneRun(parts []*predictions.PartFile) error {
-	first := parts[0]
-	for i, p := range parts[1:] {
-		if p.Of != first.Of {
-			return fmt.Errorf("%s: is one of %d parts, and %s one of %d", p.Path, p.Of, first.Path, first.Of)
-		}
-		if d := first.Parameters.Differences(p.Parameters); d != nil {
-			return fmt.Errorf("%s: is not of the same run as %s: %s", p.Path, first.Path, strings.Join(d, "; "))
-		}
-		switch before := parts[i]; { // the one before p
-		case p.Index == before.Index:
-			return fmt.Errorf("%s: is part %d, and so is %s", p.Path, p.Index, before.Path)
-		case p.Examples != first.Examples, p.Index == before.Index+1 && p.First != before.End:
-			return fmt.Errorf("%s: has examples %d to %d of %d, behind %d to %d of %s", p.Path, p.First, p.End, p.Examples, before.First, before.End, before.Path)
-		}
-	}
-	return nil
-}
-
-// complete says which parts are missing.
-func complete(output string, parts []*predictions.PartFile, broken []error) error {
-	of := parts[0].Of
-	there := make([]bool, of)
-	for _, p := range parts {
-		there[p.Index] = true
-	}
-	var missing []int
-	for i := range there {
-		if !there[i] {
-			missing = append(missing, i)
-		}
-	}
-	last := parts[len(parts)-1]
-	switch {
-	case missing == nil && (parts[0].First != 0 || last.End != last.Examples):
-		return flags.BadInput(fmt.Errorf("%s: ends with example %d of %d", last.Path, last.End, last.Examples))
-	case missing == nil:
-		return nil
-	}
-	why := ""
-	if broken != nil {
-		why = fmt.Sprintf(" (%v)", broken[0])
-	}
-	return flags.Missing("run them again: sbatch --array="+ranges(missing)+" …, or score --part I/"+strconv.Itoa(of)+" for each",
-		"%s: %s of %d missing: --array=%s%s", output, report.Plural(len(missing), "part"), of, ranges(missing), why)
+	return parts, inOrder(output, parts, broken,
+		func(p *predictions.PartFile) piece { return piece{p.Path, p.Index, p.Of, p.First, p.End, p.Examples} },
+		func(a, b *predictions.PartFile) []string { return a.Parameters.Differences(b.Parameters) })
 }
 
 // ranges writes numbers as Slurm's --array takes them: 3,17-19.

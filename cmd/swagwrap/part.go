@@ -18,39 +18,44 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-var partFlag = &cli.StringFlag{Name: "part", Usage: "score part `I/N` of the images only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch"}
+// partFlag is that of a command which does a part of something.
+func partFlag(what string) cli.Flag {
+	return &cli.StringFlag{Name: "part", Usage: what + " part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch"}
+}
 
 // indices are the environment variables in which schedulers say which task of an array
 // a process is. How many there are none of them says: of a part of an array that is run
 // again they count that part.
 var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}
 
-// partOf reads --part; nil if it is not given.
-func partOf(c *cli.Context) (*predictions.Part, error) {
+// partOf reads --part: part i of n, or of 0 if it is not given. others are flags that do
+// not go with it.
+func partOf(c *cli.Context, others ...string) (i, n int, err error) {
 	s := c.String("part")
 	if !c.IsSet("part") {
-		return nil, nil
+		return 0, 0, nil
 	}
 	which, of, _ := strings.Cut(s, "/")
-	n, err := strconv.Atoi(of)
-	if err != nil || n < 1 {
-		return nil, flags.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N", s)
+	if n, err = strconv.Atoi(of); err != nil || n < 1 {
+		return 0, 0, flags.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N", s)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
-			return nil, err
+			return 0, 0, err
 		}
 	}
-	i, err := strconv.Atoi(which)
-	if err != nil || i < 0 || i >= n {
-		return nil, flags.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1), "--part %s: part %s, want one of 0 to %d", s, which, n-1)
+	if i, err = strconv.Atoi(which); err != nil || i < 0 || i >= n {
+		return 0, 0, flags.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1), "--part %s: part %s, want one of 0 to %d", s, which, n-1)
 	}
-	for _, flag := range []string{"montage", "save-batch"} {
+	for _, flag := range others {
 		if c.IsSet(flag) {
-			return nil, flags.Usagef("", "--%s is not for a part", flag)
+			return 0, 0, flags.Usagef("", "--%s is not for a part", flag)
 		}
 	}
-	return &predictions.Part{Index: i, Of: n}, nil
+	if flags.IsStdout(c.String("output")) {
+		return 0, 0, flags.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
+	}
+	return i, n, nil
 }
 
 // ownIndex is what the scheduler says.

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (a *app) sampleCommand() *cli.Command {
@@ -42,6 +43,7 @@ but their input and their classes.
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
 			&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"},
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
+			partFlag("draw of the members"),
 		}, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
 		}, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
@@ -61,8 +63,12 @@ func (a *app) sample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	part, path, done, err := a.samplePart(c, e)
+	if done || err != nil {
+		return err
+	}
 	paths := c.Args().Slice()
-	out, err := a.CreateResult(e.Path, c.Bool("force"), false)
+	out, err := a.CreateResult(path, c.Bool("force") || c.IsSet("part"), false)
 	if err != nil {
 		return err
 	}
@@ -79,16 +85,25 @@ func (a *app) sample(c *cli.Context) error {
 	if settings.Method == ensemble.Iterates {
 		err = a.addCheckpoints(c, networks, e)
 	} else {
-		err = a.drawMembers(c, networks, e)
+		err = a.drawMembers(c, networks, e, part)
 	}
 	if err != nil {
 		return err
 	}
-	if err := e.Write(out, flags.Producer()); err != nil {
+	if c.IsSet("part") {
+		err = e.WritePart(out, flags.Producer(), part, asked(c))
+	} else {
+		err = e.Write(out, flags.Producer())
+	}
+	if err != nil {
 		return flags.BadOutput(err)
 	}
 	if err := out.Commit(); err != nil {
 		return err
+	}
+	if c.IsSet("part") {
+		a.Logf(c, "%s: %s from %d of %d", path, report.Plural(part.End-part.First, "member"), part.First, e.Members())
+		return nil
 	}
 	for i, part := range e.Components {
 		share := ""
@@ -171,8 +186,8 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 	return nil
 }
 
-// drawMembers fills in the statistics of members that are drawn.
-func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
+// drawMembers fills in the statistics of members that are drawn, those of a part.
+func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, p ensemble.Part) error {
 	pre, err := flags.Preprocessing(c, e.Card)
 	if err != nil {
 		return err
@@ -198,20 +213,24 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	}
 	images := 0
 	for i, n := range bn.Networks {
-		e.Components[i].BatchNorm = bn.Records[i]
+		of := &e.Components[i]
+		of.BatchNorm = bn.Records[i]
+		for range of.Members {
+			of.Statistics = append(of.Statistics, make([]float32, n.Posterior.Layout.Len(weights.Statistic)))
+		}
 		if n.Recomputes() {
-			images += e.Components[i].Members * bn.Images()
+			images += of.Members * bn.Images() * (p.End - p.First) / e.Members()
 		}
 	}
 	bar := a.Progress(c, "members", int64(images))
 	engine.Progress = bar.Add
-	err = e.EachMember(c.Context, bn.Networks, c.Int("threads"), func(m ensemble.Member) error {
+	err = e.EachMemberOf(c.Context, bn.Networks, c.Int("threads"), p, func(m ensemble.Member) error {
 		fresh, err := engine.Recompute(c.Context, m.Network, m.Parameters, bn.BatchNormData)
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
-		part := &e.Components[m.Component]
-		part.Statistics = append(part.Statistics, fresh.Statistics)
+		i, place := e.Find(m.Number)
+		e.Components[i].Statistics[place] = fresh.Statistics
 		return nil
 	})
 	bar.Done()

@@ -51,7 +51,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			flags.PreprocessFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
-			posteriorFlag, partFlag,
+			posteriorFlag, partFlag("score of the images"),
 		}, montageFlags, flags.RunFlags[:1], []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
@@ -145,11 +145,12 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if job.output == "-" && c.Bool("resume") {
 		return nil, s, flags.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
 	}
-	if job.part, err = partOf(c); err != nil {
+	switch i, n, err := partOf(c, "montage", "save-batch"); {
+	case err != nil:
 		return nil, s, err
-	}
-	if s.Part = job.part; s.Part != nil && job.output == "-" {
-		return nil, s, flags.Usagef("write to a file: -o predictions.csv", "--part: standard output cannot be merged")
+	case n > 0:
+		job.part = &predictions.Part{Index: i, Of: n}
+		s.Part = job.part
 	}
 	if c.Bool("force") && c.Bool("resume") {
 		return nil, s, flags.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")

@@ -26,8 +26,10 @@
 package ensemble
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -137,13 +139,19 @@ func (e *Ensemble) Find(k int) (component, place int) {
 
 // Write writes the ensemble file.
 func (e *Ensemble) Write(w io.WriterAt, producer string) error {
-	meta, err := weights.NewMetadata(Kind, Version, producer, map[string]any{
+	return e.write(w, Kind, producer, map[string]any{})
+}
+
+// write writes a file of an ensemble or of a part, with what else there is to say.
+func (e *Ensemble) write(w io.WriterAt, kind, producer string, said map[string]any) error {
+	maps.Copy(said, map[string]any{
 		"components":     e.Components,
 		"sampling":       e.Sampling,
 		"card":           e.Card,
 		"temperature":    e.Temperature,
 		"vector_scaling": e.Vector,
 	})
+	meta, err := weights.NewMetadata(kind, Version, producer, said)
 	if err != nil {
 		return err
 	}
@@ -169,19 +177,24 @@ func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 
 // Open reads the ensemble file at path, whole, and checks its checksums.
 func Open(path string) (*Ensemble, error) {
+	return open(path, Kind, func(*weights.Safetensors) error { return nil })
+}
+
+// open reads an ensemble or a part, of which more is the caller's to read.
+func open(path, kind string, more func(*weights.Safetensors) error) (*Ensemble, error) {
 	st, err := weights.OpenSafetensors(path)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	if err := st.CheckKind(Kind, Version); err != nil {
+	if err := st.CheckKind(kind, Version); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := st.Verify(); err != nil {
 		return nil, err
 	}
 	e := &Ensemble{Path: path, ID: st.ID()}
-	if err := e.read(st); err != nil {
+	if err := errors.Join(e.read(st), more(st)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return e, nil
