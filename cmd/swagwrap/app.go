@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -131,6 +132,9 @@ is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothin
 				return err
 			}
 			a.Logf(c, "ONNX Runtime %s: %s", ort.Version, path)
+			if other := os.Getenv(ort.LibraryEnv); other != "" {
+				a.Logf(c, "note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
+			}
 			return nil
 		},
 	}

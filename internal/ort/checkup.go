@@ -175,6 +175,9 @@ func cacheState() string {
 	}
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(path); err != nil {
+		if err := writable(dir); err != nil {
+			return dir + ": cannot be written: " + reason(err)
+		}
 		return dir + ": nothing in it"
 	}
 	if sum, err := fileSHA256(path); err != nil {

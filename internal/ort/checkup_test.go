@@ -45,6 +45,18 @@ func TestCheckOfNone(t *testing.T) {
 		t.Errorf("%v: %+v", err, c)
 	}
 
+	file := filepath.Join(none, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", file)
+	t.Setenv("HOME", file)
+	if c, _ := Check(context.Background(), ""); !strings.HasSuffix(c.Cache, ": cannot be written: not a directory") {
+		t.Errorf("%+v", c)
+	}
+	t.Setenv("XDG_CACHE_HOME", none)
+	t.Setenv("HOME", none)
+
 	cached, err := cachePath()
 	if err != nil {
 		t.Fatal(err)

@@ -11,11 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
@@ -39,6 +42,9 @@ func Install(ctx context.Context, progress func(string)) (path string, err error
 func install(ctx context.Context, path string, p pin, progress func(string)) error {
 	if sum, err := fileSHA256(path); err == nil && (sum == p.npm.sha256 || sum == p.pip.sha256) {
 		return nil
+	}
+	if err := writable(filepath.Dir(path)); err != nil { // before anything is fetched for it
+		return &LibraryError{path, "cannot be written: " + reason(err), cacheError{err}}
 	}
 	work, err := unfinished.Folder()
 	if err != nil {
@@ -73,6 +79,15 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 		progress(failed[len(failed)-1])
 	}
 	return &LibraryError{path, "could not be fetched: " + strings.Join(failed, "; "), errs}
+}
+
+// writable says why a folder cannot be written to, or made.
+func writable(dir string) error {
+	err := unix.Access(dir, unix.W_OK|unix.X_OK)
+	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		return writable(filepath.Dir(dir))
+	}
+	return err
 }
 
 // npmPack downloads the package's tarball; it installs nothing and runs no

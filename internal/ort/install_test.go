@@ -197,6 +197,44 @@ func TestInstallErrors(t *testing.T) {
 	}
 }
 
+// A folder that cannot be made costs no download.
+func TestInstallNowhere(t *testing.T) {
+	s := newShop(t)
+	s.sell("pip", toDest, []byte("PK"))
+	s.write(s.cache, nil) // a file, where a folder should be
+	err := s.install()
+	lib, ok := errors.AsType[*LibraryError](err)
+	if !ok || lib.Reason != "cannot be written: not a directory" || !strings.HasPrefix(lib.Hint(), "let XDG_CACHE_HOME") || len(s.progress) > 0 {
+		t.Errorf("%v, progress %q", err, s.progress)
+	}
+}
+
+func TestHint(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ explicit, env, python, home, want string }{
+		{"", "", "", dir, "`swagwrap setup` fetches "},
+		{file, "", "", dir, "`swagwrap setup` fetches "},
+		{"", file, "", dir, "unset " + LibraryEnv + ", and `swagwrap setup` fetches "},
+		{"", file, file + "2", dir, "unset " + LibraryEnv + ", and that of the Python package "},
+		{"", "", file, dir, "`python -m pip install --force-reinstall "},
+		{"", "", "", file, "let XDG_CACHE_HOME, or HOME on macOS, name "},
+		{"", "", "", "", "let XDG_CACHE_HOME, or HOME on macOS, name "},
+	} {
+		t.Setenv(LibraryEnv, tt.env)
+		t.Setenv(PythonEnv, tt.python)
+		t.Setenv("XDG_CACHE_HOME", tt.home)
+		t.Setenv("HOME", tt.home)
+		_, err := Check(t.Context(), tt.explicit)
+		if lib, ok := errors.AsType[*LibraryError](err); !ok || !strings.HasPrefix(lib.Hint(), tt.want) || !strings.Contains(lib.Hint(), LibraryEnv) {
+			t.Errorf("%+v: %v, hint %q", tt, err, lib.Hint())
+		}
+	}
+}
+
 func TestInstallCancelled(t *testing.T) {
 	s := newShop(t)
 	s.script("npm", "exec /bin/sleep 60")

@@ -33,13 +33,28 @@ func (e *LibraryError) Error() string {
 
 func (e *LibraryError) Unwrap() error { return e.Err }
 
+// A cacheError is what is wrong with the user's cache folder.
+type cacheError struct{ error }
+
+func (e cacheError) Unwrap() error { return e.error }
+
 // Hint is one line that tells a user the way out.
 func (e *LibraryError) Hint() string {
-	if e.Path != "" && e.Path == os.Getenv(PythonEnv) {
+	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
+	fetch := fmt.Sprintf("`swagwrap setup` fetches ONNX Runtime %s with npm or pip; or ", Version)
+	switch _, pinned := pins[platform()]; {
+	case e.Path != "" && e.Path == python && python != named:
 		return fmt.Sprintf("`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with --ort-lib or %s", MinVersion, LibraryEnv)
+	case e.Path != "" && e.Path == named && python != "":
+		fetch = "unset " + LibraryEnv + ", and that of the Python package onnxruntime is taken; or "
+	case !pinned:
+		fetch = ""
+	case e.Path != "" && e.Path == named:
+		fetch = "unset " + LibraryEnv + ", and " + fetch
+	case errors.As(e.Err, new(cacheError)):
+		fetch = "let XDG_CACHE_HOME, or HOME on macOS, name a folder that you can write to, for `swagwrap setup`; or "
 	}
-	return fmt.Sprintf("`swagwrap setup` fetches ONNX Runtime %s with npm or pip; or name the shared library of any release since %s with --ort-lib or %s",
-		Version, MinVersion, LibraryEnv)
+	return fetch + fmt.Sprintf("name the shared library of any release since %s with --ort-lib or %s", MinVersion, LibraryEnv)
 }
 
 // A Library is an ONNX Runtime library on disk, and what named it.
@@ -84,7 +99,7 @@ func Find(explicit string) (Library, error) {
 		return l, &LibraryError{path, "not installed", err}
 	}
 	if err != nil {
-		return l, &LibraryError{path, reason(err), err}
+		return l, &LibraryError{path, reason(err), cacheError{err}}
 	}
 	if p := pins[platform()]; info.Size() != p.npm.size && info.Size() != p.pip.size {
 		return l, &LibraryError{path, fmt.Sprintf("damaged: %d bytes, want %d or %d", info.Size(), p.npm.size, p.pip.size), nil}
@@ -99,7 +114,7 @@ func cachePath() (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", &LibraryError{"", "no cache folder: " + err.Error(), err}
+		return "", &LibraryError{"", "no cache folder: " + err.Error(), cacheError{err}}
 	}
 	return filepath.Join(dir, "swagwrap", "onnxruntime-"+Version, libraryName()), nil
 }
