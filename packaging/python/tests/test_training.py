@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
 from pathlib import Path
 
@@ -114,6 +115,15 @@ def test_callback_keeps_runs_apart(net: nn.Module, images: torch.Tensor, tmp_pat
     for wrong in ({"start": -1}, {"every": 0}, {"learning_rate": 0.0}):
         with pytest.raises(ValueError):
             sw.callback(tmp_path, images[:2], **wrong)  # type: ignore[arg-type]
+
+
+def test_callback_fails_before_training(images: torch.Tensor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"shape \(1, 1, 6, 6\)"):
+        sw.callback(tmp_path, images[:1])
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "onnxscript" else find(name, *more))
+    with pytest.raises(ModuleNotFoundError, match="pip install onnx onnxscript"):
+        sw.lightning_callback(tmp_path, images[:2])
 
 
 def test_lightning(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._export import export, unwrapped
+from ._export import check, export, unwrapped
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +33,7 @@ class Checkpoints:
             raise ValueError(f"start {start}, every {every}: want an epoch from 0 on, and a number of epochs from 1 on")
         if learning_rate is not None and not learning_rate > 0:
             raise ValueError(f"learning_rate {learning_rate}: want a positive number")
+        check(example)
         self.folder = Path(folder)
         self.template = self.folder / "model.onnx"
         self.example = example

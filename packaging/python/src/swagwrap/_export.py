@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 from pathlib import Path
@@ -23,13 +24,8 @@ def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLik
     """
     import torch
 
-    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 6):
-        raise RuntimeError(f"PyTorch {torch.__version__}, want 2.6 or later: docs/exporting.md has the call for an older one")
+    check(example)
     model = unwrapped(model)
-    if not isinstance(example, torch.Tensor):
-        raise TypeError(f"example: {type(example).__name__}, want one tensor: put a network of several inputs into a module that takes one")
-    if example.ndim == 0 or len(example) < 2:
-        raise ValueError(f"example: shape {tuple(example.shape)}, want a batch of at least two inputs")
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     training = [m for m in model.modules() if m.training]
@@ -48,6 +44,21 @@ def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLik
     finally:
         for m in training:
             m.training = True
+
+
+def check(example: torch.Tensor) -> None:
+    """Refuses what `export` cannot work with, before a training that would end with it."""
+    import torch
+
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 6):
+        raise RuntimeError(f"PyTorch {torch.__version__}, want 2.6 or later: docs/exporting.md has the call for an older one")
+    for name in ("onnx", "onnxscript"):
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named '{name}', which PyTorch's exporter needs: pip install onnx onnxscript", name=name)
+    if not isinstance(example, torch.Tensor):
+        raise TypeError(f"example: {type(example).__name__}, want one tensor: put a network of several inputs into a module that takes one")
+    if example.ndim == 0 or len(example) < 2:
+        raise ValueError(f"example: shape {tuple(example.shape)}, want a batch of at least two inputs")
 
 
 def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
