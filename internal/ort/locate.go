@@ -96,6 +96,9 @@ func Find(explicit string) (Library, error) {
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if denied := writable(filepath.Dir(path)); denied != nil {
+			err = cacheError{denied}
+		}
 		return l, &LibraryError{path, "not installed", err}
 	}
 	if err != nil {
