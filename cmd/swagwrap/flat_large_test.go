@@ -75,3 +75,22 @@ func TestSampleMemoryFlat(t *testing.T) {
 		t.Errorf("%d bytes more for 990 more members", many-few)
 	}
 }
+
+// Nor that of export: what 290 more members of a ResNet-20 take is their graph, and not their 313 MB of weights.
+func TestExportMemoryFlat(t *testing.T) {
+	dir := t.TempDir()
+	program, p, e := executable(t, dir), filepath.Join(dir, "p"), filepath.Join(dir, "e")
+	cifar := filepath.Join("..", "..", "fixtures", "cifar", "checkpoints")
+	peak(t, program, "fit", "-q", "--task", "classes", "-o", p, "--template", filepath.Join(cifar, "model.onnx"), filepath.Join(cifar, "epoch-021.pt"), filepath.Join(cifar, "epoch-022.pt"))
+	for _, storage := range []string{"f32", "int8"} {
+		export := func(members int) int64 {
+			peak(t, program, "sample", "-q", "--force", "--bn", "keep", "-n", fmt.Sprint(members), "-o", e, p)
+			return peak(t, program, "export", "-q", "--force", "--storage", storage, "-o", filepath.Join(dir, "m.onnx"), e)
+		}
+		few, many := export(10), export(300)
+		t.Logf("%s: 10 members: %.1f MB; 300: %.1f MB", storage, float64(few)/(1<<20), float64(many)/(1<<20))
+		if many-few > 40<<20 {
+			t.Errorf("%s: %d bytes more for 290 more members", storage, many-few)
+		}
+	}
+}
