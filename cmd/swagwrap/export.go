@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -188,6 +189,13 @@ func (m *modelOutput) commit() error {
 		}
 	}
 	return nil
+}
+
+// remove takes away what commit has placed, the model first.
+func (m *modelOutput) remove() {
+	for _, out := range slices.Backward(m.files) {
+		os.Remove(out.Path)
+	}
 }
 
 func (m *modelOutput) abort() {

@@ -53,6 +53,9 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 			return flags.Usagef("", "--%s is for a POSTERIOR: the members of %s are drawn", flag, path)
 		}
 	}
+	if c.IsSet("check") && flags.IsStdout(out.path) {
+		return flags.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
+	}
 	j := &ensemble.Joint{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: joint.Storage(storage), External: c.Bool("external-data"),
 		Producer: "swagwrap", Version: flags.Version()}
 	if c.IsSet("members") {
@@ -92,6 +95,7 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 	}
 	d, err := j.Check(c.Context, engine, out.path, data)
 	if err != nil {
+		out.remove() // a command that fails leaves no output
 		return flags.BadInput(err)
 	}
 	a.Logf(c, "%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",

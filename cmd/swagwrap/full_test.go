@@ -31,6 +31,7 @@ func writes(folder, pictures string) []write {
 		{at("p.safetensors"), []string{"fit", "--task", "classes", "--input-size", "4", "-o", at("p.safetensors"), fixture("ckpt-1.onnx"), fixture("ckpt-2.onnx")}},
 		{at("e.safetensors"), []string{"sample", "-n", "8", "--bn-data", fixture("images.npz"), "-o", at("e.safetensors"), at("p.safetensors")}},
 		{at("m.onnx"), []string{"export", "--member", "1", "-o", at("m.onnx"), at("e.safetensors")}},
+		{at("joint.onnx"), []string{"export", "--check", fixture("images.npz"), "-o", at("joint.onnx"), at("e.safetensors")}},
 		{at("out.csv"), []string{"score", "--resume", "--probs", "--keep-members", "-b", "8", "--memory", "1", "-o", at("out.csv"), at("e.safetensors"), pictures}},
 	}
 }
