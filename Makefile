@@ -73,6 +73,9 @@ python: build ## tests of the Python module; PYTHON has packaging/python/tests/r
 dist: tools ## a release in dist/: archives, wheels, bills of materials, SHA-256; fetches a C compiler with pip
 	PYTHON="$(PYTHON)" packaging/dist.sh
 
+cluster: setup build ## parts on a real Slurm of four nodes on this machine: kills, a lost node, preemption; wants root and Debian
+	fixtures/cluster/test.sh
+
 bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 	go run ./fixtures/bench --python "$(PYTHON)" $(BENCH)
 
