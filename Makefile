@@ -24,7 +24,7 @@ demo: setup build ## the main job on the checkpoints in fixtures/mnist
 
 CIFAR = fixtures/cifar/checkpoints
 
-cifar: setup build ## the first table of docs/results.md: a published ResNet-20 on CIFAR-10, in some 15 minutes
+cifar: setup build ## the first table of docs/results.md: a published ResNet-20 on CIFAR-10, in eight minutes
 	mkdir -p cifar
 	test -e cifar/test.csv || tar -xJf fixtures/cifar/pictures.tar.xz -C cifar
 	./bin/swagwrap fit --force --template $(CIFAR)/model.onnx --task classes --class-names cifar/test --mean .485,.456,.406 --std .229,.224,.225 \
