@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -186,12 +187,12 @@ func inOrder[P any](output string, parts []P, broken []error, of func(P) piece, 
 	if missing == nil {
 		return nil
 	}
-	why := ""
+	array, why := ensemble.Ranges(missing), ""
 	if broken != nil {
 		why = fmt.Sprintf(" (%v)", broken[0])
 	}
-	return flags.Missing("run them again: sbatch --array="+ranges(missing)+" …, or the same command with --part I/"+strconv.Itoa(first.of)+" for each",
-		"%s: %s of %d missing: --array=%s%s", output, report.Plural(len(missing), "part"), first.of, ranges(missing), why)
+	return flags.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(first.of)+" for each",
+		"%s: %s of %d missing: --array=%s%s", output, report.Plural(len(missing), "part"), first.of, array, why)
 }
 
 // readParts reads the heads of all parts, and every row once, so that nothing is begun
@@ -213,23 +214,6 @@ func readParts(output string, paths []string) ([]*predictions.PartFile, error) {
 	return parts, inOrder(output, parts, broken,
 		func(p *predictions.PartFile) piece { return piece{p.Path, p.Index, p.Of, p.First, p.End, p.Examples} },
 		func(a, b *predictions.PartFile) []string { return a.Parameters.Differences(b.Parameters) })
-}
-
-// ranges writes numbers as Slurm's --array takes them: 3,17-19.
-func ranges(sorted []int) string {
-	var list []string
-	for i := 0; i < len(sorted); {
-		j := i
-		for j+1 < len(sorted) && sorted[j+1] == sorted[j]+1 {
-			j++
-		}
-		word := strconv.Itoa(sorted[i])
-		if j > i {
-			word += "-" + strconv.Itoa(sorted[j])
-		}
-		list, i = append(list, word), j+1
-	}
-	return strings.Join(list, ",")
 }
 
 // processors lists those that parts were scored on.

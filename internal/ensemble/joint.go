@@ -176,7 +176,7 @@ func (j *Joint) metadata() (map[string]string, error) {
 	storage := map[joint.Storage]string{joint.Float32: "f32", joint.Int8: "int8"}[j.Storage]
 	out := map[string]string{
 		"swagwrap.ensemble":   e.ID,
-		"swagwrap.members":    ranges(j.Members),
+		"swagwrap.members":    Ranges(j.Members),
 		"swagwrap.task":       j.tasks[0].Name(),
 		"swagwrap.model_card": string(card),
 		"swagwrap.storage":    storage,
@@ -197,8 +197,8 @@ func (j *Joint) metadata() (map[string]string, error) {
 	return out, nil
 }
 
-// ranges writes ascending numbers as "0-9,12".
-func ranges(numbers []int) string {
+// Ranges writes ascending numbers as "0-9,12".
+func Ranges(numbers []int) string {
 	var parts []string
 	for i := 0; i < len(numbers); {
 		end := i

@@ -120,12 +120,16 @@ var ErrDamaged = errors.New("is damaged, or not all of it is there")
 // [ErrDamaged] says that they are not what was written.
 func ReadPart(path string) (*PartFile, error) {
 	p := &PartFile{Path: path}
+	var fields []field // once, and not for each row
 	err := p.scan(func(row *Row) error {
 		if row.Error != "" {
 			p.Errors++
 			return nil
 		}
-		return p.classes(row)
+		if fields == nil {
+			fields = p.Schema.fields()
+		}
+		return p.classes(fields, row)
 	})
 	if err != nil {
 		return nil, err
@@ -155,8 +159,8 @@ func (p *Part) check() error {
 }
 
 // classes refuses a class that has no name where classes have.
-func (p *PartFile) classes(row *Row) error {
-	for _, f := range p.Schema.fields() {
+func (p *PartFile) classes(fields []field, row *Row) error {
+	for _, f := range fields {
 		if v := f.values(row); f.named != "" && !(v[0] >= 0 && int(v[0]) < len(p.Schema.ClassNames)) {
 			return file.Error(p.Path, fmt.Errorf("%w: row %d: class %v of %d", ErrDamaged, row.Index, v[0], len(p.Schema.ClassNames)))
 		}
