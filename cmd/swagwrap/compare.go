@@ -50,7 +50,7 @@ settings are --val's alone; the test data takes no part.
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
-		}, flags.ReportFlags, flags.MethodFlags),
+		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: a.compare,
 	}
 }
@@ -100,6 +100,9 @@ func (a *app) compare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.openStore(c, engine, in.Networks(), "save", "tune"); err != nil {
+		return err
+	}
 	if err := a.SettleInputs(c, in, engine); err != nil {
 		return err
 	}
@@ -108,6 +111,9 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	cmp.Tuned, cmp.Settings, cmp.Recomputing = settings.String(), c.String("tune"), flags.AsAsked(c)
+	if engine.Share != nil {
+		return a.fill(c, engine, cmp.Images(), cmp.Fill)
+	}
 	bar := a.Progress(c, "compare", cmp.Images())
 	engine.Progress = bar.Add
 	found, err := cmp.Run(c.Context, engine)
@@ -115,6 +121,7 @@ func (a *app) compare(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
+	a.tellStore(c, engine)
 	found.BatchNorm = in.BatchNorm.BatchNorm
 	for _, note := range found.Notes {
 		a.Warnf(c, "%s", note)

@@ -38,7 +38,7 @@ Predictions that were saved, here or elsewhere, serve as well:
 		Flags: flags.Join([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded, with the histograms"},
 			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
-		}, flags.ReportFlags, flags.MethodFlags),
+		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: a.ood,
 	}
 }
@@ -59,7 +59,7 @@ func (a *app) ood(c *cli.Context) error {
 	} else {
 		found, err = a.detection(c, args)
 	}
-	if err != nil {
+	if err != nil || found == nil { // a part has no result
 		return err
 	}
 	return a.Show(c, pages, &found.BatchNorm, found)
@@ -83,10 +83,16 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.openStore(c, engine, in.Networks()); err != nil {
+		return nil, err
+	}
 	if err := a.SettleInputs(c, in, engine); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
+	if engine.Share != nil {
+		return nil, a.fill(c, engine, d.Images(), d.Fill)
+	}
 	bar := a.Progress(c, "ood", d.Images())
 	engine.Progress = bar.Add
 	found, err := d.Run(c.Context, engine)
@@ -94,6 +100,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	if err != nil {
 		return nil, flags.BadInput(err)
 	}
+	a.tellStore(c, engine)
 	for _, note := range found.Notes {
 		a.Warnf(c, "%s", note)
 	}

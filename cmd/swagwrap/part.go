@@ -28,9 +28,17 @@ func partFlag(what string) cli.Flag {
 // again they count that part.
 var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}
 
-// partOf reads --part: part i of n, or of 0 if it is not given. others are flags that do
-// not go with it.
+// partOf reads --part of a command that writes a file: part i of n, or of 0 if it is not
+// given.
 func partOf(c *cli.Context, others ...string) (i, n int, err error) {
+	if i, n, err = parsePart(c, others...); n > 0 && err == nil && flags.IsStdout(c.String("output")) {
+		err = flags.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
+	}
+	return i, n, err
+}
+
+// parsePart reads --part. others are flags that do not go with it.
+func parsePart(c *cli.Context, others ...string) (i, n int, err error) {
 	s := c.String("part")
 	if !c.IsSet("part") {
 		return 0, 0, nil
@@ -51,9 +59,6 @@ func partOf(c *cli.Context, others ...string) (i, n int, err error) {
 		if c.IsSet(flag) {
 			return 0, 0, flags.Usagef("", "--%s is not for a part", flag)
 		}
-	}
-	if flags.IsStdout(c.String("output")) {
-		return 0, 0, flags.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
 	}
 	return i, n, nil
 }

@@ -48,7 +48,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
 			eceFlag,
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
-		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
+		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
 		Action: a.sweep,
 	}
 }
@@ -93,10 +93,19 @@ func (a *app) sweep(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := a.openStore(c, engine, []*infer.Network{s.Network}); err != nil {
+		return err
+	}
+	if engine.Share != nil && s.Members == 0 {
+		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it goes by the results of all")
+	}
 	if err := a.Settle(c, engine, bn, s.Sampling()); err != nil {
 		return err
 	}
 	s.BatchNorm = bn.BatchNormData
+	if engine.Share != nil {
+		return a.fill(c, engine, s.Images(s.Members), s.Fill)
+	}
 	estimate := s.Members
 	if estimate == 0 {
 		estimate = defaultMembers
@@ -108,6 +117,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
+	a.tellStore(c, engine)
 	found.Statistics = bn.BatchNorm
 	return a.Show(c, pages, &bn.BatchNorm, found)
 }

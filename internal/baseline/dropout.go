@@ -33,12 +33,18 @@ func (w *work) dropout() error {
 	if err != nil {
 		return err
 	}
+	if _, err := w.dropping(swa, 0); err != nil { // before shares of the passes are counted
+		return err
+	}
 	p := w.random()
 	width := w.engine.Threads()
 	for first := 0; first < w.Members; first += width {
 		passes := make([]*Predicted, min(width, w.Members-first))
 		var g errgroup.Group
 		for i := range passes {
+			if !w.mine() {
+				continue
+			}
 			g.Go(weights.Guarded(func() (err error) {
 				passes[i], err = w.dropoutPass(swa, first+i)
 				return err
@@ -47,10 +53,13 @@ func (w *work) dropout() error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		if first == 0 && len(passes) > 1 && slices.Equal(passes[0].Data[0].Outcome, passes[1].Data[0].Outcome) {
+		if w.engine.Share == nil && first == 0 && len(passes) > 1 && slices.Equal(passes[0].Data[0].Outcome, passes[1].Data[0].Outcome) {
 			return &unfit{err: errors.New("its layers drop nothing")}
 		}
 		for _, pass := range passes {
+			if pass == nil {
+				continue // another job's
+			}
 			p.Take(pass, p.group(pass))
 		}
 	}

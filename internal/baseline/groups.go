@@ -94,12 +94,15 @@ func (in *Inputs) reorders(t Targets) int {
 func (w *work) reorder(p *Predicted, swa *swaWeights) error {
 	n := w.Runs[0].Network
 	for k := range w.reorders(w.targets) {
+		if !w.mine() {
+			continue
+		}
 		fresh, err := w.engine.Recompute(w.ctx, n, swa.parameters, w.BatchNorm.Reordered(uint64(k)+1))
 		if err != nil {
 			return err
 		}
 		one, g := w.predicted(), &Group{}
-		if err := w.member(one, n, "SWA", 1, swa.parameters, weights.Slice(fresh.Statistics)); err != nil {
+		if err := w.filled(one, n, "SWA", 1, swa.parameters, weights.Slice(fresh.Statistics)); err != nil {
 			return err
 		}
 		g.add(one)

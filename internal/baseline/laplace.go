@@ -42,6 +42,9 @@ var laplace = &Method{
 }
 
 func (w *work) laplace() error {
+	if w.engine.Share != nil {
+		return nil
+	}
 	swa, err := w.swa(0)
 	if err != nil {
 		return err

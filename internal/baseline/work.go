@@ -78,6 +78,13 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 	return notes, nil
 }
 
+// Fill puts into the engine's store what its share of the methods' networks gives out. What
+// is made of features of a network, as Laplace is, and needs one pass, is left to Predict.
+func Fill(ctx context.Context, e *infer.Engine, in *Inputs, t Targets) error {
+	_, err := Predict(ctx, e, in, t, func(*Predicted) error { return nil })
+	return err
+}
+
 // unfit says that a method cannot be used on this network.
 type unfit struct {
 	err   error
@@ -111,6 +118,10 @@ func (w *work) predicted() *Predicted {
 	return p
 }
 
+// mine reports whether the next network is one that this process is to run. What a method
+// makes of others' is not complete, and nobody looks at it.
+func (w *work) mine() bool { return w.engine.Share.Mine() }
+
 // run adds what a model says of all data to p.
 func (w *work) run(p *Predicted, m infer.Model) error {
 	one := p
@@ -131,6 +142,9 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 
 // checkpoint runs a checkpoint as it is, with the statistics in it.
 func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
+	if !w.mine() {
+		return nil
+	}
 	model, err := w.Runs[0].Network.AsIs(m)
 	if err != nil {
 		return err
@@ -140,6 +154,13 @@ func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
 
 // member runs a network of ours with weights and statistics.
 func (w *work) member(p *Predicted, n *infer.Network, who string, weight float64, parameters, statistics weights.Vector) error {
+	if !w.mine() {
+		return nil
+	}
+	return w.filled(p, n, who, weight, parameters, statistics)
+}
+
+func (w *work) filled(p *Predicted, n *infer.Network, who string, weight float64, parameters, statistics weights.Vector) error {
 	m, err := n.Model(who, parameters, statistics)
 	if err != nil {
 		return err
@@ -150,11 +171,14 @@ func (w *work) member(p *Predicted, n *infer.Network, who string, weight float64
 
 // draw runs a member after a pass over the batch-norm images.
 func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
+	if !w.mine() {
+		return nil
+	}
 	fresh, err := w.engine.Recompute(w.ctx, n, parameters, w.BatchNorm)
 	if err != nil {
 		return fmt.Errorf("%s: %w", who, err)
 	}
-	return w.member(p, n, who, weight, parameters, weights.Slice(fresh.Statistics))
+	return w.filled(p, n, who, weight, parameters, weights.Slice(fresh.Statistics))
 }
 
 // random returns an empty result of a method that draws its members.

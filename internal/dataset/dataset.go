@@ -160,6 +160,14 @@ func (o Options) preprocess() (preprocess.Settings, error) {
 // Open opens the examples that the inputs name, one after the other. An array
 // must be the only input; it is read into memory, uint8 as such.
 func Open(inputs []string, opts Options) (Dataset, error) {
+	d, err := openAny(inputs, opts)
+	if err == nil {
+		of(d).identify(opts)
+	}
+	return d, err
+}
+
+func openAny(inputs []string, opts Options) (Dataset, error) {
 	if len(inputs) == 0 {
 		return nil, errors.New("no inputs, want at least one")
 	}
@@ -187,6 +195,8 @@ type examples struct {
 	labels     []int
 	classNames []string
 	sources    []Source
+	apart      bool // the last source has the labels
+	id         string
 	name       func(i int) string
 	augmented  bool
 	asSeen     bool
@@ -214,6 +224,7 @@ func (e *examples) setShape(shape []int64) {
 // array beside, or "", in the file of.
 func (e *examples) readLabels(path, key, beside, of string) error {
 	labels, sum, err := numpy.OpenLabels(path, key, beside, e.n, of)
+	e.apart = true
 	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -30,6 +31,10 @@ type Engine struct {
 	Memory int64
 	// Provider is what computes: see [ort.Options].
 	Provider string
+	// Store, if not nil, keeps what networks gave out. What is there is not computed again.
+	Store *store.Store
+	// Share, if not nil, is what this process computes of a study, for the Store.
+	Share *Share
 	// Progress, if not nil, is told of every image that went through a network.
 	// It is called from several goroutines.
 	Progress func(images int)

@@ -84,6 +84,20 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	if err != nil {
 		return fail(err)
 	}
+	run := func(from bnupdate.Runner) (bnupdate.Result, error) {
+		r, err := bnupdate.Recompute(ctx, n.plan, from, bnupdate.Options{Rule: data.Rule, Workers: e.Threads()})
+		if control, ok := data.controls[n]; ok && err == nil {
+			n.plan.Correct(r.Statistics, control)
+		}
+		return r, err
+	}
+	key, was, err := e.storedPass(n, model, data)
+	if err != nil {
+		return fail(err)
+	}
+	if was != nil {
+		return run(was)
+	}
 	s, err := e.Open(ctx, model, n.plan.Outputs...)
 	if err != nil {
 		return fail(err)
@@ -93,10 +107,10 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	if err != nil {
 		return fail(err)
 	}
-	r, err := bnupdate.Recompute(ctx, n.plan, &batchRunner{e: e, s: s, data: data.Data, batches: idx},
-		bnupdate.Options{Rule: data.Rule, Workers: e.Threads()})
-	if control, ok := data.controls[n]; ok && err == nil {
-		n.plan.Correct(r.Statistics, control)
+	fresh := &recorder{&batchRunner{e: e, s: s, data: data.Data, batches: idx}, make(pass, len(idx))}
+	r, err := run(fresh)
+	if err == nil && key != nil {
+		err = e.Store.Put(key, note{Of: n.Posterior.Path}, fresh.seen.arrays()...)
 	}
 	return r, err
 }

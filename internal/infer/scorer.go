@@ -118,13 +118,26 @@ func newScorer(e *Engine, m Models, data dataset.Dataset) (*Scorer, error) {
 }
 
 // Predict runs a model over the data and adds its outcomes to sums, times its
-// weight.
+// weight. What is in the Store is not computed.
 func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sums *Sums) error {
+	if e.Store == nil {
+		return e.predict(ctx, m, data, sums, sums)
+	}
+	one, err := e.stored(ctx, m, data, sums)
+	if err == nil {
+		sums.Init(m.Name, data.Len(), one.Task)
+		sums.addWeighted(one, m.Weight)
+	}
+	return err
+}
+
+// predict is Predict without a store. like is what the result will be added to.
+func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, like, sums *Sums) error {
 	s, err := newScorer(e, single{m}, data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	s.first, s.task = sums.first, sums.Task
+	s.first, s.task = like.first, like.Task
 	err = s.Run(ctx, 0, func(c *Chunk) error {
 		sums.Init(m.Name, data.Len(), c.Task)
 		sums.addRows(c.First, &c.Sums)

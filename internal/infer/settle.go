@@ -288,6 +288,7 @@ func blend(data BatchNormData, n *Network) dataset.Dataset {
 	return &blended{data.Data, data.Order.Indices(data.Data.Len()), n.Input.ElemType == onnxio.Uint8 || n.Input.ElemType == onnxio.Int64}
 }
 
+func (b *blended) ID() string        { return dataset.IDOf(dataset.ID(b.Dataset), "blend", b.rows, b.whole) }
 func (b *blended) Len() int          { return len(b.rows) / 2 }
 func (b *blended) Labels() []int     { return nil }
 func (b *blended) Name(i int) string { return b.Dataset.Name(b.rows[2*i]) }

@@ -50,6 +50,19 @@ func (s *Sums) Merge(o *Sums) {
 	s.Weight += o.Weight
 }
 
+// addWeighted adds one member whose outcomes have the weight 1, to the bits that it gives
+// by itself with weight w.
+func (s *Sums) addWeighted(o *Sums, w float64) {
+	for i, v := range o.Outcome {
+		s.Outcome[i] += float64(w * v)
+	}
+	for i, v := range o.Entropy {
+		s.Entropy[i] += float64(w * v)
+	}
+	s.Members++
+	s.Weight += w
+}
+
 // Average returns what members say of example i together, in dst of Width numbers.
 func (s *Sums) Average(dst []float64, i int) task.Average {
 	for c := range dst {

@@ -105,6 +105,11 @@ func (c *Comparison) targets() baseline.Targets {
 // Images returns about how many images Run sends through networks.
 func (c *Comparison) Images() int64 { return c.Inputs.Images(c.targets()) }
 
+// Fill puts into the engine's store what its share of the methods' networks gives out.
+func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
+	return baseline.Fill(ctx, e, &c.Inputs, c.targets())
+}
+
 // Run evaluates the methods. The baseline of the differences is SWA with
 // temperature scaling; where it is not among the methods, SWA, or the first of
 // them.

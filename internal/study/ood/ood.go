@@ -71,6 +71,12 @@ func (d *Detection) targets() baseline.Targets {
 // Images returns about how many images Run sends through networks.
 func (d *Detection) Images() int64 { t := d.targets(); return d.Inputs.Images(t) }
 
+// Fill puts into the engine's store what its share of the methods' networks gives out.
+func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
+	t := d.targets()
+	return baseline.Fill(ctx, e, &d.Inputs, t)
+}
+
 // Run scores the methods. The baseline of the differences is SWA; where it is not
 // among them, the first.
 func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {

@@ -283,6 +283,18 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	return r, ctx.Err()
 }
 
+// Fill puts into the engine's store what its share of all members gives out. The number of
+// members must be given.
+func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
+	for _, set := range s.Settings() {
+		a := &average{sweep: s, setting: set, members: s.Members}
+		if err := a.run(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // evaluate scores an average on the data that it is of.
 func (s *Sweep) evaluate(sums *infer.Sums, data dataset.Dataset) (*task.Evaluation, error) {
 	return sums.Task.Evaluate(sums.Mean(), data.Labels(), s.options())
@@ -348,6 +360,9 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 		a.members = 1
 	}
 	err := infer.EachMember(ctx, s.Network.Posterior, s.sampling(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
+		if !e.Share.Mine() {
+			return nil
+		}
 		who := fmt.Sprintf("%v, member %d", a.setting, k)
 		statistics := s.Network.Posterior.Statistics
 		if !a.setting.Stale {

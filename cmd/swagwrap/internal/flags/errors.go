@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/unfinished"
@@ -114,6 +115,7 @@ func ExitCode(ctx context.Context, err error) int {
 		both    *file.Conflict
 		temp    *unfinished.TempError
 		memory  *ort.MemoryError
+		kept    *store.Error
 	)
 	switch {
 	case err == nil:
@@ -124,7 +126,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case errors.As(err, &library):
 		return exitNoRuntime
-	case errors.As(err, &temp), errors.As(err, &changed), isTemporary(err):
+	case errors.As(err, &temp), errors.As(err, &changed), errors.As(err, &kept), isTemporary(err):
 		return exitTemporary
 	case errors.As(err, &f):
 		return f.code

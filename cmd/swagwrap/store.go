@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+// storeFlags are those of studies, whose networks several jobs may run.
+var storeFlags = []cli.Flag{
+	&cli.StringFlag{Name: "store", Usage: "keep what networks give out in `FOLDER`, and compute nothing that is there"},
+	&cli.StringFlag{Name: "part", Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or AWS Batch"},
+}
+
+// openStore has an engine use the store of a study, and says which share of the networks
+// is to be run. results are flags that ask for what a part does not make.
+func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Network, results ...string) error {
+	i, n, err := parsePart(c, append(results, "report", "plots", "json")...)
+	if err != nil {
+		return err
+	}
+	dir := c.String("store")
+	switch {
+	case dir == "" && n > 0:
+		return flags.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
+	case dir == "":
+		return nil
+	}
+	for _, network := range networks {
+		if p := network.Posterior; p.Options.Dropout {
+			return flags.Usagef("", "--store: dropout stays on in %s, so that no two runs are alike", p.Path)
+		}
+	}
+	if e.Store, err = store.Open(dir, flags.Producer(), ort.Processor()); err != nil {
+		return flags.BadOutput(err)
+	}
+	if n > 0 {
+		e.Share = &infer.Share{Index: i, Of: n}
+	}
+	return nil
+}
+
+// fill runs a part's share of a study's networks: images is how many all of them see.
+func (a *app) fill(c *cli.Context, e *infer.Engine, images int64, fill func(context.Context, *infer.Engine) error) error {
+	bar := a.Progress(c, c.Command.Name, images/int64(e.Share.Of))
+	e.Progress = bar.Add
+	err := fill(c.Context, e)
+	bar.Done()
+	if err == nil {
+		a.tellStore(c, e)
+	}
+	return flags.BadInput(err)
+}
+
+// tellStore says how much the store has spared.
+func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
+	if e.Store == nil {
+		return
+	}
+	found, missing := e.Store.Counts()
+	a.Logf(c, "%s: %s of %s of networks were there", c.String("store"), report.Thousands(found), report.Plural(found+missing, "result"))
+	if machines := e.Store.Machines(); len(machines) > 1 {
+		a.Warnf(c, "%s: computed on %s, which may differ in the last bits: %s", c.String("store"), report.Plural(len(machines), "kind of processor"), strings.Join(slices.Compact(machines), ", "))
+	}
+}
