@@ -65,8 +65,12 @@ func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
 	if e.Store == nil {
 		return
 	}
-	found, missing := e.Store.Counts()
-	a.Logf(c, "%s: %s of %s of networks were there", c.String("store"), report.Thousands(found), report.Plural(found+missing, "result"))
+	switch found, missing := e.Store.Counts(); missing {
+	case 0:
+		a.Logf(c, "%s: nothing was computed, all %s of networks were found", c.String("store"), report.Plural(found, "result"))
+	default:
+		a.Logf(c, "%s: %s of networks computed, %s found", c.String("store"), report.Plural(missing, "result"), report.Thousands(found))
+	}
 	if machines := e.Store.Machines(); len(machines) > 1 {
 		a.Warnf(c, "%s: computed on %s, which may differ in the last bits: %s", c.String("store"), report.Plural(len(machines), "kind of processor"), strings.Join(slices.Compact(machines), ", "))
 	}

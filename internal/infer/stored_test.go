@@ -1,0 +1,158 @@
+package infer_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// storing is an engine whose store is the folder dir. It counts the sessions that it opens
+// by what they read, which a stored result does not.
+func storing(t *testing.T, dir string) *infer.Engine {
+	t.Helper()
+	s, err := store.Open(dir, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &infer.Engine{Runtime: infertest.Runtime(t), Store: s}
+}
+
+// counted counts the examples that are read.
+type counted struct {
+	dataset.Dataset
+	reads atomic.Int64
+}
+
+func (c *counted) ID() string { return dataset.ID(c.Dataset) }
+
+func (c *counted) Read(dst []float32, i int) error {
+	c.reads.Add(1)
+	return c.Dataset.Read(dst, i)
+}
+
+// The average of members of several weights has the same bits without a store, with an
+// empty one and with a full one, from which nothing is computed.
+func TestStoredPredictions(t *testing.T) {
+	m, data, dir := small(t, "ckpt", 3), &counted{Dataset: tinyImages(t)}, t.TempDir()
+	average := func(e *infer.Engine) *infer.Sums {
+		sums := &infer.Sums{}
+		err := m.Each(t.Context(), 0, m.count, func(model infer.Model) error {
+			model.Weight = 0.3 * float64(sums.Members+1) // no power of two
+			return e.Predict(t.Context(), model, data, sums)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sums
+	}
+	want := average(&infer.Engine{Runtime: infertest.Runtime(t)})
+	for _, how := range []string{"empty", "full"} {
+		data.reads.Store(0)
+		e := storing(t, dir)
+		var seen atomic.Int64
+		e.Progress = func(images int) { seen.Add(int64(images)) }
+		got := average(e)
+		if !slices.Equal(got.Outcome, want.Outcome) || !slices.Equal(got.Entropy, want.Entropy) || got.Weight != want.Weight || got.Members != want.Members {
+			t.Errorf("%s store: %+v, want %+v", how, got, want)
+		}
+		if n := data.reads.Load(); (n == 0) != (how == "full") || seen.Load() != int64(3*data.Len()) {
+			t.Errorf("%s store: %d reads, %d images reported", how, n, seen.Load())
+		}
+	}
+	// Another batch, other data and other weights are other results.
+	reads := func(e *infer.Engine, d dataset.Dataset, first int) int64 {
+		data.reads.Store(0)
+		err := m.Each(t.Context(), first, 1, func(model infer.Model) error { return e.Predict(t.Context(), model, d, &infer.Sums{}) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data.reads.Load()
+	}
+	other := storing(t, dir)
+	other.BatchSize = 3
+	for name, n := range map[string]int64{
+		"batch": reads(other, data, 0), "part": reads(storing(t, dir), dataset.Part(data, 1, 4), 0), "weights": reads(storing(t, dir), data, 3),
+	} {
+		if n == 0 {
+			t.Errorf("another %s: from the store", name)
+		}
+	}
+	// What does not say what it is, is computed each time.
+	type anonymous struct{ dataset.Dataset }
+	for range 2 {
+		if reads(storing(t, dir), anonymous{data}, 0) == 0 {
+			t.Error("of nobody knows what: from the store")
+		}
+	}
+}
+
+// A pass from the store gives the statistics that were computed, corrected or not, and what
+// settling makes of its batches.
+func TestStoredPass(t *testing.T) {
+	n := infertest.Network(t, infertest.Posterior(t))
+	bn := infertest.Training(t)
+	counts := &counted{Dataset: bn.Data}
+	bn.Data, bn.Order = counts, dataset.Order{Shuffle: true, Seed: 1}
+	dir := t.TempDir()
+	settled := func(e *infer.Engine) (*infer.BatchNorm, []float32) {
+		data, records, err := e.Settle(t.Context(), []*infer.Network{n}, bn, infer.Settling{Auto: true, Members: swag.SampleOptions{Seed: 1, Scale: 0.5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var statistics []float32
+		err = infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, v weights.Vector) error {
+			r, err := e.Recompute(t.Context(), n, v, data)
+			statistics = r.Statistics
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return records[0], statistics
+	}
+	want, statistics := settled(&infer.Engine{Runtime: infertest.Runtime(t)})
+	for _, how := range []string{"empty", "full"} {
+		counts.reads.Store(0)
+		got, again := settled(storing(t, dir))
+		if !slices.Equal(again, statistics) || *got.Loss != *want.Loss || got.Between != want.Between || got.Images != want.Images || got.MemberImages != want.MemberImages {
+			t.Errorf("%s store: %+v, want %+v", how, got, want)
+		}
+		if n := counts.reads.Load(); (n == 0) != (how == "full") {
+			t.Errorf("%s store: %d reads", how, n)
+		}
+	}
+	other := bn
+	other.Order.Seed = 2
+	counts.reads.Store(0)
+	if _, err := storing(t, dir).Recompute(t.Context(), n, n.Posterior.Last(), other); err != nil || counts.reads.Load() == 0 {
+		t.Errorf("another order: from the store, or %v", err)
+	}
+}
+
+// Shares of all jobs are all networks, each once.
+func TestShare(t *testing.T) {
+	for _, of := range []int{1, 3, 7} {
+		var taken [5]int
+		for index := range of {
+			s := &infer.Share{Index: index, Of: of}
+			for k := range taken {
+				if s.Mine() {
+					taken[k]++
+				}
+			}
+		}
+		if taken != [5]int{1, 1, 1, 1, 1} {
+			t.Errorf("%d jobs: %v", of, taken)
+		}
+	}
+	if !(*infer.Share)(nil).Mine() {
+		t.Error("without shares a network is nobody's")
+	}
+}
