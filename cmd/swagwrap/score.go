@@ -55,7 +55,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 		}, montageFlags, flags.RunFlags[:1], []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
-			&cli.StringFlag{Name: "provider", Usage: "compute on `P`: " + strings.Join(ort.Providers, "|") + ". CUDA needs a library that has it: --ort-lib", Value: ort.Providers[0]},
+			&cli.StringFlag{Name: "provider", Usage: "compute on `P`: " + strings.Join(ort.Names, "|"), Value: ort.CPU},
 			flags.MemoryFlag,
 		}),
 		Action: a.score,
@@ -114,7 +114,7 @@ func (a *app) score(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	engine.Provider = c.String("provider")
+	engine.Provider.Name = c.String("provider")
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
 	if err := a.prepare(c, job, engine, scoring); err != nil {
 		return err
@@ -160,8 +160,8 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 			return nil, s, flags.Usagef("", "--threads %q: want a number, or auto", threads)
 		}
 	}
-	if provider := c.String("provider"); !slices.Contains(ort.Providers, provider) {
-		return nil, s, flags.Usagef("", "--provider %q: want one of %s", provider, strings.Join(ort.Providers, ", "))
+	if provider := c.String("provider"); !slices.Contains(ort.Names, provider) {
+		return nil, s, flags.Usagef("", "--provider %q: want one of %s", provider, strings.Join(ort.Names, ", "))
 	}
 	switch on := c.String("on-error"); on {
 	case "fail":

@@ -187,7 +187,7 @@ func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err erro
 	}{
 		{"producer", producer},
 		{"onnxruntime", s.engine.Runtime.Version()},
-		{"provider", s.engine.Provider},
+		{"provider", s.engine.Provider.String()},
 		{"ensemble", s.job.Ensemble.ID},
 		{"preprocess", s.job.Preprocess},
 		{"data", s.job.Data.Sources()},

@@ -28,9 +28,8 @@ type Engine struct {
 	Workers int
 	// Memory is what a [Scorer] plans for, in bytes and about; 0 means
 	// [DefaultMemory]. It is no limit: see [ort.Runtime.Limit].
-	Memory int64
-	// Provider is what computes: see [ort.Options].
-	Provider string
+	Memory   int64
+	Provider ort.Provider // what computes, and how precisely
 	// Store, if not nil, keeps what networks gave out. What is there is not computed again.
 	Store *store.Store
 	// Share, if not nil, is what this process computes of a study, for the Store.

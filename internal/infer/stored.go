@@ -39,7 +39,7 @@ func (e *Engine) key(kind string, m onnxio.Filled, data string) (store.Key, erro
 		}
 	}
 	return store.Key{"kind": kind, "network": hex.EncodeToString(sum.Sum(nil)), "data": data,
-		"onnxruntime": e.Runtime.Version(), "provider": e.Provider}, nil
+		"onnxruntime": e.Runtime.Version(), "provider": e.Provider.String()}, nil
 }
 
 // stored is what a model says of the data, with the weight 1: from the store, or computed

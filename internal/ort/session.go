@@ -1,6 +1,7 @@
 package ort
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +29,9 @@ type Options struct {
 	AllowSpinning bool
 	// Outputs names the outputs to compute, in this order; nil means all, in
 	// the model's order.
-	Outputs []string
-	// Provider is what computes: "cpu", which is the default, or "cuda", which only
-	// some builds of the library have.
-	Provider string
+	Outputs  []string
+	Provider Provider
 }
-
-// Providers lists what [Options] may name.
-var Providers = []string{"cpu", "cuda"}
 
 // ErrClosed is returned by Run after Close.
 var ErrClosed = errors.New("session is closed")
@@ -122,8 +118,8 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 		return nil, err
 	}
 	defer so.Destroy()
-	if err := r.setProvider(so, opts.Provider); err != nil {
-		return nil, err
+	if name := cmp.Or(opts.Provider.Name, CPU); name != CPU {
+		return nil, &LibraryError{r.path, "has no provider " + name, nil}
 	}
 	session, err := binding.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, so)
 	if err != nil {
@@ -181,26 +177,6 @@ func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionO
 		return nil, err
 	}
 	return so, nil
-}
-
-// setProvider chooses what computes.
-func (r *Runtime) setProvider(so *binding.SessionOptions, name string) error {
-	switch name {
-	case "", "cpu":
-		return nil
-	case "cuda":
-	default:
-		return fmt.Errorf("provider %q, want one of %q", name, Providers)
-	}
-	cuda, err := binding.NewCUDAProviderOptions()
-	if err == nil {
-		defer cuda.Destroy()
-		err = so.AppendExecutionProviderCUDA(cuda)
-	}
-	if err != nil {
-		return &LibraryError{r.path, "has no provider cuda: " + shorten(err.Error()), err}
-	}
-	return nil
 }
 
 // Inputs returns the inputs that Run takes, in the model's order.
