@@ -49,7 +49,12 @@ func TestDropZeroBiases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := convInputs(parse(t, rendered(t, f)))
+		ran := parse(t, rendered(t, f))
+		got := convInputs(ran)
+		// The constant stays, and the convolution: nobody uses what is between them.
+		if want := len(test.model.Graph.Nodes); test.drops && len(ran.Graph.Nodes) != 2 || !test.drops && len(ran.Graph.Nodes) != want {
+			t.Errorf("%s: %d of %d nodes are left", name, len(ran.Graph.Nodes), want)
+		}
 		if dropped := len(got) == 2; dropped != test.drops || !slices.Equal(got, convInputs(test.model)[:len(got)]) {
 			t.Errorf("%s: the convolution takes %q", name, got)
 		}

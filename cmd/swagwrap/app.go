@@ -119,20 +119,33 @@ func (a *app) setupCommand() *cli.Command {
 		Description: `Fetches ONNX Runtime ` + ort.Version + ` once, from its official npm package or PyPI wheel, with whichever of npm and pip
 is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothing else is installed.
 
-   swagwrap setup`,
+   swagwrap setup
+
+With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Intel's kernels, beside the other, with pip: 80 MB, and 133 MB on
+disk. Commands use it with --provider openvino.`,
+		Flags: []cli.Flag{flags.ProviderFlag},
 		Action: func(c *cli.Context) error {
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			path, err := ort.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
+			name, err := flags.ProviderName(c)
 			if err != nil {
 				return err
 			}
-			if _, err := ort.Open(path); err != nil {
+			install := ort.Install
+			if name == ort.OpenVINO {
+				install = ort.InstallOpenVINO
+			}
+			path, err := install(c.Context, func(s string) { a.Logf(c, "%s", s) })
+			if err != nil {
 				return err
 			}
-			a.Logf(c, "ONNX Runtime %s: %s", ort.Version, path)
-			if other := os.Getenv(ort.LibraryEnv); other != "" {
+			rt, err := ort.Provider{Name: name}.Open(path)
+			if err != nil {
+				return err
+			}
+			a.Logf(c, "ONNX Runtime %s: %s", rt.Version(), path)
+			if other := os.Getenv(ort.LibraryEnv); other != "" && name == ort.CPU {
 				a.Logf(c, "note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
 			}
 			return nil

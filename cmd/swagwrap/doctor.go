@@ -18,18 +18,22 @@ func (a *app) doctorCommand() *cli.Command {
 		Usage: "say what the program, the machine and its ONNX Runtime are, and run a tiny network",
 		Description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
 processor's features, the cache folder, and whether a tiny network gives the right numbers. Your home folder is written as ~.
-With no usable ONNX Runtime it says so, and ends with 69.
+With no usable ONNX Runtime it says so, and ends with 69. With --provider openvino the network runs on that.
 
    swagwrap doctor`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text, with paths in full"},
-			flags.LibraryFlag,
+			flags.RuntimeFlags[0], flags.ProviderFlag,
 		},
 		Action: func(c *cli.Context) error {
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			found, err := ort.Check(c.Context, c.String("ort-lib"))
+			name, err := flags.ProviderName(c)
+			if err != nil {
+				return err
+			}
+			found, err := ort.Check(c.Context, ort.Provider{Name: name}, c.String("ort-lib"))
 			if printed := a.printCheckup(c, found); printed != nil {
 				return flags.BadOutput(printed)
 			}
@@ -54,6 +58,7 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) error {
 		{"library", join(", by ", found.Library, found.Found)},
 		{"providers", strings.Join(found.Providers, " ")},
 		{"cache", found.Cache},
+		{"openvino", found.OpenVINO},
 		{"temporary", found.Temp},
 		{"environment", strings.Join(found.Environment, " ")},
 		{"tiny network", found.Run},

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -52,10 +49,9 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag("score of the images"),
-		}, montageFlags, flags.RunFlags[:1], []cli.Flag{ // batches and threads have other defaults here
+		}, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
-			&cli.StringFlag{Name: "provider", Usage: "compute on `P`: " + strings.Join(ort.Names, "|"), Value: ort.CPU},
 			flags.MemoryFlag,
 		}),
 		Action: a.score,
@@ -114,7 +110,6 @@ func (a *app) score(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	engine.Provider.Name = c.String("provider")
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
 	if err := a.prepare(c, job, engine, scoring); err != nil {
 		return err
@@ -160,8 +155,8 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 			return nil, s, flags.Usagef("", "--threads %q: want a number, or auto", threads)
 		}
 	}
-	if provider := c.String("provider"); !slices.Contains(ort.Names, provider) {
-		return nil, s, flags.Usagef("", "--provider %q: want one of %s", provider, strings.Join(ort.Names, ", "))
+	if _, _, err := flags.Provider(c); err != nil {
+		return nil, s, err
 	}
 	switch on := c.String("on-error"); on {
 	case "fail":

@@ -38,8 +38,9 @@ type Checkup struct {
 	Pinned    string   `json:"pinned"` // the version that Install fetches
 	Providers []string `json:"providers"`
 
-	Cache string `json:"cache"` // the folder of Install, or what is wrong with it
-	Temp  string `json:"temp"`  // the folder for temporary files, or what is wrong with it
+	Cache    string `json:"cache"`    // the folder of Install, or what is wrong with it
+	OpenVINO string `json:"openvino"` // the same of InstallOpenVINO; empty where it is not offered
+	Temp     string `json:"temp"`     // the folder for temporary files, or what is wrong with it
 
 	Environment []string `json:"environment"` // variables that are set and matter: NAME=value
 
@@ -50,13 +51,13 @@ type Checkup struct {
 // variables are those that change where things are looked for.
 var variables = []string{LibraryEnv, PythonEnv, "XDG_CACHE_HOME", "TMPDIR", "LD_LIBRARY_PATH", "GOMAXPROCS", "GOMEMLIMIT"}
 
-// Check looks at the machine, finds the library as [Find] does, opens it, and runs a
-// tiny network on it. The Checkup says all that could be found out, with an error too;
+// Check looks at the machine, finds the library as [Provider.Find] does, opens it, and
+// runs a tiny network on it. The Checkup says all that could be found out, with an error too;
 // that is a *LibraryError or the context's.
-func Check(ctx context.Context, explicit string) (Checkup, error) {
+func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 	c := Checkup{
 		Go: runtime.Version(), Platform: platform(), System: system(), Processor: Processor(), Cores: runtime.GOMAXPROCS(0),
-		Features: features(), Memory: memoryAtHand(), Pinned: Version, Cache: cacheState(), Temp: tempState(),
+		Features: features(), Memory: memoryAtHand(), Pinned: Version, Cache: cacheState(), OpenVINO: openVINOState(), Temp: tempState(),
 	}
 	if v := libc(); v != "" {
 		c.CLibrary = "glibc " + v
@@ -66,26 +67,26 @@ func Check(ctx context.Context, explicit string) (Checkup, error) {
 			c.Environment = append(c.Environment, name+"="+v)
 		}
 	}
-	err := c.tryLibrary(ctx, explicit)
+	err := c.tryLibrary(ctx, p, explicit)
 	if err != nil {
 		c.Problem = err.Error()
 	}
 	return c, err
 }
 
-func (c *Checkup) tryLibrary(ctx context.Context, explicit string) error {
-	l, err := Find(explicit)
+func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) error {
+	l, err := p.Find(explicit)
 	c.Library, c.Found = l.Path, l.By
 	if err != nil {
 		return err
 	}
-	rt, err := Open(l.Path)
+	rt, err := p.Open(l.Path)
 	if err != nil {
 		return err
 	}
 	c.Version, c.Providers = rt.Version(), rt.Providers()
 	start := time.Now()
-	if err := rt.try(ctx); err != nil {
+	if err := rt.try(ctx, p); err != nil {
 		return err
 	}
 	c.Run = fmt.Sprintf("right, in %v", time.Since(start).Round(100*time.Microsecond))
@@ -98,18 +99,18 @@ func (c *Checkup) tryLibrary(ctx context.Context, explicit string) error {
 var tiny []byte
 
 // try loads and runs the tiny network.
-func (r *Runtime) try(ctx context.Context) error {
-	s, err := r.NewSession(tiny, Options{Threads: 1})
+func (r *Runtime) try(ctx context.Context, p Provider) error {
+	s, err := r.NewSession(tiny, Options{Threads: 1, Provider: p})
 	if err != nil {
-		return cmp.Or(ctx.Err(), error(&LibraryError{r.path, "a tiny network does not load: " + err.Error(), err}))
+		return cmp.Or(ctx.Err(), error(&LibraryError{Path: r.path, Reason: "a tiny network does not load: " + err.Error(), Err: err}))
 	}
 	defer s.Close()
 	out, err := s.Run(ctx, []Tensor{{Name: "x", Shape: []int64{2, 3}, F32: []float32{1, 0, 0, 1, 1, 1}}})
 	if err != nil {
-		return cmp.Or(ctx.Err(), error(&LibraryError{r.path, "a tiny network does not run: " + err.Error(), err}))
+		return cmp.Or(ctx.Err(), error(&LibraryError{Path: r.path, Reason: "a tiny network does not run: " + err.Error(), Err: err}))
 	}
 	if want := []float32{11, 22, 19, 32}; !slices.Equal(out[0].F32, want) {
-		return &LibraryError{r.path, fmt.Sprintf("a tiny network gives %v, want %v", out[0].F32, want), nil}
+		return &LibraryError{Path: r.path, Reason: fmt.Sprintf("a tiny network gives %v, want %v", out[0].F32, want)}
 	}
 	return nil
 }
@@ -186,6 +187,25 @@ func cacheState() string {
 		return dir + ": its library is damaged"
 	}
 	return dir + ": its library is whole"
+}
+
+// openVINOState says the same of InstallOpenVINO.
+func openVINOState() string {
+	dir, err := openVINOFolder()
+	if err != nil {
+		return ""
+	}
+	switch err := openVINOPins[platform()].damage(dir); {
+	case err == errNone:
+		return "not installed: swagwrap setup --provider openvino"
+	case err != nil:
+		return dir + ": " + reason(err)
+	}
+	precision := F32
+	if feature := FastBF16(); feature != "" {
+		precision = BF16 + ", by " + feature
+	}
+	return dir + ": its libraries are whole; --precision auto is " + precision
 }
 
 // tempState makes a folder as networks with external data need it.

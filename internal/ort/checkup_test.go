@@ -11,7 +11,7 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	c, err := Check(context.Background(), "")
+	c, err := Check(context.Background(), Provider{}, "")
 	if err != nil || c.Problem != "" || !strings.HasPrefix(c.Run, "right, in ") {
 		t.Errorf("%v; problem %q, run %q", err, c.Problem, c.Run)
 	}
@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 func TestCheckOfNone(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.so")
 	t.Setenv(LibraryEnv, missing)
-	c, err := Check(context.Background(), "")
+	c, err := Check(context.Background(), Provider{}, "")
 	if _, ok := errors.AsType[*LibraryError](err); !ok || c.Problem != err.Error() {
 		t.Errorf("%v, problem %q", err, c.Problem)
 	}
@@ -40,7 +40,7 @@ func TestCheckOfNone(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", none)
 	t.Setenv("HOME", none)
 	t.Setenv("TMPDIR", filepath.Join(none, "nowhere"))
-	c, err = Check(context.Background(), "")
+	c, err = Check(context.Background(), Provider{}, "")
 	if err == nil || !strings.HasSuffix(c.Cache, "nothing in it") || !strings.Contains(c.Temp, "cannot be written") {
 		t.Errorf("%v: %+v", err, c)
 	}
@@ -51,7 +51,7 @@ func TestCheckOfNone(t *testing.T) {
 	}
 	t.Setenv("XDG_CACHE_HOME", file)
 	t.Setenv("HOME", file)
-	if c, _ := Check(context.Background(), ""); !strings.HasSuffix(c.Cache, ": cannot be written: not a directory") {
+	if c, _ := Check(context.Background(), Provider{}, ""); !strings.HasSuffix(c.Cache, ": cannot be written: not a directory") {
 		t.Errorf("%+v", c)
 	}
 	t.Setenv("XDG_CACHE_HOME", none)
@@ -64,7 +64,7 @@ func TestCheckOfNone(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(cached), 0o755), os.WriteFile(cached, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if c, _ := Check(context.Background(), ""); !strings.HasSuffix(c.Cache, "its library is damaged") {
+	if c, _ := Check(context.Background(), Provider{}, ""); !strings.HasSuffix(c.Cache, "its library is damaged") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -72,7 +72,7 @@ func TestCheckOfNone(t *testing.T) {
 func TestCheckInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Check(ctx, ""); !errors.Is(err, context.Canceled) {
+	if _, err := Check(ctx, Provider{}, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

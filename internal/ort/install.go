@@ -44,7 +44,7 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 		return nil
 	}
 	if err := writable(filepath.Dir(path)); err != nil { // before anything is fetched for it
-		return &LibraryError{path, "cannot be written: " + reason(err), cacheError{err}}
+		return &LibraryError{Path: path, Reason: "cannot be written: " + reason(err), Err: cacheError{err}}
 	}
 	work, err := unfinished.Folder()
 	if err != nil {
@@ -78,7 +78,7 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 		failed, errs = append(failed, fmt.Sprintf("%s: %v", a.name, err)), errors.Join(errs, err)
 		progress(failed[len(failed)-1])
 	}
-	return &LibraryError{path, "could not be fetched: " + strings.Join(failed, "; "), errs}
+	return &LibraryError{Path: path, Reason: "could not be fetched: " + strings.Join(failed, "; "), Err: errs}
 }
 
 // writable says why a folder cannot be written to, or made.
@@ -103,9 +103,14 @@ func npmPack(ctx context.Context, work string, _ pin) (string, error) {
 }
 
 func pipDownload(ctx context.Context, work string, p pin) (string, error) {
+	return pipWheel(ctx, work, pipPackage+"=="+Version, p.wheelTag)
+}
+
+// pipWheel downloads a wheel; it installs nothing.
+func pipWheel(ctx context.Context, work, release, tag string) (string, error) {
 	args := []string{"download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
-		"--implementation", "cp", "--python-version", pipPython, "--platform", p.wheelTag,
-		"--dest", work, pipPackage + "==" + Version}
+		"--implementation", "cp", "--python-version", pipPython, "--platform", tag,
+		"--dest", work, release}
 	err := errors.New("not found")
 	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"pip"}} {
 		if _, missing := exec.LookPath(pip[0]); missing != nil {

@@ -228,7 +228,7 @@ func TestHint(t *testing.T) {
 		t.Setenv(PythonEnv, tt.python)
 		t.Setenv("XDG_CACHE_HOME", tt.home)
 		t.Setenv("HOME", tt.home)
-		_, err := Check(t.Context(), tt.explicit)
+		_, err := Check(t.Context(), Provider{}, tt.explicit)
 		if lib, ok := errors.AsType[*LibraryError](err); !ok || !strings.HasPrefix(lib.Hint(), tt.want) || !strings.Contains(lib.Hint(), LibraryEnv) {
 			t.Errorf("%+v: %v, hint %q", tt, err, lib.Hint())
 		}

@@ -19,9 +19,10 @@ const (
 
 // A LibraryError says why there is no usable ONNX Runtime.
 type LibraryError struct {
-	Path   string // the library; empty when none could be named
-	Reason string // one line
-	Err    error  // the cause, or nil
+	Path     string // the library; empty when none could be named
+	Reason   string // one line
+	Err      error  // the cause, or nil
+	Provider string // that it should have; "" is CPU
 }
 
 func (e *LibraryError) Error() string {
@@ -40,6 +41,9 @@ func (e cacheError) Unwrap() error { return e.error }
 
 // Hint is one line that tells a user the way out.
 func (e *LibraryError) Hint() string {
+	if e.Provider == OpenVINO {
+		return e.hintOpenVINO()
+	}
 	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
 	fetch := fmt.Sprintf("`swagwrap setup` fetches ONNX Runtime %s with npm or pip; or ", Version)
 	switch _, pinned := pins[platform()]; {
@@ -55,6 +59,18 @@ func (e *LibraryError) Hint() string {
 		fetch = "let XDG_CACHE_HOME, or HOME on macOS, name a folder that you can write to, for `swagwrap setup`; or "
 	}
 	return fetch + fmt.Sprintf("name the shared library of any release since %s with --ort-lib or %s", MinVersion, LibraryEnv)
+}
+
+func (e *LibraryError) hintOpenVINO() string {
+	switch _, pinned := openVINOPins[platform()]; {
+	case errors.Is(e.Err, errNoNode):
+		return "--provider cpu runs it"
+	case !pinned:
+		return "leave --provider out: OpenVINO is offered for linux/amd64"
+	case errors.As(e.Err, new(cacheError)):
+		return "let XDG_CACHE_HOME, or HOME, name a folder that you can write to, for `swagwrap setup --provider openvino`"
+	}
+	return fmt.Sprintf("`swagwrap setup --provider openvino` fetches ONNX Runtime %s with OpenVINO with pip; or name a library that has this provider with --ort-lib", OpenVINOVersion)
 }
 
 // A Library is an ONNX Runtime library on disk, and what named it.
@@ -84,7 +100,7 @@ func Find(explicit string) (Library, error) {
 			continue
 		}
 		if err := checkRegular(named.Path); err != nil {
-			return named, &LibraryError{named.Path, fmt.Sprintf("named by %s: %v", named.By, err), err}
+			return named, &LibraryError{Path: named.Path, Reason: fmt.Sprintf("named by %s: %v", named.By, err), Err: err}
 		}
 		return named, nil
 	}
@@ -99,13 +115,13 @@ func Find(explicit string) (Library, error) {
 		if denied := writable(filepath.Dir(path)); denied != nil {
 			err = cacheError{denied}
 		}
-		return l, &LibraryError{path, "not installed", err}
+		return l, &LibraryError{Path: path, Reason: "not installed", Err: err}
 	}
 	if err != nil {
-		return l, &LibraryError{path, reason(err), cacheError{err}}
+		return l, &LibraryError{Path: path, Reason: reason(err), Err: cacheError{err}}
 	}
 	if p := pins[platform()]; info.Size() != p.npm.size && info.Size() != p.pip.size {
-		return l, &LibraryError{path, fmt.Sprintf("damaged: %d bytes, want %d or %d", info.Size(), p.npm.size, p.pip.size), nil}
+		return l, &LibraryError{Path: path, Reason: fmt.Sprintf("damaged: %d bytes, want %d or %d", info.Size(), p.npm.size, p.pip.size)}
 	}
 	return l, nil
 }
@@ -113,13 +129,22 @@ func Find(explicit string) (Library, error) {
 // cachePath is where Install puts the library.
 func cachePath() (string, error) {
 	if _, ok := pins[platform()]; !ok {
-		return "", &LibraryError{"", "no pinned library for " + platform(), nil}
+		return "", &LibraryError{Reason: "no pinned library for " + platform()}
 	}
+	dir, err := cacheFolder("onnxruntime-" + Version)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, libraryName()), nil
+}
+
+// cacheFolder is a folder of the user's cache.
+func cacheFolder(name string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", &LibraryError{"", "no cache folder: " + err.Error(), cacheError{err}}
+		return "", &LibraryError{Reason: "no cache folder: " + err.Error(), Err: cacheError{err}}
 	}
-	return filepath.Join(dir, "swagwrap", "onnxruntime-"+Version, libraryName()), nil
+	return filepath.Join(dir, "swagwrap", name), nil
 }
 
 func checkRegular(path string) error {

@@ -40,10 +40,11 @@ import (
 	"unsafe"
 )
 
-// probe returns the version of the ONNX Runtime library at path. It looks at
+// probe returns the version of the ONNX Runtime library at path, which must be the
+// oldest or a later one. It looks at
 // the file before the dynamic linker does, because the linker's complaint about
 // another architecture is misleading and a truncated file crashes the process.
-func probe(path string) (version string, err error) {
+func probe(path, oldest string) (version string, err error) {
 	if err := checkRegular(path); err != nil {
 		return "", err
 	}
@@ -67,11 +68,15 @@ func probe(path string) (version string, err error) {
 	}
 	version = C.GoString(C.ort_version(getBase))
 	// Our reference is kept for a good library, so that onnxruntime_go finds it loaded.
-	if !atLeast(version, MinVersion) {
+	if !atLeast(version, oldest) {
 		C.dlclose(handle)
-		return "", fmt.Errorf("version %q is too old, want %s or later", version, MinVersion)
+		return "", tooOld(version, oldest)
 	}
 	return version, nil
+}
+
+func tooOld(version, oldest string) error {
+	return fmt.Errorf("version %q is too old, want %s or later", version, oldest)
 }
 
 // returnFreedMemory makes glibc give large blocks back to the system when they

@@ -30,21 +30,26 @@ var loaded struct {
 // error. All errors are *LibraryError. Open also sets up the C heap, once for
 // the process, so that closed sessions return their memory, and switches ONNX
 // Runtime's telemetry off.
-func Open(path string) (*Runtime, error) {
+func Open(path string) (*Runtime, error) { return Provider{}.Open(path) }
+
+// Open is the function Open for a library that must have the provider.
+func (p Provider) Open(path string) (*Runtime, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
-	if loaded.rt != nil && sameFile(loaded.rt.path, path) {
-		return loaded.rt, nil
+	rt, err := loaded.rt, error(nil)
+	if rt == nil || !sameFile(rt.path, path) {
+		rt, err = loadLibrary(path, p.oldest())
+	} else if !atLeast(rt.version, p.oldest()) {
+		err = tooOld(rt.version, p.oldest())
 	}
-	rt, err := loadLibrary(path)
 	if err != nil {
-		return nil, &LibraryError{path, err.Error(), err}
+		return nil, &LibraryError{Path: path, Reason: err.Error(), Err: err, Provider: p.Name}
 	}
 	loaded.rt = rt
-	return rt, nil
+	return rt, p.in(rt)
 }
 
-func loadLibrary(path string) (*Runtime, error) {
+func loadLibrary(path, oldest string) (*Runtime, error) {
 	full, err := filepath.Abs(path) // else a bare name is searched for in the linker's path
 	if err != nil {
 		return nil, err
@@ -55,7 +60,7 @@ func loadLibrary(path string) (*Runtime, error) {
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return nil, err
 	}
-	version, err := probe(full)
+	version, err := probe(full, oldest)
 	if err != nil {
 		return nil, err
 	}

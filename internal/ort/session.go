@@ -1,7 +1,6 @@
 package ort
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +30,11 @@ type Options struct {
 	// the model's order.
 	Outputs  []string
 	Provider Provider
+	// Callers is how many runs there will be at the same time, of which each is to have
+	// threads of its own; 0 means 1. ONNX Runtime's own kernels need not know.
+	Callers int
+
+	profile string // the beginning of a file's path, or ""
 }
 
 // ErrClosed is returned by Run after Close.
@@ -118,8 +122,10 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 		return nil, err
 	}
 	defer so.Destroy()
-	if name := cmp.Or(opts.Provider.Name, CPU); name != CPU {
-		return nil, &LibraryError{r.path, "has no provider " + name, nil}
+	if opts.Provider.Name == OpenVINO {
+		if err := r.appendOpenVINO(so, opts); err != nil {
+			return nil, err
+		}
 	}
 	session, err := binding.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, so)
 	if err != nil {
@@ -169,6 +175,9 @@ func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionO
 	}
 	// A run would ask for all its memory in one piece, which the pool seldom has.
 	err = errors.Join(err, so.SetMemPattern(false))
+	if opts.profile != "" {
+		err = errors.Join(err, so.EnableProfiling(opts.profile))
+	}
 	if opts.Threads > 0 {
 		err = errors.Join(err, so.SetIntraOpNumThreads(opts.Threads))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -69,20 +68,4 @@ func (a *Env) WarnLong(c *cli.Context, what string) {
 	for _, line := range text.Hang("warning: ", what) {
 		a.Logf(c, "%s", line)
 	}
-}
-
-// openRuntime loads ONNX Runtime.
-func (a *Env) openRuntime(c *cli.Context) (*ort.Runtime, error) {
-	path, err := ort.Locate(c.String("ort-lib"))
-	if err != nil {
-		return nil, err
-	}
-	if err := file.Input(path); err != nil {
-		return nil, err
-	}
-	rt, err := ort.Open(path)
-	if err == nil {
-		a.Debugf(c, "ONNX Runtime %s: %s", rt.Version(), rt.Path())
-	}
-	return rt, err
 }

@@ -24,13 +24,11 @@ var (
 	}
 	ThreadsFlag = &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"}
 	MemoryFlag  = &cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}
-	LibraryFlag = &cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched)"}
-	RunFlags    = []cli.Flag{
-		LibraryFlag,
+	RunFlags    = Join([]cli.Flag{
 		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)},
 		ThreadsFlag,
 		MemoryFlag,
-	}
+	}, RuntimeFlags)
 	CovarianceFlags = []cli.Flag{
 		&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
 		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part", DefaultText: "all"},
@@ -61,11 +59,15 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	if err != nil {
 		return nil, Usagef("", "--memory %w", err)
 	}
-	rt, err := a.openRuntime(c)
+	provider, err := a.provider(c)
 	if err != nil {
 		return nil, err
 	}
-	e := &infer.Engine{Runtime: rt, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
+	rt, err := a.openRuntime(c, provider)
+	if err != nil {
+		return nil, err
+	}
+	e := &infer.Engine{Runtime: rt, Provider: provider, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
 	e.Slow = func(inside time.Duration, loops bool) {
 		why := ""
 		if loops {

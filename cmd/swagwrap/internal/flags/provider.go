@@ -1,0 +1,87 @@
+package flags
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/ort"
+)
+
+const auto = "auto"
+
+var precisions = []string{auto, ort.F32, ort.BF16}
+
+var (
+	// ProviderFlag chooses what computes.
+	ProviderFlag = &cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, or with Intel's, which swagwrap setup --provider openvino fetches: " + strings.Join(ort.Names, "|"), Value: ort.CPU}
+	// RuntimeFlags say what runs networks: the library and the provider go together.
+	RuntimeFlags = []cli.Flag{
+		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
+		ProviderFlag,
+		&cli.StringFlag{Name: "precision", Usage: "compute in `P`; with --provider openvino auto is bf16 where the processor has instructions for it and it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32},
+	}
+)
+
+// ProviderName reads --provider.
+func ProviderName(c *cli.Context) (string, error) {
+	name := c.String("provider")
+	if !slices.Contains(ort.Names, name) {
+		return "", Usagef("", "--provider %q: want one of %s", name, strings.Join(ort.Names, ", "))
+	}
+	return name, nil
+}
+
+// Provider reads --provider and --precision. free says that the precision is not asked for.
+func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
+	if p.Name, err = ProviderName(c); err != nil {
+		return p, false, err
+	}
+	switch p.Precision = c.String("precision"); {
+	case !slices.Contains(precisions, p.Precision):
+		return p, false, Usagef("", "--precision %q: want one of %s", p.Precision, strings.Join(precisions, ", "))
+	case p.Precision == ort.BF16 && p.Name == ort.CPU:
+		return p, false, Usagef("--provider openvino computes in bf16", "--precision bf16: --provider cpu computes in f32")
+	case p.Precision != auto:
+		return p, false, nil
+	}
+	p.Precision = ort.F32
+	if p.Name == ort.OpenVINO && ort.FastBF16() != "" {
+		p.Precision = ort.BF16
+	}
+	return p, true, nil
+}
+
+// provider is Provider, and says what was chosen, and what is odd.
+func (a *Env) provider(c *cli.Context) (ort.Provider, error) {
+	p, free, err := Provider(c)
+	const none = "the processor has neither amx_bf16 nor avx512_bf16"
+	switch feature := ort.FastBF16(); {
+	case err != nil || p.Name == ort.CPU:
+	case free && feature == "":
+		a.Logf(c, "precision f32: %s", none)
+	case free:
+		a.Logf(c, "precision bf16: the processor has %s", feature)
+	case p.Precision == ort.BF16 && feature == "":
+		a.Warnf(c, "%s: bf16 is emulated, and slower than f32", none)
+	}
+	return p, err
+}
+
+// openRuntime loads the ONNX Runtime that has the provider.
+func (a *Env) openRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, error) {
+	l, err := p.Find(c.String("ort-lib"))
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Input(l.Path); err != nil {
+		return nil, err
+	}
+	rt, err := p.Open(l.Path)
+	if err == nil {
+		a.Debugf(c, "ONNX Runtime %s: %s", rt.Version(), rt.Path())
+	}
+	return rt, err
+}

@@ -1,0 +1,103 @@
+package ort
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// A Placement says which nodes of a model its provider left to ONNX Runtime's own
+// kernels, as a profiled run saw it.
+type Placement struct {
+	Pieces int            // of the graph, that the provider computes
+	Others map[string]int // nodes that it does not, by operator
+}
+
+// String says it in words; "" where the provider computes everything.
+func (p Placement) String() string {
+	if len(p.Others) == 0 {
+		return ""
+	}
+	total := 0
+	var ops []string
+	for _, op := range slices.SortedFunc(maps.Keys(p.Others), func(a, b string) int { return cmp.Or(p.Others[b]-p.Others[a], strings.Compare(a, b)) }) {
+		total += p.Others[op]
+		ops = append(ops, fmt.Sprintf("%d %s", p.Others[op], op))
+	}
+	return fmt.Sprintf("%d nodes run on the CPU provider, between %d pieces (%s)", total, p.Pieces, strings.Join(ops, ", "))
+}
+
+// errNoNode says that a provider is of no use for a network.
+var errNoNode = errors.New("no node")
+
+// Place runs a model once, and reads in ONNX Runtime's profile which nodes its provider
+// takes. It is a [*LibraryError] if it takes none: then results would be the CPU
+// provider's, whatever was asked for.
+func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inputs []Tensor) (Placement, error) {
+	dir, err := unfinished.Folder()
+	if err != nil {
+		return Placement{}, err
+	}
+	defer unfinished.Remove(dir)
+	opts.profile = filepath.Join(dir, "profile")
+	s, err := r.NewFilledSession(ctx, f, opts)
+	if err != nil {
+		return Placement{}, err
+	}
+	_, err = s.Run(ctx, inputs)
+	s.Close() // writes the profile
+	if err != nil {
+		return Placement{}, err
+	}
+	path, err := one(opts.profile + "*")
+	if err != nil {
+		return Placement{}, err
+	}
+	js, err := os.ReadFile(path)
+	if err != nil {
+		return Placement{}, unfinished.Temp(err)
+	}
+	p, err := readProfile(js, ownNames[opts.Provider.Name])
+	if err == nil && p.Pieces == 0 {
+		err = &LibraryError{Path: r.path, Reason: "provider " + opts.Provider.Name + " takes no node of the network", Err: errNoNode, Provider: opts.Provider.Name}
+	}
+	return p, err
+}
+
+// readProfile finds the provider of each node in a profile.
+func readProfile(js []byte, provider string) (Placement, error) {
+	var events []struct {
+		Category string `json:"cat"`
+		Name     string `json:"name"`
+		Args     struct {
+			Op       string `json:"op_name"`
+			Provider string `json:"provider"`
+		} `json:"args"`
+	}
+	if err := json.Unmarshal(js, &events); err != nil {
+		return Placement{}, fmt.Errorf("profile of ONNX Runtime: %w", err)
+	}
+	p := Placement{Others: map[string]int{}}
+	seen := map[string]bool{} // those in a Loop run often
+	for _, e := range events {
+		switch {
+		case e.Category != "Node" || e.Args.Provider == "" || seen[e.Name]:
+		case e.Args.Provider == provider:
+			p.Pieces++
+		default:
+			p.Others[e.Args.Op]++
+		}
+		seen[e.Name] = true
+	}
+	return p, nil
+}
