@@ -150,11 +150,7 @@ func (a *app) partComplete(c *cli.Context, job *scoreJob) (bool, error) {
 	case err != nil:
 		return false, flags.BadOutput(err)
 	}
-	d := was.Parameters.Differences(job.parameters)
-	if was.First != job.part.First || was.End != job.part.End {
-		d = append(d, fmt.Sprintf("examples were %d to %d", was.First, was.End))
-	}
-	if d != nil {
+	if d := was.Differences(job.parameters, job.part); d != nil {
 		return false, flags.BadInput(&predictions.ChangedError{Path: was.Path, Differences: d}, "--force scores it anew")
 	}
 	a.Logf(c, "%s: is complete", was.Path)

@@ -69,6 +69,15 @@ type partHead struct {
 	Part       *Part
 }
 
+// differences says in what a part that is there is not the one that is asked for.
+func (h *partHead) differences(p Parameters, part *Part) []string {
+	d := h.Parameters.Differences(p)
+	if h.Part.First != part.First || h.Part.End != part.End {
+		d = append(d, fmt.Sprintf("examples were %d to %d", h.Part.First, h.Part.End))
+	}
+	return d
+}
+
 // OpenPart opens the work file of a part: see [OpenRecords]. [Records.Publish] makes it
 // a part's file.
 func OpenPart(path string, part *Part, p Parameters, existing Existing) (*Records, error) {
@@ -80,11 +89,10 @@ func OpenPart(path string, part *Part, p Parameters, existing Existing) (*Record
 		if err := json.Unmarshal(js, &was); err != nil {
 			return nil, err
 		}
-		d := was.Parameters.Differences(p)
-		if was.Part == nil || was.Part.First != part.First || was.Part.End != part.End {
-			d = append(d, "its range of examples is another")
+		if was.Part == nil {
+			return nil, errors.New("nothing says which part it is")
 		}
-		return d, nil
+		return was.differences(p, part), nil
 	}
 	return r.use(existing)
 }
@@ -110,6 +118,11 @@ type PartFile struct {
 	Path       string
 	Parameters Parameters
 	Errors     int // rows that have one
+}
+
+// Differences says in what the part is not the one that is asked for.
+func (p *PartFile) Differences(now Parameters, part *Part) []string {
+	return (&partHead{p.Parameters, &p.Part}).differences(now, part)
 }
 
 // ErrDamaged is the error of a part's file that is not whole: the part is to be scored
