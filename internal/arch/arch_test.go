@@ -94,6 +94,7 @@ var rules = map[string]rule{
 	"fixtures/benchscore":         {own: append(slices.Clone(files), "internal/ensemble", "internal/report", "internal/measure")},
 	"fixtures/results":            {own: []string{"calibrate", "internal/numpy", "internal/predictions", "internal/report", "internal/measure"}, pure: true},
 	"fixtures/large":              {own: []string{"internal/splitmix"}, third: none, pure: true},
+	"fixtures/cluster/simulate":   {own: none, third: none, pure: true},
 }
 
 // libraries never log, print or exit; flags belong to the program.
