@@ -31,7 +31,7 @@ func (a *app) scoreCommand() *cli.Command {
 		Description: `Runs every member over the images, averages their probabilities, and writes a row for each image: the prediction, its
 confidence, and how uncertain it is (entropies in nats; mutual information is the part that comes from members
 disagreeing). Images are folders, files, tars, lists, patterns for these, or one array (.npz .npy IDX). They are
-preprocessed as the ensemble says.
+preprocessed as the ensemble says. A listing that swagwrap list made stands for all of these.
 
    swagwrap score -o predictions.csv ensemble.safetensors images/
 
@@ -45,6 +45,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			&cli.StringFlag{Name: "on-error", Usage: "on an image that cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
+			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
 			flags.PreprocessFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
@@ -158,12 +159,8 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if _, _, err := flags.Provider(c); err != nil {
 		return nil, s, err
 	}
-	switch on := c.String("on-error"); on {
-	case "fail":
-	case "skip":
-		s.SkipErrors = true
-	default:
-		return nil, s, flags.Usagef("", "--on-error %q: want fail or skip", on)
+	if s.SkipErrors, err = skipErrors(c); err != nil {
+		return nil, s, err
 	}
 	s.Want = task.Want{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz"}
 	if c.Bool("keep-members") {
@@ -179,6 +176,18 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	return job, s, nil
 }
 
+// skipErrors reads --on-error.
+func skipErrors(c *cli.Context) (bool, error) {
+	switch on := c.String("on-error"); on {
+	case "fail":
+		return false, nil
+	case "skip":
+		return true, nil
+	default:
+		return false, flags.Usagef("", "--on-error %q: want fail or skip", on)
+	}
+}
+
 // scoreData opens the images. Folders that are no classes of the network's have no
 // labels in their names.
 func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
@@ -186,7 +195,10 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 	if err != nil {
 		return nil, err
 	}
-	opts.ClassNames = scoring.ClassNames
+	opts.ClassNames, opts.Parted = scoring.ClassNames, scoring.Part != nil
+	if c.Bool("allow-pipe") {
+		opts.Pipes = c.Context
+	}
 	d, err := dataset.Open(images, opts)
 	if unknown := (*dataset.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
 		a.Warnf(c, "%v: labels are left out", err)

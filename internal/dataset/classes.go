@@ -24,10 +24,25 @@ func (l *listing) classes(names []string) (labels []int, all []string, err error
 		}
 		return nil, names, nil
 	}
-	where := func(k int) string { // the first example with label k
+	numbers, names, err := l.numbers(names, func(k int) string { // the first example with label k
 		i := slices.IndexFunc(l.examples, func(e example) bool { return int(e.label) == k })
 		return l.examples[i].path()
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	labels = make([]int, len(l.examples))
+	for i, e := range l.examples {
+		if labels[i] = -1; e.label >= 0 {
+			labels[i] = numbers[e.label]
+		}
+	}
+	return labels, names, nil
+}
+
+// numbers turns each label as written into a class number. where names an example of
+// the label.
+func (l *listing) numbers(names []string, where func(k int) string) (numbers []int, all []string, err error) {
 	if names == nil {
 		if names, err = l.classNames(where); err != nil {
 			return nil, nil, err
@@ -41,7 +56,8 @@ func (l *listing) classes(names []string) (labels []int, all []string, err error
 		}
 		index[n] = i
 	}
-	numbers, unknown := make([]int, len(l.labels)), &ClassError{Known: names}
+	numbers = make([]int, len(l.labels))
+	unknown := &ClassError{Known: names}
 	for k, v := range l.labels {
 		n, ok := index[v.text]
 		if ok && n == twice {
@@ -62,13 +78,7 @@ func (l *listing) classes(names []string) (labels []int, all []string, err error
 	if len(unknown.Names) > 0 {
 		return nil, nil, unknown
 	}
-	labels = make([]int, len(l.examples))
-	for i, e := range l.examples {
-		if labels[i] = -1; e.label >= 0 {
-			labels[i] = numbers[e.label]
-		}
-	}
-	return labels, names, nil
+	return numbers, names, nil
 }
 
 // ClassError says that classes of the data are not among those that are known.

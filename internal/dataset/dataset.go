@@ -9,6 +9,8 @@
 //   - lists of image files, with or without labels: .txt, .csv, .tsv
 //   - tars in the layout of WebDataset
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
+//   - listings of all these, made once by [List]: see package filelist. Nothing is
+//     looked at again before it is read; then its size is compared
 //   - arrays: .npy, .npz, IDX, see package numpy
 //
 // Arrays may be uint8, which may be pictures, float32 or float64; labels may be any
@@ -36,6 +38,7 @@
 package dataset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -138,6 +141,12 @@ type Options struct {
 	// Memory is how many bytes image files may take while they are read and decoded,
 	// all at once. 0 means [DefaultMemory].
 	Memory int64
+	// Parted says that a [Part] of the examples is used and nothing is to be known of the
+	// others: of a listing made before no row is read but by [Load].
+	Parted bool
+	// Pipes allows the commands that a listing names in place of tars, if it is not nil,
+	// and ends them.
+	Pipes context.Context
 	// Cache is how many bytes of memory may keep decoded and augmented pictures,
 	// so that several passes over them decode each once. Arrays are in memory as
 	// they are, and kept only if they are augmented. 0 keeps none.
@@ -180,8 +189,16 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		if k == kindArray && len(paths) == 1 {
+		switch {
+		case k == kindPipe:
+			return nil, fmt.Errorf("%s: a command, want a listing of what it gives: swagwrap list", inputs[0])
+		case len(paths) > 1:
+		case k == kindArray:
 			return openArray(paths[0], opts)
+		case k == kindListing && opts.Parted:
+			if d, err := openPartial(inputs[0], paths[0], opts); d != nil || err != nil {
+				return d, err
+			}
 		}
 	}
 	return openImages(inputs, opts)
@@ -201,6 +218,7 @@ type examples struct {
 	augmented  bool
 	asSeen     bool
 	cache      *cache // of pixels; nil without one
+	partial    *partial
 }
 
 func (e *examples) Len() int             { return e.n }

@@ -58,7 +58,13 @@ func (l *listing) addFolder(root string) error {
 		l.addImages(root, top, "")
 	case len(top.images) > 0:
 		return fmt.Errorf("%s: %s and %d other images lie beside class folders such as %s, want all in class folders, or no such folders", root, top.images[0].name, len(top.images)-1, filled[0])
-	case l.strict && len(empty) > 0:
+	case !l.strict:
+		for i, class := range top.folders {
+			if !isFilled[i] {
+				l.empty = append(l.empty, filepath.Join(root, class))
+			}
+		}
+	case len(empty) > 0:
 		return fmt.Errorf("%s: no images in class folder %s: fill it, remove it, or give a list of class names", root, strings.Join(empty[:min(len(empty), 5)], ", "))
 	}
 	return nil

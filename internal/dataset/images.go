@@ -16,7 +16,7 @@ import (
 type example struct {
 	in    *place
 	name  string // below the place, with the system's separators
-	at    int32  // in place.entries, in a tar
+	at    int32  // in place.entries or place.listed
 	label int32  // index into listing.labels, or -1
 }
 
@@ -25,13 +25,21 @@ type place struct {
 	path    string
 	tar     bool
 	entries []entry // of a tar
+	size    int64   // of a tar
+	pipe    bool    // path is a command, which writes the tar
 	err     error   // that it could not be listed, which makes it an example itself
+
+	listed []listed // of a listing made before, whose path this is; examples' names are whole
+	spool  *spool   // of commands in it
 }
 
 // unlisted is the error of an example that stands for a folder that could not be read.
 func (e *example) unlisted() error {
-	if e.in == nil {
+	switch in := e.in; {
+	case in == nil:
 		return nil
+	case in.listed != nil:
+		return in.listed[e.at].err
 	}
 	return e.in.err
 }
@@ -41,7 +49,7 @@ type entry struct{ off, size int64 }
 
 func (e *example) path() string {
 	switch {
-	case e.in == nil:
+	case e.in == nil || e.in.listed != nil:
 		return e.name
 	case e.in.tar:
 		return e.in.path + "/" + e.name // as tar writes it
@@ -52,21 +60,32 @@ func (e *example) path() string {
 // openImages opens the images that inputs list. They are read and decoded when
 // they are asked for; only their names are kept, some 100 bytes an image.
 func openImages(inputs []string, opts Options) (Dataset, error) {
-	l, err := list(inputs, opts.ClassNames == nil, opts.Unlabelled)
-	if err != nil {
+	l := opts.newListing()
+	if err := l.list(inputs); err != nil {
 		return nil, err
 	}
 	files := l.examples
 	e := &examples{n: len(files), sources: l.sources, classNames: opts.ClassNames, name: func(i int) string { return files[i].path() }}
+	if opts.Labels == "" && !opts.Unlabelled {
+		var err error
+		if e.labels, e.classNames, err = l.classes(opts.ClassNames); err != nil {
+			return nil, err
+		}
+	}
+	return opts.openPictures(e, inputs[0], func(i int) (*example, error) { return &files[i], nil })
+}
+
+// openPictures returns the dataset of examples that are known one by one. of names them
+// all.
+func (opts Options) openPictures(e *examples, of string, at func(i int) (*example, error)) (Dataset, error) {
 	if opts.Labels != "" {
-		if err = e.readLabels(opts.Labels, opts.LabelsKey, "", inputs[0]); err == nil {
+		err := e.readLabels(opts.Labels, opts.LabelsKey, "", of)
+		if err == nil {
 			err = checkLabels(e.labels, e.classNames, opts.Labels)
 		}
-	} else if !opts.Unlabelled {
-		e.labels, e.classNames, err = l.classes(opts.ClassNames)
-	}
-	if err != nil {
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
 	}
 	p, err := opts.preprocess()
 	if err != nil {
@@ -78,10 +97,14 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 	}
 	budget := newBudget(opts.Memory)
 	d, err := opts.pictures(e, p, shape, 0, 0, func(p preprocess.Settings, i int, use func(picture.Picture) error) error {
-		return files[i].decode(budget, p.Channels == "grey", use)
+		x, err := at(i)
+		if err != nil {
+			return err
+		}
+		return x.decode(budget, p.Channels == "grey", use)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", inputs[0], err)
+		return nil, fmt.Errorf("%s: %w", of, err)
 	}
 	return d, nil
 }
@@ -91,11 +114,11 @@ func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) 
 	if err := e.unlisted(); err != nil {
 		return err
 	}
-	f, off, size, err := e.open()
+	f, release, off, size, err := e.open()
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer release()
 	if size > b.all {
 		return &MemoryError{What: "reading a file of this size", Bytes: size, Limit: b.all}
 	}
@@ -125,13 +148,23 @@ func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) 
 }
 
 // open opens the file that holds the example's bytes, and returns where they begin
-// and how many they are.
-func (e *example) open() (f *os.File, off, size int64, err error) {
-	if e.in == nil || !e.in.tar {
-		f, size, err = file.OpenListed(e.path(), "an image")
-		return f, 0, size, err
+// and how many they are. The caller releases it.
+func (e *example) open() (f *os.File, release func(), off, size int64, err error) {
+	if e.in != nil && e.in.listed != nil {
+		r := &e.in.listed[e.at]
+		f, release, err = r.open(e.in.spool)
+		return f, release, r.off, r.size, err
 	}
-	in := e.in.entries[e.at]
-	f, _, err = file.OpenListed(e.in.path, "an image")
-	return f, in.off, in.size, err
+	path := e.path()
+	if e.in != nil && e.in.tar {
+		path = e.in.path
+	}
+	if f, size, err = file.OpenListed(path, "an image"); err != nil {
+		return nil, nil, 0, 0, err
+	}
+	if e.in != nil && e.in.tar {
+		in := e.in.entries[e.at]
+		off, size = in.off, in.size
+	}
+	return f, func() { f.Close() }, off, size, nil
 }

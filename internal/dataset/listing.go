@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
@@ -31,6 +32,11 @@ type listing struct {
 
 	strict     bool // a class folder must not be empty
 	unlabelled bool // nobody wants to know what an input says of labels
+
+	spool *spool   // of commands; nil if none may run
+	sizes []int64  // of the examples, if not nil
+	empty []string // class folders without images that were passed over
+	made  string   // the digest of the last listing that was an input
 }
 
 // label is a class as an input writes it.
@@ -39,21 +45,33 @@ type label struct {
 	folder bool // the name of a class folder, and never a number
 }
 
-// list lists what the inputs name: folders, tars, lists, images, and patterns
-// for them. In strict mode a class folder must not be empty, unless labels are not
-// wanted.
-func list(inputs []string, strict, unlabelled bool) (*listing, error) {
-	l := &listing{index: map[label]int32{}, strict: strict && !unlabelled, unlabelled: unlabelled}
+// newListing returns a listing of nothing. In strict mode a class folder must not be
+// empty, unless labels are not wanted.
+func newListing(strict, unlabelled bool) *listing {
+	return &listing{index: map[label]int32{}, strict: strict && !unlabelled, unlabelled: unlabelled}
+}
+
+func (o Options) newListing() *listing {
+	l := newListing(o.ClassNames == nil, o.Unlabelled)
+	if o.Pipes != nil {
+		l.spool = newSpool(o.Pipes)
+	}
+	return l
+}
+
+// list lists what the inputs name: folders, tars, lists, listings, images, commands, and
+// patterns for them.
+func (l *listing) list(inputs []string) error {
 	loose := false // the last source is of images named one by one
 	for _, input := range inputs {
 		paths, err := expand(input)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		kinds := make([]kind, len(paths))
 		for i, path := range paths {
 			if kinds[i], err = kindOf(path); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		single := len(paths) == 1 && kinds[0] == kindImage && paths[0] == input
@@ -63,15 +81,18 @@ func list(inputs []string, strict, unlabelled bool) (*listing, error) {
 		loose = single
 		for i, path := range paths {
 			if err := l.add(path, kinds[i]); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		l.endSource()
+		if len(paths) == 1 && kinds[0] == kindListing {
+			l.sources[len(l.sources)-1].SHA256 = l.made
+		}
 	}
 	if len(l.examples) == 0 {
-		return nil, fmt.Errorf("%s: no images, want some", inputs[0])
+		return fmt.Errorf("%s: no images, want some", inputs[0])
 	}
-	return l, nil
+	return nil
 }
 
 func (l *listing) add(path string, k kind) error {
@@ -82,6 +103,15 @@ func (l *listing) add(path string, k kind) error {
 		return l.addTar(path)
 	case kindList:
 		return l.addList(path)
+	case kindListing:
+		in, err := filelist.Open(path)
+		if err != nil {
+			return err
+		}
+		l.made = in.SHA256
+		return l.addListing(in, 0, in.Rows)
+	case kindPipe:
+		return l.addPipe(path)
 	case kindImage:
 		info, err := os.Stat(path)
 		if err != nil {
@@ -108,6 +138,9 @@ func (l *listing) addExample(e example, name string, v label, size int64) {
 		}
 	}
 	l.examples = append(l.examples, e)
+	if l.sizes != nil {
+		l.sizes = append(l.sizes, size)
+	}
 	l.sources[len(l.sources)-1].Files++
 }
 
@@ -130,6 +163,8 @@ const (
 	kindTar
 	kindList
 	kindArray
+	kindListing
+	kindPipe
 )
 
 // imageExtensions are torchvision's IMG_EXTENSIONS, and .gif.
@@ -147,6 +182,8 @@ func kindOf(path string) (kind, error) {
 	// Stat first: opening a FIFO would block.
 	info, err := os.Stat(path)
 	switch {
+	case err != nil && isPipe(path):
+		return kindPipe, nil
 	case err != nil:
 		return 0, file.Error(path, err)
 	case info.IsDir():
@@ -156,6 +193,9 @@ func kindOf(path string) (kind, error) {
 	case hasExtension(path, imageExtensions):
 		return kindImage, nil
 	case hasExtension(path, listExtensions):
+		if head, err := headOf(path); err == nil && filelist.Is(head) {
+			return kindListing, nil
+		}
 		return kindList, nil
 	case hasExtension(path, []string{".tar"}):
 		return kindTar, nil
@@ -166,6 +206,20 @@ func kindOf(path string) (kind, error) {
 	}
 	return k, nil
 }
+
+// headOf returns the first bytes of a file.
+func headOf(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(filelist.Enough)))
+}
+
+// isPipe says that an input is a command, unless there is a file of that name: a shell
+// may have put it in the place of a pattern.
+func isPipe(input string) bool { return strings.HasPrefix(input, filelist.Pipe) }
 
 // kindOfContent tells by first bytes what a file is whose name does not.
 func kindOfContent(path string) (kind, error) {
@@ -182,6 +236,8 @@ func kindOfContent(path string) (kind, error) {
 	switch {
 	case isTar(head):
 		return kindTar, nil
+	case filelist.Is(head):
+		return kindListing, nil
 	case picture.Known(head):
 		return kindImage, nil
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -212,6 +268,9 @@ func expand(input string) ([]string, error) {
 	ranges, err := expandRanges(input)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", input, err)
+	}
+	if isPipe(input) {
+		return ranges, nil
 	}
 	var paths []string
 	for _, p := range ranges {

@@ -84,8 +84,8 @@ func TestShard(t *testing.T) {
 	if d.Len() != len(g.Shard) || d.ClassNames() != nil {
 		t.Fatalf("%d examples of classes %v, want %d without names", d.Len(), d.ClassNames(), len(g.Shard))
 	}
-	l, err := list([]string{path}, true, false)
-	if err != nil {
+	l := newListing(true, false)
+	if err := l.list([]string{path}); err != nil {
 		t.Fatal(err)
 	}
 	small, err := Open([]string{filepath.Join(imageFixtures, "transforms-24x24.png")}, any24)

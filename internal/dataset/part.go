@@ -13,6 +13,16 @@ func Part(d Dataset, first, end int) Dataset {
 	return &p
 }
 
+// Load reads what is to be known of the examples [first, end) of d, and forgets all
+// others, where [Options].Parted says that these are enough. It must not run beside
+// other methods of d.
+func Load(d Dataset, first, end int) error {
+	if p := of(d).partial; p != nil {
+		return p.load(first, end)
+	}
+	return nil
+}
+
 type part struct {
 	Dataset
 	first, end int
@@ -24,6 +34,9 @@ func (p *part) Read(dst []float32, i int) error { return p.Dataset.Read(dst, p.a
 func (p *part) common() *examples               { return of(p.Dataset) }
 
 func (p *part) Labels() []int {
+	if all := of(p.Dataset).partial; all != nil && all.labels != nil {
+		return all.labels[p.first-all.first : p.end-all.first]
+	}
 	if labels := p.Dataset.Labels(); labels != nil {
 		return labels[p.first:p.end]
 	}

@@ -24,13 +24,17 @@ func (l *listing) addTar(path string) error {
 		return file.Error(path, err)
 	}
 	defer f.Close()
-	in := &place{path: path, tar: true}
-	err = indexTar(f, size, !l.unlabelled, func(name, class string, off, size int64) {
+	return l.addTarFile(&place{path: path, tar: true, size: size}, f)
+}
+
+// addTarFile adds the images of a tar that is open.
+func (l *listing) addTarFile(in *place, f io.ReaderAt) error {
+	err := indexTar(f, in.size, !l.unlabelled, func(name, class string, off, size int64) {
 		in.entries = append(in.entries, entry{off, size})
 		l.addExample(example{in: in, name: strings.Clone(name), at: int32(len(in.entries) - 1)}, name, label{text: class}, size)
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", in.path, err)
 	}
 	return nil
 }

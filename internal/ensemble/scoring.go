@@ -90,7 +90,11 @@ func (job *Scoring) part(e *infer.Engine, m infer.Models) (dataset.Dataset, erro
 	p.Examples = job.Data.Len()
 	p.First, p.End = p.Range(p.Examples, unit)
 	first := min(p.First, p.Examples-1)
-	return dataset.Part(job.Data, first, max(p.End, first+1)), nil
+	end := max(p.End, first+1)
+	if err := dataset.Load(job.Data, first, end); err != nil {
+		return nil, err
+	}
+	return dataset.Part(job.Data, first, end), nil
 }
 
 // name checks labels and class names against the task. Those of a few class

@@ -20,8 +20,8 @@ func Open(path, want string) (*os.File, int64, error) {
 	return OpenListed(path, want)
 }
 
-// OpenListed is Open for one of very many files, which were held against the
-// outputs by [Listed].
+// OpenListed is Open for one of very many files, which are held against the outputs
+// as by [Listed].
 func OpenListed(path, want string) (*os.File, int64, error) {
 	// Stat first: opening a FIFO would block.
 	info, err := os.Stat(path)
@@ -30,6 +30,9 @@ func OpenListed(path, want string) (*os.File, int64, error) {
 	}
 	if !info.Mode().IsRegular() {
 		return nil, 0, fmt.Errorf("not a regular file, want %s", want)
+	}
+	if err := Listed(info); err != nil {
+		return nil, 0, err
 	}
 	f, err := os.Open(path)
 	return f, info.Size(), Cause(err)

@@ -55,7 +55,8 @@ type Part struct {
 // Options of a Scorer.
 type Options struct {
 	// SkipErrors lets an example pass that cannot be read, or whose scores are not
-	// usable: its place in [Chunk].Errs says why. Else it ends the run.
+	// usable: its place in [Chunk].Errs says why. Else it ends the run, as one of
+	// [dataset.Fatal] always does.
 	SkipErrors  bool
 	KeepMembers bool // each model's outcomes: [Chunk].Members
 }
@@ -390,7 +391,7 @@ func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) 
 }
 
 // read fills x with n examples from the given one on. Without skip it fails if
-// any cannot be read, with the error of the first such.
+// any cannot be read, with the error of the first such, and else with a fatal one.
 func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	length := int64(n) * s.size
 	data, isBytes := s.data.(dataset.Bytes)
@@ -407,7 +408,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 		g.Go(weights.Guarded(func() error {
 			for {
 				i := next.Add(1) - 1
-				if i >= int64(n) || failed.Load() > 0 && !s.skip {
+				if i >= int64(n) || failed.Load() > 0 {
 					return nil
 				}
 				if err := ctx.Err(); err != nil {
@@ -421,7 +422,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 				} else if x.errs[i] = s.data.Read(x.floats[at:end], first+int(i)); x.errs[i] != nil {
 					clear(x.floats[at:end])
 				}
-				if x.errs[i] != nil {
+				if s.ends(x.errs[i]) {
 					failed.Add(1)
 				}
 			}
@@ -431,13 +432,16 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 		return err
 	}
 	// Examples are taken in order: all before the first bad one have been read.
-	for i := range x.errs {
-		if x.errs[i] != nil && !s.skip {
-			return x.errs[i]
+	for _, err := range x.errs {
+		if s.ends(err) {
+			return err
 		}
 	}
 	return nil
 }
+
+// ends says that an error of an example ends the run.
+func (s *Scorer) ends(err error) bool { return err != nil && (!s.skip || dataset.Fatal(err)) }
 
 // relay hands values from one goroutine to another, and empty ones back.
 type relay[T any] struct{ full, free chan T }

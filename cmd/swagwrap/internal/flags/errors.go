@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -116,6 +117,7 @@ func ExitCode(ctx context.Context, err error) int {
 		temp    *unfinished.TempError
 		memory  *ort.MemoryError
 		kept    *store.Error
+		pipe    *dataset.PipeError
 	)
 	switch {
 	case err == nil:
@@ -128,6 +130,8 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitNoRuntime
 	case errors.As(err, &temp), errors.As(err, &changed), errors.As(err, &kept), isTemporary(err):
 		return exitTemporary
+	case errors.As(err, &pipe):
+		return exitFailed
 	case errors.As(err, &f):
 		return f.code
 	case errors.As(err, &model), errors.As(err, &saved), errors.As(err, &memory):

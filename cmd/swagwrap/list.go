@@ -1,0 +1,91 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+func (a *app) listCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "list images once, for every part of a job array to trust",
+		ArgsUsage: "IMAGES...",
+		Description: `Looks at folders, tars, lists, files and patterns for these, and writes a row for each image: where its bytes lie, how many
+they are, its name in predictions, and its label. Every command takes such a listing in the place of the images, and gives the same rows.
+It looks at no file before it reads an image from it; one that has another size by then is an image that cannot be read.
+score --part reads its own rows of a .parquet, and opens its own tars.
+
+   swagwrap list -o files.parquet images/
+   swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors files.parquet
+
+.parquet is the faster one; a .csv can be read. Paths that are given as relative ones are relative to the listing's folder, so that both can move together.
+An input pipe:COMMAND is a shell command that writes a tar. It runs once now, and once in each part that has some of its images, with
+score --allow-pipe:
+
+   swagwrap list -o files.parquet 'pipe:aws s3 cp s3://bucket/shard-{000..099}.tar -'`,
+		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
+			&cli.StringFlag{Name: "on-error", Usage: "on what cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
+			&cli.BoolFlag{Name: "no-labels", Usage: "look for no labels in tars: whatever stands there is left alone"},
+		}),
+		Action: a.list,
+	}
+}
+
+func (a *app) list(c *cli.Context) error {
+	output, format := c.String("output"), ".csv"
+	if !flags.IsStdout(output) {
+		var err error
+		if format, err = filelist.Format(output); err != nil {
+			return flags.Usagef("say where the listing goes: -o files.parquet, or -o - for CSV on standard output", "%w", err)
+		}
+	}
+	skip, err := skipErrors(c)
+	if err != nil {
+		return err
+	}
+	if !c.Args().Present() {
+		return flags.Usagef("swagwrap list --help has examples", "want images to list")
+	}
+	out, err := a.CreateResult(output, c.Bool("force"), true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	head, rows, failed, err := dataset.List(c.Args().Slice(), dataset.ListOptions{
+		Unlabelled: c.Bool("no-labels"),
+		Pipes:      c.Context,
+		Path: func(path string) string {
+			if filepath.IsAbs(path) {
+				return path
+			}
+			return flags.RelativeTo(output, path)
+		},
+	})
+	switch {
+	case err != nil:
+		return flags.BadInput(err)
+	case failed != nil && !skip:
+		return flags.BadInput(failed, "--on-error skip lists it with the error")
+	case c.Context.Err() != nil:
+		return c.Context.Err()
+	}
+	head.Producer = flags.Producer()
+	if err := filelist.Write(out, format, head, rows); err != nil {
+		return flags.BadOutput(err)
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	a.Logf(c, "%s: %s", output, report.Plural(head.Rows, "image"))
+	if failed != nil {
+		a.Warnf(c, "the first error: %v", failed)
+		return flags.Incomplete("%s: %s of %s rows have an error", output, report.Thousands(head.Failed), report.Thousands(head.Rows))
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package filelist
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+const (
+	// magic begins and ends a Parquet file.
+	magic = "PAR1"
+	// groupRows is how many rows a row group has: what is read at least.
+	groupRows = 1 << 13
+)
+
+func writeParquet(w io.Writer, h Head, rows iter.Seq[*Row]) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	out := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("swagwrap", "", ""),
+		parquet.KeyValueMetadata(key, string(text)), parquet.MaxRowsPerRowGroup(groupRows))
+	for r := range rows {
+		if _, err := out.Write([]Row{*r}); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// openParquet reads the footer, whose length a file claims, and nothing else.
+func openParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
+	const magics, length = 8, 4
+	tail := make([]byte, length+len(magic))
+	if size < magics+length {
+		return nil, errors.New("too short for a Parquet file")
+	}
+	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return nil, err
+	}
+	if n := int64(binary.LittleEndian.Uint32(tail)); n > size-magics-length {
+		return nil, fmt.Errorf("damaged: footer of %d bytes in a file of %d", n, size)
+	}
+	return parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+}
+
+func parquetHead(f io.ReaderAt, size int64) (string, error) {
+	p, err := openParquet(f, size)
+	if err != nil {
+		return "", err
+	}
+	text, ok := p.Lookup(key)
+	if !ok {
+		return "", errors.New("a Parquet file of another kind, want a listing that swagwrap list made")
+	}
+	return text, nil
+}
+
+// eachParquet reads the row groups that have some of the rows.
+func (l *Listing) eachParquet(f io.ReaderAt, size int64, first, end int, each func(*Row) error) error {
+	p, err := openParquet(f, size)
+	if err != nil {
+		return err
+	}
+	if want := parquet.SchemaOf(Row{}); p.NumRows() != int64(l.Rows) || !parquet.EqualNodes(want, p.Schema()) {
+		return errors.New("damaged: not the rows or columns that it was written with")
+	}
+	at := 0 // of the row group
+	for _, group := range p.RowGroups() {
+		n := int(group.NumRows())
+		if n < 0 || n > l.Rows {
+			return fmt.Errorf("damaged: a group of %d rows", n)
+		}
+		if from, to := max(first, at), min(end, at+n); from < to {
+			if err := eachOf(group, int64(from-at), to-from, each); err != nil {
+				return err
+			}
+		}
+		at += n
+	}
+	return nil
+}
+
+// eachOf reads n rows of a group, from the given one on.
+func eachOf(group parquet.RowGroup, from int64, n int, each func(*Row) error) error {
+	r := parquet.NewGenericRowGroupReader[Row](group)
+	defer r.Close()
+	if err := r.SeekToRow(from); err != nil {
+		return err
+	}
+	buffer := make([]Row, 256)
+	for n > 0 {
+		clear(buffer) // what is null is left as it was
+		k, err := r.Read(buffer[:min(n, len(buffer))])
+		for i := range buffer[:k] {
+			if err := each(&buffer[i]); err != nil {
+				return err
+			}
+		}
+		n -= k
+		switch {
+		case err == io.EOF:
+			return nil // Each counts the rows
+		case err != nil:
+			return err
+		case k == 0:
+			return io.ErrNoProgress
+		}
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/unfinished"
+)
+
+// PipeError is the error of a command that did not give the tar that it was to give,
+// this time.
+type PipeError struct{ Err error }
+
+func (e *PipeError) Error() string { return e.Err.Error() }
+func (e *PipeError) Unwrap() error { return e.Err }
+
+// Fatal says that an error of Read concerns more than its example: a command failed, as
+// it may where a network does, there is no room for what it gives, or the example is
+// about to be overwritten.
+func Fatal(err error) bool {
+	return errors.As(err, new(*PipeError)) || errors.As(err, new(*unfinished.TempError)) || errors.As(err, new(*file.Conflict))
+}
+
+// spool keeps what commands write in nameless files, the latest few: examples are read
+// in order, so each command runs once.
+type spool struct {
+	ctx context.Context // ends the commands
+
+	mu   sync.Mutex
+	free sync.Cond
+	kept []*spooled // the latest last
+}
+
+// spooledMost is how many tars there are at once: the one that is read from, and the next.
+const spooledMost = 2
+
+type spooled struct {
+	command string
+	users   int
+	ready   chan struct{} // closed when what follows is there
+	file    *os.File
+	err     error
+}
+
+func newSpool(ctx context.Context) *spool {
+	s := &spool{ctx: ctx}
+	s.free.L = &s.mu
+	return s
+}
+
+// open returns what a command writes, of that size. The caller releases it.
+func (s *spool) open(command string, size int64) (f *os.File, release func(), err error) {
+	t, first := s.take(command)
+	if first {
+		if t.file, _, t.err = fetch(s.ctx, command, size); t.err != nil {
+			s.mu.Lock()
+			s.kept = slices.DeleteFunc(s.kept, func(o *spooled) bool { return o == t })
+			s.free.Broadcast()
+			s.mu.Unlock()
+		}
+		close(t.ready)
+	}
+	<-t.ready
+	return t.file, func() {
+		s.mu.Lock()
+		t.users--
+		s.free.Broadcast()
+		s.mu.Unlock()
+	}, t.err
+}
+
+// take returns the place of what a command writes. The first to want it runs it.
+func (s *spool) take(command string) (t *spooled, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if i := slices.IndexFunc(s.kept, func(t *spooled) bool { return t.command == command }); i >= 0 {
+			t = s.kept[i]
+			t.users++
+			return t, false
+		}
+		idle := slices.IndexFunc(s.kept, func(t *spooled) bool { return t.users == 0 })
+		if len(s.kept) >= spooledMost && idle >= 0 {
+			s.kept[idle].file.Close()
+			s.kept = slices.Delete(s.kept, idle, idle+1)
+		}
+		if len(s.kept) < spooledMost {
+			t = &spooled{command: command, users: 1, ready: make(chan struct{})}
+			s.kept = append(s.kept, t)
+			return t, true
+		}
+		s.free.Wait()
+	}
+}
+
+// fetch runs a command, and keeps what it writes in a file that is gone when it is closed
+// or the process ends. want is how much it is to write; below 0 anything is right.
+func fetch(ctx context.Context, command string, want int64) (f *os.File, size int64, err error) {
+	if f, err = unfinished.Nameless(os.TempDir()); err != nil {
+		return nil, 0, unfinished.Temp(err)
+	}
+	if size, err = run(ctx, command, want, f); err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, size, nil
+}
+
+func run(ctx context.Context, command string, want int64, to *os.File) (int64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := exec.CommandContext(ctx, "/bin/sh", "-c", command)
+	// A group of its own, so that all of a pipeline ends.
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = time.Second
+	var said tail
+	c.Stderr = &said
+	out, err := c.StdoutPipe() // and not the file itself: a command whose reader is gone ends
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return 0, &PipeError{err}
+	}
+	var from io.Reader = out
+	if want >= 0 {
+		from = io.LimitReader(out, want+1)
+	}
+	size, err := io.Copy(to, from)
+	if err != nil || want >= 0 && size > want {
+		cancel()
+	}
+	ended := c.Wait()
+	switch {
+	case err != nil && ended == nil, errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return 0, unfinished.Temp(err)
+	case want >= 0 && size > want:
+		return 0, &PipeError{fmt.Errorf("the command gives more than the %d bytes that the listing says", want)}
+	case ended != nil:
+		return 0, &PipeError{fmt.Errorf("the command failed: %w%s", ended, said.last())}
+	case want >= 0 && size != want:
+		return 0, &PipeError{fmt.Errorf("the command gives %d bytes, and the listing says %d%s", size, want, said.last())}
+	}
+	return size, nil
+}
+
+// tail keeps the end of what is written.
+type tail struct{ end []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 1 << 10
+	t.end = append(t.end, p...)
+	t.end = t.end[max(0, len(t.end)-most):]
+	return len(p), nil
+}
+
+// last returns the last line, after a colon, or nothing.
+func (t *tail) last() string {
+	lines := bytes.Split(bytes.TrimSpace(t.end), []byte("\n"))
+	line := strings.ToValidUTF8(string(lines[len(lines)-1]), "?")
+	if line == "" {
+		return ""
+	}
+	return ": " + line
+}
