@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
@@ -57,15 +58,14 @@ func (a *app) list(c *cli.Context) error {
 		return err
 	}
 	defer out.Abort()
+	seen, err := seenFrom(output)
+	if err != nil {
+		return err
+	}
 	head, rows, failed, err := dataset.List(c.Args().Slice(), dataset.ListOptions{
 		Unlabelled: c.Bool("no-labels"),
 		Pipes:      c.Context,
-		Path: func(path string) string {
-			if filepath.IsAbs(path) {
-				return path
-			}
-			return flags.RelativeTo(output, path)
-		},
+		Path:       seen,
 	})
 	switch {
 	case err != nil:
@@ -88,4 +88,27 @@ func (a *app) list(c *cli.Context) error {
 		return flags.Incomplete("%s: %s of %s rows have an error", output, report.Thousands(head.Failed), report.Thousands(head.Rows))
 	}
 	return nil
+}
+
+// seenFrom returns what turns a path into that from the folder of a listing, if it is a
+// relative one: millions are, so [flags.RelativeTo] is too slow.
+func seenFrom(listing string) (func(path string) string, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	from, err := filepath.Abs(filepath.Dir(listing))
+	if err != nil {
+		return nil, err
+	}
+	return func(path string) string {
+		if filepath.IsAbs(path) {
+			return filepath.ToSlash(path)
+		}
+		path = filepath.Join(here, path)
+		if rel, err := filepath.Rel(from, path); err == nil && !flags.IsStdout(listing) {
+			path = rel
+		}
+		return filepath.ToSlash(path)
+	}, nil
 }

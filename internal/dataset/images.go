@@ -152,7 +152,7 @@ func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) 
 func (e *example) open() (f *os.File, release func(), off, size int64, err error) {
 	if e.in != nil && e.in.listed != nil {
 		r := &e.in.listed[e.at]
-		f, release, err = r.open(e.in.spool)
+		f, release, err = r.open(e.name, e.in.spool)
 		return f, release, r.off, r.size, err
 	}
 	path := e.path()

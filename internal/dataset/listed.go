@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -24,8 +25,8 @@ type listed struct {
 }
 
 // open opens the file that holds the image, and compares its size: nobody looked at it
-// since the listing was made.
-func (r *listed) open(s *spool) (f *os.File, release func(), err error) {
+// since the listing was made. name is the image's own.
+func (r *listed) open(name string, s *spool) (f *os.File, release func(), err error) {
 	if r.pipe {
 		return s.open(r.path, r.of)
 	}
@@ -35,7 +36,11 @@ func (r *listed) open(s *spool) (f *os.File, release func(), err error) {
 	}
 	if want := max(r.size, r.of); size != want {
 		f.Close()
-		return nil, nil, fmt.Errorf("%s has %d bytes, and the listing says %d", r.path, size, want)
+		err = fmt.Errorf("%d bytes, and the listing says %d", size, want)
+		if r.path != name {
+			err = fmt.Errorf("%s: %w", r.path, err)
+		}
+		return nil, nil, err
 	}
 	return f, func() { f.Close() }, nil
 }
@@ -127,6 +132,9 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 	for _, v := range l.labels {
 		if was, ok := folders[v.text]; ok && was != v.folder {
 			return h, nil, nil, fmt.Errorf("%q is a class folder, and a class that a list or a tar names: make a listing of each", v.text)
+		}
+		if !utf8.ValidString(v.text) {
+			return h, nil, nil, fmt.Errorf("class %q: want a name in UTF-8", v.text)
 		}
 		folders[v.text] = v.folder
 		h.Labels = append(h.Labels, filelist.Label{Text: v.text, Folder: v.folder})

@@ -6,8 +6,7 @@
 //
 // # Invariants
 //
-// A listing is used as it was written: one whose number of rows is another, and a CSV
-// file of another content, is an error. Rows of a file from a stranger are checked one
+// A listing is used as it was written: rows are compared with checksums. Rows of a file from a stranger are checked one
 // by one: an image lies in its file, and no text holds a NUL. That a row may name any
 // file, and even a command, is for the caller to judge.
 //
@@ -19,9 +18,11 @@ package filelist
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"iter"
 	"os"
@@ -64,7 +65,9 @@ type Head struct {
 	Empty    string  `json:"empty_classes,omitempty"` // class folders without images, in words
 	Pipes    bool    `json:"pipes,omitempty"`         // some paths are commands
 	Failed   int     `json:"errors,omitempty"`        // rows with an error
-	Content  string  `json:"content,omitempty"`       // SHA-256 of what follows in a CSV file
+	// Sums are CRC-32 checksums, with Castagnoli's polynomial, of blocks of so many rows.
+	Block int      `json:"block"`
+	Sums  []uint32 `json:"sums"`
 }
 
 const (
@@ -129,8 +132,8 @@ func (l *Listing) parse() error {
 		return fmt.Errorf("%q, want a listing", l.Kind)
 	case l.Version != version:
 		return fmt.Errorf("a listing of format version %d, want %d", l.Version, version)
-	case l.Rows < 1:
-		return fmt.Errorf("damaged: %d rows", l.Rows)
+	case l.Rows < 1 || l.Block < 1 || len(l.Sums) != (l.Rows-1)/l.Block+1:
+		return fmt.Errorf("damaged: %d rows in %d blocks of %d", l.Rows, len(l.Sums), l.Block)
 	}
 	return nil
 }
@@ -166,17 +169,32 @@ func head(f io.ReaderAt, size int64) (text string, rest int64, err error) {
 }
 
 // Each calls f with the rows from first to before end, in order. A row is valid during
-// the call only; its texts are valid for ever.
+// the call only; its texts are valid for ever. After an error of Each what f was told
+// means nothing.
 func (l *Listing) Each(first, end int, f func(*Row) error) error {
 	if first < 0 || first > end || end > l.Rows {
 		panic("filelist: rows out of range")
 	}
-	at := first
+	if first == end {
+		return nil
+	}
+	// Whole blocks are read, for their checksums.
+	from, to := first/l.Block*l.Block, min(((end-1)/l.Block+1)*l.Block, l.Rows)
+	at, sum := from, uint32(0)
 	each := func(r *Row) error {
-		if err := r.check(); err != nil {
-			return fmt.Errorf("row %d: %w", at, err)
+		sum = r.add(sum)
+		if at++; at%l.Block == 0 || at == l.Rows {
+			if sum != l.Sums[(at-1)/l.Block] {
+				return errChanged
+			}
+			sum = 0
 		}
-		at++
+		if at <= first || at > end {
+			return nil
+		}
+		if err := r.check(); err != nil {
+			return fmt.Errorf("row %d: %w", at-1, err)
+		}
 		return f(r)
 	}
 	return l.with(func(in *os.File, size int64) error {
@@ -188,15 +206,31 @@ func (l *Listing) Each(first, end int, f func(*Row) error) error {
 			return errors.New("is not what it was: another listing took its place")
 		}
 		if rest == 0 {
-			err = l.eachParquet(in, size, first, end, each)
+			err = l.eachParquet(in, size, from, to, each)
 		} else {
-			err = l.eachCSV(io.NewSectionReader(in, rest, size-rest), first, end, each)
+			err = l.eachCSV(io.NewSectionReader(in, rest, size-rest), from, to, each)
 		}
-		if err == nil && at != end {
-			err = fmt.Errorf("damaged: %d rows, want %d", at-first, end-first)
+		if err == nil && at != to {
+			err = errChanged
 		}
 		return err
 	})
+}
+
+var errChanged = errors.New("is not what swagwrap list wrote: make it again")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// add returns the checksum of a block with one more row.
+func (r *Row) add(sum uint32) uint32 {
+	b := make([]byte, 0, 512)
+	for _, text := range []string{r.Path, r.Name, r.Label, r.Error} {
+		b = append(append(b, text...), 0)
+	}
+	for _, n := range []int64{r.Offset, r.Size, r.FileSize} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return crc32.Update(sum, castagnoli, b)
 }
 
 // check says what is wrong with a row.
@@ -220,9 +254,17 @@ func (r *Row) check() error {
 	return nil
 }
 
-// Write writes a listing in one of the Formats. It goes through the rows twice at most.
+// Write writes a listing in one of the Formats. It goes through the rows twice.
 func Write(w io.Writer, format string, h Head, rows iter.Seq[*Row]) error {
-	h.Kind, h.Version = kind, version
+	h.Kind, h.Version, h.Block, h.Sums = kind, version, groupRows, nil
+	n := 0
+	for r := range rows {
+		if n%groupRows == 0 {
+			h.Sums = append(h.Sums, 0)
+		}
+		h.Sums[n/groupRows] = r.add(h.Sums[n/groupRows])
+		n++
+	}
 	if format == ".parquet" {
 		return writeParquet(w, h, rows)
 	}

@@ -25,10 +25,18 @@ func writeParquet(w io.Writer, h Head, rows iter.Seq[*Row]) error {
 	}
 	out := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("swagwrap", "", ""),
 		parquet.KeyValueMetadata(key, string(text)), parquet.MaxRowsPerRowGroup(groupRows))
+	some := make([]Row, 0, 256)
 	for r := range rows {
-		if _, err := out.Write([]Row{*r}); err != nil {
+		if some = append(some, *r); len(some) < cap(some) {
+			continue
+		}
+		if _, err := out.Write(some); err != nil {
 			return err
 		}
+		some = some[:0]
+	}
+	if _, err := out.Write(some); err != nil {
+		return err
 	}
 	return out.Close()
 }

@@ -1,0 +1,170 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+)
+
+// makeListing lists the inputs, with paths as they are.
+func makeListing(t testing.TB, path string, inputs ...string) {
+	t.Helper()
+	h, rows, failed, err := List(inputs, ListOptions{Path: func(p string) string { return p }, Pipes: context.Background()})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := filelist.Write(f, filepath.Ext(path), h, rows); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A part of a listing has the names, labels and classes that it has of the images
+// themselves, and knows of no other example.
+func TestListedPart(t *testing.T) {
+	root := tree(t, "cat/1.jpg", "cat/2.jpg", "dog/1.jpg", "eel/1.jpg", "eel/2.jpg")
+	direct, err := Open([]string{root}, any24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range filelist.Formats {
+		path := filepath.Join(t.TempDir(), "files"+format)
+		makeListing(t, path, root)
+		opts := any24
+		for _, opts.Parted = range []bool{false, true} {
+			d, err := Open([]string{path}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, want := d.Sources()[0], direct.Sources()[0]; s.SHA256 != want.SHA256 || s.Files != want.Files || s.Path != path {
+				t.Errorf("source %+v, want that of %+v", s, want)
+			}
+			if diff := cmp.Diff(direct.ClassNames(), d.ClassNames()); diff != "" || d.Len() != 5 {
+				t.Errorf("%d examples, classes %s", d.Len(), diff)
+			}
+			for _, of := range [][2]int{{0, 2}, {3, 5}, {1, 4}, {0, 5}} {
+				if err := Load(d, of[0], of[1]); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(rows(t, Part(direct, of[0], of[1]), root), rows(t, Part(d, of[0], of[1]), root)); diff != "" {
+					t.Errorf("%s, parted %v, %d: %s", format, opts.Parted, of, diff)
+				}
+			}
+			if err := Load(d, 2, 4); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.(Bytes).Pixels(make([]byte, 3*24*24), 0); opts.Parted != strings.Contains(fmt.Sprint(err), "not of the part") {
+				t.Errorf("parted %v: example 0: %v", opts.Parted, err)
+			}
+		}
+	}
+}
+
+// What needs all rows to be refused is refused of a part, with the same words.
+func TestListedRefused(t *testing.T) {
+	root := tree(t, "classes/cat/1.jpg", "classes/dog/1.jpg", "empty/fish/x.txt", "empty/goat/1.jpg")
+	write(t, filepath.Join(root, "list.csv"), []byte("classes/cat/1.jpg,3\nclasses/dog/1.jpg,\n"))
+	for _, c := range []struct {
+		input, want string
+		names       []string
+	}{
+		{"list.csv", "want all or none labelled", nil},
+		{"classes", "not among the 1 class names", []string{"owl"}},
+		{"empty", "no images in class folder", nil},
+	} {
+		path := filepath.Join(t.TempDir(), "files.parquet")
+		makeListing(t, path, filepath.Join(root, c.input))
+		opts := any24
+		opts.ClassNames = c.names
+		_, whole := Open([]string{path}, opts)
+		opts.Parted = true
+		_, part := Open([]string{path}, opts)
+		if fmt.Sprint(whole) != fmt.Sprint(part) || !strings.Contains(fmt.Sprint(whole), c.want) {
+			t.Errorf("%s: %v; of a part: %v; want %s", c.input, whole, part, c.want)
+		}
+	}
+}
+
+// A spool runs each command once while examples are read in order by several at once,
+// and again when it comes back to one that it has dropped.
+func TestSpool(t *testing.T) {
+	dir := t.TempDir()
+	s := newSpool(context.Background())
+	command := func(tar int) string { return fmt.Sprintf("echo >> %s/ran-%d; echo tar %d", dir, tar, tar) }
+	read := func(tar int) {
+		f, release, err := s.open(command(tar), 6)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer release()
+		var b [6]byte
+		if _, err := f.ReadAt(b[:], 0); err != nil || string(b[:]) != fmt.Sprintf("tar %d\n", tar) {
+			t.Errorf("tar %d: %q, %v", tar, b, err)
+		}
+	}
+	var mu sync.Mutex
+	next := 0
+	var g sync.WaitGroup
+	for range 4 {
+		g.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= 5*40 {
+					return
+				}
+				read(i / 40)
+			}
+		})
+	}
+	g.Wait()
+	read(0)
+	for tar, want := range []int{2, 1, 1, 1, 1} {
+		if b, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint("ran-", tar))); len(b) != want {
+			t.Errorf("tar %d was written %d times, want %d", tar, len(b), want)
+		}
+	}
+	if len(s.kept) > spooledMost {
+		t.Errorf("%d tars are kept", len(s.kept))
+	}
+	for range 2 { // a command that failed is tried again
+		if _, _, err := s.open("echo first >&2; echo last words >&2; exit 3", 6); !errors.As(err, new(*PipeError)) || !strings.HasSuffix(err.Error(), "exit status 3: last words") {
+			t.Errorf("%v, want the exit status and the last line", err)
+		}
+	}
+}
+
+// All of a pipeline ends with the context, and leaves nothing.
+func TestSpoolEnds(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	start := time.Now()
+	_, _, err := newSpool(ctx).open("sleep 60 | cat", -1)
+	if took := time.Since(start); err == nil || took > 5*time.Second {
+		t.Errorf("%v after %v", err, took)
+	}
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
