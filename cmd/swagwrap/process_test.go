@@ -5,8 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -33,22 +31,9 @@ const peakFile = "SWAGWRAP_TEST_PEAK"
 func mainWithPeak() {
 	code := mainExitCode()
 	if path := os.Getenv(peakFile); path != "" {
-		os.WriteFile(path, strconv.AppendInt(nil, highWater(), 10), 0o666)
+		os.WriteFile(path, strconv.AppendInt(nil, peakMemory(), 10), 0o666)
 	}
 	os.Exit(code)
-}
-
-// highWater is the most memory that this process had, in bytes.
-func highWater() int64 {
-	b, err := os.ReadFile("/proc/self/status")
-	_, rest, ok := strings.Cut(string(b), "VmHWM:")
-	if fields := strings.Fields(rest); err == nil && ok && len(fields) > 0 {
-		n, _ := strconv.ParseInt(fields[0], 10, 64)
-		return n << 10
-	}
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return u.Maxrss // in bytes where there is no /proc
 }
 
 // measured runs the program, and returns what it says and the most memory it had.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -50,7 +51,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag("score of the images"),
-		}, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
+		}, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
 			flags.MemoryFlag,
@@ -77,6 +78,7 @@ func (a *app) score(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
 		return err
 	}
+	began := time.Now()
 	job, scoring, err := scoreFlags(c)
 	if err != nil {
 		return err
@@ -86,7 +88,10 @@ func (a *app) score(c *cli.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 
 	path, images := c.Args().First(), c.Args().Tail()
-	if err := job.check(c); err != nil {
+	if !c.Bool("estimate") {
+		err = job.check(c)
+	}
+	if err != nil {
 		return err
 	}
 	if job.ensemble, err = a.openEnsemble(c, path); err != nil {
@@ -115,6 +120,9 @@ func (a *app) score(c *cli.Context) error {
 	if err := a.prepare(c, job, engine, scoring); err != nil {
 		return err
 	}
+	if c.Bool("estimate") {
+		return a.runEstimate(c, job, engine, scoring, began)
+	}
 	if err := saveBatch(c, job, networks[0]); err != nil {
 		return err
 	}
@@ -131,10 +139,13 @@ func (a *app) score(c *cli.Context) error {
 func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	var s ensemble.Scoring
 	job := &scoreJob{output: c.String("output")}
-	if flags.IsStdout(job.output) {
+	err := checkEstimate(c)
+	if err != nil {
+		return nil, s, err
+	}
+	if flags.IsStdout(job.output) || c.Bool("estimate") && job.output == "" {
 		job.output = "-"
 	}
-	var err error
 	if job.format, err = predictions.Format(job.output); err != nil {
 		return nil, s, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
 	}

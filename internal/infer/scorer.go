@@ -81,6 +81,12 @@ func (s *Scorer) Members() int { return s.count }
 // Plan says how the work will be done.
 func (s *Scorer) Plan() string { return s.plan.String() }
 
+// Threads is how many batches will be in flight.
+func (s *Scorer) Threads() int { return s.plan.workers }
+
+// ChunkBytes is the memory for the examples of chunks and their results.
+func (s *Scorer) ChunkBytes() int64 { return int64(s.plan.chunk) * s.exampleBytes() }
+
 // BatchSizes are those of each part. Rows depend on them, if in the last bits.
 func (s *Scorer) BatchSizes() []int {
 	var sizes []int
