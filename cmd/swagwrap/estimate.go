@@ -117,6 +117,9 @@ func (x *timing) round(ctx context.Context, images, block int) error {
 	if x.next+images > x.job.data.Len() {
 		x.next = 0
 	}
+	if err := dataset.Load(x.job.data, x.next, x.next+images); err != nil {
+		return err
+	}
 	data := dataset.Part(x.job.data, x.next, x.next+images)
 	x.next += images // what was read once comes faster
 	reading, err := x.readAll(ctx, data)
@@ -248,7 +251,7 @@ func (a *app) printEstimate(c *cli.Context, job *scoreJob, e *estimate) error {
 	}
 	spread := ""
 	if e.Pieces > 1 {
-		spread = fmt.Sprintf(" (%s to %s in %d pieces of %s)", digits(e.Slowest), digits(e.Fastest), e.Pieces, span(e.Measured))
+		spread = fmt.Sprintf(" (%s to %s in %d pieces, %s in all)", digits(e.Slowest), digits(e.Fastest), e.Pieces, span(e.Measured))
 	}
 	for _, l := range [][2]string{
 		{"images a second", digits(e.Rate) + spread},

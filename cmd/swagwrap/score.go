@@ -206,7 +206,7 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 	if err != nil {
 		return nil, err
 	}
-	opts.ClassNames, opts.Parted = scoring.ClassNames, scoring.Part != nil
+	opts.ClassNames, opts.Parted = scoring.ClassNames, scoring.Part != nil || c.Bool("estimate")
 	if c.Bool("allow-pipe") {
 		opts.Pipes = c.Context
 	}
