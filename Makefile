@@ -45,6 +45,10 @@ CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./int
 # beside each other that others do not. The race detector sees them every night.
 LONG = ^(TestLoss|TestSettleControl|TestGoldenMethods|TestGoldenMixture|TestAugmentedGolden|TestDeepEnsembles|TestRankIsThatOfAFit|TestVarianceRatio|TestDistribution|TestNormals|TestDamageIsFound|TestHalvesFalseAlarms|TestCheckOfSimulatedTraining|TestListingMemory|TestLaplaceDraws)$$
 
+test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 only
+	go run ./cmd/swagwrap setup --provider openvino
+	go test $(LEAN) -count=1 -tags openvino -run OpenVINO ./cmd/swagwrap
+
 race: setup ## the concurrent packages under the race detector
 	go test $(LEAN) -race -short -timeout 20m -skip '$(LONG)' $(CONCURRENT)
 
@@ -55,6 +59,7 @@ FUZZTIME = 30s
 nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets
 	go test -race -count=1 -timeout 60m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
 	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large ./internal/ort ./internal/ensemble ./internal/baseline ./internal/study/compare ./cmd/swagwrap
+	$(MAKE) test-openvino
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \
 		echo "== $$dir $$fuzz"; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$dir" || failed="$$failed $$fuzz"; \
 		done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }; }
@@ -107,4 +112,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar results test race nightly bench bench-score bench-go check python dist tools
+.PHONY: help setup build demo cifar results test test-openvino race nightly bench bench-score bench-go check python dist tools

@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -70,6 +71,8 @@ type scoreJob struct {
 	preprocess     preprocess.Settings
 	schema         *predictions.Schema
 	parameters     predictions.Parameters
+	provider       ort.Provider
+	rounding       *infer.Rounding // nil in float32
 	montage        *montage
 	summary        summary
 }
@@ -117,6 +120,9 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
+	if job.rounding, err = a.Precision(c, engine, scoring.Rounding); err != nil {
+		return err
+	}
 	if err := a.prepare(c, job, engine, scoring); err != nil {
 		return err
 	}
@@ -247,6 +253,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage has more
 	job.summary.scores = job.scorer.Task().NewSummary()
+	job.provider = engine.Provider
 	job.parameters, err = job.scorer.Parameters(flags.Producer())
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
@@ -17,6 +18,8 @@ import (
 type sidecar struct {
 	Program     string                  `json:"program"`
 	ONNXRuntime string                  `json:"onnxruntime"`
+	Provider    string                  `json:"provider"`           // what computed, and how precisely
+	Rounding    *infer.Rounding         `json:"rounding,omitempty"` // of a precision below float32
 	Command     []string                `json:"command"`
 	Ensemble    ensemble.Reference      `json:"ensemble"`
 	Components  []ensemble.Component    `json:"components"`
@@ -45,7 +48,7 @@ func (job *scoreJob) partial() string { return job.target() + ".partial" }
 func (job *scoreJob) about(c *cli.Context) *sidecar {
 	e := job.ensemble
 	s := &sidecar{
-		Program: flags.Producer(), Command: os.Args,
+		Program: flags.Producer(), Command: os.Args, Provider: job.provider.String(), Rounding: job.rounding,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,

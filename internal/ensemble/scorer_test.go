@@ -76,6 +76,13 @@ func (c flawed) Pixels(dst []byte, i int) error {
 	return c.Bytes.Pixels(dst, i)
 }
 
+func (c flawed) Read(dst []float32, i int) error {
+	if c.broken[i] {
+		return fmt.Errorf("image %d: is broken", i)
+	}
+	return c.Bytes.Read(dst, i)
+}
+
 var everything = task.Want{Top: 3, Outcomes: true, Members: 1}
 
 // Neither the number of threads nor the memory at hand can be seen in any bit of a

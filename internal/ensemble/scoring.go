@@ -76,6 +76,17 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	return s, s.name()
 }
 
+// Rounding measures what the engine's precision changes of the averages over the
+// ensemble's members: of all the data, whatever part of it is scored, so that all parts
+// see the same.
+func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
+	m, err := newDrawn(ctx, e, job)
+	if err != nil {
+		return nil, err
+	}
+	return e.Rounding(ctx, m, job.Ensemble.Sampling.Antithetic, job.Data)
+}
+
 // part returns the examples to score. Of a part that has none it is one, which tells
 // what rows look like.
 func (job *Scoring) part(e *infer.Engine, m infer.Models) (dataset.Dataset, error) {

@@ -29,6 +29,9 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	g := &group{first: first, batch: batch}
 	err := s.models.Each(ctx, first, count, func(m Model) error {
 		session, err := s.engine.Open(ctx, m.Filled, m.Output())
+		if err == nil {
+			err = s.engine.place(ctx, &m.placed, m.Name, session, m.Filled, s.data.Shape(), m.Output())
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}

@@ -1,10 +1,12 @@
 package infer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -34,6 +36,10 @@ type Engine struct {
 	Store *store.Store
 	// Share, if not nil, is what this process computes of a study, for the Store.
 	Share *Share
+	// Placed, if not nil, is told once of each graph which nodes another provider than the
+	// CPU's does not take. One that takes none is an error. It is called from several
+	// goroutines.
+	Placed func(model string, p ort.Placement)
 	// Progress, if not nil, is told of every image that went through a network.
 	// It is called from several goroutines.
 	Progress func(images int)
@@ -101,12 +107,39 @@ type Session struct {
 
 // Open readies a model to compute the given outputs.
 func (e *Engine) Open(ctx context.Context, model onnxio.Filled, outputs ...string) (*Session, error) {
-	s, err := e.Runtime.NewFilledSession(ctx, model, ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider})
+	s, err := e.Runtime.NewFilledSession(ctx, model, e.options(outputs))
 	if err != nil {
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
 	return &Session{s, s.Inputs()[0], e.Slow, sig.Loops}, err
+}
+
+func (e *Engine) options(outputs []string) ort.Options {
+	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider, Callers: e.Threads()}
+}
+
+// place tells Placed of a model that s was opened for, if seen is not set yet. It runs it
+// on zeros of the shape.
+func (e *Engine) place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, shape []int64, outputs ...string) error {
+	if e.Provider.Name != ort.OpenVINO || seen.Swap(true) {
+		return nil
+	}
+	const few = 2 // a batch norm of one example is an error
+	shape = append([]int64{int64(cmp.Or(s.fixedBatch(), few))}, shape...)
+	n, err := weights.Elements(shape)
+	if err != nil {
+		return err
+	}
+	in, err := s.feed(shape, make([]float32, n))
+	if err != nil {
+		return err
+	}
+	p, err := e.Runtime.Place(ctx, model, e.options(outputs), []ort.Tensor{in})
+	if err == nil && e.Placed != nil {
+		e.Placed(name, p)
+	}
+	return err
 }
 
 // slowAfter is when a run is slow.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -20,6 +21,7 @@ type Graph struct {
 	scores task.Scores // without their number, which some graphs leave open
 	width  int64       // what the graph says of that number, or 0
 	card   string      // the task that the model card names, or ""
+	placed atomic.Bool // see [Engine.Placed]
 
 	mu   sync.Mutex
 	task task.Task // nil until the first run

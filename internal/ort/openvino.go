@@ -15,6 +15,7 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 
 	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // InstallOpenVINO is [Install] for the ONNX Runtime that has the provider OpenVINO: it
@@ -73,6 +74,27 @@ func (r *Runtime) appendOpenVINO(so *binding.SessionOptions, opts Options) error
 	}
 	if err != nil {
 		return &LibraryError{Path: r.path, Reason: "has no provider openvino: " + shorten(err.Error()), Err: err, Provider: OpenVINO}
+	}
+	return nil
+}
+
+// holdOpenVINO loads OpenVINO's plugin for good, or fails. The plugin gives the thread that
+// loads it another stack for signals, which it unmaps when the last session goes, from
+// whatever thread: the next signal that Go sends the first thread would end the process.
+// So that thread ends here, and a session stays.
+func (r *Runtime) holdOpenVINO() error {
+	if r.openVINO != nil {
+		return nil
+	}
+	done := make(chan error)
+	go weights.Guarded(func() (err error) {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		r.openVINO, err = r.NewSession(tiny, Options{Threads: 1, Provider: Provider{Name: OpenVINO}, onThisThread: true})
+		done <- err
+		return nil
+	})()
+	if err := <-done; err != nil {
+		return &LibraryError{Path: r.path, Reason: "OpenVINO: " + err.Error(), Err: err, Provider: OpenVINO}
 	}
 	return nil
 }

@@ -52,10 +52,13 @@ func (p Provider) oldest() string {
 	return MinVersion
 }
 
-// in fails if the library does not have the provider.
+// in fails if the library does not have the provider, and readies it.
 func (p Provider) in(r *Runtime) error {
-	if p.Name == "" || p.Name == CPU || slices.Contains(r.Providers(), ownNames[p.Name]) {
+	switch {
+	case p.Name == "" || p.Name == CPU:
 		return nil
+	case slices.Contains(r.Providers(), ownNames[p.Name]):
+		return r.holdOpenVINO()
 	}
 	return &LibraryError{Path: r.path, Reason: "has no provider " + p.Name, Provider: p.Name}
 }

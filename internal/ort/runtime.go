@@ -17,6 +17,8 @@ type Runtime struct {
 	version string
 	limit   atomic.Int64 // 0: none
 	base    atomic.Int64 // what was taken when the limit was set
+
+	openVINO *Session // see holdOpenVINO; guarded by loaded
 }
 
 // loaded is the process's one Runtime: the binding holds a single environment.

@@ -34,7 +34,8 @@ type Options struct {
 	// threads of its own; 0 means 1. ONNX Runtime's own kernels need not know.
 	Callers int
 
-	profile string // the beginning of a file's path, or ""
+	profile      string // the beginning of a file's path, or ""
+	onThisThread bool   // loads where it is called
 }
 
 // ErrClosed is returned by Run after Close.
@@ -81,6 +82,10 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 		return nil, err
 	}
 
+	if opts.onThisThread {
+		session, err := r.create(model, names(inputs), names(outputs), dir, size, sig.Nodes, opts)
+		return &Session{runtime: r, inputs: inputs, outputs: outputs, session: session}, err
+	}
 	if err := r.room(int64(len(model))); err != nil { // data files are mapped
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -74,6 +75,13 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 			why = ": it has a Loop, which may not end"
 		}
 		a.Warnf(c, "one batch has been inside the network for %v%s", inside, why)
+	}
+	e.Placed = func(model string, p ort.Placement) {
+		if others := p.String(); others != "" {
+			a.Logf(c, "%s: %s", model, others)
+		} else {
+			a.Debugf(c, "%s: provider %s takes all nodes", model, provider.Name)
+		}
 	}
 	return e, rt.Limit(infer.MemoryLimit(memory))
 }

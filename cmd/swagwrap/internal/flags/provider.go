@@ -1,12 +1,14 @@
 package flags
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -68,6 +70,31 @@ func (a *Env) provider(c *cli.Context) (ort.Provider, error) {
 		a.Warnf(c, "%s: bf16 is emulated, and slower than f32", none)
 	}
 	return p, err
+}
+
+// Precision measures what a precision below float32 changes, says so, and goes back to
+// float32 where that is too much and the precision was left open. The result is nil in
+// float32.
+func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Context, *infer.Engine) (*infer.Rounding, error)) (*infer.Rounding, error) {
+	if e.Provider.Precision != ort.BF16 {
+		return nil, nil
+	}
+	r, err := measure(c.Context, e)
+	if err != nil {
+		return nil, BadInput(err)
+	}
+	a.Logf(c, "%v", r)
+	switch {
+	case r.Small():
+	case c.String("precision") == auto:
+		e.Provider.Precision = ort.F32
+		r.Used = ort.F32
+		a.Logf(c, "precision f32: bf16 would change more than a fifth of the Monte Carlo error (--precision bf16 insists)")
+	default:
+		r.Insisted = true
+		a.Warnf(c, "bf16 changes more than a fifth of the Monte Carlo error, and is used as asked (--precision auto would not)")
+	}
+	return r, nil
 }
 
 // openRuntime loads the ONNX Runtime that has the provider.

@@ -1,0 +1,158 @@
+//go:build openvino
+
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+)
+
+// job runs the program on MNIST in a folder of its own, each command in a process: one
+// holds one ONNX Runtime.
+type job struct {
+	*testing.T
+	dir, program, fixtures string
+}
+
+func newJob(t *testing.T) *job {
+	j := &job{t, t.TempDir(), executable(t, t.TempDir()), absolute(t, "..", "..", "fixtures", "mnist")}
+	j.must("fit", "-q", "--template", j.fixtures+"/model.onnx", "--task", "classes", "--mean", "0.1307", "--std", "0.3081", "--augment", "none", "-o", "p.safetensors", j.fixtures+"/states")
+	j.must("sample", "-q", "-n", "6", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "e.safetensors", "p.safetensors")
+	return j
+}
+
+// run returns what a command says, and its exit code.
+func (j *job) run(args ...string) (said string, code int) {
+	j.Helper()
+	c := exec.Command(j.program, args...)
+	c.Dir = j.dir
+	out, err := c.CombinedOutput()
+	if c.ProcessState == nil {
+		j.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+func (j *job) must(args ...string) string {
+	j.Helper()
+	said, code := j.run(args...)
+	if code != 0 {
+		j.Fatalf("%q ends with %d: %s", args, code, said)
+	}
+	return said
+}
+
+func (j *job) read(name string) []byte {
+	j.Helper()
+	b, err := os.ReadFile(filepath.Join(j.dir, name))
+	if err != nil {
+		j.Fatal(err)
+	}
+	return b
+}
+
+// probs are the columns p_0 to p_9 of a result.
+func (j *job) probs(name string) (all []float64) {
+	j.Helper()
+	rows, err := csv.NewReader(strings.NewReader(string(j.read(name)))).ReadAll()
+	if err != nil {
+		j.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		for c, column := range rows[0] {
+			if strings.HasPrefix(column, "p_") {
+				v, err := strconv.ParseFloat(row[c], 64)
+				if err != nil {
+					j.Fatal(err)
+				}
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
+// furthest is the largest difference.
+func furthest(a, b []float64) (d float64) {
+	for i := range a {
+		d = max(d, math.Abs(a[i]-b[i]))
+	}
+	return d
+}
+
+func TestOpenVINOScore(t *testing.T) {
+	j := newJob(t)
+	score := func(out string, args ...string) string {
+		return j.must(append([]string{"score", "--probs", "-o", out, "e.safetensors", j.fixtures + "/val.npz"}, args...)...)
+	}
+	score("cpu.csv")
+	f32 := score("f32.csv", "-v", "--provider", "openvino")
+	if !strings.Contains(f32, "provider openvino takes all nodes") || strings.Contains(f32, "against f32") {
+		t.Errorf("in f32: %s", f32)
+	}
+	bf16 := score("bf16.csv", "--provider", "openvino", "--precision", "bf16")
+	if !strings.Contains(bf16, "openvino bf16 against f32, 4 of 6 members on 256 examples") {
+		t.Errorf("in bf16: %s", bf16)
+	}
+	exact := j.probs("cpu.csv")
+	if d := furthest(j.probs("f32.csv"), exact); d > 1e-5 || d == 0 {
+		t.Errorf("f32 on OpenVINO is %v from the CPU provider", d)
+	}
+	if d := furthest(j.probs("bf16.csv"), exact); d > 0.1 || d < 1e-4 {
+		t.Errorf("bf16 is %v from f32: is it in use?", d)
+	}
+
+	var meta struct {
+		Provider    string
+		ONNXRuntime string
+		Rounding    struct {
+			Mean, Largest, RMS float64
+			NLL                *float64
+			MonteCarlo         float64 `json:"monte_carlo"`
+			Used               string
+		}
+	}
+	if err := json.Unmarshal(j.read("bf16.csv.meta.json"), &meta); err != nil {
+		t.Fatal(err)
+	}
+	r := meta.Rounding
+	if meta.Provider != "openvino bf16" || meta.ONNXRuntime != ort.OpenVINOVersion || r.Mean <= 0 || r.Largest < r.RMS || r.NLL == nil || r.MonteCarlo < r.RMS || r.Used != ort.BF16 {
+		t.Errorf("%+v", meta)
+	}
+
+	score("again.csv", "--provider", "openvino", "--precision", "bf16", "-j", "1")
+	if string(j.read("again.csv")) != string(j.read("bf16.csv")) {
+		t.Error("another number of threads gives other bits")
+	}
+
+	// Whoever goes on, or has a part of it, computes alike.
+	said, code := j.run("score", "--probs", "--resume", "-o", "bf16.csv", "--provider", "openvino", "e.safetensors", j.fixtures+"/val.npz")
+	if code != 65 || !strings.Contains(said, `provider was "openvino bf16" and is "openvino f32"`) {
+		t.Errorf("--resume in f32 ends with %d: %s", code, said)
+	}
+	score("parts.csv", "--part", "0/2", "--provider", "openvino")
+	score("parts.csv", "--part", "1/2")
+	if said, code = j.run("merge", "-o", "parts.csv"); code != 65 || !strings.Contains(said, "provider") {
+		t.Errorf("merge of parts by two providers ends with %d: %s", code, said)
+	}
+
+	// One member has no Monte Carlo error: auto takes f32, bf16 insists.
+	j.must("sample", "-q", "--method", "swa", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "e.safetensors", "--force", "p.safetensors")
+	if ort.FastBF16() != "" {
+		if said = score("swa.csv", "--provider", "openvino", "--precision", "auto"); !strings.Contains(said, "precision f32: bf16 would change") || !strings.Contains(string(j.read("swa.csv.meta.json")), `"provider": "openvino f32"`) {
+			t.Errorf("auto: %s", said)
+		}
+	}
+	if said = score("swa-bf16.csv", "--provider", "openvino", "--precision", "bf16"); !strings.Contains(said, "is used as asked") || !strings.Contains(string(j.read("swa-bf16.csv.meta.json")), `"insisted": true`) {
+		t.Errorf("insisted: %s", said)
+	}
+}

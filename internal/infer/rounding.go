@@ -1,0 +1,245 @@
+package infer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// What a Rounding is measured on, at the least where there is so much, and how much of
+// the Monte Carlo error it may be.
+const (
+	roundingExamples = 256
+	roundingMembers  = 4
+	roundingShare    = 0.2
+)
+
+// A Rounding is what a precision changes of an ensemble's averaged probabilities,
+// measured on some members and examples, beside what is open about them because the
+// members are draws, and so many. Mean, Largest and RMS are of the absolute changes over
+// examples and classes.
+type Rounding struct {
+	Provider string  `json:"provider"` // was held against its own float32
+	Examples int     `json:"examples"`
+	Members  int     `json:"members"` // that were run
+	Of       int     `json:"of"`      // members of the ensemble
+	Mean     float64 `json:"mean"`
+	Largest  float64 `json:"largest"`
+	RMS      float64 `json:"rms"`
+	// NLL is the change of the NLL, nil without labels.
+	NLL *float64 `json:"nll,omitempty"`
+	// MonteCarlo is the root mean square of the standard error of the probabilities'
+	// average over all members; 0 where one member of each kind tells nothing of it.
+	MonteCarlo float64 `json:"monte_carlo"`
+	// Used is the precision that was used after all, and Insisted says that it was asked
+	// for though it changes more than [Rounding.Small] allows.
+	Used     string `json:"used"`
+	Insisted bool   `json:"insisted,omitempty"`
+}
+
+// Small reports whether the changes are at most a fifth of the Monte Carlo error.
+func (r *Rounding) Small() bool { return r.RMS <= roundingShare*r.MonteCarlo }
+
+// String says it in a line.
+func (r *Rounding) String() string {
+	s := fmt.Sprintf("%s against f32, %d of %d members on %d examples: probabilities change by %.2g on average, by %.2g at most", r.Provider, r.Members, r.Of, r.Examples, r.Mean, r.Largest)
+	if r.NLL != nil {
+		s += fmt.Sprintf(", NLL by %+.1g", *r.NLL)
+	}
+	if r.MonteCarlo == 0 {
+		return s + "; too few members tell no Monte Carlo error"
+	}
+	return s + fmt.Sprintf("; in root mean square by %.2g, %.2g %% of the Monte Carlo error of %d members, %.2g", r.RMS, 100*r.RMS/r.MonteCarlo, r.Of, r.MonteCarlo)
+}
+
+// Rounding measures what the engine's precision changes of the average of models.
+// antithetic says that they come in pairs that are not independent.
+func (e *Engine) Rounding(ctx context.Context, m Models, antithetic bool, data dataset.Dataset) (*Rounding, error) {
+	probe := *e
+	probe.Progress = nil
+	held, err := hold(data, e.Budget()/8)
+	if err != nil {
+		return nil, err
+	}
+	exact := probe
+	exact.Provider.Precision = ort.F32
+	r := &Rounding{Provider: e.Provider.String(), Examples: held.Len(), Used: e.Provider.Precision}
+	var strata [2][]stratum // in both precisions
+	var t task.Task
+	parts, first := m.Parts(), 0
+	for _, p := range parts {
+		r.Of += p.Count
+		run := min(p.Count, max(2, ceil(roundingMembers, len(parts))))
+		of := stratum{count: p.Count, pairs: antithetic && p.Count%2 == 0}
+		if of.pairs {
+			run = min(p.Count, 2*run) // a pair tells what one draw does
+		}
+		r.Members += run
+		both := [2]stratum{of, of}
+		err := m.Each(ctx, first, run, func(model Model) error {
+			for i, engine := range []*Engine{&exact, &probe} {
+				var sums Sums
+				if err := engine.Predict(ctx, model, held, &sums); err != nil {
+					return err
+				}
+				t, both[i].weight = sums.Task, model.Weight*float64(p.Count)
+				both[i].outcomes = append(both[i].outcomes, sums.Mean())
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		strata[0], strata[1], first = append(strata[0], both[0]), append(strata[1], both[1]), first+p.Count
+	}
+	was, is := average(strata[0]), average(strata[1])
+	for i, v := range is {
+		d := math.Abs(v - was[i])
+		r.Mean += d / float64(len(is))
+		r.RMS += d * d / float64(len(is))
+		r.Largest = max(r.Largest, d)
+	}
+	r.RMS = math.Sqrt(r.RMS)
+	r.MonteCarlo = monteCarlo(strata[0])
+	r.NLL = changeOfNLL(t, was, is, held.labels)
+	return r, nil
+}
+
+// A stratum is what some of an ensemble's members of one kind say.
+type stratum struct {
+	weight   float64 // of all members of the kind together
+	count    int     // of these
+	pairs    bool    // members 2j and 2j+1 belong together; pairs are independent
+	outcomes [][]float64
+}
+
+// units returns the independent draws among the outcomes, and how many there are of all
+// members.
+func (s stratum) units() (units [][]float64, count int) {
+	if !s.pairs {
+		return s.outcomes, s.count
+	}
+	for j := 0; j+1 < len(s.outcomes); j += 2 {
+		mean := make([]float64, len(s.outcomes[j]))
+		for i := range mean {
+			mean[i] = (s.outcomes[j][i] + s.outcomes[j+1][i]) / 2
+		}
+		units = append(units, mean)
+	}
+	return units, s.count / 2
+}
+
+// average is Σ w·p̄ over the strata, their weights made to add up to 1.
+func average(strata []stratum) []float64 {
+	total := 0.0
+	for _, s := range strata {
+		total += s.weight
+	}
+	out := make([]float64, len(strata[0].outcomes[0]))
+	for _, s := range strata {
+		for _, o := range s.outcomes {
+			for i, v := range o {
+				out[i] += s.weight / total / float64(len(s.outcomes)) * v
+			}
+		}
+	}
+	return out
+}
+
+// monteCarlo is the root mean square, over the numbers of an outcome, of the standard
+// error of the average over all members of all strata: √(Σ w²·s²/n), where s² is the
+// unbiased variance over the independent draws of a stratum, and n how many draws all of
+// its members are. A stratum with a single one has no error of this kind.
+func monteCarlo(strata []stratum) float64 {
+	total, sum := 0.0, 0.0
+	for _, s := range strata {
+		total += s.weight
+	}
+	for _, s := range strata {
+		units, n := s.units()
+		k := float64(len(units))
+		if k < 2 {
+			continue
+		}
+		for i := range units[0] {
+			mean, squares := 0.0, 0.0
+			for _, u := range units {
+				mean += u[i] / k
+			}
+			for _, u := range units {
+				squares += (u[i] - mean) * (u[i] - mean)
+			}
+			w := s.weight / total
+			sum += w * w * squares / (k - 1) / float64(n) / float64(len(units[0]))
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+// changeOfNLL is nil where labels are none, or not the task's.
+func changeOfNLL(t task.Task, was, is []float64, labels []int) *float64 {
+	for _, l := range labels {
+		if l < 0 || t.CheckLabel(l) != nil {
+			return nil
+		}
+	}
+	if labels == nil {
+		return nil
+	}
+	change := 0.0
+	before, after := t.Likelihoods(was, labels), t.Likelihoods(is, labels)
+	for i := range before {
+		change -= (math.Log(after[i]) - math.Log(before[i])) / float64(len(before))
+	}
+	return &change
+}
+
+// holding is examples from all over a dataset, in memory.
+type holding struct {
+	dataset.Dataset
+	values [][]float32
+	rows   []int
+	labels []int
+}
+
+// hold reads the examples, as many of them as go into so many bytes, but for those that
+// cannot be read.
+func hold(d dataset.Dataset, bytes int64) (*holding, error) {
+	size, err := weights.Elements(d.Shape())
+	if err != nil {
+		return nil, err
+	}
+	n := min(roundingExamples, d.Len(), int(max(1, bytes/4/max(1, size))))
+	h := &holding{Dataset: d}
+	for k := range n {
+		row := k * d.Len() / n
+		values := make([]float32, size)
+		if failed := d.Read(values, row); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		h.values, h.rows = append(h.values, values), append(h.rows, row)
+		if labels := d.Labels(); labels != nil {
+			h.labels = append(h.labels, labels[row])
+		}
+	}
+	if len(h.rows) == 0 {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *holding) Len() int          { return len(h.rows) }
+func (h *holding) Labels() []int     { return h.labels }
+func (h *holding) Name(i int) string { return h.Dataset.Name(h.rows[i]) }
+
+func (h *holding) Read(dst []float32, i int) error {
+	copy(dst, h.values[i])
+	return nil
+}
