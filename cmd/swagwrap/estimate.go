@@ -36,6 +36,7 @@ type estimate struct {
 	Members    int     `json:"members"`
 	Threads    int     `json:"threads"`
 	Batches    []int   `json:"batch_sizes"`
+	Provider   string  `json:"provider"`
 	Rate       float64 `json:"images_a_second"`
 	Slowest    float64 `json:"images_a_second_in_the_slowest_piece"`
 	Fastest    float64 `json:"images_a_second_in_the_fastest_piece"`
@@ -240,7 +241,7 @@ func (x *timing) result() *estimate {
 			spread = append(spread, x.image(reading, network))
 		}
 	}
-	return &estimate{Images: x.job.data.Len(), Members: x.job.ensemble.Members(), Threads: x.threads, Batches: x.job.scorer.BatchSizes(),
+	return &estimate{Images: x.job.data.Len(), Members: x.job.ensemble.Members(), Threads: x.threads, Batches: x.job.scorer.BatchSizes(), Provider: x.engine.Provider.String(),
 		Rate: 1 / mean, Slowest: 1 / slices.Max(spread), Fastest: 1 / slices.Min(spread), Pieces: len(spread),
 		Measured: x.took().Seconds(), Reading: reading / mean, Memory: x.memory}
 }
@@ -255,7 +256,7 @@ func (a *app) printEstimate(c *cli.Context, job *scoreJob, e *estimate) error {
 	}
 	for _, l := range [][2]string{
 		{"images a second", digits(e.Rate) + spread},
-		{"by", fmt.Sprintf("%s, %s, batches of %s", report.Plural(e.Members, "member"), report.Plural(e.Threads, "thread"), strings.Trim(fmt.Sprint(e.Batches), "[]"))},
+		{"by", fmt.Sprintf("%s, %s, batches of %s, %s", report.Plural(e.Members, "member"), report.Plural(e.Threads, "thread"), strings.Trim(fmt.Sprint(e.Batches), "[]"), e.Provider)},
 		{"reading", report.Percent(e.Reading, 1) + " of the time"},
 		{"start", span(e.Start) + " for each part"},
 		{"memory", report.Bytes(e.Memory)},
