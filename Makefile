@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PURE = ./weights/... ./onnxio/... ./swag/... ./bnupdate ./calibrate
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
 setup: tools ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_ORT_LIB names one)
 	@test -n "$$SWAGWRAP_ORT_LIB" || go run ./cmd/swagwrap setup
@@ -78,8 +78,11 @@ python: build ## tests of the Python module; PYTHON has packaging/python/tests/r
 dist: tools ## a release in dist/: archives, wheels, bills of materials, SHA-256; fetches a C compiler with pip
 	PYTHON="$(PYTHON)" packaging/dist.sh
 
-cluster: setup build ## parts on a real Slurm of four nodes on this machine: kills, a lost node, preemption; wants root and Debian
+cluster: setup build ## parts on a real Slurm of eight nodes on this machine: kills, a lost node, preemption, time limits; wants root and Debian
 	fixtures/cluster/test.sh
+
+cluster-kubernetes: setup build ## parts with Kubernetes' own Job controller: kills, drained nodes, mistakes; the first build takes five minutes
+	fixtures/cluster/kubernetes/test.sh
 
 bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 	go run ./fixtures/bench --python "$(PYTHON)" $(BENCH)
@@ -93,11 +96,12 @@ results: build ## the tables of docs/results.md, in seven minutes; RESULTS=--che
 bench-go: setup ## Go's own benchmarks, without the tests
 	go test -run '^$$' -bench . -benchmem ./...
 
-check: tools ## format, vet, staticcheck, pure packages without cgo
+check: tools ## format, vet, staticcheck, pure packages without cgo, Kubernetes' manifests
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "error: not formatted, run gofmt -w:" $$files >&2; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
 	CGO_ENABLED=0 go build $(PURE)
+	go -C fixtures/cluster/kubernetes test -ldflags=-w ./...
 
 # A missing tool is named before anything else fails for the lack of it.
 tools:
@@ -112,4 +116,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar results test test-openvino race nightly bench bench-score bench-go check python dist tools
+.PHONY: help setup build demo cifar results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools
