@@ -16,7 +16,7 @@ ensemble=${ENSEMBLE:-ensemble.safetensors} output=${OUTPUT:-predictions.parquet}
 template() {
 	sed -E -e "s#(completions: |auto/)10#\1DRAWS#" -e "s#(completions: |auto/)50#\1PARTS#" -e "s#DRAWS#$draws#" -e "s#PARTS#$parts#" \
 		-e "s#parallelism: 10#parallelism: $together#" -e "s#image: swagwrap#image: $image#" -e "s#claimName: swagwrap#claimName: $claim#" \
-		-e "s#-n, 30,#-n, $members,#" -e "s#--bn-data, train,#--bn-data, $statistics,#" -e "s#, images]#, $images]#" \
+		-e "s#\"30\"#\"$members\"#" -e "s#--bn-data, train,#--bn-data, $statistics,#" -e "s#, images]#, $images]#" \
 		-e "s#predictions\.parquet#$output#" -e "s#posterior\.safetensors#$posterior#" -e "s#ensemble\.safetensors#$ensemble#" "$here/$1.yaml"
 }
 
