@@ -57,7 +57,7 @@ func (l *listing) addListing(in *filelist.Listing, first, end int) error {
 	for _, v := range in.Labels {
 		folders[v.Text] = v.Folder
 	}
-	at := &place{path: in.Path, listed: make([]listed, 0, end-first), spool: l.spool}
+	at := &place{path: in.Path, listed: make([]listed, 0, min(end-first, 1<<16)), spool: l.spool}
 	dir := filepath.Dir(in.Path)
 	var was listed // images of one tar stand together, and share its path
 	var written string

@@ -77,6 +77,8 @@ const (
 	key = kind
 	// mark begins the first line of a CSV file; the head follows.
 	mark = "# swagwrap listing "
+	// maxBlock bounds the rows of a block.
+	maxBlock = 1 << 20
 	// maxHead bounds the head, in bytes: 22,000 classes take 1 MB.
 	maxHead = 64 << 20
 )
@@ -132,7 +134,7 @@ func (l *Listing) parse() error {
 		return fmt.Errorf("%q, want a listing", l.Kind)
 	case l.Version != version:
 		return fmt.Errorf("a listing of format version %d, want %d", l.Version, version)
-	case l.Rows < 1 || l.Block < 1 || len(l.Sums) != (l.Rows-1)/l.Block+1:
+	case l.Rows < 1 || l.Block < 1 || l.Block > maxBlock || len(l.Sums) != (l.Rows-1)/l.Block+1:
 		return fmt.Errorf("damaged: %d rows in %d blocks of %d", l.Rows, len(l.Sums), l.Block)
 	}
 	return nil
