@@ -58,6 +58,29 @@ type Keep struct {
 // A network without batch norm, and one that keeps all statistics, gives a plan
 // without outputs; there is nothing to recompute.
 func NewPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
+	return newPlan(m, l, keep, func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error {
+		edit.TrainBatchNorm(bn, mean, variance)
+		return nil
+	})
+}
+
+// NewExplicitPlan is [NewPlan] for providers that know batch norm in inference only: each
+// becomes the operators that it is made of. It is the same but for rounding. It fails for
+// weights that are not float32, and where the graph does not tell the rank of a batch
+// norm's input.
+func NewExplicitPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
+	ranks := m.Ranks()
+	return newPlan(m, l, keep, func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error {
+		rank := ranks[bn.Node.Inputs[0]]
+		if rank < 2 || bn.ElemType != onnxio.Float {
+			return &onnxio.Error{Path: m.Path, Tensor: bn.Mean, What: fmt.Sprintf("batch norm of %v, rank %d (0: unknown), want float of rank 2 or more", bn.ElemType, rank)}
+		}
+		edit.ExplicitBatchNorm(bn, rank, mean, variance)
+		return nil
+	})
+}
+
+func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep, train func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error) (*Plan, error) {
 	bns, err := m.BatchNorms()
 	if err != nil {
 		return nil, err
@@ -86,7 +109,9 @@ func NewPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
 		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari,
 			epsilon: bn.Node.Float("epsilon", 1e-5), momentum: bn.Node.Float("momentum", 0.9)})
 		out := func(what string) string { return fmt.Sprintf("swagwrap_bn%d_%s", i, what) }
-		edit.TrainBatchNorm(bn, out("mean"), out("var"))
+		if err := train(edit, bn, out("mean"), out("var")); err != nil {
+			return nil, err
+		}
 		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), bn.Node.Inputs[:1], []string{out("shape")})
 		edit.AddGraphOutput(out("mean"), bn.ElemType, bn.Channels)
 		edit.AddGraphOutput(out("var"), bn.ElemType, bn.Channels)

@@ -104,3 +104,21 @@ func TestIdentityChains(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+func TestRanks(t *testing.T) {
+	w := tensor("w", Float, []int64{4, 1, 3, 3}, make([]byte, 4*36))
+	nodes := [][]byte{
+		node("Conv", "", []string{"x", "w"}, []string{"conv"}),
+		node("Relu", "", []string{"conv"}, []string{"relu"}),
+		node("Add", "", []string{"elsewhere", "relu"}, []string{"sum"}),
+		node("Flatten", "", []string{"sum"}, []string{"flat"}),
+		node("NonZero", "", []string{"flat"}, []string{"unknown"}),
+		node("Relu", "", []string{"unknown"}, []string{"unknown too"}),
+	}
+	ranks := parse(t, encodeModel(graph(nodes, [][]byte{w}, [][]byte{output("flat", Float)}))).Ranks()
+	for name, want := range map[string]int{"w": 4, "conv": 4, "relu": 4, "sum": 4, "flat": 2, "unknown": 0, "unknown too": 0} {
+		if ranks[name] != want {
+			t.Errorf("%q has rank %d, want %d", name, ranks[name], want)
+		}
+	}
+}

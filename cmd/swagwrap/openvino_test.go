@@ -13,7 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // job runs the program on MNIST in a folder of its own, each command in a process: one
@@ -154,5 +157,58 @@ func TestOpenVINOScore(t *testing.T) {
 	}
 	if said = score("swa-bf16.csv", "--provider", "openvino", "--precision", "bf16"); !strings.Contains(said, "is used as asked") || !strings.Contains(string(j.read("swa-bf16.csv.meta.json")), `"insisted": true`) {
 		t.Errorf("insisted: %s", said)
+	}
+}
+
+// Statistics computed in bf16 are close to those of float32, and are recorded as such; in
+// float32 they are the CPU provider's.
+func TestOpenVINOSample(t *testing.T) {
+	j := newJob(t)
+	sample := func(out string, args ...string) *ensemble.Component {
+		j.must(append([]string{"sample", "-q", "-n", "2", "--bn-samples", "1024", "--bn-data", j.fixtures + "/train.npz", "-o", out, "p.safetensors"}, args...)...)
+		e, err := ensemble.Open(filepath.Join(j.dir, out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &e.Components[0]
+	}
+	cpu := sample("cpu.safetensors")
+	auto := sample("auto.safetensors", "--provider", "openvino", "--precision", "auto")
+	bf16 := sample("bf16.safetensors", "--provider", "openvino", "--precision", "bf16")
+	if b := cpu.BatchNorm; b.Provider != "" || b.ONNXRuntime != "" {
+		t.Errorf("%+v", b)
+	}
+	if b := auto.BatchNorm; b.Provider != "cpu f32" || b.ONNXRuntime != ort.OpenVINOVersion {
+		t.Errorf("%+v", b)
+	}
+	if b := bf16.BatchNorm; b.Provider != "openvino bf16" || b.ONNXRuntime != ort.OpenVINOVersion {
+		t.Errorf("%+v", b)
+	}
+	p, err := swag.Open(filepath.Join(j.dir, "p.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	layer := p.Layout.Role(weights.Statistic)
+	for _, test := range []struct {
+		of          *ensemble.Component
+		mean, worst float64
+	}{{auto, 1e-5, 1e-4}, {bf16, 5e-3, 5e-2}} {
+		sum, worst, n := 0.0, 0.0, 0.0
+		for k, row := range test.of.Statistics {
+			for _, t := range layer {
+				if !strings.HasSuffix(t.Name, "running_var") {
+					continue
+				}
+				for c := t.Offset; c < t.Offset+t.Len(); c++ {
+					was := float64(cpu.Statistics[k][c])
+					d := math.Abs(float64(row[c])-was) / was
+					sum, worst, n = sum+d, max(worst, d), n+1
+				}
+			}
+		}
+		if n == 0 || sum/n > test.mean || worst > test.worst {
+			t.Errorf("%s: variances differ by %.2g on average, %.2g at most", test.of.BatchNorm.Provider, sum/n, worst)
+		}
 	}
 }

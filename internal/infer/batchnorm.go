@@ -28,6 +28,10 @@ type BatchNorm struct {
 	// AsSeen says that the data is arrays of what the network saw in training,
 	// which are used as they are.
 	AsSeen bool `json:"as_seen,omitempty"`
+	// Provider is what computed the statistics, and ONNXRuntime the library's version; both
+	// are empty for the default provider.
+	Provider    string `json:"provider,omitempty"`
+	ONNXRuntime string `json:"onnxruntime,omitempty"`
 	// Kept names the layers whose statistics are the checkpoints' own.
 	Kept []string `json:"kept,omitempty"`
 	// Stale says that some of these are kept although training updated them, so that

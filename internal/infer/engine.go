@@ -32,6 +32,9 @@ type Engine struct {
 	// [DefaultMemory]. It is no limit: see [ort.Runtime.Limit].
 	Memory   int64
 	Provider ort.Provider // what computes, and how precisely
+	// Passes is what computes in batch-norm passes. docs/batch-norm.md says what bf16 costs
+	// there; in float32 ONNX Runtime's own kernels are the fastest.
+	Passes ort.Provider
 	// Store, if not nil, keeps what networks gave out. What is there is not computed again.
 	Store *store.Store
 	// Share, if not nil, is what this process computes of a study, for the Store.

@@ -82,3 +82,13 @@ func Input(dtype string, values []float32) (ort.Tensor, error) {
 	s := &Session{input: ort.ValueInfo{Name: "x", DType: dtype}}
 	return s.feed([]int64{int64(len(values))}, values)
 }
+
+// Explicit makes the network's passes run the graph that is written out, on whatever
+// provider.
+func (n *Network) Explicit() error {
+	plan, err := bnupdate.NewExplicitPlan(n.passes, n.Posterior.Layout, n.keep)
+	if err == nil {
+		n.plan = plan
+	}
+	return err
+}

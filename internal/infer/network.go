@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -26,6 +27,14 @@ type Network struct {
 	runtime  *onnxio.Template // for sessions
 	plan     *bnupdate.Plan
 	keep     bnupdate.Keep // of the plan
+	passes   *onnxio.Model // that the plan is made of
+
+	explicit struct { // the plan for providers that do not know batch norm in training
+		sync.Once
+		plan *bnupdate.Plan
+		err  error
+	}
+	placed atomic.Bool // of passes: see [Engine.Placed]
 
 	// What batch-norm passes are fed: a batch of one size, or 0 for any. See widen.
 	passBatch int
@@ -91,6 +100,7 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 		n.stale = n.stale || which == KeepAll && !frozen
 		return which == KeepAll || which == RecomputeTrained && frozen
 	}}
+	n.passes = m
 	if n.plan, err = bnupdate.NewPlan(m, p.Layout, n.keep); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -79,8 +80,9 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	fail := func(err error) (bnupdate.Result, error) {
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
+	plan, e := e.pass(n)
 	// The recomputed statistics in the graph take no part, but must be finite.
-	model, err := n.plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
+	model, err := plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
 	if err != nil {
 		return fail(err)
 	}
@@ -98,11 +100,14 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	if was != nil {
 		return run(was)
 	}
-	s, err := e.Open(ctx, model, n.plan.Outputs...)
+	s, err := e.Open(ctx, model, plan.Outputs...)
 	if err != nil {
 		return fail(err)
 	}
 	defer s.Close()
+	if err := e.place(ctx, &n.placed, n.Posterior.Path+": batch norm", s, model, data.Data.Shape(), plan.Outputs...); err != nil {
+		return fail(err)
+	}
 	idx, err := batches(s)
 	if err != nil {
 		return fail(err)
@@ -113,6 +118,30 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 		err = e.Store.Put(key, note{Of: n.Posterior.Path}, fresh.seen.arrays()...)
 	}
 	return r, err
+}
+
+// pass returns what the network's batch-norm passes run, and on what.
+func (e *Engine) pass(n *Network) (*bnupdate.Plan, *Engine) {
+	own := *e
+	own.Provider = e.passes(n)
+	if own.Provider.Name == ort.OpenVINO {
+		return n.explicit.plan, &own
+	}
+	return n.plan, &own
+}
+
+// passes is what the network's passes run on: not on OpenVINO if the graph cannot be
+// written out for it.
+func (e *Engine) passes(n *Network) ort.Provider {
+	if e.Passes.Name != ort.OpenVINO {
+		return e.Passes
+	}
+	x := &n.explicit
+	x.Do(func() { x.plan, x.err = bnupdate.NewExplicitPlan(n.passes, n.Posterior.Layout, n.keep) })
+	if x.err != nil {
+		return ort.Provider{}
+	}
+	return e.Passes
 }
 
 // batchRunner feeds training batches to the rewritten network.

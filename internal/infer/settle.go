@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -131,6 +132,9 @@ func (s *settling) check(ctx context.Context) (err error) {
 	}
 	s.record = &BatchNorm{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
 		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
+	if p := s.e.passes(n); s.e.Provider.Name == ort.OpenVINO {
+		s.record.Provider, s.record.ONNXRuntime = p.String(), s.e.Runtime.Version()
+	}
 	last, err := s.recompute(ctx, n.Posterior.Last(), s.images(checkBatches))
 	if err == nil {
 		s.record.Check = n.plan.Check(n.Posterior.StoredStatistics, last)
@@ -246,6 +250,7 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 	}
 	examples, e := blend(s.data, s.n), *s.e
 	e.Progress = nil // this is no pass
+	e.Provider = s.e.passes(s.n)
 	total := 0.0
 	for k := range uint64(lossSplits) {
 		halves := split(plan, r, s.data.Order.Seed, k)

@@ -46,7 +46,7 @@ func (e *Engine) tryWider(ctx context.Context, n *Network, data dataset.Dataset)
 	}
 	plan, err := bnupdate.NewPlan(free, p.Layout, n.keep)
 	if err == nil {
-		n.plan = plan
+		n.plan, n.passes = plan, free
 	}
 	return err
 }

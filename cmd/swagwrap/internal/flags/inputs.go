@@ -60,7 +60,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	if err != nil {
 		return nil, Usagef("", "--memory %w", err)
 	}
-	provider, err := a.provider(c)
+	provider, passes, err := a.provider(c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &infer.Engine{Runtime: rt, Provider: provider, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
+	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
 	e.Slow = func(inside time.Duration, loops bool) {
 		why := ""
 		if loops {

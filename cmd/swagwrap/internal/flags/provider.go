@@ -36,7 +36,8 @@ func ProviderName(c *cli.Context) (string, error) {
 	return name, nil
 }
 
-// Provider reads --provider and --precision. free says that the precision is not asked for.
+// Provider reads --provider and --precision. free says that the precision is open: it is
+// float32 until [Env.Precision] has measured what a lower one changes.
 func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	if p.Name, err = ProviderName(c); err != nil {
 		return p, false, err
@@ -50,32 +51,37 @@ func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 		return p, false, nil
 	}
 	p.Precision = ort.F32
-	if p.Name == ort.OpenVINO && ort.FastBF16() != "" {
-		p.Precision = ort.BF16
-	}
 	return p, true, nil
 }
 
-// provider is Provider, and says what was chosen, and what is odd.
-func (a *Env) provider(c *cli.Context) (ort.Provider, error) {
-	p, free, err := Provider(c)
-	const none = "the processor has neither amx_bf16 nor avx512_bf16"
-	switch feature := ort.FastBF16(); {
-	case err != nil || p.Name == ort.CPU:
-	case free && feature == "":
-		a.Logf(c, "precision f32: %s", none)
-	case free:
-		a.Logf(c, "precision bf16: the processor has %s", feature)
-	case p.Precision == ort.BF16 && feature == "":
-		a.Warnf(c, "%s: bf16 is emulated, and slower than f32", none)
+const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
+
+// provider is Provider, and says what is odd. What is asked for holds for batch-norm
+// passes too.
+func (a *Env) provider(c *cli.Context) (p, passes ort.Provider, err error) {
+	if p, _, err = Provider(c); err != nil || p.Precision != ort.BF16 {
+		return p, ort.Provider{}, err
 	}
-	return p, err
+	if ort.FastBF16() == "" {
+		a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
+	}
+	return p, p, nil
 }
 
 // Precision measures what a precision below float32 changes, says so, and goes back to
 // float32 where that is too much and the precision was left open. The result is nil in
 // float32.
 func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Context, *infer.Engine) (*infer.Rounding, error)) (*infer.Rounding, error) {
+	_, free, err := Provider(c)
+	switch feature := ort.FastBF16(); {
+	case err != nil || e.Provider.Name == ort.CPU:
+		return nil, err
+	case free && feature == "":
+		a.Logf(c, "precision f32: %s", noBF16)
+	case free:
+		a.Logf(c, "precision bf16: the processor has %s", feature)
+		e.Provider.Precision = ort.BF16
+	}
 	if e.Provider.Precision != ort.BF16 {
 		return nil, nil
 	}
@@ -86,7 +92,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Co
 	a.Logf(c, "%v", r)
 	switch {
 	case r.Small():
-	case c.String("precision") == auto:
+	case free:
 		e.Provider.Precision = ort.F32
 		r.Used = ort.F32
 		a.Logf(c, "precision f32: bf16 would change more than a fifth of the Monte Carlo error (--precision bf16 insists)")

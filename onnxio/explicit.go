@@ -1,0 +1,113 @@
+package onnxio
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+)
+
+// attrIsInts says that an attribute is a list of integers.
+const attrIsInts = 7
+
+// ExplicitBatchNorm writes a batch norm in training mode as what it computes, for
+// providers that know it in inference only: mean and variance over all axes of the input
+// but the channels', and the input normalised by them. rank is the input's, see
+// [Model.Ranks]. The batch's mean and population variance get the given names.
+func (e *Edit) ExplicitBatchNorm(bn BatchNorm, rank int, mean, variance string) {
+	n := bn.Node
+	name := func(what string) string { return mean + "_" + what }
+	channels := slices.Repeat([]int64{1}, rank) // of what is broadcast along them
+	channels[1] = bn.Channels
+	axes := []int64{0}
+	for axis := 2; axis < rank; axis++ {
+		axes = append(axes, int64(axis))
+	}
+	e.addInts(name("channels"), channels)
+	e.addInts(name("flat"), []int64{bn.Channels})
+	e.addInitializer(name("epsilon"), Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(n.Float("epsilon", 1e-5)))))
+
+	var nodes []byte
+	add := func(op, output string, attribute []byte, inputs ...string) string {
+		var body []byte
+		for _, in := range inputs {
+			body = wire.AppendString(body, nodeInput, in)
+		}
+		body = wire.AppendString(body, nodeOutput, output)
+		body = wire.AppendString(body, nodeName, output+"_node")
+		body = wire.AppendString(body, nodeOpType, op)
+		nodes = wire.AppendBytes(nodes, graphNode, append(body, attribute...))
+		return output
+	}
+	// From opset 18 on the axes are an input.
+	reduce := func(x, output string) string {
+		if e.m.Opset >= 18 {
+			return add("ReduceMean", output, nil, x, name("axes"))
+		}
+		var list []byte
+		for _, axis := range axes {
+			list = wire.AppendVarint(list, attrInts, uint64(axis))
+		}
+		list = append(wire.AppendString(nil, attrName, "axes"), list...)
+		return add("ReduceMean", output, wire.AppendBytes(nil, nodeAttribute, wire.AppendVarint(list, attrType, attrIsInts)), x)
+	}
+	if e.m.Opset >= 18 {
+		e.addInts(name("axes"), axes)
+	}
+	x := n.Inputs[0]
+	broad := reduce(x, name("broad"))
+	centred := add("Sub", name("centred"), nil, x, broad)
+	spread := reduce(add("Mul", name("squares"), nil, centred, centred), name("spread"))
+	deviation := add("Sqrt", name("deviation"), nil, add("Add", name("stable"), nil, spread, name("epsilon")))
+	factor := add("Div", name("factor"), nil, add("Reshape", name("scale"), nil, n.Inputs[1], name("channels")), deviation)
+	shift := add("Reshape", name("shift"), nil, n.Inputs[2], name("channels"))
+	add("Add", n.Outputs[0], nil, add("Mul", name("scaled"), nil, centred, factor), shift)
+	add("Reshape", mean, nil, broad, name("flat"))
+	add("Reshape", variance, nil, spread, name("flat"))
+	e.splice(n.msg.Span(), nodes, n.msg.Parent)
+}
+
+// keepRank are operators whose output has the rank of their first input.
+var keepRank = []string{"AveragePool", "BatchNormalization", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Concat", "Dropout", "Elu", "Erf", "Exp", "Gelu",
+	"GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "Identity", "LRN", "LeakyRelu", "MaxPool", "Mish", "Neg", "PRelu", "Pad", "Relu", "Resize",
+	"Selu", "Sigmoid", "Slice", "Softplus", "Sqrt", "Tanh", "ThresholdedRelu", "Transpose"}
+
+// Ranks returns the ranks of what the main graph computes, as far as inputs, weights and
+// operators tell them.
+func (m *Model) Ranks() map[string]int {
+	ranks := make(map[string]int)
+	for _, in := range m.Graph.Inputs {
+		if in.Shape != nil {
+			ranks[in.Name] = len(in.Shape)
+		}
+	}
+	for _, p := range m.Places() {
+		n := p.Node
+		if p.Graph != m.Graph || n.Domain != "" || len(n.Inputs) == 0 || len(n.Outputs) == 0 {
+			continue
+		}
+		for i, t := range p.Tensors {
+			if t != nil {
+				ranks[n.Inputs[i]] = len(t.Shape)
+			}
+		}
+		rank := 0
+		switch {
+		case slices.Contains(keepRank, n.OpType):
+			rank = ranks[n.Inputs[0]]
+		case n.OpType == "Flatten" || n.OpType == "Gemm":
+			rank = 2
+		case (n.OpType == "Conv" || n.OpType == "ConvTranspose") && len(n.Inputs) > 1:
+			rank = ranks[n.Inputs[1]]
+		case slices.Contains([]string{"Add", "Sub", "Mul", "Div", "MatMul"}, n.OpType) && len(n.Inputs) == 2:
+			rank = max(ranks[n.Inputs[0]], ranks[n.Inputs[1]])
+		case n.OpType == "Reshape" && len(p.Tensors) > 1 && p.Tensors[1] != nil && len(p.Tensors[1].Shape) == 1:
+			rank = int(p.Tensors[1].Shape[0])
+		}
+		if rank > 0 {
+			ranks[n.Outputs[0]] = rank
+		}
+	}
+	return ranks
+}
