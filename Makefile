@@ -78,8 +78,9 @@ python: build ## tests of the Python module; PYTHON has packaging/python/tests/r
 dist: tools ## a release in dist/: archives, wheels, bills of materials, SHA-256; fetches a C compiler with pip
 	PYTHON="$(PYTHON)" packaging/dist.sh
 
-cluster: setup build ## parts on a real Slurm of eight nodes on this machine: kills, a lost node, preemption, time limits; wants root and Debian
+cluster: setup build ## parts on a real Slurm of eight nodes on this machine: kills, a lost node, preemption, time limits; and from an S3 server; wants root and Debian
 	fixtures/cluster/test.sh
+	fixtures/cluster/s3.sh
 
 cluster-kubernetes: setup build ## parts with Kubernetes' own Job controller: kills, drained nodes, mistakes; the first build takes five minutes
 	fixtures/cluster/kubernetes/test.sh
