@@ -12,9 +12,12 @@ posterior=${POSTERIOR:-posterior.safetensors} statistics=${BN_DATA:-train} image
 members=${MEMBERS:-30} draws=${DRAWS:-10} parts=${PARTS:-50} together=${TOGETHER:-10}
 ensemble=${ENSEMBLE:-ensemble.safetensors} output=${OUTPUT:-predictions.parquet}
 
+most=$((parts < 5 ? parts : 5)) # failed parts; Kubernetes wants no more than there are parts
+
 # template FILE prints it with what was asked for.
 template() {
 	sed -E -e "s#(completions: |auto/)10#\1DRAWS#" -e "s#(completions: |auto/)50#\1PARTS#" -e "s#DRAWS#$draws#" -e "s#PARTS#$parts#" \
+		-e "s#maxFailedIndexes: 5#maxFailedIndexes: $most#" \
 		-e "s#parallelism: 10#parallelism: $together#" -e "s#image: swagwrap#image: $image#" -e "s#claimName: swagwrap#claimName: $claim#" \
 		-e "s#\"30\"#\"$members\"#" -e "s#--bn-data, train,#--bn-data, $statistics,#" -e "s#, images]#, $images]#" \
 		-e "s#predictions\.parquet#$output#" -e "s#posterior\.safetensors#$posterior#" -e "s#ensemble\.safetensors#$ensemble#" "$here/$1.yaml"
