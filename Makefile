@@ -2,7 +2,7 @@
 # later, a C compiler, and npm or pip (once, to fetch ONNX Runtime).
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
-PURE = ./weights/... ./onnxio/... ./swag/... ./bnupdate ./calibrate
+PURE = ./weights/... ./onnxio/... ./swag/... ./bnupdate ./calibrate/...
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,185 @@
+package regression
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+const (
+	badScores = "regression: no scores, or not n × targets"
+	badBins   = "regression: number of bins is negative"
+)
+
+const (
+	// defaultBins are few, since test sets of tables are small and the ENCE grows with
+	// the noise of a bin.
+	defaultBins = 10
+	// minPerBin is the number of predictions that a bin should hold: with 10 its RMSE
+	// has a standard error of 22 %.
+	minPerBin = 10
+)
+
+// EvaluateOptions are the options of [Evaluate]. The zero value is ready to use.
+type EvaluateOptions struct {
+	Bins    int // of [ENCE]; 0 means 10
+	PITBins int // of the histograms; 0 means 10
+}
+
+// Quality is what distributions are worth beside the true values.
+type Quality struct {
+	LogLikelihood float64 // mean per example, nats
+	CRPS          float64 // mean, in the target's units
+	Coverage      float64 // share of true values in their 95 % intervals, 0 to 1
+	Width         float64 // mean width of these, in the target's units
+	// PIT counts the PIT values in bins of equal width from 0 to 1, the last of which
+	// holds 1: all alike where the distributions are right (Gneiting et al. 2007,
+	// section 3.1). It is nil where there are none.
+	PIT []int
+}
+
+// Metrics are the scores of the predictions of one target, or the means over several.
+type Metrics struct {
+	N         int     // examples
+	RMSE, MAE float64 // of the mean, in the target's units
+	Std       float64 // mean predicted standard deviation
+	Aleatoric float64 // mean of that part of the variance
+	Epistemic float64
+	ENCE      float64 // see [ENCE]; 0 is calibrated
+
+	Mixture  Quality // NaN where a score has no mixture
+	Gaussian Quality // of the moment-matched ones, with the paper's intervals
+
+	// Warnings say why a score should not be taken at face value. They are not
+	// failures, but whoever reads the scores must see them.
+	Warnings []error
+}
+
+// Evaluation has the metrics of each target, and their means. A mean over targets of
+// different units is in none: it compares methods, and only its log-likelihood and
+// coverage mean something by themselves. Its PIT histograms are of all targets
+// together.
+type Evaluation struct {
+	Targets []Metrics
+	Mean    Metrics
+}
+
+// Evaluate returns the metrics of n predictions of each of the targets; scores are
+// n × targets, row-major. It warns if a density is 0, as it is so far out that
+// float64 has no such number, and if there are fewer than 10 predictions to a bin of the
+// ENCE. Evaluate panics if there are no scores, they are not n × targets, or a number
+// of bins is negative.
+func Evaluate(scores []Score, targets int, opts EvaluateOptions) Evaluation {
+	if targets < 1 || len(scores) == 0 || len(scores)%targets != 0 {
+		panic(badScores)
+	}
+	var e Evaluation
+	column := make([]Score, len(scores)/targets)
+	for t := range targets {
+		for i := range column {
+			column[i] = scores[i*targets+t]
+		}
+		m := evaluate(column, opts)
+		e.Targets = append(e.Targets, m)
+		e.Mean.add(m, 1/float64(targets))
+	}
+	return e
+}
+
+func evaluate(scores []Score, opts EvaluateOptions) Metrics {
+	m, n := Metrics{N: len(scores)}, float64(len(scores))
+	misses := make([]float64, len(scores))
+	for i, s := range scores {
+		misses[i] = s.Error()
+		m.Std += s.Moments.Std() / n
+		m.Aleatoric += s.Moments.Aleatoric / n
+		m.Epistemic += s.Moments.Epistemic / n
+	}
+	m.RMSE, m.MAE = floats.Norm(misses, 2)/math.Sqrt(n), floats.Norm(misses, 1)/n
+	m.ENCE = ENCE(scores, opts.Bins)
+	m.Mixture = quality(scores, opts, func(s Score) Marks { return s.Mixture })
+	m.Gaussian = quality(scores, opts, func(s Score) Marks { return s.Gaussian })
+	if math.IsInf(m.Gaussian.LogLikelihood, -1) || math.IsInf(m.Mixture.LogLikelihood, -1) {
+		m.Warnings = append(m.Warnings, errors.New("log-likelihood is infinite: a true value is so far from its prediction that its density is 0"))
+	}
+	if bins := cmp.Or(opts.Bins, defaultBins); m.N < bins*minPerBin {
+		m.Warnings = append(m.Warnings, fmt.Errorf("ENCE is mostly noise: %d predictions, want at least %d (%d per bin)", m.N, bins*minPerBin, minPerBin))
+	}
+	return m
+}
+
+func quality(scores []Score, opts EvaluateOptions, of func(Score) Marks) (q Quality) {
+	n, pits := float64(len(scores)), make([]float64, len(scores))
+	for i, s := range scores {
+		m := of(s)
+		pits[i] = m.PIT
+		q.LogLikelihood += m.LogLikelihood / n
+		q.CRPS += m.CRPS / n
+		q.Width += (m.High - m.Low) / n
+		switch {
+		case m.Low <= s.Y && s.Y <= m.High:
+			q.Coverage += 1 / n
+		case math.IsNaN(m.Low):
+			q.Coverage = math.NaN()
+		}
+	}
+	if !floats.HasNaN(pits) {
+		q.PIT = PITHistogram(pits, opts.PITBins)
+	}
+	return q
+}
+
+// PITHistogram counts PIT values in bins of equal width from 0 to 1, value u in bin
+// min(floor(u·bins), bins−1). Zero bins mean 10. It panics if bins is negative, or a
+// value is not in [0, 1].
+func PITHistogram(pits []float64, bins int) []int {
+	if bins < 0 {
+		panic(badBins)
+	}
+	counts := make([]int, cmp.Or(bins, defaultBins))
+	for _, u := range pits {
+		if !(0 <= u && u <= 1) {
+			panic(badPIT)
+		}
+		counts[min(int(u*float64(len(counts))), len(counts)-1)]++
+	}
+	return counts
+}
+
+// add adds a share of the metrics of a target. What several warn of is said once.
+func (m *Metrics) add(o Metrics, share float64) {
+	m.N = o.N
+	m.RMSE += share * o.RMSE
+	m.MAE += share * o.MAE
+	m.Std += share * o.Std
+	m.Aleatoric += share * o.Aleatoric
+	m.Epistemic += share * o.Epistemic
+	m.ENCE += share * o.ENCE
+	m.Mixture.add(o.Mixture, share)
+	m.Gaussian.add(o.Gaussian, share)
+	for _, w := range o.Warnings {
+		known := false
+		for _, mine := range m.Warnings {
+			known = known || mine.Error() == w.Error()
+		}
+		if !known {
+			m.Warnings = append(m.Warnings, w)
+		}
+	}
+}
+
+func (q *Quality) add(o Quality, share float64) {
+	q.LogLikelihood += share * o.LogLikelihood
+	q.CRPS += share * o.CRPS
+	q.Coverage += share * o.Coverage
+	q.Width += share * o.Width
+	for b, count := range o.PIT {
+		if q.PIT == nil {
+			q.PIT = make([]int, len(o.PIT))
+		}
+		q.PIT[b] += count
+	}
+}

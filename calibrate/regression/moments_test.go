@@ -1,0 +1,125 @@
+package regression_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+)
+
+// Moments from sums, and from members taken in one by one or by several, are those of the
+// mixture, in whatever order.
+func TestMomentsStreamed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	m := random(rng, 30)
+	var mean, square, variance float64
+	var one, left, right regression.Running
+	for s, x := range m.Means {
+		mean, square, variance = mean+x/30, square+x*x/30, variance+m.Variances[s]/30
+		one.Add(2, x, m.Variances[s])
+		if s%3 == 0 {
+			left.Add(2, x, m.Variances[s])
+		} else {
+			right.Add(2, x, m.Variances[s])
+		}
+	}
+	left.Merge(right)
+	left.Merge(regression.Running{})
+	want := m.Moments()
+	diff(t, "from sums", regression.MomentsOf(mean, square, variance), want)
+	diff(t, "paper's variance", want.Variance(), variance+square-mean*mean)
+	diff(t, "one by one", one.Moments(), want)
+	diff(t, "merged", left.Moments(), want)
+	if empty := (regression.Running{}).Moments(); !math.IsNaN(empty.Mean) {
+		t.Errorf("moments of no member: %+v", empty)
+	}
+}
+
+// Far from 0 sums of squares lose the spread of the means, and Running does not.
+func TestMomentsFarFromZero(t *testing.T) {
+	var r regression.Running
+	for _, x := range []float64{-1e-4, 0, 1e-4} {
+		r.Add(1, 1e8+x, 1)
+	}
+	if got, want := r.Moments().Epistemic, 2e-8/3; math.Abs(got-want) > 1e-3*want { // 1e8 has a grain of 1.5e-8
+		t.Errorf("epistemic %v, want %v", got, want)
+	}
+	if got := regression.MomentsOf(1e8, 1e16-2, 1).Epistemic; got != 0 {
+		t.Errorf("rounding leaves %v, want 0", got)
+	}
+	if got := regression.MomentsOf(2, 3.9, 1).Epistemic; got >= 0 {
+		t.Errorf("sums that do not belong together give %v", got)
+	}
+}
+
+// Judged in the units of the network or in those of the user, a prediction differs by
+// the units only.
+func TestUnitsOfScores(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	z, u := random(rng, 6), regression.Units{Mean: -40, Std: 250}
+	y := u.Mixture(regression.Mixture{}, z)
+	diff(t, "moments", u.Moments(z.Moments()), y.Moments())
+	for _, at := range []float64{-3, 0.2, 5} {
+		got, in := y.Score(u.Target(at)), z.Score(at)
+		diff(t, "log density", got.Mixture.LogLikelihood, u.LogDensity(in.Mixture.LogLikelihood))
+		diff(t, "CRPS", got.Mixture.CRPS, 250*in.Mixture.CRPS)
+		diff(t, "PIT", got.Mixture.PIT, in.Mixture.PIT)
+		diff(t, "interval", [2]float64{got.Mixture.Low, got.Mixture.High}, [2]float64{u.Target(in.Mixture.Low), u.Target(in.Mixture.High)})
+		diff(t, "error", got.Error(), 250*in.Error())
+		diff(t, "there and back", u.Network(u.Target(at)), at)
+	}
+	same := u.Mixture(z, z) // in place
+	diff(t, "in place", same.Means, y.Means)
+	diff(t, "in place", z.Variances, y.Variances)
+}
+
+func TestFitUnits(t *testing.T) {
+	u, err := regression.FitUnits([]float64{1, 3, 5, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "units", u, regression.Units{Mean: 4, Std: math.Sqrt(5)})
+	refused(t, u.Check(), "")
+	refused(t, regression.Units{}.Check(), "standard deviation of the target 0, want a positive finite number")
+	refused(t, regression.Units{Mean: math.NaN(), Std: 1}.Check(), "mean of the target NaN, want a finite number")
+	for _, tt := range []struct {
+		y    []float64
+		want string
+	}{
+		{nil, "no rows, want at least one"},
+		{[]float64{2, 2}, "all 2 targets are 2: they have no scale"},
+		{[]float64{2, math.NaN()}, "row 1: target NaN, want a finite number"},
+	} {
+		_, err := regression.FitUnits(tt.y)
+		refused(t, err, tt.want)
+	}
+}
+
+func TestVarianceHeadRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		head regression.VarianceHead
+		x    float64
+		want string
+	}{
+		{regression.ByVariance, 1e-12, ""},
+		{regression.ByVariance, -0.5, "output 0: variance -0.5, want a positive finite number"},
+		{regression.ByVariance, 0, "output 0: variance 0, want a positive finite number"},
+		{regression.ByVariance, math.NaN(), "output 0: variance NaN, want a positive finite number"},
+		{regression.ByLogVariance, -800, "output 0: log-variance -800: variance 0, want a positive finite number"},
+		{regression.ByLogVariance, 800, "output 0: log-variance 800: variance +Inf, want a positive finite number"},
+		{regression.BySoftplus, math.NaN(), "output 0: softplus NaN: variance NaN, want a positive finite number"},
+		{regression.BySoftplus, -700, ""},
+	} {
+		_, err := tt.head.Apply(nil, []float64{tt.x})
+		refused(t, err, tt.want)
+	}
+	for _, h := range regression.VarianceHeads() {
+		refused(t, h.Check(), "")
+	}
+	refused(t, regression.VarianceHead("std").Check(), `no variance head "std", want one of ["variance" "log-variance" "softplus"]`)
+	raw := []float64{0.5, 2}
+	if got, err := regression.ByLogVariance.Apply(raw, raw); err != nil || raw[1] != math.Exp(2) || &got[0] != &raw[0] {
+		t.Errorf("in place: %v, %v", got, err)
+	}
+}

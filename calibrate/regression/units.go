@@ -1,0 +1,70 @@
+package regression
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Units say which numbers a network was trained on: z of the target y = Mean + Std·z.
+type Units struct {
+	Mean, Std float64
+}
+
+// FitUnits returns the units in which the targets have mean 0 and variance 1, over n.
+// It is an error if there is no target, one is not finite, or all are equal.
+func FitUnits(targets []float64) (Units, error) {
+	if err := CheckTargets(targets); err != nil {
+		return Units{}, err
+	}
+	mean, std := stat.PopMeanStdDev(targets, nil)
+	if !(std > 0) {
+		return Units{}, fmt.Errorf("all %d targets are %v: they have no scale", len(targets), targets[0])
+	}
+	return Units{mean, std}, nil
+}
+
+// Check returns an error unless Mean is finite and Std positive and finite.
+func (u Units) Check() error {
+	if math.IsNaN(u.Mean) || math.IsInf(u.Mean, 0) {
+		return fmt.Errorf("mean of the target %v, want a finite number", u.Mean)
+	}
+	if !(u.Std > 0) || math.IsInf(u.Std, 1) {
+		return fmt.Errorf("standard deviation of the target %v, want a positive finite number", u.Std)
+	}
+	return nil
+}
+
+// Target returns y = Mean + Std·z.
+func (u Units) Target(z float64) float64 { return u.Mean + u.Std*z }
+
+// Network returns z = (y − Mean)/Std.
+func (u Units) Network(y float64) float64 { return (y - u.Mean) / u.Std }
+
+// LogDensity turns the logarithm of a density of z into that of y: it is less by log
+// Std.
+func (u Units) LogDensity(ofZ float64) float64 { return ofZ - math.Log(u.Std) }
+
+// Moments turns those of z into those of y.
+func (u Units) Moments(z Moments) Moments {
+	return Moments{u.Target(z.Mean), u.Std * u.Std * z.Aleatoric, u.Std * u.Std * z.Epistemic}
+}
+
+// Mixture stores that of y in dst, given that of z. dst may be z; without slices it is
+// given new ones.
+func (u Units) Mixture(dst, z Mixture) Mixture { return z.moved(dst, 0, u.Mean, u.Std) }
+
+// CheckTargets returns an error, which names the first at fault, unless there is a
+// target and all are finite.
+func CheckTargets(y []float64) error {
+	if len(y) == 0 {
+		return errEmpty
+	}
+	for i, x := range y {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("row %d: target %v, want a finite number", i, x)
+		}
+	}
+	return nil
+}
