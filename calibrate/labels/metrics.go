@@ -1,0 +1,180 @@
+package labels
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// EvaluateOptions are the options of [Evaluate]. The zero value is ready to use.
+type EvaluateOptions struct {
+	ECE calibrate.ECEOptions // zero: 20 bins of equal mass
+}
+
+// Label are the scores of one label.
+type Label struct {
+	Known     int     // examples of which it is known
+	Positives int     // of them, those that have it
+	NLL       float64 // mean over those known, nats; NaN of none
+	Brier     float64 // mean of (p−y)², 0 to 1; NaN of none
+
+	// NaN where the label is degenerate.
+	ECE              float64 // calibration error of p, 0 to 1
+	AveragePrecision float64 // by the step rule of scikit-learn: see [calibrate.AUPR]
+	AUROC            float64
+}
+
+// Degenerate says that what is known of the label has one value or none.
+func (l Label) Degenerate() bool { return l.Positives == 0 || l.Positives == l.Known }
+
+// Metrics are the scores of a set of predictions.
+type Metrics struct {
+	N     int // examples
+	Known int // labels of all examples that are known
+
+	NLL   float64 // mean over all known labels, nats; +Inf if the truth has probability 0
+	Brier float64 // mean of (p−y)² over the same, 0 to 1: half of what two classes have
+
+	// The next are of labels that are not degenerate, and NaN if all are.
+	MicroECE             float64 // of all their probabilities together
+	MacroECE             float64 // mean of Label.ECE
+	MeanAveragePrecision float64 // mean of Label.AveragePrecision
+	AUROC                float64 // mean of Label.AUROC
+
+	Each []Label // one for each label
+
+	// Warnings say why a score should not be taken at face value. They are not
+	// failures, but whoever reads the scores must see them.
+	Warnings []error
+}
+
+// NegLogLikelihoods stores −log p of labels that are there, and −log(1−p) of those that
+// are not, in nats, in dst of length n×Labels; 0 of those unknown, which are in no mean.
+func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
+	p.check()
+	dst = destination(dst, len(p.Truth))
+	for k, y := range p.Truth {
+		switch {
+		case y == Unknown:
+			dst[k] = 0
+		case y == 1:
+			dst[k] = 0 - math.Log(p.Probs[k]) // a plain minus would turn 0 into −0
+		case p.Complements != nil:
+			dst[k] = 0 - math.Log(p.Complements[k])
+		default:
+			dst[k] = 0 - math.Log1p(-p.Probs[k])
+		}
+	}
+	return dst
+}
+
+// Briers stores (p−y)² of each label in dst of length n×Labels; 0 of those unknown.
+func Briers(dst []float64, p Predictions) []float64 {
+	p.check()
+	dst = destination(dst, len(p.Truth))
+	for k, y := range p.Truth {
+		off := p.Probs[k]
+		switch y {
+		case Unknown:
+			off = 0
+		case 1:
+			off = p.not(k)
+		}
+		dst[k] = off * off
+	}
+	return dst
+}
+
+// Evaluate returns the scores of p. The calibration error of a label is that of the
+// probability of one of two classes,
+//
+//	Σ_b (n_b/n) |mean p − share that has it|
+//
+// over the bins of opts (Naeini et al. 2015). Evaluate warns if the truth has probability 0
+// somewhere, of degenerate labels, and of too few examples to a bin.
+func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
+	p.check()
+	m := Metrics{N: p.Len(), MicroECE: math.NaN()}
+	losses, briers := NegLogLikelihoods(nil, p), Briers(nil, p)
+	var pooled []calibrate.TopLabel
+	fewest, infinite := math.MaxInt, 0
+	for label := range p.Labels {
+		c := p.column(label)
+		nan := math.NaN()
+		l := Label{Known: len(c.top), Positives: len(c.out), ECE: nan, AveragePrecision: nan, AUROC: nan}
+		for k := label; k < len(p.Truth); k += p.Labels { // 0 of those unknown
+			l.NLL += losses[k]
+			l.Brier += briers[k]
+			if math.IsInf(losses[k], 1) {
+				infinite++
+			}
+		}
+		m.NLL, m.Brier, m.Known = m.NLL+l.NLL, m.Brier+l.Brier, m.Known+l.Known
+		l.NLL, l.Brier = l.NLL/float64(l.Known), l.Brier/float64(l.Known)
+		if !l.Degenerate() {
+			pooled = append(pooled, c.top...)
+			l.ECE = calibrate.TopLabelECE(c.top, opts.ECE)
+			l.AveragePrecision, l.AUROC = calibrate.AUPR(c.in, c.out), calibrate.AUROC(c.in, c.out)
+			fewest = min(fewest, l.Known)
+		}
+		m.Each = append(m.Each, l)
+	}
+	m.NLL, m.Brier = m.NLL/float64(m.Known), m.Brier/float64(m.Known)
+	if pooled != nil {
+		m.MicroECE = calibrate.TopLabelECE(pooled, opts.ECE)
+	}
+	m.MacroECE = m.mean(func(l Label) float64 { return l.ECE })
+	m.MeanAveragePrecision = m.mean(func(l Label) float64 { return l.AveragePrecision })
+	m.AUROC = m.mean(func(l Label) float64 { return l.AUROC })
+	m.warn(infinite, fewest, opts)
+	return m
+}
+
+// mean is that of a score over the labels that are not degenerate, NaN of none.
+func (m *Metrics) mean(of func(Label) float64) float64 {
+	sum, count := 0.0, 0.0
+	for _, l := range m.Each {
+		if !l.Degenerate() {
+			sum += of(l)
+			count++
+		}
+	}
+	return sum / count
+}
+
+// minPerBin is the number of predictions a bin should hold, as in package calibrate.
+const minPerBin = 10
+
+func (m *Metrics) warn(infinite, fewest int, opts EvaluateOptions) {
+	add := func(err error) { m.Warnings = append(m.Warnings, err) }
+	if m.Known == 0 {
+		add(errors.New("nothing is known of any label"))
+	}
+	if infinite > 0 {
+		add(fmt.Errorf("NLL is infinite: the truth about %d of %d labels has probability 0", infinite, m.Known))
+	}
+	degenerate, first := 0, 0
+	for i, l := range m.Each {
+		if l.Degenerate() {
+			if degenerate == 0 {
+				first = i
+			}
+			degenerate++
+		}
+	}
+	if degenerate > 0 {
+		add(fmt.Errorf("%d of %d labels have one value only, and are in no calibration error, average precision or AUROC: the first is %d", degenerate, len(m.Each), first))
+	}
+	bins := opts.ECE.Bins
+	if bins == 0 {
+		bins = defaultBins
+	}
+	if want := bins * minPerBin; fewest < want {
+		add(fmt.Errorf("macro ECE is mostly noise: a label is known of %d examples, want at least %d (%d per bin)", fewest, want, minPerBin))
+	}
+}
+
+// defaultBins are those of the zero [calibrate.ECEOptions].
+const defaultBins = 20

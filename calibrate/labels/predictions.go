@@ -1,0 +1,123 @@
+package labels
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+const (
+	badShape = "labels: number of values is not examples × labels"
+	badDst   = "labels: length of dst does not match"
+)
+
+// Unknown is the truth about a label that nobody knows.
+const Unknown = -1
+
+// Predictions are the probabilities of the labels of n examples.
+//
+// [NewPredictions] checks the values. The functions of this package panic if the lengths
+// disagree or if there is no example, and rely on the rest.
+type Predictions struct {
+	Labels int       // of an example, at least 1
+	Probs  []float64 // row-major, n×Labels; that the example has the label
+	Truth  []int     // n×Labels; 1 it has it, 0 it has not, Unknown
+
+	// Complements are 1 − Probs, n×Labels, where they are known to more digits than
+	// that difference has; else nil. The loss of a label that is not there, but has a
+	// probability near 1, needs them: with a sigmoid above 37 the difference is 0.
+	Complements []float64
+}
+
+// NewPredictions returns the predictions probs, n×labels in row-major order, for examples
+// with the given truth. complements may be nil. The slices are kept, not copied.
+//
+// It is an error, which names the first row and label at fault, if the lengths disagree,
+// there is no row or no label, a probability is not in [0, 1], it and its complement do
+// not sum to 1 within 1e-6, or a truth is not 0, 1 or [Unknown].
+func NewPredictions(probs, complements []float64, labels int, truth []int) (Predictions, error) {
+	p := Predictions{Labels: labels, Probs: probs, Truth: truth, Complements: complements}
+	switch {
+	case labels < 1:
+		return Predictions{}, fmt.Errorf("%d labels, want at least 1", labels)
+	case len(truth) == 0:
+		return Predictions{}, errors.New("no rows, want at least one")
+	case len(truth)%labels != 0 || len(probs) != len(truth) || complements != nil && len(complements) != len(truth):
+		return Predictions{}, fmt.Errorf("%d probabilities and %d complements for %d truths of %d labels each", len(probs), len(complements), len(truth), labels)
+	}
+	for k, x := range probs {
+		if !(0 <= x && x <= 1) { // also catches NaN
+			return Predictions{}, fmt.Errorf("row %d: label %d: probability %v, want 0 to 1", k/labels, k%labels, x)
+		}
+		if q := p.not(k); !(0 <= q && q <= 1 && math.Abs(x+q-1) <= 1e-6) {
+			return Predictions{}, fmt.Errorf("row %d: label %d: probability %v and complement %v, want a sum of 1", k/labels, k%labels, x, q)
+		}
+		if err := checkTruth(k, labels, truth[k]); err != nil {
+			return Predictions{}, err
+		}
+	}
+	return p, nil
+}
+
+func checkTruth(k, labels, truth int) error {
+	if truth != 0 && truth != 1 && truth != Unknown {
+		return fmt.Errorf("row %d: label %d: truth %d, want 0, 1 or %d", k/labels, k%labels, truth, Unknown)
+	}
+	return nil
+}
+
+// Len returns the number of examples.
+func (p Predictions) Len() int { return len(p.Truth) / p.Labels }
+
+func (p Predictions) check() {
+	if p.Labels < 1 || len(p.Truth) == 0 || len(p.Truth)%p.Labels != 0 || len(p.Probs) != len(p.Truth) || p.Complements != nil && len(p.Complements) != len(p.Truth) {
+		panic(badShape)
+	}
+}
+
+// not is the probability that the label is not there.
+func (p Predictions) not(k int) float64 {
+	if p.Complements == nil {
+		return 1 - p.Probs[k]
+	}
+	return p.Complements[k]
+}
+
+// column gathers what is known of a label. It orders by log-odds where complements are
+// known, since probabilities that differ may both be 1.
+type column struct {
+	top     []calibrate.TopLabel
+	in, out []float64 // scores of the examples without the label, and with it
+}
+
+func (p Predictions) column(label int) (c column) {
+	for k := label; k < len(p.Truth); k += p.Labels {
+		if p.Truth[k] == Unknown {
+			continue
+		}
+		score := p.Probs[k]
+		if p.Complements != nil {
+			score = logOdds(p.Probs[k], p.Complements[k])
+		}
+		c.top = append(c.top, calibrate.TopLabel{Confidence: p.Probs[k], Correct: p.Truth[k] == 1})
+		if p.Truth[k] == 1 {
+			c.out = append(c.out, score)
+		} else {
+			c.in = append(c.in, score)
+		}
+	}
+	return c
+}
+
+// destination returns dst, or a new slice in place of nil.
+func destination(dst []float64, n int) []float64 {
+	if dst == nil {
+		return make([]float64, n)
+	}
+	if len(dst) != n {
+		panic(badDst)
+	}
+	return dst
+}

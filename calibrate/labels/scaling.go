@@ -1,0 +1,240 @@
+package labels
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+const badScaling = "labels: number of logits is not a multiple of the labels scaled"
+
+// Scaler is a way to repair probabilities by what is fitted to labelled ones. Its value is
+// its name in flags and files.
+type Scaler string
+
+const (
+	ByTemperature  Scaler = "temperature"  // one T for all labels: p = σ(z/T)
+	ByTemperatures Scaler = "temperatures" // one T for each
+	ByPlatt        Scaler = "platt"        // a and b for each: p = σ(a·z + b)
+)
+
+// Scalers lists them.
+func Scalers() []Scaler { return []Scaler{ByTemperature, ByTemperatures, ByPlatt} }
+
+// Scaling is what a [Scaler] was fitted to: p = σ(A·z + B) for each label, with A = 1/T
+// where it is a temperature.
+type Scaling struct {
+	A, B []float64 // one of each for every label
+
+	// NLLBefore and NLLAfter are the mean NLLs over the known labels of the fitting set
+	// without the scaling and with it, in nats. NLLAfter is never the larger.
+	NLLBefore, NLLAfter float64
+
+	// AtBound are labels whose temperature is at [calibrate.MinTemperature] or
+	// [calibrate.MaxTemperature], which tells the direction only; with ByTemperature all or
+	// none. With ByPlatt they are those that some threshold tells apart without a
+	// mistake, where the ridge alone ends the growth of A.
+	AtBound []int
+	// Kept are degenerate labels, of which nothing can be learnt: A is 1 and B is 0. With
+	// ByTemperature they are scaled with the rest, and there are none.
+	Kept []int
+
+	// Warnings say why the scaling should not be taken at face value.
+	Warnings []error
+}
+
+// Fit fits to log-odds z, n×labels in row-major order, given the truth, which has the same
+// shape and order. For probabilities pass [LogOdds].
+//
+// Temperatures minimise the mean NLL of the known labels, by [calibrate.FitTemperature] for
+// the two classes with logits 0 and z. Platt's a and b minimise
+//
+//	mean NLL of σ(a·z + b) + ½ PlattRidge ((a−1)² + b²)
+//
+// for each label.
+//
+// Fit warns if temperatures are at a bound, labels separated, degenerate labels kept, and
+// an a is negative, which turns the order of the examples round. It is an error, which
+// names the first row and label at fault, if there is no row, nothing is known, a logit is
+// NaN, or infinite where it is wrong or, with ByPlatt, at all; or if a truth is not 0, 1 or
+// [Unknown]. Fit panics if the shapes disagree or the scaler is unknown.
+func (m Scaler) Fit(logits []float64, labels int, truth []int) (*Scaling, error) {
+	if labels < 1 || len(truth)%labels != 0 || len(logits) != len(truth) {
+		panic(badShape)
+	}
+	if len(truth) == 0 {
+		return nil, errors.New("no rows to fit on")
+	}
+	data, err := m.gather(logits, labels, truth)
+	if err != nil {
+		return nil, err
+	}
+	s := identity(labels)
+	for _, l := range data {
+		s.NLLBefore += l.loss(1, 0)
+	}
+	switch m {
+	case ByTemperature:
+		var all known
+		for _, l := range data {
+			all.logits, all.truth = append(all.logits, l.logits...), append(all.truth, l.truth...)
+		}
+		beta, atBound := all.temperature()
+		for label := range data {
+			s.A[label] = beta
+			if atBound {
+				s.AtBound = append(s.AtBound, label)
+			}
+		}
+	case ByTemperatures, ByPlatt:
+		for label, l := range data {
+			atBound := false
+			switch {
+			case l.degenerate():
+				s.Kept = append(s.Kept, label)
+			case m == ByTemperatures:
+				s.A[label], atBound = l.temperature()
+			default:
+				s.A[label], s.B[label], atBound = l.platt()
+			}
+			if atBound {
+				s.AtBound = append(s.AtBound, label)
+			}
+		}
+	default:
+		panic("labels: unknown scaler")
+	}
+	count := 0
+	for label, l := range data {
+		s.NLLAfter += l.loss(s.A[label], s.B[label])
+		count += len(l.truth)
+	}
+	s.NLLBefore, s.NLLAfter = s.NLLBefore/float64(count), s.NLLAfter/float64(count)
+	if s.NLLAfter > s.NLLBefore { // they differ by rounding
+		same := identity(labels)
+		s.A, s.B, s.NLLAfter = same.A, same.B, s.NLLBefore
+	}
+	s.warn(m)
+	return s, nil
+}
+
+func identity(labels int) *Scaling {
+	s := &Scaling{A: make([]float64, labels), B: make([]float64, labels)}
+	for label := range s.A {
+		s.A[label] = 1
+	}
+	return s
+}
+
+func (s *Scaling) warn(m Scaler) {
+	add := func(labels []int, format string) {
+		if len(labels) > 0 {
+			s.Warnings = append(s.Warnings, fmt.Errorf(format, len(labels), len(s.A), labels[0]))
+		}
+	}
+	if m == ByPlatt {
+		add(s.AtBound, "%d of %d labels are told apart without a mistake, so that nothing bounds their scale but the ridge: the first is %d; fit on more rows")
+	} else {
+		add(s.AtBound, "temperatures of %d of %d labels are at their bound, so they only tell the direction: the first is %d; fit on more rows")
+	}
+	add(s.Kept, "%d of %d labels have one value only, and are left as they are: the first is %d")
+	var turned []int
+	for label, a := range s.A {
+		if a < 0 {
+			turned = append(turned, label)
+		}
+	}
+	add(turned, "%d of %d labels are turned round, the more probable being the less so: the first is %d")
+}
+
+// LogOdds stores A·z + B in dst for log-odds z, n×labels in row-major order. An infinite
+// one stays as it is. LogOdds panics if the number of logits is not a multiple of the
+// labels.
+func (s *Scaling) LogOdds(dst, logits []float64) []float64 {
+	labels := len(s.A)
+	if labels == 0 || len(s.B) != labels || len(logits)%labels != 0 {
+		panic(badScaling)
+	}
+	dst = destination(dst, len(logits))
+	for k, z := range logits {
+		if !math.IsInf(z, 0) {
+			z = s.A[k%labels]*z + s.B[k%labels]
+		}
+		dst[k] = z
+	}
+	return dst
+}
+
+// Apply stores σ(A·z + B) in dst, as LogOdds stores its argument.
+func (s *Scaling) Apply(dst, logits []float64) []float64 {
+	dst = s.LogOdds(dst, logits)
+	return Sigmoid(dst, dst)
+}
+
+// known are the log-odds of a label, and its truth, where that is known.
+type known struct {
+	logits []float64
+	truth  []int
+}
+
+// gather checks the logits and sorts them by label.
+func (m Scaler) gather(logits []float64, labels int, truth []int) ([]known, error) {
+	data, found := make([]known, labels), false
+	for k, y := range truth {
+		if err := checkTruth(k, labels, y); err != nil {
+			return nil, err
+		}
+		z := logits[k]
+		switch {
+		case math.IsNaN(z) || m == ByPlatt && math.IsInf(z, 0):
+			return nil, fmt.Errorf("row %d: label %d: logit %v, want a finite number", k/labels, k%labels, z)
+		case y == Unknown:
+			continue
+		case math.IsInf(z, 1-2*y): // +Inf where it is not there
+			return nil, fmt.Errorf("row %d: label %d: the truth has probability 0 at every temperature", k/labels, k%labels)
+		}
+		found = true
+		l := &data[k%labels]
+		l.logits, l.truth = append(l.logits, z), append(l.truth, y)
+	}
+	if !found {
+		return nil, errors.New("nothing is known of any label")
+	}
+	return data, nil
+}
+
+func (l known) degenerate() bool {
+	for _, y := range l.truth {
+		if y != l.truth[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// loss is the sum of the NLLs of σ(a·z + b).
+func (l known) loss(a, b float64) (sum float64) {
+	for i, z := range l.logits {
+		if !math.IsInf(z, 0) {
+			z = a*z + b
+		}
+		sum += loss(float64(2*l.truth[i]-1) * z)
+	}
+	return sum
+}
+
+// temperature returns the best 1/T. Of the two logits the larger is 0, so that an
+// infinite one rules out the other.
+func (l known) temperature() (beta float64, atBound bool) {
+	pairs := make([]float64, 0, 2*len(l.logits))
+	for _, z := range l.logits {
+		pairs = append(pairs, min(0, -z), min(0, z))
+	}
+	t, err := calibrate.FitTemperature(pairs, 2, l.truth)
+	if err != nil {
+		panic("labels: " + err.Error()) // gather has refused whatever it refuses
+	}
+	return 1 / t.T, t.AtBound
+}
