@@ -31,14 +31,7 @@ func LogOdds(dst, probs, complements []float64) []float64 {
 
 func logOdds(p, complement float64) float64 { return math.Log(p) - math.Log(complement) }
 
-// sigmoid keeps its digits near 0.
-func sigmoid(z float64) float64 {
-	if z < 0 {
-		e := math.Exp(z)
-		return e / (1 + e)
-	}
-	return 1 / (1 + math.Exp(-z))
-}
+func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
 // loss is −log σ(z), log(1 + e^−z).
 func loss(z float64) float64 { return max(-z, 0) + math.Log1p(math.Exp(-math.Abs(z))) }

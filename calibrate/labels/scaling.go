@@ -149,8 +149,8 @@ func (s *Scaling) warn(m Scaler) {
 	add(turned, "%d of %d labels are turned round, the more probable being the less so: the first is %d")
 }
 
-// LogOdds stores A·z + B in dst for log-odds z, n×labels in row-major order. An infinite
-// one stays as it is. LogOdds panics if the number of logits is not a multiple of the
+// LogOdds stores A·z + B in dst for log-odds z, n×labels in row-major order. One that is
+// infinite stays so. LogOdds panics if the number of logits is not a multiple of the
 // labels.
 func (s *Scaling) LogOdds(dst, logits []float64) []float64 {
 	labels := len(s.A)
@@ -159,10 +159,7 @@ func (s *Scaling) LogOdds(dst, logits []float64) []float64 {
 	}
 	dst = destination(dst, len(logits))
 	for k, z := range logits {
-		if !math.IsInf(z, 0) {
-			z = s.A[k%labels]*z + s.B[k%labels]
-		}
-		dst[k] = z
+		dst[k] = s.A[k%labels]*z + s.B[k%labels]
 	}
 	return dst
 }
@@ -217,10 +214,7 @@ func (l known) degenerate() bool {
 // loss is the sum of the NLLs of σ(a·z + b).
 func (l known) loss(a, b float64) (sum float64) {
 	for i, z := range l.logits {
-		if !math.IsInf(z, 0) {
-			z = a*z + b
-		}
-		sum += loss(float64(2*l.truth[i]-1) * z)
+		sum += loss(float64(2*l.truth[i]-1) * (a*z + b))
 	}
 	return sum
 }

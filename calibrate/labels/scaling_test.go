@@ -120,4 +120,11 @@ func TestPlattTurnsRound(t *testing.T) {
 	if s.A[0] >= 0 || len(s.Warnings) != 1 {
 		t.Errorf("a = %v, warnings %v", s.A[0], s.Warnings)
 	}
+	s, err = labels.ByPlatt.Fit([]float64{2, 1, -1, -2}, 1, []int{0, 0, 1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.A[0] >= 0 || len(s.Warnings) != 2 || !slices.Equal(s.AtBound, []int{0}) {
+		t.Errorf("told apart the wrong way: a = %v, warnings %v", s.A[0], s.Warnings)
+	}
 }

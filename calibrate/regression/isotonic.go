@@ -2,6 +2,7 @@ package regression
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 )
@@ -118,4 +119,12 @@ func (r *Isotonic) Quantile(d Distribution, p float64) float64 {
 // recalibration. It panics unless 0 ≤ level ≤ 1.
 func (r *Isotonic) Interval(d Distribution, level float64) (low, high float64) {
 	return r.Quantile(d, (1-level)/2), r.Quantile(d, (1+level)/2)
+}
+
+// Marks judges a recalibrated distribution beside the true value: its PIT and its 95 %
+// interval. It has no log-likelihood, and no closed form of the CRPS: these are NaN.
+func (r *Isotonic) Marks(d Distribution, y float64) Marks {
+	m := Marks{LogLikelihood: math.NaN(), CRPS: math.NaN(), PIT: r.CDF(d, y)}
+	m.Low, m.High = r.Interval(d, Level)
+	return m
 }

@@ -135,7 +135,7 @@ func TestIsotonicRecalibrates(t *testing.T) {
 	if err != nil || r.Warnings != nil {
 		t.Fatal(err, r.Warnings)
 	}
-	var before, after float64
+	var before, after, usual float64
 	var uniform []float64
 	for _, s := range test {
 		d := regression.Mixture{Means: []float64{s.Moments.Mean}, Variances: []float64{s.Moments.Aleatoric}}
@@ -146,11 +146,15 @@ func TestIsotonicRecalibrates(t *testing.T) {
 		if low, high = d.Interval(0.9); low < s.Y && s.Y < high {
 			before += 1 / float64(len(test))
 		}
-		uniform = append(uniform, r.CDF(d, s.Y))
+		marks := r.Marks(d, s.Y)
+		uniform = append(uniform, marks.PIT)
+		if marks.Low <= s.Y && s.Y <= marks.High {
+			usual += 1 / float64(len(test))
+		}
 		diff(t, "CDF of the quantile", r.CDF(d, r.Quantile(d, 0.3)), 0.3)
 	}
-	if before > 0.65 || math.Abs(after-0.9) > 0.03 {
-		t.Errorf("coverage %v before and %v after, want 0.9", before, after)
+	if before > 0.65 || math.Abs(after-0.9) > 0.03 || math.Abs(usual-0.95) > 0.02 {
+		t.Errorf("coverage %v before and %v after, want 0.9; %v of 0.95", before, after, usual)
 	}
 	for _, count := range regression.PITHistogram(uniform, 0) {
 		if math.Abs(float64(count)-400) > 120 {
