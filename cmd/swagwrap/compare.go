@@ -103,7 +103,7 @@ func (a *app) compare(c *cli.Context) error {
 	if err := a.openStore(c, engine, in.Networks(), "save", "tune"); err != nil {
 		return err
 	}
-	if err := a.SettleInputs(c, in, engine); err != nil {
+	if err := a.SettleInputs(c, in, engine, cmp.Test); err != nil {
 		return err
 	}
 	if err := a.tune(c, settings, in, engine); err != nil {

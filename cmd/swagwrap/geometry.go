@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
 	"github.com/swagwrap/swagwrap/swag"
@@ -86,6 +87,12 @@ func (a *app) geometry(c *cli.Context) error {
 		return err
 	}
 	l.BatchNorm = bn.BatchNormData
+	if engine.Provider.Precision == ort.BF16 { // losses of single networks have no Monte Carlo error to hide in: auto is float32
+		d := infer.Draws{Network: l.Network, BatchNorm: l.BatchNorm, How: swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}, Count: defaultMembers}
+		if err := a.DrawnPrecision(c, engine, d, l.Data); err != nil {
+			return err
+		}
+	}
 	bar := a.Progress(c, "geometry", l.Images())
 	engine.Progress = bar.Add
 	found, err := l.Run(c.Context, engine)

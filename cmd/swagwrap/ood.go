@@ -86,7 +86,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	if err := a.openStore(c, engine, in.Networks()); err != nil {
 		return nil, err
 	}
-	if err := a.SettleInputs(c, in, engine); err != nil {
+	if err := a.SettleInputs(c, in, engine, d.In); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
@@ -110,7 +110,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 		study.Fact("out of it", "%s of %s", report.Thousands(d.Out.Len()), args[n+1]),
 		study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale), study.Fact("random numbers", "seed %d", d.Seed),
 	}
-	found.Provenance = slices.Concat(in.Provenance(engine.Runtime.Version()), study.Sources("in", d.In), study.Sources("out", d.Out))
+	found.Provenance = slices.Concat(in.Provenance(engine.About()), study.Sources("in", d.In), study.Sources("out", d.Out))
 	return found, nil
 }
 

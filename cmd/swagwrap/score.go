@@ -120,7 +120,7 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
-	if job.rounding, err = a.Precision(c, engine, scoring.Rounding); err != nil {
+	if err := a.Precision(c, engine, scoring.Rounding); err != nil {
 		return err
 	}
 	if err := a.prepare(c, job, engine, scoring); err != nil {
@@ -253,7 +253,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage has more
 	job.summary.scores = job.scorer.Task().NewSummary()
-	job.provider = engine.Provider
+	job.provider, job.rounding = engine.Provider, engine.Rounding
 	job.parameters, err = job.scorer.Parameters(flags.Producer())
 	return err
 }

@@ -110,6 +110,9 @@ func (a *app) sweep(c *cli.Context) error {
 	if estimate == 0 {
 		estimate = defaultMembers
 	}
+	if err := a.DrawnPrecision(c, engine, infer.Draws{Network: s.Network, BatchNorm: s.BatchNorm, How: s.Sampling(), Count: estimate}, s.Test); err != nil {
+		return err
+	}
 	bar := a.Progress(c, "sweep", s.Images(estimate))
 	engine.Progress, s.Resize = bar.Add, bar.Resize
 	found, err := s.Run(c.Context, engine)

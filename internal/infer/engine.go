@@ -39,6 +39,8 @@ type Engine struct {
 	Store *store.Store
 	// Share, if not nil, is what this process computes of a study, for the Store.
 	Share *Share
+	// Rounding is what Provider's precision was measured to change; nil in float32.
+	Rounding *Rounding
 	// Placed, if not nil, is told once of each graph which nodes another provider than the
 	// CPU's does not take. One that takes none is an error. It is called from several
 	// goroutines.
@@ -50,6 +52,19 @@ type Engine struct {
 	// and again whenever that time has doubled. loops says that the network has a Loop,
 	// which may not end. It is called from several goroutines.
 	Slow func(inside time.Duration, loops bool)
+}
+
+// About says what computes: the library's version and, where it is not the default, the
+// provider and what is known of its precision.
+func (e *Engine) About() string {
+	about := e.Runtime.Version()
+	if p := e.Provider; p.String() != (ort.Provider{}).String() {
+		about += ", " + p.String()
+	}
+	if e.Rounding != nil {
+		about += "; " + e.Rounding.String()
+	}
+	return about
 }
 
 // Report tells Progress of images that went through a network.

@@ -114,7 +114,7 @@ func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 // temperature scaling; where it is not among the methods, SWA, or the first of
 // them.
 func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Comparison: c, Runtime: e.Runtime.Version()}
+	r := &Result{Comparison: c, Runtime: e.About()}
 	notes, err := baseline.Predict(ctx, e, &c.Inputs, c.targets(), r.add)
 	if err != nil {
 		return nil, err

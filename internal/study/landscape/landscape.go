@@ -131,7 +131,7 @@ type Result struct {
 
 // Run looks at the lines and planes.
 func (l *Landscape) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Landscape: l, Runtime: e.Runtime.Version()}
+	r := &Result{Landscape: l, Runtime: e.About()}
 	for i := range l.lines() {
 		line := Line{I: i, Deviation: l.Deviation(i)}
 		for _, t := range l.axis(i) {

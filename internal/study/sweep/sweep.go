@@ -236,7 +236,7 @@ func (s *Sweep) sampling(set Setting) swag.SampleOptions {
 // Run tries all settings. What it holds is what two averages and every setting's
 // losses take, whatever the number of members.
 func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Sweep: s, Runtime: e.Runtime.Version()}
+	r := &Result{Sweep: s, Runtime: e.About()}
 	var judged [][]float64 // losses on the data that the choice is made on
 	members := s.Members
 	for i, set := range s.Settings() {

@@ -201,10 +201,14 @@ func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
 }
 
 // SettleInputs settles the batch-norm data of all methods.
-func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine) error {
-	err := a.Settle(c, e, l.BatchNorm, swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal})
+func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset) error {
+	how := swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
+	err := a.Settle(c, e, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.BatchNormData
-	return err
+	if err != nil {
+		return err
+	}
+	return a.DrawnPrecision(c, e, infer.Draws{Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: l.Members}, data)
 }
 
 // Open opens examples to be decoded once, with labels where they must have some.

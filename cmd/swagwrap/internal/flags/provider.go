@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -69,13 +70,12 @@ func (a *Env) provider(c *cli.Context) (p, passes ort.Provider, err error) {
 }
 
 // Precision measures what a precision below float32 changes, says so, and goes back to
-// float32 where that is too much and the precision was left open. The result is nil in
-// float32.
-func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Context, *infer.Engine) (*infer.Rounding, error)) (*infer.Rounding, error) {
+// float32 where that is too much and the precision was left open.
+func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Context, *infer.Engine) (*infer.Rounding, error)) error {
 	_, free, err := Provider(c)
 	switch feature := ort.FastBF16(); {
 	case err != nil || e.Provider.Name == ort.CPU:
-		return nil, err
+		return err
 	case free && feature == "":
 		a.Logf(c, "precision f32: %s", noBF16)
 	case free:
@@ -83,12 +83,13 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Co
 		e.Provider.Precision = ort.BF16
 	}
 	if e.Provider.Precision != ort.BF16 {
-		return nil, nil
+		return nil
 	}
 	r, err := measure(c.Context, e)
 	if err != nil {
-		return nil, BadInput(err)
+		return BadInput(err)
 	}
+	e.Rounding = r
 	a.Logf(c, "%v", r)
 	switch {
 	case r.Small():
@@ -100,7 +101,15 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Co
 		r.Insisted = true
 		a.Warnf(c, "bf16 changes more than a fifth of the Monte Carlo error, and is used as asked (--precision auto would not)")
 	}
-	return r, nil
+	return nil
+}
+
+// DrawnPrecision is Precision for a study of members that it draws itself.
+func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d infer.Draws, data dataset.Dataset) error {
+	return a.Precision(c, e, func(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
+		d.Engine = e
+		return e.MeasureRounding(ctx, d, d.How.Antithetic, data)
+	})
 }
 
 // openRuntime loads the ONNX Runtime that has the provider.

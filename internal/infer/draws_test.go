@@ -1,0 +1,32 @@
+package infer_test
+
+import (
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Members drawn for a measurement have statistics of their own: with those of another
+// scale they would say something else.
+func TestDrawsRounding(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	d := infer.Draws{Engine: e, Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: infertest.Training(t), How: swag.SampleOptions{Seed: 1, Scale: 0.5}, Count: 30}
+	d.BatchNorm.Order.Limit = 256
+	data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 64})
+	r, err := e.MeasureRounding(t.Context(), d, false, data)
+	if err != nil || r.Members != 4 || r.Of != 30 || r.Examples != 64 || r.RMS != 0 || r.NLL == nil || !(r.MonteCarlo > 0.001 && r.MonteCarlo < 0.05) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	e.Rounding = r
+	if want := e.Runtime.Version() + "; " + r.String(); e.About() != want {
+		t.Errorf("%q, want %q", e.About(), want)
+	}
+	d.How.Scale = 0 // four times SWA
+	if r, err = e.MeasureRounding(t.Context(), d, false, data); err != nil || r.MonteCarlo != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
