@@ -161,6 +161,8 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	switch i, n, err := partOf(c, "montage", "save-batch"); {
 	case err != nil:
 		return nil, s, err
+	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
+		return nil, s, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, or f32", "--precision auto is not for a part: each would choose by its own images")
 	case n > 0:
 		job.part = &predictions.Part{Index: i, Of: n}
 		s.Part = job.part
