@@ -194,7 +194,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
+	start, empty := time.Now(), ort.Resident()
 	g, err := s.open(ctx, first, 1, batch)
 	if err != nil {
 		return nil, err
@@ -222,6 +222,10 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		err = t.run(ctx)
 	}
 	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
+	if s.engine.Provider.Name == ort.OpenVINO { // its sessions keep what runs compute, each for itself
+		t.cost.sessionBytes = max(t.cost.sessionBytes, ort.Resident()-empty)
+		t.cost.runBytes = 4 * int64(len(t.values))
+	}
 	if err != nil {
 		g.close()
 		return nil, fmt.Errorf("%s: %w", t.model.Name, err)
