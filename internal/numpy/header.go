@@ -16,7 +16,7 @@ import (
 // Type is the type of an array's elements.
 type Type struct {
 	Name string // as NumPy spells it
-	Kind byte   // 'u', 'i', 'f', or 0 for all that is not read here
+	Kind byte   // 'u', 'i', 'f', 'b' for bool, or 0 for all that is not read here
 	Size int    // bytes
 	big  bool   // big endian
 }
@@ -202,6 +202,9 @@ func parseDescr(quoted string) Type {
 		return Type{Name: "record"}
 	}
 	descr := quoted[1:max(1, len(quoted)-1)]
+	if descr == "|b1" {
+		return Type{Name: "bool", Kind: 'b', Size: 1}
+	}
 	m := npyDescr.FindStringSubmatch(descr)
 	if m == nil || m[3] == "1" && m[2] == "f" || m[1] == "|" && m[3] != "1" {
 		return Type{Name: fmt.Sprintf("%.40q", descr)}
@@ -209,9 +212,6 @@ func parseDescr(quoted string) Type {
 	size := int(m[3][0] - '0')
 	t := Type{Kind: m[2][0], Size: size, big: m[1] == ">"}
 	t.Name = map[byte]string{'u': "uint", 'i': "int", 'f': "float"}[t.Kind] + strconv.Itoa(8*size)
-	if t.Name == "float16" {
-		t.Kind = 0
-	}
 	return t
 }
 

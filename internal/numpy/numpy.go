@@ -26,7 +26,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -59,13 +58,30 @@ type Array struct {
 func (a Array) Float64s() []float64 {
 	out := make([]float64, len(a.Data)/a.Type.Size)
 	for i := range out {
-		if b := a.Data[i*a.Type.Size:]; a.Type.Size == 4 {
-			out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
-		} else {
-			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(b))
-		}
+		out[i] = a.Float64(i)
 	}
 	return out
+}
+
+// Float64 returns an element, in row-major order. Of integers beyond 2⁵³ it is the nearest.
+func (a Array) Float64(i int) float64 {
+	b := a.Data[i*a.Type.Size:]
+	var bits uint64
+	for k := range a.Type.Size {
+		bits |= uint64(b[k]) << (8 * k)
+	}
+	switch {
+	case a.Type.Kind == 'i':
+		shift := 64 - 8*a.Type.Size
+		return float64(int64(bits<<shift) >> shift)
+	case a.Type.Kind != 'f':
+		return float64(bits)
+	case a.Type.Size == 2:
+		return float64(weights.Float16FromBits(uint16(bits)))
+	case a.Type.Size == 4:
+		return float64(math.Float32frombits(uint32(bits)))
+	}
+	return math.Float64frombits(bits)
 }
 
 // File is an input file with one bare array, or an .npz with arrays by name.

@@ -156,7 +156,7 @@ func TestErrors(t *testing.T) {
 		{"fortran", td("fortran.npy"), "", "images in Fortran order, want C order: save it again as np.ascontiguousarray(a)"},
 		{"float16", td("f16.npy"), "", "images of type float16, want uint8, float32 or float64"},
 		{"int64 images", td("i64.npy"), "", "images of type int64, want uint8, float32 or float64"},
-		{"bool", td("bool.npy"), "", `images of type "|b1", want uint8, float32 or float64`},
+		{"bool", td("bool.npy"), "", "images of type bool, want uint8, float32 or float64"},
 		{"object", td("object.npy"), "", "images of type object, want uint8, float32 or float64: its elements are pickled Python objects; save it again as np.asarray(a, dtype=...)"},
 		{"record", td("record.npy"), "", "images of type record, want uint8, float32 or float64"},
 		{"npz cut", file("cut.npz", plain[:len(plain)-30]), "", "bad .npz: zip: not a valid zip file"},
@@ -448,5 +448,30 @@ func TestManyArrays(t *testing.T) {
 	few, many := opening(2000), opening(32000)
 	if ratio := many.Seconds() / few.Seconds(); ratio > 100 { // halfway, on a busy machine too
 		t.Errorf("%v for 2,000 arrays and %v for 32,000: %.1f times as long, want about 16", few, many, ratio)
+	}
+}
+
+// Every type of numbers is read to its value.
+func TestFloat64(t *testing.T) {
+	for dtype, want := range map[string]struct {
+		bytes []byte
+		value float64
+	}{
+		"|b1": {[]byte{1}, 1}, "|u1": {[]byte{200}, 200}, "|i1": {[]byte{200}, -56}, "<u2": {[]byte{1, 2}, 513}, "<i2": {[]byte{0xfe, 0xff}, -2},
+		"<i4": {[]byte{0, 0, 0, 0x80}, math.MinInt32}, "<u4": {[]byte{0, 0, 0, 0x80}, 1 << 31}, ">i4": {[]byte{0xff, 0xff, 0xff, 0xfd}, -3},
+		"<i8": {[]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, -1}, "<u8": {[]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 1 << 63},
+		"<f2": {[]byte{0, 0xc0}, -2}, "<f4": {[]byte{0, 0, 0x80, 0x3f}, 1}, "<f8": {[]byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f}, 1},
+	} {
+		b := append(Header(dtype, 1), want.bytes...)
+		a, err := readArray(bufio.NewReader(bytes.NewReader(b)), int64(len(b)), false, Values)
+		if err != nil || a.Float64(0) != want.value {
+			t.Errorf("%s: %v, %v, want %v", dtype, a, err, want.value)
+		}
+	}
+	for _, dtype := range []string{"<c8", "|S3", "<U2", "|O", "<f1", "<M8"} {
+		b := append(Header(dtype, 1), make([]byte, 8)...)
+		if _, err := readArray(bufio.NewReader(bytes.NewReader(b)), int64(len(b)), false, Values); err == nil || !strings.Contains(err.Error(), "want bool, an integer type, float16") {
+			t.Errorf("%s: %v", dtype, err)
+		}
 	}
 }

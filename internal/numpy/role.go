@@ -19,11 +19,17 @@ type Role struct {
 
 // What examples consist of.
 var (
+	// Values are of any type of numbers, under any name.
+	Values = Role{
+		What: "values",
+		Want: "bool, an integer type, float16, float32 or float64",
+		OK:   func(t Type) bool { return t.Kind != 0 },
+	}
 	Images = Role{
 		What:  "images",
 		Names: []string{"images", "image", "x", "data", "inputs", "input"},
 		Want:  "uint8, float32 or float64",
-		OK:    func(t Type) bool { return t.Kind == 'u' && t.Size == 1 || t.Kind == 'f' },
+		OK:    func(t Type) bool { return t.Kind == 'u' && t.Size == 1 || t.Kind == 'f' && t.Size > 2 },
 	}
 	Labels = Role{
 		What:     "labels",
@@ -49,6 +55,12 @@ func (r Role) accept(h header) error {
 		return fmt.Errorf("%s in Fortran order, want C order: save it again as np.ascontiguousarray(a)", r.What)
 	}
 	return nil
+}
+
+// Named reports whether an array's name says that it plays the role.
+func (r Role) Named(key string) bool {
+	_, ok := nameRest(key, r.Names)
+	return ok
 }
 
 // nameRest takes the part out of key that is one of names, and says whether

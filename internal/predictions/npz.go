@@ -175,7 +175,7 @@ func (z *npzWriter) discard() {
 var predictionRole = numpy.Role{
 	What: "predictions",
 	Want: "float32 or float64",
-	OK:   func(t numpy.Type) bool { return t.Kind == 'f' },
+	OK:   func(t numpy.Type) bool { return t.Kind == 'f' && t.Size > 2 },
 }
 
 // readArrays reads a .npy or .npz.
