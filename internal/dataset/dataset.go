@@ -12,6 +12,8 @@
 //   - listings of all these, made once by [List]: see package filelist. Nothing is
 //     looked at again before it is read; then its size is compared
 //   - arrays: .npy, .npz, IDX, see package numpy
+//   - for a network that takes several tensors, one array for each: an .npz, or a folder
+//     of .npy files, in which there may be pictures for one of them
 //
 // Arrays may be uint8, which may be pictures, float32 or float64; labels may be any
 // integer type. They
@@ -123,6 +125,10 @@ type Options struct {
 	// arrays, of N×H×W or N×H×W×C with 1, 3 or 4 channels, are pictures, and come
 	// to it as image files do; other floats are an error.
 	Shape []int64
+	// Fields, if there are any, are the inputs of a network that has several, in place of
+	// Shape and Uint8. Open then reads an .npz file with an array for each, by its name, or
+	// a folder with a NAME.npy for each; see [Pictures] and [Fields].
+	Fields []Field
 	// Uint8 says that the network takes uint8: Read yields stored values, and
 	// Preprocess must not normalise.
 	Uint8 bool
@@ -180,6 +186,9 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 	if len(inputs) == 0 {
 		return nil, errors.New("no inputs, want at least one")
 	}
+	if opts.Fields != nil {
+		return openRecord(inputs, opts)
+	}
 	if len(inputs) == 1 {
 		paths, err := expand(inputs[0])
 		if err != nil {
@@ -208,7 +217,8 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 type examples struct {
 	n          int
 	shape      []int64
-	elems      int // product of shape
+	elems      int     // product of shape
+	fields     []Field // nil for a network of one input
 	labels     []int
 	classNames []string
 	sources    []Source
@@ -223,6 +233,7 @@ type examples struct {
 
 func (e *examples) Len() int             { return e.n }
 func (e *examples) Shape() []int64       { return e.shape }
+func (e *examples) Fields() []Field      { return e.fields }
 func (e *examples) Labels() []int        { return e.labels }
 func (e *examples) ClassNames() []string { return e.classNames }
 func (e *examples) Sources() []Source    { return e.sources }

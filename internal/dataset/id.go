@@ -48,7 +48,11 @@ func (e *examples) identify(opts Options) {
 	for _, s := range sources {
 		sums = append(sums, s.Kind, s.SHA256)
 	}
-	e.id = identity([]any{sums, e.n, e.shape, opts.ImagesKey, opts.Uint8, opts.Preprocess, opts.Augment, e.asSeen})
+	what := []any{sums, e.n, e.shape, opts.ImagesKey, opts.Uint8, opts.Preprocess, opts.Augment, e.asSeen}
+	if e.fields != nil {
+		what = append(what, e.fields)
+	}
+	e.id = identity(what)
 }
 
 func (p *part) ID() string { return IDOf(ID(p.Dataset), "part", p.first, p.end) }

@@ -1,10 +1,11 @@
 package dataset
 
 import (
-	"bufio"
+	"archive/zip"
 	"encoding/binary"
 	"io"
 	"iter"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -87,38 +88,89 @@ func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
 
 // WriteBatch writes the first n examples, or all if there are fewer, as the
 // network sees them: a .npy array of shape [n, Shape...], float32, or uint8 for
-// a network that takes that. With skip, an example that cannot be read is zeros
+// a network that takes that; an .npz with an array for each of its [Fields], if
+// there are any. With skip, an example that cannot be read is zeros
 // before they are normalised; else it is an error.
 func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
 	n = min(n, d.Len())
-	shape, size := []int{n}, 1
-	for _, s := range d.Shape() {
-		shape, size = append(shape, int(s)), size*int(s)
+	values, err := firstRows(d, n, skip)
+	if err != nil {
+		return err
 	}
-	dtype := "<f4"
-	if asBytes {
-		dtype = "|u1"
+	size := len(values) / n
+	fields := Fields(d)
+	if fields == nil {
+		f := Field{Shape: d.Shape()}
+		if asBytes {
+			f.Type = "uint8"
+		}
+		return f.write(w, values, n, size)
 	}
-	out := bufio.NewWriter(w)
-	out.Write(numpy.Header(dtype, shape...)) // a bufio.Writer keeps its error for Flush
-	values := make([]float32, size)
+	z := zip.NewWriter(w)
+	for at, i := 0, 0; i < len(fields); i++ {
+		out, err := z.Create(fields[i].Name + ".npy")
+		if err == nil {
+			err = fields[i].write(out, values[at:], n, size)
+		}
+		if err != nil {
+			return err
+		}
+		at += fields[i].Elements()
+	}
+	return z.Close()
+}
+
+// firstRows reads the first n examples.
+func firstRows(d Dataset, n int, skip bool) ([]float32, error) {
+	size := product(d.Shape())
+	all := make([]float32, n*size)
 	for i := range n {
-		if err := d.Read(values, i); err != nil {
-			if !skip {
-				return err
-			}
+		values := all[i*size:][:size]
+		err := d.Read(values, i)
+		if err != nil && !skip {
+			return nil, err
+		}
+		if err != nil {
 			clear(values)
 			if b, ok := d.(Bytes); ok {
 				b.Normalize(values, make([]byte, size))
 			}
 		}
-		if asBytes {
-			for _, v := range values {
-				out.WriteByte(byte(v))
-			}
-		} else {
-			binary.Write(out, binary.LittleEndian, values)
+	}
+	return all, nil
+}
+
+// write writes the field of n examples, of which the first one's values are the first, and
+// the next one's begin stride after them.
+func (f Field) write(w io.Writer, values []float32, n, stride int) error {
+	shape := []int{n}
+	for _, s := range f.Shape {
+		shape = append(shape, int(s))
+	}
+	dtype, size := "<f4", f.Elements()
+	put := func(b []byte, v float32) []byte { return binary.LittleEndian.AppendUint32(b, math.Float32bits(v)) }
+	if t, ok := wholeTypes[f.Type]; ok {
+		dtype = t
+		put = func(b []byte, v float32) []byte {
+			return append(b, binary.LittleEndian.AppendUint64(nil, uint64(int64(v)))[:t[2]-'0']...)
 		}
 	}
-	return out.Flush()
+	if _, err := w.Write(numpy.Header(dtype, shape...)); err != nil {
+		return err
+	}
+	var b []byte
+	for i := range n {
+		b = b[:0]
+		for _, v := range values[i*stride:][:size] {
+			b = put(b, v)
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// wholeTypes are NumPy's words for the types of inputs that take whole numbers.
+var wholeTypes = map[string]string{"bool": "|b1", "int8": "|i1", "uint8": "|u1", "int16": "<i2", "uint16": "<u2",
+	"int32": "<i4", "uint32": "<u4", "int64": "<i8", "uint64": "<u8"}

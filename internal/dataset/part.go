@@ -32,6 +32,7 @@ func (p *part) Len() int                        { return p.end - p.first }
 func (p *part) Name(i int) string               { return p.Dataset.Name(p.at(i)) }
 func (p *part) Read(dst []float32, i int) error { return p.Dataset.Read(dst, p.at(i)) }
 func (p *part) common() *examples               { return of(p.Dataset) }
+func (p *part) Fields() []Field                 { return Fields(p.Dataset) }
 
 func (p *part) Labels() []int {
 	if all := of(p.Dataset).partial; all != nil && all.labels != nil {

@@ -1,0 +1,403 @@
+package dataset
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+)
+
+// Field is one of several inputs of a network, and the part of an example that goes there.
+type Field struct {
+	Name string // of the input, and of the array
+	// Shape is that of the part without the batch dimension. In [Options] a number below 1
+	// leaves a dimension open; Dims are the names of these, "" where there is none.
+	Shape []int64
+	Dims  []string `json:"-"`
+	// Type is the input's: "float32", "float64", "float16", "bool", or an integer type
+	// such as "int64".
+	Type string
+}
+
+// Whole reports whether the input takes whole numbers only.
+func (f Field) Whole() bool { return !strings.HasPrefix(f.Type, "float") }
+
+// Elements is how many an example has, where no dimension is open.
+func (f Field) Elements() int { return product(f.Shape) }
+
+// channels is how many channels the pictures have that the input may take, or 0.
+func (f Field) channels(p preprocess.Settings) int {
+	if f.Whole() && f.Type != "uint8" {
+		return 0
+	}
+	s, err := p.Resolve(f.Shape)
+	if err != nil && !errors.Is(err, preprocess.ErrNoSize) {
+		return 0
+	}
+	return s.Planes()
+}
+
+// Pictures says which of the fields take pictures: the first that may, and all others of
+// as many channels. What they take is preprocessed by p as where the network has no other
+// input; all else, such as a mask beside a coloured picture, comes to it as it is.
+func Pictures(fields []Field, p preprocess.Settings) []bool {
+	take, channels := make([]bool, len(fields)), 0
+	for i, f := range fields {
+		c := f.channels(p)
+		if channels == 0 {
+			channels = c
+		}
+		take[i] = c > 0 && c == channels
+	}
+	return take
+}
+
+// Fields returns the parts of each example of d, with their own shapes, in the order in
+// which Read yields them, one behind the other. It is nil where examples are for a network
+// of one input.
+func Fields(d Dataset) []Field {
+	if r, ok := d.(interface{ Fields() []Field }); ok {
+		return r.Fields()
+	}
+	return nil
+}
+
+// record is a Dataset of which each example has a part for every field.
+type record struct {
+	*examples
+	parts []Dataset // of one field each
+}
+
+func (d *record) Read(dst []float32, i int) error {
+	d.check(len(dst), i)
+	for _, p := range d.parts {
+		size := of(p).elems
+		if err := p.Read(dst[:size:size], i); err != nil {
+			return err
+		}
+		dst = dst[size:]
+	}
+	return nil
+}
+
+// openRecord opens the examples of a network that has several inputs: an .npz with an
+// array for each, by its name, or a folder with a NAME.npy for each. In a folder there may
+// be pictures in the place of an array: a folder NAME, or NAME.txt, .csv, .tsv or .tar.
+func openRecord(inputs []string, opts Options) (Dataset, error) {
+	a, err := openArrays(inputs, opts.Fields)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	label, err := a.labels(opts)
+	if err != nil {
+		return nil, err
+	}
+	whose := opts // of parts
+	whose.Unlabelled = opts.Unlabelled || opts.Labels != "" || label != ""
+	d := &record{examples: &examples{classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: opts.AsSeen}}
+	d.name = func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(filepath.Clean(a.path)), i) }
+	pictures := Pictures(opts.Fields, opts.Preprocess)
+	for i, f := range opts.Fields {
+		p, err := a.part(f, pictures[i], whose)
+		if err != nil {
+			return nil, err
+		}
+		d.parts = append(d.parts, p)
+		if err := d.add(i, a.where(f.Name), of(p), opts.Fields); err != nil {
+			return nil, err
+		}
+		if _, ok := p.(Bytes); ok {
+			d.asSeen = false
+		}
+	}
+	switch {
+	case opts.Labels != "":
+		err = d.readLabels(opts.Labels, opts.LabelsKey, "", a.path)
+	case label != "" && a.npz != nil:
+		d.labels, err = a.npz.ReadLabels(label, d.n, a.path)
+	case label != "":
+		err = d.readLabels(a.where(label), "", "", a.path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, checkLabels(d.labels, d.classNames, a.path)
+}
+
+// add takes in what is known of field i, whose examples are in where.
+func (d *record) add(i int, where string, e *examples, declared []Field) error {
+	if i == 0 {
+		d.n = e.n
+	} else if e.n != d.n {
+		return fmt.Errorf("%s: %d examples, want %d as input %q has", where, e.n, d.n, d.fields[0].Name)
+	}
+	for _, s := range e.sources {
+		if !slices.Contains(d.sources, s) { // an .npz has several fields
+			d.sources = append(d.sources, s)
+		}
+		if s.Kind != "" && d.labels == nil { // pictures in files, which have names
+			d.name, d.labels = e.name, e.labels
+			if e.classNames != nil {
+				d.classNames = e.classNames
+			}
+		}
+	}
+	d.fields[i].Shape = e.shape
+	for axis, name := range declared[i].Dims {
+		for k, f := range declared[:i] {
+			j := slices.Index(f.Dims, name)
+			if name == "" || j < 0 || declared[i].Shape[axis] > 0 || f.Shape[j] > 0 {
+				continue
+			}
+			if have, want := e.shape[axis], d.fields[k].Shape[j]; have != want {
+				return fmt.Errorf("%s: examples of shape %d, but %q is %d in input %q: want the same", where, e.shape, name, want, f.Name)
+			}
+		}
+	}
+	if e.elems > math.MaxInt32-d.elems {
+		return fmt.Errorf("%s: examples of shape %d are too large", where, e.shape)
+	}
+	d.setShape([]int64{int64(d.elems + e.elems)})
+	return nil
+}
+
+// arrays are those of a record: in an .npz file, or files in a folder.
+type arrays struct {
+	path string
+	keys []string
+	npz  *numpy.File       // nil for a folder
+	file map[string]string // of a folder, by key
+}
+
+func openArrays(inputs []string, fields []Field) (*arrays, error) {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	want := fmt.Sprintf("an .npz file with the arrays %s, or a folder with a .npy file for each", numpy.Quote(names))
+	if len(inputs) != 1 {
+		return nil, fmt.Errorf("%d inputs, and the network takes several tensors: want %s", len(inputs), want)
+	}
+	a := &arrays{path: inputs[0]}
+	info, err := os.Stat(a.path)
+	switch {
+	case err != nil:
+		return nil, file.Error(a.path, err)
+	case info.IsDir():
+		if err := a.list(fields); err != nil {
+			return nil, err
+		}
+	default:
+		if a.npz, err = numpy.Open(a.path); err != nil {
+			return nil, fmt.Errorf("%w; the network takes several tensors: want %s", err, want)
+		}
+		if a.keys = a.npz.Keys; a.keys == nil {
+			a.close()
+			return nil, fmt.Errorf("%s: no .npz file, and the network takes several tensors: want %s", a.path, want)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(a.keys, name) {
+			a.close()
+			return nil, fmt.Errorf("%s: no array %q among %s: want %s", a.path, name, cmp.Or(numpy.Quote(a.keys), "none at all"), want)
+		}
+	}
+	return a, nil
+}
+
+// pictureFiles are the ends of names of what may hold a field's pictures; a folder has none.
+var pictureFiles = append([]string{"", ".tar"}, listExtensions...)
+
+// list lists the files of a folder. What is neither an array nor the pictures of a field is
+// left alone, such as a README.
+func (a *arrays) list(fields []Field) error {
+	entries, err := os.ReadDir(a.path)
+	if err != nil {
+		return file.Error(a.path, err)
+	}
+	a.file = make(map[string]string)
+	for _, entry := range entries {
+		key, isArray := strings.CutSuffix(entry.Name(), ".npy")
+		if !isArray {
+			i := slices.IndexFunc(fields, func(f Field) bool {
+				rest, ok := strings.CutPrefix(key, f.Name)
+				return ok && slices.Contains(pictureFiles, rest)
+			})
+			if i < 0 {
+				continue
+			}
+			key = fields[i].Name
+		}
+		if old := a.file[key]; old != "" {
+			return fmt.Errorf("%s: both %s and %s could be input %q, want one of them", a.path, old, entry.Name(), key)
+		}
+		a.file[key], a.keys = entry.Name(), append(a.keys, key)
+	}
+	return nil
+}
+
+func (a *arrays) close() {
+	if a.npz != nil {
+		a.npz.Close()
+	}
+}
+
+// where names an array in errors: in a folder it is its path.
+func (a *arrays) where(key string) string {
+	if a.npz != nil {
+		return a.npz.Where(key)
+	}
+	return filepath.Join(a.path, a.file[key])
+}
+
+// labels returns the key of the labels, or "". It fails for an array that is neither labels
+// nor of a field.
+func (a *arrays) labels(opts Options) (string, error) {
+	var found []string
+	for _, key := range a.keys {
+		switch {
+		case slices.ContainsFunc(opts.Fields, func(f Field) bool { return f.Name == key }):
+		case !numpy.Labels.Named(key):
+			return "", fmt.Errorf("%s: neither an input of the network nor labels", a.where(key))
+		default:
+			found = append(found, key)
+		}
+	}
+	if opts.Labels != "" || opts.Unlabelled || len(found) == 0 { // then what stands there may be anything
+		return "", nil
+	}
+	return (&numpy.File{Path: a.path, Keys: found}).Pick(opts.LabelsKey, numpy.Labels, "")
+}
+
+// part opens the examples of a field. Pictures are not told from other values by their
+// type alone: an array of other whole numbers than uint8 could be either.
+func (a *arrays) part(f Field, pictures bool, opts Options) (Dataset, error) {
+	from, key := a.npz, f.Name
+	opts.Fields, opts.Labels, opts.ImagesKey, opts.Parted = nil, "", "", false
+	opts.Shape, opts.Uint8 = f.Shape, f.Type == "uint8"
+	if from == nil {
+		path := a.where(key)
+		switch {
+		case strings.HasSuffix(path, ".npy"):
+		case !pictures:
+			return nil, fmt.Errorf("%s: pictures, and input %q takes %s of shape %d: want %s.npy", path, f.Name, f.Type, f.Shape, f.Name)
+		default:
+			return openAny([]string{path}, opts)
+		}
+		var err error
+		if from, err = numpy.Open(path); err != nil {
+			return nil, err
+		}
+		defer from.Close()
+		if key = ""; from.Keys != nil {
+			return nil, fmt.Errorf("%s: an .npz file, want one array", path)
+		}
+	}
+	x, err := from.Read(key, numpy.Values)
+	if err != nil {
+		return nil, err
+	}
+	if len(x.Shape) == 0 {
+		return nil, fmt.Errorf("%s: a single number, want the examples along the first dimension", from.Where(key))
+	}
+	var d Dataset
+	if pictures && x.Type.Kind != 'b' {
+		if !numpy.Images.OK(x.Type) {
+			return nil, fmt.Errorf("%s: %s for input %q, which takes pictures: want %s", from.Where(key), x.Type.Name, f.Name, numpy.Images.Want)
+		}
+		d, err = newArray(from.Where(key), x, opts)
+	} else {
+		d, err = f.values(x, from.Where(key))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from.Where(key), err)
+	}
+	of(d).sources = []Source{{Path: from.Path, SHA256: from.SHA256}}
+	return d, nil
+}
+
+// values returns the dataset of an array that comes to the network as it is.
+func (f Field) values(x numpy.Array, where string) (Dataset, error) {
+	e := &examples{n: x.Shape[0]}
+	if err := f.fit(e, x); err != nil {
+		return nil, err
+	}
+	return &values{e, func(dst []float32, i int) error {
+		for k := range dst {
+			v := x.Float64(i*len(dst) + k)
+			if dst[k] = float32(v); math.IsNaN(v) || math.IsInf(float64(dst[k]), 0) {
+				return fmt.Errorf("%s: element %d of example %d is %v, want finite float32 values", where, unravel(k, e.shape), i, v)
+			}
+		}
+		return nil
+	}}, nil
+}
+
+// fit notes the shape of a field's examples, and fails for an array that the input does not
+// take.
+func (f Field) fit(e *examples, x numpy.Array) error {
+	var shape []int64
+	for _, v := range x.Shape[1:] {
+		shape = append(shape, int64(v))
+	}
+	fits := slices.EqualFunc(shape, f.Shape, func(have, want int64) bool { return want < 1 || have == want })
+	if known := !slices.ContainsFunc(f.Shape, func(d int64) bool { return d < 1 }); known && slices.Equal(squeeze(shape), squeeze(f.Shape)) {
+		shape, fits = f.Shape, true // they lie in memory alike
+	}
+	switch {
+	case !fits && len(f.Shape) == 0:
+		return fmt.Errorf("examples of shape %d, want one number each", shape)
+	case !fits:
+		return mismatch(shape, f.Shape)
+	}
+	e.setShape(shape)
+	if f.Whole() && x.Type.Kind == 'f' {
+		return fmt.Errorf("%s values, want whole numbers: input %q takes %s", x.Type.Name, f.Name, f.Type)
+	}
+	if x.Type.Kind == 'f' {
+		return nil
+	}
+	least, most := f.Limits()
+	for i := range e.n * e.elems {
+		if v := x.Float64(i); v < least || v > most {
+			why := fmt.Sprintf("input %q takes %s", f.Name, f.Type)
+			if math.Abs(v) > exact && most == exact {
+				why = "float32 does not hold larger whole numbers"
+			}
+			return fmt.Errorf("element %d of example %d is %.0f, want %.0f to %.0f: %s", unravel(i%e.elems, shape), i/e.elems, v, least, most, why)
+		}
+	}
+	return nil
+}
+
+// exact is the largest whole number up to which float32 holds all.
+const exact = 1 << 24
+
+// Limits are the least and the largest whole number that the input takes, of those that
+// float32 holds.
+func (f Field) Limits() (least, most float64) {
+	switch f.Type {
+	case "bool":
+		return 0, 1
+	case "int8":
+		return -1 << 7, 1<<7 - 1
+	case "uint8":
+		return 0, 1<<8 - 1
+	case "int16":
+		return -1 << 15, 1<<15 - 1
+	case "uint16":
+		return 0, 1<<16 - 1
+	case "uint32", "uint64":
+		return 0, exact
+	}
+	return -exact, exact
+}
