@@ -188,7 +188,7 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
 	}
 	if layers := network.Layers(); layers > 0 {
 		a.Logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
-		if p.Card.Augment == "" {
+		if p.Card.Augment == "" && network.TakesPictures() {
 			a.Logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
 		}
 	}

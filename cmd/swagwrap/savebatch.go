@@ -1,6 +1,8 @@
 package main
 
 import (
+	"path/filepath"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -13,6 +15,9 @@ func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
 	path := c.String("save-batch")
 	if path == "" {
 		return nil
+	}
+	if dataset.Fields(job.data) != nil && filepath.Ext(path) != ".npz" {
+		return flags.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(n.Inputs))
 	}
 	size := c.Int("batch-size")
 	if size == 0 {

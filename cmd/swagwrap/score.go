@@ -50,7 +50,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
 			flags.PreprocessFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
-			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, to compare with a pipeline of your own"},
+			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag("score of the images"),
 		}, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},

@@ -15,6 +15,9 @@ func (j *Joint) pictures() (preprocess.Settings, error) {
 	if err != nil {
 		return s, err
 	}
+	if n := j.Networks[0]; len(n.Inputs) > 1 {
+		return s, fmt.Errorf("%s: the networks take %d inputs, want a single one for a model that takes 8-bit pixels", j.Ensemble.Path, len(n.Inputs))
+	}
 	if s, err = s.Resolve(j.Networks[0].Input.Shape[1:]); err != nil {
 		return s, fmt.Errorf("%s: %w", j.Ensemble.Path, err)
 	}
@@ -28,7 +31,8 @@ func (j *Joint) takePixels(m *joint.Model) error {
 	if err != nil {
 		return err
 	}
-	batch, elem, shape := m.Input().Dims[0], m.Input().ElemType, s.Shape()
+	in := m.Inputs()[0]
+	batch, elem, shape := in.Dims[0], in.ElemType, s.Shape()
 	if !elem.DType().IsFloat() && elem != onnxio.Uint8 {
 		return fmt.Errorf("%s: the networks take %v, want pictures", j.Ensemble.Path, elem)
 	}

@@ -119,7 +119,7 @@ func TestJointAverage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := joint.NewNetwork("net.onnx", template, l, graph.Input, graph.Output())
+			n, err := joint.NewNetwork("net.onnx", template, l, graph.Inputs, graph.Output())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio"
 )
 
 // Align checks that the networks can be averaged: they are of different
@@ -20,14 +22,30 @@ func Align(networks []*Network) error {
 		}
 	}
 	for _, n := range networks {
-		n.Input.Shape = slices.Clone(n.Input.Shape)
-		for axis := 1; axis < len(n.Input.Shape); axis++ {
+		n.Input.Shape, n.Inputs = slices.Clone(n.Input.Shape), slices.Clone(n.Inputs)
+		for _, o := range networks {
+			fix(n.Input.Shape, o.Input.Shape)
+		}
+		for i, v := range n.Inputs {
+			n.Inputs[i].Shape = slices.Clone(v.Shape)
 			for _, o := range networks {
-				n.Input.Shape[axis] = max(n.Input.Shape[axis], o.Input.Shape[axis])
+				fix(n.Inputs[i].Shape, o.of(v.Name).Shape)
 			}
 		}
 	}
 	return nil
+}
+
+// fix takes over the dimensions, but for the batch, that another network fixes.
+func fix(shape, other []int64) {
+	for axis := 1; axis < len(shape); axis++ {
+		shape[axis] = max(shape[axis], other[axis])
+	}
+}
+
+// alike reports whether two inputs may take the same examples.
+func alike(v, w onnxio.Value) bool {
+	return slices.EqualFunc(v.Shape[1:], w.Shape[1:], func(x, y int64) bool { return x == y || x < 0 || y < 0 })
 }
 
 // differs returns why n and o cannot be averaged, or nil.
@@ -38,9 +56,18 @@ func (n *Network) differs(o *Network) error {
 	if n.width > 0 && o.width > 0 && n.width != o.width {
 		return fmt.Errorf("%s: %d classes, want %d as in %s", n.Posterior.Path, n.width, o.width, o.Posterior.Path)
 	}
-	a, b := n.Input.Shape[1:], o.Input.Shape[1:]
-	if !slices.EqualFunc(a, b, func(x, y int64) bool { return x == y || x < 0 || y < 0 }) {
-		return fmt.Errorf("%s: tensor %q: examples of shape %v, want %v as in %s", n.Posterior.Path, n.Input.Name, a, b, o.Posterior.Path)
+	if len(n.Inputs) != len(o.Inputs) {
+		return fmt.Errorf("%s: takes %d inputs, want %d as %s", n.Posterior.Path, len(n.Inputs), len(o.Inputs), o.Posterior.Path)
+	}
+	for _, v := range n.Inputs {
+		switch w := o.of(v.Name); {
+		case w == nil:
+			return fmt.Errorf("%s: tensor %q: %s takes nothing of that name", n.Posterior.Path, v.Name, o.Posterior.Path)
+		case !alike(v, *w):
+			return fmt.Errorf("%s: tensor %q: examples of shape %v, want %v as in %s", n.Posterior.Path, v.Name, v.Shape[1:], w.Shape[1:], o.Posterior.Path)
+		case len(n.Inputs) > 1 && v.ElemType != w.ElemType:
+			return fmt.Errorf("%s: tensor %q: %v, want %v as in %s", n.Posterior.Path, v.Name, v.ElemType, w.ElemType, o.Posterior.Path)
+		}
 	}
 	for _, part := range []struct {
 		what string

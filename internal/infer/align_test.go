@@ -50,3 +50,33 @@ func TestAlign(t *testing.T) {
 		}
 	}
 }
+
+// Networks of several inputs take the same ones, in whatever order.
+func TestAlignInputs(t *testing.T) {
+	t.Parallel()
+	value := func(name string, elem onnxio.ElemType, shape ...int64) onnxio.Value {
+		return onnxio.Value{Name: name, ElemType: elem, Shape: shape, Dims: make([]string, len(shape))}
+	}
+	ids, mask, x := value("ids", onnxio.Int64, -1, -1), value("mask", onnxio.Float, -1, 7), value("x", onnxio.Float, -1, 3)
+	for want, other := range map[string][]onnxio.Value{
+		"":                            {value("mask", onnxio.Float, 4, -1), value("ids", onnxio.Int64, 4, 7)},
+		"b: takes 3 inputs, want 2":   {ids, mask, x},
+		`b: tensor "x": a takes`:      {ids, x},
+		"shape [6], want [7] as in a": {ids, value("mask", onnxio.Float, -1, 6)},
+		"int64, want float as in a":   {ids, value("mask", onnxio.Int64, -1, 7)},
+		"takes 1 inputs, want 2 as a": {x},
+	} {
+		a, b := infer.NewNamed("a", 10, ids, mask), infer.NewNamed("b", 10, other...)
+		err := infer.Align([]*infer.Network{a, b})
+		if want != "" {
+			infertest.WantError(t, err, want)
+			continue
+		}
+		if err != nil || !slices.Equal(a.Inputs[0].Shape, []int64{-1, 7}) || !slices.Equal(b.Inputs[0].Shape, []int64{4, 7}) || !slices.Equal(b.Input.Shape, []int64{4, -1}) {
+			t.Errorf("%v, %v, %v, %v", err, a.Inputs, b.Inputs, b.Input)
+		}
+		if f := b.Fields(); f[1].Name != "ids" || f[1].Type != "int64" || f[1].Shape[0] != 7 {
+			t.Errorf("fields %v", f)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func (e *Engine) Threads() int {
 // TrainingBatch is the size of batches in passes over training data: what was asked
 // for, unless the network takes one size only.
 func (e *Engine) TrainingBatch(s *Session) (int, error) {
-	return e.batch(s.input.Name, s.fixedBatch(), DefaultBatchSize)
+	return e.batch(s.inputs[0].Name, s.fixedBatch(), DefaultBatchSize)
 }
 
 // scoreBatchBytes bounds the default batch of large examples. More than 16
@@ -115,12 +115,12 @@ func (e *Engine) batch(input string, fixed, preset int) (int, error) {
 	return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", input, fixed, e.BatchSize)
 }
 
-// Session is a model ready to run, with one input.
+// Session is a model ready to run.
 type Session struct {
 	*ort.Session
-	input ort.ValueInfo
-	slow  func(inside time.Duration, loops bool)
-	loops bool
+	inputs []ort.ValueInfo
+	slow   func(inside time.Duration, loops bool)
+	loops  bool
 }
 
 // Open readies a model to compute the given outputs.
@@ -130,7 +130,7 @@ func (e *Engine) Open(ctx context.Context, model onnxio.Filled, outputs ...strin
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
-	return &Session{s, s.Inputs()[0], e.Slow, sig.Loops}, err
+	return &Session{s, s.Inputs(), e.Slow, sig.Loops}, err
 }
 
 func (e *Engine) options(outputs []string) ort.Options {
@@ -138,22 +138,22 @@ func (e *Engine) options(outputs []string) ort.Options {
 }
 
 // place tells Placed of a model that s was opened for, if seen is not set yet. It runs it
-// on zeros of the shape.
-func (e *Engine) place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, shape []int64, outputs ...string) error {
+// on zeros in the place of the data.
+func (e *Engine) place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
 	if e.Provider.Name != ort.OpenVINO || seen.Swap(true) {
 		return nil
 	}
 	const few = 2 // a batch norm of one example is an error
-	shape = append([]int64{int64(cmp.Or(s.fixedBatch(), few))}, shape...)
-	n, err := weights.Elements(shape)
+	rows := cmp.Or(s.fixedBatch(), few)
+	n, err := weights.Elements(data.Shape())
 	if err != nil {
 		return err
 	}
-	in, err := s.feed(shape, make([]float32, n))
+	in, err := s.feed(data, rows, make([]float32, int64(rows)*n))
 	if err != nil {
 		return err
 	}
-	p, err := e.Runtime.Place(ctx, model, e.options(outputs), []ort.Tensor{in})
+	p, err := e.Runtime.Place(ctx, model, e.options(outputs), in)
 	if err == nil && e.Placed != nil {
 		e.Placed(name, p)
 	}
@@ -184,10 +184,13 @@ func (s *Session) Run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, e
 
 // fixedBatch returns the only batch size that the network takes, or 0.
 func (s *Session) fixedBatch() int {
-	if len(s.input.Shape) == 0 {
-		return 0
+	fixed := int64(0)
+	for _, v := range s.inputs {
+		if len(v.Shape) > 0 {
+			fixed = max(fixed, v.Shape[0])
+		}
 	}
-	return int(max(s.input.Shape[0], 0))
+	return int(fixed)
 }
 
 // Feed runs the examples idx. Where the network has a fixed batch, a shorter
@@ -209,17 +212,17 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.feed(shape, values)
+	in, err := s.feed(data, len(idx), values)
 	if err != nil {
 		return nil, err
 	}
-	return s.Run(ctx, []ort.Tensor{in})
+	return s.Run(ctx, in)
 }
 
-// feed makes an input of the type that the network takes.
-func (s *Session) feed(shape []int64, values []float32) (ort.Tensor, error) {
+// tensor makes one of the type that an input takes.
+func tensor(to ort.ValueInfo, shape []int64, values []float32) (ort.Tensor, error) {
 	t := ort.Tensor{Shape: shape}
-	switch s.input.DType {
+	switch to.DType {
 	case "float32":
 		t.F32 = values
 	case "float64":
@@ -236,18 +239,21 @@ func (s *Session) feed(shape []int64, values []float32) (ort.Tensor, error) {
 		t.I64 = make([]int64, len(values))
 		for i, v := range values {
 			if t.I64[i] = int64(v); float32(t.I64[i]) != v {
-				return t, fmt.Errorf("tensor %q: takes whole numbers, not %v", s.input.Name, v)
+				return t, fmt.Errorf("tensor %q: takes whole numbers, not %v", to.Name, v)
 			}
 		}
 	case "uint8": // pixels
 		t.U8 = make([]uint8, len(values))
 		for i, v := range values {
 			if t.U8[i] = uint8(v); float32(t.U8[i]) != v {
-				return t, fmt.Errorf("tensor %q: takes whole numbers up to 255, not %v", s.input.Name, v)
+				return t, fmt.Errorf("tensor %q: takes whole numbers up to 255, not %v", to.Name, v)
 			}
 		}
 	default:
-		return t, fmt.Errorf("tensor %q: takes %s, want a float type, int64 or uint8", s.input.Name, s.input.DType)
+		if ort.RawSize(to.DType) > 0 {
+			return raw(t, to, values)
+		}
+		return t, fmt.Errorf("tensor %q: takes %s, want a float type, an integer type or bool", to.Name, to.DType)
 	}
 	return t, nil
 }

@@ -159,7 +159,20 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s: %s, %v", dtype, in.DType(), err)
 		}
 	}
-	for dtype, want := range map[string]string{"int64": "takes whole numbers, not 0.5", "uint8": "takes whole numbers up to 255, not 0.5", "bool": "takes bool, want a float type, int64 or uint8"} {
+	for dtype, size := range map[string]int{"uint16": 2, "int32": 4, "uint32": 4, "uint64": 8} {
+		in, err := infer.Input(dtype, values)
+		if err != nil || in.DType() != dtype || len(in.Raw) != 3*size || in.Raw[size] != 1 || in.Raw[2*size] != 200 {
+			t.Errorf("%s: %v, %v", dtype, in, err)
+		}
+	}
+	if in, err := infer.Input("int16", []float32{-2}); err != nil || !slices.Equal(in.Raw, []byte{0xfe, 0xff}) {
+		t.Errorf("int16: %v, %v", in.Raw, err)
+	}
+	if _, err := infer.Input("int8", values); err == nil {
+		t.Error("200 was taken for an int8")
+	}
+	for dtype, want := range map[string]string{"int64": "takes whole numbers, not 0.5", "uint8": "takes whole numbers up to 255, not 0.5", "bool": "takes bool, not 0.5",
+		"string": "takes string, want a float type, an integer type or bool"} {
 		_, err := infer.Input(dtype, []float32{0.5})
 		infertest.WantError(t, err, `tensor "x": `+want)
 	}

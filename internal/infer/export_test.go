@@ -21,8 +21,12 @@ const (
 func (n *Network) Stale() bool { return n.stale }
 
 // NewNamed is a network of which nothing is known but its input and its scores.
-func NewNamed(path string, scores int64, input onnxio.Value) *Network {
-	return &Network{Posterior: &swag.Posterior{Path: path, ID: path}, Graph: &Graph{Input: input, width: scores}}
+func NewNamed(path string, scores int64, inputs ...onnxio.Value) *Network {
+	g := &Graph{width: scores}
+	if err := g.readInputs(&onnxio.Model{Graph: &onnxio.Graph{Inputs: inputs}}); err != nil {
+		panic(err)
+	}
+	return &Network{Posterior: &swag.Posterior{Path: path, ID: path}, Graph: g}
 }
 
 // ScoresOf reads what the output of a graph is taken for.
@@ -51,7 +55,7 @@ func (e *Engine) RecomputeBatches(ctx context.Context, n *Network, parameters we
 // Blend is the data that losses are estimated on; whole makes its values integers.
 func Blend(data BatchNormData, n *Network, whole bool) dataset.Dataset {
 	b := blend(data, n).(*blended)
-	b.whole = b.whole || whole
+	b.whole[0] = b.whole[0] || whole
 	return b
 }
 
@@ -79,8 +83,7 @@ func (s *Scorer) Tune(ctx context.Context, n int) (int, error) {
 
 // Input makes an input of the type that a session takes.
 func Input(dtype string, values []float32) (ort.Tensor, error) {
-	s := &Session{input: ort.ValueInfo{Name: "x", DType: dtype}}
-	return s.feed([]int64{int64(len(values))}, values)
+	return tensor(ort.ValueInfo{Name: "x", DType: dtype}, []int64{int64(len(values))}, values)
 }
 
 // Explicit makes the network's passes run the graph that is written out, on whatever

@@ -15,8 +15,10 @@ import (
 // Graph is what models that differ in weights only have in common: what they take,
 // and where their scores come out.
 type Graph struct {
-	// Input is what they take; -1 stands for a free dimension.
-	Input onnxio.Value
+	// Input is what they take; -1 stands for a free dimension. Of several Inputs it has the
+	// names, the batch, and the number of all elements of an example.
+	Input  onnxio.Value
+	Inputs []onnxio.Value // all, in the graph's order
 
 	scores task.Scores // without their number, which some graphs leave open
 	width  int64       // what the graph says of that number, or 0
@@ -34,8 +36,8 @@ func ReadGraph(m *onnxio.Model, output, card string) (*Graph, error) {
 		return nil, &onnxio.Error{Path: m.Path, What: "the network has no output"}
 	}
 	g := &Graph{card: card}
-	var err error
-	if g.Input, err = soleInput(m); err != nil {
+	err := g.readInputs(m)
+	if err != nil {
 		return nil, err
 	}
 	if output == "" {
@@ -106,18 +108,6 @@ func (g *Graph) CheckNames(names []string) error {
 		err = fmt.Errorf("%d class names, and the network has %s", len(names), t.Size())
 	}
 	return err
-}
-
-func soleInput(m *onnxio.Model) (onnxio.Value, error) {
-	in := m.FeedInputs()
-	if len(in) != 1 {
-		return onnxio.Value{}, &onnxio.Error{Path: m.Path, What: fmt.Sprintf("the network takes %d inputs, want 1", len(in)),
-			Hint: "networks with several inputs are not supported yet: wrap the model so that it takes one tensor"}
-	}
-	if len(in[0].Shape) == 0 {
-		return onnxio.Value{}, &onnxio.Error{Path: m.Path, Tensor: in[0].Name, What: "the input has no batch dimension"}
-	}
-	return in[0], nil
 }
 
 // passing are operators that do not change values.

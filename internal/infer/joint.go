@@ -33,7 +33,7 @@ func (n *Network) Joint(ctx context.Context, e *Engine) (*joint.Network, error) 
 	if err != nil {
 		return nil, err
 	}
-	return joint.NewNetwork(p.Path, t, p.Layout, n.Input, n.Output())
+	return joint.NewNetwork(p.Path, t, p.Layout, n.Inputs, n.Output())
 }
 
 // free returns the network's graph with its batch left open, tried on noise.
@@ -66,13 +66,14 @@ func (e *Engine) Learn(ctx context.Context, n *Network) error {
 
 // noise is examples that a network takes, to see how its graph works.
 type noise struct {
-	shape []int64
-	count int
-	elem  onnxio.ElemType
+	shape  []int64
+	count  int
+	elem   onnxio.ElemType
+	fields []dataset.Field // in its place, of a network of several inputs
 }
 
 func newNoise(n *Network, count int) (*noise, error) {
-	x := &noise{shape: n.Input.Shape[1:], count: count, elem: n.Input.ElemType}
+	x := &noise{shape: n.Input.Shape[1:], count: count, elem: n.Input.ElemType, fields: n.Fields()}
 	for _, d := range x.shape {
 		if d < 1 {
 			return nil, fmt.Errorf("the network takes examples of any size %s: none can be made up to try it on", onnxio.FormatShape(n.Input.Shape, n.Input.Dims))
@@ -83,6 +84,7 @@ func newNoise(n *Network, count int) (*noise, error) {
 
 func (x *noise) Len() int                  { return x.count }
 func (x *noise) Shape() []int64            { return x.shape }
+func (x *noise) Fields() []dataset.Field   { return x.fields }
 func (x *noise) Labels() []int             { return nil }
 func (x *noise) ClassNames() []string      { return nil }
 func (x *noise) Name(i int) string         { return fmt.Sprintf("noise[%d]", i) }
@@ -91,12 +93,22 @@ func (x *noise) Sources() []dataset.Source { return nil }
 // Read makes up example i. Whole numbers are small, as any vocabulary has them.
 func (x *noise) Read(dst []float32, i int) error {
 	r := rand.New(rand.NewPCG(1, uint64(i)))
-	for k := range dst {
-		if x.elem.DType().IsFloat() {
-			dst[k] = float32(r.NormFloat64())
-		} else {
-			dst[k] = float32(r.IntN(2))
+	fill := func(dst []float32, whole bool) {
+		for k := range dst {
+			if !whole {
+				dst[k] = float32(r.NormFloat64())
+			} else {
+				dst[k] = float32(r.IntN(2))
+			}
 		}
+	}
+	if x.fields == nil {
+		fill(dst, !x.elem.DType().IsFloat())
+	}
+	for _, f := range x.fields {
+		size := f.Elements()
+		fill(dst[:size], f.Whole())
+		dst = dst[size:]
 	}
 	return nil
 }

@@ -49,7 +49,12 @@ func TestReadGraphRefused(t *testing.T) {
 	value := onnxio.Value{Name: "x", Shape: []int64{-1, 3}}
 	for want, g := range map[string]onnxio.Graph{
 		"the network has no output":          {Inputs: []onnxio.Value{value}},
-		"takes 2 inputs, want 1":             {Inputs: []onnxio.Value{value, {Name: "y", Shape: []int64{-1}}}, Outputs: []onnxio.Value{{Name: "z"}}},
+		"the network takes no input":         {Outputs: []onnxio.Value{{Name: "z"}}},
+		`tensor "y": the input has no batch`: {Inputs: []onnxio.Value{{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1}}, {Name: "y", ElemType: onnxio.Int64, Shape: []int64{}}}, Outputs: []onnxio.Value{{Name: "z"}}},
+		`tensor "y": an input of type string, want a float type, an integer type or bool`: {Inputs: []onnxio.Value{
+			{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1}}, {Name: "y", ElemType: onnxio.String, Shape: []int64{-1}}}, Outputs: []onnxio.Value{{Name: "z"}}},
+		`tensor "y": takes batches of 3 only, and input "x" of 2`: {Inputs: []onnxio.Value{
+			{Name: "x", ElemType: onnxio.Float, Shape: []int64{2}}, {Name: "y", ElemType: onnxio.Float, Shape: []int64{3}}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		"the input has no batch dimension":   {Inputs: []onnxio.Value{{Name: "x"}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		`no output "probs", want one of "z"`: {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "z"}}},
 		"shape [batch 21 64 64], want a row of scores": {Inputs: []onnxio.Value{value},

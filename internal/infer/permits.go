@@ -3,14 +3,39 @@ package infer
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
+// TakesPictures reports whether an input may take pictures; of a sole one that depends on
+// what it is given.
+func (g *Graph) TakesPictures() bool {
+	return len(g.Inputs) == 1 || slices.Contains(dataset.Pictures(g.Fields(), preprocess.Settings{}), true)
+}
+
 // Takes says in words what the input permits: whether examples can be pictures,
 // and how many come at a time.
 func (g *Graph) Takes() string {
+	var each []string
+	take := dataset.Pictures(g.Fields(), preprocess.Settings{})
+	for i, f := range g.Fields() {
+		s := fmt.Sprintf("%q: %s %s", f.Name, f.Type, onnxio.FormatShape(f.Shape, f.Dims))
+		if take[i] {
+			s += " (or pictures)"
+		}
+		each = append(each, s)
+	}
+	if each != nil {
+		what := "arrays of the names " + strings.Join(each, ", ")
+		if n := g.Input.Shape[0]; n >= 0 {
+			what += fmt.Sprintf(", in batches of %d only", n)
+		}
+		return what
+	}
 	shape := g.Input.Shape[1:]
 	what := fmt.Sprintf("arrays of shape %s", onnxio.FormatShape(shape, g.Input.Dims[1:]))
 	s, err := preprocess.Settings{}.Resolve(shape)

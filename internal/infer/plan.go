@@ -180,7 +180,7 @@ type trial struct {
 	group  *group
 	model  *loaded
 	values []float32
-	input  ort.Tensor // of the values
+	inputs []ort.Tensor // of the values
 	cost   cost
 	check  func(ort.Tensor) error
 }
@@ -211,7 +211,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	}
 	t.values = s.buffer(int64(batch) * s.size)
 	clear(t.values)
-	t.input, err = t.model.feed(append([]int64{int64(batch)}, s.data.Shape()...), t.values)
+	t.inputs, err = t.model.feed(s.data, batch, t.values)
 	before := ort.Resident()
 	if err == nil {
 		err = t.run(ctx) // the first one prepares itself
@@ -234,7 +234,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 }
 
 func (t *trial) run(ctx context.Context) error {
-	out, err := t.model.Run(ctx, []ort.Tensor{t.input})
+	out, err := t.model.Run(ctx, t.inputs)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 		return fail(err)
 	}
 	defer s.Close()
-	if err := e.place(ctx, &n.placed, n.Posterior.Path+": batch norm", s, model, data.Data.Shape(), plan.Outputs...); err != nil {
+	if err := e.place(ctx, &n.placed, n.Posterior.Path+": batch norm", s, model, data.Data, plan.Outputs...); err != nil {
 		return fail(err)
 	}
 	idx, err := batches(s)

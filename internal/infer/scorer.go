@@ -232,10 +232,10 @@ func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chu
 	for from := 0; from < x.n && ctx.Err() == nil; from += group.batch {
 		b := batch{s, x, from, min(group.batch, x.n-from)}
 		g.Go(weights.Guarded(func() error {
-			input, values, err := b.load(group.sessions[0].Session)
+			inputs, values, err := b.load(group.sessions[0].Session)
 			defer s.giveBack(values)
 			for k := 0; k < len(group.sessions) && err == nil; k++ {
-				err = b.run(ctx, group.sessions[k], group.first+k, input, c)
+				err = b.run(ctx, group.sessions[k], group.first+k, inputs, c)
 			}
 			return err
 		}))
@@ -259,8 +259,8 @@ type outcome struct {
 
 // run adds what model k says of the batch to the chunk. Unless bad examples are to
 // be skipped it fails with the first of them.
-func (b *batch) run(ctx context.Context, m *loaded, k int, input ort.Tensor, c *Chunk) error {
-	out, err := m.Run(ctx, []ort.Tensor{input})
+func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
+	out, err := m.Run(ctx, inputs)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -278,10 +278,10 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, input ort.Tensor, c *
 	return nil
 }
 
-// load makes an input of what was read: the batch's examples one after the other,
+// load makes the inputs of what was read: the batch's examples one after the other,
 // and zeros where the network takes batches of one size only. The values are to be
 // given back.
-func (b *batch) load(session *Session) (input ort.Tensor, values []float32, err error) {
+func (b *batch) load(session *Session) (inputs []ort.Tensor, values []float32, err error) {
 	rows := b.n
 	if fixed := session.fixedBatch(); fixed > 0 {
 		rows = fixed
@@ -298,8 +298,8 @@ func (b *batch) load(session *Session) (input ort.Tensor, values []float32, err 
 			data.Normalize(done[at:at+b.size], b.in.bytes[from+at:from+at+b.size])
 		}
 	}
-	input, err = session.feed(append([]int64{int64(rows)}, b.data.Shape()...), values)
-	return input, values, err
+	inputs, err = session.feed(b.data, rows, values)
+	return inputs, values, err
 }
 
 // judge turns a model's scores into outcomes. Examples that could not be read are

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -280,7 +280,7 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 type blended struct {
 	dataset.Dataset
 	rows  []int
-	whole bool // the network takes integers
+	whole []bool // elements that the network takes as integers; one stands for all
 }
 
 // blend returns examples that the network is in doubt about, as it is about those
@@ -290,13 +290,23 @@ type blended struct {
 // al. 2018).
 func blend(data BatchNormData, n *Network) dataset.Dataset {
 	data.Order.Limit = 2 * lossExamples
-	return &blended{data.Data, data.Order.Indices(data.Data.Len()), n.Input.ElemType == onnxio.Uint8 || n.Input.ElemType == onnxio.Int64}
+	whole := []bool{!n.Input.ElemType.DType().IsFloat()}
+	if fields := dataset.Fields(data.Data); fields != nil {
+		whole = nil
+		for _, f := range fields {
+			whole = append(whole, slices.Repeat([]bool{f.Whole()}, f.Elements())...)
+		}
+	}
+	return &blended{data.Data, data.Order.Indices(data.Data.Len()), whole}
 }
 
-func (b *blended) ID() string        { return dataset.IDOf(dataset.ID(b.Dataset), "blend", b.rows, b.whole) }
-func (b *blended) Len() int          { return len(b.rows) / 2 }
-func (b *blended) Labels() []int     { return nil }
-func (b *blended) Name(i int) string { return b.Dataset.Name(b.rows[2*i]) }
+func (b *blended) ID() string {
+	return dataset.IDOf(dataset.ID(b.Dataset), "blend", b.rows, b.whole[0])
+}
+func (b *blended) Len() int                { return len(b.rows) / 2 }
+func (b *blended) Labels() []int           { return nil }
+func (b *blended) Fields() []dataset.Field { return dataset.Fields(b.Dataset) }
+func (b *blended) Name(i int) string       { return b.Dataset.Name(b.rows[2*i]) }
 
 func (b *blended) Read(dst []float32, i int) error {
 	if err := b.Dataset.Read(dst, b.rows[2*i]); err != nil {
@@ -307,7 +317,7 @@ func (b *blended) Read(dst []float32, i int) error {
 		return err
 	}
 	for k, v := range other {
-		if dst[k] = (dst[k] + v) / 2; b.whole {
+		if dst[k] = (dst[k] + v) / 2; b.whole[min(k, len(b.whole)-1)] {
 			dst[k] = float32(math.Floor(float64(dst[k])))
 		}
 	}

@@ -67,7 +67,7 @@ func checkSignature(inputs, outputs []ValueInfo) error {
 		return errors.New("no outputs to compute")
 	}
 	for _, v := range inputs {
-		if v.DType == "" || !supported(v) {
+		if raw := RawSize(v.DType) > 0 && !v.scalar(); v.DType == "" || !raw && !supported(v) {
 			return fmt.Errorf("input %q: %s", v.Name, v.unsupported())
 		}
 	}

@@ -22,15 +22,38 @@ type Tensor struct {
 	F16 []uint16 // IEEE 754 binary16 bits
 	U8  []uint8
 	I64 []int64
+
+	// Raw is an input of another type, by ONNX's word for it: "bool", or an integer type
+	// of [RawSize]. It has the elements in the machine's own order of bytes.
+	Raw  []byte
+	Type string // of Raw
 }
 
-// DType returns the type of the data, "float32", "float64", "float16", "uint8"
-// or "int64", or "" if not exactly one data field is set.
+// rawTypes are the types of Raw, and the bytes of an element.
+var rawTypes = map[string]struct {
+	of   binding.TensorElementDataType
+	size int
+}{
+	"bool":   {binding.TensorElementDataTypeBool, 1},
+	"int8":   {binding.TensorElementDataTypeInt8, 1},
+	"int16":  {binding.TensorElementDataTypeInt16, 2},
+	"uint16": {binding.TensorElementDataTypeUint16, 2},
+	"int32":  {binding.TensorElementDataTypeInt32, 4},
+	"uint32": {binding.TensorElementDataTypeUint32, 4},
+	"uint64": {binding.TensorElementDataTypeUint64, 8},
+}
+
+// RawSize is how many bytes an element of a raw tensor has, or 0 if there is none of that
+// type.
+func RawSize(dtype string) int { return rawTypes[dtype].size }
+
+// DType returns the type of the data, "float32", "float64", "float16", "uint8",
+// "int64" or that of Raw, or "" if not exactly one data field is set.
 func (t Tensor) DType() string {
 	var set []string
-	for i, isSet := range []bool{t.F32 != nil, t.F64 != nil, t.F16 != nil, t.U8 != nil, t.I64 != nil} {
+	for i, isSet := range []bool{t.F32 != nil, t.F64 != nil, t.F16 != nil, t.U8 != nil, t.I64 != nil, t.Raw != nil} {
 		if isSet {
-			set = append(set, [...]string{"float32", "float64", "float16", "uint8", "int64"}[i])
+			set = append(set, [...]string{"float32", "float64", "float16", "uint8", "int64", t.Type}[i])
 		}
 	}
 	if len(set) != 1 {
@@ -40,7 +63,7 @@ func (t Tensor) DType() string {
 }
 
 func (t Tensor) len() int {
-	return len(t.F32) + len(t.F64) + len(t.F16) + len(t.U8) + len(t.I64)
+	return len(t.F32) + len(t.F64) + len(t.F16) + len(t.U8) + len(t.I64) + len(t.Raw)/max(1, RawSize(t.Type))
 }
 
 // elements returns the product of a shape that is positive throughout.
@@ -96,6 +119,9 @@ func (t Tensor) value(pins *runtime.Pinner) (binding.Value, error) {
 		return newValue(t.Shape, t.U8, pins)
 	case t.I64 != nil:
 		return newValue(t.Shape, t.I64, pins)
+	case t.Raw != nil:
+		pins.Pin(&t.Raw[0])
+		return binding.NewCustomDataTensor(t.Shape, t.Raw, rawTypes[t.Type].of)
 	}
 	pins.Pin(&t.F16[0])
 	data := unsafe.Slice((*byte)(unsafe.Pointer(&t.F16[0])), 2*len(t.F16))

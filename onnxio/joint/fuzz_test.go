@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -25,14 +26,14 @@ func FuzzNetwork(f *testing.F) {
 	none := &weights.Layout{}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := onnxio.Parse("m.onnx", data)
-		if err != nil || len(m.FeedInputs()) == 0 || len(m.FeedInputs()[0].Shape) == 0 {
+		if err != nil || len(m.FeedInputs()) == 0 || slices.ContainsFunc(m.FeedInputs(), func(v onnxio.Value) bool { return len(v.Shape) == 0 }) {
 			return
 		}
 		template, err := onnxio.NewWholeTemplate(m, none)
 		if err != nil {
 			return
 		}
-		n, err := joint.NewNetwork("m.onnx", template, none, m.FeedInputs()[0], m.Graph.Outputs[0].Name)
+		n, err := joint.NewNetwork("m.onnx", template, none, m.FeedInputs(), m.Graph.Outputs[0].Name)
 		if err != nil {
 			return
 		}

@@ -42,7 +42,7 @@ func network(t *testing.T, pattern string) (*joint.Network, *weights.Layout) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := joint.NewNetwork(paths[0], template, set.Layout, m.FeedInputs()[0], m.Graph.Outputs[0].Name)
+	n, err := joint.NewNetwork(paths[0], template, set.Layout, m.FeedInputs(), m.Graph.Outputs[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,8 @@ type Model struct {
 	ir       int64
 	opsets   []opset
 
-	input   onnxio.Value
-	feed    string // the value that members take
+	inputs  []onnxio.Value
+	feeds   []string // the values that members take, one for each input
 	outputs []byte
 	taken   map[string]bool
 
@@ -82,7 +82,8 @@ type sharedFunction struct {
 	function
 }
 
-// New joins members of networks. Networks must agree in opset and input.
+// New joins members of networks. Networks must agree in opset and inputs: of several, by
+// their names.
 func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 	m := &Model{networks: networks, members: members, opts: opts, ir: 4, taken: make(map[string]bool)}
 	if len(members) == 0 {
@@ -102,7 +103,9 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 	for i, n := range networks {
 		m.share(i, n)
 	}
-	m.feed = m.input.Name
+	for _, v := range m.inputs {
+		m.feeds = append(m.feeds, v.Name)
+	}
 	m.building = &m.behind
 	return m, nil
 }
@@ -119,28 +122,51 @@ func (m *Model) merge(n *Network) error {
 		}
 	}
 	if n == m.networks[0] {
-		m.input = n.input
-		m.input.Shape, m.input.Dims = slices.Clone(n.input.Shape), slices.Clone(n.input.Dims)
-		m.input.Shape[0] = -1
-		if m.input.Dims[0] == "" {
-			m.input.Dims[0] = "batch"
+		for _, v := range n.inputs {
+			v.Shape, v.Dims = slices.Clone(v.Shape), slices.Clone(v.Dims)
+			v.Shape[0] = -1
+			if v.Dims[0] == "" {
+				v.Dims[0] = "batch"
+			}
+			m.inputs = append(m.inputs, v)
 		}
 		return nil
 	}
-	fits := n.input.ElemType == m.input.ElemType && len(n.input.Shape) == len(m.input.Shape)
-	for i := 1; fits && i < len(n.input.Shape); i++ {
-		switch a, b := &m.input.Shape[i], n.input.Shape[i]; {
-		case *a < 0:
-			*a = b
-		case b >= 0:
-			fits = *a == b
+	if len(n.inputs) != len(m.inputs) {
+		return n.fail("", &onnxio.Error{What: fmt.Sprintf("%d inputs, and another of the networks takes %d", len(n.inputs), len(m.inputs))})
+	}
+	for i := range m.inputs {
+		have, v := &m.inputs[i], n.input(i, m.inputs[i].Name)
+		if v == nil {
+			return n.fail(have.Name, &onnxio.Error{What: "another of the networks takes it, and this one does not"})
+		}
+		fits := v.ElemType == have.ElemType && len(v.Shape) == len(have.Shape)
+		for i := 1; fits && i < len(v.Shape); i++ {
+			switch a, b := &have.Shape[i], v.Shape[i]; {
+			case *a < 0:
+				*a = b
+			case b >= 0:
+				fits = *a == b
+			}
+		}
+		if !fits {
+			return n.fail(v.Name, &onnxio.Error{What: fmt.Sprintf("%v %s, and another of the networks takes %v %s", v.ElemType, onnxio.FormatShape(v.Shape, v.Dims),
+				have.ElemType, onnxio.FormatShape(have.Shape, have.Dims))})
 		}
 	}
-	if !fits {
-		return n.fail(n.input.Name, &onnxio.Error{What: fmt.Sprintf("%v %s, and another of the networks takes %v %s", n.input.ElemType, onnxio.FormatShape(n.input.Shape, n.input.Dims),
-			m.input.ElemType, onnxio.FormatShape(m.input.Shape, m.input.Dims))})
-	}
 	return nil
+}
+
+// input returns the network's counterpart of the i-th of the model's inputs, or nil: a sole
+// input may have any name.
+func (n *Network) input(i int, name string) *onnxio.Value {
+	if len(n.inputs) > 1 {
+		i = slices.IndexFunc(n.inputs, func(v onnxio.Value) bool { return v.Name == name })
+	}
+	if i < 0 {
+		return nil
+	}
+	return &n.inputs[i]
 }
 
 // sharedName names what members of network i share.
@@ -208,18 +234,19 @@ func (m *Model) same(i int, entry weights.Tensor) bool {
 // External puts elements into a file of their own, as [Options] may say.
 func (m *Model) External() { m.opts.External = true }
 
-// Input is what the model takes.
-func (m *Model) Input() onnxio.Value { return m.input }
+// Inputs are what the model takes.
+func (m *Model) Inputs() []onnxio.Value { return m.inputs }
 
 // Opset is the version of the default domain's operators.
 func (m *Model) Opset() int64 { return m.networks[0].version("") }
 
-// Takes has the model take another type and shape, under the name that the networks
-// have: make returns what the members take, by operators that it adds.
+// Takes has a model of a sole input take another type and shape, under the name that the
+// networks have: make returns what the members take, by operators that it adds.
 func (m *Model) Takes(elem onnxio.ElemType, shape []int64, dims []string, make func(input string) string) {
-	m.input.ElemType, m.input.Shape, m.input.Dims = elem, shape, dims
+	v := &m.inputs[0]
+	v.ElemType, v.Shape, v.Dims = elem, shape, dims
 	m.building = &m.before
-	m.feed = make(m.input.Name)
+	m.feeds[0] = make(v.Name)
 	m.building = &m.behind
 }
 
@@ -235,14 +262,14 @@ func (m *Model) Scores(k int) string {
 }
 
 // Gives declares a value as an output of the model, of the given number of elements for each
-// example, or −1 where that is open. It fails for a name that the input has.
+// example, or −1 where that is open. It fails for a name that an input has.
 func (m *Model) Gives(name, value string, width int64) error {
-	if name == m.input.Name {
+	if slices.ContainsFunc(m.inputs, func(v onnxio.Value) bool { return v.Name == name }) {
 		return m.networks[0].fail(name, fmt.Errorf("the network's input has the name of an output"))
 	}
 	m.op(&m.behind, "Identity", []string{value}, name)
 	m.outputs = append(m.outputs, wire.AppendBytes(nil, graphOutput, encodeValue(onnxio.Value{
-		Name: name, ElemType: onnxio.Float, Shape: []int64{-1, width}, Dims: []string{m.input.Dims[0], ""}}))...)
+		Name: name, ElemType: onnxio.Float, Shape: []int64{-1, width}, Dims: []string{m.inputs[0].Dims[0], ""}}))...)
 	return nil
 }
 
@@ -251,7 +278,9 @@ func (m *Model) renaming(k int) *renaming {
 	member := m.members[k]
 	n := m.networks[member.Network]
 	known := maps.Clone(m.known[member.Network])
-	known[n.input.Name] = m.feed
+	for i, v := range m.inputs {
+		known[n.input(i, v.Name).Name] = m.feeds[i]
+	}
 	return &renaming{n, wire.NewScanner(n.content), fmt.Sprintf("member-%03d/", member.Number), known, m.calls[member.Network]}
 }
 

@@ -41,7 +41,7 @@ type Network struct {
 	Mean weights.Vector
 
 	path      string
-	input     onnxio.Value
+	inputs    []onnxio.Value
 	output    string
 	scores    onnxio.ElemType // of the output
 	ir        int64
@@ -90,10 +90,10 @@ type function struct {
 }
 
 // NewNetwork reads the graph of t, which [onnxio.NewWholeTemplate] made: the nodes
-// that the named output needs. l is the layout of the members' vectors, and input
+// that the named output needs. l is the layout of the members' vectors, and inputs are
 // what the network takes.
-func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, input onnxio.Value, output string) (*Network, error) {
-	n := &Network{path: path, content: t.Content(), input: input, output: output, statistics: l.Len(weights.Statistic), entries: make(map[string]weights.Tensor, len(l.Tensors))}
+func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string) (*Network, error) {
+	n := &Network{path: path, content: t.Content(), inputs: inputs, output: output, statistics: l.Len(weights.Statistic), entries: make(map[string]weights.Tensor, len(l.Tensors))}
 	for _, e := range l.Tensors {
 		if e.Role != weights.Constant {
 			n.entries[e.Name] = e
@@ -122,7 +122,10 @@ func (n *Network) check() error {
 	if v := n.version(""); v < leastOpset {
 		return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d, whose arithmetic does not broadcast", v), Hint: fmt.Sprintf("export the checkpoints with opset %d or later", leastOpset)})
 	}
-	defined := map[string]bool{n.input.Name: true}
+	defined := make(map[string]bool)
+	for _, v := range n.inputs {
+		defined[v.Name] = true
+	}
 	for _, t := range n.tensors {
 		defined[t.name] = true
 	}

@@ -189,7 +189,9 @@ func (m *Model) write(s *sink, graph int64, members Members) error {
 // graph writes the fields of the GraphProto.
 func (m *Model) graph(s *sink, members Members) error {
 	b := wire.AppendString(nil, graphName, "ensemble")
-	b = wire.AppendBytes(b, graphInput, encodeValue(m.input))
+	for _, v := range m.inputs {
+		b = wire.AppendBytes(b, graphInput, encodeValue(v))
+	}
 	if err := s.write(append(append(b, m.outputs...), m.before.fields...)); err != nil {
 		return err
 	}

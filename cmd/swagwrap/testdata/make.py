@@ -124,6 +124,47 @@ def frozen(m, like):
     return m
 
 
+def beside(m, batch="batch"):
+    """The same model, which takes three numbers beside the image and has a larger linear layer."""
+    r = np.random.default_rng(int(numpy_helper.to_array(m.graph.initializer[0]).view(np.uint32).sum()))
+    gemm = m.graph.node[-1]
+    m.graph.node.insert(len(m.graph.node) - 1, helper.make_node("Concat", [gemm.input[0], "meta"], ["both"], axis=1))
+    gemm = m.graph.node[-1]
+    gemm.input[0] = "both"
+    weight = next(t for t in m.graph.initializer if t.name == "fc.weight")
+    a = numpy_helper.to_array(weight)
+    weight.CopyFrom(numpy_helper.from_array(np.concatenate([a, r.normal(size=(len(a), 3))], 1).astype(a.dtype), "fc.weight"))
+    m.graph.input.append(helper.make_tensor_value_info("meta", TensorProto.FLOAT, [batch, 3]))
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
+def tokens(seed, mask=TensorProto.BOOL):
+    """A network of embeddings, their mean where a mask says so, one batch norm and one linear layer."""
+    r = np.random.default_rng(seed)
+    t = lambda name, *shape: numpy_helper.from_array(r.normal(size=shape).astype(np.float32), name)
+    pos = lambda name, *shape: numpy_helper.from_array(r.uniform(0.5, 2, size=shape).astype(np.float32), name)
+    init = [t("embedding", 12, 4), pos("bn.weight", 4), t("bn.bias", 4), t("bn.running_mean", 4), pos("bn.running_var", 4),
+            t("fc.weight", 3, 4), t("fc.bias", 3), numpy_helper.from_array(np.array([2]), "last"), numpy_helper.from_array(np.array([1]), "second")]
+    nodes = [
+        helper.make_node("Gather", ["embedding", "ids"], ["words"]),
+        helper.make_node("Cast", ["mask"], ["weight"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["weight", "last"], ["weights"]),
+        helper.make_node("Mul", ["words", "weights"], ["kept"]),
+        helper.make_node("ReduceSum", ["kept", "second"], ["sum"], keepdims=0),
+        helper.make_node("ReduceSum", ["weights", "second"], ["count"], keepdims=0),
+        helper.make_node("Div", ["sum", "count"], ["mean"]),
+        helper.make_node("BatchNormalization", ["mean", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"], ["bn"]),
+        helper.make_node("Gemm", ["bn", "fc.weight", "fc.bias"], ["logits"], transB=1),
+    ]
+    graph = helper.make_graph(nodes, "tokens", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "sequence"]),
+                                                helper.make_tensor_value_info("mask", mask, ["batch", "sequence"])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3])], init)
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
 def save(name, m):
     (HERE / name).write_bytes(m.SerializeToString())
 
@@ -190,3 +231,36 @@ for seed in (1, 2):
 # What the training loader of fixtures/mnist yields: its first 128 images, normalised as make.py there does it.
 images = np.load(HERE.parents[2] / "fixtures/mnist/train.npz")["images"][:128]
 np.save(HERE / "seen.npy", ((images / np.float32(255) - np.float32(0.1307)) / np.float32(0.3081)).astype(np.float32))
+
+# Networks of two inputs, with 40 examples for each, of other types than the inputs' own where that is allowed. In a
+# folder an array may be pictures.
+for seed in (1, 2):
+    save(f"beside-{seed}.onnx", beside(model(seed)))
+    save(f"beside-fixed-{seed}.onnx", beside(model(seed, batch=4), batch=4))
+    save(f"tokens-{seed}.onnx", tokens(seed))
+    save(f"tokens-i32-{seed}.onnx", tokens(seed, mask=TensorProto.INT32))
+r = np.random.default_rng(2)
+n = 40
+beside = {"input": r.normal(size=(n, 1, 4, 4)).astype(np.float32), "meta": r.normal(size=(n, 3)), "labels": r.integers(0, 3, n)}
+lengths = r.integers(1, 8, n)
+lengths[0] = 7
+text = {"ids": r.integers(1, 12, (n, 7)), "mask": np.arange(7) < lengths[:, None], "labels": r.integers(0, 3, n)}
+text["ids"][~text["mask"]] = 0
+np.savez_compressed(HERE / "beside.npz", **beside)
+np.savez_compressed(HERE / "tokens.npz", **text)
+bad = {
+    "extra": {**text, "token_type_ids": text["ids"]},
+    "missing": {k: v for k, v in text.items() if k != "mask"},
+    "short": {**text, "mask": text["mask"][:39]},
+    "shorter": {**text, "mask": text["mask"][:, :6]},
+    "floats": {**text, "ids": text["ids"].astype(np.float32)},
+    "huge": {**text, "ids": np.where(np.arange(7) == 3, 1 << 25, text["ids"])},
+    "twos": {**text, "mask": text["mask"] * np.int8(2)},
+    "flat": {**text, "mask": text["mask"].ravel()},
+}
+for name, arrays in bad.items():
+    np.savez_compressed(HERE / f"tokens-{name}.npz", **arrays)
+beside["meta"][5, 1] = np.nan
+np.savez_compressed(HERE / "beside-nan.npz", **beside)
+(HERE / "beside").mkdir(exist_ok=True)
+np.save(HERE / "beside/meta.npy", beside["meta"][:2])

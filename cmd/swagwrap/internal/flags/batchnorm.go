@@ -233,12 +233,31 @@ func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preproces
 		if err := seen.Read(values, i); err != nil {
 			return BadInput(err)
 		}
-		low, high = min(low, slices.Min(values)), max(high, slices.Max(values))
+		for _, part := range pictures(seen, p, values) {
+			low, high = min(low, slices.Min(part)), max(high, slices.Max(part))
+		}
 	}
 	if low < 0 || high > 1 {
 		a.Warnf(c, "%s: has values from %.3g to %.3g, and the model card has no mean and standard deviation: pictures will have values from 0 to 1, and predictions will be wrong unless all other data is normalised already", c.String("bn-data"), low, high)
 	}
 	return nil
+}
+
+// pictures returns those values of an example that may be a picture's.
+func pictures(d dataset.Dataset, p preprocess.Settings, values []float32) (parts [][]float32) {
+	fields := dataset.Fields(d)
+	if fields == nil {
+		return [][]float32{values}
+	}
+	take := dataset.Pictures(fields, p)
+	for i, f := range fields {
+		size := f.Elements()
+		if take[i] {
+			parts = append(parts, values[:size])
+		}
+		values = values[size:]
+	}
+	return parts
 }
 
 // openTrainingData opens --bn-data for a network. Arrays of floats are what it saw in
@@ -261,7 +280,11 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 	}
 	switch {
 	case dataset.AsSeen(b.Data):
-		a.Logf(c, "%s: floats, taken as what the network saw in training: they are neither normalised nor augmented", path)
+		what := "floats"
+		if dataset.Fields(b.Data) != nil {
+			what = "arrays"
+		}
+		a.Logf(c, "%s: %s, taken as what the network saw in training: they are neither normalised nor augmented", path, what)
 		return a.warnUnnormalised(c, b.Data, p)
 	case told:
 		b.augment = augmentation.String()

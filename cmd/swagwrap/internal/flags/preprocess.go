@@ -243,7 +243,7 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	} else {
 		memory = infer.MemoryLimit(memory)
 	}
-	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Uint8: n.TakesBytes(), Memory: memory}, nil
+	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}, nil
 }
 
 // SizeHint says how images of any size are scored.

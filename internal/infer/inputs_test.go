@@ -1,0 +1,78 @@
+package infer_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+const commands = "../../cmd/swagwrap/testdata/"
+
+// fields are examples of several inputs, which are given in another order than the network's.
+func fields(t *testing.T, path string, n *infer.Network, order ...int) dataset.Dataset {
+	t.Helper()
+	var list []dataset.Field
+	for _, i := range order {
+		list = append(list, n.Fields()[i])
+	}
+	return infertest.Data(t, commands+path, dataset.Options{Fields: list})
+}
+
+// A network of several inputs finds each by its name.
+func TestSeveralInputs(t *testing.T) {
+	t.Parallel()
+	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 16}
+	for _, name := range []string{"beside", "tokens", "tokens-i32"} {
+		n := infertest.Network(t, infertest.Fit(t, infertest.Open(t, commands+name+"-1.onnx"), infertest.Open(t, commands+name+"-2.onnx")))
+		p := n.Posterior
+		m, err := n.Model("last", p.Last(), weights.Slice(p.Statistics))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := map[bool]string{true: "beside.npz", false: "tokens.npz"}[name == "beside"]
+		var sums [2]infer.Sums
+		for i, order := range [][]int{{0, 1}, {1, 0}} {
+			if err := e.Predict(t.Context(), m, fields(t, file, n, order...), &sums[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(sums[0].Outcome, sums[1].Outcome) {
+			t.Errorf("%s: the order of the fields changes the result", name)
+		}
+		if len(sums[0].Outcome) != 40*3 || slices.Equal(sums[0].Outcome[:3], sums[0].Outcome[3:6]) {
+			t.Errorf("%s: outcomes %v", name, sums[0].Outcome)
+		}
+		infertest.WantError(t, e.Predict(t.Context(), m, infertest.Data(t, commands+"images.npz", dataset.Options{}), &infer.Sums{}),
+			fmt.Sprintf("tensor %q: the network takes it", n.Inputs[0].Name))
+	}
+}
+
+// What is between two examples has whole numbers where the network takes such, and others
+// where it takes those.
+func TestBlendFields(t *testing.T) {
+	t.Parallel()
+	for name, whole := range map[string]bool{"beside": false, "tokens": true} {
+		n := infertest.Network(t, infertest.Fit(t, infertest.Open(t, commands+name+"-1.onnx"), infertest.Open(t, commands+name+"-2.onnx")))
+		data := fields(t, name+".npz", n, 0, 1)
+		b := infer.Blend(infer.BatchNormData{Data: data, Rule: bnupdate.Reference}, n, false)
+		if !slices.EqualFunc(dataset.Fields(b), dataset.Fields(data), func(a, b dataset.Field) bool { return a.Name == b.Name }) {
+			t.Errorf("%s: fields %v", name, dataset.Fields(b))
+		}
+		row, found := make([]float32, data.Shape()[0]), false
+		for i := range b.Len() {
+			if err := b.Read(row, i); err != nil {
+				t.Fatal(err)
+			}
+			found = found || slices.ContainsFunc(row, func(v float32) bool { return v != float32(int(v)) })
+		}
+		if found == whole {
+			t.Errorf("%s: there are fractions: %v", name, found)
+		}
+	}
+}
