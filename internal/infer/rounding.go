@@ -270,9 +270,10 @@ func hold(d dataset.Dataset, bytes int64) (*holding, error) {
 	return h, nil
 }
 
-func (h *holding) Len() int          { return len(h.rows) }
-func (h *holding) Labels() []int     { return h.labels }
-func (h *holding) Name(i int) string { return h.Dataset.Name(h.rows[i]) }
+func (h *holding) Len() int                { return len(h.rows) }
+func (h *holding) Labels() []int           { return h.labels }
+func (h *holding) Name(i int) string       { return h.Dataset.Name(h.rows[i]) }
+func (h *holding) Fields() []dataset.Field { return dataset.Fields(h.Dataset) }
 
 func (h *holding) Read(dst []float32, i int) error {
 	copy(dst, h.values[i])
