@@ -151,7 +151,11 @@ func TestOpenVINOScore(t *testing.T) {
 	// One member has no Monte Carlo error: auto takes f32, bf16 insists.
 	j.must("sample", "-q", "--method", "swa", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "e.safetensors", "--force", "p.safetensors")
 	if ort.FastBF16() != "" {
-		if said = score("swa.csv", "--provider", "openvino", "--precision", "auto"); !strings.Contains(said, "precision f32: bf16 would change") || !strings.Contains(string(j.read("swa.csv.meta.json")), `"provider": "openvino f32"`) {
+		if said = score("few.csv", "--provider", "openvino", "--precision", "auto"); !strings.Contains(said, "precision f32: so few predictions") {
+			t.Errorf("auto: %s", said)
+		}
+		said = j.must("score", "--probs", "-o", "swa.csv", "--provider", "openvino", "--precision", "auto", "e.safetensors", j.fixtures+"/test.npz")
+		if !strings.Contains(said, "precision f32: bf16 would change") || !strings.Contains(string(j.read("swa.csv.meta.json")), `"provider": "openvino f32"`) {
 			t.Errorf("auto: %s", said)
 		}
 	}

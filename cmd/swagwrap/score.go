@@ -120,7 +120,7 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
-	if err := a.Precision(c, engine, scoring.Rounding); err != nil {
+	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
 		return err
 	}
 	if err := a.prepare(c, job, engine, scoring); err != nil {

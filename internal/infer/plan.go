@@ -41,6 +41,9 @@ const (
 	maxChunk = 4096
 	// chunkTime is how long a chunk should take where sessions stay open.
 	chunkTime = 10 * time.Second
+	// compiling is how many sessions are opened at a time where that takes some runs'
+	// time: while these run, the next are opened.
+	compiling = 4
 	// openShare is the share of the time that may go into opening sessions where
 	// that is done for each chunk.
 	openShare = 0.01
@@ -68,8 +71,11 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	examples, group := maxChunk, models
 	room := memory - memory/4 - int64(p.workers)*c.runBytes
 	p.resident = int64(models)*c.sessionBytes <= room
-	if !p.resident {
+	switch {
+	case !p.resident:
 		group = int(max(1, room/2/c.sessionBytes))
+	case s.engine.Provider.Name == ort.OpenVINO:
+		group = compiling
 	}
 	if c.run > 0 && p.resident {
 		examples = int(chunkTime / c.run * time.Duration(p.workers) / time.Duration(models))

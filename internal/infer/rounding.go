@@ -21,6 +21,10 @@ const (
 	roundingShare    = 0.2
 )
 
+// RoundingPays is how many runs of one network on one example must be ahead for a lower
+// precision to save more than measuring it takes.
+const RoundingPays = 2 * 2 * roundingMembers * roundingExamples
+
 // A Rounding is what a precision changes of an ensemble's averaged probabilities,
 // measured on some members and examples, beside what is open about them because the
 // members are draws, and so many. Mean, Largest and RMS are of the absolute changes over

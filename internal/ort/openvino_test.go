@@ -45,7 +45,7 @@ func TestInstallOpenVINO(t *testing.T) {
 		return names
 	}
 
-	path, err := install()
+	_, err := install()
 	missing, ok := errors.AsType[*LibraryError](err)
 	if !ok || !strings.Contains(err.Error(), "pip: not found") || !strings.HasPrefix(missing.Hint(), "`swagwrap setup --provider openvino`") {
 		t.Errorf("without pip: %v", err)
@@ -58,7 +58,8 @@ func TestInstallOpenVINO(t *testing.T) {
 	}
 
 	s.sell("pip", toDest, bundle(t, goods))
-	if path, err = install(); err != nil || path != filepath.Join(dir, "libort.so") || !slices.Equal(present(), []string{"libort.so", "libtbb.so"}) {
+	path, err := install()
+	if err != nil || path != filepath.Join(dir, "libort.so") || !slices.Equal(present(), []string{"libort.so", "libtbb.so"}) {
 		t.Errorf("%s, %v: %v", path, err, present())
 	}
 	if err := os.Remove(filepath.Join(s.bin, "pip")); err != nil {

@@ -70,14 +70,17 @@ func (a *Env) provider(c *cli.Context) (p, passes ort.Provider, err error) {
 }
 
 // Precision measures what a precision below float32 changes, says so, and goes back to
-// float32 where that is too much and the precision was left open.
-func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Context, *infer.Engine) (*infer.Rounding, error)) error {
+// float32 where that is too much and the precision was left open. runs is how many there
+// will be of one network on one example.
+func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*infer.Rounding, error)) error {
 	_, free, err := Provider(c)
 	switch feature := ort.FastBF16(); {
 	case err != nil || e.Provider.Name == ort.CPU:
 		return err
 	case free && feature == "":
 		a.Logf(c, "precision f32: %s", noBF16)
+	case free && runs < infer.RoundingPays:
+		a.Logf(c, "precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
 		a.Logf(c, "precision bf16: the processor has %s", feature)
 		e.Provider.Precision = ort.BF16
@@ -106,7 +109,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, measure func(context.Co
 
 // DrawnPrecision is Precision for a study of members that it draws itself.
 func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d infer.Draws, data dataset.Dataset) error {
-	return a.Precision(c, e, func(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
+	return a.Precision(c, e, d.Count*data.Len(), func(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
 		d.Engine = e
 		return e.MeasureRounding(ctx, d, d.How.Antithetic, data)
 	})
