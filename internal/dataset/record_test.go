@@ -300,3 +300,26 @@ func TestWriteBatchOfRecords(t *testing.T) {
 		t.Errorf("read again it is %v, want %v", records(t, again), records(t, d))
 	}
 }
+
+// Labels of a file of their own win, and where none are wanted, what stands there may be anything.
+func TestRecordLabels(t *testing.T) {
+	arrays := good()
+	own := filepath.Join(t.TempDir(), "own.npy")
+	if err := os.WriteFile(own, npy("|u1", []float64{2, 3}, 2), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.npz", "folder"} {
+		path := arraysIn(t, filepath.Join(t.TempDir(), name), arrays)
+		d, err := Open([]string{path}, Options{Fields: three, Labels: own})
+		if err != nil || !slices.Equal(d.Labels(), []int{2, 3}) || d.Sources()[len(d.Sources())-1].Path != own {
+			t.Errorf("%s: %v", name, err)
+		}
+		arrays["labels"] = npy("<f4", []float64{0.5, 0.5}, 2)
+		if d, err = Open([]string{arraysIn(t, path, arrays)}, Options{Fields: three, Unlabelled: true}); err != nil || d.Labels() != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err = Open([]string{path}, Options{Fields: three}); err == nil || !strings.Contains(err.Error(), "labels of type float32, want an integer type") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
