@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 func (a *app) compareCommand() *cli.Command {
@@ -171,11 +172,11 @@ func (s *savedPredictions) add(key string, outcomes []float64, width int) error 
 	return flags.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
-func (s *savedPredictions) finish(labels []int) error {
+func (s *savedPredictions) finish(labels truth.Truth) error {
 	if s.out == nil {
 		return nil
 	}
-	if err := s.archive.Ints("labels", labels, len(labels)); err != nil {
+	if err := s.archive.Ints("labels", labels.Classes, labels.Len()); err != nil {
 		return flags.BadOutput(err)
 	}
 	if err := s.archive.Close(); err != nil {

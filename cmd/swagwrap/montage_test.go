@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // floats is a Dataset of values as a network takes them.
@@ -23,7 +24,7 @@ type floats struct {
 
 func (d floats) Len() int                  { return len(d.examples) }
 func (d floats) Shape() []int64            { return d.shape }
-func (d floats) Labels() []int             { return nil }
+func (d floats) Labels() truth.Truth       { return truth.Truth{} }
 func (d floats) ClassNames() []string      { return nil }
 func (d floats) Name(i int) string         { return fmt.Sprintf("x.npy[%d]", i) }
 func (d floats) Sources() []dataset.Source { return []dataset.Source{{Path: "x.npy"}} }

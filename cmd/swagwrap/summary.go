@@ -50,9 +50,8 @@ func (s *summary) add(r *predictions.Row) {
 		}
 		return
 	}
-	if r.Label >= 0 {
+	if s.scores.Add(r.Values, r.Label) {
 		s.labelled++
-		s.scores.Add(r.Values, r.Label)
 	}
 }
 

@@ -34,7 +34,7 @@ var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/joint", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
 	// Each may import those before it.
-	data   = []string{"internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist"}
+	data   = []string{"internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist"}
 	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
@@ -62,15 +62,16 @@ var rules = map[string]rule{
 	"internal/unfinished":         {own: none, third: none, pure: true},
 	"internal/ort":                {own: []string{"onnxio", "weights", "internal/unfinished"}},
 	"internal/cell":               {own: none, third: none, pure: true},
+	"internal/truth":              {own: none, third: none, pure: true},
 	"internal/file":               {own: none, third: none, pure: true},
-	"internal/numpy":              {own: []string{"internal/file", "weights"}, third: none, pure: true},
+	"internal/numpy":              {own: []string{"internal/truth", "internal/file", "weights"}, third: none, pure: true},
 	"internal/picture/jpeg":       {own: none, third: none, pure: true},
 	"internal/picture":            {own: []string{"internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":            {own: []string{"internal/file", "internal/picture"}, pure: true},
 	"internal/preprocess":         {own: []string{"internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset/filelist":   {own: []string{"internal/file", "internal/cell"}},
-	"internal/dataset":            {own: []string{"internal/dataset/filelist", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/unfinished"}},
-	"internal/task":               {own: []string{"calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
+	"internal/dataset":            {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/unfinished"}},
+	"internal/task":               {own: []string{"internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
 	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/unfinished"}},
 	"internal/infer/store":        {own: []string{"weights", "internal/file", "internal/unfinished"}, third: none, pure: true},
 	"internal/infer":              {own: append(slices.Clone(models), "internal/infer/store")},

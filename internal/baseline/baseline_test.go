@@ -80,7 +80,7 @@ func TestGoldenMethods(t *testing.T) {
 			if infertest.Far(fitted.Temperatures[0], want.Temperature, 1e-4, 0) {
 				t.Errorf("temperature %v, want %v", fitted.Temperatures, want.Temperature)
 			}
-			outcomes = x.Apply(fitted, outcomes)
+			outcomes = x.Apply(nil, fitted, outcomes)
 		}
 		m := metrics(t, x, outcomes, test.Labels())
 		for _, s := range []struct {

@@ -33,7 +33,7 @@ func TestSWAGTemp(t *testing.T) {
 	}
 	labels, outcomes := targets.Validation.Labels(), p.Validation.Mean()
 	nll := func(beta float64) (sum float64) {
-		for i, label := range labels {
+		for i, label := range labels.Classes {
 			row, norm := outcomes[i*10:][:10], 0.0
 			for _, v := range row {
 				norm += math.Pow(v, beta)

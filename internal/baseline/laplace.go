@@ -321,11 +321,7 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 				return err
 			}
 		}
-		labels := make([]int, len(rows))
-		for r, row := range rows {
-			labels[r] = set.data.Labels()[row]
-		}
-		loss, err := k.task.Evaluate(sums.Mean(), labels, task.EvaluateOptions{MainOnly: true})
+		loss, err := k.task.Evaluate(sums.Mean(), set.data.Labels().Pick(rows), task.EvaluateOptions{MainOnly: true})
 		if err != nil {
 			return err
 		}
@@ -356,13 +352,13 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	last := sets[len(sets)-1]
 	labels, n := last.data.Labels(), last.data.Len()
 	switch {
-	case w.targets.Validation == nil && len(sets) > 1 || labels == nil:
+	case w.targets.Validation == nil && len(sets) > 1 || labels.None():
 		return &unfit{err: errors.New("its prior precision is fitted on validation data (--val)"), plain: true}
 	case n < 2:
 		return &unfit{err: errors.New("its prior precision cannot be fitted on one image")}
 	}
-	for _, label := range labels {
-		if err := k.task.CheckLabel(label); err != nil {
+	for i := range n {
+		if err := k.task.CheckLabel(labels.At(i)); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 func TestMain(m *testing.M) { infertest.Main(m) }
@@ -55,7 +56,7 @@ func same(a, b *infer.Sums) bool {
 }
 
 // metrics are the main ones of outcomes, by their keys.
-func metrics(t *testing.T, x task.Task, outcomes []float64, labels []int) map[string]float64 {
+func metrics(t *testing.T, x task.Task, outcomes []float64, labels truth.Truth) map[string]float64 {
 	t.Helper()
 	e, err := x.Evaluate(outcomes, labels, task.EvaluateOptions{MainOnly: true})
 	if err != nil {

@@ -49,11 +49,11 @@ func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) err
 		path = labelsSibling(f.Path)
 	}
 	if path != "" {
-		return e.readLabels(path, opts.LabelsKey, imagesKey, f.Path)
+		return e.readLabels(path, imagesKey, f.Path, opts)
 	}
 	key, err := f.Pick(opts.LabelsKey, numpy.Labels, imagesKey)
 	if err == nil && key != "" {
-		e.labels, err = f.ReadLabels(key, e.n, f.Path)
+		e.labels, err = f.ReadTruth(key, opts.Truth, e.n, f.Path)
 	}
 	return err
 }

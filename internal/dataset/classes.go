@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,18 +12,95 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
+
+// truth is what the examples' labels say, and the names of classes, given those that are
+// known.
+func (l *listing) truth(kind truth.Kind, names []string) (t truth.Truth, all []string, err error) {
+	if kind == truth.Classes {
+		t.Classes, names, err = l.classes(names)
+	} else {
+		t, err = l.rows(kind)
+	}
+	return t, names, err
+}
+
+// rows turns the labels as written into rows of numbers. Nothing is known where no
+// example has a label.
+func (l *listing) rows(kind truth.Kind) (t truth.Truth, err error) {
+	all, err := l.labelled()
+	if err != nil || !all || !slices.ContainsFunc(l.labels, func(v label) bool { return !v.folder }) {
+		return t, err // names of folders say nothing
+	}
+	parsed := make([][]float64, len(l.labels))
+	for _, e := range l.examples {
+		if e.label < 0 || parsed[e.label] != nil {
+			continue
+		}
+		row, err := parseRow(kind, l.labels[e.label])
+		if err == nil && t.Width > 0 && len(row) != t.Width {
+			err = fmt.Errorf("%d labels, and others have %d", len(row), t.Width)
+		}
+		if err != nil {
+			return truth.Truth{}, fmt.Errorf("%s: %w", e.path(), err)
+		}
+		parsed[e.label], t.Width = row, len(row)
+	}
+	for _, e := range l.examples {
+		row := slices.Repeat([]float64{truth.Unknown}, t.Width) // of what could not be listed
+		if e.label >= 0 {
+			row = parsed[e.label]
+		}
+		t.Values = append(t.Values, row...)
+	}
+	return t, nil
+}
+
+// parseRow reads the numbers of an example's labels, with spaces or commas between.
+func parseRow(kind truth.Kind, l label) (row []float64, err error) {
+	if l.folder {
+		return nil, fmt.Errorf("folder %q, want labels in a list or an array, not in folders' names", l.text)
+	}
+	for _, text := range strings.FieldsFunc(l.text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
+		v, err := strconv.ParseFloat(text, 64)
+		if text == unknown && kind == truth.Labels {
+			v, err = truth.Unknown, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("label %d is %.40q, want a number", len(row), text)
+		}
+		row = append(row, v)
+	}
+	if len(row) == 0 {
+		return nil, errors.New("no label")
+	}
+	return row, kind.Check(row)
+}
+
+// unknown stands in a label's text for a cell that is empty.
+const unknown = "?"
+
+// labelled reports whether all examples have a label, but for what could not be listed,
+// or none has. Some are an error.
+func (l *listing) labelled() (bool, error) {
+	i := slices.IndexFunc(l.examples, func(e example) bool { return e.label < 0 && e.unlisted() == nil })
+	if i < 0 && len(l.labels) > 0 {
+		return true, nil
+	}
+	if j := slices.IndexFunc(l.examples, func(e example) bool { return e.label >= 0 }); j >= 0 {
+		return false, fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].path(), l.examples[j].path())
+	}
+	return false, nil
+}
 
 // classes turns the labels as written into class numbers. Names are numbered by
 // their place in names; without names, by their order when sorted, as
 // torchvision numbers class folders. Both results are nil if nothing is
 // labelled. What could not be listed need not be: its label is −1.
 func (l *listing) classes(names []string) (labels []int, all []string, err error) {
-	if i := slices.IndexFunc(l.examples, func(e example) bool { return e.label < 0 && e.unlisted() == nil }); i >= 0 || len(l.labels) == 0 {
-		if j := slices.IndexFunc(l.examples, func(e example) bool { return e.label >= 0 }); j >= 0 {
-			return nil, nil, fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].path(), l.examples[j].path())
-		}
-		return nil, names, nil
+	if all, err := l.labelled(); err != nil || !all {
+		return nil, names, err
 	}
 	numbers, names, err := l.numbers(names, func(k int) string { // the first example with label k
 		i := slices.IndexFunc(l.examples, func(e example) bool { return int(e.label) == k })
@@ -129,9 +207,9 @@ func classNumber(text string) (int, bool) {
 }
 
 // checkLabels makes sure that every label has a name, if there are names.
-func checkLabels(labels []int, names []string, path string) error {
-	if i := slices.IndexFunc(labels, func(v int) bool { return v >= len(names) }); names != nil && i >= 0 {
-		return fmt.Errorf("%s: label %d is %d, and there are %d class names", path, i, labels[i], len(names))
+func checkLabels(labels truth.Truth, names []string, path string) error {
+	if i := slices.IndexFunc(labels.Classes, func(v int) bool { return v >= len(names) }); names != nil && i >= 0 {
+		return fmt.Errorf("%s: label %d is %d, and there are %d class names", path, i, labels.Classes[i], len(names))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@
 // # Invariants
 //
 // A Dataset has at least one example, every example has the same shape and at
-// least one element, and Labels is nil or holds Len values of 0 or more, −1 for a
+// least one element, and Labels is of none or of Len examples, their classes 0 or more, −1 for a
 // folder that cannot be read, which is an example whose Read says so. Read
 // never yields a value that is not finite. Files are untrusted: a length is
 // compared with what the file can hold before memory is taken for it, and bytes
@@ -48,6 +48,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Dataset is a finite list of examples of one shape, with or without labels.
@@ -58,9 +59,9 @@ type Dataset interface {
 	// [3 224 224], or [224 224 3] if the network takes channels last. The caller
 	// must not change it.
 	Shape() []int64
-	// Labels holds the class of every example, or is nil when the data has no
-	// labels. The caller must not change it.
-	Labels() []int
+	// Labels is what is known of every example: its class, or as [Options].Truth says.
+	// The caller must not change it.
+	Labels() truth.Truth
 	// ClassNames holds the name of every class, or is nil when none are known.
 	// The caller must not change it.
 	ClassNames() []string
@@ -110,6 +111,10 @@ type Options struct {
 	// *images-idx3* its sibling *labels-idx1*, if there is one; for images those
 	// of class folders, lists and tars; else no labels.
 	Labels string
+	// Truth is what labels are taken for. Of labels and numbers a list has a column for
+	// each, as its header names them, or all behind the path; a tar has them in the .cls
+	// or as "label" of the .json, with spaces or commas between; class folders have none.
+	Truth truth.Kind
 	// ImagesKey and LabelsKey name arrays inside .npz files. Empty means: the
 	// one array whose name says so ("images", "x", "x_test", "labels", "y" ...).
 	ImagesKey, LabelsKey string
@@ -219,7 +224,7 @@ type examples struct {
 	shape      []int64
 	elems      int     // product of shape
 	fields     []Field // nil for a network of one input
-	labels     []int
+	labels     truth.Truth
 	classNames []string
 	sources    []Source
 	apart      bool // the last source has the labels
@@ -234,7 +239,7 @@ type examples struct {
 func (e *examples) Len() int             { return e.n }
 func (e *examples) Shape() []int64       { return e.shape }
 func (e *examples) Fields() []Field      { return e.fields }
-func (e *examples) Labels() []int        { return e.labels }
+func (e *examples) Labels() truth.Truth  { return e.labels }
 func (e *examples) ClassNames() []string { return e.classNames }
 func (e *examples) Sources() []Source    { return e.sources }
 func (e *examples) Name(i int) string    { return e.name(i) }
@@ -251,8 +256,8 @@ func (e *examples) setShape(shape []int64) {
 
 // readLabels reads labels from a file of their own; the examples are those of the
 // array beside, or "", in the file of.
-func (e *examples) readLabels(path, key, beside, of string) error {
-	labels, sum, err := numpy.OpenLabels(path, key, beside, e.n, of)
+func (e *examples) readLabels(path, beside, of string, opts Options) error {
+	labels, sum, err := numpy.OpenTruth(path, opts.LabelsKey, beside, opts.Truth, e.n, of)
 	e.apart = true
 	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})
 	return err

@@ -138,7 +138,7 @@ func TestOpenGolden(t *testing.T) {
 			if diff := cmp.Diff(tt.shape, d.Shape()); diff != "" {
 				t.Error("shape", diff)
 			}
-			if diff := cmp.Diff(tt.labels, d.Labels()); diff != "" {
+			if diff := cmp.Diff(tt.labels, d.Labels().Classes); diff != "" {
 				t.Error("labels", diff)
 			}
 			if diff := cmp.Diff(g.Values[tt.want], readAll(t, d)); diff != "" {

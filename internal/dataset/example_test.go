@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(d.Len(), "images of shape", d.Shape(), "labels", d.Labels())
+	fmt.Println(d.Len(), "images of shape", d.Shape(), "labels", d.Labels().Classes)
 
 	const batch = 2
 	buf := make([]float32, batch*3*4*2) // reused by every batch
@@ -58,7 +58,7 @@ func ExampleBytes() {
 	for range 3 { // members
 		images.Normalize(x, pixels)
 	}
-	fmt.Printf("%d images, class %d, red %d is %.4f\n", d.Len(), d.Labels()[0], pixels[0], x[0])
+	fmt.Printf("%d images, class %d, red %d is %.4f\n", d.Len(), d.Labels().Classes[0], pixels[0], x[0])
 	// Output:
 	// 6 images, class 3, red 5 is -2.0323
 }

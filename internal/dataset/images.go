@@ -68,7 +68,7 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 	e := &examples{n: len(files), sources: l.sources, classNames: opts.ClassNames, name: func(i int) string { return files[i].path() }}
 	if opts.Labels == "" && !opts.Unlabelled {
 		var err error
-		if e.labels, e.classNames, err = l.classes(opts.ClassNames); err != nil {
+		if e.labels, e.classNames, err = l.truth(opts.Truth, opts.ClassNames); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +79,7 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 // all.
 func (opts Options) openPictures(e *examples, of string, at func(i int) (*example, error)) (Dataset, error) {
 	if opts.Labels != "" {
-		err := e.readLabels(opts.Labels, opts.LabelsKey, "", of)
+		err := e.readLabels(opts.Labels, "", of, opts)
 		if err == nil {
 			err = checkLabels(e.labels, e.classNames, opts.Labels)
 		}

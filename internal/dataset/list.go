@@ -25,7 +25,7 @@ func (l *listing) addList(path string) error {
 	defer f.Close()
 	in := &place{path: filepath.Dir(path)}
 	var conflict error
-	err = parseList(f, strings.ToLower(filepath.Ext(path)), func(name, class string) {
+	err = parseList(f, strings.ToLower(filepath.Ext(path)), l.several, func(name, class string) {
 		e := example{in: in, name: strings.Clone(filepath.FromSlash(name))}
 		if filepath.IsAbs(e.name) {
 			e.in = nil
@@ -49,8 +49,9 @@ const maxLine = 64 << 10
 // lines and those that begin with # are left out. Fields are separated by commas
 // in .csv, where they may be guarded as package cell says, else by tabs; in .txt a label may also follow the image's extension
 // after a space, as in "a b.jpg 3". A first line with a column named path or the
-// like is a header.
-func parseList(r io.Reader, ext string, row func(path, label string)) error {
+// like is a header. Where there may be several labels, row gets all of them, with spaces
+// between.
+func parseList(r io.Reader, ext string, several bool, row func(path, label string)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	var columns listColumns
@@ -69,7 +70,7 @@ func parseList(r io.Reader, ext string, row func(path, label string)) error {
 		if first {
 			first = false
 			var header bool
-			if columns, header = columnsOf(fields); header {
+			if columns, header = columnsOf(fields, several); header {
 				continue
 			}
 		}
@@ -135,25 +136,45 @@ var (
 	labelColumns = []string{"label", "class", "class_name", "target", "category"}
 )
 
-// listColumns says where path and label stand. label is -1 if there is none.
-type listColumns struct{ path, label, count int }
+// listColumns says where path and labels stand.
+type listColumns struct {
+	path   int
+	labels []int
+	count  int
+}
 
-// columnsOf reads the first line, and says whether it is a header.
-func columnsOf(fields []string) (c listColumns, header bool) {
-	c = listColumns{path: -1, label: -1, count: len(fields)}
+// columnsOf reads the first line, and says whether it is a header. Of several labels each
+// may have a name of its own: without one that is known, all columns but the path are
+// labels.
+func columnsOf(fields []string, several bool) (c listColumns, header bool) {
+	c = listColumns{path: -1, count: len(fields)}
+	var others []int
 	for i, f := range fields {
 		f = strings.ToLower(f)
-		if c.path < 0 && slices.Contains(pathColumns, f) {
+		stem, _, _ := strings.Cut(f, "_")
+		switch {
+		case c.path < 0 && slices.Contains(pathColumns, f):
 			c.path = i
+		case slices.Contains(labelColumns, f) || several && slices.Contains(labelColumns, stem):
+			c.labels = append(c.labels, i)
+		default:
+			others = append(others, i)
 		}
-		if c.label < 0 && slices.Contains(labelColumns, f) {
-			c.label = i
-		}
+	}
+	if several && c.labels == nil {
+		c.labels = others
+	}
+	if !several && len(c.labels) > 1 {
+		c.labels = c.labels[:1]
 	}
 	if c.path >= 0 {
 		return c, true
 	}
-	return listColumns{path: 0, label: 1, count: 2}, false
+	c = listColumns{path: 0, labels: []int{1}, count: 2}
+	for several && c.count < len(fields) {
+		c.labels, c.count = append(c.labels, c.count), c.count+1
+	}
+	return c, false
 }
 
 func (c listColumns) pick(fields []string) (path, label string, err error) {
@@ -163,8 +184,13 @@ func (c listColumns) pick(fields []string) (path, label string, err error) {
 	if c.path < len(fields) {
 		path = fields[c.path]
 	}
-	if c.label >= 0 && c.label < len(fields) {
-		label = fields[c.label]
+	switch {
+	case len(c.labels) == 1 && c.labels[0] < len(fields):
+		label = fields[c.labels[0]]
+	case len(c.labels) > 1:
+		if label, err = c.several(fields); err != nil {
+			return "", "", err
+		}
 	}
 	switch {
 	case path == "":
@@ -175,4 +201,22 @@ func (c listColumns) pick(fields []string) (path, label string, err error) {
 		return "", "", fmt.Errorf("%.80q is a URL, want the path of a file", path)
 	}
 	return path, label, nil
+}
+
+// several returns the labels of a line with spaces between; "" where all are missing.
+func (c listColumns) several(fields []string) (string, error) {
+	if len(fields) != c.count {
+		return "", fmt.Errorf("%d columns, want %d as in the first line", len(fields), c.count)
+	}
+	out, some := make([]string, len(c.labels)), false
+	for k, i := range c.labels {
+		out[k], some = cmp.Or(fields[i], unknown), some || fields[i] != ""
+		if strings.ContainsAny(fields[i], " ,\t") {
+			return "", fmt.Errorf("label %q, want a number", fields[i])
+		}
+	}
+	if !some {
+		return "", nil
+	}
+	return strings.Join(out, " "), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // listed is where a listing made before says that an image lies.
@@ -201,13 +202,14 @@ func (l *listing) row(i int, path func(string) string) filelist.Row {
 // partial is what is known of the examples of a listing of which a part is used: see
 // [Options].Parted.
 type partial struct {
-	listing *filelist.Listing
-	opts    Options
-	numbers []int // of its labels
+	listing  *filelist.Listing
+	opts     Options
+	numbers  []int // of its labels, where these are classes
+	labelled bool  // rows have labels, and they are wanted
 
 	first    int
 	examples []example
-	labels   []int // nil without any
+	labels   truth.Truth
 }
 
 // openPartial returns the dataset of the listing at path with no row of it read; nil if
@@ -230,7 +232,11 @@ func openPartial(input, path string, opts Options) (Dataset, error) {
 		}
 		return fmt.Sprintf("%s[%d]", in.Path, i)
 	}
-	if opts.Labels == "" && !opts.Unlabelled && len(in.Labels) > 0 {
+	p.labelled = opts.Labels == "" && !opts.Unlabelled && len(in.Labels) > 0
+	switch {
+	case p.labelled && opts.Truth != truth.Classes && in.Bare > 0:
+		return nil, nil
+	case p.labelled && opts.Truth == truth.Classes:
 		for _, v := range in.Labels {
 			l.labels = append(l.labels, label{v.Text, v.Folder})
 		}
@@ -262,8 +268,13 @@ func (p *partial) load(first, end int) error {
 	if err := l.addListing(p.listing, first, end); err != nil {
 		return err
 	}
-	p.first, p.examples, p.labels = first, l.examples, nil
-	if p.numbers == nil {
+	p.first, p.examples, p.labels = first, l.examples, truth.Truth{}
+	switch {
+	case p.opts.Truth != truth.Classes && p.labelled:
+		t, err := l.rows(p.opts.Truth)
+		p.labels = t
+		return err
+	case p.numbers == nil:
 		return nil
 	}
 	number := make(map[label]int, len(p.numbers))
@@ -275,7 +286,7 @@ func (p *partial) load(first, end int) error {
 		if e.label >= 0 {
 			n = number[l.labels[e.label]]
 		}
-		p.labels = append(p.labels, n)
+		p.labels.Classes = append(p.labels.Classes, n)
 	}
 	return nil
 }

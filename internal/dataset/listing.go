@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // listing collects the examples of several inputs, in the order given.
@@ -32,6 +33,7 @@ type listing struct {
 
 	strict     bool // a class folder must not be empty
 	unlabelled bool // nobody wants to know what an input says of labels
+	several    bool // a list may have a column for each of several labels
 
 	spool *spool   // of commands; nil if none may run
 	sizes []int64  // of the examples, if not nil
@@ -53,6 +55,7 @@ func newListing(strict, unlabelled bool) *listing {
 
 func (o Options) newListing() *listing {
 	l := newListing(o.ClassNames == nil, o.Unlabelled)
+	l.several = o.Truth != truth.Classes
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)
 	}

@@ -45,8 +45,8 @@ func rows(t testing.TB, d Dataset, root string) []string {
 	var out []string
 	for i := range d.Len() {
 		name := strings.TrimPrefix(filepath.ToSlash(d.Name(i)), filepath.ToSlash(root)+"/")
-		if d.Labels() != nil {
-			name = fmt.Sprintf("%s %d", name, d.Labels()[i])
+		if !d.Labels().None() {
+			name = fmt.Sprintf("%s %d", name, d.Labels().Classes[i])
 		}
 		out = append(out, name)
 	}
@@ -105,8 +105,8 @@ func TestShard(t *testing.T) {
 		in := e.in.entries[e.at]
 		sum := sha256.Sum256(b[in.off : in.off+in.size])
 		ext := filepath.Ext(d.Name(i))
-		if d.Name(i) != path+"/"+s[0].(string)+ext || float64(d.Labels()[i]) != s[1] || hex.EncodeToString(sum[:]) != s[2] {
-			t.Errorf("%s %d %x, want %v", d.Name(i), d.Labels()[i], sum, s)
+		if d.Name(i) != path+"/"+s[0].(string)+ext || float64(d.Labels().Classes[i]) != s[1] || hex.EncodeToString(sum[:]) != s[2] {
+			t.Errorf("%s %d %x, want %v", d.Name(i), d.Labels().Classes[i], sum, s)
 		}
 		if err := d.(Bytes).Pixels(got, i); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %v, or other pixels than the file has that went into it", d.Name(i), err)
@@ -306,7 +306,7 @@ func TestInputErrors(t *testing.T) {
 	// An empty class is no error where the names are given.
 	opts := any24
 	opts.ClassNames = []string{"dog", "cat"}
-	if d, err := Open([]string{filepath.Join(root, "hole")}, opts); err != nil || d.Labels()[0] != 1 {
+	if d, err := Open([]string{filepath.Join(root, "hole")}, opts); err != nil || d.Labels().Classes[0] != 1 {
 		t.Error(err)
 	}
 }
@@ -382,7 +382,7 @@ func TestLabelsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(labels127, d.Labels()); diff != "" || len(d.Sources()) != 2 {
+	if diff := cmp.Diff(labels127, d.Labels().Classes); diff != "" || len(d.Sources()) != 2 {
 		t.Error(diff, d.Sources())
 	}
 	opts.ClassNames = []string{"a", "b"}
@@ -464,8 +464,8 @@ func TestUnlisted(t *testing.T) {
 		var got []string
 		for i := range d.Len() {
 			row := strings.TrimPrefix(d.Name(i), root+"/")
-			if d.Labels() != nil {
-				row += fmt.Sprint(" ", d.Labels()[i])
+			if !d.Labels().None() {
+				row += fmt.Sprint(" ", d.Labels().Classes[i])
 			}
 			if err := d.Read(make([]float32, 3*24*24), i); err != nil {
 				row += strings.TrimPrefix(err.Error(), d.Name(i))

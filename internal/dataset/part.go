@@ -1,5 +1,7 @@
 package dataset
 
+import "github.com/swagwrap/swagwrap/internal/truth"
+
 // Part returns the examples [first, end) of d, under the names that they have there.
 // Sources are those of all. It panics if the range is empty or not in d.
 func Part(d Dataset, first, end int) Dataset {
@@ -34,14 +36,11 @@ func (p *part) Read(dst []float32, i int) error { return p.Dataset.Read(dst, p.a
 func (p *part) common() *examples               { return of(p.Dataset) }
 func (p *part) Fields() []Field                 { return Fields(p.Dataset) }
 
-func (p *part) Labels() []int {
-	if all := of(p.Dataset).partial; all != nil && all.labels != nil {
-		return all.labels[p.first-all.first : p.end-all.first]
+func (p *part) Labels() truth.Truth {
+	if all := of(p.Dataset).partial; all != nil && !all.labels.None() {
+		return all.labels.Part(p.first-all.first, p.end-all.first)
 	}
-	if labels := p.Dataset.Labels(); labels != nil {
-		return labels[p.first:p.end]
-	}
-	return nil
+	return p.Dataset.Labels().Part(p.first, p.end)
 }
 
 // at is where an example is among all.

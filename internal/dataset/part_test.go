@@ -24,7 +24,7 @@ func TestPart(t *testing.T) {
 		if p.Len() != end-first || !slices.Equal(p.Shape(), all.Shape()) || !slices.Equal(p.Sources(), all.Sources()) {
 			t.Errorf("%s: %d examples of %d, sources %v", tc.path, p.Len(), all.Len(), p.Sources())
 		}
-		if labels := all.Labels(); labels != nil && !slices.Equal(p.Labels(), labels[first:end]) || labels == nil && p.Labels() != nil {
+		if labels := all.Labels().Classes; labels != nil && !slices.Equal(p.Labels().Classes, labels[first:end]) || labels == nil && !p.Labels().None() {
 			t.Errorf("%s: labels %v of %v", tc.path, p.Labels(), labels)
 		}
 		got, want := make([]float32, of(all).elems), make([]float32, of(all).elems)

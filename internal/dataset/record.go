@@ -121,11 +121,12 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	}
 	switch {
 	case opts.Labels != "":
-		err = d.readLabels(opts.Labels, opts.LabelsKey, "", a.path)
+		err = d.readLabels(opts.Labels, "", a.path, opts)
 	case label != "" && a.npz != nil:
-		d.labels, err = a.npz.ReadLabels(label, d.n, a.path)
+		d.labels, err = a.npz.ReadTruth(label, opts.Truth, d.n, a.path)
 	case label != "":
-		err = d.readLabels(a.where(label), "", "", a.path)
+		opts.LabelsKey = ""
+		err = d.readLabels(a.where(label), "", a.path, opts)
 	}
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 		if !slices.Contains(d.sources, s) { // an .npz has several fields
 			d.sources = append(d.sources, s)
 		}
-		if s.Kind != "" && d.labels == nil { // pictures in files, which have names
+		if s.Kind != "" && d.labels.None() { // pictures in files, which have names
 			d.name, d.labels = e.name, e.labels
 			if e.classNames != nil {
 				d.classNames = e.classNames

@@ -113,7 +113,7 @@ func TestRecord(t *testing.T) {
 		}) {
 			t.Errorf("%s: rows are %v, want %v", name, got, want)
 		}
-		if !slices.Equal(d.Labels(), []int{1, 0}) || d.Name(1) != name+"[1]" || len(d.Sources()) != map[string]int{"a.npz": 1, "folder": 4}[name] {
+		if !slices.Equal(d.Labels().Classes, []int{1, 0}) || d.Name(1) != name+"[1]" || len(d.Sources()) != map[string]int{"a.npz": 1, "folder": 4}[name] {
 			t.Errorf("%s: labels %v, name %q, sources %v", name, d.Labels(), d.Name(1), d.Sources())
 		}
 		for what, d := range map[string]Dataset{"all": d, "part": Part(d, 1, 2), "subset": Subset(d, Order{Limit: 1})} {
@@ -248,7 +248,7 @@ func TestRecordOfPictures(t *testing.T) {
 	if got := records(t, d)[0]; !slices.Equal(got, append(want, 1, 2)) {
 		t.Error("the picture is another than by itself")
 	}
-	if !slices.Equal(d.Labels(), []int{1, 0}) || filepath.Base(d.Name(0)) != "hopper.jpg" || len(d.Sources()) != 2 {
+	if !slices.Equal(d.Labels().Classes, []int{1, 0}) || filepath.Base(d.Name(0)) != "hopper.jpg" || len(d.Sources()) != 2 {
 		t.Errorf("labels %v, name %q, sources %v", d.Labels(), d.Name(0), d.Sources())
 	}
 	if err := os.WriteFile(filepath.Join(dir, "image.npy"), npy("<f4", nil), 0o666); err != nil {
@@ -311,11 +311,11 @@ func TestRecordLabels(t *testing.T) {
 	for _, name := range []string{"a.npz", "folder"} {
 		path := arraysIn(t, filepath.Join(t.TempDir(), name), arrays)
 		d, err := Open([]string{path}, Options{Fields: three, Labels: own})
-		if err != nil || !slices.Equal(d.Labels(), []int{2, 3}) || d.Sources()[len(d.Sources())-1].Path != own {
+		if err != nil || !slices.Equal(d.Labels().Classes, []int{2, 3}) || d.Sources()[len(d.Sources())-1].Path != own {
 			t.Errorf("%s: %v", name, err)
 		}
 		arrays["labels"] = npy("<f4", []float64{0.5, 0.5}, 2)
-		if d, err = Open([]string{arraysIn(t, path, arrays)}, Options{Fields: three, Unlabelled: true}); err != nil || d.Labels() != nil {
+		if d, err = Open([]string{arraysIn(t, path, arrays)}, Options{Fields: three, Unlabelled: true}); err != nil || !d.Labels().None() {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err = Open([]string{path}, Options{Fields: three}); err == nil || !strings.Contains(err.Error(), "labels of type float32, want an integer type") {

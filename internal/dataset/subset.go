@@ -1,10 +1,12 @@
 package dataset
 
+import "github.com/swagwrap/swagwrap/internal/truth"
+
 // subset is some examples of a dataset.
 type subset struct {
 	Dataset
 	rows   []int
-	labels []int
+	labels truth.Truth
 }
 
 // Subset returns the examples of d that o visits, in its order. Where they are all
@@ -14,16 +16,12 @@ func Subset(d Dataset, o Order) Dataset {
 		return d
 	}
 	s := &subset{Dataset: d, rows: o.Indices(d.Len())}
-	if labels := d.Labels(); labels != nil {
-		for _, i := range s.rows {
-			s.labels = append(s.labels, labels[i])
-		}
-	}
+	s.labels = d.Labels().Pick(s.rows)
 	return s
 }
 
 func (s *subset) Len() int                        { return len(s.rows) }
-func (s *subset) Labels() []int                   { return s.labels }
+func (s *subset) Labels() truth.Truth             { return s.labels }
 func (s *subset) Fields() []Field                 { return Fields(s.Dataset) }
 func (s *subset) Name(i int) string               { return s.Dataset.Name(s.rows[i]) }
 func (s *subset) Read(dst []float32, i int) error { return s.Dataset.Read(dst, s.rows[i]) }

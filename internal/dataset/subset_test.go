@@ -15,8 +15,8 @@ func TestSubset(t *testing.T) {
 	}
 	o := Order{Shuffle: true, Seed: 4, Limit: 7}
 	s := Subset(d, o)
-	if s.Len() != 7 || len(s.Labels()) != 7 {
-		t.Fatalf("%d examples, %d labels", s.Len(), len(s.Labels()))
+	if s.Len() != 7 || s.Labels().Len() != 7 {
+		t.Fatalf("%d examples, %d labels", s.Len(), s.Labels().Len())
 	}
 	a, b := make([]float32, 784), make([]float32, 784)
 	for k, i := range o.Indices(d.Len()) {
@@ -26,7 +26,7 @@ func TestSubset(t *testing.T) {
 		if err := d.Read(b, i); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(a, b) || s.Labels()[k] != d.Labels()[i] || s.Name(k) != d.Name(i) {
+		if !slices.Equal(a, b) || s.Labels().Classes[k] != d.Labels().Classes[i] || s.Name(k) != d.Name(i) {
 			t.Errorf("example %d is not %d", k, i)
 		}
 	}

@@ -72,7 +72,7 @@ func TestUnlabelled(t *testing.T) {
 		}
 		opts.Unlabelled = true
 		d, err := Open([]string{path}, opts)
-		if err != nil || d.Len() != 2 || d.Labels() != nil || len(d.Sources()) != 1 {
+		if err != nil || d.Len() != 2 || !d.Labels().None() || len(d.Sources()) != 1 {
 			t.Errorf("%s: %v, %v", name, d, err)
 		}
 	}

@@ -44,17 +44,17 @@ func (e *Ensemble) checkCalibration() error {
 	return nil
 }
 
-// apply changes the probabilities p.
-func (c calibration) apply(p []float64) {
+// apply changes an averaged outcome of the task.
+func (c calibration) apply(t task.Task, outcome []float64) {
 	if c.Scaling != nil {
-		c.Apply(p, calibrate.LogProbs(p, p), len(p))
+		t.Apply(outcome, c.Scaling, outcome)
 	}
 }
 
 // check refuses vector scaling of another number of classes.
 func (c calibration) check(path string, t task.Task) error {
-	if c.Scaling != nil && c.Vector != nil && len(c.Vector.Scale) != t.Width() {
-		return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, len(c.Vector.Scale), t.Width())
+	if c.Scaling != nil && c.Vector != nil && len(c.Vector.Scale) != t.ClassNames() {
+		return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, len(c.Vector.Scale), t.ClassNames())
 	}
 	return nil
 }

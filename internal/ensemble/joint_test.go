@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/joint"
 	"github.com/swagwrap/swagwrap/swag"
@@ -31,7 +32,7 @@ type made struct {
 
 func (x made) Len() int                  { return x.count }
 func (x made) Shape() []int64            { return x.shape }
-func (x made) Labels() []int             { return nil }
+func (x made) Labels() truth.Truth       { return truth.Truth{} }
 func (x made) ClassNames() []string      { return nil }
 func (x made) Name(int) string           { return "example" }
 func (x made) Sources() []dataset.Source { return nil }

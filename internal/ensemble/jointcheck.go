@@ -76,7 +76,7 @@ func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data da
 			}
 			for i := range rows {
 				average := c.Average(want, from+i)
-				calibration.apply(average.Outcome)
+				calibration.apply(s.Task(), average.Outcome)
 				d.add(average.Outcome, got[i*len(want):][:len(want)])
 			}
 		}

@@ -202,7 +202,7 @@ func TestGoldenMixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums := score(t, e, mixture(t, e, networks, components, ensemble.Sampling{Covariance: swag.Diagonal.String()}, infertest.Training(t)), networks, test)
-	p, err := calibrate.NewPredictions(sums.Mean(), sums.Task.Width(), test.Labels())
+	p, err := calibrate.NewPredictions(sums.Mean(), sums.Task.Width(), test.Labels().Classes)
 	if err != nil {
 		t.Fatal(err)
 	}

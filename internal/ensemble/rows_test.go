@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Row is a row of classes with names for its values.
@@ -60,6 +61,6 @@ func describe(sums *infer.Sums, i int, e *ensemble.Ensemble, label int) Row {
 	want := task.Want{Outcomes: true}
 	average := sums.Average(make([]float64, sums.Task.Width()), i)
 	average.Calibrate = e.Calibrate
-	values := sums.Task.Values(nil, want, average, label)
+	values := sums.Task.Values(nil, want, average, truth.Truth{Classes: []int{label}})
 	return named(sums.Task.Columns(want), &predictions.Row{Index: i, Values: values})
 }

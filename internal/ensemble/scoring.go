@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -44,7 +45,7 @@ type Scorer struct {
 	job         Scoring
 	engine      *infer.Engine
 	calibration calibration
-	labels      []int    // of the examples, or nil
+	labels      truth.Truth
 	names       []string // of the classes, or nil
 }
 
@@ -119,8 +120,9 @@ func (s *Scorer) name() error {
 		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().Size()))
 		return nil
 	}
-	for i, label := range labels {
-		if label < 0 {
+	for i := range labels.Len() {
+		label := labels.At(i)
+		if !label.Known() {
 			continue // of what cannot be read
 		}
 		if err := s.Task().CheckLabel(label); err != nil {
@@ -140,7 +142,7 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
 		}
 	}
-	return &predictions.Schema{Columns: columns, ClassNames: s.names, Labels: s.labels != nil, Errors: s.job.SkipErrors, Width: s.Task().Width()}
+	return &predictions.Schema{Columns: columns, ClassNames: s.names, Labels: s.labels.Classes != nil, Errors: s.job.SkipErrors, Width: s.Task().Width()}
 }
 
 // Rows goes through the rows of a chunk, which share memory.
@@ -159,21 +161,20 @@ func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 // row makes row i of a chunk, in the memory of r and outcome.
 func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Row) {
 	at := c.First + i
-	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0]}
-	if s.labels != nil {
-		r.Label = s.labels[at]
-	}
+	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Values: r.Values[:0]}
+	label := s.labels.At(at)
+	r.Label = label.Class()
 	if err := c.Errs[i]; err != nil {
 		r.Error = strings.Join(strings.Fields(err.Error()), " ") // in one line
 		return
 	}
 	average := c.Average(outcome, i)
-	average.Calibrate = s.calibration.apply
+	average.Calibrate = func(outcome []float64) { s.calibration.apply(s.Task(), outcome) }
 	if s.job.Want.Members > 0 {
 		size := s.Members() * len(outcome)
 		average.Members = c.Members[i*size:][:size]
 	}
-	r.Values = s.Task().Values(r.Values, s.job.Want, average, r.Label)
+	r.Values = s.Task().Values(r.Values, s.job.Want, average, label)
 }
 
 // Tasks says what the scores of each network are taken for.

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -114,7 +115,7 @@ func (a array) size() int {
 }
 func (a array) Len() int                  { return len(a.values) / a.size() }
 func (a array) Shape() []int64            { return a.shape }
-func (a array) Labels() []int             { return nil }
+func (a array) Labels() truth.Truth       { return truth.Truth{} }
 func (a array) ClassNames() []string      { return nil }
 func (a array) Name(i int) string         { return "example" }
 func (a array) Sources() []dataset.Source { return nil }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/joint"
 	"github.com/swagwrap/swagwrap/weights"
@@ -85,7 +86,7 @@ func newNoise(n *Network, count int) (*noise, error) {
 func (x *noise) Len() int                  { return x.count }
 func (x *noise) Shape() []int64            { return x.shape }
 func (x *noise) Fields() []dataset.Field   { return x.fields }
-func (x *noise) Labels() []int             { return nil }
+func (x *noise) Labels() truth.Truth       { return truth.Truth{} }
 func (x *noise) ClassNames() []string      { return nil }
 func (x *noise) Name(i int) string         { return fmt.Sprintf("noise[%d]", i) }
 func (x *noise) Sources() []dataset.Source { return nil }

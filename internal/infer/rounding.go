@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -222,13 +223,13 @@ func monteCarlo(strata []stratum) float64 {
 }
 
 // changeOfNLL is nil where labels are none, or not the task's.
-func changeOfNLL(t task.Task, was, is []float64, labels []int) *float64 {
-	for _, l := range labels {
-		if l < 0 || t.CheckLabel(l) != nil {
+func changeOfNLL(t task.Task, was, is []float64, labels truth.Truth) *float64 {
+	for i := range labels.Len() {
+		if l := labels.At(i); !l.Known() || t.CheckLabel(l) != nil {
 			return nil
 		}
 	}
-	if labels == nil {
+	if labels.None() {
 		return nil
 	}
 	change := 0.0
@@ -244,7 +245,7 @@ type holding struct {
 	dataset.Dataset
 	values [][]float32
 	rows   []int
-	labels []int
+	labels truth.Truth
 }
 
 // hold reads the examples, as many of them as go into so many bytes, but for those that
@@ -264,18 +265,16 @@ func hold(d dataset.Dataset, bytes int64) (*holding, error) {
 			continue
 		}
 		h.values, h.rows = append(h.values, values), append(h.rows, row)
-		if labels := d.Labels(); labels != nil {
-			h.labels = append(h.labels, labels[row])
-		}
 	}
 	if len(h.rows) == 0 {
 		return nil, err
 	}
+	h.labels = d.Labels().Pick(h.rows)
 	return h, nil
 }
 
 func (h *holding) Len() int                { return len(h.rows) }
-func (h *holding) Labels() []int           { return h.labels }
+func (h *holding) Labels() truth.Truth     { return h.labels }
 func (h *holding) Name(i int) string       { return h.Dataset.Name(h.rows[i]) }
 func (h *holding) Fields() []dataset.Field { return dataset.Fields(h.Dataset) }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*(1+math.Abs(b)) }
@@ -63,11 +64,11 @@ func TestChangeOfNLL(t *testing.T) {
 		t.Fatal(err)
 	}
 	was, is := []float64{0.5, 0.5, 0.2, 0.8}, []float64{0.25, 0.75, 0.2, 0.8}
-	if got := changeOfNLL(classes, was, is, []int{0, 1}); got == nil || !near(*got, math.Ln2/2) {
+	if got := changeOfNLL(classes, was, is, truth.Truth{Classes: []int{0, 1}}); got == nil || !near(*got, math.Ln2/2) {
 		t.Errorf("%v", got)
 	}
 	for _, labels := range [][]int{nil, {0, -1}, {0, 2}} {
-		if got := changeOfNLL(classes, was, is, labels); got != nil {
+		if got := changeOfNLL(classes, was, is, truth.Truth{Classes: labels}); got != nil {
 			t.Errorf("labels %v: %v", labels, *got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -304,7 +305,7 @@ func (b *blended) ID() string {
 	return dataset.IDOf(dataset.ID(b.Dataset), "blend", b.rows, b.whole[0])
 }
 func (b *blended) Len() int                { return len(b.rows) / 2 }
-func (b *blended) Labels() []int           { return nil }
+func (b *blended) Labels() truth.Truth     { return truth.Truth{} }
 func (b *blended) Fields() []dataset.Field { return dataset.Fields(b.Dataset) }
 func (b *blended) Name(i int) string       { return b.Dataset.Name(b.rows[2*i]) }
 

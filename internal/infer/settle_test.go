@@ -69,7 +69,7 @@ func TestBlend(t *testing.T) {
 	order := dataset.Order{Shuffle: true, Seed: 3}
 	bn := infer.BatchNormData{Data: d, Order: order}
 	b, whole := infer.Blend(bn, n, false), infer.Blend(bn, n, true)
-	if b.Len() != infer.LossExamples || b.Labels() != nil {
+	if b.Len() != infer.LossExamples || !b.Labels().None() {
 		t.Fatalf("%d examples, want %d without labels", b.Len(), infer.LossExamples)
 	}
 	size := 28 * 28

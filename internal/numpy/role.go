@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Role is what an array is meant to be.
@@ -37,6 +39,12 @@ var (
 		Optional: true,
 		Want:     "an integer type (class numbers)",
 		OK:       func(t Type) bool { return t.Kind == 'u' || t.Kind == 'i' },
+	}
+	// rows are labels that are no class numbers.
+	rows = Role{
+		What: "labels",
+		Want: "bool, an integer type, float16, float32 or float64",
+		OK:   func(t Type) bool { return t.Kind != 0 },
 	}
 )
 
@@ -115,37 +123,76 @@ func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 	return "", fmt.Errorf("%s: cannot tell which array holds the %s, want a key that names one of %s", n.Path, r.What, Quote(n.Keys))
 }
 
-// ReadLabels reads the labels of count examples from the array of that name; of
+// ReadLabels reads the classes of count examples from the array of that name; of
 // is the file with the examples. Each is 0 or more.
 func (n *File) ReadLabels(key string, count int, of string) ([]int, error) {
-	y, err := n.Read(key, Labels)
-	if err != nil {
-		return nil, err
-	}
-	labels, err := y.labels(count, of)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", n.Where(key), err)
-	}
-	return labels, nil
+	t, err := n.ReadTruth(key, truth.Classes, count, of)
+	return t.Classes, err
 }
 
-// OpenLabels reads the labels of count examples from a file of their own, and
+// ReadTruth reads what is known of count examples from the array of that name; of is
+// the file with the examples.
+func (n *File) ReadTruth(key string, kind truth.Kind, count int, of string) (t truth.Truth, err error) {
+	role := Labels
+	if kind != truth.Classes {
+		role = rows
+	}
+	y, err := n.Read(key, role)
+	if err != nil {
+		return t, err
+	}
+	if kind == truth.Classes {
+		t.Classes, err = y.labels(count, of)
+	} else {
+		t, err = y.rows(kind, count, of)
+	}
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	return t, nil
+}
+
+// OpenLabels reads the classes of count examples from a file of their own, and
 // returns its SHA-256 too. The examples are those of the array beside, or "", in
 // the file of.
 func OpenLabels(path, key, beside string, count int, of string) (labels []int, sha256 string, err error) {
+	t, sha256, err := OpenTruth(path, key, beside, truth.Classes, count, of)
+	return t.Classes, sha256, err
+}
+
+// OpenTruth reads what is known of examples as [OpenLabels] reads their classes.
+func OpenTruth(path, key, beside string, kind truth.Kind, count int, of string) (t truth.Truth, sha256 string, err error) {
 	n, err := Open(path)
 	if err != nil {
-		return nil, "", err
+		return t, "", err
 	}
 	defer n.Close()
 	if key, err = n.Pick(key, Labels, beside); err != nil {
-		return nil, "", err
+		return t, "", err
 	}
 	if key == "" && n.Keys != nil {
-		return nil, "", fmt.Errorf("%s: no labels among %s, want a labels key", path, Quote(n.Keys))
+		return t, "", fmt.Errorf("%s: no labels among %s, want a labels key", path, Quote(n.Keys))
 	}
-	labels, err = n.ReadLabels(key, count, of)
-	return labels, n.SHA256, err
+	t, err = n.ReadTruth(key, kind, count, of)
+	return t, n.SHA256, err
+}
+
+// rows checks and widens the rows of count examples.
+func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err error) {
+	s := a.Shape
+	if len(s) != 1 && len(s) != 2 {
+		return t, fmt.Errorf("labels of shape %d, want [%d] or a row for each example", s, count)
+	}
+	if s[0] != count {
+		return t, fmt.Errorf("%d labels for %d examples in %s", s[0], count, of)
+	}
+	t = truth.Truth{Values: a.Float64s(), Width: len(a.Data) / a.Type.Size / count}
+	for i := range count {
+		if err := kind.Check(t.At(i).Values); err != nil {
+			return truth.Truth{}, fmt.Errorf("row %d: %w", i, err)
+		}
+	}
+	return t, nil
 }
 
 // labels checks and widens the labels of count examples.

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // classes is one of several classes that exclude each other. An outcome is their
@@ -53,9 +54,9 @@ func (t classes) Width() int { return t.count }
 
 func (t classes) ClassNames() int { return t.count }
 
-func (t classes) CheckLabel(label int) error {
-	if label >= t.count {
-		return fmt.Errorf("label %d, want 0 to %d", label, t.count-1)
+func (t classes) CheckLabel(label truth.Truth) error {
+	if c := label.Class(); c >= t.count {
+		return fmt.Errorf("label %d, want 0 to %d", c, t.count-1)
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func (t classes) top(want Want) int { return min(max(want.Top, 1), t.count) }
 
 // Values appends a row. The predictive entropy is that of the calibrated average;
 // the other two are of the members as they are.
-func (t classes) Values(dst []float64, want Want, a Average, label int) []float64 {
+func (t classes) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
 	at := len(dst)
 	p := a.Outcome
 	mutual := calibrate.MutualInformation(nil, p, t.count, []float64{a.Entropy})[0]
@@ -157,8 +158,8 @@ func (t classes) Values(dst []float64, want Want, a Average, label int) []float6
 		a.Calibrate(p)
 	}
 	dst = append(dst, 0, 0, calibrate.Entropy(p), a.Entropy, mutual, math.NaN(), math.NaN())
-	if label >= 0 {
-		one := calibrate.Predictions{Classes: t.count, Probs: p, Labels: []int{label}}
+	if label.Known() {
+		one := calibrate.Predictions{Classes: t.count, Probs: p, Labels: label.Classes}
 		dst[at+nll], dst[at+brier] = calibrate.NegLogLikelihood(one), calibrate.Brier(one)
 	}
 	dst = appendRanked(dst, p, t.top(want))
@@ -203,7 +204,10 @@ type classSummary struct {
 	judged            []calibrate.TopLabel // 16 bytes an example: all that grows with their number
 }
 
-func (s *classSummary) Add(values []float64, label int) {
+func (s *classSummary) Add(values []float64, label int) bool {
+	if label < 0 {
+		return false
+	}
 	right := int(values[prediction]) == label
 	if right {
 		s.right++
@@ -214,6 +218,7 @@ func (s *classSummary) Add(values []float64, label int) {
 	}
 	s.brier += values[brier]
 	s.judged = append(s.judged, calibrate.TopLabel{Confidence: values[confidence], Correct: right})
+	return true
 }
 
 func (s *classSummary) Scores() []Score {
@@ -274,8 +279,8 @@ func (t classes) Losses() []Loss {
 	return []Loss{{"nll", "NLL"}, {"error", "error"}, {"brier", "Brier score"}}
 }
 
-func (t classes) Evaluate(outcomes []float64, labels []int, opts EvaluateOptions) (*Evaluation, error) {
-	p, err := calibrate.NewPredictions(outcomes, t.count, labels)
+func (t classes) Evaluate(outcomes []float64, labels truth.Truth, opts EvaluateOptions) (*Evaluation, error) {
+	p, err := calibrate.NewPredictions(outcomes, t.count, labels.Classes)
 	if err != nil {
 		return nil, err
 	}
@@ -296,9 +301,9 @@ func (t classes) Evaluate(outcomes []float64, labels []int, opts EvaluateOptions
 	return e, nil
 }
 
-func (t classes) Likelihoods(outcomes []float64, labels []int) []float64 {
-	out := make([]float64, len(labels))
-	for i, label := range labels {
+func (t classes) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {
+	out := make([]float64, labels.Len())
+	for i, label := range labels.Classes {
 		out[i] = outcomes[i*t.count+label]
 	}
 	return out
@@ -325,20 +330,21 @@ func (t classes) Calibrators() []Calibrator {
 
 // Averaged probabilities are repaired by their logarithms.
 
-func (t classes) Fit(by calibrate.Scaler, outcomes []float64, labels []int) (*calibrate.Scaling, error) {
-	return by.Fit(calibrate.LogProbs(nil, outcomes), t.count, labels)
+func (t classes) Fit(by calibrate.Scaler, outcomes []float64, labels truth.Truth) (*calibrate.Scaling, error) {
+	return by.Fit(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes)
 }
 
-func (t classes) Apply(s *calibrate.Scaling, outcomes []float64) []float64 {
-	return s.Apply(nil, calibrate.LogProbs(nil, outcomes), t.count)
+func (t classes) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
+	logits := calibrate.LogProbs(dst, outcomes)
+	return s.Apply(logits, logits, t.count)
 }
 
-func (t classes) CrossFit(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) ([]float64, *calibrate.Scaling, error) {
-	return by.CrossFit(nil, calibrate.LogProbs(nil, outcomes), t.count, labels, 0, seed)
+func (t classes) CrossFit(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
+	return by.CrossFit(nil, calibrate.LogProbs(nil, outcomes), t.count, labels.Classes, 0, seed)
 }
 
-func (t classes) CrossFits(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) (calibrate.CrossFitted, error) {
-	return by.CrossFits(calibrate.LogProbs(nil, outcomes), t.count, labels, 0, 0, seed)
+func (t classes) CrossFits(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	return by.CrossFits(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes, 0, 0, seed)
 }
 
 // Say implements [Joined].

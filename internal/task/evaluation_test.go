@@ -7,12 +7,13 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Three examples of three classes: right, wrong, right.
 var (
 	outcomes = []float64{0.7, 0.2, 0.1, 0.5, 0.3, 0.2, 0.1, 0.1, 0.8}
-	labels   = []int{0, 1, 2}
+	labels   = truth.Truth{Classes: []int{0, 1, 2}}
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-15 } // a few roundings of numbers below 1
@@ -52,7 +53,7 @@ func TestEvaluate(t *testing.T) {
 	if got := x.Likelihoods(outcomes, labels); !slices.Equal(got, []float64{0.7, 0.3, 0.8}) {
 		t.Errorf("likelihoods %v", got)
 	}
-	if _, err := x.Evaluate(outcomes, []int{0, 1, 3}, opts); err == nil {
+	if _, err := x.Evaluate(outcomes, truth.Truth{Classes: []int{0, 1, 3}}, opts); err == nil {
 		t.Error("a label that is no class is taken")
 	}
 	defer func() {
@@ -76,7 +77,7 @@ func TestAlign(t *testing.T) {
 				y[i] = 1
 			}
 		}
-		e, err := x.Evaluate(p, y, task.EvaluateOptions{})
+		e, err := x.Evaluate(p, truth.Truth{Classes: y}, task.EvaluateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func TestCalibrators(t *testing.T) {
 	x := must(t, "", task.Scores{Count: 3})
 	p := []float64{0.7, 0.2, 0.1}
 	sum := 0.7*0.7 + 0.2*0.2 + 0.1*0.1
-	got := x.Apply(&calibrate.Scaling{Temperatures: []float64{0.5}}, p)
+	got := x.Apply(nil, &calibrate.Scaling{Temperatures: []float64{0.5}}, p)
 	for c, want := range []float64{0.49 / sum, 0.04 / sum, 0.01 / sum} {
 		if math.Abs(got[c]-want) > 1e-14 {
 			t.Errorf("%v, want %v", got, want)
@@ -139,16 +140,16 @@ func TestCalibrators(t *testing.T) {
 	}
 	// Labels as often right as the probabilities say ask for no change.
 	var many []float64
-	var of []int
+	var of truth.Truth
 	for i := range 100 {
 		many = append(many, p...)
 		switch {
 		case i < 70:
-			of = append(of, 0)
+			of.Classes = append(of.Classes, 0)
 		case i < 90:
-			of = append(of, 1)
+			of.Classes = append(of.Classes, 1)
 		default:
-			of = append(of, 2)
+			of.Classes = append(of.Classes, 2)
 		}
 	}
 	for _, by := range x.Calibrators() {
@@ -156,7 +157,7 @@ func TestCalibrators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		repaired := x.Apply(s, p)
+		repaired := x.Apply(nil, s, p)
 		for c := range p {
 			if math.Abs(repaired[c]-p[c]) > 1e-4 { // as far as the fit is carried
 				t.Errorf("%s: %v of probabilities that are right: %v", by.Name, repaired, p)

@@ -23,6 +23,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Scores are what a network gives out for an example, as far as its graph and a
@@ -50,7 +51,7 @@ type Task interface {
 	Outcome(dst []float64, scores []float32) (entropy float64, err error)
 	// Likelihoods are how probable the outcomes make the labels; the first loss is
 	// their negative logarithm.
-	Likelihoods(outcomes []float64, labels []int) []float64
+	Likelihoods(outcomes []float64, labels truth.Truth) []float64
 	// Uncertainties lists ways to measure how uncertain outcomes are, the main one
 	// first.
 	Uncertainties() []Uncertainty
@@ -61,12 +62,13 @@ type Task interface {
 	// ClassNames is how many names of classes there are room for; 0 where there are
 	// no classes.
 	ClassNames() int
-	// CheckLabel fails for a label that no example can have.
-	CheckLabel(label int) error
+	// CheckLabel fails for what no example can have. It is of one.
+	CheckLabel(label truth.Truth) error
 	// Columns lists what a row of predictions holds, and Values appends a row's
-	// numbers to dst, in that order. label is −1 where there is none.
+	// numbers to dst, in that order. label is of the one example, if anything is
+	// known of it.
 	Columns(want Want) []Column
-	Values(dst []float64, want Want, a Average, label int) []float64
+	Values(dst []float64, want Want, a Average, label truth.Truth) []float64
 	// NewSummary begins to add up how good rows are.
 	NewSummary() Summary
 
@@ -75,20 +77,21 @@ type Task interface {
 	Metrics() []Metric
 	Losses() []Loss
 	// Evaluate scores the outcomes of n examples, n×Width, beside their labels.
-	Evaluate(outcomes []float64, labels []int, opts EvaluateOptions) (*Evaluation, error)
+	Evaluate(outcomes []float64, labels truth.Truth, opts EvaluateOptions) (*Evaluation, error)
 	// Align makes evaluations that were not of main metrics only comparable where
 	// what is measured hangs on how good the best of them is.
 	Align(evaluations []*Evaluation)
 
 	// Calibrators lists the ways to repair averaged outcomes. What one is fitted to,
-	// Fit returns; Apply returns outcomes repaired by it. CrossFit repairs each half
+	// Fit returns; Apply stores outcomes repaired by it in dst, which may be
+	// the same, or nil. CrossFit repairs each half
 	// of the outcomes, cut at random, by what fits the other.
 	Calibrators() []Calibrator
-	Fit(by calibrate.Scaler, outcomes []float64, labels []int) (*calibrate.Scaling, error)
-	Apply(s *calibrate.Scaling, outcomes []float64) []float64
-	CrossFit(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) ([]float64, *calibrate.Scaling, error)
+	Fit(by calibrate.Scaler, outcomes []float64, labels truth.Truth) (*calibrate.Scaling, error)
+	Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64
+	CrossFit(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error)
 	// CrossFits says what that is worth, over several ways to cut.
-	CrossFits(by calibrate.Scaler, outcomes []float64, labels []int, seed uint64) (calibrate.CrossFitted, error)
+	CrossFits(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error)
 }
 
 // Curved is a task whose scores are the parameters of an exponential family: what
@@ -105,15 +108,16 @@ type Curved interface {
 // A kind makes a task of scores. ok is false where the scores are not of it.
 type kind struct {
 	name  string
-	means string // what a user knows it by
+	means string     // what a user knows it by
+	truth truth.Kind // what is known of examples
 	of    func(Scores) (t Task, ok bool, err error)
 }
 
 // kinds lists the tasks: the first that takes the scores is what they mean, unless
 // a model card names another.
 var kinds = []kind{
-	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", newBinary},
-	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", newClasses},
+	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
+	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
 }
 
 // Names lists the tasks.
@@ -123,6 +127,17 @@ func Names() []string {
 		names = append(names, k.name)
 	}
 	return names
+}
+
+// Truth says what is known of examples of the task of that name, which is classes where it
+// is none yet.
+func Truth(name string) truth.Kind {
+	for _, k := range kinds {
+		if k.name == name {
+			return k.truth
+		}
+	}
+	return truth.Classes
 }
 
 // Of returns the task of scores. name is that of a model card, or "" to go by the
@@ -167,8 +182,9 @@ type Average struct {
 
 // Summary adds up how good predictions are.
 type Summary interface {
-	// Add takes in a row's values, in the order of Columns, and its label.
-	Add(values []float64, label int)
+	// Add takes in a row's values, in the order of Columns, and the number of its class, −1
+	// for none. It reports whether anything was known to judge them beside.
+	Add(values []float64, label int) (judged bool)
 	// Scores are those of all so far.
 	Scores() []Score
 	// Warning says why one of them should not be taken at face value, or is "".

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 func must(t *testing.T, name string, s task.Scores) task.Task {
@@ -52,7 +53,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%+v: %q of width %d, want %q of %d", tt.s, got.Describe(), got.Width(), tt.want, tt.width)
 		case tt.name != "" && got.Name() != tt.name:
 			t.Errorf("%+v: task %q, want %q", tt.s, got.Name(), tt.name)
-		case got.CheckLabel(tt.width-1) != nil || got.CheckLabel(tt.width) == nil:
+		case got.CheckLabel(class(tt.width-1)) != nil || got.CheckLabel(class(tt.width)) == nil:
 			t.Errorf("%+v: labels from 0 to %d are not those that are taken", tt.s, tt.width-1)
 		}
 	}
@@ -154,7 +155,7 @@ func TestValues(t *testing.T) {
 	want := task.Want{Top: 3, Outcomes: true, Members: 2}
 	p := []float64{0.1, 0.4, 0.4, 0.1}
 	members := []float32{0.1, 0.5, 0.3, 0.1, 0.1, 0.3, 0.5, 0.1}
-	values := x.Values([]float64{-7}, want, task.Average{Outcome: slices.Clone(p), Entropy: 1, Members: members}, 2)
+	values := x.Values([]float64{-7}, want, task.Average{Outcome: slices.Clone(p), Entropy: 1, Members: members}, class(2))
 	if values[0] != -7 {
 		t.Fatal("what was there was overwritten")
 	}
@@ -182,7 +183,7 @@ func TestValues(t *testing.T) {
 	}
 	// Calibration changes the prediction's uncertainty, not that of the members.
 	flat := func(p []float64) { copy(p, []float64{0.25, 0.25, 0.25, 0.25}) }
-	values = x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, -1)
+	values = x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, truth.Truth{})
 	if values[1] != 0.25 || values[2] != math.Log(4) || values[4] != h-1 || !math.IsNaN(values[5]) || !math.IsNaN(values[6]) {
 		t.Errorf("calibrated: %v", values)
 	}
@@ -204,7 +205,7 @@ func TestRanked(t *testing.T) {
 		}
 		sort.SliceStable(order, func(i, j int) bool { return p[order[i]] > p[order[j]] })
 		k := 1 + rng.IntN(n+2)
-		values := x.Values(nil, task.Want{Top: k}, task.Average{Outcome: slices.Clone(p)}, -1)[7:]
+		values := x.Values(nil, task.Want{Top: k}, task.Average{Outcome: slices.Clone(p)}, class(-1))[7:]
 		if len(values) != 2*min(k, n) {
 			t.Fatalf("top %d of %d: %v", k, n, values)
 		}
@@ -226,10 +227,10 @@ func TestSummary(t *testing.T) {
 	for range 500 {
 		p := calibrate.Softmax(nil, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}, 3, 1)
 		label := rng.IntN(3)
-		s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p)}, label), label)
+		s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p)}, class(label)), label)
 		all, labels = append(all, p...), append(labels, label)
 	}
-	e, err := x.Evaluate(all, labels, task.EvaluateOptions{})
+	e, err := x.Evaluate(all, truth.Truth{Classes: labels}, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,14 +245,14 @@ func TestSummary(t *testing.T) {
 	if s.Warning() != "" {
 		t.Errorf("warns: %s", s.Warning())
 	}
-	s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: []float64{1, 0, 0}}, 2), 2)
+	s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: []float64{1, 0, 0}}, class(2)), 2)
 	if want := "NLL is infinite: 1 of 501 labels have probability 0"; !strings.HasPrefix(s.Warning(), want) {
 		t.Errorf("warns %q, want %q", s.Warning(), want)
 	}
 	if mean := e.Losses[0]; math.Abs(task.Value(x, e, "nll")-average(mean)) > 1e-12 {
 		t.Errorf("NLL %v, and its mean over examples %v", task.Value(x, e, "nll"), average(mean))
 	}
-	if _, err := x.Evaluate(all, labels[:1], task.EvaluateOptions{}); err == nil {
+	if _, err := x.Evaluate(all, class(labels[0]), task.EvaluateOptions{}); err == nil {
 		t.Error("labels of one example are taken for those of all")
 	}
 }
@@ -350,3 +351,6 @@ func TestTell(t *testing.T) {
 		}
 	}
 }
+
+// class is what is known of an example of that class.
+func class(c int) truth.Truth { return truth.Truth{Classes: []int{c}} }

@@ -250,7 +250,7 @@ func (r *Result) scale(by calibrate.Scaler, outcomes, validation []float64) ([]f
 	if err != nil {
 		return nil, nil, fmt.Errorf("validation data: %w", err)
 	}
-	return r.task.Apply(s, outcomes), s, nil
+	return r.task.Apply(nil, s, outcomes), s, nil
 }
 
 // baseline returns the place of the method that the others are compared with.

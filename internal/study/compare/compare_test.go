@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -279,7 +280,7 @@ func checkResampled(t *testing.T, r *Result, m *Method) {
 // unfit is data of a class that no network knows.
 type unfit struct{ dataset.Dataset }
 
-func (d unfit) Labels() []int { return slices.Repeat([]int{7}, d.Len()) }
+func (d unfit) Labels() truth.Truth { return truth.Truth{Classes: slices.Repeat([]int{7}, d.Len())} }
 
 // Several runs are named in the heading and in the facts; temperatures without
 // validation data are cross-fitted on two halves.

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // noise is what tells how the losses of a method vary with draws and images.
@@ -45,7 +46,7 @@ func (r *Result) tempered(s *calibrate.Scaling, outcomes, validation []float64) 
 		folds = calibrate.Folds(r.Test.Len(), len(s.Temperatures), r.Seed)
 	}
 	for f, t := range s.Temperatures {
-		p, on, labels, of, judged := part{}, validation, []int(nil), outcomes, r.Test.Labels()
+		p, on, labels, of, judged := part{}, validation, truth.Truth{}, outcomes, r.Test.Labels()
 		if s.CrossFitted {
 			p = part{fit: slices.Concat(slices.Concat(folds[:f]...), slices.Concat(folds[f+1:]...)), rows: folds[f]}
 			on, labels = r.pick(outcomes, p.fit)
@@ -55,11 +56,11 @@ func (r *Result) tempered(s *calibrate.Scaling, outcomes, validation []float64) 
 		}
 		p.Tempered, err = calibrate.NewTempered(t, func(t float64) ([]float64, [][]float64, error) {
 			scaling := &calibrate.Scaling{Temperatures: []float64{t}}
-			fitted, err := r.losses(r.task.Apply(scaling, on), labels)
+			fitted, err := r.losses(r.task.Apply(nil, scaling, on), labels)
 			if err != nil {
 				return nil, nil, err
 			}
-			losses, err := r.losses(r.task.Apply(scaling, of), judged)
+			losses, err := r.losses(r.task.Apply(nil, scaling, of), judged)
 			return fitted[0], losses, err
 		})
 		if err != nil {
@@ -71,15 +72,15 @@ func (r *Result) tempered(s *calibrate.Scaling, outcomes, validation []float64) 
 }
 
 // pick returns the outcomes of some test images, with their labels.
-func (r *Result) pick(outcomes []float64, rows []int) (picked []float64, labels []int) {
-	width, all := r.task.Width(), r.Test.Labels()
+func (r *Result) pick(outcomes []float64, rows []int) (picked []float64, labels truth.Truth) {
+	width := r.task.Width()
 	for _, i := range rows {
-		picked, labels = append(picked, outcomes[i*width:][:width]...), append(labels, all[i])
+		picked = append(picked, outcomes[i*width:][:width]...)
 	}
-	return picked, labels
+	return picked, r.Test.Labels().Pick(rows)
 }
 
-func (r *Result) losses(outcomes []float64, labels []int) ([][]float64, error) {
+func (r *Result) losses(outcomes []float64, labels truth.Truth) ([][]float64, error) {
 	e, err := r.task.Evaluate(outcomes, labels, task.EvaluateOptions{MainOnly: true})
 	if err != nil {
 		return nil, err

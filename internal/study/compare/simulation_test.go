@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // A population of images of two classes, of which all is known. The logit of an image's SWA
@@ -65,11 +66,11 @@ type sample struct {
 	dataset.Dataset
 	x      []float64
 	phi    [][directions]float64
-	labels []int
+	labels truth.Truth
 }
 
-func (s *sample) Len() int      { return len(s.x) }
-func (s *sample) Labels() []int { return s.labels }
+func (s *sample) Len() int            { return len(s.x) }
+func (s *sample) Labels() truth.Truth { return s.labels }
 
 func (p population) sample(rng *rand.Rand, n int) *sample {
 	s := &sample{}
@@ -87,7 +88,7 @@ func (p population) sample(rng *rand.Rand, n int) *sample {
 		for k := range phi {
 			phi[k] /= math.Sqrt(norm)
 		}
-		s.x, s.phi, s.labels = append(s.x, x), append(s.phi, phi), append(s.labels, label)
+		s.x, s.phi, s.labels = append(s.x, x), append(s.phi, phi), s.labels.Append(truth.Truth{Classes: []int{label}})
 	}
 	return s
 }

@@ -48,7 +48,7 @@ func plainLoss(t *testing.T, e *infer.Engine, l *Landscape, parameters weights.V
 	if err := e.Predict(t.Context(), model, l.Data, sums); err != nil {
 		t.Fatal(err)
 	}
-	p, err := calibrate.NewPredictions(sums.Mean(), 10, l.Data.Labels())
+	p, err := calibrate.NewPredictions(sums.Mean(), 10, l.Data.Labels().Classes)
 	if err != nil {
 		t.Fatal(err)
 	}

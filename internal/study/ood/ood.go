@@ -117,7 +117,7 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 		if err != nil {
 			return x, fmt.Errorf("validation data: %w", err)
 		}
-		in, out = t.Apply(s, in), t.Apply(s, out)
+		in, out = t.Apply(nil, s, in), t.Apply(nil, s, out)
 		x.Notes = append(x.Notes, s.Warnings...)
 		if len(s.Temperatures) == 1 {
 			x.Name += fmt.Sprintf(" (T = %.2f)", s.Temperatures[0])

@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Each method is scored by its own averages; SWA-Temp keeps the order of
@@ -189,7 +190,7 @@ func TestDetectionValidation(t *testing.T) {
 // unfit is data of a class that no network knows.
 type unfit struct{ dataset.Dataset }
 
-func (d unfit) Labels() []int { return slices.Repeat([]int{7}, d.Len()) }
+func (d unfit) Labels() truth.Truth { return truth.Truth{Classes: slices.Repeat([]int{7}, d.Len())} }
 
 func TestVerdict(t *testing.T) {
 	two, err := task.Of("", task.Scores{Output: "logits", Count: 2})

@@ -96,7 +96,7 @@ func TestSweep(t *testing.T) {
 			continue
 		}
 		sums := plainAverage(t, e, s, w.opts, w.members, w.stale)
-		predictions, err := calibrate.NewPredictions(sums.Mean(), 10, s.Test.Labels())
+		predictions, err := calibrate.NewPredictions(sums.Mean(), 10, s.Test.Labels().Classes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func checkCurve(t *testing.T, s *Sweep, r *Result, e *infer.Engine) {
 		}
 	}
 	first := plainAverage(t, e, s, swag.SampleOptions{Seed: 3, Scale: 0.5}, 1, false)
-	predictions, err := calibrate.NewPredictions(first.Mean(), 10, s.Test.Labels())
+	predictions, err := calibrate.NewPredictions(first.Mean(), 10, s.Test.Labels().Classes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func (s *Sweep) fresh() (list []Setting) {
 func (s *Sweep) tempered(sums *infer.Sums) (temperature float64, losses []float64, err error) {
 	outcomes, labels := sums.Mean(), s.Test.Labels()
 	if fitted, err := sums.Task.Fit(calibrate.ByTemperature, outcomes, labels); err == nil {
-		temperature, outcomes = fitted.Temperatures[0], sums.Task.Apply(fitted, outcomes)
+		temperature, outcomes = fitted.Temperatures[0], sums.Task.Apply(nil, fitted, outcomes)
 	} // else a true class has probability 0, and no temperature mends that
 	e, err := sums.Task.Evaluate(outcomes, labels, s.options())
 	if err != nil {

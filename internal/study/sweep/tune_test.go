@@ -39,7 +39,7 @@ func TestTune(t *testing.T) {
 		for k := range 400 {
 			beta := math.Exp(float64(k)/100 - 2.5) // 1/T
 			nll := 0.0
-			for i, label := range s.Validation.Labels() {
+			for i, label := range s.Validation.Labels().Classes {
 				norm := 0.0
 				for _, v := range p[10*i:][:10] {
 					norm += math.Pow(v, beta)

@@ -243,7 +243,7 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	} else {
 		memory = infer.MemoryLimit(memory)
 	}
-	return dataset.Options{Labels: labels, Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}, nil
+	return dataset.Options{Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}, nil
 }
 
 // SizeHint says how images of any size are scored.
@@ -257,7 +257,7 @@ func SizeHint(err error) []string {
 // OpenLabelled is OpenData for examples that must have labels.
 func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := OpenData(c, []string{path}, labels, n, p)
-	if err == nil && d.Labels() == nil {
+	if err == nil && d.Labels().None() {
 		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")
 	}
 	return d, err
