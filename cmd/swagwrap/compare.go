@@ -176,7 +176,11 @@ func (s *savedPredictions) finish(labels truth.Truth) error {
 	if s.out == nil {
 		return nil
 	}
-	if err := s.archive.Ints("labels", labels.Classes, labels.Len()); err != nil {
+	err := s.archive.Ints("labels", labels.Classes, labels.Len())
+	if labels.Width > 0 {
+		err = s.archive.Floats("labels", labels.Values, labels.Len(), labels.Width)
+	}
+	if err != nil {
 		return flags.BadOutput(err)
 	}
 	if err := s.archive.Close(); err != nil {

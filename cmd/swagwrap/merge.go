@@ -86,7 +86,11 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 		return err
 	}
 	schema := parts[0].Schema
-	if format == ".npz" && !hasOutcomes(schema) {
+	t, err := taskOf(parts[0])
+	if err != nil {
+		return err
+	}
+	if format == ".npz" && !hasOutcomes(t, schema) {
 		return flags.BadInput(fmt.Errorf("%s: has no probabilities, which %s needs", parts[0].Path, output), "score the parts with --probs, or with -o "+filepath.Base(output))
 	}
 	if machines := processors(parts); len(machines) > 1 {
@@ -97,10 +101,6 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 		failed += p.Errors
 	}
 	var sum summary
-	t, err := taskOf(parts[0])
-	if err != nil {
-		return err
-	}
 	sum.scores = t.NewSummary()
 	err = predictions.Write(out, format, schema, filepath.Dir(output), func(write func(*predictions.Row) error) error {
 		for _, p := range parts {
@@ -227,10 +227,14 @@ func processors(parts []*predictions.PartFile) []string {
 	return names
 }
 
-func hasOutcomes(s *predictions.Schema) bool {
-	return slices.ContainsFunc(s.Columns, func(c task.Column) bool {
-		return !c.Hidden && c.Kind != task.Ranked && len(c.Shape) == 1 && c.Shape[0] == s.Width
-	})
+// hasOutcomes reports whether rows have all that a task has of averaged outcomes.
+func hasOutcomes(t task.Task, s *predictions.Schema) bool {
+	for _, want := range t.Columns(task.Want{Outcomes: true}) {
+		if !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Name == want.Name }) {
+			return false
+		}
+	}
+	return true
 }
 
 func taskOf(p *predictions.PartFile) (task.Task, error) {

@@ -13,6 +13,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // A drawing may take 1 GiB; a hundred images for each section need a fifth.
@@ -36,7 +39,7 @@ type montage struct {
 
 // newMontage reads the flags. It returns nil if no montage is asked for, and
 // fails if data holds no images: before the work, not after it.
-func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*montage, error) {
+func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings, card swag.Card) (*montage, error) {
 	path, n := c.String("montage"), c.Int("montage-images")
 	if path == "" {
 		if c.IsSet("montage-images") {
@@ -55,6 +58,9 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*m
 		m.write = (*report.Montage).WritePNG
 	default:
 		return nil, flags.Usagef("", "--montage %s: unknown format %q, want .html or .png", path, ext)
+	}
+	if name := card.Task; task.Truth(name) != truth.Classes {
+		return nil, flags.Usagef("leave out --montage", "--montage: shows images with their classes, and these have none: the task is %s", name)
 	}
 	var err error
 	if m.view, err = p.View(data.Shape()); err != nil {

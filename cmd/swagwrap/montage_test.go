@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // floats is a Dataset of values as a network takes them.
@@ -55,7 +56,7 @@ func TestMontageFlags(t *testing.T) {
 	} {
 		got := ""
 		app := &cli.App{Flags: montageFlags, Action: func(c *cli.Context) error {
-			m, err := newMontage(c, tt.data, preprocess.Settings{})
+			m, err := newMontage(c, tt.data, preprocess.Settings{}, swag.Card{})
 			switch {
 			case err != nil:
 				got = err.Error()

@@ -112,7 +112,7 @@ func (a *app) score(c *cli.Context) error {
 	if job.data, err = a.scoreData(c, images, networks[0], scoring); err != nil {
 		return err
 	}
-	if job.montage, err = newMontage(c, job.data, scoring.Preprocess); err != nil {
+	if job.montage, err = newMontage(c, job.data, scoring.Preprocess, job.ensemble.Card); err != nil {
 		return err
 	}
 	engine, err := a.Engine(c)

@@ -129,7 +129,7 @@ func (s *Scorer) name() error {
 			return fmt.Errorf("%s: %w", s.job.Data.Name(i), err)
 		}
 	}
-	s.names, s.labels = names, labels
+	s.names, s.labels, s.job.Want.Truth = names, labels, labels.Width > 0
 	return nil
 }
 

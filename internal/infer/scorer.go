@@ -342,7 +342,7 @@ func (s *Scorer) learn(m *loaded, count int) (task.Task, error) {
 		s.first, s.task = m.Name, t
 	}
 	if t.Width() != s.task.Width() {
-		return nil, fmt.Errorf("tensor %q: %s, want %d as in %s", m.Output(), t.Size(), s.task.Width(), s.first)
+		return nil, fmt.Errorf("tensor %q: %s, want %s as in %s", m.Output(), t.Size(), s.task.Size(), s.first)
 	}
 	return t, nil
 }

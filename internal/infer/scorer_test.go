@@ -366,7 +366,7 @@ func TestPredict(t *testing.T) {
 	}
 	four := model("four-classes-1.onnx", 1)
 	err := e.Predict(t.Context(), four, images, sums)
-	infertest.WantError(t, err, four.Name+`: tensor "logits": 4 classes, want 3 as in `+infertest.Path(infertest.Small, "ckpt-1.onnx"))
+	infertest.WantError(t, err, four.Name+`: tensor "logits": 4 classes, want 3 classes as in `+infertest.Path(infertest.Small, "ckpt-1.onnx"))
 }
 
 // Networks whose graphs do not tell are caught when they predict.
@@ -384,7 +384,7 @@ func TestClassesDiffer(t *testing.T) {
 	}
 	m.Name = "e: member 1 of q"
 	err = engine(t).Predict(t.Context(), m, data, sums)
-	infertest.WantError(t, err, `e: member 1 of q: tensor "logits": 10 classes, want 3 as in e: member 0 of p`)
+	infertest.WantError(t, err, `e: member 1 of q: tensor "logits": 10 classes, want 3 classes as in e: member 0 of p`)
 	if err != nil && strings.Contains(err.Error(), "\n") {
 		t.Error("the error has more than one line")
 	}

@@ -67,7 +67,7 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	}
 	if was != nil && one.recall(m, data.Len(), was) {
 		if like.Task != nil && like.Task.Width() != one.Task.Width() {
-			return nil, fmt.Errorf("%s: tensor %q: %s, want %d as in %s", m.Name, m.Output(), one.Task.Size(), like.Task.Width(), like.first)
+			return nil, fmt.Errorf("%s: tensor %q: %s, want %s as in %s", m.Name, m.Output(), one.Task.Size(), like.Task.Size(), like.first)
 		}
 		e.Report(data.Len())
 		return one, nil

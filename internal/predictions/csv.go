@@ -73,7 +73,10 @@ func place(i int, shape []int) []any {
 
 // Header lists the columns of a CSV file.
 func (s *Schema) Header() []string {
-	names := []string{"path", "label"}
+	names := []string{"path"}
+	if s.classes() {
+		names = append(names, "label")
+	}
 	for _, c := range s.cells() {
 		names = append(names, c.name)
 	}
@@ -86,17 +89,18 @@ func (s *Schema) Header() []string {
 // CSV writes rows as CSV (RFC 4180, with line feeds). What an example with
 // an error does not have is empty. Texts are guarded as package cell says.
 type CSV struct {
-	schema *Schema
-	cells  []column
-	out    *csv.Writer
-	begun  bool
-	record []string
+	schema  *Schema
+	classes bool // there is a column for their numbers
+	cells   []column
+	out     *csv.Writer
+	begun   bool
+	record  []string
 }
 
 // NewCSV returns a writer of CSV, for rows that are passed on while others are not
 // known yet.
 func NewCSV(w io.Writer, s *Schema) *CSV {
-	return &CSV{schema: s, cells: s.cells(), out: csv.NewWriter(w)}
+	return &CSV{schema: s, classes: s.classes(), cells: s.cells(), out: csv.NewWriter(w)}
 }
 
 func (c *CSV) begin() error {
@@ -116,9 +120,13 @@ func (c *CSV) Write(r *Row) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	record := append(c.record[:0], cell.Guard(r.Path), "")
-	if r.Label >= 0 {
-		record[1] = strconv.Itoa(r.Label)
+	record := append(c.record[:0], cell.Guard(r.Path))
+	switch {
+	case !c.classes:
+	case r.Label >= 0:
+		record = append(record, strconv.Itoa(r.Label))
+	default:
+		record = append(record, "")
 	}
 	for _, x := range c.cells {
 		text := ""

@@ -18,15 +18,16 @@ import (
 // jsonlWriter writes an object in each line. Of an example with an error what is a
 // number is null, and lists and names are left out.
 type jsonlWriter struct {
-	schema *Schema
-	fields []field
-	out    io.Writer
-	line   bytes.Buffer
-	texts  *json.Encoder // into the line
+	schema  *Schema
+	classes bool // there is a key for their numbers
+	fields  []field
+	out     io.Writer
+	line    bytes.Buffer
+	texts   *json.Encoder // into the line
 }
 
 func newJSONL(w io.Writer, s *Schema) *jsonlWriter {
-	j := &jsonlWriter{schema: s, fields: s.fields(), out: w}
+	j := &jsonlWriter{schema: s, classes: s.classes(), fields: s.fields(), out: w}
 	j.texts = json.NewEncoder(&j.line)
 	j.texts.SetEscapeHTML(false)
 	return j
@@ -36,11 +37,13 @@ func (j *jsonlWriter) Write(r *Row) error {
 	j.line.Reset()
 	j.line.WriteString(`{"path":`)
 	j.encode(r.Path)
-	var label any
-	if r.Label >= 0 {
-		label = r.Label
+	if j.classes {
+		var label any
+		if r.Label >= 0 {
+			label = r.Label
+		}
+		j.pair("label", label)
 	}
-	j.pair("label", label)
 	for i := range j.fields {
 		f := &j.fields[i]
 		switch {
@@ -194,6 +197,9 @@ func (r *jsonReader) find(object map[string]json.RawMessage) (err error) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
+	if err := onlyClasses(keys); err != nil {
+		return err
+	}
 	for _, name := range predictionNames {
 		i := slices.IndexFunc(keys, func(k string) bool { return strings.EqualFold(k, name) })
 		if i >= 0 && bytes.HasPrefix(object[keys[i]], []byte("[")) {

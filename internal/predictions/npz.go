@@ -185,7 +185,10 @@ func readArrays(path, key string) (table, error) {
 		return table{}, err
 	}
 	defer f.Close()
-	if key, err = pickPredictions(f.Keys, key); err != nil {
+	if err = onlyClasses(f.Keys); err == nil {
+		key, err = pickPredictions(f.Keys, key)
+	}
+	if err != nil {
 		return table{}, fmt.Errorf("%s: %w", path, err)
 	}
 	x, err := f.Read(key, predictionRole)

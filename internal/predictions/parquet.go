@@ -141,6 +141,9 @@ func readParquet(f io.ReaderAt, size int64) (t table, err error) {
 		return table{}, err
 	}
 	r := parquetReader{file: file, leaves: file.Schema().Columns()}
+	if err := onlyClasses(r.names()); err != nil {
+		return table{}, err
+	}
 	if list := r.list(); list >= 0 {
 		return r.readList(list)
 	}
@@ -168,6 +171,14 @@ func checkFooter(f io.ReaderAt, size int64) error {
 type parquetReader struct {
 	file   *parquet.File
 	leaves [][]string // the path of each column that has values
+}
+
+// names are those of the columns, lists and groups too.
+func (r parquetReader) names() (all []string) {
+	for _, path := range r.leaves {
+		all = append(all, path[0])
+	}
+	return all
 }
 
 // list returns the column with lists of predictions, or −1.

@@ -65,6 +65,11 @@ func (s *Schema) All(r *Row) iter.Seq2[task.Column, []float64] {
 	}
 }
 
+// classes reports whether what is known of examples are classes, and no columns of a task.
+func (s *Schema) classes() bool {
+	return !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Truth })
+}
+
 // formats lists the extensions of files that rows can be written to.
 var formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
 

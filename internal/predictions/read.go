@@ -255,6 +255,9 @@ var classColumn = regexp.MustCompile(`(?i)^(logits?|probs?|probabilit(?:y|ies)|p
 
 // findColumns looks through the names of columns.
 func findColumns(header []string) (columns, error) {
+	if err := onlyClasses(header); err != nil {
+		return columns{}, err
+	}
 	found := map[string]map[int]int{} // name, class, column
 	label := -1
 	for i, h := range header {
@@ -301,6 +304,15 @@ func findColumns(header []string) (columns, error) {
 func (c columns) table() table {
 	n := len(c.classes)
 	return table{from: fmt.Sprintf("columns %s_0 to %s_%d", c.name, c.name, n-1), named: meaning(c.name), classes: n}
+}
+
+// onlyClasses refuses what score writes of independent labels, whose probabilities are no
+// classes'. names are those of arrays, lists or columns.
+func onlyClasses(names []string) error {
+	if slices.Contains(names, "mutual_informations") || slices.Contains(names, "mutual_information_0") {
+		return errors.New("predictions of independent labels, want those of classes that exclude each other")
+	}
+	return nil
 }
 
 // isLabelName says that an array or a column of that name holds labels.

@@ -24,7 +24,7 @@ type classes struct {
 func newClasses(s Scores) (Task, bool, error) {
 	switch {
 	case s.Count > 1 && s.Activation == "sigmoid":
-		return nil, false, fmt.Errorf("tensor %q: %d scores that each come out of a sigmoid: classes that do not exclude each other are not supported", s.Output, s.Count)
+		return nil, false, fmt.Errorf("tensor %q: %d scores that each come out of a sigmoid: classes that do not exclude each other are independent labels, --task labels", s.Output, s.Count)
 	case s.Count == 1 && strings.HasSuffix(s.Activation, "softmax"):
 		return nil, false, fmt.Errorf("tensor %q: a %s over a single score, which is always %d", s.Output, s.Activation, map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
 	}
@@ -195,6 +195,8 @@ func appendRanked(dst, p []float64, n int) []float64 {
 	return dst
 }
 
+func (t classes) Shown(outcomes []float64) ([]float64, int) { return outcomes, t.count }
+
 func (t classes) NewSummary() Summary { return &classSummary{} }
 
 // classSummary adds up the scores of labelled rows.
@@ -352,7 +354,7 @@ func (t classes) Say(g Graph, scores string) Said {
 	if t.Activation == "softmax" {
 		return Said{Outcome: g.Op("Div", scores, g.Sum(scores))}
 	}
-	return Said{g.Rowwise("Softmax", scores), scores}
+	return Said{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }
 
 // Join implements [Joined].

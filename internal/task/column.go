@@ -5,6 +5,8 @@ type Want struct {
 	Top      int  `json:"top"`      // so many classes, the most probable first
 	Outcomes bool `json:"outcomes"` // the averaged outcome
 	Members  int  `json:"members"`  // the outcomes of so many members
+	// Truth is what is known of examples, where that is no class: such a row has its own.
+	Truth bool `json:"truth,omitempty"`
 }
 
 // Column is one thing that a row holds: a number, or an array of them.
@@ -19,6 +21,8 @@ type Column struct {
 	// the first Shown rows of elements are written, or all where that is 0.
 	Hidden bool
 	Shown  int
+	// Truth is what is known of the example, in place of the number of a class.
+	Truth bool `json:",omitempty"`
 }
 
 // Kind is how the elements of a column are kept and written.

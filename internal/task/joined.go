@@ -15,8 +15,10 @@ type Joined interface {
 
 // Said is what one member says, as values of a graph.
 type Said struct {
-	Outcome string // [batch, Width]
+	Outcome string // [batch, Width], or the first numbers of it
 	Logits  string // of which that is the softmax, or "" where it comes out of the network
+	// Complement is 1 − Outcome with digits that the difference lacks, or "".
+	Complement string
 }
 
 // Output is what a model says of its members together: a value [batch, Width] of its graph.
@@ -100,12 +102,17 @@ func (j joining) entropy(p string, n int) string {
 // p less the average entropy. A difference of entropies would lose digits in float32; a
 // quotient of probabilities that hardly differ does not.
 func (j joining) mutualInformation(members []string, p string) string {
+	return j.Op("Relu", j.divergences(members, p)) // where rounding leaves less than 0
+}
+
+// divergences adds Σ w·Σ p_s log(p_s/p).
+func (j joining) divergences(members []string, p string) string {
 	p = j.Op("Add", p, j.number(tiny))
 	divergences := make([]string, len(members))
 	for k, q := range members {
 		divergences[k] = j.Sum(j.Op("Mul", q, j.logOf(j.Op("Div", q, p))))
 	}
-	return j.Op("Relu", j.average(divergences)) // where rounding leaves less than 0
+	return j.average(divergences)
 }
 
 // calibrated adds the softmax of log p / T, or of w∘log p + b. logs are finite, or −Inf where

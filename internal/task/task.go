@@ -49,8 +49,9 @@ type Task interface {
 	// its entropy in nats. It fails for scores that are not finite, or not what they
 	// claim to be.
 	Outcome(dst []float64, scores []float32) (entropy float64, err error)
-	// Likelihoods are how probable the outcomes make the labels; the first loss is
-	// their negative logarithm.
+	// Likelihoods are how probable the outcomes make the labels, one number or several for
+	// an example; the mean of their negative logarithms is the first metric. Those of an
+	// average of outcomes are the averages of theirs.
 	Likelihoods(outcomes []float64, labels truth.Truth) []float64
 	// Uncertainties lists ways to measure how uncertain outcomes are, the main one
 	// first.
@@ -69,6 +70,8 @@ type Task interface {
 	// known of it.
 	Columns(want Want) []Column
 	Values(dst []float64, want Want, a Average, label truth.Truth) []float64
+	// Shown are the numbers of n outcomes that are for others to read, so many of each.
+	Shown(outcomes []float64) (values []float64, width int)
 	// NewSummary begins to add up how good rows are.
 	NewSummary() Summary
 
@@ -118,6 +121,7 @@ type kind struct {
 var kinds = []kind{
 	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
 	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
+	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels},
 }
 
 // Names lists the tasks.
@@ -163,7 +167,7 @@ func Of(name string, s Scores) (Task, error) {
 
 // OfWidth returns the task of that name whose outcomes have so many numbers.
 func OfWidth(name string, width int) (Task, error) {
-	for _, count := range []int{width, width - 1} { // one score is of two classes
+	for _, count := range []int{width, width - 1, width / 3} { // one score is of two classes; a label has three numbers
 		if t, err := Of(name, Scores{Count: count}); err == nil && t.Width() == width {
 			return t, nil
 		}

@@ -328,15 +328,15 @@ func TestTell(t *testing.T) {
 		{task.Scores{Count: 1, Activation: "sigmoid"}, 0, "binary", 0},
 		{task.Scores{Activation: "softmax"}, 0, "classes", 0},
 		{task.Scores{Activation: "sigmoid"}, 0, "binary", 0},
-		{task.Scores{Count: 3, Activation: "sigmoid"}, 3, "do not exclude each other", 0},
+		{task.Scores{Count: 3, Activation: "sigmoid"}, 3, "do not exclude each other", 1},
 		{task.Scores{Count: 1, Activation: "logsoftmax"}, 0, "which is always 0", 0},
 		{task.Scores{Count: 10}, 10, "classes", 0},
 		{task.Scores{Count: 1}, 2, "binary", 0},
 		{task.Scores{}, 3, "classes", 0},
-		{task.Scores{}, 2, "numbers for an example, with no activation", 3}, // two classes, or one score of two
-		{task.Scores{}, 0, "numbers for an example, with no activation", 3},
+		{task.Scores{}, 2, "numbers for an example, with no activation", 4}, // two classes, or one score of two
+		{task.Scores{}, 0, "numbers for an example, with no activation", 4},
 		{task.Scores{Count: 1}, 0, "one number for an example", 2},
-		{task.Scores{Count: 10}, 0, "10 numbers for an example", 2},
+		{task.Scores{Count: 10}, 0, "10 numbers for an example", 3},
 	} {
 		got, err := task.Tell(tt.s, tt.names)
 		if err == nil {

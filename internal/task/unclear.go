@@ -1,13 +1,17 @@
 package task
 
+import "github.com/swagwrap/swagwrap/internal/truth"
 import "fmt"
 
-// Unclear is the error of scores that could be those of several tasks: without an
-// activation behind them, a classifier's logits look like independent labels' or
-// the numbers of a regression.
+// Unclear is the error of scores whose task is to be told: without an activation behind
+// them, a classifier's logits look like independent labels' or the numbers of a
+// regression; and several sigmoids may have been meant for classes.
 type Unclear struct{ Scores }
 
 func (e *Unclear) Error() string {
+	if e.Activation != "" {
+		return fmt.Sprintf("tensor %q: %d scores that each come out of a %s: classes that do not exclude each other are independent labels", e.Output, e.Count, e.Activation)
+	}
 	what := "numbers"
 	switch e.Count {
 	case 0:
@@ -23,11 +27,14 @@ func (e *Unclear) Error() string {
 func (e *Unclear) Hints() []string {
 	var hints []string
 	for _, k := range kinds {
-		if _, ok, err := k.of(e.Scores); ok && err == nil || e.Count == 0 {
+		if _, ok, err := k.of(e.Scores); ok && err == nil && !(e.Count == 1 && k.truth == truth.Labels) || e.Count == 0 { // one label is binary
 			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
 		}
 	}
-	return append(hints, "independent labels and the numbers of a regression are not supported yet")
+	if e.Activation != "" {
+		return hints
+	}
+	return append(hints, "the numbers of a regression are not supported yet")
 }
 
 // Tell returns the name of the task that scores tell by themselves: by the
@@ -36,7 +43,7 @@ func (e *Unclear) Hints() []string {
 // open give an [*Unclear] error.
 func Tell(s Scores, names int) (string, error) {
 	switch {
-	case s.Activation == "" && (names == 0 || s.Count == 0 && names <= 2):
+	case s.Activation == "" && (names == 0 || s.Count == 0 && names <= 2), s.Activation == "sigmoid" && s.Count > 1:
 		return "", &Unclear{s}
 	case s.Count > 0:
 		t, err := Of("", s)

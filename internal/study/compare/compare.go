@@ -229,7 +229,8 @@ func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 	if r.Save == nil {
 		return nil
 	}
-	return r.Save(m.Key, outcomes, r.task.Width())
+	shown, width := r.task.Shown(outcomes)
+	return r.Save(m.Key, shown, width)
 }
 
 // validation is what a method says of the validation data, nil without.

@@ -276,5 +276,9 @@ func (r *Result) familyLine() []string {
 	if n < 2 {
 		return nil
 	}
-	return []string{fmt.Sprintf("These sentences choose from %d differences, in %s and accuracy, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.", n, r.task.Losses()[0].Name)}
+	in := r.task.Losses()[0].Name
+	if r.errors() >= 0 {
+		in += " and accuracy"
+	}
+	return []string{fmt.Sprintf("These sentences choose from %d differences, in %s, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.", n, in)}
 }

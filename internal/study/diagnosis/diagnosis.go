@@ -100,6 +100,9 @@ func (d *Diagnosis) permits(m *onnxio.Model) {
 	}
 	if open := new(task.Unclear); errors.As(err, &open) {
 		d.Gives, d.Hints = open.Error(), append(d.Hints, open.Hints()...)
+		if open.Activation != "" {
+			d.Hints = append(d.Hints, OtherOutputs(m)...)
+		}
 	} else if err != nil {
 		d.judge(nil, err)
 		d.Hints = append(d.Hints, OtherOutputs(m)...)

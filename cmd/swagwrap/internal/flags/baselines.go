@@ -18,6 +18,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -216,7 +218,15 @@ func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (datas
 	if labelled {
 		return OpenLabelled(c, path, labels, l.Runs[0].Network, l.pre)
 	}
-	return OpenData(c, []string{path}, labels, l.Runs[0].Network, l.pre)
+	n := l.Runs[0].Network
+	opts, err := DataOptions(c, labels, n, l.pre)
+	if err != nil {
+		return nil, err
+	}
+	// Other images may have labels of another kind.
+	opts.Cache, opts.Unlabelled = cacheBytes, task.Truth(n.Posterior.Card.Task) != truth.Classes
+	d, err := dataset.Open([]string{path}, opts)
+	return d, BadInput(err, SizeHint(err)...)
 }
 
 // Provenance says which posteriors and data, but for those to predict, the numbers

@@ -60,7 +60,11 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 		if card.Task, err = g.Tell(len(card.ClassNames)); err != nil {
 			err = fmt.Errorf("%s: %w", m.Path, err)
 			if u := new(task.Unclear); errors.As(err, &u) {
-				return card, Usagef(strings.Join(u.Hints(), "\n"), "%w", err)
+				hints := u.Hints()
+				if u.Activation != "" {
+					hints = append(hints, diagnosis.OtherOutputs(m)...)
+				}
+				return card, Usagef(strings.Join(hints, "\n"), "%w", err)
 			}
 			return card, BadInput(err, diagnosis.OtherOutputs(m)...)
 		}

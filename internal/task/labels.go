@@ -1,0 +1,466 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	judge "github.com/swagwrap/swagwrap/calibrate/labels"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// labels is one score for each of several labels, each of which an example may have or
+// not: a logit, or its sigmoid. An outcome is, for all labels, the probabilities that the
+// example has them, those that it has not, and the entropies: a loss near probability 1
+// needs the second, and mutual information by label the average of the third.
+type labels struct{ Scores }
+
+// By these a label's log-odds are repaired each for itself.
+const (
+	byTemperatures = calibrate.Scaler(judge.ByTemperatures)
+	byPlatt        = calibrate.Scaler(judge.ByPlatt)
+)
+
+func newLabels(s Scores) (Task, bool, error) {
+	if strings.HasSuffix(s.Activation, "softmax") {
+		return nil, false, fmt.Errorf("tensor %q: comes out of a %s, so that its classes exclude each other: no independent labels", s.Output, s.Activation)
+	}
+	return labels{s}, s.Count > 0, nil
+}
+
+func (t labels) Name() string { return "labels" }
+
+func (t labels) Describe() string {
+	score := "logit"
+	if t.Activation == "sigmoid" {
+		score = "probability"
+	}
+	return fmt.Sprintf("output %q: %s, a %s for each", t.Output, t.Size(), score)
+}
+
+func (t labels) Size() string {
+	if t.Count == 1 {
+		return "1 label"
+	}
+	return fmt.Sprintf("%d labels", t.Count)
+}
+
+func (t labels) Width() int { return 3 * t.Count }
+
+func (t labels) ClassNames() int { return t.Count }
+
+func (t labels) CheckLabel(label truth.Truth) error {
+	if label.Width != t.Count {
+		return fmt.Errorf("truth about %d labels, want %d", label.Width, t.Count)
+	}
+	return truth.Labels.Check(label.Values)
+}
+
+// parts are the probabilities of an outcome, their complements and entropies.
+func (t labels) parts(outcome []float64) (p, q, h []float64) {
+	n := t.Count
+	return outcome[:n], outcome[n : 2*n], outcome[2*n : 3*n]
+}
+
+func (t labels) Outcome(dst []float64, scores []float32) (entropy float64, err error) {
+	p, q, h := t.parts(dst)
+	for k, v := range scores {
+		switch {
+		case v-v != 0:
+			return 0, fmt.Errorf("the network's output is not finite: label %d has %v", k, v)
+		case t.Activation != "sigmoid":
+			odds := []float64{float64(v), -float64(v)}
+			judge.Sigmoid(odds, odds)
+			p[k], q[k] = odds[0], odds[1]
+		case v < 0 || v > 1:
+			return 0, fmt.Errorf("the network ends in a sigmoid, but its output is no probability: label %d has %v", k, v)
+		default:
+			p[k], q[k] = float64(v), 1-float64(v)
+		}
+		h[k] = judge.Entropy(min(p[k], q[k])) // the one that has more digits
+		entropy += h[k]
+	}
+	return entropy, nil
+}
+
+// columns returns one part of n outcomes, n×Count: 0 probabilities, 1 their complements,
+// 2 entropies.
+func (t labels) columns(outcomes []float64, part int) []float64 {
+	out := make([]float64, 0, len(outcomes)/3)
+	for row := range slices.Chunk(outcomes, t.Width()) {
+		out = append(out, row[part*t.Count:][:t.Count]...)
+	}
+	return out
+}
+
+// predictions are those of outcomes beside what is known.
+func (t labels) predictions(outcomes []float64, of truth.Truth) (judge.Predictions, error) {
+	if of.Width != t.Count {
+		return judge.Predictions{}, t.CheckLabel(of)
+	}
+	return judge.NewPredictions(t.columns(outcomes, 0), t.columns(outcomes, 1), t.Count, known(of))
+}
+
+// known are the values of labels as numbers of their own.
+func known(of truth.Truth) []int {
+	out := make([]int, len(of.Values))
+	for i, v := range of.Values {
+		out[i] = int(v)
+	}
+	return out
+}
+
+// perExample is the mean of a loss of n×Count labels over those that are known of each
+// example, 0 of none: whatever else is judged, an example's loss is the same.
+func (t labels) perExample(losses []float64, known []int) []float64 {
+	out := make([]float64, len(losses)/t.Count)
+	for i := range out {
+		n := 0
+		for k := range t.Count {
+			if known[i*t.Count+k] != judge.Unknown {
+				out[i] += losses[i*t.Count+k]
+				n++
+			}
+		}
+		out[i] /= float64(max(n, 1))
+	}
+	return out
+}
+
+// Likelihoods are one for each label that is known: those of members average to that of
+// their average. What takes them for as many examples finds the error that examples leave
+// too small, as an example's labels hang together.
+func (t labels) Likelihoods(outcomes []float64, of truth.Truth) (out []float64) {
+	has, lacks := t.columns(outcomes, 0), t.columns(outcomes, 1)
+	for i, v := range of.Values {
+		switch v {
+		case 1:
+			out = append(out, has[i])
+		case 0:
+			out = append(out, lacks[i])
+		}
+	}
+	return out
+}
+
+func (t labels) Uncertainties() []Uncertainty {
+	sum := func(values []float64) []float64 { return judge.Sums(nil, values, t.Count) }
+	return []Uncertainty{
+		{"entropy", "entropy", false, func(o, _ []float64) []float64 { return sum(t.entropies(o)) }},
+		{"mutual_information", "mutual information", true, func(o, _ []float64) []float64 {
+			return sum(judge.MutualInformation(nil, t.columns(o, 0), t.columns(o, 2)))
+		}},
+	}
+}
+
+// entropies are those of averaged outcomes, by label.
+func (t labels) entropies(outcomes []float64) []float64 {
+	p := t.columns(outcomes, 0)
+	for i, q := range t.columns(outcomes, 1) {
+		p[i] = min(p[i], q)
+	}
+	return judge.PredictiveEntropy(p, p)
+}
+
+// Divergence is a sum over labels, each of which is two classes.
+func (t labels) Divergence(a, b []float64) float64 {
+	return float64(t.Count) * calibrate.Divergence(t.pairs(a), t.pairs(b), 2)
+}
+
+// pairs has a row for each label of each outcome: the probabilities of both values.
+func (t labels) pairs(outcomes []float64) []float64 {
+	q, p := t.columns(outcomes, 1), t.columns(outcomes, 0)
+	out := make([]float64, 0, 2*len(p))
+	for i := range p {
+		out = append(out, q[i], p[i])
+	}
+	return out
+}
+
+func (t labels) Columns(want Want) []Column {
+	each := []int{t.Count}
+	list := []Column{
+		{Name: "labels", Cell: "label_%d", Kind: Class, Shape: each, Hidden: !want.Truth, Truth: true},
+		{Name: "predictive_entropy"},
+		{Name: "expected_entropy"},
+		{Name: "mutual_information"},
+		{Name: "probabilities", Cell: "probability_%d", Shape: each},
+		{Name: "entropies", Cell: "entropy_%d", Shape: each},
+		{Name: "mutual_informations", Cell: "mutual_information_%d", Shape: each},
+		{Name: "complements", Shape: each, Hidden: true},
+	}
+	if want.Members > 0 {
+		list = append(list, Column{Name: "member_probabilities", Cell: "member_%d_probability_%d", Kind: Float32, Shape: []int{want.Members, t.Count}})
+	}
+	return list
+}
+
+// Values appends a row. The predictive entropies are those of the calibrated averages; the
+// others are of the members as they are.
+func (t labels) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
+	for k := range t.Count {
+		v := float64(truth.Unknown)
+		if label.Width == t.Count {
+			v = label.Values[k]
+		}
+		dst = append(dst, v)
+	}
+	p, q, h := t.parts(a.Outcome)
+	mutual := judge.MutualInformation(nil, p, h)
+	expected, total := judge.Sums(nil, h, t.Count)[0], judge.Sums(nil, mutual, t.Count)[0]
+	if a.Calibrate != nil {
+		a.Calibrate(a.Outcome)
+	}
+	entropies := t.entropies(a.Outcome)
+	dst = append(dst, judge.Sums(nil, entropies, t.Count)[0], expected, total)
+	dst = slices.Concat(dst, p, entropies, mutual, q)
+	if want.Members > 0 {
+		for one := range slices.Chunk(a.Members, t.Width()) {
+			for _, v := range one[:t.Count] {
+				dst = append(dst, float64(v))
+			}
+		}
+	}
+	return dst
+}
+
+func (t labels) Shown(outcomes []float64) ([]float64, int) { return t.columns(outcomes, 0), t.Count }
+
+func (t labels) NewSummary() Summary { return &labelSummary{labels: t} }
+
+// labelSummary keeps what was known of labelled rows: 20 bytes a label.
+type labelSummary struct {
+	labels
+	rows judge.Predictions
+}
+
+func (s *labelSummary) Add(values []float64, _ int) bool {
+	n := s.Count
+	if !slices.ContainsFunc(values[:n], func(v float64) bool { return v >= 0 }) {
+		return false
+	}
+	probs := values[n+3:]
+	s.rows.Labels = n
+	s.rows.Probs = append(s.rows.Probs, probs[:n]...)
+	s.rows.Complements = append(s.rows.Complements, probs[3*n:4*n]...)
+	for _, v := range values[:n] {
+		s.rows.Truth = append(s.rows.Truth, int(v))
+	}
+	return true
+}
+
+func (s *labelSummary) Scores() (list []Score) {
+	m := judge.Evaluate(s.rows, judge.EvaluateOptions{})
+	for i, v := range s.values(m) {
+		metric := s.Metrics()[i]
+		unit := ""
+		if metric.Key == "nll" {
+			unit = "nats"
+		}
+		if !(metric.Optional && v != v) {
+			list = append(list, Score{metric, v, unit})
+		}
+	}
+	return list
+}
+
+func (s *labelSummary) Warning() string {
+	var texts []string
+	for _, w := range judge.Evaluate(s.rows, judge.EvaluateOptions{}).Warnings {
+		texts = append(texts, w.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (t labels) Metrics() []Metric {
+	return []Metric{
+		{Key: "nll", Header: "NLL", Digits: 4},
+		{Key: "brier", Header: "Brier", Digits: 4},
+		{Key: "ece_macro", Header: "macro ECE", Digits: 4, Optional: true},
+		{Key: "ece_micro", Header: "micro ECE", Digits: 4, Optional: true},
+		{Key: "map", Header: "mAP", Digits: 4, Optional: true},
+		{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true},
+	}
+}
+
+func (t labels) values(m judge.Metrics) []float64 {
+	return []float64{m.NLL, m.Brier, m.MacroECE, m.MicroECE, m.MeanAveragePrecision, m.AUROC}
+}
+
+func (t labels) Align([]*Evaluation) {}
+
+func (t labels) Losses() []Loss { return []Loss{{"nll", "NLL"}, {"brier", "Brier score"}} }
+
+func (t labels) Evaluate(outcomes []float64, of truth.Truth, opts EvaluateOptions) (*Evaluation, error) {
+	p, err := t.predictions(outcomes, of)
+	if err != nil {
+		return nil, err
+	}
+	m := judge.Evaluate(p, judge.EvaluateOptions{ECE: opts.ECE})
+	e := &Evaluation{Values: t.values(m), Warnings: m.Warnings,
+		Losses: [][]float64{t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth), t.perExample(judge.Briers(nil, p), p.Truth)}}
+	if m.Known < len(p.Truth) {
+		e.Warnings = append(e.Warnings, fmt.Errorf("%d of %d labels are not known: scores are means over those known, differences means over examples of what is known of each", len(p.Truth)-m.Known, len(p.Truth)))
+	}
+	return e, nil
+}
+
+func (t labels) Calibrators() []Calibrator {
+	columns := func(how string) []Metric {
+		return []Metric{{Key: "nll", Header: "NLL" + how, Digits: 4}, {Key: "ece_macro", Header: "macro ECE" + how, Digits: 4, Optional: true}}
+	}
+	return []Calibrator{{calibrate.ByTemperature, "Temp", columns(" at T")}, {byTemperatures, "Temps", columns(", T each")}, {byPlatt, "Platt", columns(", Platt")}}
+}
+
+// logOdds are those of averaged probabilities, n×Count.
+func (t labels) logOdds(outcomes []float64) []float64 {
+	return judge.LogOdds(nil, t.columns(outcomes, 0), t.columns(outcomes, 1))
+}
+
+func (t labels) Fit(by calibrate.Scaler, outcomes []float64, of truth.Truth) (*calibrate.Scaling, error) {
+	if !slices.Contains(judge.Scalers(), judge.Scaler(by)) {
+		return nil, fmt.Errorf("%s scaling is not for independent labels", by)
+	}
+	if of.Width != t.Count {
+		return nil, t.CheckLabel(of)
+	}
+	s, err := judge.Scaler(by).Fit(t.logOdds(outcomes), t.Count, known(of))
+	if err != nil {
+		return nil, err
+	}
+	out := &calibrate.Scaling{AtBound: len(s.AtBound) > 0, NLLBefore: s.NLLBefore, NLLAfter: s.NLLAfter, Warnings: s.Warnings}
+	if by == calibrate.ByTemperature {
+		out.Temperatures = []float64{1 / s.A[0]}
+	} else {
+		out.Vector = &calibrate.VectorScaling{Scale: s.A, Bias: s.B, NLLBefore: s.NLLBefore, NLL: s.NLLAfter}
+	}
+	return out, nil
+}
+
+// Apply repairs the log-odds of each label: z/T, or w·z + b. Entropies stay those of the
+// members.
+func (t labels) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
+	if dst == nil {
+		dst = make([]float64, len(outcomes))
+	}
+	copy(dst, outcomes)
+	by := judge.Scaling{A: make([]float64, t.Count), B: make([]float64, t.Count)}
+	for k := range by.A {
+		if s.Vector != nil {
+			by.A[k], by.B[k] = s.Vector.Scale[k], s.Vector.Bias[k]
+		} else {
+			by.A[k] = 1 / s.Temperatures[0]
+		}
+	}
+	z := t.logOdds(outcomes)
+	by.LogOdds(z, z)
+	p := judge.Sigmoid(nil, z)
+	for i := range z {
+		z[i] = -z[i]
+	}
+	q := judge.Sigmoid(z, z)
+	for i := range len(outcomes) / t.Width() {
+		copy(dst[i*t.Width():], p[i*t.Count:][:t.Count])
+		copy(dst[i*t.Width()+t.Count:], q[i*t.Count:][:t.Count])
+	}
+	return dst
+}
+
+// pick returns the outcomes of some examples, with what is known of them.
+func (t labels) pick(outcomes []float64, of truth.Truth, rows []int) (picked []float64, known truth.Truth) {
+	for _, i := range rows {
+		picked = append(picked, outcomes[i*t.Width():][:t.Width()]...)
+	}
+	return picked, of.Pick(rows)
+}
+
+func (t labels) CrossFit(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
+	n, width := len(outcomes)/t.Width(), t.Width()
+	if of.Width != t.Count {
+		return nil, nil, t.CheckLabel(of)
+	}
+	if n < 2 {
+		return nil, nil, fmt.Errorf("%d rows for 2 folds", n)
+	}
+	dst, all := make([]float64, len(outcomes)), &calibrate.Scaling{CrossFitted: true, NLLBefore: t.nll(outcomes, of)}
+	folds := calibrate.Folds(n, 2, seed)
+	for f, rows := range folds {
+		on, known := t.pick(outcomes, of, folds[1-f])
+		s, err := t.Fit(by, on, known)
+		if err != nil {
+			return nil, nil, err
+		}
+		picked, known := t.pick(outcomes, of, rows)
+		for k, row := range rows {
+			copy(dst[row*width:], t.Apply(nil, s, picked[k*width:][:width]))
+		}
+		all.NLLAfter += float64(len(rows)) / float64(n) * t.nll(t.Apply(nil, s, picked), known)
+		all.Temperatures, all.AtBound = append(all.Temperatures, s.Temperatures...), all.AtBound || s.AtBound
+		for _, w := range s.Warnings { // what both warn of is said once
+			if !slices.ContainsFunc(all.Warnings, func(known error) bool { return known.Error() == w.Error() }) {
+				all.Warnings = append(all.Warnings, w)
+			}
+		}
+	}
+	return dst, all, nil
+}
+
+// nll is the mean over examples of the first loss.
+func (t labels) nll(outcomes []float64, of truth.Truth) (mean float64) {
+	p := judge.Predictions{Labels: t.Count, Probs: t.columns(outcomes, 0), Complements: t.columns(outcomes, 1), Truth: known(of)}
+	losses := t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth)
+	for _, v := range losses {
+		mean += v / float64(len(losses))
+	}
+	return mean
+}
+
+func (t labels) CrossFits(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	out := calibrate.CrossFitted{Splits: calibrate.Splits, Folds: 2}
+	squares := 0.0
+	for k := range out.Splits {
+		_, s, err := t.CrossFit(by, outcomes, of, seed+uint64(k))
+		if err != nil {
+			return calibrate.CrossFitted{}, err
+		}
+		out.NLLBefore = s.NLLBefore
+		delta := s.NLLAfter - out.NLLAfter
+		out.NLLAfter += delta / float64(k+1)
+		squares += delta * (s.NLLAfter - out.NLLAfter)
+	}
+	out.Spread = math.Sqrt(squares / float64(out.Splits-1))
+	return out, nil
+}
+
+// Say implements [Joined].
+func (t labels) Say(g Graph, scores string) Said {
+	if t.Activation == "sigmoid" {
+		return Said{Outcome: scores, Complement: g.Op("Sub", g.Constant([]float32{1}, 1, 1), scores)}
+	}
+	return Said{Outcome: g.Op("Sigmoid", scores), Complement: g.Op("Sigmoid", g.Op("Neg", scores))}
+}
+
+// Join implements [Joined].
+func (t labels) Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+	j := joining{g, weights}
+	var probs, complements []string
+	for _, s := range said {
+		probs, complements = append(probs, s.Outcome), append(complements, s.Complement)
+	}
+	p, q := j.average(probs), j.average(complements)
+	mutual := j.Op("Add", j.divergences(probs, p), j.divergences(complements, q))
+	if by != nil {
+		z := j.Op("Sub", j.logOf(p), j.logOf(q))
+		n := int64(t.Count)
+		if v := by.Vector; v != nil {
+			z = j.Op("Add", j.Op("Mul", z, j.Constant(float32s(v.Scale), 1, n)), j.Constant(float32s(v.Bias), 1, n))
+		} else {
+			z = j.Op("Div", z, j.number(float32(by.Temperatures[0])))
+		}
+		p, q = j.Op("Sigmoid", z), j.Op("Sigmoid", j.Op("Neg", z))
+	}
+	entropy := j.Op("Neg", j.Sum(j.Op("Add", j.Op("Mul", p, j.logOf(p)), j.Op("Mul", q, j.logOf(q)))))
+	return []Output{{"prob", p, t.Count}, {"entropy", entropy, 1}, {"mutual_information", j.Op("Relu", mutual), 1}}
+}
