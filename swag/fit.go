@@ -58,11 +58,28 @@ type Card struct {
 	// Task says what the scores mean, in the words of package internal/task; empty
 	// where nobody was asked.
 	Task string `json:"task,omitempty"`
+	// Targets says what the scores of a regression are, or is nil.
+	Targets *Targets `json:"targets,omitempty"`
 	// ClassNames has the name of every class, or is nil.
 	ClassNames []string `json:"class_names,omitempty"`
 	// Preprocess says how pictures become inputs, as JSON of package
 	// internal/preprocess; nil where pixels are scaled to [0, 1] only.
 	Preprocess json.RawMessage `json:"preprocess,omitempty"`
+}
+
+// Targets are the numbers that a regression predicts. Lists have one number for each target,
+// or one for all.
+type Targets struct {
+	// VarianceHead says what the second half of the scores is, in the words of package
+	// calibrate/regression; empty where all scores are means.
+	VarianceHead string `json:"variance_head,omitempty"`
+	// Mean and Std make targets of the network's numbers z: Mean + Std·z. Nil where both are
+	// the same.
+	Mean []float64 `json:"mean,omitempty"`
+	Std  []float64 `json:"std,omitempty"`
+	// NoiseStd is the standard deviation of targets about their means, in their units, where
+	// there is no head.
+	NoiseStd []float64 `json:"noise_std,omitempty"`
 }
 
 // Input is what a posterior is fitted to.

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -86,7 +87,7 @@ func TestJointAverage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			graph, err := infer.ReadGraph(model, "", "")
+			graph, err := infer.ReadGraph(model, "", swag.Card{})
 			if err != nil {
 				t.Fatal(err)
 			}

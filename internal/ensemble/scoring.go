@@ -8,6 +8,8 @@ import (
 	"iter"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -46,7 +48,8 @@ type Scorer struct {
 	engine      *infer.Engine
 	calibration calibration
 	labels      truth.Truth
-	names       []string // of the classes, or nil
+	names       []string  // of the classes, or nil
+	weights     []float64 // of the members, if they are kept
 }
 
 // NewScorer prepares a Scorer: see [infer.NewScorer].
@@ -68,6 +71,11 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	}
 	if job.Want.Members > 0 {
 		s.job.Want.Members = s.Members()
+		for k := range s.Members() {
+			i, _ := job.Ensemble.Find(k)
+			s.weights = append(s.weights, job.Ensemble.weight(i))
+		}
+		floats.Scale(1/floats.Sum(s.weights), s.weights)
 	}
 	for _, n := range job.Networks {
 		if n.Posterior.Options.Dropout {
@@ -172,7 +180,7 @@ func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Ro
 	average.Calibrate = func(outcome []float64) { s.calibration.apply(s.Task(), outcome) }
 	if s.job.Want.Members > 0 {
 		size := s.Members() * len(outcome)
-		average.Members = c.Members[i*size:][:size]
+		average.Members, average.Weights = c.Members[i*size:][:size], s.weights
 	}
 	r.Values = s.Task().Values(r.Values, s.job.Want, average, label)
 }

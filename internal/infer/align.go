@@ -75,6 +75,7 @@ func (n *Network) differs(o *Network) error {
 	}{
 		{"preprocess", n.Posterior.Card.Preprocess, o.Posterior.Card.Preprocess},
 		{"task", n.card, o.card},
+		{"targets", n.Posterior.Card.Targets, o.Posterior.Card.Targets},
 		{"class_names", n.Posterior.Card.ClassNames, o.Posterior.Card.ClassNames},
 	} {
 		if !reflect.DeepEqual(part.a, part.b) {

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // An engine runs any model over a dataset; sums collect what averaging needs.
@@ -33,7 +34,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		defer m.Close()
-		graph, err := infer.ReadGraph(m, "", "")
+		graph, err := infer.ReadGraph(m, "", swag.Card{})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func NewNamed(path string, scores int64, inputs ...onnxio.Value) *Network {
 
 // ScoresOf reads what the output of a graph is taken for.
 func ScoresOf(m *onnxio.Model, output string) (task.Scores, error) {
-	g, err := ReadGraph(m, output, "")
+	g, err := ReadGraph(m, output, swag.Card{})
 	if err != nil {
 		return task.Scores{}, err
 	}

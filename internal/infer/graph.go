@@ -2,14 +2,17 @@ package infer
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // Graph is what models that differ in weights only have in common: what they take,
@@ -30,14 +33,17 @@ type Graph struct {
 }
 
 // ReadGraph reads the graph of m. output names the output with the scores; "" is
-// the first. card is the task that a model card names, or "".
-func ReadGraph(m *onnxio.Model, output, card string) (*Graph, error) {
+// the first. card says what scores mean.
+func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if len(m.Graph.Outputs) == 0 {
 		return nil, &onnxio.Error{Path: m.Path, What: "the network has no output"}
 	}
-	g := &Graph{card: card}
-	err := g.readInputs(m)
+	numbers, err := Numbers(card)
 	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Path, err)
+	}
+	g := &Graph{card: card.Task}
+	if err := g.readInputs(m); err != nil {
 		return nil, err
 	}
 	if output == "" {
@@ -46,7 +52,7 @@ func ReadGraph(m *onnxio.Model, output, card string) (*Graph, error) {
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
-			g.scores = task.Scores{Output: output, Activation: activation(m, output)}
+			g.scores = task.Scores{Output: output, Activation: activation(m, output), Numbers: numbers}
 			if g.width, err = width(o); err != nil {
 				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error()}
 			}
@@ -55,6 +61,35 @@ func ReadGraph(m *onnxio.Model, output, card string) (*Graph, error) {
 		names = append(names, fmt.Sprintf("%q", o.Name))
 	}
 	return nil, fmt.Errorf("%s: no output %q, want one of %s", m.Path, output, strings.Join(names, ", "))
+}
+
+// Numbers is what a model card says of a regression, nil of other tasks.
+func Numbers(card swag.Card) (*task.Numbers, error) {
+	if card.Targets == nil {
+		return nil, nil
+	}
+	n := &task.Numbers{Head: regression.VarianceHead(card.Targets.VarianceHead), Noise: card.Targets.NoiseStd}
+	if n.Head != "" {
+		if err := n.Head.Check(); err != nil {
+			return nil, fmt.Errorf("model card: %w", err)
+		}
+	}
+	if len(card.Targets.Mean) != len(card.Targets.Std) {
+		return nil, fmt.Errorf("model card: %d means of targets, and %d standard deviations", len(card.Targets.Mean), len(card.Targets.Std))
+	}
+	for i, std := range card.Targets.Std {
+		u := regression.Units{Mean: card.Targets.Mean[i], Std: std}
+		if err := u.Check(); err != nil {
+			return nil, fmt.Errorf("model card: %w", err)
+		}
+		n.Units = append(n.Units, u)
+	}
+	for _, std := range n.Noise {
+		if !(std > 0) || math.IsInf(std, 1) {
+			return nil, fmt.Errorf("model card: standard deviation of the noise %v, want a positive finite number", std)
+		}
+	}
+	return n, nil
 }
 
 // width is how many scores an example has, as far as the output's shape tells; 0

@@ -104,7 +104,7 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if n.plan, err = bnupdate.NewPlan(m, p.Layout, n.keep); err != nil {
 		return nil, err
 	}
-	n.Graph, err = ReadGraph(m, cmp.Or(output, p.Card.Output), p.Card.Task)
+	n.Graph, err = ReadGraph(m, cmp.Or(output, p.Card.Output), p.Card)
 	return n, err
 }
 
@@ -147,7 +147,7 @@ func (n *Network) Other(t *onnxio.Template, who string, parameters, statistics w
 // AsIs returns a checkpoint as it is, with the statistics in it. It may be of
 // another network with scores of the same meaning.
 func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
-	g, err := ReadGraph(m, n.Posterior.Card.Output, n.card)
+	g, err := ReadGraph(m, n.Posterior.Card.Output, n.Posterior.Card)
 	if err != nil {
 		return Model{}, err
 	}

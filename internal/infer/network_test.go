@@ -31,9 +31,9 @@ func TestParseStatistics(t *testing.T) {
 func TestCard(t *testing.T) {
 	t.Parallel()
 	m := infertest.Open(t, infertest.Path(infertest.Small, "ckpt-1.onnx"))
-	_, err := infer.ReadGraph(m, "", "binary")
+	_, err := infer.ReadGraph(m, "", swag.Card{Task: "binary"})
 	infertest.WantError(t, err, `3 numbers for an example are not scores for the task "binary"`)
-	g, err := infer.ReadGraph(m, "", "classes")
+	g, err := infer.ReadGraph(m, "", swag.Card{Task: "classes"})
 	if err != nil || g.Known().Name() != "classes" {
 		t.Fatalf("%v, %v", g, err)
 	}
@@ -61,7 +61,7 @@ func TestReadGraphRefused(t *testing.T) {
 			Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{-1, 21, 64, 64}, Dims: []string{"batch", "", "", ""}}}},
 		"shape [], want a row of scores": {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{}}}},
 	} {
-		_, err := infer.ReadGraph(&onnxio.Model{Graph: &g}, "probs", "")
+		_, err := infer.ReadGraph(&onnxio.Model{Graph: &g}, "probs", swag.Card{})
 		infertest.WantError(t, err, want)
 	}
 }
@@ -85,7 +85,7 @@ func TestPermits(t *testing.T) {
 		dims := func(n int) []string { return make([]string, n) }
 		g, err := infer.ReadGraph(&onnxio.Model{Graph: &onnxio.Graph{Nodes: []onnxio.Node{{OpType: tc.op, Inputs: []string{"x"}, Outputs: []string{"y"}}},
 			Inputs:  []onnxio.Value{{Name: "x", Shape: tc.in, Dims: dims(len(tc.in))}},
-			Outputs: []onnxio.Value{{Name: "y", Shape: tc.out, Dims: dims(len(tc.out))}}}}, "", tc.card)
+			Outputs: []onnxio.Value{{Name: "y", Shape: tc.out, Dims: dims(len(tc.out))}}}}, "", swag.Card{Task: tc.card})
 		if err != nil {
 			t.Errorf("%+v: %v", tc, err)
 			continue

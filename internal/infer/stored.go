@@ -61,6 +61,9 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
 	k["batch"], k["output"], k["task"] = size, m.Output(), m.card
+	if m.scores.Numbers != nil {
+		k["numbers"] = m.scores.Numbers
+	}
 	was, err := e.Store.Get(k)
 	if err != nil {
 		return nil, err

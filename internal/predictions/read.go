@@ -307,10 +307,13 @@ func (c columns) table() table {
 }
 
 // onlyClasses refuses what score writes of independent labels, whose probabilities are no
-// classes'. names are those of arrays, lists or columns.
+// classes', and of regressions. names are those of arrays, lists or columns.
 func onlyClasses(names []string) error {
 	if slices.Contains(names, "mutual_informations") || slices.Contains(names, "mutual_information_0") {
 		return errors.New("predictions of independent labels, want those of classes that exclude each other")
+	}
+	if slices.Contains(names, "aleatoric_std") || slices.Contains(names, "aleatoric_std_0") {
+		return errors.New("predictions of a regression, want those of classes")
 	}
 	return nil
 }

@@ -325,8 +325,8 @@ func (t classes) Calibrators() []Calibrator {
 	nll, ece := Metric{Key: "nll", Digits: 4}, Metric{Key: "ece", Digits: 4}
 	named := func(m Metric, header string) Metric { m.Header = header; return m }
 	return []Calibrator{
-		{calibrate.ByTemperature, "Temp", []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
-		{calibrate.ByVector, "Vector", []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
+		{calibrate.ByTemperature, "Temp", "temperature scaling", "T", []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
+		{calibrate.ByVector, "Vector", "", "", []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
 	}
 }
 

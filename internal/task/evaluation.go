@@ -43,6 +43,9 @@ type Loss struct {
 type Calibrator struct {
 	calibrate.Scaler
 	Name string // behind a method's: "Temp"
+	// Words are what it is called in a sentence, and Symbol the number that is fitted, both
+	// of the first only.
+	Words, Symbol string
 	// Columns are what tables show of a method so repaired.
 	Columns []Metric
 }

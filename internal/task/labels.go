@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -311,7 +310,7 @@ func (t labels) Calibrators() []Calibrator {
 	columns := func(how string) []Metric {
 		return []Metric{{Key: "nll", Header: "NLL" + how, Digits: 4}, {Key: "ece_macro", Header: "macro ECE" + how, Digits: 4, Optional: true}}
 	}
-	return []Calibrator{{calibrate.ByTemperature, "Temp", columns(" at T")}, {byTemperatures, "Temps", columns(", T each")}, {byPlatt, "Platt", columns(", Platt")}}
+	return []Calibrator{{calibrate.ByTemperature, "Temp", "temperature scaling", "T", columns(" at T")}, {byTemperatures, "Temps", "", "", columns(", T each")}, {byPlatt, "Platt", "", "", columns(", Platt")}}
 }
 
 // logOdds are those of averaged probabilities, n×Count.
@@ -368,43 +367,12 @@ func (t labels) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) [
 	return dst
 }
 
-// pick returns the outcomes of some examples, with what is known of them.
-func (t labels) pick(outcomes []float64, of truth.Truth, rows []int) (picked []float64, known truth.Truth) {
-	for _, i := range rows {
-		picked = append(picked, outcomes[i*t.Width():][:t.Width()]...)
-	}
-	return picked, of.Pick(rows)
+func (t labels) CrossFit(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
+	return crossFit(t, by, outcomes, of, seed)
 }
 
-func (t labels) CrossFit(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
-	n, width := len(outcomes)/t.Width(), t.Width()
-	if of.Width != t.Count {
-		return nil, nil, t.CheckLabel(of)
-	}
-	if n < 2 {
-		return nil, nil, fmt.Errorf("%d rows for 2 folds", n)
-	}
-	dst, all := make([]float64, len(outcomes)), &calibrate.Scaling{CrossFitted: true, NLLBefore: t.nll(outcomes, of)}
-	folds := calibrate.Folds(n, 2, seed)
-	for f, rows := range folds {
-		on, known := t.pick(outcomes, of, folds[1-f])
-		s, err := t.Fit(by, on, known)
-		if err != nil {
-			return nil, nil, err
-		}
-		picked, known := t.pick(outcomes, of, rows)
-		for k, row := range rows {
-			copy(dst[row*width:], t.Apply(nil, s, picked[k*width:][:width]))
-		}
-		all.NLLAfter += float64(len(rows)) / float64(n) * t.nll(t.Apply(nil, s, picked), known)
-		all.Temperatures, all.AtBound = append(all.Temperatures, s.Temperatures...), all.AtBound || s.AtBound
-		for _, w := range s.Warnings { // what both warn of is said once
-			if !slices.ContainsFunc(all.Warnings, func(known error) bool { return known.Error() == w.Error() }) {
-				all.Warnings = append(all.Warnings, w)
-			}
-		}
-	}
-	return dst, all, nil
+func (t labels) CrossFits(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	return crossFits(t, by, outcomes, of, seed)
 }
 
 // nll is the mean over examples of the first loss.
@@ -415,23 +383,6 @@ func (t labels) nll(outcomes []float64, of truth.Truth) (mean float64) {
 		mean += v / float64(len(losses))
 	}
 	return mean
-}
-
-func (t labels) CrossFits(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
-	out := calibrate.CrossFitted{Splits: calibrate.Splits, Folds: 2}
-	squares := 0.0
-	for k := range out.Splits {
-		_, s, err := t.CrossFit(by, outcomes, of, seed+uint64(k))
-		if err != nil {
-			return calibrate.CrossFitted{}, err
-		}
-		out.NLLBefore = s.NLLBefore
-		delta := s.NLLAfter - out.NLLAfter
-		out.NLLAfter += delta / float64(k+1)
-		squares += delta * (s.NLLAfter - out.NLLAfter)
-	}
-	out.Spread = math.Sqrt(squares / float64(out.Splits-1))
-	return out, nil
 }
 
 // Say implements [Joined].

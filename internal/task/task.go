@@ -32,6 +32,8 @@ type Scores struct {
 	Output     string `json:"output"`     // name of the graph's output
 	Activation string `json:"activation"` // what it ends in: "softmax", "logsoftmax", "sigmoid", or "" for none of these
 	Count      int    `json:"count"`      // numbers for an example
+	// Numbers is of a regression, and nil where nothing was said of it.
+	Numbers *Numbers `json:"-"`
 }
 
 // Task is what scores mean.
@@ -122,6 +124,7 @@ var kinds = []kind{
 	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
 	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
 	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels},
+	{"regression", "means of numbers to predict, or means and variances (--variance-head)", truth.Numbers, newRegression},
 }
 
 // Names lists the tasks.
@@ -167,7 +170,7 @@ func Of(name string, s Scores) (Task, error) {
 
 // OfWidth returns the task of that name whose outcomes have so many numbers.
 func OfWidth(name string, width int) (Task, error) {
-	for _, count := range []int{width, width - 1, width / 3} { // one score is of two classes; a label has three numbers
+	for _, count := range []int{width, width - 1, width / 3} { // one score is of two classes; a label and a target have three numbers
 		if t, err := Of(name, Scores{Count: count}); err == nil && t.Width() == width {
 			return t, nil
 		}
@@ -180,6 +183,7 @@ type Average struct {
 	Outcome []float64 // Σ w·outcome over members, with Σ w = 1
 	Entropy float64   // Σ w·entropy over members, nats
 	Members []float32 // each member's outcome, S×Width; nil unless they are kept
+	Weights []float64 // theirs, which add up to 1; nil for equal ones
 	// Calibrate changes an averaged outcome, and is nil where nothing does.
 	Calibrate func(outcome []float64)
 }

@@ -27,14 +27,11 @@ func (e *Unclear) Error() string {
 func (e *Unclear) Hints() []string {
 	var hints []string
 	for _, k := range kinds {
-		if _, ok, err := k.of(e.Scores); ok && err == nil && !(e.Count == 1 && k.truth == truth.Labels) || e.Count == 0 { // one label is binary
+		if _, ok, err := k.of(e.Scores); ok && err == nil && !(e.Count == 1 && k.truth == truth.Labels) && !(e.Activation != "" && k.truth == truth.Numbers) || e.Count == 0 { // one label is binary
 			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
 		}
 	}
-	if e.Activation != "" {
-		return hints
-	}
-	return append(hints, "the numbers of a regression are not supported yet")
+	return hints
 }
 
 // Tell returns the name of the task that scores tell by themselves: by the

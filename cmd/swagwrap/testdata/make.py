@@ -225,6 +225,10 @@ each = np.array([[i % 2, i // 2 % 2, i % 3 == 0] for i in range(10)], np.int8)  
 np.savez_compressed(HERE / "each.npz", images=images, labels=each.astype(bool))
 each[3, 1] = -1
 np.savez_compressed(HERE / "some.npz", images=images, labels=each)
+y = np.round(np.sin(np.arange(10.0)) * 3 + 20, 3)
+np.savez_compressed(HERE / "numbers.npz", images=images, targets=y)
+np.savez_compressed(HERE / "pairs.npz", images=images, targets=np.stack([y, -y / 8], 1).astype(np.float32))
+np.savez_compressed(HERE / "nan-target.npz", images=images, targets=np.where(np.arange(10) == 4, np.nan, y))
 np.savez_compressed(HERE / "half.npz", images=images, labels=np.full((10, 3), 0.5))
 black = images.copy()
 black[3] = 0

@@ -159,7 +159,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 		if m.parts, err = r.tempered(s, outcomes, validation); err != nil {
 			return err
 		}
-		outcomes, m.Scaling, m.Name = scaled, s, p.Name+describe(s)
+		outcomes, m.Scaling, m.Name = scaled, s, r.repaired(p.Name, s)
 		m.deployAt(s)
 	}
 	if err := r.evaluate(&m, outcomes); err != nil {
@@ -194,12 +194,15 @@ func (m *Method) warn(format string, args ...any) {
 	m.Warnings = append(m.Warnings, fmt.Errorf(format, args...))
 }
 
-// describe says behind a method's name what was fitted.
-func describe(s *calibrate.Scaling) string {
+// repaired is the name of a method with what was fitted behind it.
+func (r *Result) repaired(name string, s *calibrate.Scaling) string {
 	if len(s.Temperatures) == 0 {
-		return ""
+		return name
 	}
-	return " (T = " + temperatures(s) + ")"
+	if stem, ok := strings.CutSuffix(name, "-Temp"); ok {
+		name = stem + "-" + r.first().Name
+	}
+	return fmt.Sprintf("%s (%s = %s)", name, r.first().Symbol, temperatures(s))
 }
 
 func temperatures(s *calibrate.Scaling) string {

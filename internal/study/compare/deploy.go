@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // deployAt has the method's ensemble calibrated as the method was. What was fitted on
@@ -44,7 +45,16 @@ func (r *Result) deployLines(base *Method) []string {
 			choice = base
 		}
 	}
+	if !r.calibrates(choice) {
+		return []string{line, fmt.Sprintf("To deploy %s, give validation data (--val): %s fitted on halves of the test images is not one that an ensemble has.", choice.Name, r.first().Symbol)}
+	}
 	return []string{line, fmt.Sprintf("To deploy %s: %s", choice.Name, strings.Join(r.Commands(choice), "; "))}
+}
+
+// calibrates reports whether commands make the method as it is: what is fitted to halves of
+// the test data calibrate fits anew, for classes.
+func (r *Result) calibrates(m *Method) bool {
+	return m.Scaling == nil || m.Deploy != nil && m.Deploy.Temperature != 0 || task.Truth(r.task.Name()) == truth.Classes
 }
 
 // deployable returns the method of those that can be an ensemble whose first loss is the
@@ -63,7 +73,7 @@ func (r *Result) deployable() (best *Method) {
 // shows; none where no ensemble is the method.
 func (r *Result) Commands(m *Method) []string {
 	out := []string{}
-	if m.Deploy == nil || m.StaleBN {
+	if m.Deploy == nil || m.StaleBN || !r.calibrates(m) {
 		return out
 	}
 	how := m.Deploy.Flags()

@@ -14,8 +14,8 @@ import (
 
 // Heading has the settings in a line.
 func (r *Result) Heading() string {
-	s := fmt.Sprintf("%s test images, %s, scale %g, rank %d, seed %d; T fitted on %s", report.Thousands(r.Test.Len()), report.Plural(r.Members, "member"),
-		r.Scale, r.rank(), r.Seed, r.fittedOn())
+	s := fmt.Sprintf("%s test images, %s, scale %g, rank %d, seed %d; %s fitted on %s", report.Thousands(r.Test.Len()), report.Plural(r.Members, "member"),
+		r.Scale, r.rank(), r.Seed, r.first().Symbol, r.fittedOn())
 	if n := len(r.Runs); n > 1 {
 		s += fmt.Sprintf("; %d posteriors, single rows of %s", n, r.Runs[0].Network.Posterior.Path)
 	}
@@ -30,7 +30,7 @@ func (r *Result) facts() []report.Fact {
 		study.Fact("scale", "%g", r.Scale),
 		study.Fact("rank", "%d", r.rank()),
 		study.Fact("seed", "%d", r.Seed),
-		study.Fact("T fitted on", "%s", r.fittedOn()),
+		study.Fact(r.first().Symbol+" fitted on", "%s", r.fittedOn()),
 	}
 	if n := len(r.Runs); n > 1 {
 		facts = append(facts, study.Fact("posteriors", "%d; single rows of %s", n, r.Runs[0].Network.Posterior.Path))
@@ -70,7 +70,7 @@ func (r *Result) mainTable() *report.Table {
 		}
 		columns = append(columns, decimal(m.Header))
 		if m.Key == loss.Key {
-			columns = append(columns, decimal("at best T"))
+			columns = append(columns, decimal("at best "+r.first().Symbol))
 		}
 	}
 	columns = append(columns, decimal(loss.Name+" − "+loss.Name+"("+r.baselineName()+") [95 %]"), decimal("draws"), report.Column{Header: " ", Empty: " "})
@@ -93,8 +93,11 @@ func (r *Result) mainTable() *report.Table {
 		}
 		t.Row(append(cells, m.marks())...)
 	}
-	t.Note(fmt.Sprintf("at best T: fitted on one half of the test images and applied to the other, mean over %d random splits; as it is where that is better. ECE in %v",
-		calibrate.Splits, r.ECE))
+	note := fmt.Sprintf("at best %s: fitted on one half of the test images and applied to the other, mean over %d random splits; as it is where that is better", r.first().Symbol, calibrate.Splits)
+	if r.classError() {
+		note += fmt.Sprintf(". ECE in %v", r.ECE)
+	}
+	t.Note(note)
 	if r.find(baseline.Laplace) >= 0 {
 		t.Note(baseline.TauNote)
 	}
@@ -190,7 +193,7 @@ func (r *Result) scalingsTable() *report.Table {
 	}
 	for i, c := range r.task.Calibrators() {
 		if i == 0 {
-			columns = append(columns, decimal("T"))
+			columns = append(columns, decimal(r.first().Symbol))
 		}
 		for _, m := range c.Columns {
 			columns = append(columns, decimal(m.Header))
@@ -229,6 +232,11 @@ func (r *Result) scalingsTable() *report.Table {
 		t.Note("scalings are fitted on the validation images")
 	}
 	return t
+}
+
+// classError reports whether the task has calibration errors of probabilities.
+func (r *Result) classError() bool {
+	return slices.ContainsFunc(r.task.Metrics(), func(m task.Metric) bool { return strings.HasPrefix(m.Key, "ece") })
 }
 
 // metric returns a metric of a task's.

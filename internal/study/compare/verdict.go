@@ -45,7 +45,7 @@ func (r *Result) Verdict() []string {
 	}
 	lines = append(lines, r.sides(candidate, base)...)
 	if len(lines) == 0 {
-		lines = append(lines, fmt.Sprintf("%s test images tell no other method from %s, which is not to say that they are equal.", report.Thousands(images), words(base)))
+		lines = append(lines, fmt.Sprintf("%s test images tell no other method from %s, which is not to say that they are equal.", report.Thousands(images), r.words(base)))
 	}
 	lines = append(lines, r.accuracyLines(base)...)
 	lines = append(append(lines, r.deployLines(base)...), r.staleLine()...)
@@ -60,10 +60,13 @@ func (r *Result) Verdict() []string {
 func (r *Result) baselineName() string {
 	m := &r.Methods[r.baseline()]
 	if m.Key == baseline.SWATemp {
-		return "SWA-Temp"
+		return "SWA-" + r.first().Name
 	}
 	return m.Name
 }
+
+// first is the way to repair outcomes by a single number.
+func (r *Result) first() task.Calibrator { return r.task.Calibrators()[0] }
 
 // candidate returns the method that the headline is about: SWAG where it is among
 // them, or what comes nearest to it.
@@ -77,9 +80,9 @@ func (r *Result) candidate() *Method {
 }
 
 // words is how a method is called in a sentence.
-func words(m *Method) string {
+func (r *Result) words(m *Method) string {
 	if m.Key == baseline.SWATemp {
-		return "temperature scaling"
+		return r.first().Words
 	}
 	return m.Name
 }
@@ -144,7 +147,7 @@ func (r *Result) told(m *Method, k int) (sign int, borderline bool) {
 func (r *Result) headline(m, base *Method) []string {
 	d, loss := m.Differences[0], r.task.Losses()[0].Name
 	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
-		return []string{fmt.Sprintf("%s and %s cannot be compared by %s: it is infinite, because a true class has probability 0.", m.Name, words(base), loss)}
+		return []string{fmt.Sprintf("%s and %s cannot be compared by %s: it is infinite, because a true class has probability 0.", m.Name, r.words(base), loss)}
 	}
 	found := fmt.Sprintf("%s %s %s", loss, report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
 	sign, borderline := r.told(m, 0)
@@ -152,22 +155,22 @@ func (r *Result) headline(m, base *Method) []string {
 	if !r.enough(m, base) {
 		why, borderline = fmt.Sprintf("Both err on fewer than %d of them, and a handful decides.", fewErrors), false
 	}
-	line := fmt.Sprintf("%s test images do not tell %s and %s apart: %s. %s", report.Thousands(r.Test.Len()), m.Name, words(base), found, why)
+	line := fmt.Sprintf("%s test images do not tell %s and %s apart: %s. %s", report.Thousands(r.Test.Len()), m.Name, r.words(base), found, why)
 	but := ""
 	if borderline {
 		but = fmt.Sprintf(" That is borderline (p = %s): other images or draws may well tell otherwise.", probability(m.Adjusted[0]))
 	}
 	switch {
 	case math.IsInf(d.Draws.Variance, 1):
-		line = fmt.Sprintf("%s and %s cannot be told apart with %s: what other draws would give is not known.", m.Name, words(base), report.Plural(m.Members, "member"))
+		line = fmt.Sprintf("%s and %s cannot be told apart with %s: what other draws would give is not known.", m.Name, r.words(base), report.Plural(m.Members, "member"))
 	case sign < 0:
-		return []string{fmt.Sprintf("%s is better than %s on this data: %s.%s", m.Name, words(base), found, but)}
+		return []string{fmt.Sprintf("%s is better than %s on this data: %s.%s", m.Name, r.words(base), found, but)}
 	case sign > 0:
-		line = fmt.Sprintf("%s is worse than %s on this data: %s.", m.Name, words(base), found)
+		line = fmt.Sprintf("%s is worse than %s on this data: %s.", m.Name, r.words(base), found)
 	}
 	lines := []string{line + but}
 	if m.Members > base.Members {
-		lines = append(lines, fmt.Sprintf("Of the two, %s is cheaper: %s for each prediction, not %s.", words(base), report.Plural(base.Members, "network"), report.Thousands(m.Members)))
+		lines = append(lines, fmt.Sprintf("Of the two, %s is cheaper: %s for each prediction, not %s.", r.words(base), report.Plural(base.Members, "network"), report.Thousands(m.Members)))
 	}
 	return lines
 }
@@ -204,7 +207,7 @@ func (r *Result) sides(but, base *Method) []string {
 	for _, side := range []struct {
 		what string
 		who  []string
-	}{{"Better than " + words(base), up}, {"Worse than " + words(base), down}, {"Borderline, beside " + words(base), nearly}} {
+	}{{"Better than " + r.words(base), up}, {"Worse than " + r.words(base), down}, {"Borderline, beside " + r.words(base), nearly}} {
 		if side.who != nil {
 			lines = append(lines, fmt.Sprintf("%s: %s.", side.what, strings.Join(side.who, ", ")))
 		}
@@ -241,7 +244,7 @@ func (r *Result) accuracyLines(base *Method) (lines []string) {
 		who  []string
 	}{{"higher", higher}, {"lower", lower}} {
 		if side.who != nil {
-			lines = append(lines, fmt.Sprintf("Accuracy is %s than that of %s: %s.", side.what, words(base), strings.Join(side.who, ", ")))
+			lines = append(lines, fmt.Sprintf("Accuracy is %s than that of %s: %s.", side.what, r.words(base), strings.Join(side.who, ", ")))
 		}
 	}
 	return lines

@@ -93,7 +93,7 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 // permits says what the network takes and gives, and judges anew where that can be
 // no predictions.
 func (d *Diagnosis) permits(m *onnxio.Model) {
-	g, err := infer.ReadGraph(m, "", "")
+	g, err := infer.ReadGraph(m, "", swag.Card{})
 	if err == nil {
 		d.Takes = g.Takes()
 		d.Gives, err = g.Gives()

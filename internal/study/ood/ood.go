@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Detection says whose uncertainty is asked about which images.
@@ -80,6 +81,9 @@ func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
 // Run scores the methods. The baseline of the differences is SWA; where it is not
 // among them, the first.
 func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+	if p := d.Runs[0].Network.Posterior; task.Truth(p.Card.Task) == truth.Numbers {
+		return nil, fmt.Errorf("%s: a %s, whose standard deviations are not in the bins of entropies yet", p.Path, p.Card.Task)
+	}
 	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}}
 	targets := d.targets()
 	notes, err := baseline.Predict(ctx, e, &d.Inputs, targets, func(p *baseline.Predicted) error {

@@ -52,7 +52,7 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 	if n := len(m.Graph.Outputs); n > 1 && card.Output == "" {
 		s.Logf(s.c, "the network has %d outputs: the scores are taken from the first, %q (--output-name)", n, m.Graph.Outputs[0].Name)
 	}
-	g, err := infer.ReadGraph(m, card.Output, card.Task)
+	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
 		return card, BadInput(err)
 	}

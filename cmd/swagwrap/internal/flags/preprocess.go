@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/picture"
@@ -25,6 +26,7 @@ import (
 // fit. Those of preprocessing have timm's names.
 var CardFlags = []cli.Flag{
 	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "where the graph or names of classes tell it"},
+	targetFlags[0], targetFlags[1], targetFlags[2], targetFlags[3],
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
 	AugmentFlag("unknown: pictures are used plain, with a note"),
@@ -64,6 +66,58 @@ func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) 
 	return p, BadInput(err)
 }
 
+// targetFlags say what the scores of a regression are.
+var targetFlags = []cli.Flag{
+	&cli.StringFlag{Name: "variance-head", Usage: "of a regression: the second half of the scores `IS` variance|log-variance|softplus of it, or there is none"},
+	&cli.Float64SliceFlag{Name: "target-mean", Usage: "the network's numbers z are targets `M` + S·z; once for each target, or for all"},
+	&cli.Float64SliceFlag{Name: "target-std", Usage: "`S` of these"},
+	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units, such as the RMSE on validation data"},
+}
+
+// targets makes that part of a model card.
+func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
+	var t swag.Targets
+	if card.Targets != nil {
+		t = *card.Targets
+	}
+	said := false
+	for _, f := range targetFlags {
+		said = said || c.IsSet(f.Names()[0])
+	}
+	if card.Task != "regression" {
+		if said {
+			return nil, Usagef("say that it is one: --task regression", "--variance-head, --target-mean, --target-std and --noise-std are for a regression")
+		}
+		return nil, nil
+	}
+	if c.IsSet("variance-head") {
+		if t.VarianceHead = c.String("variance-head"); t.VarianceHead == "none" {
+			t.VarianceHead = ""
+		} else if err := regression.VarianceHead(t.VarianceHead).Check(); err != nil {
+			return nil, Usagef("", "--variance-head: %w", err)
+		}
+	} else if card.Targets == nil {
+		return nil, Usagef("--variance-head variance|log-variance|softplus: the second half of the scores\n--variance-head none --noise-std STD: all scores are means", "--task regression: the graph does not tell which scores are variances")
+	}
+	for name, to := range map[string]*[]float64{"target-mean": &t.Mean, "target-std": &t.Std, "noise-std": &t.NoiseStd} {
+		if c.IsSet(name) {
+			*to = c.Float64Slice(name)
+		}
+	}
+	switch {
+	case len(t.Mean) != len(t.Std):
+		return nil, Usagef("", "%d of --target-mean and %d of --target-std, want as many", len(t.Mean), len(t.Std))
+	case t.VarianceHead == "" && t.NoiseStd == nil:
+		return nil, Usagef("--noise-std STD says how far targets are from their means, such as the RMSE on validation data", "--variance-head none: without a variance there is no likelihood")
+	case t.VarianceHead != "" && t.NoiseStd != nil:
+		return nil, Usagef("", "--noise-std beside a variance head: want one of them")
+	}
+	if _, err := infer.Numbers(swag.Card{Targets: &t}); err != nil {
+		return nil, Usagef("", "%w", err)
+	}
+	return &t, nil
+}
+
 // Card makes the model card of what was said now, and before.
 func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 	if c.IsSet("augment") {
@@ -76,9 +130,12 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 	if card.Task = cmp.Or(c.String("task"), card.Task); card.Task != "" && !slices.Contains(task.Names(), card.Task) {
 		return card, Usagef("", "--task %q: want one of %s", card.Task, strings.Join(task.Names(), ", "))
 	}
+	var err error
+	if card.Targets, err = targets(c, card); err != nil {
+		return card, err
+	}
 	card.Output = cmp.Or(c.String("output-name"), card.Output)
 	if path := c.String("class-names"); path != "" {
-		var err error
 		if card.ClassNames, err = dataset.ReadClassNames(path); err != nil {
 			return card, BadInput(err)
 		}

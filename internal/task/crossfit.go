@@ -1,0 +1,78 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// judged is a task that has one number for how good outcomes are.
+type judged interface {
+	Task
+	// nll is the mean over examples of the first loss.
+	nll(outcomes []float64, of truth.Truth) float64
+}
+
+// pick returns the outcomes of some examples, with what is known of them.
+func pick(t Task, outcomes []float64, of truth.Truth, rows []int) (picked []float64, known truth.Truth) {
+	for _, i := range rows {
+		picked = append(picked, outcomes[i*t.Width():][:t.Width()]...)
+	}
+	return picked, of.Pick(rows)
+}
+
+// crossFit is [Task.CrossFit] by [Task.Fit] and [Task.Apply].
+func crossFit(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
+	n, width := len(outcomes)/t.Width(), t.Width()
+	if of.Len() != n {
+		return nil, nil, fmt.Errorf("%d rows, and the truth about %d", n, of.Len())
+	}
+	if err := t.CheckLabel(of.At(0)); err != nil {
+		return nil, nil, err
+	}
+	if n < 2 {
+		return nil, nil, fmt.Errorf("%d rows for 2 folds", n)
+	}
+	dst, all := make([]float64, len(outcomes)), &calibrate.Scaling{CrossFitted: true, NLLBefore: t.nll(outcomes, of)}
+	folds := calibrate.Folds(n, 2, seed)
+	for f, rows := range folds {
+		on, known := pick(t, outcomes, of, folds[1-f])
+		s, err := t.Fit(by, on, known)
+		if err != nil {
+			return nil, nil, err
+		}
+		picked, known := pick(t, outcomes, of, rows)
+		for k, row := range rows {
+			copy(dst[row*width:], t.Apply(nil, s, picked[k*width:][:width]))
+		}
+		all.NLLAfter += float64(len(rows)) / float64(n) * t.nll(t.Apply(nil, s, picked), known)
+		all.Temperatures, all.AtBound = append(all.Temperatures, s.Temperatures...), all.AtBound || s.AtBound
+		for _, w := range s.Warnings { // what both warn of is said once
+			if !slices.ContainsFunc(all.Warnings, func(known error) bool { return known.Error() == w.Error() }) {
+				all.Warnings = append(all.Warnings, w)
+			}
+		}
+	}
+	return dst, all, nil
+}
+
+// crossFits is [Task.CrossFits] by crossFit.
+func crossFits(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	out := calibrate.CrossFitted{Splits: calibrate.Splits, Folds: 2}
+	squares := 0.0
+	for k := range out.Splits {
+		_, s, err := crossFit(t, by, outcomes, of, seed+uint64(k))
+		if err != nil {
+			return calibrate.CrossFitted{}, err
+		}
+		out.NLLBefore = s.NLLBefore
+		delta := s.NLLAfter - out.NLLAfter
+		out.NLLAfter += delta / float64(k+1)
+		squares += delta * (s.NLLAfter - out.NLLAfter)
+	}
+	out.Spread = math.Sqrt(squares / float64(out.Splits-1))
+	return out, nil
+}

@@ -1,0 +1,452 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Numbers is what the graph of a regression does not tell.
+type Numbers struct {
+	// Head says what the second half of the scores is, the first being the means of the
+	// targets; "" where all are means.
+	Head gauss.VarianceHead
+	// Units are those of the targets beside the network's, one for each or for all; nil
+	// where both are the same.
+	Units []gauss.Units
+	// Noise is the standard deviation of each target, or of all, about its mean where
+	// there is no head, in the targets' units.
+	Noise []float64
+}
+
+// regression is the means of targets, or their means and variances. An outcome is, for
+// each target, the mean μ, μ² and the variance v, in the network's units: averages of
+// these are all that the moments of a mixture of members take.
+type regression struct {
+	Scores
+	targets int
+}
+
+// perTarget is how many numbers of an outcome a target has.
+const perTarget = 3
+
+func newRegression(s Scores) (Task, bool, error) {
+	if strings.HasSuffix(s.Activation, "softmax") {
+		return nil, false, fmt.Errorf("tensor %q: comes out of a %s, which gives probabilities of classes and no numbers of a regression", s.Output, s.Activation)
+	}
+	t := regression{s, s.Count}
+	n := t.numbers()
+	if n.Head != "" {
+		if s.Count%2 != 0 {
+			return nil, false, fmt.Errorf("tensor %q: %d numbers, want an even one: the means, then as many variances (--variance-head)", s.Output, s.Count)
+		}
+		t.targets = s.Count / 2
+	}
+	for what, given := range map[string]int{"units": len(n.Units), "the noise": len(n.Noise)} {
+		if given > 1 && given != t.targets {
+			return nil, false, fmt.Errorf("tensor %q: %s, and %s of %d", s.Output, t.Size(), what, given)
+		}
+	}
+	return t, s.Count > 0, nil
+}
+
+func (t regression) numbers() Numbers {
+	if t.Numbers == nil {
+		return Numbers{}
+	}
+	return *t.Numbers
+}
+
+// of returns what is given for target k, or for all of them.
+func of[T any](given []T, k int, none T) T {
+	switch len(given) {
+	case 0:
+		return none
+	case 1:
+		return given[0]
+	}
+	return given[k]
+}
+
+func (t regression) units(k int) gauss.Units {
+	return of(t.numbers().Units, k, gauss.Units{Std: 1})
+}
+
+func (t regression) Name() string { return "regression" }
+
+func (t regression) Describe() string {
+	what := "a mean for each"
+	if head := t.numbers().Head; head != "" {
+		what = fmt.Sprintf("a mean and a variance (%s) for each", head)
+	}
+	return fmt.Sprintf("output %q: %s, %s", t.Output, t.Size(), what)
+}
+
+func (t regression) Size() string {
+	if t.targets == 1 {
+		return "1 target"
+	}
+	return fmt.Sprintf("%d targets", t.targets)
+}
+
+func (t regression) Width() int { return perTarget * t.targets }
+
+func (t regression) ClassNames() int { return 0 }
+
+func (t regression) CheckLabel(label truth.Truth) error {
+	if label.Width != t.targets {
+		return fmt.Errorf("truth about %d targets, want %d", label.Width, t.targets)
+	}
+	return truth.Numbers.Check(label.Values)
+}
+
+// Outcome returns the differential entropy of the Gaussians, in the network's units.
+func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, err error) {
+	n := t.numbers()
+	for k := range t.targets {
+		mean, variance := float64(scores[k]), 0.0
+		if mean-mean != 0 {
+			return 0, fmt.Errorf("the network's output is not finite: target %d has %v", k, mean)
+		}
+		if n.Head != "" {
+			if variance, err = n.Head.Variance(float64(scores[t.targets+k])); err != nil {
+				return 0, fmt.Errorf("the network's output for target %d: %w", k, err)
+			}
+		} else {
+			std := of(n.Noise, k, 0) / t.units(k).Std
+			variance = std * std
+		}
+		o := dst[perTarget*k:]
+		o[0], o[1], o[2] = mean, mean*mean, variance
+		entropy += gaussianEntropy(variance)
+	}
+	return entropy, nil
+}
+
+func gaussianEntropy(variance float64) float64 { return (1 + math.Log(2*math.Pi*variance)) / 2 }
+
+// moments are those of target k of an averaged outcome, in the target's units.
+func (t regression) moments(outcome []float64, k int) gauss.Moments {
+	o := outcome[perTarget*k:]
+	return t.units(k).Moments(gauss.MomentsOf(o[0], o[1], o[2]))
+}
+
+// scores judge n averaged outcomes: n × targets.
+func (t regression) scores(outcomes []float64, known truth.Truth) []gauss.Score {
+	out := make([]gauss.Score, len(known.Values))
+	for i, y := range known.Values {
+		out[i] = t.moments(outcomes[i/t.targets*t.Width():], i%t.targets).Score(y)
+	}
+	return out
+}
+
+// Likelihoods are the densities of the Gaussians with the moments of the outcomes. Those
+// of an average are not the averages of theirs.
+func (t regression) Likelihoods(outcomes []float64, known truth.Truth) (out []float64) {
+	for _, s := range t.scores(outcomes, known) {
+		out = append(out, math.Exp(s.Gaussian.LogLikelihood))
+	}
+	return out
+}
+
+func (t regression) Uncertainties() []Uncertainty {
+	// of all targets together, each in the network's units
+	root := func(part func(gauss.Moments) float64) func(outcomes, _ []float64) []float64 {
+		return func(outcomes, _ []float64) []float64 {
+			out := make([]float64, len(outcomes)/t.Width())
+			for i := range out {
+				for k := range t.targets {
+					o := outcomes[i*t.Width()+perTarget*k:]
+					out[i] += part(gauss.MomentsOf(o[0], o[1], o[2])) / float64(t.targets)
+				}
+				out[i] = math.Sqrt(out[i])
+			}
+			return out
+		}
+	}
+	return []Uncertainty{
+		{"std", "standard deviation", false, root(gauss.Moments.Variance)},
+		{"epistemic_std", "epistemic standard deviation", true, root(func(m gauss.Moments) float64 { return m.Epistemic })},
+	}
+}
+
+// Divergence is half the Jeffreys divergence of Gaussians, summed over targets.
+func (t regression) Divergence(a, b []float64) (mean float64) {
+	n := float64(len(a) / t.Width())
+	for i := 0; i < len(a); i += perTarget {
+		p, q := gauss.MomentsOf(a[i], a[i+1], a[i+2]), gauss.MomentsOf(b[i], b[i+1], b[i+2])
+		v, w, d := p.Variance(), q.Variance(), p.Mean-q.Mean
+		mean += (v/w + w/v - 2 + d*d*(1/v+1/w)) / 4 / n
+	}
+	return mean
+}
+
+// each is the column of a number for each target.
+func (t regression) each(name string) Column {
+	if t.targets == 1 {
+		return Column{Name: name}
+	}
+	return Column{Name: name, Cell: name + "_%d", Shape: []int{t.targets}}
+}
+
+// Columns are in the targets' units. An interval holds 95 %: of the mixture where its
+// members are kept, else of the Gaussian with its moments.
+func (t regression) Columns(want Want) []Column {
+	known := t.each("target")
+	known.Truth, known.Hidden = true, !want.Truth
+	interval := "gaussian"
+	if want.Members > 0 {
+		interval = "mixture"
+	}
+	list := []Column{known, t.each("mean"), t.each("std"), t.each("aleatoric_std"), t.each("epistemic_std"), t.each(interval + "_low"), t.each(interval + "_high"),
+		{Name: "marks", Shape: []int{t.targets, 3}, Hidden: true}}
+	for _, name := range []string{"member_mean", "member_std"} {
+		if want.Members == 0 {
+			break
+		}
+		c := Column{Name: name, Cell: strings.Replace(name, "_", "_%d_", 1), Kind: Float32, Shape: []int{want.Members}}
+		if t.targets > 1 {
+			c.Cell, c.Shape = c.Cell+"_%d", append(c.Shape, t.targets)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// mixture is what members say of target k, in its units.
+func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mixture {
+	m := gauss.Mixture{Weights: a.Weights}
+	for at := perTarget * k; at < len(a.Members); at += t.Width() {
+		m.Means, m.Variances = append(m.Means, float64(a.Members[at])), append(m.Variances, float64(a.Members[at+2]))
+	}
+	if s.Factor != 1 {
+		m = s.Mixture(m, m)
+	}
+	return t.units(k).Mixture(m, m)
+}
+
+// Values appends a row. What calibrates an average scales both parts of its variance, and
+// draws out the mixture likewise; members themselves are as they are.
+func (t regression) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
+	before := t.moments(a.Outcome, 0).Variance()
+	if a.Calibrate != nil {
+		a.Calibrate(a.Outcome)
+	}
+	scaling := gauss.VarianceScaling{Factor: 1}
+	if after := t.moments(a.Outcome, 0).Variance(); after != before {
+		scaling.Factor = after / before
+	}
+	nan := math.NaN()
+	columns := make([][]float64, 8)
+	for k := range t.targets {
+		y := nan
+		if label.Width == t.targets {
+			y = label.Values[k]
+		}
+		m := t.moments(a.Outcome, k)
+		score := m.Score(y)
+		low, high, marks := score.Gaussian.Low, score.Gaussian.High, gauss.Marks{LogLikelihood: nan, CRPS: nan, PIT: nan}
+		if want.Members > 0 {
+			mixture := t.mixture(a, k, scaling)
+			low, high = mixture.Interval(gauss.Level)
+			if y == y {
+				marks = gauss.Marks{LogLikelihood: mixture.LogDensity(y), CRPS: mixture.CRPS(y), PIT: mixture.CDF(y)}
+			}
+		}
+		for i, v := range []float64{y, m.Mean, m.Std(), math.Sqrt(m.Aleatoric), math.Sqrt(m.Epistemic), low, high} {
+			columns[i] = append(columns[i], v)
+		}
+		columns[7] = append(columns[7], marks.LogLikelihood, marks.CRPS, marks.PIT)
+	}
+	for _, c := range columns {
+		dst = append(dst, c...)
+	}
+	for part := range 2 {
+		for at := 0; at < len(a.Members) && want.Members > 0; at += perTarget {
+			u := t.units(at / perTarget % t.targets)
+			if part == 0 {
+				dst = append(dst, u.Target(float64(a.Members[at])))
+			} else {
+				dst = append(dst, u.Std*math.Sqrt(float64(a.Members[at+2])))
+			}
+		}
+	}
+	return dst
+}
+
+// Shown are means and standard deviations, in the targets' units.
+func (t regression) Shown(outcomes []float64) (values []float64, width int) {
+	for i := 0; i < len(outcomes); i += t.Width() {
+		for k := range t.targets {
+			values = append(values, t.moments(outcomes[i:], k).Mean)
+		}
+		for k := range t.targets {
+			values = append(values, t.moments(outcomes[i:], k).Std())
+		}
+	}
+	return values, 2 * t.targets
+}
+
+func (t regression) NewSummary() Summary { return &regressionSummary{targets: t.targets} }
+
+// regressionSummary keeps what was found of each target: some 130 bytes.
+type regressionSummary struct {
+	targets int
+	rows    []gauss.Score
+}
+
+func (s *regressionSummary) Add(values []float64, _ int) bool {
+	n := s.targets
+	if values[0] != values[0] {
+		return false
+	}
+	for k := range n {
+		at := func(column int) float64 { return values[column*n+k] }
+		score := gauss.Moments{Mean: at(1), Aleatoric: at(3) * at(3), Epistemic: at(4) * at(4)}.Score(at(0))
+		if marks := values[7*n+3*k:]; marks[0] == marks[0] {
+			score.Mixture = gauss.Marks{LogLikelihood: marks[0], CRPS: marks[1], PIT: marks[2], Low: at(5), High: at(6)}
+		}
+		s.rows = append(s.rows, score)
+	}
+	return true
+}
+
+func (s *regressionSummary) Scores() (list []Score) {
+	m := gauss.Evaluate(s.rows, s.targets, gauss.EvaluateOptions{}).Mean
+	add := func(key, header string, value float64, unit string) {
+		if value == value {
+			list = append(list, Score{Metric{Key: key, Header: header, Digits: 4}, value, unit})
+		}
+	}
+	add("nll", "NLL", -m.Gaussian.LogLikelihood, "nats")
+	add("nll_mixture", "of the mixture", -m.Mixture.LogLikelihood, "nats")
+	add("rmse", "RMSE", m.RMSE, "")
+	add("mae", "MAE", m.MAE, "")
+	add("crps", "CRPS", m.Gaussian.CRPS, "")
+	add("crps_mixture", "of the mixture", m.Mixture.CRPS, "")
+	add("coverage", "coverage", m.Gaussian.Coverage, "")
+	add("coverage_mixture", "of the mixture", m.Mixture.Coverage, "")
+	add("ence", "ENCE", m.ENCE, "")
+	return list
+}
+
+func (s *regressionSummary) Warning() string {
+	var texts []string
+	for _, w := range gauss.Evaluate(s.rows, s.targets, gauss.EvaluateOptions{}).Mean.Warnings {
+		texts = append(texts, w.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (t regression) Metrics() []Metric {
+	return []Metric{
+		{Key: "nll", Header: "NLL", Digits: 4},
+		{Key: "rmse", Header: "RMSE", Digits: 4},
+		{Key: "mae", Header: "MAE", Digits: 4},
+		{Key: "crps", Header: "CRPS", Digits: 4},
+		{Key: "coverage", Header: "coverage", Digits: 1, Percent: true},
+		{Key: "width", Header: "width", Digits: 4},
+		{Key: "ence", Header: "ENCE", Digits: 4},
+		{Key: "std", Header: "std", Digits: 4, Further: true},
+		{Key: "aleatoric", Header: "aleatoric variance", Digits: 4, Further: true},
+		{Key: "epistemic", Header: "epistemic variance", Digits: 4, Further: true,
+			Note: "all scores are of Gaussians with the mean and variance of the members' mixture, in the targets' units, intervals those of 1.96 standard deviations; of several targets they are means"},
+	}
+}
+
+func (t regression) Align([]*Evaluation) {}
+
+func (t regression) Losses() []Loss {
+	return []Loss{{"nll", "NLL"}, {"crps", "CRPS"}, {"squared_error", "squared error"}}
+}
+
+func (t regression) Evaluate(outcomes []float64, known truth.Truth, _ EvaluateOptions) (*Evaluation, error) {
+	if err := t.check(outcomes, known); err != nil {
+		return nil, err
+	}
+	scores := t.scores(outcomes, known)
+	m := gauss.Evaluate(scores, t.targets, gauss.EvaluateOptions{}).Mean
+	g := m.Gaussian
+	e := &Evaluation{Values: []float64{-g.LogLikelihood, m.RMSE, m.MAE, g.CRPS, g.Coverage, g.Width, m.ENCE, m.Std, m.Aleatoric, m.Epistemic}, Warnings: m.Warnings}
+	for _, loss := range []func(gauss.Score) float64{
+		func(s gauss.Score) float64 { return -s.Gaussian.LogLikelihood },
+		func(s gauss.Score) float64 { return s.Gaussian.CRPS },
+		func(s gauss.Score) float64 { return s.Error() * s.Error() },
+	} {
+		losses := make([]float64, known.Len())
+		for i, s := range scores {
+			losses[i/t.targets] += loss(s) / float64(t.targets)
+		}
+		e.Losses = append(e.Losses, losses)
+	}
+	return e, nil
+}
+
+// check refuses what cannot be judged.
+func (t regression) check(outcomes []float64, known truth.Truth) error {
+	if n := len(outcomes) / t.Width(); known.Width != t.targets || known.Len() != n || n == 0 {
+		return fmt.Errorf("truth about %d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)
+	}
+	return truth.Numbers.Check(known.Values)
+}
+
+// nll implements judged.
+func (t regression) nll(outcomes []float64, known truth.Truth) (mean float64) {
+	scores := t.scores(outcomes, known)
+	for _, s := range scores {
+		mean -= s.Gaussian.LogLikelihood / float64(len(scores))
+	}
+	return mean
+}
+
+func (t regression) Calibrators() []Calibrator {
+	return []Calibrator{{calibrate.ByTemperature, "Scaled", "variance scaling", "s²", []Metric{{Key: "nll", Header: "NLL at s²", Digits: 4}, {Key: "ence", Header: "ENCE at s²", Digits: 4}}}}
+}
+
+// Fit scales variances: what is called a temperature is the factor s², of all targets.
+func (t regression) Fit(by calibrate.Scaler, outcomes []float64, known truth.Truth) (*calibrate.Scaling, error) {
+	if by != calibrate.ByTemperature {
+		return nil, fmt.Errorf("%s scaling is not for a regression", by)
+	}
+	if err := t.check(outcomes, known); err != nil {
+		return nil, err
+	}
+	var means, variances []float64
+	for i := range known.Values {
+		m := t.moments(outcomes[i/t.targets*t.Width():], i%t.targets)
+		means, variances = append(means, m.Mean), append(variances, m.Variance())
+	}
+	s, err := gauss.FitVarianceScaling(known.Values, means, variances)
+	if err != nil {
+		return nil, err
+	}
+	return &calibrate.Scaling{Temperatures: []float64{s.Factor}, NLLBefore: -s.Before, NLLAfter: -s.After}, nil
+}
+
+// Apply multiplies both parts of the variance.
+func (t regression) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
+	if s.Vector != nil || len(s.Temperatures) != 1 {
+		panic(errors.New("task: scaling is no factor of a variance"))
+	}
+	if dst == nil {
+		dst = make([]float64, len(outcomes))
+	}
+	for i := 0; i < len(outcomes); i += perTarget {
+		m := gauss.VarianceScaling{Factor: s.Temperatures[0]}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
+		dst[i], dst[i+1], dst[i+2] = m.Mean, m.Mean*m.Mean+m.Epistemic, m.Aleatoric
+	}
+	return dst
+}
+
+func (t regression) CrossFit(by calibrate.Scaler, outcomes []float64, known truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
+	return crossFit(t, by, outcomes, known, seed)
+}
+
+func (t regression) CrossFits(by calibrate.Scaler, outcomes []float64, known truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	return crossFits(t, by, outcomes, known, seed)
+}

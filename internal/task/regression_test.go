@@ -1,0 +1,227 @@
+package task_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// twoTargets is a network with means and log-variances of two targets in other units.
+var twoTargets = task.Scores{Output: "y", Count: 4, Numbers: &task.Numbers{Head: regression.ByLogVariance, Units: []regression.Units{{Mean: 20, Std: 3}, {Mean: -1, Std: 0.5}}}}
+
+// alike says that numbers are the same to some 1e-12 of their size.
+func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-12*(1+math.Abs(b)) }
+
+// mixtures draws n examples of 3 members with the weights 1/2, 1/4 and 1/4: the averaged
+// outcomes, the members' as floats, the mixtures in the targets' units, and true values.
+func mixtures(t *testing.T, x task.Task, n int) (outcomes []float64, members [][]float32, all []regression.Mixture, known truth.Truth) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	weights, units := []float64{0.5, 0.25, 0.25}, twoTargets.Numbers.Units
+	one := make([]float64, 6)
+	for range n {
+		sum, kept := make([]float64, 6), []float32(nil)
+		two := []regression.Mixture{{Weights: weights}, {Weights: weights}}
+		for _, w := range weights {
+			scores := []float32{float32(r.NormFloat64()), float32(r.NormFloat64()), float32(r.NormFloat64() - 2), float32(r.NormFloat64() - 2)}
+			if _, err := x.Outcome(one, scores); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range one {
+				sum[i] += w * v
+				kept = append(kept, float32(v))
+			}
+			for k, u := range units {
+				two[k].Means = append(two[k].Means, u.Mean+u.Std*float64(scores[k]))
+				two[k].Variances = append(two[k].Variances, u.Std*u.Std*math.Exp(float64(scores[2+k])))
+			}
+		}
+		outcomes, members, all = append(outcomes, sum...), append(members, kept), append(all, two...)
+		for k, u := range units {
+			known.Values = append(known.Values, two[k].Moments().Mean+u.Std*r.NormFloat64())
+		}
+	}
+	known.Width = 2
+	return outcomes, members, all, known
+}
+
+func TestRegressionOf(t *testing.T) {
+	x := must(t, "regression", twoTargets)
+	if x.Width() != 6 || x.Size() != "2 targets" || x.ClassNames() != 0 || task.Truth("regression") != truth.Numbers || x.Describe() != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
+		t.Errorf("%d, %s, %s", x.Width(), x.Size(), x.Describe())
+	}
+	if again, err := task.OfWidth("regression", 6); err != nil || again.Size() != x.Size() {
+		t.Errorf("%v, %v", again, err)
+	}
+	for _, tt := range []struct {
+		s    task.Scores
+		want string
+	}{
+		{task.Scores{Output: "y", Count: 3, Numbers: twoTargets.Numbers}, "3 numbers, want an even one"},
+		{task.Scores{Output: "y", Count: 6, Numbers: twoTargets.Numbers}, "3 targets, and units of 2"},
+		{task.Scores{Output: "y", Count: 2, Activation: "softmax"}, "gives probabilities of classes"},
+	} {
+		if _, err := task.Of("regression", tt.s); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %s", tt.s, err, tt.want)
+		}
+	}
+	for label, want := range map[float64]string{math.NaN(): "target 1 is NaN", 5: ""} {
+		if err := x.CheckLabel(truth.Truth{Values: []float64{1, label}, Width: 2}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", label, err, want)
+		}
+	}
+	if err := x.CheckLabel(truth.Truth{Classes: []int{1}}); err == nil {
+		t.Error("a class is taken for two numbers")
+	}
+	dst := make([]float64, 3)
+	for head, variance := range map[regression.VarianceHead]float64{regression.ByVariance: 2, regression.ByLogVariance: math.Exp(2), regression.BySoftplus: math.Log1p(math.Exp(2))} {
+		one := must(t, "regression", task.Scores{Count: 2, Numbers: &task.Numbers{Head: head}})
+		entropy, err := one.Outcome(dst, []float32{-3, 2})
+		if err != nil || !slices.Equal(dst[:2], []float64{-3, 9}) || !alike(dst[2], variance) || !alike(entropy, math.Log(2*math.Pi*math.E*variance)/2) {
+			t.Errorf("%s: %v, entropy %v, %v", head, dst, entropy, err)
+		}
+	}
+	one := must(t, "regression", task.Scores{Count: 2, Numbers: &task.Numbers{Head: regression.ByVariance}})
+	if _, err := one.Outcome(dst, []float32{1, -0.5}); err == nil || !strings.Contains(err.Error(), "target 0: variance -0.5") {
+		t.Errorf("a negative variance: %v", err)
+	}
+	if _, err := one.Outcome(dst, []float32{float32(math.NaN()), 1}); err == nil {
+		t.Error("a mean that is no number")
+	}
+	bare := must(t, "regression", task.Scores{Count: 1, Numbers: &task.Numbers{Noise: []float64{6}, Units: []regression.Units{{Std: 3}}}})
+	if _, err := bare.Outcome(dst, []float32{0.5}); err != nil || !slices.Equal(dst, []float64{0.5, 0.25, 4}) {
+		t.Errorf("without a head: %v, %v", dst, err)
+	}
+}
+
+// Rows and scores are those of calibrate/regression on the members' mixtures, in the
+// targets' units, for members of unequal weights.
+func TestRegressionValues(t *testing.T) {
+	x := must(t, "regression", twoTargets)
+	outcomes, members, all, known := mixtures(t, x, 50)
+	e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scores []regression.Score
+	want := task.Want{Members: 3, Truth: true}
+	summary := x.NewSummary()
+	for i := range 50 {
+		a := task.Average{Outcome: slices.Clone(outcomes[6*i:][:6]), Members: members[i], Weights: all[0].Weights}
+		row := x.Values([]float64{-7}, want, a, known.At(i))[1:]
+		got, at := map[string][]float64{}, 0
+		for _, c := range x.Columns(want) {
+			got[c.Name], at = row[at:at+c.Len()], at+c.Len()
+		}
+		if at != len(row) {
+			t.Fatalf("%d values, and columns have %d", len(row), at)
+		}
+		for k := range 2 {
+			m := all[2*i+k]
+			score := m.Score(known.Values[2*i+k])
+			scores = append(scores, score)
+			for name, want := range map[string]float64{"target": score.Y, "mean": score.Moments.Mean, "std": score.Moments.Std(),
+				"aleatoric_std": math.Sqrt(score.Moments.Aleatoric), "epistemic_std": math.Sqrt(score.Moments.Epistemic)} {
+				if !alike(got[name][k], want) {
+					t.Fatalf("%s of target %d of row %d: %v, want %v", name, k, i, got[name][k], want)
+				}
+			}
+			for name, want := range map[string]float64{"mixture_low": score.Mixture.Low, "mixture_high": score.Mixture.High} {
+				if math.Abs(got[name][k]-want) > 1e-5 { // members are kept in float32
+					t.Fatalf("%s of target %d of row %d: %v, want %v", name, k, i, got[name][k], want)
+				}
+			}
+			if v := got["member_std"][2*2+k]; math.Abs(v-math.Sqrt(m.Variances[2])) > 1e-6 {
+				t.Fatalf("the third member's standard deviation %v, want %v", v, math.Sqrt(m.Variances[2]))
+			}
+		}
+		if !summary.Add(row, -1) {
+			t.Fatal("a row with targets is not judged")
+		}
+	}
+	m := regression.Evaluate(scores, 2, regression.EvaluateOptions{}).Mean
+	for key, want := range map[string]float64{"nll": -m.Gaussian.LogLikelihood, "rmse": m.RMSE, "mae": m.MAE, "crps": m.Gaussian.CRPS, "coverage": m.Gaussian.Coverage,
+		"width": m.Gaussian.Width, "ence": m.ENCE, "std": m.Std, "aleatoric": m.Aleatoric, "epistemic": m.Epistemic} {
+		if got := task.Value(x, e, key); !alike(got, want) {
+			t.Errorf("%s: %v, want %v", key, got, want)
+		}
+	}
+	for k, want := range []float64{-m.Gaussian.LogLikelihood, m.Gaussian.CRPS} {
+		mean := 0.0
+		for _, v := range e.Losses[k] {
+			mean += v / 50
+		}
+		if !alike(mean, want) {
+			t.Errorf("losses %d have the mean %v, want %v", k, mean, want)
+		}
+	}
+	for _, s := range summary.Scores() {
+		want, tol := map[string]float64{"nll": -m.Gaussian.LogLikelihood, "nll_mixture": -m.Mixture.LogLikelihood, "crps_mixture": m.Mixture.CRPS, "coverage_mixture": m.Mixture.Coverage,
+			"rmse": m.RMSE, "mae": m.MAE, "crps": m.Gaussian.CRPS, "coverage": m.Gaussian.Coverage, "ence": m.ENCE}, 1e-6
+		if w, ok := want[s.Key]; !ok || math.Abs(s.Value-w) > tol {
+			t.Errorf("summary: %+v, want %v", s, w)
+		}
+	}
+	unlabelled := x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, truth.Truth{})
+	if x.NewSummary().Add(unlabelled, -1) || !x.Columns(task.Want{})[0].Hidden || x.Columns(task.Want{})[5].Name != "gaussian_low" {
+		t.Errorf("of an example without targets something is known: %v", unlabelled)
+	}
+	if low, high := unlabelled[10], unlabelled[12]; !alike(high-low, 2*1.96*unlabelled[4]) {
+		t.Errorf("interval from %v to %v, with a standard deviation of %v", low, high, unlabelled[4])
+	}
+	if d := x.Divergence(outcomes, outcomes); d != 0 {
+		t.Errorf("outcomes are %v from themselves", d)
+	}
+}
+
+// The factor of the variances is in closed form; after it the mean of z² is 1, and the
+// mixture has the scaled moments.
+func TestRegressionCalibrators(t *testing.T) {
+	x := must(t, "regression", twoTargets)
+	outcomes, members, all, known := mixtures(t, x, 60)
+	by := x.Calibrators()[0]
+	s, err := x.Fit(by.Scaler, outcomes, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factor := 0.0
+	for i, m := range all {
+		mo := m.Moments()
+		factor += math.Pow(known.Values[i]-mo.Mean, 2) / mo.Variance() / float64(len(all))
+	}
+	if !alike(s.Temperatures[0], factor) || !(s.NLLAfter < s.NLLBefore) {
+		t.Errorf("s² = %v, want %v; NLL %v after %v", s.Temperatures, factor, s.NLLAfter, s.NLLBefore)
+	}
+	scaled := x.Apply(nil, s, outcomes)
+	if again, err := x.Fit(by.Scaler, scaled, known); err != nil || math.Abs(again.Temperatures[0]-1) > 1e-9 {
+		t.Errorf("fitted again: %+v, %v", again, err)
+	}
+	average := task.Average{Outcome: slices.Clone(outcomes[:6]), Members: members[0], Weights: all[0].Weights, Calibrate: func(o []float64) { x.Apply(o, s, o) }}
+	row := x.Values(nil, task.Want{Members: 3}, average, truth.Truth{})
+	for k := range 2 {
+		low, high := regression.VarianceScaling{Factor: factor}.Mixture(regression.Mixture{}, all[k]).Interval(0.95)
+		if math.Abs(row[10+k]-low) > 1e-5 || math.Abs(row[12+k]-high) > 1e-5 || !alike(row[4+k], math.Sqrt(factor)*all[k].Moments().Std()) {
+			t.Errorf("target %d: [%v, %v] ± %v, want [%v, %v]", k, row[10+k], row[12+k], row[4+k], low, high)
+		}
+	}
+	crossed, fit, err := x.CrossFit(by.Scaler, outcomes, known, 3)
+	if err != nil || len(crossed) != len(outcomes) || len(fit.Temperatures) != 2 {
+		t.Errorf("%+v, %v", fit, err)
+	}
+	if several, err := x.CrossFits(by.Scaler, outcomes, known, 3); err != nil || several.NLLBefore != fit.NLLBefore || !(several.Spread > 0) {
+		t.Errorf("%+v, %v", several, err)
+	}
+	if _, err := x.Fit(calibrate.ByVector, outcomes, known); err == nil {
+		t.Error("vector scaling of a regression")
+	}
+	if _, err := x.Evaluate(outcomes, truth.Truth{Classes: make([]int, 60)}, task.EvaluateOptions{}); err == nil {
+		t.Error("classes are taken for numbers")
+	}
+}
