@@ -93,9 +93,7 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 	if format == ".npz" && !hasOutcomes(t, schema) {
 		return flags.BadInput(fmt.Errorf("%s: has no probabilities, which %s needs", parts[0].Path, output), "score the parts with --probs, or with -o "+filepath.Base(output))
 	}
-	if machines := processors(parts); len(machines) > 1 {
-		a.Warnf(c, "parts were scored on %s, which may differ in the last bits: %s", report.Plural(len(machines), "kind of processor"), strings.Join(machines, ", "))
-	}
+	a.warnProcessors(c, "parts were scored", processors(parts))
 	failed := 0
 	for _, p := range parts {
 		failed += p.Errors
@@ -228,6 +226,13 @@ func processors(parts []*predictions.PartFile) []string {
 }
 
 // hasOutcomes reports whether rows have all that a task has of averaged outcomes.
+// warnProcessors says that what was done was done on processors of several kinds, if it was.
+func (a *app) warnProcessors(c *cli.Context, done string, kinds []string) {
+	if len(kinds) > 1 {
+		a.Warnf(c, "%s on %s, which may differ in the last bits: %s", done, report.Plural(len(kinds), "kind of processor"), strings.Join(kinds, ", "))
+	}
+}
+
 func hasOutcomes(t task.Task, s *predictions.Schema) bool {
 	for _, want := range t.Columns(task.Want{Outcomes: true}) {
 		if !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Name == want.Name }) {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -71,7 +69,5 @@ func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
 	default:
 		a.Logf(c, "%s: %s of networks computed, %s found", c.String("store"), report.Plural(missing, "result"), report.Thousands(found))
 	}
-	if machines := e.Store.Machines(); len(machines) > 1 {
-		a.Warnf(c, "%s: computed on %s, which may differ in the last bits: %s", c.String("store"), report.Plural(len(machines), "kind of processor"), strings.Join(slices.Compact(machines), ", "))
-	}
+	a.warnProcessors(c, c.String("store")+": computed", e.Store.Machines())
 }

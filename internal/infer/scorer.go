@@ -341,10 +341,15 @@ func (s *Scorer) learn(m *loaded, count int) (task.Task, error) {
 	if s.task == nil {
 		s.first, s.task = m.Name, t
 	}
-	if t.Width() != s.task.Width() {
-		return nil, fmt.Errorf("tensor %q: %s, want %s as in %s", m.Output(), t.Size(), s.task.Size(), s.first)
+	return t, m.agrees(t, s.task, s.first)
+}
+
+// agrees fails if outcomes cannot be averaged with those of the model first.
+func (g *Graph) agrees(t, with task.Task, first string) error {
+	if t.Width() != with.Width() {
+		return fmt.Errorf("tensor %q: %s, want %s as in %s", g.Output(), t.Size(), with.Size(), first)
 	}
-	return t, nil
+	return nil
 }
 
 // buffer returns memory for n elements, which giveBack takes back.

@@ -69,8 +69,10 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return nil, err
 	}
 	if was != nil && one.recall(m, data.Len(), was) {
-		if like.Task != nil && like.Task.Width() != one.Task.Width() {
-			return nil, fmt.Errorf("%s: tensor %q: %s, want %s as in %s", m.Name, m.Output(), one.Task.Size(), like.Task.Size(), like.first)
+		if like.Task != nil {
+			if err := m.agrees(one.Task, like.Task, like.first); err != nil {
+				return nil, fmt.Errorf("%s: %w", m.Name, err)
+			}
 		}
 		e.Report(data.Len())
 		return one, nil

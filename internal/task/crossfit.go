@@ -2,8 +2,9 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -62,17 +63,14 @@ func crossFit(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth,
 // crossFits is [Task.CrossFits] by crossFit.
 func crossFits(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
 	out := calibrate.CrossFitted{Splits: calibrate.Splits, Folds: 2}
-	squares := 0.0
-	for k := range out.Splits {
+	after := make([]float64, out.Splits)
+	for k := range after {
 		_, s, err := crossFit(t, by, outcomes, of, seed+uint64(k))
 		if err != nil {
 			return calibrate.CrossFitted{}, err
 		}
-		out.NLLBefore = s.NLLBefore
-		delta := s.NLLAfter - out.NLLAfter
-		out.NLLAfter += delta / float64(k+1)
-		squares += delta * (s.NLLAfter - out.NLLAfter)
+		out.NLLBefore, after[k] = s.NLLBefore, s.NLLAfter
 	}
-	out.Spread = math.Sqrt(squares / float64(out.Splits-1))
+	out.NLLAfter, out.Spread = stat.Mean(after, nil), stat.StdDev(after, nil)
 	return out, nil
 }

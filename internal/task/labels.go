@@ -266,11 +266,7 @@ func (s *labelSummary) Scores() (list []Score) {
 }
 
 func (s *labelSummary) Warning() string {
-	var texts []string
-	for _, w := range judge.Evaluate(s.rows, judge.EvaluateOptions{}).Warnings {
-		texts = append(texts, w.Error())
-	}
-	return strings.Join(texts, "; ")
+	return inWords(judge.Evaluate(s.rows, judge.EvaluateOptions{}).Warnings)
 }
 
 func (t labels) Metrics() []Metric {

@@ -336,11 +336,7 @@ func (s *regressionSummary) Scores() (list []Score) {
 }
 
 func (s *regressionSummary) Warning() string {
-	var texts []string
-	for _, w := range gauss.Evaluate(s.rows, s.targets, gauss.EvaluateOptions{}).Mean.Warnings {
-		texts = append(texts, w.Error())
-	}
-	return strings.Join(texts, "; ")
+	return inWords(gauss.Evaluate(s.rows, s.targets, gauss.EvaluateOptions{}).Mean.Warnings)
 }
 
 func (t regression) Metrics() []Metric {

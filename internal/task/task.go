@@ -199,6 +199,15 @@ type Summary interface {
 	Warning() string
 }
 
+// inWords joins warnings, or is "".
+func inWords(warnings []error) string {
+	var texts []string
+	for _, w := range warnings {
+		texts = append(texts, w.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
 // Score is a number with a name.
 type Score struct {
 	Metric

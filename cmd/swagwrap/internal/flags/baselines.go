@@ -224,9 +224,8 @@ func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (datas
 		return nil, err
 	}
 	// Other images may have labels of another kind.
-	opts.Cache, opts.Unlabelled = cacheBytes, task.Truth(n.Posterior.Card.Task) != truth.Classes
-	d, err := dataset.Open([]string{path}, opts)
-	return d, BadInput(err, SizeHint(err)...)
+	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
+	return openCached([]string{path}, opts)
 }
 
 // Provenance says which posteriors and data, but for those to predict, the numbers

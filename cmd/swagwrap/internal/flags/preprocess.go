@@ -283,6 +283,10 @@ func OpenData(c *cli.Context, paths []string, labels string, n *infer.Network, p
 	if err != nil {
 		return nil, err
 	}
+	return openCached(paths, opts)
+}
+
+func openCached(paths []string, opts dataset.Options) (dataset.Dataset, error) {
 	opts.Cache = cacheBytes
 	d, err := dataset.Open(paths, opts)
 	return d, BadInput(err, SizeHint(err)...)
