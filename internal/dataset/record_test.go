@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -54,7 +55,8 @@ func arraysIn(t *testing.T, path string, arrays map[string][]byte) string {
 	} else if err := os.MkdirAll(path, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range arrays {
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		b := arrays[name]
 		w, done, err := put(name + ".npy")
 		if err == nil {
 			_, err = w.Write(b)
