@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -297,7 +298,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err := a.Settle(c, engine, bn, opts); err != nil {
 		return n, nil, nil, err
 	}
-	result, err := engine.Recompute(c.Context, n, parameters, bn.BatchNormData)
+	result, err := batchnorm.Recompute(c.Context, engine, n, parameters, bn.Training)
 	if err != nil {
 		return n, nil, nil, flags.BadInput(err)
 	}

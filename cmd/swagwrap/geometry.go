@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
@@ -86,9 +87,9 @@ func (a *app) geometry(c *cli.Context) error {
 	if err := a.Settle(c, engine, bn, swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}); err != nil {
 		return err
 	}
-	l.BatchNorm = bn.BatchNormData
+	l.BatchNorm = bn.Training
 	if engine.Provider.Precision == ort.BF16 { // losses of single networks have no Monte Carlo error to hide in: auto is float32
-		d := infer.Draws{Network: l.Network, BatchNorm: l.BatchNorm, How: swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}, Count: defaultMembers}
+		d := batchnorm.Draws{Network: l.Network, BatchNorm: l.BatchNorm, How: swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}, Count: defaultMembers}
 		if err := a.DrawnPrecision(c, engine, d, l.Data); err != nil {
 			return err
 		}

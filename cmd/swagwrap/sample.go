@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -225,7 +226,7 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	bar := a.Progress(c, "members", int64(images))
 	engine.Progress = bar.Add
 	err = e.EachMemberOf(c.Context, bn.Networks, c.Int("threads"), p, func(m ensemble.Member) error {
-		fresh, err := engine.Recompute(c.Context, m.Network, m.Parameters, bn.BatchNormData)
+		fresh, err := batchnorm.Recompute(c.Context, engine, m.Network, m.Parameters, bn.Training)
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}

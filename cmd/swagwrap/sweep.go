@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/swag"
@@ -102,7 +103,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := a.Settle(c, engine, bn, s.Sampling()); err != nil {
 		return err
 	}
-	s.BatchNorm = bn.BatchNormData
+	s.BatchNorm = bn.Training
 	if engine.Share != nil {
 		return a.fill(c, engine, s.Images(s.Members), s.Fill)
 	}
@@ -110,7 +111,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if estimate == 0 {
 		estimate = defaultMembers
 	}
-	if err := a.DrawnPrecision(c, engine, infer.Draws{Network: s.Network, BatchNorm: s.BatchNorm, How: s.Sampling(), Count: estimate}, s.Test); err != nil {
+	if err := a.DrawnPrecision(c, engine, batchnorm.Draws{Network: s.Network, BatchNorm: s.BatchNorm, How: s.Sampling(), Count: estimate}, s.Test); err != nil {
 		return err
 	}
 	bar := a.Progress(c, "sweep", s.Images(estimate))

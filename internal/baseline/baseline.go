@@ -21,6 +21,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -128,7 +129,7 @@ type Run struct {
 type Inputs struct {
 	Runs      []Run
 	External  []External
-	BatchNorm infer.BatchNormData // training images; Laplace has use for them too
+	BatchNorm batchnorm.Training // training images; Laplace has use for them too
 	// Asked are the keys of the methods to run. nil means Preset, or where that is
 	// nil too all but those that are to be asked for. Those that lack something are
 	// left out: see Missing.

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/swag"
@@ -179,7 +180,7 @@ func TestRecomputedIterates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := e.Recompute(t.Context(), n, parameters, in.BatchNorm)
+		fresh, err := batchnorm.Recompute(t.Context(), e, n, parameters, in.BatchNorm)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -20,7 +20,7 @@ func TestSWAGTemp(t *testing.T) {
 	t.Parallel()
 	val := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 300})
 	in := &baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, Seed: 1, Scale: 0.5, Members: 3,
-		BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+		BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		Asked:     []string{baseline.SWAG, baseline.SWAGTemp}}
 	targets := baseline.Targets{Data: []dataset.Dataset{val}, Validation: val}
 	methods, _ := predicted(t, engine(t), in, targets)

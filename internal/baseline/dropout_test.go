@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -64,6 +65,6 @@ func TestDropoutInNetwork(t *testing.T) {
 	models := []*onnxio.Model{infertest.Open(t, paths[0]), infertest.Open(t, paths[1])}
 	val := infertest.Digits(t, "val.npz")
 	in := &baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}},
-		BatchNorm: infer.BatchNormData{Data: val}, Asked: []string{baseline.Dropout}, Members: 2, Seed: 1}
+		BatchNorm: batchnorm.Training{Data: val}, Asked: []string{baseline.Dropout}, Members: 2, Seed: 1}
 	one(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{val}}) // one that drops
 }

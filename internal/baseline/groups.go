@@ -1,6 +1,9 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/weights"
+import (
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/weights"
+)
 
 // Random draws are kept in groups beside their sum, so that a study can leave one group
 // out after the other and see how much hangs on the draws: see
@@ -97,7 +100,7 @@ func (w *work) reorder(p *Predicted, swa *swaWeights) error {
 		if !w.mine() {
 			continue
 		}
-		fresh, err := w.engine.Recompute(w.ctx, n, swa.parameters, w.BatchNorm.Reordered(uint64(k)+1))
+		fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, swa.parameters, w.BatchNorm.Reordered(uint64(k)+1))
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -50,7 +50,7 @@ func TestLastLayerOfExporters(t *testing.T) {
 					shape[i] = 8
 				}
 			}
-			in := &baseline.Inputs{Runs: []baseline.Run{{Network: n}}, BatchNorm: infer.BatchNormData{Data: noise{shape}}}
+			in := &baseline.Inputs{Runs: []baseline.Run{{Network: n}}, BatchNorm: batchnorm.Training{Data: noise{shape}}}
 			layer, err := baseline.OpenLastLayer(t.Context(), engine(t), in)
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -26,7 +27,7 @@ func tiny(t *testing.T, kind string) (*baseline.Inputs, baseline.Targets) {
 	models := infertest.Two(t, kind)
 	d := infertest.Data(t, infertest.Path(infertest.Small, "images.npz"), dataset.Options{Shape: []int64{1, 4, 4}})
 	in := &baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}},
-		BatchNorm: infer.BatchNormData{Data: d}, Seed: 1, Scale: 0.5}
+		BatchNorm: batchnorm.Training{Data: d}, Seed: 1, Scale: 0.5}
 	return in, baseline.Targets{Data: []dataset.Dataset{d}}
 }
 

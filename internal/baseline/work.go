@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -174,7 +175,7 @@ func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, 
 	if !w.mine() {
 		return nil
 	}
-	fresh, err := w.engine.Recompute(w.ctx, n, parameters, w.BatchNorm)
+	fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, parameters, w.BatchNorm)
 	if err != nil {
 		return fmt.Errorf("%s: %w", who, err)
 	}
@@ -222,7 +223,7 @@ func (w *work) swa(run int) (*swaWeights, error) {
 		return nil, err
 	}
 	mean := s.Vector(w.ctx, 0)
-	fresh, err := w.engine.Recompute(w.ctx, n, mean, w.BatchNorm)
+	fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, mean, w.BatchNorm)
 	if err != nil {
 		return nil, fmt.Errorf("SWA: %w", err)
 	}

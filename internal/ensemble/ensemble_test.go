@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
@@ -82,7 +83,7 @@ func TestFile(t *testing.T) {
 		}
 		return rows
 	}
-	bn := &infer.BatchNorm{Sources: []dataset.Source{{Path: "train.npz", SHA256: "00"}}, Images: 10, BatchSize: 5, Rule: bnupdate.Reference.String(), Shuffle: true, Seed: 7}
+	bn := &batchnorm.Record{Sources: []dataset.Source{{Path: "train.npz", SHA256: "00"}}, Images: 10, BatchSize: 5, Rule: bnupdate.Reference.String(), Shuffle: true, Seed: 7}
 	want := &ensemble.Ensemble{
 		Path: filepath.Join(dir, "e.safetensors"),
 		Components: []ensemble.Component{

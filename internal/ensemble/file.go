@@ -35,7 +35,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -67,10 +67,10 @@ type Ensemble struct {
 
 // Component is what an ensemble has of one posterior.
 type Component struct {
-	Posterior Reference        `json:"posterior"`
-	Members   int              `json:"members"`
-	Weight    float64          `json:"weight"`     // of all its members together; the components' add up to 1
-	BatchNorm *infer.BatchNorm `json:"batch_norm"` // nil for a network without batch norm, and for checkpoints
+	Posterior Reference         `json:"posterior"`
+	Members   int               `json:"members"`
+	Weight    float64           `json:"weight"`     // of all its members together; the components' add up to 1
+	BatchNorm *batchnorm.Record `json:"batch_norm"` // nil for a network without batch norm, and for checkpoints
 	// Checkpoints are the members where these are checkpoints: where they were when the
 	// ensemble was written, and their content.
 	Checkpoints []swag.Checkpoint `json:"checkpoints,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -71,11 +72,11 @@ func TestMix(t *testing.T) {
 
 // mixture makes an ensemble of the networks, with statistics, and reads it back
 // from its file.
-func mixture(t *testing.T, e *infer.Engine, networks []*infer.Network, components []ensemble.Component, s ensemble.Sampling, bn infer.BatchNormData) *ensemble.Ensemble {
+func mixture(t *testing.T, e *infer.Engine, networks []*infer.Network, components []ensemble.Component, s ensemble.Sampling, bn batchnorm.Training) *ensemble.Ensemble {
 	t.Helper()
 	mix := &ensemble.Ensemble{Path: filepath.Join(t.TempDir(), "e.safetensors"), Components: components, Sampling: s}
 	err := mix.EachMember(t.Context(), networks, 0, func(m ensemble.Member) error {
-		fresh, err := e.Recompute(t.Context(), m.Network, m.Parameters, bn)
+		fresh, err := batchnorm.Recompute(t.Context(), e, m.Network, m.Parameters, bn)
 		c := &mix.Components[m.Component]
 		c.Posterior = ensemble.Reference{Path: m.Network.Posterior.Path, ID: m.Network.Posterior.ID}
 		c.Statistics = append(c.Statistics, fresh.Statistics)
@@ -140,7 +141,7 @@ func TestMixture(t *testing.T) {
 			if err := s.Draw(t.Context(), [][]float32{parameters}, []int{k}); err != nil {
 				t.Fatal(err)
 			}
-			fresh, err := e.Recompute(t.Context(), networks[i], parameters, bn)
+			fresh, err := batchnorm.Recompute(t.Context(), e, networks[i], parameters, bn)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	err := s.models.Each(ctx, first, count, func(m Model) error {
 		session, err := s.engine.Open(ctx, m.Filled, m.Output())
 		if err == nil {
-			err = s.engine.place(ctx, &m.placed, m.Name, session, m.Filled, s.data, m.Output())
+			err = s.engine.Place(ctx, &m.placed, m.Name, session, m.Filled, s.data, m.Output())
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)

@@ -2,10 +2,9 @@
 //
 // A [Graph] is what models that differ in weights only have in common. A [Network]
 // is a posterior's graph ready to be filled with weights, and a [Model] is a network
-// that has them. An [Engine] recomputes a network's batch-norm statistics
-// ([Engine.Settle], [Engine.Recompute]) and runs one model over data
-// ([Engine.Predict]); [Sums] keeps what averaging needs, so that memory does not
-// grow with the number of models.
+// that has them. An [Engine] runs one model over data ([Engine.Predict]); [Sums] keeps
+// what averaging needs, so that memory does not grow with the number of models. Batch-norm
+// statistics are recomputed by package batchnorm.
 //
 // A [Scorer] runs any number of models over any number of examples. It plans by
 // the memory and the threads at hand, and hands on what the models say as one

@@ -85,7 +85,7 @@ func (e *Engine) Threads() int {
 // TrainingBatch is the size of batches in passes over training data: what was asked
 // for, unless the network takes one size only.
 func (e *Engine) TrainingBatch(s *Session) (int, error) {
-	return e.batch(s.inputs[0].Name, s.fixedBatch(), DefaultBatchSize)
+	return e.Batch(s.inputs[0].Name, s.FixedBatch(), DefaultBatchSize)
 }
 
 // scoreBatchBytes bounds the default batch of large examples. More than 16
@@ -99,11 +99,11 @@ func (e *Engine) scoreBatch(input onnxio.Value, size int64) (int, error) {
 	for preset > 1 && 4*size*int64(preset) > scoreBatchBytes {
 		preset /= 2
 	}
-	return e.batch(input.Name, int(max(input.Shape[0], 0)), preset)
+	return e.Batch(input.Name, int(max(input.Shape[0], 0)), preset)
 }
 
-// batch returns the batch size of an input that takes a fixed one, or any.
-func (e *Engine) batch(input string, fixed, preset int) (int, error) {
+// Batch is the batch size of an input that takes a fixed one, or any.
+func (e *Engine) Batch(input string, fixed, preset int) (int, error) {
 	switch {
 	case fixed == 0 && e.BatchSize == 0:
 		return preset, nil
@@ -137,14 +137,14 @@ func (e *Engine) options(outputs []string) ort.Options {
 	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider, Callers: e.Threads()}
 }
 
-// place tells Placed of a model that s was opened for, if seen is not set yet. It runs it
+// Place tells Placed of a model that s was opened for, if seen is not set yet. It runs it
 // on zeros in the place of the data.
-func (e *Engine) place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
+func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
 	if e.Provider.Name != ort.OpenVINO || seen.Swap(true) {
 		return nil
 	}
 	const few = 2 // a batch norm of one example is an error
-	rows := cmp.Or(s.fixedBatch(), few)
+	rows := cmp.Or(s.FixedBatch(), few)
 	n, err := weights.Elements(data.Shape())
 	if err != nil {
 		return err
@@ -182,8 +182,8 @@ func (s *Session) Run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, e
 	return s.Session.Run(ctx, inputs)
 }
 
-// fixedBatch returns the only batch size that the network takes, or 0.
-func (s *Session) fixedBatch() int {
+// FixedBatch returns the only batch size that the network takes, or 0.
+func (s *Session) FixedBatch() int {
 	fixed := int64(0)
 	for _, v := range s.inputs {
 		if len(v.Shape) > 0 {
@@ -197,7 +197,7 @@ func (s *Session) fixedBatch() int {
 // one is filled up with copies of its last example; their outputs are the last
 // rows.
 func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]ort.Tensor, error) {
-	if short := s.fixedBatch() - len(idx); short > 0 {
+	if short := s.FixedBatch() - len(idx); short > 0 {
 		idx = slices.Clone(idx)
 		for range short {
 			idx = append(idx, idx[len(idx)-1])

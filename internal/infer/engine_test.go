@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/swag"
@@ -22,10 +23,10 @@ import (
 // probabilities that scoring adds up. The two sessions differ in threads only.
 func TestExportedMemberScoresAlike(t *testing.T) {
 	t.Parallel()
-	n, e := infertest.Network(t, infertest.Posterior(t)), engine(t)
+	n, e := infertest.Network(t, infertest.Posterior(t)), infertest.Engine(t)
 	test := infertest.Digits(t, "val.npz")
 	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
-		fresh, err := e.Recompute(t.Context(), n, parameters, infertest.Training(t))
+		fresh, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func TestEngineWorkers(t *testing.T) {
 	run := func(ctx context.Context, workers int) (o outcome, err error) {
 		e := &infer.Engine{Runtime: rt, Workers: workers, BatchSize: 64}
 		err = infer.EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Vector) error {
-			fresh, err := e.Recompute(ctx, n, parameters, bn)
+			fresh, err := batchnorm.Recompute(ctx, e, n, parameters, bn)
 			if err != nil {
 				return err
 			}
@@ -134,8 +135,8 @@ func TestRecomputeRefusesSingleImage(t *testing.T) {
 	t.Parallel()
 	n, e := infertest.Network(t, infertest.Posterior(t)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 333}
 	bn := infertest.Training(t) // 1,000 images: three batches of 333 and one image
-	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
-		_, err := e.Recompute(t.Context(), n, parameters, bn)
+	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
+		_, err := batchnorm.Recompute(t.Context(), e, n, parameters, bn)
 		infertest.WantError(t, err, `tensor "fc1_bn.running_mean": batch 3 has 1 elements per channel`)
 		return nil
 	})
@@ -185,10 +186,10 @@ func TestTypes(t *testing.T) {
 func TestFixedBatchSize(t *testing.T) {
 	t.Parallel()
 	n, images := infertest.Network(t, infertest.Fit(t, infertest.Two(t, "fixed-batch")...)), tinyImages(t)
-	e := engine(t)
-	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+	e := infertest.Engine(t)
+	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		e.BatchSize = 5
-		r, err := e.Recompute(t.Context(), n, parameters, infer.BatchNormData{Data: images})
+		r, err := batchnorm.Recompute(t.Context(), e, n, parameters, batchnorm.Training{Data: images})
 		if err != nil || r.Images != 10 || r.BatchSize != 5 { // the graph of the pass takes any batch
 			t.Errorf("%d of 10 images in batches of %d, %v", r.Images, r.BatchSize, err)
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
@@ -50,29 +49,5 @@ func TestSeveralInputs(t *testing.T) {
 		}
 		infertest.WantError(t, e.Predict(t.Context(), m, infertest.Data(t, commands+"images.npz", dataset.Options{}), &infer.Sums{}),
 			fmt.Sprintf("tensor %q: the network takes it", n.Inputs[0].Name))
-	}
-}
-
-// What is between two examples has whole numbers where the network takes such, and others
-// where it takes those.
-func TestBlendFields(t *testing.T) {
-	t.Parallel()
-	for name, whole := range map[string]bool{"beside": false, "tokens": true} {
-		n := infertest.Network(t, infertest.Fit(t, infertest.Open(t, commands+name+"-1.onnx"), infertest.Open(t, commands+name+"-2.onnx")))
-		data := fields(t, name+".npz", n, 0, 1)
-		b := infer.Blend(infer.BatchNormData{Data: data, Rule: bnupdate.Reference}, n, false)
-		if !slices.EqualFunc(dataset.Fields(b), dataset.Fields(data), func(a, b dataset.Field) bool { return a.Name == b.Name }) {
-			t.Errorf("%s: fields %v", name, dataset.Fields(b))
-		}
-		row, found := make([]float32, data.Shape()[0]), false
-		for i := range b.Len() {
-			if err := b.Read(row, i); err != nil {
-				t.Fatal(err)
-			}
-			found = found || slices.ContainsFunc(row, func(v float32) bool { return v != float32(int(v)) })
-		}
-		if found == whole {
-			t.Errorf("%s: there are fractions: %v", name, found)
-		}
 	}
 }

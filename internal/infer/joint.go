@@ -21,8 +21,11 @@ func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 func (n *Network) Joint(ctx context.Context, e *Engine) (*joint.Network, error) {
 	m, p := n.skeleton, n.Posterior
 	if n.FixedBatch() {
-		var err error
-		if m, err = e.free(ctx, n); err != nil {
+		x, err := newNoise(n, int(2*n.Input.Shape[0]))
+		if err == nil {
+			m, err = e.Free(ctx, n, x)
+		}
+		if err != nil {
 			return nil, &onnxio.Error{Path: p.Path, Tensor: n.Input.Name, What: fmt.Sprintf("takes batches of %d only", n.Input.Shape[0]), Err: err,
 				Hint: "export the checkpoints with a dynamic batch dimension"}
 		}
@@ -35,20 +38,6 @@ func (n *Network) Joint(ctx context.Context, e *Engine) (*joint.Network, error) 
 		return nil, err
 	}
 	return joint.NewNetwork(p.Path, t, p.Layout, n.Inputs, n.Output())
-}
-
-// free returns the network's graph with its batch left open, tried on noise.
-func (e *Engine) free(ctx context.Context, n *Network) (*onnxio.Model, error) {
-	free, err := n.freed()
-	if err != nil {
-		return nil, err
-	}
-	size := int(n.Input.Shape[0])
-	x, err := newNoise(n, 2*size)
-	if err != nil {
-		return nil, err
-	}
-	return free, e.sameByItself(ctx, n, free, x, size)
 }
 
 // Learn runs the network once, on noise: then its task is [Graph.Known].

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -25,22 +22,9 @@ type Network struct {
 	skeleton *onnxio.Model    // the same, without weights
 	template *ckpt.Template   // the same, for checkpoints that are no models of their own, or nil
 	runtime  *onnxio.Template // for sessions
-	plan     *bnupdate.Plan
-	keep     bnupdate.Keep // of the plan
-	passes   *onnxio.Model // that the plan is made of
 
-	explicit struct { // the plan for providers that do not know batch norm in training
-		sync.Once
-		plan *bnupdate.Plan
-		err  error
-	}
-	placed atomic.Bool // of passes: see [Engine.Placed]
-
-	// What batch-norm passes are fed: a batch of one size, or 0 for any. See widen.
-	passBatch int
-	widening  sync.Once
-	narrow    error // why there can be no pass
-	stale     bool  // keeps statistics that training updated
+	// Passes recompute batch-norm statistics.
+	Passes *Passes
 }
 
 // Statistics says which batch-norm statistics are recomputed.
@@ -95,13 +79,11 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if n.runtime, err = onnxio.NewRuntimeTemplate(m, p.Layout); err != nil {
 		return nil, err
 	}
-	n.keep = bnupdate.Keep{Statistics: p.Statistics, Layer: func(mean, variance weights.Tensor) bool {
+	n.Passes, err = newPasses(m, p.Layout, p.Statistics, func(mean, variance weights.Tensor) (kept, stale bool) {
 		frozen := p.Frozen(mean) && p.Frozen(variance)
-		n.stale = n.stale || which == KeepAll && !frozen
-		return which == KeepAll || which == RecomputeTrained && frozen
-	}}
-	n.passes = m
-	if n.plan, err = bnupdate.NewPlan(m, p.Layout, n.keep); err != nil {
+		return which == KeepAll || which == RecomputeTrained && frozen, which == KeepAll && !frozen
+	})
+	if err != nil {
 		return nil, err
 	}
 	n.Graph, err = ReadGraph(m, cmp.Or(output, p.Card.Output), p.Card)
@@ -114,14 +96,14 @@ func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
 
 // Recomputes reports whether the network has batch-norm statistics that are to be
 // recomputed.
-func (n *Network) Recomputes() bool { return n.plan.Layers() > 0 }
+func (n *Network) Recomputes() bool { return n.Passes.Plan.Layers() > 0 }
 
 // Layers is the number of batch-norm layers whose statistics are recomputed.
-func (n *Network) Layers() int { return n.plan.Layers() }
+func (n *Network) Layers() int { return n.Passes.Plan.Layers() }
 
 // Kept names the batch-norm layers that keep their statistics, by their running
 // means.
-func (n *Network) Kept() []string { return n.plan.Kept() }
+func (n *Network) Kept() []string { return n.Passes.Plan.Kept() }
 
 // A Model is a network with weights.
 type Model struct {

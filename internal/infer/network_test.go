@@ -164,7 +164,7 @@ func TestAttach(t *testing.T) {
 func TestOther(t *testing.T) {
 	t.Parallel()
 	p := infertest.Fit(t, infertest.Two(t, "ckpt")...)
-	n, e, images := infertest.Network(t, p), engine(t), tinyImages(t)
+	n, e, images := infertest.Network(t, p), infertest.Engine(t), tinyImages(t)
 	if n.TakesBytes() || n.Layers() != 1 || n.Output() != "logits" {
 		t.Errorf("takes bytes: %v, %d layers, output %q", n.TakesBytes(), n.Layers(), n.Output())
 	}
@@ -172,7 +172,7 @@ func TestOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	swaOf(t, p, func(parameters weights.Vector) error {
+	infertest.SWA(t, p, func(parameters weights.Vector) error {
 		own, err := n.Model("SWA", parameters, p.Statistics)
 		if err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -115,40 +114,6 @@ func (e *Engine) MeasureRounding(ctx context.Context, m Models, antithetic bool,
 	r.MonteCarlo = monteCarlo(strata[0])
 	r.NLL = changeOfNLL(t, was, is, held.labels)
 	return r, nil
-}
-
-// Draws are members that are drawn for a measurement, and get their batch-norm statistics
-// for it.
-type Draws struct {
-	Engine    *Engine
-	Network   *Network
-	BatchNorm BatchNormData // settled
-	How       swag.SampleOptions
-	Count     int
-}
-
-func (d Draws) Parts() []Part { return []Part{{d.Count, d.Network.Graph}} }
-
-// Each makes members first … first+count−1. Of a posterior without columns they are
-// SWAG-Diag's.
-func (d Draws) Each(ctx context.Context, first, count int, f func(Model) error) error {
-	p := d.Network.Posterior
-	if p.Options.Columns == 0 {
-		d.How = swag.SampleOptions{Seed: d.How.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
-	}
-	quiet := *d.Engine
-	quiet.Progress = nil
-	return EachMember(ctx, p, d.How, first, count, func(k int, parameters weights.Vector) error {
-		r, err := quiet.Recompute(ctx, d.Network, parameters, d.BatchNorm)
-		if err != nil {
-			return err
-		}
-		m, err := d.Network.Model(fmt.Sprintf("member %d", k), parameters, weights.Slice(r.Statistics))
-		if err != nil {
-			return err
-		}
-		return f(m)
-	})
 }
 
 // A stratum is what some of an ensemble's members of one kind say.

@@ -283,7 +283,7 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 // given back.
 func (b *batch) load(session *Session) (inputs []ort.Tensor, values []float32, err error) {
 	rows := b.n
-	if fixed := session.fixedBatch(); fixed > 0 {
+	if fixed := session.FixedBatch(); fixed > 0 {
 		rows = fixed
 	}
 	values = b.buffer(int64(rows) * b.size)

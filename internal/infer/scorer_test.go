@@ -232,7 +232,7 @@ func TestScorerSkips(t *testing.T) {
 // What is not finite is never averaged: the error says which model and class.
 func TestScorerNotFinite(t *testing.T) {
 	t.Parallel()
-	m, e := small(t, "brightest", 3), engine(t)
+	m, e := small(t, "brightest", 3), infertest.Engine(t)
 	black := infertest.Data(t, infertest.Path(infertest.Small, "black.npz"), dataset.Options{}) // image 3 is
 	want := m.Posterior.Path + ": member 0: the network's output is not finite: class 0 has -Inf"
 	for i, err := range collect(t, e, m, black, infer.Options{SkipErrors: true}, 0).errs {
@@ -252,7 +252,7 @@ func TestScorerNotFinite(t *testing.T) {
 // when the last two are followed by any others.
 func TestScorerFixedBatch(t *testing.T) {
 	t.Parallel()
-	e, images := engine(t), tinyImages(t)
+	e, images := infertest.Engine(t), tinyImages(t)
 	fixed, free := small(t, "fixed-batch", 3), small(t, "ckpt", 3) // the same weights
 	got, want := collect(t, e, fixed, images, infer.Options{}, 0), collect(t, e, free, images, infer.Options{}, 0)
 	for i, p := range got.outcome {
@@ -383,7 +383,7 @@ func TestClassesDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Name = "e: member 1 of q"
-	err = engine(t).Predict(t.Context(), m, data, sums)
+	err = infertest.Engine(t).Predict(t.Context(), m, data, sums)
 	infertest.WantError(t, err, `e: member 1 of q: tensor "logits": 10 classes, want 3 classes as in e: member 0 of p`)
 	if err != nil && strings.Contains(err.Error(), "\n") {
 		t.Error("the error has more than one line")

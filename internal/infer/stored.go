@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -30,8 +29,8 @@ func (s *Share) Mine() bool {
 	return n%s.Of == s.Index
 }
 
-// key is what everything that a filled model gives out depends on.
-func (e *Engine) key(kind string, m onnxio.Filled, data string) (store.Key, error) {
+// Key is what everything that a filled model gives out depends on.
+func (e *Engine) Key(kind string, m onnxio.Filled, data string) (store.Key, error) {
 	sum := sha256.New()
 	for i := range m.Template.Files() {
 		if err := m.Template.WriteTo(sum, i, m.Layout, m.Parameters, m.Statistics); err != nil {
@@ -52,7 +51,7 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	if id == "" {
 		return compute()
 	}
-	k, err := e.key("outcomes", m.Filled, id)
+	k, err := e.Key("outcomes", m.Filled, id)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -81,12 +80,12 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return nil, err
 	}
 	n, width := int64(data.Len()), int64(one.Task.Width())
-	return one, e.Store.Put(k, note{m.Name, m.count()},
+	return one, e.Store.Put(k, Note{m.Name, m.count()},
 		store.Array{Name: "outcomes", Shape: []int64{n, width}, Values: one.Outcome}, store.Array{Name: "entropies", Shape: []int64{n}, Values: one.Entropy})
 }
 
-// note is for people, but for the number of scores.
-type note struct {
+// Note is for people, but for the number of scores.
+type Note struct {
 	Of     string `json:"of"`
 	Scores int    `json:"scores"` // for each example
 }
@@ -100,7 +99,7 @@ func (g *Graph) count() int {
 
 // recall makes s what an entry holds, and reports whether it can be.
 func (s *Sums) recall(m Model, n int, was *store.Entry) bool {
-	var of note
+	var of Note
 	if json.Unmarshal(was.Note, &of) != nil {
 		return false
 	}
@@ -112,97 +111,4 @@ func (s *Sums) recall(m Model, n int, was *store.Entry) bool {
 	}
 	*s = Sums{Task: t, Members: 1, Weight: 1, Outcome: outcomes, Entropy: entropies, first: m.Name}
 	return true
-}
-
-// storedPass returns the key of a pass, nil without a store, and the pass where it is
-// there.
-func (e *Engine) storedPass(n *Network, m onnxio.Filled, data BatchNormData) (k store.Key, p pass, err error) {
-	if e.Store == nil {
-		return nil, nil, nil
-	}
-	id := dataset.ID(data.Data)
-	if id == "" {
-		return nil, nil, nil
-	}
-	if k, err = e.key("batch norm", m, id); err != nil {
-		return nil, nil, err
-	}
-	k["batch"], k["pass_batch"], k["images"], k["shuffle"], k["seed"] = e.BatchSize, n.passBatch, data.Images(), data.Order.Shuffle, data.Order.Seed
-	was, err := e.Store.Get(k)
-	if p = recallPass(was); p != nil {
-		for _, b := range p {
-			e.Report(b.Images)
-		}
-	}
-	return k, p, err
-}
-
-// pass is a [bnupdate.Runner] of what was run before.
-type pass []bnupdate.Batch
-
-func (p pass) Batches() int                                         { return len(p) }
-func (p pass) Run(_ context.Context, k int) (bnupdate.Batch, error) { return p[k], nil }
-
-// recorder keeps what a Runner gave.
-type recorder struct {
-	bnupdate.Runner
-	seen pass
-}
-
-func (r *recorder) Run(ctx context.Context, k int) (b bnupdate.Batch, err error) {
-	b, err = r.Runner.Run(ctx, k)
-	r.seen[k] = b
-	return b, err
-}
-
-// arrays are what an entry has: the images of each batch; then of each layer means and
-// variances, batches×channels, and the shapes of its input, batches×rank.
-func (p pass) arrays() []store.Array {
-	n := int64(len(p))
-	images := make([]int64, n)
-	for k, b := range p {
-		images[k] = int64(b.Images)
-	}
-	out := []store.Array{{Name: "images", Shape: []int64{n}, Values: images}}
-	for i := range p[0].Mean {
-		var mean, variance []float32
-		var shapes []int64
-		for _, b := range p {
-			mean, variance, shapes = append(mean, b.Mean[i]...), append(variance, b.Var[i]...), append(shapes, b.Shapes[i]...)
-		}
-		out = append(out, store.Array{Name: fmt.Sprintf("mean.%d", i), Shape: []int64{n, int64(len(mean)) / n}, Values: mean},
-			store.Array{Name: fmt.Sprintf("variance.%d", i), Shape: []int64{n, int64(len(variance)) / n}, Values: variance},
-			store.Array{Name: fmt.Sprintf("shapes.%d", i), Shape: []int64{n, int64(len(shapes)) / n}, Values: shapes})
-	}
-	return out
-}
-
-// recallPass is the inverse of arrays, or nil.
-func recallPass(was *store.Entry) pass {
-	if was == nil {
-		return nil
-	}
-	images, ok := was.Arrays["images"].Values.([]int64)
-	if !ok || len(images) == 0 {
-		return nil
-	}
-	p := make(pass, len(images))
-	for k, n := range images {
-		p[k].Images = int(n)
-	}
-	for i := range len(was.Arrays) / 3 {
-		mean, ok1 := was.Arrays[fmt.Sprintf("mean.%d", i)].Values.([]float32)
-		variance, ok2 := was.Arrays[fmt.Sprintf("variance.%d", i)].Values.([]float32)
-		shapes, ok3 := was.Arrays[fmt.Sprintf("shapes.%d", i)].Values.([]int64)
-		if !ok1 || !ok2 || !ok3 || len(mean) != len(variance) {
-			return nil
-		}
-		channels, rank := len(mean)/len(p), len(shapes)/len(p)
-		for k := range p {
-			p[k].Mean = append(p[k].Mean, mean[k*channels:][:channels])
-			p[k].Var = append(p[k].Var, variance[k*channels:][:channels])
-			p[k].Shapes = append(p[k].Shapes, shapes[k*rank:][:rank])
-		}
-	}
-	return p
 }

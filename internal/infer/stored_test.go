@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/swag"
@@ -101,14 +102,14 @@ func TestStoredPass(t *testing.T) {
 	counts := &counted{Dataset: bn.Data}
 	bn.Data, bn.Order = counts, dataset.Order{Shuffle: true, Seed: 1}
 	dir := t.TempDir()
-	settled := func(e *infer.Engine) (*infer.BatchNorm, []float32) {
-		data, records, err := e.Settle(t.Context(), []*infer.Network{n}, bn, infer.Settling{Auto: true, Members: swag.SampleOptions{Seed: 1, Scale: 0.5}})
+	settled := func(e *infer.Engine) (*batchnorm.Record, []float32) {
+		data, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, bn, batchnorm.Settling{Auto: true, Members: swag.SampleOptions{Seed: 1, Scale: 0.5}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var statistics []float32
 		err = infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, v weights.Vector) error {
-			r, err := e.Recompute(t.Context(), n, v, data)
+			r, err := batchnorm.Recompute(t.Context(), e, n, v, data)
 			statistics = r.Statistics
 			return err
 		})
@@ -131,7 +132,7 @@ func TestStoredPass(t *testing.T) {
 	other := bn
 	other.Order.Seed = 2
 	counts.reads.Store(0)
-	if _, err := storing(t, dir).Recompute(t.Context(), n, n.Posterior.Last(), other); err != nil || counts.reads.Load() == 0 {
+	if _, err := batchnorm.Recompute(t.Context(), storing(t, dir), n, n.Posterior.Last(), other); err != nil || counts.reads.Load() == 0 {
 		t.Errorf("another order: from the store, or %v", err)
 	}
 }

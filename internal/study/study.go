@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -86,7 +87,7 @@ func Provenance(runtime string, posteriors ...*swag.Posterior) []report.Fact {
 // BatchNorm says what the batch-norm statistics of a study's networks come from.
 type BatchNorm struct {
 	Networks []*infer.Network
-	Records  []*infer.BatchNorm // of each network, nil without batch norm
+	Records  []*batchnorm.Record // of each network, nil without batch norm
 }
 
 // Whose names a network, where there are several.
@@ -142,7 +143,7 @@ func (b *BatchNorm) Facts() (facts []report.Fact) {
 }
 
 // Kept says which statistics are kept, and why.
-func Kept(r *infer.BatchNorm) string {
+func Kept(r *batchnorm.Record) string {
 	layers := "the statistics of " + report.Plural(len(r.Kept), "layer")
 	if r.Images == 0 {
 		layers = "the statistics of all layers"

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -77,20 +78,20 @@ func TestWriteText(t *testing.T) {
 // One network is not named, several are.
 func TestBatchNorm(t *testing.T) {
 	named := func(path string) *infer.Network { return &infer.Network{Posterior: &swag.Posterior{Path: path}} }
-	kept := &infer.BatchNorm{Kept: []string{"bn1"}, Stale: true}
+	kept := &batchnorm.Record{Kept: []string{"bn1"}, Stale: true}
 	for _, tc := range []struct {
 		name     string
 		b        BatchNorm
 		warnings []string
 		facts    []report.Fact
 	}{
-		{"none", BatchNorm{Networks: []*infer.Network{named("p")}, Records: []*infer.BatchNorm{nil}}, []string{}, nil},
-		{"one", BatchNorm{Networks: []*infer.Network{named("p")}, Records: []*infer.BatchNorm{{Images: 1000, MemberImages: 300, Augment: "none", Warnings: []string{"sorted?"}}}},
+		{"none", BatchNorm{Networks: []*infer.Network{named("p")}, Records: []*batchnorm.Record{nil}}, []string{}, nil},
+		{"one", BatchNorm{Networks: []*infer.Network{named("p")}, Records: []*batchnorm.Record{{Images: 1000, MemberImages: 300, Augment: "none", Warnings: []string{"sorted?"}}}},
 			[]string{"batch norm: sorted?"}, []report.Fact{{Name: "batch norm", Value: "1,000 images, 300 for each member, augmentation: none"}}},
-		{"all kept", BatchNorm{Networks: []*infer.Network{named("p")}, Records: []*infer.BatchNorm{kept}},
+		{"all kept", BatchNorm{Networks: []*infer.Network{named("p")}, Records: []*batchnorm.Record{kept}},
 			[]string{"batch norm: statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged or sampled weights"},
 			[]report.Fact{{Name: "batch norm", Value: "the statistics of all layers are the last checkpoint's (--bn keep)"}}},
-		{"several", BatchNorm{Networks: []*infer.Network{named("p"), named("q"), named("r")}, Records: []*infer.BatchNorm{
+		{"several", BatchNorm{Networks: []*infer.Network{named("p"), named("q"), named("r")}, Records: []*batchnorm.Record{
 			{Images: 10, AsSeen: true, Kept: []string{"bn1", "bn2"}}, nil, {Images: 20, Warnings: []string{"few"}}}},
 			[]string{"batch norm of r: few"},
 			[]report.Fact{

@@ -20,6 +20,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -63,6 +64,21 @@ func Runtime(t testing.TB) *ort.Runtime {
 		t.Fatal(err)
 	}
 	return rt
+}
+
+// Engine is one of ordinary settings.
+func Engine(t testing.TB) *infer.Engine {
+	t.Helper()
+	return &infer.Engine{Runtime: Runtime(t)}
+}
+
+// SWA calls f with the weights of SWA.
+func SWA(t testing.TB, p *swag.Posterior, f func(parameters weights.Vector) error) {
+	t.Helper()
+	err := infer.EachMember(t.Context(), p, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Open opens a model.
@@ -261,9 +277,9 @@ func Digits(t testing.TB, name string) dataset.Dataset {
 
 // Training is the training images of MNIST in the order of the file, as PyTorch
 // took them for the golden numbers.
-func Training(t testing.TB) infer.BatchNormData {
+func Training(t testing.TB) batchnorm.Training {
 	t.Helper()
-	return infer.BatchNormData{Data: Digits(t, "train.npz")}
+	return batchnorm.Training{Data: Digits(t, "train.npz")}
 }
 
 // Golden opens what PyTorch computed of a fixture.

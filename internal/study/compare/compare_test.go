@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -34,7 +35,7 @@ func small(t *testing.T) *Comparison {
 		Inputs: baseline.Inputs{
 			Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}},
 			External:  []baseline.External{{Name: "SGLD", Models: models}},
-			BatchNorm: infer.BatchNormData{Data: smallImages(t)}, Members: 3, Seed: 1, Scale: 0.5, Tuned: &swag.SampleOptions{Scale: 0.25, Rank: 2},
+			BatchNorm: batchnorm.Training{Data: smallImages(t)}, Members: 3, Seed: 1, Scale: 0.5, Tuned: &swag.SampleOptions{Scale: 0.25, Rank: 2},
 		},
 		Test: smallImages(t),
 	}
@@ -113,7 +114,7 @@ func TestComparison(t *testing.T) {
 // Text, page and JSON show the same figures.
 func checkShown(t *testing.T, r *Result) {
 	t.Helper()
-	r.BatchNorm = study.BatchNorm{Networks: r.Networks(), Records: []*infer.BatchNorm{nil}}
+	r.BatchNorm = study.BatchNorm{Networks: r.Networks(), Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
 	if err := study.WriteText(&text, nil, r); err != nil {
 		t.Fatal(err)
@@ -290,7 +291,7 @@ func TestRuns(t *testing.T) {
 	c := &Comparison{
 		Inputs: baseline.Inputs{
 			Runs:  []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models[:3]...)), Checkpoints: models[:3]}, {Network: infertest.Network(t, infertest.Fit(t, models[3:]...)), Checkpoints: models[3:]}},
-			Asked: []string{baseline.SWATemp, "deep-swa"}, BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}}, Members: 2, Seed: 1,
+			Asked: []string{baseline.SWATemp, "deep-swa"}, BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}}, Members: 2, Seed: 1,
 		},
 		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 500}), ECE: calibrate.ECEOptions{Binning: calibrate.EqualWidth},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag/geometry"
@@ -24,7 +25,7 @@ import (
 type Landscape struct {
 	Network   *infer.Network
 	Geometry  *geometry.Geometry
-	BatchNorm infer.BatchNormData
+	BatchNorm batchnorm.Training
 	Data      dataset.Dataset
 
 	Scale      float64 // α of the standard deviations
@@ -204,7 +205,7 @@ func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p P
 	if err != nil {
 		return p, err
 	}
-	fresh, err := e.Recompute(ctx, l.Network, parameters, l.BatchNorm)
+	fresh, err := batchnorm.Recompute(ctx, e, l.Network, parameters, l.BatchNorm)
 	if err != nil {
 		return p, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -29,14 +30,14 @@ func open(t *testing.T, n *infer.Network) *Landscape {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Landscape{Network: n, Geometry: g, BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+	return &Landscape{Network: n, Geometry: g, BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		Data: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 200}), Scale: 0.5, Directions: 5, Grid: 3, Extent: 2}
 }
 
 // plainLoss is the NLL with the given weights, their statistics recomputed.
 func plainLoss(t *testing.T, e *infer.Engine, l *Landscape, parameters weights.Vector) (nll, accuracy float64) {
 	t.Helper()
-	fresh, err := e.Recompute(t.Context(), l.Network, parameters, l.BatchNorm)
+	fresh, err := batchnorm.Recompute(t.Context(), e, l.Network, parameters, l.BatchNorm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestLandscape(t *testing.T) {
 // Text, page and JSON show the same figures.
 func checkShown(t *testing.T, r *Result) {
 	t.Helper()
-	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*infer.BatchNorm{nil}}
+	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
 	if err := study.WriteText(&text, nil, r); err != nil {
 		t.Fatal(err)

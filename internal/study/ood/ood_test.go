@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -32,7 +33,7 @@ func TestDetection(t *testing.T) {
 				{Network: infertest.Network(t, infertest.Fit(t, models[:15]...)), Checkpoints: models[14:15]},
 				{Network: infertest.Network(t, infertest.Fit(t, models[15:]...)), Checkpoints: models[29:30]},
 			},
-			BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz")}, Members: 3, Seed: 1, Scale: 0.5,
+			BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz")}, Members: 3, Seed: 1, Scale: 0.5,
 		},
 		In: in, Out: dataset.Subset(infertest.Data(t, infertest.Path(infertest.MNIST, "val.npz"), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}}), few), Validation: in,
 	}
@@ -85,7 +86,7 @@ func TestDetection(t *testing.T) {
 func checkShown(t *testing.T, r *Result) {
 	t.Helper()
 	r.Settings = append(r.Settings, study.Fact("in the domain", "some digits"), study.Fact("random numbers", "seed %d", 1))
-	r.BatchNorm = study.BatchNorm{Networks: make([]*infer.Network, 1), Records: []*infer.BatchNorm{nil}}
+	r.BatchNorm = study.BatchNorm{Networks: make([]*infer.Network, 1), Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
 	if err := study.WriteText(&text, nil, r); err != nil {
 		t.Fatal(err)
@@ -169,7 +170,7 @@ func TestDetectionValidation(t *testing.T) {
 	d := &Detection{
 		Inputs: baseline.Inputs{
 			Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, infertest.Two(t, "ckpt")...))}},
-			BatchNorm: infer.BatchNormData{Data: smallImages(t)}, Members: 1, Seed: 1, Asked: []string{baseline.SWATemp, baseline.SWA},
+			BatchNorm: batchnorm.Training{Data: smallImages(t)}, Members: 1, Seed: 1, Asked: []string{baseline.SWATemp, baseline.SWA},
 		},
 		In: smallImages(t), Out: smallImages(t),
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -26,7 +27,7 @@ import (
 // they are and not by luck.
 type Sweep struct {
 	Network   *infer.Network
-	BatchNorm infer.BatchNormData
+	BatchNorm batchnorm.Training
 	Test      dataset.Dataset
 	// Validation is what a setting is chosen on; without it, halves of Test: see
 	// [Choice].
@@ -370,7 +371,7 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 		who := fmt.Sprintf("%v, member %d", a.setting, k)
 		statistics := s.Network.Posterior.Statistics
 		if !a.setting.Stale {
-			fresh, err := e.Recompute(ctx, s.Network, parameters, s.BatchNorm)
+			fresh, err := batchnorm.Recompute(ctx, e, s.Network, parameters, s.BatchNorm)
 			if err != nil {
 				return fmt.Errorf("%s: %w", who, err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) { infertest.Main(m) }
 // quickSweep is a sweep over a few images of the fixture.
 func quickSweep(t *testing.T) *Sweep {
 	t.Helper()
-	return &Sweep{Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: infer.BatchNormData{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+	return &Sweep{Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 300}), Validation: dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 200}),
 		Members: 4, Seed: 3, Scales: []float64{0, 0.25}, Ranks: []int{0, 5}, AllTest: true}
 }
@@ -40,7 +41,7 @@ func plainAverage(t *testing.T, e *infer.Engine, s *Sweep, opts swag.SampleOptio
 	err := infer.EachMember(t.Context(), s.Network.Posterior, opts, 0, members, func(k int, parameters weights.Vector) error {
 		statistics := s.Network.Posterior.Statistics
 		if !stale {
-			fresh, err := e.Recompute(t.Context(), s.Network, parameters, s.BatchNorm)
+			fresh, err := batchnorm.Recompute(t.Context(), e, s.Network, parameters, s.BatchNorm)
 			if err != nil {
 				return err
 			}
@@ -181,7 +182,7 @@ func (p *Point) firstDifference() calibrate.Interval {
 // Text, page and JSON show the same figures.
 func checkShown(t *testing.T, r *Result) {
 	t.Helper()
-	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*infer.BatchNorm{nil}}
+	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
 	if err := study.WriteText(&text, nil, r); err != nil {
 		t.Fatal(err)
@@ -314,7 +315,7 @@ func TestSweepAuto(t *testing.T) {
 	if resized != s.Images(n.Members) {
 		t.Errorf("%d images announced, want %d", resized, s.Images(n.Members))
 	}
-	r.Statistics.Records = []*infer.BatchNorm{nil}
+	r.Statistics.Records = []*batchnorm.Record{nil}
 	js, err := json.Marshal(r.JSON())
 	if err != nil || !strings.Contains(string(js), `"chosen_on":"halves","halves":[{`) {
 		t.Errorf("%s, %v", js, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -198,7 +199,7 @@ func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
 	} else {
 		l.BatchNorm, err = a.OpenBatchNorm(c, networks, l.pre)
 	}
-	l.Inputs.BatchNorm = l.BatchNorm.BatchNormData
+	l.Inputs.BatchNorm = l.BatchNorm.Training
 	return err
 }
 
@@ -206,11 +207,11 @@ func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
 func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset) error {
 	how := swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
 	err := a.Settle(c, e, l.BatchNorm, how)
-	l.Inputs.BatchNorm = l.BatchNorm.BatchNormData
+	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if err != nil {
 		return err
 	}
-	return a.DrawnPrecision(c, e, infer.Draws{Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: l.Members}, data)
+	return a.DrawnPrecision(c, e, batchnorm.Draws{Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: l.Members}, data)
 }
 
 // Open opens examples to be decoded once, with labels where they must have some.

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -44,7 +45,7 @@ func AsAsked(c *cli.Context) (args []string) {
 
 // BatchNorm is what a command recomputes statistics from.
 type BatchNorm struct {
-	infer.BatchNormData
+	batchnorm.Training
 	study.BatchNorm // its records are there once the data is settled
 	auto            bool
 	augment         string // of pictures
@@ -131,12 +132,12 @@ func (a *Env) Settle(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag
 		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the most that it can be
 	}
 	e.Progress = bar.Add
-	data, records, err := e.Settle(c.Context, b.Networks, b.BatchNormData, infer.Settling{Auto: b.auto, Members: members, Resize: bar.Resize})
+	data, records, err := batchnorm.Settle(c.Context, e, b.Networks, b.Training, batchnorm.Settling{Auto: b.auto, Members: members, Resize: bar.Resize})
 	bar.Done()
 	if err != nil {
 		return BadInput(err)
 	}
-	b.BatchNormData, b.Records = data, records
+	b.Training, b.Records = data, records
 	for i, r := range records {
 		if r == nil {
 			continue

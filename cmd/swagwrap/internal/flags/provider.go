@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -108,7 +109,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 }
 
 // DrawnPrecision is Precision for a study of members that it draws itself.
-func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d infer.Draws, data dataset.Dataset) error {
+func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d batchnorm.Draws, data dataset.Dataset) error {
 	return a.Precision(c, e, d.Count*data.Len(), func(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
 		d.Engine = e
 		return e.MeasureRounding(ctx, d, d.How.Antithetic, data)

@@ -5,61 +5,25 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// widen readies the batch-norm pass of a network that was exported for batches of
-// one small size: statistics need larger ones. The pass runs the graph with any
-// batch, if that computes each example as the fixed one does. Where it does not, a
-// batch of 1 is an error, since the variance of a single example is no estimate.
-func (e *Engine) widen(ctx context.Context, n *Network, data dataset.Dataset) error {
-	n.widening.Do(func() {
-		n.passBatch = int(max(n.Input.Shape[0], 0))
-		if n.passBatch == 0 || n.passBatch >= leastBatch {
-			return
-		}
-		if err := e.tryWider(ctx, n, data); err == nil {
-			n.passBatch = 0
-		} else if n.passBatch == 1 {
-			n.narrow = &onnxio.Error{Path: n.Posterior.Path, Tensor: n.Input.Name, What: "takes single examples only, whose batch-norm statistics are wrong", Err: err,
-				Hint: "export the checkpoints with a dynamic batch dimension: torch.onnx.export(..., dynamic_axes={\"input\": {0: \"batch\"}}) or dynamic_shapes"}
-		}
-	})
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return n.narrow
-}
-
-// tryWider replaces the plan by one whose batch is free.
-func (e *Engine) tryWider(ctx context.Context, n *Network, data dataset.Dataset) error {
-	p := n.Posterior
-	free, err := n.freed()
-	if err != nil {
-		return err
-	}
-	if err := e.sameByItself(ctx, n, free, data, n.passBatch); err != nil {
-		return err
-	}
-	plan, err := bnupdate.NewPlan(free, p.Layout, n.keep)
-	if err == nil {
-		n.plan, n.passes = plan, free
-	}
-	return err
-}
-
-// freed returns the exporter's model with its batch left open.
-func (n *Network) freed() (*onnxio.Model, error) {
+// Free returns the exporter's model with its batch left open, of a network that takes
+// batches of one size only. It fails unless the model computes the same on the data.
+func (e *Engine) Free(ctx context.Context, n *Network, data dataset.Dataset) (*onnxio.Model, error) {
 	p, edit := n.Posterior, n.skeleton.Edit()
 	edit.FreeBatch()
 	template, err := edit.Template(p.Layout)
 	if err != nil {
 		return nil, err
 	}
-	return template.Model(p.Path, p.Layout)
+	free, err := template.Model(p.Path, p.Layout)
+	if err != nil {
+		return nil, err
+	}
+	return free, e.sameByItself(ctx, n, free, data, int(n.Input.Shape[0]))
 }
 
 // sameByItself fails unless a graph with a free batch gives two batches of size at once

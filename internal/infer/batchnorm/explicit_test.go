@@ -1,4 +1,4 @@
-package infer_test
+package batchnorm_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -16,17 +17,17 @@ import (
 // explicitly holds the statistics of the graph that is written out against those of the
 // training-mode operator: by what part of their size and the standard deviation means
 // differ at most, and by what part variances do.
-func explicitly(t *testing.T, e *infer.Engine, n *infer.Network, data infer.BatchNormData) (means, variances float64, err error) {
+func explicitly(t *testing.T, e *infer.Engine, n *infer.Network, data batchnorm.Training) (means, variances float64, err error) {
 	t.Helper()
-	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
-		want, failed := e.Recompute(t.Context(), n, parameters, data)
+	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
+		want, failed := batchnorm.Recompute(t.Context(), e, n, parameters, data)
 		if failed != nil {
 			return failed
 		}
-		if err = n.Explicit(); err != nil {
+		if err = batchnorm.Explicit(n); err != nil {
 			return nil
 		}
-		got, failed := e.Recompute(t.Context(), n, parameters, data)
+		got, failed := batchnorm.Recompute(t.Context(), e, n, parameters, data)
 		if failed != nil {
 			return failed
 		}
@@ -53,8 +54,8 @@ func explicitly(t *testing.T, e *infer.Engine, n *infer.Network, data infer.Batc
 // a rank.
 func TestExplicitBatchNorm(t *testing.T) {
 	t.Parallel()
-	e, ran := engine(t), 0
-	check := func(name string, n *infer.Network, data infer.BatchNormData) {
+	e, ran := infertest.Engine(t), 0
+	check := func(name string, n *infer.Network, data batchnorm.Training) {
 		t.Run(name, func(t *testing.T) {
 			means, variances, err := explicitly(t, e, n, data)
 			if refused := (*onnxio.Error)(nil); errors.As(err, &refused) {
@@ -82,7 +83,7 @@ func TestExplicitBatchNorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := infertest.Network(t, infertest.Fit(t, models...)); n.Recomputes() {
-			check(c.Case, n, infer.BatchNormData{Data: newArray(t, c.golden, "input")})
+			check(c.Case, n, batchnorm.Training{Data: newArray(t, c.golden, "input")})
 		}
 	}
 	if ran < 27 {

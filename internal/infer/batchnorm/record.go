@@ -1,4 +1,4 @@
-package infer
+package batchnorm
 
 import (
 	"cmp"
@@ -10,14 +10,14 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 )
 
-// BatchNorm says what the statistics of members come from, and what is known of
+// Record says what the statistics of members come from, and what is known of
 // how good they are.
-type BatchNorm struct {
+type Record struct {
 	// Sources are empty where all statistics are kept.
 	Sources []dataset.Source `json:"sources"`
 	Images  int              `json:"images"`
 	// MemberImages, if not 0, is how many of them each member saw: its statistics
-	// are corrected by what SWA's are from as many, and from all. See [Engine.Settle].
+	// are corrected by what SWA's are from as many, and from all. See [Settle].
 	MemberImages int    `json:"member_images,omitempty"`
 	BatchSize    int    `json:"batch_size"`
 	Rule         string `json:"rule"`
@@ -50,7 +50,7 @@ type BatchNorm struct {
 }
 
 // warn fills in the warnings of a pass over the images.
-func (b *BatchNorm) warn(r bnupdate.Result) {
+func (b *Record) warn(r bnupdate.Result) {
 	if h := r.Halves; h.Disagree() {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the first and the second half of the batch-norm images disagree: in layer %q their means are %.0f %% of a standard deviation apart, a gap that at most %.2g %% of random orders reach: are the images sorted (--bn-order)?",
 			h.Layer, 100*h.Difference, 100*h.PValue))
@@ -63,14 +63,14 @@ func (b *BatchNorm) warn(r bnupdate.Result) {
 
 // warnInitial warns of kept statistics that nothing ever changed: means of 0 and
 // variances of 1, which a layer is made with.
-func (b *BatchNorm) warnInitial(statistics []float32) {
+func (b *Record) warnInitial(statistics []float32) {
 	if !slices.ContainsFunc(statistics, func(v float32) bool { return v != 0 && v != 1 }) {
 		b.Warnings = append(b.Warnings, "the kept statistics are those that layers are made with, means of 0 and variances of 1: were the checkpoints exported without what training computed?")
 	}
 }
 
 // AllWarnings are those of the record, with what the check found first.
-func (b *BatchNorm) AllWarnings() []string {
+func (b *Record) AllWarnings() []string {
 	out := slices.Clone(b.Warnings)
 	if found, causes := b.Mismatch(); found != "" {
 		out = append([]string{found + ". " + causes}, out...)
@@ -83,7 +83,7 @@ func (b *BatchNorm) AllWarnings() []string {
 
 // Mismatch says in words what the check found, and the likely causes; "" if
 // nothing is off.
-func (b *BatchNorm) Mismatch() (found, causes string) {
+func (b *Record) Mismatch() (found, causes string) {
 	if b == nil || b.Check == nil {
 		return "", ""
 	}

@@ -1,4 +1,4 @@
-package infer
+package batchnorm
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
@@ -51,14 +52,14 @@ type Settling struct {
 //
 // It returns what is known of each network's statistics, nil for those without
 // batch norm.
-func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNormData, how Settling) (BatchNormData, []*BatchNorm, error) {
-	records := make([]*BatchNorm, len(networks))
+func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, data Training, how Settling) (Training, []*Record, error) {
+	records := make([]*Record, len(networks))
 	var work []*settling
 	images := 0
 	for i, n := range networks {
 		if !n.Recomputes() {
 			if kept := n.Kept(); len(kept) > 0 {
-				records[i] = &BatchNorm{Kept: kept, Stale: n.stale}
+				records[i] = &Record{Kept: kept, Stale: n.Passes.Stale}
 				records[i].warnInitial(n.Posterior.Statistics)
 			}
 			continue
@@ -102,43 +103,43 @@ func (e *Engine) Settle(ctx context.Context, networks []*Network, data BatchNorm
 		}
 		s.record.MemberImages = members
 		if data.controls == nil {
-			data.controls = map[*Network]bnupdate.Control{}
+			data.controls = map[*infer.Network]bnupdate.Control{}
 		}
-		data.controls[s.n] = bnupdate.Control{Some: s.n.plan.First(s.swa, members/s.size).Statistics, All: s.swa.Statistics}
+		data.controls[s.n] = bnupdate.Control{Some: s.n.Passes.Plan.First(s.swa, members/s.size).Statistics, All: s.swa.Statistics}
 	}
 	return data, records, nil
 }
 
 // settling is one network's data being settled.
 type settling struct {
-	e    *Engine
-	n    *Network
-	data BatchNormData
+	e    *infer.Engine
+	n    *infer.Network
+	data Training
 	how  Settling
 
 	size     int             // of a batch
 	swa      bnupdate.Result // of some images, then of all that SWA sees
 	constant float64         // of SWA's loss
-	record   *BatchNorm
+	record   *Record
 }
 
 // check holds the first images against what the last checkpoint stores.
 func (s *settling) check(ctx context.Context) (err error) {
 	n := s.n
-	if err := s.e.widen(ctx, n, s.data.Data); err != nil {
+	if err := widen(ctx, s.e, n, s.data.Data); err != nil {
 		return err
 	}
-	if s.size, err = s.e.batch(n.Input.Name, n.passBatch, DefaultBatchSize); err != nil {
+	if s.size, err = s.e.Batch(n.Input.Name, n.Passes.Batch, infer.DefaultBatchSize); err != nil {
 		return fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
-	s.record = &BatchNorm{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
+	s.record = &Record{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
 		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
-	if p := s.e.passes(n); s.e.Provider.Name == ort.OpenVINO {
+	if p := provider(s.e, n); s.e.Provider.Name == ort.OpenVINO {
 		s.record.Provider, s.record.ONNXRuntime = p.String(), s.e.Runtime.Version()
 	}
 	last, err := s.recompute(ctx, n.Posterior.Last(), s.images(checkBatches))
 	if err == nil {
-		s.record.Check = n.plan.Check(n.Posterior.StoredStatistics, last)
+		s.record.Check = n.Passes.Plan.Check(n.Posterior.StoredStatistics, last)
 	}
 	return err
 }
@@ -187,7 +188,7 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 
 // describe fills in what is known of the number of images.
 func (s *settling) describe(images int) {
-	if s.n.passBatch > 0 {
+	if s.n.Passes.Batch > 0 {
 		images -= images % s.size // a network with a fixed batch takes no shorter one
 	}
 	s.record.Images = images
@@ -214,7 +215,7 @@ func (s *settling) images(batches int) int {
 
 // first calls f with the first member.
 func (s *settling) first(ctx context.Context, how swag.SampleOptions, f func(weights.Vector) error) error {
-	return EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
+	return infer.EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
 }
 
 // recompute makes a pass over the first images; over all, where the order is not
@@ -224,7 +225,7 @@ func (s *settling) recompute(ctx context.Context, parameters weights.Vector, ima
 	if some.Order.Shuffle {
 		some.Order.Limit = min(images, some.Images())
 	}
-	return s.e.Recompute(ctx, s.n, parameters, some)
+	return Recompute(ctx, s.e, s.n, parameters, some)
 }
 
 // lossStream keeps the uses of a seed apart: "bn-loss" in ASCII.
@@ -245,13 +246,13 @@ const (
 // information of its own predictions, whatever the labels. Statistics that will be
 // corrected by a control are corrected in the halves too.
 func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
-	plan := s.n.plan
+	plan := s.n.Passes.Plan
 	if r.Batches() < 2 {
 		return math.NaN(), nil
 	}
 	examples, e := blend(s.data, s.n), *s.e
 	e.Progress = nil // this is no pass
-	e.Provider = s.e.passes(s.n)
+	e.Provider = provider(s.e, s.n)
 	total := 0.0
 	for k := range uint64(lossSplits) {
 		halves := split(plan, r, s.data.Order.Seed, k)
@@ -261,9 +262,9 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 				plan.Correct(halves[i], bnupdate.Control{Some: some[i], All: control.Statistics})
 			}
 		}
-		var sums [2]*Sums
+		var sums [2]*infer.Sums
 		for i, statistics := range halves {
-			sums[i] = &Sums{}
+			sums[i] = &infer.Sums{}
 			model, err := s.n.Model("batch norm", parameters, weights.Slice(statistics))
 			if err != nil {
 				return 0, err
@@ -289,7 +290,7 @@ type blended struct {
 // overconfident, and then its predictions do not move whatever its statistics are:
 // an image halfway between two of them is in doubt again (as in mixup, Zhang et
 // al. 2018).
-func blend(data BatchNormData, n *Network) dataset.Dataset {
+func blend(data Training, n *infer.Network) dataset.Dataset {
 	data.Order.Limit = 2 * lossExamples
 	whole := []bool{!n.Input.ElemType.DType().IsFloat()}
 	if fields := dataset.Fields(data.Data); fields != nil {

@@ -1,10 +1,10 @@
-package infer_test
+package batchnorm_test
 
 import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -13,8 +13,8 @@ import (
 // scale they would say something else.
 func TestDrawsRounding(t *testing.T) {
 	t.Parallel()
-	e := engine(t)
-	d := infer.Draws{Engine: e, Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: infertest.Training(t), How: swag.SampleOptions{Seed: 1, Scale: 0.5}, Count: 30}
+	e := infertest.Engine(t)
+	d := batchnorm.Draws{Engine: e, Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: infertest.Training(t), How: swag.SampleOptions{Seed: 1, Scale: 0.5}, Count: 30}
 	d.BatchNorm.Order.Limit = 256
 	data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 64})
 	r, err := e.MeasureRounding(t.Context(), d, false, data)

@@ -1,4 +1,4 @@
-package infer_test
+package batchnorm_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -19,20 +20,20 @@ import (
 func TestLoss(t *testing.T) {
 	t.Parallel()
 	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
-	data := infer.BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
-	swaOf(t, n.Posterior, func(swa weights.Vector) error {
+	data := batchnorm.Training{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
+	infertest.SWA(t, n.Posterior, func(swa weights.Vector) error {
 		predict := func(statistics []float32) *infer.Sums {
 			model, err := n.Model("SWA", swa, weights.Slice(statistics))
 			if err != nil {
 				t.Fatal(err)
 			}
 			sums := &infer.Sums{}
-			if err := e.Predict(t.Context(), model, infer.Blend(data, n, false), sums); err != nil {
+			if err := e.Predict(t.Context(), model, batchnorm.Blend(data, n, false), sums); err != nil {
 				t.Fatal(err)
 			}
 			return sums
 		}
-		all, err := e.Recompute(t.Context(), n, swa, data)
+		all, err := batchnorm.Recompute(t.Context(), e, n, swa, data)
 		if err != nil {
 			return err
 		}
@@ -40,19 +41,19 @@ func TestLoss(t *testing.T) {
 		const choices = 16
 		for k := range uint64(choices) {
 			some := data
-			some.Order.Seed, some.Order.Limit = 100+k, infer.CheckBatches*e.BatchSize
-			r, err := e.Recompute(t.Context(), n, swa, some)
+			some.Order.Seed, some.Order.Limit = 100+k, batchnorm.CheckBatches*e.BatchSize
+			r, err := batchnorm.Recompute(t.Context(), e, n, swa, some)
 			if err != nil {
 				return err
 			}
 			want += p.Task.Divergence(p.Outcome, predict(r.Statistics).Outcome) / choices
-			constant, err := e.Loss(t.Context(), n, some, swa, r)
+			constant, err := batchnorm.Loss(t.Context(), e, n, some, swa, r)
 			if err != nil {
 				return err
 			}
 			estimate += constant / float64(r.Images) / choices
 		}
-		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", infer.CheckBatches*e.BatchSize, want, estimate)
+		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", batchnorm.CheckBatches*e.BatchSize, want, estimate)
 		if math.Abs(math.Log(estimate/want)) > 0.5 {
 			t.Errorf("statistics cost %v, but %v is estimated", want, estimate)
 		}
@@ -67,10 +68,10 @@ func TestBlend(t *testing.T) {
 	n := infertest.Network(t, infertest.Posterior(t))
 	d := infertest.Digits(t, "train.npz")
 	order := dataset.Order{Shuffle: true, Seed: 3}
-	bn := infer.BatchNormData{Data: d, Order: order}
-	b, whole := infer.Blend(bn, n, false), infer.Blend(bn, n, true)
-	if b.Len() != infer.LossExamples || !b.Labels().None() {
-		t.Fatalf("%d examples, want %d without labels", b.Len(), infer.LossExamples)
+	bn := batchnorm.Training{Data: d, Order: order}
+	b, whole := batchnorm.Blend(bn, n, false), batchnorm.Blend(bn, n, true)
+	if b.Len() != batchnorm.LossExamples || !b.Labels().None() {
+		t.Fatalf("%d examples, want %d without labels", b.Len(), batchnorm.LossExamples)
 	}
 	size := 28 * 28
 	got, x, y := make([]float32, size), make([]float32, size), make([]float32, size)
@@ -104,7 +105,7 @@ func TestWarnInitial(t *testing.T) {
 		statistics []float32
 		warnings   int
 	}{{[]float32{0, 0, 1, 1}, 1}, {[]float32{0, 0.5, 1, 1}, 0}, {[]float32{0, 0, 1, 2}, 0}} {
-		var b infer.BatchNorm
+		var b batchnorm.Record
 		if b.WarnInitial(tc.statistics); len(b.Warnings) != tc.warnings {
 			t.Errorf("%v: %q", tc.statistics, b.Warnings)
 		}

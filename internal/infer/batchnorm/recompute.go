@@ -1,4 +1,4 @@
-package infer
+package batchnorm
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// BatchNormData is what statistics are recomputed from; [Engine.Settle] makes it
-// ready.
-type BatchNormData struct {
+// Training is what statistics are recomputed from; [Settle] makes it ready.
+type Training struct {
 	Data  dataset.Dataset
 	Order dataset.Order
 	Rule  bnupdate.Rule
@@ -21,11 +21,11 @@ type BatchNormData struct {
 	// Once settled: how many images of the order members see, if fewer than all of
 	// it, and what corrects their statistics.
 	members  int
-	controls map[*Network]bnupdate.Control
+	controls map[*infer.Network]bnupdate.Control
 }
 
 // Images returns how many images one recomputation sees.
-func (b BatchNormData) Images() int {
+func (b Training) Images() int {
 	if b.members > 0 {
 		return b.members
 	}
@@ -34,7 +34,7 @@ func (b BatchNormData) Images() int {
 
 // Visited returns how many images the order visits, which is how many training
 // images there are for other uses.
-func (b BatchNormData) Visited() int {
+func (b Training) Visited() int {
 	switch {
 	case b.Data == nil:
 		return 0
@@ -45,7 +45,7 @@ func (b BatchNormData) Visited() int {
 }
 
 // Reordered is the data in another order, k ≥ 1, of as many images as SWA sees.
-func (b BatchNormData) Reordered(k uint64) BatchNormData {
+func (b Training) Reordered(k uint64) Training {
 	b.Order.Seed += k << 32 // no seed that a user is likely to give
 	b.members, b.controls = 0, nil
 	return b
@@ -53,14 +53,14 @@ func (b BatchNormData) Reordered(k uint64) BatchNormData {
 
 // Recompute returns batch-norm statistics for the given weights. For a network
 // that has none to recompute the result is of no images, and data may be zero.
-func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData) (bnupdate.Result, error) {
+func Recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training) (bnupdate.Result, error) {
 	if !n.Recomputes() {
-		return bnupdate.Recompute(ctx, n.plan, nil, bnupdate.Options{})
+		return bnupdate.Recompute(ctx, n.Passes.Plan, nil, bnupdate.Options{})
 	}
-	if err := e.widen(ctx, n, data.Data); err != nil {
+	if err := widen(ctx, e, n, data.Data); err != nil {
 		return bnupdate.Result{}, err
 	}
-	return e.recompute(ctx, n, parameters, data, func(s *Session) ([][]int, error) {
+	return recompute(ctx, e, n, parameters, data, func(s *infer.Session) ([][]int, error) {
 		size, err := e.TrainingBatch(s)
 		if err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.V
 		order := data.Order
 		order.Limit = data.Images()
 		batches := slices.Collect(order.Batches(data.Data.Len(), size))
-		if last := len(batches) - 1; last >= 0 && s.fixedBatch() > 0 && len(batches[last]) < size {
+		if last := len(batches) - 1; last >= 0 && s.FixedBatch() > 0 && len(batches[last]) < size {
 			batches = batches[:last] // a network with a fixed batch takes no shorter one
 		}
 		return batches, nil
@@ -76,24 +76,24 @@ func (e *Engine) Recompute(ctx context.Context, n *Network, parameters weights.V
 }
 
 // recompute is Recompute over batches of the caller's.
-func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.Vector, data BatchNormData, batches func(*Session) ([][]int, error)) (bnupdate.Result, error) {
+func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
 	fail := func(err error) (bnupdate.Result, error) {
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
-	plan, e := e.pass(n)
+	plan, e := planned(e, n)
 	// The recomputed statistics in the graph take no part, but must be finite.
 	model, err := plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
 	if err != nil {
 		return fail(err)
 	}
 	run := func(from bnupdate.Runner) (bnupdate.Result, error) {
-		r, err := bnupdate.Recompute(ctx, n.plan, from, bnupdate.Options{Rule: data.Rule, Workers: e.Threads()})
+		r, err := bnupdate.Recompute(ctx, n.Passes.Plan, from, bnupdate.Options{Rule: data.Rule, Workers: e.Threads()})
 		if control, ok := data.controls[n]; ok && err == nil {
-			n.plan.Correct(r.Statistics, control)
+			n.Passes.Plan.Correct(r.Statistics, control)
 		}
 		return r, err
 	}
-	key, was, err := e.storedPass(n, model, data)
+	key, was, err := storedPass(e, n, model, data)
 	if err != nil {
 		return fail(err)
 	}
@@ -105,7 +105,7 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 		return fail(err)
 	}
 	defer s.Close()
-	if err := e.place(ctx, &n.placed, n.Posterior.Path+": batch norm", s, model, data.Data, plan.Outputs...); err != nil {
+	if err := e.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", s, model, data.Data, plan.Outputs...); err != nil {
 		return fail(err)
 	}
 	idx, err := batches(s)
@@ -115,39 +115,36 @@ func (e *Engine) recompute(ctx context.Context, n *Network, parameters weights.V
 	fresh := &recorder{&batchRunner{e: e, s: s, data: data.Data, batches: idx}, make(pass, len(idx))}
 	r, err := run(fresh)
 	if err == nil && key != nil {
-		err = e.Store.Put(key, note{Of: n.Posterior.Path}, fresh.seen.arrays()...)
+		err = e.Store.Put(key, infer.Note{Of: n.Posterior.Path}, fresh.seen.arrays()...)
 	}
 	return r, err
 }
 
-// pass returns what the network's batch-norm passes run, and on what.
-func (e *Engine) pass(n *Network) (*bnupdate.Plan, *Engine) {
-	own := *e
-	own.Provider = e.passes(n)
+// planned returns what the network's batch-norm passes run, and on what.
+func planned(e *infer.Engine, n *infer.Network) (*bnupdate.Plan, *infer.Engine) {
+	own, plan := *e, n.Passes.Plan
+	own.Provider = provider(e, n)
 	if own.Provider.Name == ort.OpenVINO {
-		return n.explicit.plan, &own
+		plan, _ = n.Passes.Explicit(n.Posterior.Layout)
 	}
-	return n.plan, &own
+	return plan, &own
 }
 
-// passes is what the network's passes run on: not on OpenVINO if the graph cannot be
+// provider is what the network's passes run on: not OpenVINO if the graph cannot be
 // written out for it.
-func (e *Engine) passes(n *Network) ort.Provider {
-	if e.Passes.Name != ort.OpenVINO {
-		return e.Passes
-	}
-	x := &n.explicit
-	x.Do(func() { x.plan, x.err = bnupdate.NewExplicitPlan(n.passes, n.Posterior.Layout, n.keep) })
-	if x.err != nil {
-		return ort.Provider{}
+func provider(e *infer.Engine, n *infer.Network) ort.Provider {
+	if e.Passes.Name == ort.OpenVINO {
+		if _, err := n.Passes.Explicit(n.Posterior.Layout); err != nil {
+			return ort.Provider{}
+		}
 	}
 	return e.Passes
 }
 
 // batchRunner feeds training batches to the rewritten network.
 type batchRunner struct {
-	e       *Engine
-	s       *Session
+	e       *infer.Engine
+	s       *infer.Session
 	data    dataset.Dataset
 	batches [][]int
 }
@@ -161,11 +158,11 @@ func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
 	}
 	b := bnupdate.Batch{Images: len(r.batches[k])}
 	for i := 0; i < len(out); i += 3 { // mean, variance and shape of each layer: Plan.Outputs
-		mean, err := Float32s(out[i])
+		mean, err := infer.Float32s(out[i])
 		if err != nil {
 			return b, err
 		}
-		variance, err := Float32s(out[i+1])
+		variance, err := infer.Float32s(out[i+1])
 		if err != nil {
 			return b, err
 		}

@@ -1,4 +1,4 @@
-package infer_test
+package batchnorm_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -87,11 +88,11 @@ func create(t *testing.T, name string) *os.File {
 
 // checkSWA compares SWA's statistics and logits with PyTorch's, whose names begin
 // with prefix.
-func checkSWA(t *testing.T, n *infer.Network, data infer.BatchNormData, images int, prefix string) {
+func checkSWA(t *testing.T, n *infer.Network, data batchnorm.Training, images int, prefix string) {
 	t.Helper()
-	st, e := infertest.Golden(t, infertest.Path(infertest.Augmented)), engine(t)
-	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
-		got, err := e.Recompute(t.Context(), n, parameters, data)
+	st, e := infertest.Golden(t, infertest.Path(infertest.Augmented)), infertest.Engine(t)
+	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
+		got, err := batchnorm.Recompute(t.Context(), e, n, parameters, data)
 		if err != nil {
 			return err
 		}
@@ -117,10 +118,10 @@ func TestAugmentedGolden(t *testing.T) {
 		t.Fatalf("recomputes %v, keeps %q", n.Recomputes(), n.Kept())
 	}
 	t.Run("loader", func(t *testing.T) {
-		checkSWA(t, n, infer.BatchNormData{Data: loaderBatches(t)}, 512, "loader.")
+		checkSWA(t, n, batchnorm.Training{Data: loaderBatches(t)}, 512, "loader.")
 	})
 	t.Run("plain", func(t *testing.T) {
-		checkSWA(t, n, infer.BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "plain.")
+		checkSWA(t, n, batchnorm.Training{Data: augmentedData(t, "train.npz")}, 400, "plain.")
 	})
 }
 
@@ -133,14 +134,14 @@ func TestFrozenAll(t *testing.T) {
 	t.Parallel()
 	p := augmentedRun(t, "frozen-all", 3)
 	layers := []string{"bn1.running_mean", "bn2.running_mean", "bn3.running_mean"}
-	plain := infer.BatchNormData{Data: augmentedData(t, "train.npz")}
+	plain := batchnorm.Training{Data: augmentedData(t, "train.npz")}
 
 	n := infertest.Network(t, p)
-	if n.Recomputes() || !slices.Equal(n.Kept(), layers) || n.Stale() {
-		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Stale())
+	if n.Recomputes() || !slices.Equal(n.Kept(), layers) || n.Passes.Stale {
+		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Passes.Stale)
 	}
-	checkSWA(t, n, infer.BatchNormData{}, 0, "frozen-all.")
-	if _, records, err := engine(t).Settle(t.Context(), []*infer.Network{n}, infer.BatchNormData{}, infer.Settling{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
+	checkSWA(t, n, batchnorm.Training{}, 0, "frozen-all.")
+	if _, records, err := batchnorm.Settle(t.Context(), infertest.Engine(t), []*infer.Network{n}, batchnorm.Training{}, batchnorm.Settling{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
 		t.Errorf("settled without images: %+v, %v", records, err)
 	}
 
@@ -148,10 +149,10 @@ func TestFrozenAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if keep.Recomputes() || !slices.Equal(keep.Kept(), layers) || keep.Stale() {
-		t.Fatalf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.Stale())
+	if keep.Recomputes() || !slices.Equal(keep.Kept(), layers) || keep.Passes.Stale {
+		t.Fatalf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.Passes.Stale)
 	}
-	checkSWA(t, keep, infer.BatchNormData{}, 0, "frozen-all.")
+	checkSWA(t, keep, batchnorm.Training{}, 0, "frozen-all.")
 
 	all, err := infer.NewNetwork(p, infer.RecomputeAll, "")
 	if err != nil {
@@ -160,8 +161,8 @@ func TestFrozenAll(t *testing.T) {
 	if !all.Recomputes() || len(all.Kept()) != 0 {
 		t.Fatalf("asked to recompute: recomputes %v, keeps %q", all.Recomputes(), all.Kept())
 	}
-	swaOf(t, p, func(parameters weights.Vector) error {
-		r, err := engine(t).Recompute(t.Context(), all, parameters, plain)
+	infertest.SWA(t, p, func(parameters weights.Vector) error {
+		r, err := batchnorm.Recompute(t.Context(), infertest.Engine(t), all, parameters, plain)
 		if err != nil {
 			return err
 		}
@@ -184,24 +185,24 @@ func TestFrozenSome(t *testing.T) {
 	t.Parallel()
 	p := augmentedRun(t, "frozen-some", 3)
 	n := infertest.Network(t, p)
-	if !n.Recomputes() || !slices.Equal(n.Kept(), []string{"bn1.running_mean"}) || n.Stale() {
-		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Stale())
+	if !n.Recomputes() || !slices.Equal(n.Kept(), []string{"bn1.running_mean"}) || n.Passes.Stale {
+		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Passes.Stale)
 	}
-	checkSWA(t, n, infer.BatchNormData{Data: augmentedData(t, "train.npz")}, 400, "frozen-some.")
+	checkSWA(t, n, batchnorm.Training{Data: augmentedData(t, "train.npz")}, 400, "frozen-some.")
 
 	// To keep all of them is the user's choice: those of the last checkpoint.
 	keep, err := infer.NewNetwork(p, infer.KeepAll, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	swaOf(t, p, func(parameters weights.Vector) error {
-		r, err := engine(t).Recompute(t.Context(), keep, parameters, infer.BatchNormData{})
+	infertest.SWA(t, p, func(parameters weights.Vector) error {
+		r, err := batchnorm.Recompute(t.Context(), infertest.Engine(t), keep, parameters, batchnorm.Training{})
 		if err != nil {
 			return err
 		}
 		last := p.StoredStatistics[len(p.StoredStatistics)-1]
-		if !slices.Equal(r.Statistics, last) || keep.Recomputes() || len(keep.Kept()) != 3 || !keep.Stale() {
-			t.Errorf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.Stale())
+		if !slices.Equal(r.Statistics, last) || keep.Recomputes() || len(keep.Kept()) != 3 || !keep.Passes.Stale {
+			t.Errorf("asked to keep: recomputes %v, keeps %q, stale %v", keep.Recomputes(), keep.Kept(), keep.Passes.Stale)
 		}
 		return nil
 	})
@@ -234,7 +235,7 @@ func TestAugmentedCheck(t *testing.T) {
 		{"plain", augmentedData(t, "train.npz"), 400, true},
 		{"augmented", epochs(t, 1), 400, false},
 	} {
-		_, records, err := e.Settle(t.Context(), []*infer.Network{n}, infer.BatchNormData{Data: tc.data}, infer.Settling{})
+		_, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, batchnorm.Training{Data: tc.data}, batchnorm.Settling{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,8 +279,8 @@ func TestSettleControl(t *testing.T) {
 	t.Parallel()
 	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
 	how := swag.SampleOptions{Seed: 5, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
-	all := infer.BatchNormData{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
-	settled, records, err := e.Settle(t.Context(), []*infer.Network{n}, all, infer.Settling{Auto: true, Members: how})
+	all := batchnorm.Training{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
+	settled, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, all, batchnorm.Settling{Auto: true, Members: how})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,8 +293,8 @@ func TestSettleControl(t *testing.T) {
 	few := settled.Uncontrolled()
 
 	var with, without [2]float64 // sums of squares
-	recompute := func(parameters weights.Vector, data infer.BatchNormData) bnupdate.Result {
-		r, err := e.Recompute(t.Context(), n, parameters, data)
+	recompute := func(parameters weights.Vector, data batchnorm.Training) bnupdate.Result {
+		r, err := batchnorm.Recompute(t.Context(), e, n, parameters, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +304,7 @@ func TestSettleControl(t *testing.T) {
 	err = infer.EachMember(t.Context(), n.Posterior, how, 0, members, func(_ int, parameters weights.Vector) error {
 		want := recompute(parameters, all)
 		for _, x := range []struct {
-			data infer.BatchNormData
+			data batchnorm.Training
 			sum  *[2]float64
 		}{{settled, &with}, {few, &without}} {
 			got := recompute(parameters, x.data)
@@ -327,7 +328,7 @@ func TestSettleControl(t *testing.T) {
 	}
 
 	// SWA itself comes to what all images give.
-	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		if got, want := recompute(parameters, settled).Statistics, recompute(parameters, all).Statistics; !slices.Equal(got, want) {
 			m, v := distances(n.Posterior.Layout, got, want)
 			t.Errorf("SWA is off by %g in means and %g in variances", m, v)

@@ -1,11 +1,11 @@
-package infer_test
+package batchnorm_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 )
 
 // What is off is said with its likely causes, those first that the numbers point to.
@@ -16,16 +16,16 @@ func TestMismatch(t *testing.T) {
 	much := bnupdate.LayerCheck{Layer: "much", Means: 1.2, Variances: 0.4, ExpectedMeans: 0.03, ExpectedVariances: 0.05}
 	for _, tc := range []struct {
 		layers        []bnupdate.LayerCheck
-		of            infer.BatchNorm
+		of            batchnorm.Record
 		found, causes string
 	}{
 		{layers: []bnupdate.LayerCheck{right}},
-		{[]bnupdate.LayerCheck{little, right}, infer.BatchNorm{}, "at the first layer (little) the last checkpoint stores means that are 0.3 standard deviations, and variances that are a factor of 1.5 from what these images give; training alone explains differences of 0.03 and a factor of 1.1", "Likely causes: training augmented its images and these are plain"},
-		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{Augment: "none"}, "at the first layer", "Likely causes: training augmented its images and these are plain"},
-		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{Augment: "RandomHorizontalFlip()"}, "at the first layer", "Likely causes: another augmentation than in training"},
-		{[]bnupdate.LayerCheck{little}, infer.BatchNorm{AsSeen: true}, "at the first layer", "Likely causes: these batches were saved with other transforms"},
-		{[]bnupdate.LayerCheck{much}, infer.BatchNorm{}, "at the first layer (much)", "Likely causes: another mean and standard deviation (fit --mean, --std)"},
-		{[]bnupdate.LayerCheck{right, little, much}, infer.BatchNorm{}, "at 2 of 3 layers, though not at the first, most (much)", "Likely causes: other images or classes than in training, sorted images (--bn-order)"},
+		{[]bnupdate.LayerCheck{little, right}, batchnorm.Record{}, "at the first layer (little) the last checkpoint stores means that are 0.3 standard deviations, and variances that are a factor of 1.5 from what these images give; training alone explains differences of 0.03 and a factor of 1.1", "Likely causes: training augmented its images and these are plain"},
+		{[]bnupdate.LayerCheck{little}, batchnorm.Record{Augment: "none"}, "at the first layer", "Likely causes: training augmented its images and these are plain"},
+		{[]bnupdate.LayerCheck{little}, batchnorm.Record{Augment: "RandomHorizontalFlip()"}, "at the first layer", "Likely causes: another augmentation than in training"},
+		{[]bnupdate.LayerCheck{little}, batchnorm.Record{AsSeen: true}, "at the first layer", "Likely causes: these batches were saved with other transforms"},
+		{[]bnupdate.LayerCheck{much}, batchnorm.Record{}, "at the first layer (much)", "Likely causes: another mean and standard deviation (fit --mean, --std)"},
+		{[]bnupdate.LayerCheck{right, little, much}, batchnorm.Record{}, "at 2 of 3 layers, though not at the first, most (much)", "Likely causes: other images or classes than in training, sorted images (--bn-order)"},
 	} {
 		b := tc.of
 		b.Check = &bnupdate.Check{Images: 100, Layers: tc.layers}
@@ -37,10 +37,10 @@ func TestMismatch(t *testing.T) {
 			t.Errorf("%+v: warnings %q", tc, warnings)
 		}
 	}
-	if found, causes := (*infer.BatchNorm)(nil).Mismatch(); found != "" || causes != "" {
+	if found, causes := (*batchnorm.Record)(nil).Mismatch(); found != "" || causes != "" {
 		t.Errorf("without a record: %q, %q", found, causes)
 	}
-	if w := (&infer.BatchNorm{Stale: true, Warnings: []string{"first"}}).AllWarnings(); len(w) != 2 || w[0] != "first" || !strings.Contains(w[1], "do not belong to averaged or sampled weights") {
+	if w := (&batchnorm.Record{Stale: true, Warnings: []string{"first"}}).AllWarnings(); len(w) != 2 || w[0] != "first" || !strings.Contains(w[1], "do not belong to averaged or sampled weights") {
 		t.Errorf("stale: %q", w)
 	}
 }
@@ -56,7 +56,7 @@ func TestBatchNormWarnings(t *testing.T) {
 		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 0.001, Layer: "bn1", Difference: 0.25}, BetweenShare: []float64{0.01}}, []string{`in layer "bn1" their means are 25 % of a standard deviation apart, a gap that at most 0.1 % of random orders reach`}},
 		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 1}, BetweenShare: []float64{0.5, 0.3}}, []string{"50 % of a batch-norm layer's variance lies between batches"}},
 	} {
-		var b infer.BatchNorm
+		var b batchnorm.Record
 		b.Warn(tc.r)
 		if len(b.Warnings) != len(tc.want) || len(tc.want) > 0 && !strings.Contains(b.Warnings[0], tc.want[0]) {
 			t.Errorf("%+v: %q", tc.r, b.Warnings)

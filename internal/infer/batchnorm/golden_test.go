@@ -1,4 +1,4 @@
-package infer_test
+package batchnorm_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -73,9 +74,9 @@ func TestGoldenPosterior(t *testing.T) {
 func TestGoldenBatchNorm(t *testing.T) {
 	t.Parallel()
 	st, n := infertest.Golden(t, infertest.Path(infertest.MNIST)), infertest.Network(t, infertest.Posterior(t))
-	e := engine(t)
-	swaOf(t, n.Posterior, func(parameters weights.Vector) error {
-		got, err := e.Recompute(t.Context(), n, parameters, infertest.Training(t))
+	e := infertest.Engine(t)
+	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
+		got, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package infer_test
+package batchnorm_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -132,7 +133,7 @@ func (a array) Read(dst []float32, i int) error {
 // float16 1e-2 of both, since it has 11 bits.
 func TestExporters(t *testing.T) {
 	t.Parallel()
-	e := engine(t)
+	e := infertest.Engine(t)
 	for _, c := range exportedCases(t) {
 		t.Run(c.Case, func(t *testing.T) {
 			var models []*onnxio.Model
@@ -160,11 +161,11 @@ func TestExporters(t *testing.T) {
 			}
 
 			if except.noRun != "" {
-				_, err := e.Recompute(t.Context(), n, make(weights.Slice, n.Posterior.Len()), infer.BatchNormData{Data: newArray(t, c.golden, "input")})
+				_, err := batchnorm.Recompute(t.Context(), e, n, make(weights.Slice, n.Posterior.Len()), batchnorm.Training{Data: newArray(t, c.golden, "input")})
 				infertest.WantError(t, err, except.noRun)
 				return
 			}
-			swaOf(t, n.Posterior, func(parameters weights.Vector) error {
+			infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 				statistics := n.Posterior.Statistics
 				if n.Recomputes() {
 					statistics = c.checkStatistics(t, e, n, set, parameters, statTol)
@@ -371,7 +372,7 @@ func (c exported) checkStatistics(t *testing.T, e *infer.Engine, n *infer.Networ
 		}
 		batches = append(batches, idx)
 	}
-	got, err := e.RecomputeBatches(t.Context(), n, parameters, infer.BatchNormData{Data: train}, batches)
+	got, err := batchnorm.RecomputeBatches(t.Context(), e, n, parameters, batchnorm.Training{Data: train}, batches)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,55 @@
+package batchnorm
+
+import (
+	"context"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+const (
+	LossExamples = lossExamples
+	CheckBatches = checkBatches
+)
+
+// Uncontrolled is settled data whose statistics are not corrected.
+func (t Training) Uncontrolled() Training {
+	t.controls = nil
+	return t
+}
+
+// Blend is the data that losses are estimated on; whole makes its values integers.
+func Blend(data Training, n *infer.Network, whole bool) dataset.Dataset {
+	b := blend(data, n).(*blended)
+	b.whole[0] = b.whole[0] || whole
+	return b
+}
+
+// Loss estimates what statistics from one image would cost.
+func Loss(ctx context.Context, e *infer.Engine, n *infer.Network, data Training, parameters weights.Vector, r bnupdate.Result) (float64, error) {
+	s := &settling{e: e, n: n, data: data, size: e.BatchSize}
+	return s.loss(ctx, parameters, r, nil)
+}
+
+// WarnInitial warns of statistics that nothing ever changed.
+func (r *Record) WarnInitial(statistics []float32) { r.warnInitial(statistics) }
+
+// Warn fills in the warnings of a pass over the images.
+func (r *Record) Warn(of bnupdate.Result) { r.warn(of) }
+
+// Explicit makes the network's passes run the graph that is written out, on whatever
+// provider.
+func Explicit(n *infer.Network) error {
+	plan, err := n.Passes.Explicit(n.Posterior.Layout)
+	if err == nil {
+		n.Passes.Plan = plan
+	}
+	return err
+}
+
+// RecomputeBatches is Recompute over the given batches.
+func RecomputeBatches(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, batches [][]int) (bnupdate.Result, error) {
+	return recompute(ctx, e, n, parameters, data, func(*infer.Session) ([][]int, error) { return batches, nil })
+}
