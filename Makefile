@@ -39,7 +39,7 @@ test: setup ## all tests
 	go test $(LEAN) ./...
 
 # The packages with goroutines of their own.
-CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./internal/infer ./internal/infer/batchnorm ./internal/ensemble ./internal/baseline
+CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./internal/dataset/listing ./internal/infer ./internal/infer/batchnorm ./internal/ensemble ./internal/baseline
 
 # These compute much, to tell a number from chance or hold it against PyTorch's, or damage every byte of a file; they run nothing
 # beside each other that others do not. The race detector sees them every night.

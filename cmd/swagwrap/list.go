@@ -7,8 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -62,7 +62,7 @@ func (a *app) list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	head, rows, failed, err := dataset.List(c.Args().Slice(), dataset.ListOptions{
+	head, rows, failed, err := listing.List(c.Args().Slice(), listing.ListOptions{
 		Unlabelled: c.Bool("no-labels"),
 		Pipes:      c.Context,
 		Path:       seen,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -219,7 +220,7 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 		opts.Pipes = c.Context
 	}
 	d, err := dataset.Open(images, opts)
-	if unknown := (*dataset.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
+	if unknown := (*listing.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
 		a.Warnf(c, "%v: labels are left out", err)
 		opts.ClassNames, opts.Unlabelled = nil, true
 		d, err = dataset.Open(images, opts)

@@ -9,7 +9,7 @@
 //   - lists of image files, with or without labels: .txt, .csv, .tsv
 //   - tars in the layout of WebDataset
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
-//   - listings of all these, made once by [List]: see package filelist. Nothing is
+//   - listings of all these, made once by [listing.List]: see package filelist. Nothing is
 //     looked at again before it is read; then its size is compared
 //   - arrays: .npy, .npz, IDX, see package numpy
 //   - for a network that takes several tensors, one array for each: an .npz, or a folder
@@ -43,12 +43,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
 // Dataset is a finite list of examples of one shape, with or without labels.
@@ -195,22 +199,22 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 		return openRecord(inputs, opts)
 	}
 	if len(inputs) == 1 {
-		paths, err := expand(inputs[0])
+		paths, err := listing.Expand(inputs[0])
 		if err != nil {
 			return nil, err
 		}
-		k, err := kindOf(paths[0])
+		k, err := listing.KindOf(paths[0])
 		if err != nil {
 			return nil, err
 		}
 		switch {
-		case k == kindPipe:
+		case k == listing.KindPipe:
 			return nil, fmt.Errorf("%s: a command, want a listing of what it gives: swagwrap list", inputs[0])
 		case len(paths) > 1:
-		case k == kindArray:
+		case k == listing.KindArray:
 			return openArray(paths[0], opts)
-		case k == kindListing && opts.Parted:
-			if d, err := openPartial(inputs[0], paths[0], opts); d != nil || err != nil {
+		case k == listing.KindListing && opts.Parted:
+			if d, err := openPart(inputs[0], paths[0], opts); d != nil || err != nil {
 				return d, err
 			}
 		}
@@ -232,8 +236,8 @@ type examples struct {
 	name       func(i int) string
 	augmented  bool
 	asSeen     bool
-	cache      *cache // of pixels; nil without one
-	partial    *partial
+	cache      *cache        // of pixels; nil without one
+	loaded     *listing.Part // of which a part is used; or nil
 }
 
 func (e *examples) Len() int             { return e.n }
@@ -261,6 +265,14 @@ func (e *examples) readLabels(path, beside, of string, opts Options) error {
 	e.apart = true
 	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})
 	return err
+}
+
+// checkLabels makes sure that every label has a name, if there are names.
+func checkLabels(labels truth.Truth, names []string, path string) error {
+	if i := slices.IndexFunc(labels.Classes, func(v int) bool { return v >= len(names) }); names != nil && i >= 0 {
+		return fmt.Errorf("%s: label %d is %d, and there are %d class names", path, i, labels.Classes[i], len(names))
+	}
+	return nil
 }
 
 // check panics if a buffer has not the length of an example, or if there is no
@@ -294,6 +306,13 @@ func Room(d Dataset) (images int, ok bool) {
 		return 0, false
 	}
 	return c.room, true
+}
+
+// Fatal says that an error of Read concerns more than its example: a command failed, as
+// it may where a network does, there is no room for what it gives, or the example is
+// about to be overwritten.
+func Fatal(err error) bool {
+	return errors.As(err, new(*listing.PipeError)) || errors.As(err, new(*unfinished.TempError)) || errors.As(err, new(*file.Conflict))
 }
 
 // values is a Dataset whose examples are floats from the beginning.

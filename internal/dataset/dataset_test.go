@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -166,6 +168,14 @@ func TestSources(t *testing.T) {
 			t.Errorf("source %d is %v, want %s %s", i, src, td(want), out[:64])
 		}
 	}
+}
+
+func gzipped(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(data)
+	w.Close()
+	return b.Bytes()
 }
 
 func TestOpenErrors(t *testing.T) {

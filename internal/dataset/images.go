@@ -1,83 +1,70 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// example is an image file, or one in a tar.
-type example struct {
-	in    *place
-	name  string // below the place, with the system's separators
-	at    int32  // in place.entries or place.listed
-	label int32  // index into listing.labels, or -1
-}
-
-// place is a folder or a tar that holds examples.
-type place struct {
-	path    string
-	tar     bool
-	entries []entry // of a tar
-	size    int64   // of a tar
-	pipe    bool    // path is a command, which writes the tar
-	err     error   // that it could not be listed, which makes it an example itself
-
-	listed []listed // of a listing made before, whose path this is; examples' names are whole
-	spool  *spool   // of commands in it
-}
-
-// unlisted is the error of an example that stands for a folder that could not be read.
-func (e *example) unlisted() error {
-	switch in := e.in; {
-	case in == nil:
-		return nil
-	case in.listed != nil:
-		return in.listed[e.at].err
-	}
-	return e.in.err
-}
-
-// entry is where the bytes of an image lie in a tar.
-type entry struct{ off, size int64 }
-
-func (e *example) path() string {
-	switch {
-	case e.in == nil || e.in.listed != nil:
-		return e.name
-	case e.in.tar:
-		return e.in.path + "/" + e.name // as tar writes it
-	}
-	return filepath.Join(e.in.path, e.name)
-}
-
 // openImages opens the images that inputs list. They are read and decoded when
 // they are asked for; only their names are kept, some 100 bytes an image.
 func openImages(inputs []string, opts Options) (Dataset, error) {
-	l := opts.newListing()
-	if err := l.list(inputs); err != nil {
+	l, err := listing.Read(inputs, opts.listing())
+	if err != nil {
 		return nil, err
 	}
-	files := l.examples
-	e := &examples{n: len(files), sources: l.sources, classNames: opts.ClassNames, name: func(i int) string { return files[i].path() }}
+	e := &examples{n: l.Len(), classNames: opts.ClassNames, name: func(i int) string { return l.Example(i).Path() }}
+	for _, in := range l.Inputs() {
+		e.sources = append(e.sources, listed(in))
+	}
 	if opts.Labels == "" && !opts.Unlabelled {
-		var err error
-		if e.labels, e.classNames, err = l.truth(opts.Truth, opts.ClassNames); err != nil {
+		if e.labels, e.classNames, err = l.Truth(opts.Truth, opts.ClassNames); err != nil {
 			return nil, err
 		}
 	}
-	return opts.openPictures(e, inputs[0], func(i int) (*example, error) { return &files[i], nil })
+	return opts.openPictures(e, inputs[0], func(i int) (*listing.Example, error) { return l.Example(i), nil })
+}
+
+// openPart opens a listing made before, of which a part is used; nil if all of it must be
+// read to know the classes.
+func openPart(input, path string, opts Options) (Dataset, error) {
+	p, err := listing.OpenPart(input, path, opts.Labels == "", opts.listing())
+	if p == nil {
+		return nil, err
+	}
+	e := &examples{n: p.Input.Images, classNames: p.ClassNames, loaded: p, sources: []Source{listed(p.Input)}}
+	e.name = func(i int) string {
+		if x := p.At(i); x != nil {
+			return x.Path()
+		}
+		return fmt.Sprintf("%s[%d]", path, i)
+	}
+	return opts.openPictures(e, input, func(i int) (*listing.Example, error) {
+		if x := p.At(i); x != nil {
+			return x, nil
+		}
+		return nil, errors.New("is not of the part that is loaded")
+	})
+}
+
+// listing are the options that concern what inputs name.
+func (o Options) listing() listing.Options {
+	return listing.Options{Truth: o.Truth, ClassNames: o.ClassNames, Unlabelled: o.Unlabelled, Pipes: o.Pipes}
+}
+
+func listed(in listing.Input) Source {
+	return Source{Path: in.Path, Kind: "listing", SHA256: in.SHA256, Files: in.Images}
 }
 
 // openPictures returns the dataset of examples that are known one by one. of names them
 // all.
-func (opts Options) openPictures(e *examples, of string, at func(i int) (*example, error)) (Dataset, error) {
+func (opts Options) openPictures(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
 	if opts.Labels != "" {
 		err := e.readLabels(opts.Labels, "", of, opts)
 		if err == nil {
@@ -101,7 +88,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*exampl
 		if err != nil {
 			return err
 		}
-		return x.decode(budget, p.Channels == "grey", use)
+		return decode(x, budget, p.Channels == "grey", use)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", of, err)
@@ -110,11 +97,8 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*exampl
 }
 
 // decode reads and decodes an example, and calls use with the picture.
-func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) error {
-	if err := e.unlisted(); err != nil {
-		return err
-	}
-	f, release, off, size, err := e.open()
+func decode(e *listing.Example, b *budget, grey bool, use func(picture.Picture) error) error {
+	f, release, off, size, err := e.Open()
 	if err != nil {
 		return err
 	}
@@ -145,26 +129,4 @@ func (e *example) decode(b *budget, grey bool, use func(picture.Picture) error) 
 		return err
 	}
 	return use(p)
-}
-
-// open opens the file that holds the example's bytes, and returns where they begin
-// and how many they are. The caller releases it.
-func (e *example) open() (f *os.File, release func(), off, size int64, err error) {
-	if e.in != nil && e.in.listed != nil {
-		r := &e.in.listed[e.at]
-		f, release, err = r.open(e.name, e.in.spool)
-		return f, release, r.off, r.size, err
-	}
-	path := e.path()
-	if e.in != nil && e.in.tar {
-		path = e.in.path
-	}
-	if f, size, err = file.OpenListed(path, "an image"); err != nil {
-		return nil, nil, 0, 0, err
-	}
-	if e.in != nil && e.in.tar {
-		in := e.in.entries[e.at]
-		off, size = in.off, in.size
-	}
-	return f, func() { f.Close() }, off, size, nil
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -319,5 +320,50 @@ func TestMemory(t *testing.T) {
 		if tooMuch := new(MemoryError); want == "" && err != nil || want != "" && (!errors.As(err, &tooMuch) || err.Error() != path+": "+want) {
 			t.Errorf("%d bytes: %v, want %s", memory, err, want)
 		}
+	}
+}
+
+// tarOf makes a tar of files, given as name, content, name, content ...
+func tarOf(t testing.TB, files ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(files); i += 2 {
+		if err := w.WriteHeader(&tar.Header{Name: files[i], Size: int64(len(files[i+1])), Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte(files[i+1]))
+	}
+	w.Close()
+	return b.Bytes()
+}
+
+// TestTarMember: an example of a tar that is broken, or gone since.
+func TestTarMember(t *testing.T) {
+	small, err := os.ReadFile(filepath.Join(imageFixtures, "transforms-24x24.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.tar")
+	b := tarOf(t, "a.png", string(small), "b.png", "no image", "c.png", string(small[:len(small)-20]), "d.png", string(small))
+	write(t, path, b)
+	d, err := Open([]string{path}, any24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]float32, 3*24*24)
+	for i, want := range []string{"", "/b.png: not an image, want JPEG", "/c.png: PNG: ", ""} {
+		err := d.Read(dst, i)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), path+want) {
+			t.Errorf("example %d: %v, want %s", i, err, want)
+		}
+	}
+	write(t, path, b[:len(b)-2048])
+	if err := d.Read(dst, 3); err == nil || err.Error() != path+"/d.png: truncated: unexpected EOF" {
+		t.Error(err)
+	}
+	os.Remove(path)
+	if err := d.Read(dst, 0); err == nil || err.Error() != path+"/a.png: no such file or directory" {
+		t.Error(err)
 	}
 }

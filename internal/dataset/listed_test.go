@@ -2,24 +2,22 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 )
 
 // makeListing lists the inputs, with paths as they are.
 func makeListing(t testing.TB, path string, inputs ...string) {
 	t.Helper()
-	h, rows, failed, err := List(inputs, ListOptions{Path: func(p string) string { return p }, Pipes: context.Background()})
+	h, rows, failed, err := listing.List(inputs, listing.ListOptions{Path: func(p string) string { return p }, Pipes: context.Background()})
 	if err == nil {
 		err = failed
 	}
@@ -99,72 +97,5 @@ func TestListedRefused(t *testing.T) {
 		if fmt.Sprint(whole) != fmt.Sprint(part) || !strings.Contains(fmt.Sprint(whole), c.want) {
 			t.Errorf("%s: %v; of a part: %v; want %s", c.input, whole, part, c.want)
 		}
-	}
-}
-
-// A spool runs each command once while examples are read in order by several at once,
-// and again when it comes back to one that it has dropped.
-func TestSpool(t *testing.T) {
-	dir := t.TempDir()
-	s := newSpool(context.Background())
-	command := func(tar int) string { return fmt.Sprintf("echo >> %s/ran-%d; echo tar %d", dir, tar, tar) }
-	read := func(tar int) {
-		f, release, err := s.open(command(tar), 6)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer release()
-		var b [6]byte
-		if _, err := f.ReadAt(b[:], 0); err != nil || string(b[:]) != fmt.Sprintf("tar %d\n", tar) {
-			t.Errorf("tar %d: %q, %v", tar, b, err)
-		}
-	}
-	var mu sync.Mutex
-	next := 0
-	var g sync.WaitGroup
-	for range 4 {
-		g.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= 5*40 {
-					return
-				}
-				read(i / 40)
-			}
-		})
-	}
-	g.Wait()
-	read(0)
-	for tar, want := range []int{2, 1, 1, 1, 1} {
-		if b, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint("ran-", tar))); len(b) != want {
-			t.Errorf("tar %d was written %d times, want %d", tar, len(b), want)
-		}
-	}
-	if len(s.kept) > spooledMost {
-		t.Errorf("%d tars are kept", len(s.kept))
-	}
-	for range 2 { // a command that failed is tried again
-		if _, _, err := s.open("echo first >&2; echo last words >&2; exit 3", 6); !errors.As(err, new(*PipeError)) || !strings.HasSuffix(err.Error(), "exit status 3: last words") {
-			t.Errorf("%v, want the exit status and the last line", err)
-		}
-	}
-}
-
-// All of a pipeline ends with the context, and leaves nothing.
-func TestSpoolEnds(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(100*time.Millisecond, cancel)
-	start := time.Now()
-	_, _, err := newSpool(ctx).open("sleep 60 | cat", -1)
-	if took := time.Since(start); err == nil || took > 5*time.Second {
-		t.Errorf("%v after %v", err, took)
-	}
-	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
-		t.Errorf("left: %v", left)
 	}
 }

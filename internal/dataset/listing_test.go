@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 )
 
 // write makes a file, and the folders that it is in.
@@ -84,8 +85,8 @@ func TestShard(t *testing.T) {
 	if d.Len() != len(g.Shard) || d.ClassNames() != nil {
 		t.Fatalf("%d examples of classes %v, want %d without names", d.Len(), d.ClassNames(), len(g.Shard))
 	}
-	l := newListing(true, false)
-	if err := l.list([]string{path}); err != nil {
+	l, err := listing.Read([]string{path}, listing.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	small, err := Open([]string{filepath.Join(imageFixtures, "transforms-24x24.png")}, any24)
@@ -97,13 +98,16 @@ func TestShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range g.Shard {
-		e := l.examples[i]
-		b, err := os.ReadFile(path)
+		f, release, off, size, err := l.Example(i).Open()
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := e.in.entries[e.at]
-		sum := sha256.Sum256(b[in.off : in.off+in.size])
+		b := make([]byte, size)
+		if _, err := f.ReadAt(b, off); err != nil {
+			t.Fatal(err)
+		}
+		release()
+		sum := sha256.Sum256(b)
 		ext := filepath.Ext(d.Name(i))
 		if d.Name(i) != path+"/"+s[0].(string)+ext || float64(d.Labels().Classes[i]) != s[1] || hex.EncodeToString(sum[:]) != s[2] {
 			t.Errorf("%s %d %x, want %v", d.Name(i), d.Labels().Classes[i], sum, s)
@@ -238,7 +242,7 @@ func TestInputErrors(t *testing.T) {
 	list("nopath.csv", "a.png,1\n,1\n")
 	list("url.txt", "#\nhttps://example.org/a.png\n")
 	list("binary.txt", "\x00\x01\x02\n")
-	list("long.txt", "a.png\n"+strings.Repeat("x", maxLine+1))
+	list("long.txt", "a.png\n"+strings.Repeat("x", 64<<10+1))
 	shard, err := os.ReadFile(filepath.Join(imageFixtures, "transforms-shard.tar"))
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,7 +21,7 @@ func TestFIFO(t *testing.T) {
 	if _, err := Open([]string{path}, any24); err == nil || err.Error() != path+": not a regular file, want images or arrays" {
 		t.Error(err)
 	}
-	if _, err := ReadClassNames(path); err == nil {
+	if _, err := listing.ReadClassNames(path); err == nil {
 		t.Error("class names from a FIFO")
 	}
 	d, err := Open([]string{filepath.Dir(path)}, any24)

@@ -19,8 +19,8 @@ func Part(d Dataset, first, end int) Dataset {
 // others, where [Options].Parted says that these are enough. It must not run beside
 // other methods of d.
 func Load(d Dataset, first, end int) error {
-	if p := of(d).partial; p != nil {
-		return p.load(first, end)
+	if p := of(d).loaded; p != nil {
+		return p.Load(first, end)
 	}
 	return nil
 }
@@ -37,8 +37,10 @@ func (p *part) common() *examples               { return of(p.Dataset) }
 func (p *part) Fields() []Field                 { return Fields(p.Dataset) }
 
 func (p *part) Labels() truth.Truth {
-	if all := of(p.Dataset).partial; all != nil && !all.labels.None() {
-		return all.labels.Part(p.first-all.first, p.end-all.first)
+	if all := of(p.Dataset).loaded; all != nil {
+		if t := all.Labels(p.first, p.end); !t.None() {
+			return t
+		}
 	}
 	return p.Dataset.Labels().Part(p.first, p.end)
 }

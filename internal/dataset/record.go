@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -216,7 +217,7 @@ func openArrays(inputs []string, fields []Field) (*arrays, error) {
 }
 
 // pictureFiles are the ends of names of what may hold a field's pictures; a folder has none.
-var pictureFiles = append([]string{"", ".tar"}, listExtensions...)
+var pictureFiles = append([]string{"", ".tar"}, listing.ListExtensions...)
 
 // list lists the files of a folder. What is neither an array nor the pictures of a field is
 // left alone, such as a README.

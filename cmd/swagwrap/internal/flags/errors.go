@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -117,7 +117,7 @@ func ExitCode(ctx context.Context, err error) int {
 		temp    *unfinished.TempError
 		memory  *ort.MemoryError
 		kept    *store.Error
-		pipe    *dataset.PipeError
+		pipe    *listing.PipeError
 	)
 	switch {
 	case err == nil:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -136,7 +137,7 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 	}
 	card.Output = cmp.Or(c.String("output-name"), card.Output)
 	if path := c.String("class-names"); path != "" {
-		if card.ClassNames, err = dataset.ReadClassNames(path); err != nil {
+		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
 			return card, BadInput(err)
 		}
 	}

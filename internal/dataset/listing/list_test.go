@@ -1,4 +1,4 @@
-package dataset
+package listing
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ func TestGuardedList(t *testing.T) {
 }
 
 func FuzzList(f *testing.F) {
-	for _, ext := range listExtensions {
+	for _, ext := range ListExtensions {
 		for _, s := range []string{"a.jpg 3\nb c.png\n", "path,label\n\"a, b.png\",1\n", "# x\n\nimage\tclass\nq.png\tcat\n", "\ufeff\"", "a.jpg,\"\"\"\"\n"} {
 			f.Add([]byte(s), ext)
 		}

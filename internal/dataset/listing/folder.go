@@ -1,4 +1,4 @@
-package dataset
+package listing
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // addFolder lists a folder as torchvision's ImageFolder does: its sub-folders
 // are the classes, in sorted order, and hold images at any depth. A folder
 // without images in sub-folders is a flat list without labels.
-func (l *listing) addFolder(root string) error {
+func (l *Listing) addFolder(root string) error {
 	top, way := readFolder(root, "", nil)
 	if top.err != nil {
 		return fmt.Errorf("%s: %w", root, top.err)
@@ -71,15 +71,15 @@ func (l *listing) addFolder(root string) error {
 }
 
 // addImages adds the images of one folder; class is empty for a flat one. A folder
-// that cannot be read is one example, which has the error.
-func (l *listing) addImages(root string, f folder, class string) {
+// that cannot be read is one Example, which has the error.
+func (l *Listing) addImages(root string, f folder, class string) {
 	in := &place{path: filepath.Join(root, f.path), err: f.err}
 	if f.err != nil {
-		l.addExample(example{in: in}, f.path, label{class, true}, -1)
+		l.addExample(Example{in: in}, f.path, label{class, true}, -1)
 	}
 	l.examples = slices.Grow(l.examples, len(f.images)) // growing step by step leaves the steps behind
 	for _, image := range f.images {
-		l.addExample(example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
+		l.addExample(Example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
 	}
 }
 

@@ -1,4 +1,4 @@
-package dataset
+package listing
 
 import (
 	"archive/tar"
@@ -18,7 +18,7 @@ import (
 // example stand together and share their name up to the first dot of its last
 // part, as 0001.jpg and 0001.cls do. Only headers and labels are read; an image
 // is read from its place when it is asked for.
-func (l *listing) addTar(path string) error {
+func (l *Listing) addTar(path string) error {
 	f, size, err := file.Open(path, "a tar")
 	if err != nil {
 		return file.Error(path, err)
@@ -28,10 +28,10 @@ func (l *listing) addTar(path string) error {
 }
 
 // addTarFile adds the images of a tar that is open.
-func (l *listing) addTarFile(in *place, f io.ReaderAt) error {
+func (l *Listing) addTarFile(in *place, f io.ReaderAt) error {
 	err := indexTar(f, in.size, !l.unlabelled, func(name, class string, off, size int64) {
 		in.entries = append(in.entries, entry{off, size})
-		l.addExample(example{in: in, name: strings.Clone(name), at: int32(len(in.entries) - 1)}, name, label{text: class}, size)
+		l.addExample(Example{in: in, name: strings.Clone(name), at: int32(len(in.entries) - 1)}, name, label{text: class}, size)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.path, err)
@@ -121,7 +121,7 @@ func tarKey(name string) (key, ext string) {
 	return dir + stem, "." + strings.ToLower(ext)
 }
 
-// add notes one file of the example, whose data is at off of a tar of the given
+// add notes one file of the Example, whose data is at off of a tar of the given
 // size.
 func (e *tarExample) add(t *tar.Reader, h *tar.Header, ext string, off, size int64) error {
 	switch {

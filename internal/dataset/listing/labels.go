@@ -1,23 +1,19 @@
-package dataset
+package listing
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// truth is what the examples' labels say, and the names of classes, given those that are
+// Truth is what the examples' labels say, and the names of classes, given those that are
 // known.
-func (l *listing) truth(kind truth.Kind, names []string) (t truth.Truth, all []string, err error) {
+func (l *Listing) Truth(kind truth.Kind, names []string) (t truth.Truth, all []string, err error) {
 	if kind == truth.Classes {
 		t.Classes, names, err = l.classes(names)
 	} else {
@@ -28,7 +24,7 @@ func (l *listing) truth(kind truth.Kind, names []string) (t truth.Truth, all []s
 
 // rows turns the labels as written into rows of numbers. Nothing is known where no
 // example has a label.
-func (l *listing) rows(kind truth.Kind) (t truth.Truth, err error) {
+func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 	all, err := l.labelled()
 	if err != nil || !all || !slices.ContainsFunc(l.labels, func(v label) bool { return !v.folder }) {
 		return t, err // names of folders say nothing
@@ -43,7 +39,7 @@ func (l *listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 			err = fmt.Errorf("%d labels, and others have %d", len(row), t.Width)
 		}
 		if err != nil {
-			return truth.Truth{}, fmt.Errorf("%s: %w", e.path(), err)
+			return truth.Truth{}, fmt.Errorf("%s: %w", e.Path(), err)
 		}
 		parsed[e.label], t.Width = row, len(row)
 	}
@@ -83,13 +79,13 @@ const unknown = "?"
 
 // labelled reports whether all examples have a label, but for what could not be listed,
 // or none has. Some are an error.
-func (l *listing) labelled() (bool, error) {
-	i := slices.IndexFunc(l.examples, func(e example) bool { return e.label < 0 && e.unlisted() == nil })
+func (l *Listing) labelled() (bool, error) {
+	i := slices.IndexFunc(l.examples, func(e Example) bool { return e.label < 0 && e.unlisted() == nil })
 	if i < 0 && len(l.labels) > 0 {
 		return true, nil
 	}
-	if j := slices.IndexFunc(l.examples, func(e example) bool { return e.label >= 0 }); j >= 0 {
-		return false, fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].path(), l.examples[j].path())
+	if j := slices.IndexFunc(l.examples, func(e Example) bool { return e.label >= 0 }); j >= 0 {
+		return false, fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].Path(), l.examples[j].Path())
 	}
 	return false, nil
 }
@@ -98,13 +94,13 @@ func (l *listing) labelled() (bool, error) {
 // their place in names; without names, by their order when sorted, as
 // torchvision numbers class folders. Both results are nil if nothing is
 // labelled. What could not be listed need not be: its label is −1.
-func (l *listing) classes(names []string) (labels []int, all []string, err error) {
+func (l *Listing) classes(names []string) (labels []int, all []string, err error) {
 	if all, err := l.labelled(); err != nil || !all {
 		return nil, names, err
 	}
 	numbers, names, err := l.numbers(names, func(k int) string { // the first example with label k
-		i := slices.IndexFunc(l.examples, func(e example) bool { return int(e.label) == k })
-		return l.examples[i].path()
+		i := slices.IndexFunc(l.examples, func(e Example) bool { return int(e.label) == k })
+		return l.examples[i].Path()
 	})
 	if err != nil {
 		return nil, nil, err
@@ -120,7 +116,7 @@ func (l *listing) classes(names []string) (labels []int, all []string, err error
 
 // numbers turns each label as written into a class number. where names an example of
 // the label.
-func (l *listing) numbers(names []string, where func(k int) string) (numbers []int, all []string, err error) {
+func (l *Listing) numbers(names []string, where func(k int) string) (numbers []int, all []string, err error) {
 	if names == nil {
 		if names, err = l.classNames(where); err != nil {
 			return nil, nil, err
@@ -184,7 +180,7 @@ func (e *ClassError) Error() string {
 
 // classNames returns the names among the labels, sorted, or nil if all labels
 // are numbers.
-func (l *listing) classNames(where func(k int) string) ([]string, error) {
+func (l *Listing) classNames(where func(k int) string) ([]string, error) {
 	var names []string
 	number := -1
 	for k, v := range l.labels {
@@ -204,98 +200,4 @@ func (l *listing) classNames(where func(k int) string) ([]string, error) {
 func classNumber(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	return n, err == nil && n >= 0
-}
-
-// checkLabels makes sure that every label has a name, if there are names.
-func checkLabels(labels truth.Truth, names []string, path string) error {
-	if i := slices.IndexFunc(labels.Classes, func(v int) bool { return v >= len(names) }); names != nil && i >= 0 {
-		return fmt.Errorf("%s: label %d is %d, and there are %d class names", path, i, labels.Classes[i], len(names))
-	}
-	return nil
-}
-
-// maxNames bounds files with names, in bytes: 22,000 classes of ImageNet take
-// 0.5 MB.
-const maxNames = 16 << 20
-
-// ReadClassNames reads the names of classes 0, 1, 2 ... from a file: one a line,
-// a JSON list, or a JSON object {"0": name, ...}, which may be the id2label of a
-// Hugging Face or the label_names of a timm config.json. Of a folder with class
-// folders it is their names, in torchvision's order.
-func ReadClassNames(path string) ([]string, error) {
-	if entries, err := os.ReadDir(path); err == nil {
-		var names []string
-		for _, e := range entries { // sorted
-			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-				names = append(names, e.Name())
-			}
-		}
-		if names == nil {
-			err = fmt.Errorf("%s: has no class folders", path)
-		}
-		return names, err
-	}
-	b, err := file.Read(path, maxNames)
-	if err != nil {
-		return nil, err
-	}
-	names, err := parseClassNames(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if i := slices.Index(names, ""); i >= 0 {
-		return nil, fmt.Errorf("%s: class %d has an empty name", path, i)
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no class names, want one a line, a JSON list, or an object with id2label", path)
-	}
-	return names, nil
-}
-
-func parseClassNames(b []byte) ([]string, error) {
-	text := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
-	var names []string
-	switch {
-	case len(text) == 0:
-		return nil, nil
-	case text[0] == '[':
-		err := json.Unmarshal(text, &names)
-		return names, err
-	case text[0] != '{':
-		for line := range strings.Lines(string(text)) {
-			names = append(names, strings.TrimSpace(line))
-		}
-		return names, nil
-	}
-	var config struct {
-		ID2Label   json.RawMessage `json:"id2label"`
-		LabelNames []string        `json:"label_names"`
-		Pretrained struct {
-			LabelNames []string `json:"label_names"`
-		} `json:"pretrained_cfg"`
-	}
-	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, err
-	}
-	switch {
-	case config.LabelNames != nil:
-		return config.LabelNames, nil
-	case config.Pretrained.LabelNames != nil:
-		return config.Pretrained.LabelNames, nil
-	case config.ID2Label != nil:
-		text = config.ID2Label
-	}
-	var byID map[string]string
-	if err := json.Unmarshal(text, &byID); err != nil {
-		return nil, err
-	}
-	names = make([]string, len(byID))
-	for id, name := range byID {
-		i, ok := classNumber(id)
-		if !ok || i >= len(names) || names[i] != "" {
-			return nil, fmt.Errorf("class %q of %d, want each number from 0 to %d once", id, len(names), len(names)-1)
-		}
-		names[i] = name
-	}
-	return names, nil
 }

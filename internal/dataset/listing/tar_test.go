@@ -1,25 +1,15 @@
-package dataset
+package listing
 
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/promise"
 )
-
-func gzipped(data []byte) []byte {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	w.Write(data)
-	w.Close()
-	return b.Bytes()
-}
 
 // tarOf makes a tar of files, given as name, content, name, content ...
 func tarOf(t testing.TB, files ...string) []byte {
@@ -128,38 +118,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestTarMember: an example of a tar that is broken, or gone since.
-func TestTarMember(t *testing.T) {
-	small, err := os.ReadFile(filepath.Join(imageFixtures, "transforms-24x24.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "x.tar")
-	b := tarOf(t, "a.png", string(small), "b.png", "no image", "c.png", string(small[:len(small)-20]), "d.png", string(small))
-	write(t, path, b)
-	d, err := Open([]string{path}, any24)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dst := make([]float32, 3*24*24)
-	for i, want := range []string{"", "/b.png: not an image, want JPEG", "/c.png: PNG: ", ""} {
-		err := d.Read(dst, i)
-		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), path+want) {
-			t.Errorf("example %d: %v, want %s", i, err, want)
-		}
-	}
-	write(t, path, b[:len(b)-2048])
-	if err := d.Read(dst, 3); err == nil || err.Error() != path+"/d.png: truncated: unexpected EOF" {
-		t.Error(err)
-	}
-	os.Remove(path)
-	if err := d.Read(dst, 0); err == nil || err.Error() != path+"/a.png: no such file or directory" {
-		t.Error(err)
-	}
-}
-
 func FuzzTar(f *testing.F) {
-	b, err := os.ReadFile(filepath.Join(imageFixtures, "transforms-shard.tar"))
+	b, err := os.ReadFile("../../../fixtures/images/transforms-shard.tar")
 	if err != nil {
 		f.Fatal(err)
 	}

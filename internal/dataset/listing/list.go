@@ -1,4 +1,4 @@
-package dataset
+package listing
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 )
 
 // addList adds the images that a list file names, relative to its folder.
-func (l *listing) addList(path string) error {
+func (l *Listing) addList(path string) error {
 	f, _, err := file.Open(path, "a list")
 	if err != nil {
 		return file.Error(path, err)
@@ -26,12 +26,12 @@ func (l *listing) addList(path string) error {
 	in := &place{path: filepath.Dir(path)}
 	var conflict error
 	err = parseList(f, strings.ToLower(filepath.Ext(path)), l.several, func(name, class string) {
-		e := example{in: in, name: strings.Clone(filepath.FromSlash(name))}
+		e := Example{in: in, name: strings.Clone(filepath.FromSlash(name))}
 		if filepath.IsAbs(e.name) {
 			e.in = nil
 		}
 		size := int64(-1)
-		if info, err := os.Stat(e.path()); err == nil {
+		if info, err := os.Stat(e.Path()); err == nil {
 			size, conflict = info.Size(), cmp.Or(conflict, file.Listed(info))
 		}
 		l.addExample(e, name, label{text: class}, size)

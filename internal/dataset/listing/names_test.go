@@ -1,4 +1,4 @@
-package dataset
+package listing
 
 import (
 	"os"
@@ -31,7 +31,9 @@ func TestReadClassNames(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "names")
-			write(t, path, []byte(tt.file))
+			if err := os.WriteFile(path, []byte(tt.file), 0o666); err != nil {
+				t.Fatal(err)
+			}
 			names, err := ReadClassNames(path)
 			got := strings.Join(names, "|")
 			if err != nil {

@@ -1,4 +1,4 @@
-package dataset
+package listing
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
@@ -24,13 +23,6 @@ type PipeError struct{ Err error }
 
 func (e *PipeError) Error() string { return e.Err.Error() }
 func (e *PipeError) Unwrap() error { return e.Err }
-
-// Fatal says that an error of Read concerns more than its example: a command failed, as
-// it may where a network does, there is no room for what it gives, or the example is
-// about to be overwritten.
-func Fatal(err error) bool {
-	return errors.As(err, new(*PipeError)) || errors.As(err, new(*unfinished.TempError)) || errors.As(err, new(*file.Conflict))
-}
 
 // spool keeps what commands write in nameless files, the latest few: examples are read
 // in order, so each command runs once.

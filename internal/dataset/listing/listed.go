@@ -1,4 +1,4 @@
-package dataset
+package listing
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // listed is where a listing made before says that an image lies.
@@ -47,7 +46,7 @@ func (r *listed) open(name string, s *spool) (f *os.File, release func(), err er
 }
 
 // addListing adds the rows of a listing, or those of a range.
-func (l *listing) addListing(in *filelist.Listing, first, end int) error {
+func (l *Listing) addListing(in *filelist.Listing, first, end int) error {
 	switch {
 	case in.Pipes && l.spool == nil:
 		return fmt.Errorf("%s: its images come from commands, which are run by score --allow-pipe alone", in.Path)
@@ -75,7 +74,7 @@ func (l *listing) addListing(in *filelist.Listing, first, end int) error {
 				was.path = filepath.Join(dir, filepath.FromSlash(was.path))
 			}
 		}
-		e := example{in: at, name: r.Name, at: int32(len(at.listed))}
+		e := Example{in: at, name: r.Name, at: int32(len(at.listed))}
 		if was.path == r.Name {
 			e.name = was.path // once in memory
 		}
@@ -94,7 +93,7 @@ func (l *listing) addListing(in *filelist.Listing, first, end int) error {
 }
 
 // addPipe adds the images of the tar that a command writes.
-func (l *listing) addPipe(input string) error {
+func (l *Listing) addPipe(input string) error {
 	f, size, err := fetch(l.spool.ctx, strings.TrimPrefix(input, filelist.Pipe), -1)
 	if err != nil {
 		return fmt.Errorf("%s: %w", input, err)
@@ -113,7 +112,7 @@ type ListOptions struct {
 	Pipes context.Context
 }
 
-// List looks at the images that the inputs name, as [Open] does, and returns what a
+// List looks at the images that the inputs name, as [Read] does, and returns what a
 // listing says of them, with the first of those that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
@@ -121,10 +120,10 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err
 	}
-	h = filelist.Head{Rows: len(l.examples), SHA256: l.sources[0].SHA256, Empty: strings.Join(l.empty[:min(len(l.empty), 5)], ", ")}
-	if len(l.sources) > 1 {
+	h = filelist.Head{Rows: len(l.examples), SHA256: l.inputs[0].SHA256, Empty: strings.Join(l.empty[:min(len(l.empty), 5)], ", ")}
+	if len(l.inputs) > 1 {
 		sum := sha256.New()
-		for _, s := range l.sources {
+		for _, s := range l.inputs {
 			fmt.Fprintln(sum, s.SHA256)
 		}
 		h.SHA256 = hex.EncodeToString(sum.Sum(nil))
@@ -162,9 +161,9 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 }
 
 // row is what a listing says of example i.
-func (l *listing) row(i int, path func(string) string) filelist.Row {
+func (l *Listing) row(i int, path func(string) string) filelist.Row {
 	e := &l.examples[i]
-	r := filelist.Row{Path: e.path(), Name: e.path(), Size: l.sizes[i]}
+	r := filelist.Row{Path: e.Path(), Name: e.Path(), Size: l.sizes[i]}
 	isPipe := false
 	if e.label >= 0 {
 		r.Label = l.labels[e.label].text
@@ -197,96 +196,4 @@ func (l *listing) row(i int, path func(string) string) filelist.Row {
 		r.Path = "./" + r.Path // a file's name, and no command
 	}
 	return r
-}
-
-// partial is what is known of the examples of a listing of which a part is used: see
-// [Options].Parted.
-type partial struct {
-	listing  *filelist.Listing
-	opts     Options
-	numbers  []int // of its labels, where these are classes
-	labelled bool  // rows have labels, and they are wanted
-
-	first    int
-	examples []example
-	labels   truth.Truth
-}
-
-// openPartial returns the dataset of the listing at path with no row of it read; nil if
-// that is not enough to know the classes.
-func openPartial(input, path string, opts Options) (Dataset, error) {
-	in, err := filelist.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	l := opts.newListing()
-	if err := l.addListing(in, 0, 0); err != nil {
-		return nil, err
-	}
-	p := &partial{listing: in, opts: opts}
-	e := &examples{n: in.Rows, classNames: opts.ClassNames, partial: p,
-		sources: []Source{{Path: input, Kind: "listing", SHA256: in.SHA256, Files: in.Rows}}}
-	e.name = func(i int) string {
-		if x := p.at(i); x != nil {
-			return x.path()
-		}
-		return fmt.Sprintf("%s[%d]", in.Path, i)
-	}
-	p.labelled = opts.Labels == "" && !opts.Unlabelled && len(in.Labels) > 0
-	switch {
-	case p.labelled && opts.Truth != truth.Classes && in.Bare > 0:
-		return nil, nil
-	case p.labelled && opts.Truth == truth.Classes:
-		for _, v := range in.Labels {
-			l.labels = append(l.labels, label{v.Text, v.Folder})
-		}
-		p.numbers, e.classNames, err = l.numbers(opts.ClassNames, func(int) string { return in.Path })
-		if err != nil || in.Bare > 0 {
-			return nil, nil
-		}
-	}
-	return opts.openPictures(e, input, func(i int) (*example, error) {
-		if x := p.at(i); x != nil {
-			return x, nil
-		}
-		return nil, errors.New("is not of the part that is loaded")
-	})
-}
-
-// at returns example i, or nil if it is not loaded.
-func (p *partial) at(i int) *example {
-	if i < p.first || i >= p.first+len(p.examples) {
-		return nil
-	}
-	return &p.examples[i-p.first]
-}
-
-// load reads the rows from first to before end, and forgets all others.
-func (p *partial) load(first, end int) error {
-	l := p.opts.newListing()
-	l.beginSource(p.listing.Path)
-	if err := l.addListing(p.listing, first, end); err != nil {
-		return err
-	}
-	p.first, p.examples, p.labels = first, l.examples, truth.Truth{}
-	switch {
-	case p.opts.Truth != truth.Classes && p.labelled:
-		t, err := l.rows(p.opts.Truth)
-		p.labels = t
-		return err
-	case p.numbers == nil:
-		return nil
-	}
-	number := make(map[label]int, len(p.numbers))
-	for k, v := range p.listing.Labels {
-		number[label{v.Text, v.Folder}] = p.numbers[k]
-	}
-	for _, e := range l.examples {
-		n := -1
-		if e.label >= 0 {
-			n = number[l.labels[e.label]]
-		}
-		p.labels.Classes = append(p.labels.Classes, n)
-	}
-	return nil
 }

@@ -1,0 +1,191 @@
+package listing
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/picture"
+)
+
+// Kind is what an input is.
+type Kind int
+
+const (
+	KindFolder Kind = iota
+	KindImage
+	KindTar
+	KindList
+	KindArray
+	KindListing
+	KindPipe
+)
+
+// imageExtensions are torchvision's IMG_EXTENSIONS, and .gif.
+var imageExtensions = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif"}
+
+// ListExtensions are those of lists.
+var ListExtensions = []string{".txt", ".csv", ".tsv"}
+
+func hasExtension(name string, of []string) bool {
+	return slices.Contains(of, strings.ToLower(filepath.Ext(name)))
+}
+
+// KindOf tells what the file at path is. What is named like an image is not
+// opened before its turn.
+func KindOf(path string) (Kind, error) {
+	// Stat first: opening a FIFO would block.
+	info, err := os.Stat(path)
+	switch {
+	case err != nil && isPipe(path):
+		return KindPipe, nil
+	case err != nil:
+		return 0, file.Error(path, err)
+	case info.IsDir():
+		return KindFolder, nil
+	case !info.Mode().IsRegular():
+		return 0, fmt.Errorf("%s: not a regular file, want images or arrays", path)
+	case hasExtension(path, imageExtensions):
+		return KindImage, nil
+	case hasExtension(path, ListExtensions):
+		if head, err := headOf(path); err == nil && filelist.Is(head) {
+			return KindListing, nil
+		}
+		return KindList, nil
+	case hasExtension(path, []string{".tar"}):
+		return KindTar, nil
+	}
+	k, err := kindOfContent(path)
+	if err != nil {
+		return 0, file.Error(path, err)
+	}
+	return k, nil
+}
+
+// headOf returns the first bytes of a file.
+func headOf(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(filelist.Enough)))
+}
+
+// isPipe says that an input is a command, unless there is a file of that name: a shell
+// may have put it in the place of a pattern.
+func isPipe(input string) bool { return strings.HasPrefix(input, filelist.Pipe) }
+
+// kindOfContent tells by first bytes what a file is whose name does not.
+func kindOfContent(path string) (Kind, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	const enough = 512 // a tar's first header
+	head, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case isTar(head):
+		return KindTar, nil
+	case filelist.Is(head):
+		return KindListing, nil
+	case picture.Known(head):
+		return KindImage, nil
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))
+		if err != nil {
+			break // numpy.Open says what is wrong
+		}
+		if inside, _ := io.ReadAll(io.LimitReader(z, enough)); isTar(inside) {
+			return 0, errors.New("a compressed tar, and images are read from where they lie in it: unpack it with gunzip")
+		}
+	case !numpy.Known(head):
+		const want = "want images (JPEG PNG WebP GIF BMP TIFF), a folder or a tar of them, a list of them (" +
+			".txt .csv .tsv), or a .npy, .npz or IDX file"
+		if len(head) == 0 {
+			return 0, errors.New("empty, " + want)
+		}
+		return 0, fmt.Errorf("starts with %q, %s", head[:min(len(head), 6)], want)
+	}
+	return KindArray, nil
+}
+
+// Expand returns the paths that an input names: itself if there is such a file,
+// else what its numbered ranges {000..010} and its wildcards * ? [] stand for.
+func Expand(input string) ([]string, error) {
+	if _, err := os.Lstat(input); err == nil {
+		return []string{input}, nil
+	}
+	ranges, err := expandRanges(input)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", input, err)
+	}
+	if isPipe(input) {
+		return ranges, nil
+	}
+	var paths []string
+	for _, p := range ranges {
+		if !strings.ContainsAny(p, "*?[") {
+			paths = append(paths, p)
+			continue
+		}
+		if strings.Contains(p, "**") {
+			return nil, fmt.Errorf("%s: ** is not understood: name the folder itself", input)
+		}
+		found, err := filepath.Glob(p) // sorted within each folder
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", input, err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: no file matches", p)
+		}
+		slices.Sort(found)
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+var numberRange = regexp.MustCompile(`\{(\d{1,9})\.\.(\d{1,9})\}`)
+
+// maxRange bounds the files that an input's ranges may stand for.
+const maxRange = 1 << 20
+
+// expandRanges expands {000..010} as shells do, zeros included.
+func expandRanges(s string) ([]string, error) {
+	at := numberRange.FindStringSubmatchIndex(s)
+	if at == nil {
+		return []string{s}, nil
+	}
+	tails, err := expandRanges(s[at[1]:])
+	if err != nil {
+		return nil, err
+	}
+	from, to := s[at[2]:at[3]], s[at[4]:at[5]]
+	lo, _ := strconv.Atoi(from) // digits only
+	hi, _ := strconv.Atoi(to)
+	if lo > hi || (hi-lo+1)*len(tails) > maxRange {
+		return nil, fmt.Errorf("range {%s..%s}, want it to go upwards and to make at most %d names", from, to, maxRange)
+	}
+	var out []string
+	for v := lo; v <= hi; v++ {
+		for _, tail := range tails {
+			out = append(out, fmt.Sprintf("%s%0*d%s", s[:at[0]], len(from), v, tail))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,199 @@
+// Package listing finds the image files that inputs name, and what they are labelled:
+// in folders, tars, lists, listings that were made before, and patterns for these.
+// Nothing is decoded. [List] is what such a listing is made of: see package filelist.
+//
+// # Invariants
+//
+// A [Listing] has at least one example. A folder that cannot be read is an example, whose
+// Open says why. Files are untrusted: a length is compared with what the file can hold
+// before memory is taken for it.
+//
+// # Concurrency
+//
+// A Listing does not change after [Read]; its methods, and those of an [Example], may be
+// called from any number of goroutines. A [Part] is loaded while nobody reads it.
+package listing
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Options says how [Read] reads its inputs.
+type Options struct {
+	// Truth is what labels are taken for.
+	Truth truth.Kind
+	// ClassNames numbers the classes that class folders, lists and tars name. Nil means
+	// that names have their place when sorted.
+	ClassNames []string
+	// Unlabelled says that no labels are wanted: what stands in their place may be anything.
+	Unlabelled bool
+	// Pipes allows the commands that a listing names in place of tars, if it is not nil,
+	// and ends them.
+	Pipes context.Context
+}
+
+// Input is an input that was looked at.
+type Input struct {
+	Path   string // the first of images given one by one
+	SHA256 string // in hex, of a line "name\x00size\x00label\n" for each image
+	Images int
+}
+
+// Listing has the examples of several inputs, in the order given.
+type Listing struct {
+	examples []Example
+	labels   []label
+	index    map[label]int32 // into labels
+	inputs   []Input
+	sum      hash.Hash // of the input being listed
+
+	strict     bool // a class folder must not be empty
+	unlabelled bool // nobody wants to know what an input says of labels
+	several    bool // a list may have a column for each of several labels
+
+	spool *spool   // of commands; nil if none may run
+	sizes []int64  // of the examples, if not nil
+	empty []string // class folders without images that were passed over
+	made  string   // the digest of the last listing that was an input
+}
+
+// label is a class as an input writes it.
+type label struct {
+	text   string
+	folder bool // the name of a class folder, and never a number
+}
+
+// newListing returns a listing of nothing. In strict mode a class folder must not be
+// empty, unless labels are not wanted.
+func newListing(strict, unlabelled bool) *Listing {
+	return &Listing{index: map[label]int32{}, strict: strict && !unlabelled, unlabelled: unlabelled}
+}
+
+func (o Options) newListing() *Listing {
+	l := newListing(o.ClassNames == nil, o.Unlabelled)
+	l.several = o.Truth != truth.Classes
+	if o.Pipes != nil {
+		l.spool = newSpool(o.Pipes)
+	}
+	return l
+}
+
+// Read lists what the inputs name: folders, tars, lists, listings, images, commands, and
+// patterns for them.
+func Read(inputs []string, opts Options) (*Listing, error) {
+	l := opts.newListing()
+	return l, l.list(inputs)
+}
+
+// Len is the number of examples.
+func (l *Listing) Len() int { return len(l.examples) }
+
+// Example returns example i.
+func (l *Listing) Example(i int) *Example { return &l.examples[i] }
+
+// Inputs are those that were given, but images given one by one are one.
+func (l *Listing) Inputs() []Input { return l.inputs }
+
+func (l *Listing) list(inputs []string) error {
+	loose := false // the last source is of images named one by one
+	for _, input := range inputs {
+		paths, err := Expand(input)
+		if err != nil {
+			return err
+		}
+		kinds := make([]Kind, len(paths))
+		for i, path := range paths {
+			if kinds[i], err = KindOf(path); err != nil {
+				return err
+			}
+		}
+		single := len(paths) == 1 && kinds[0] == KindImage && paths[0] == input
+		if !single || !loose {
+			l.beginSource(input)
+		}
+		loose = single
+		for i, path := range paths {
+			if err := l.add(path, kinds[i]); err != nil {
+				return err
+			}
+		}
+		l.endSource()
+		if len(paths) == 1 && kinds[0] == KindListing {
+			l.inputs[len(l.inputs)-1].SHA256 = l.made
+		}
+	}
+	if len(l.examples) == 0 {
+		return fmt.Errorf("%s: no images, want some", inputs[0])
+	}
+	return nil
+}
+
+func (l *Listing) add(path string, k Kind) error {
+	switch k {
+	case KindFolder:
+		return l.addFolder(path)
+	case KindTar:
+		return l.addTar(path)
+	case KindList:
+		return l.addList(path)
+	case KindListing:
+		in, err := filelist.Open(path)
+		if err != nil {
+			return err
+		}
+		l.made = in.SHA256
+		return l.addListing(in, 0, in.Rows)
+	case KindPipe:
+		return l.addPipe(path)
+	case KindImage:
+		info, err := os.Stat(path)
+		if err != nil {
+			return file.Error(path, err)
+		}
+		l.addExample(Example{name: path}, path, label{}, info.Size())
+		return file.Listed(info)
+	}
+	return fmt.Errorf("%s: an array, want it as the only input", path)
+}
+
+// addExample adds an example, whose label has no text if there is none. Its name
+// below the input, its size and its label go into the source's hash; the size is
+// below 0 if there is no such file.
+func (l *Listing) addExample(e Example, name string, v label, size int64) {
+	fmt.Fprintf(l.sum, "%s\x00%d\x00%s\n", filepath.ToSlash(name), size, v.text)
+	e.label = -1
+	if v.text != "" {
+		var ok bool
+		if e.label, ok = l.index[v]; !ok {
+			v.text = strings.Clone(v.text) // not the line it was a part of
+			e.label = int32(len(l.labels))
+			l.labels, l.index[v] = append(l.labels, v), e.label
+		}
+	}
+	l.examples = append(l.examples, e)
+	if l.sizes != nil {
+		l.sizes = append(l.sizes, size)
+	}
+	l.inputs[len(l.inputs)-1].Images++
+}
+
+// beginSource starts the hash of an input; endSource notes it.
+func (l *Listing) beginSource(input string) {
+	l.inputs = append(l.inputs, Input{Path: input})
+	l.sum = sha256.New()
+}
+
+func (l *Listing) endSource() {
+	l.inputs[len(l.inputs)-1].SHA256 = hex.EncodeToString(l.sum.Sum(nil))
+}

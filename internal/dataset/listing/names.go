@@ -1,0 +1,98 @@
+package listing
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+)
+
+// maxNames bounds files with names, in bytes: 22,000 classes of ImageNet take
+// 0.5 MB.
+const maxNames = 16 << 20
+
+// ReadClassNames reads the names of classes 0, 1, 2 ... from a file: one a line,
+// a JSON list, or a JSON object {"0": name, ...}, which may be the id2label of a
+// Hugging Face or the label_names of a timm config.json. Of a folder with class
+// folders it is their names, in torchvision's order.
+func ReadClassNames(path string) ([]string, error) {
+	if entries, err := os.ReadDir(path); err == nil {
+		var names []string
+		for _, e := range entries { // sorted
+			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+				names = append(names, e.Name())
+			}
+		}
+		if names == nil {
+			err = fmt.Errorf("%s: has no class folders", path)
+		}
+		return names, err
+	}
+	b, err := file.Read(path, maxNames)
+	if err != nil {
+		return nil, err
+	}
+	names, err := parseClassNames(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if i := slices.Index(names, ""); i >= 0 {
+		return nil, fmt.Errorf("%s: class %d has an empty name", path, i)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no class names, want one a line, a JSON list, or an object with id2label", path)
+	}
+	return names, nil
+}
+
+func parseClassNames(b []byte) ([]string, error) {
+	text := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
+	var names []string
+	switch {
+	case len(text) == 0:
+		return nil, nil
+	case text[0] == '[':
+		err := json.Unmarshal(text, &names)
+		return names, err
+	case text[0] != '{':
+		for line := range strings.Lines(string(text)) {
+			names = append(names, strings.TrimSpace(line))
+		}
+		return names, nil
+	}
+	var config struct {
+		ID2Label   json.RawMessage `json:"id2label"`
+		LabelNames []string        `json:"label_names"`
+		Pretrained struct {
+			LabelNames []string `json:"label_names"`
+		} `json:"pretrained_cfg"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return nil, err
+	}
+	switch {
+	case config.LabelNames != nil:
+		return config.LabelNames, nil
+	case config.Pretrained.LabelNames != nil:
+		return config.Pretrained.LabelNames, nil
+	case config.ID2Label != nil:
+		text = config.ID2Label
+	}
+	var byID map[string]string
+	if err := json.Unmarshal(text, &byID); err != nil {
+		return nil, err
+	}
+	names = make([]string, len(byID))
+	for id, name := range byID {
+		i, ok := classNumber(id)
+		if !ok || i >= len(names) || names[i] != "" {
+			return nil, fmt.Errorf("class %q of %d, want each number from 0 to %d once", id, len(names), len(names)-1)
+		}
+		names[i] = name
+	}
+	return names, nil
+}
