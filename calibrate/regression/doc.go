@@ -13,7 +13,8 @@
 //
 // [VarianceHead] turns what a network gives out into variances, and [Units] go
 // between the numbers that it was trained on and those of the user. [FitNoise] and
-// [FitMixtureNoise] find the variance where networks give none.
+// [FitMixtureNoise] find the variance where networks give none, [FitMomentNoise] from
+// moments alone.
 //
 // [Mixture.Score] says what one prediction is worth beside the true value, and
 // [Evaluate] that of many: log-likelihood, RMSE, MAE, CRPS (Grimit et al. 2006),

@@ -89,6 +89,7 @@ func TestFitUnits(t *testing.T) {
 	}{
 		{nil, "no rows, want at least one"},
 		{[]float64{2, 2}, "all 2 targets are 2: they have no scale"},
+		{[]float64{0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, "all 6 targets are 0.1: they have no scale"}, // whose mean, rounded, is another
 		{[]float64{2, math.NaN()}, "row 1: target NaN, want a finite number"},
 	} {
 		_, err := regression.FitUnits(tt.y)

@@ -1,7 +1,6 @@
 package regression
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -63,7 +62,7 @@ func FitMixtureNoise(y, means []float64, members int, weights []float64) (float6
 	}
 	switch {
 	case math.IsInf(most, 1):
-		return 0, errors.New("the mean squared error is too large for float64")
+		return 0, errTooFar
 	case least == 0:
 		return 0, errExact
 	}

@@ -9,8 +9,9 @@ import (
 const badRows = "regression: slices do not have one number for each example"
 
 var (
-	errEmpty = errors.New("no rows, want at least one")
-	errExact = errors.New("every prediction is exact: no variance is likeliest")
+	errEmpty  = errors.New("no rows, want at least one")
+	errExact  = errors.New("every prediction is exact: no variance is likeliest")
+	errTooFar = errors.New("the mean squared error is too large for float64")
 )
 
 // VarianceScaling multiplies predicted variances by a number: what a temperature is to

@@ -3,6 +3,7 @@ package regression
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -18,11 +19,12 @@ func FitUnits(targets []float64) (Units, error) {
 	if err := CheckTargets(targets); err != nil {
 		return Units{}, err
 	}
-	mean, std := stat.PopMeanStdDev(targets, nil)
-	if !(std > 0) {
+	if slices.Min(targets) == slices.Max(targets) { // whose mean, rounded, may leave some deviation
 		return Units{}, fmt.Errorf("all %d targets are %v: they have no scale", len(targets), targets[0])
 	}
-	return Units{mean, std}, nil
+	mean, std := stat.PopMeanStdDev(targets, nil)
+	u := Units{mean, std}
+	return u, u.Check()
 }
 
 // Check returns an error unless Mean is finite and Std positive and finite.

@@ -43,6 +43,7 @@ but their input and their classes.
 			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
 			&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"},
+			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression of which fit was not told: targets are `STD` about their means; once for each target, or for all"},
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 			partFlag("draw of the members"),
 		}, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
@@ -83,6 +84,9 @@ func (a *app) sample(c *cli.Context) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
+	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
+		return err
+	}
 	if settings.Method == ensemble.Iterates {
 		err = a.addCheckpoints(c, networks, e)
 	} else {
@@ -166,6 +170,20 @@ func closeNetworks(networks []*infer.Network) {
 	for _, n := range networks {
 		n.Posterior.Close()
 	}
+}
+
+// setNoise has the ensemble say what the noise is, where that was given.
+func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
+	if std == nil {
+		return nil
+	}
+	if err := e.SetNoise(std); err != nil {
+		return flags.Usagef("", "--noise-std: %w", err)
+	}
+	if err := n.Accepts(e.Card); err != nil {
+		return flags.Usagef("", "--noise-std: %w", err)
+	}
+	return nil
 }
 
 // addCheckpoints makes checkpoints the members.

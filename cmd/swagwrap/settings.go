@@ -32,6 +32,9 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	if s.Temperature = c.Float64("temperature"); c.IsSet("temperature") && !(s.Temperature > 0) {
 		return s, flags.Usagef("", "--temperature %g: want a number above 0", s.Temperature)
 	}
+	if c.IsSet("noise-std") {
+		s.NoiseStd = c.Float64Slice("noise-std")
+	}
 	if err := s.Check(); err != nil {
 		return s, flags.Usagef("", "%w", err)
 	}
@@ -90,7 +93,7 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 
 // readSettingsFile reads --settings.
 func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
-	for _, name := range []string{"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "checkpoints"} {
+	for _, name := range []string{"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "noise-std", "checkpoints"} {
 		if c.IsSet(name) {
 			return s, flags.Usagef("give all that is in the file as flags, or nothing of it", "--settings and --%s: the file says how members are made", name)
 		}

@@ -57,7 +57,7 @@ type Ensemble struct {
 	ID         string // identifies the file's content; set by Open
 	Components []Component
 	Sampling   Sampling
-	Card       swag.Card // of its posteriors
+	Card       swag.Card // of its posteriors, and with noise that was found since
 	// Temperature divides the logarithms of the averaged probabilities; 0 means
 	// that they are left as they are.
 	Temperature float64
@@ -264,7 +264,8 @@ func (e *Ensemble) PosteriorPath(i int) string {
 	return path
 }
 
-// OpenPosterior opens the posterior of component i: the one among the moved
+// OpenPosterior opens the posterior of component i, with the noise that the ensemble's model
+// card has: the one among the moved
 // files that has its content, in whatever order they come, or else the one that
 // the ensemble names. It fails if the content is not what it was, or if a moved
 // file is of no component.
@@ -294,6 +295,7 @@ func (e *Ensemble) OpenPosterior(i int, moved []string) (*swag.Posterior, error)
 		p.Close()
 		return nil, fmt.Errorf("%s: %d batch-norm statistics for each member of %s, want %d", e.Path, len(c.Statistics[0]), path, n)
 	}
+	e.addNoise(p)
 	return p, nil
 }
 

@@ -69,6 +69,9 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if err := s.calibration.check(job.Ensemble.Path, s.Task()); err != nil {
 		return nil, err
 	}
+	if err := s.checkNoise(); err != nil {
+		return nil, err
+	}
 	if job.Want.Members > 0 {
 		s.job.Want.Members = s.Members()
 		for k := range s.Members() {

@@ -40,6 +40,8 @@ type Settings struct {
 	Members     int     `json:"members,omitempty"`
 	Seed        uint64  `json:"seed"`
 	Temperature float64 `json:"temperature,omitempty"` // of the average; 0 for none
+	// NoiseStd is that of a regression's targets, where the posterior says nothing of it.
+	NoiseStd []float64 `json:"noise_std,omitempty"`
 }
 
 // FromSampling are the settings of members that a sampler draws: SWA at scale 0.
@@ -81,6 +83,11 @@ func (s *Settings) Check() error {
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
 		return fmt.Errorf("temperature: %v, want a finite number above 0", s.Temperature)
 	}
+	for _, std := range s.NoiseStd {
+		if !(std > 0) || math.IsInf(std, 1) {
+			return fmt.Errorf("noise_std: %v, want a finite number above 0", std)
+		}
+	}
 	return nil
 }
 
@@ -109,6 +116,9 @@ func (s *Settings) Flags() []string {
 	}
 	if s.Temperature != 0 {
 		add("temperature", strconv.FormatFloat(s.Temperature, 'g', -1, 64))
+	}
+	for _, std := range s.NoiseStd {
+		add("noise-std", strconv.FormatFloat(std, 'g', -1, 64))
 	}
 	return out
 }

@@ -74,6 +74,9 @@ func Numbers(card swag.Card) (*task.Numbers, error) {
 			return nil, fmt.Errorf("model card: %w", err)
 		}
 	}
+	if n.Head != "" && n.Noise != nil {
+		return nil, fmt.Errorf("model card: a variance head (%s), and noise beside it, want one of them", n.Head)
+	}
 	if len(card.Targets.Mean) != len(card.Targets.Std) {
 		return nil, fmt.Errorf("model card: %d means of targets, and %d standard deviations", len(card.Targets.Mean), len(card.Targets.Std))
 	}

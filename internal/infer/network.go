@@ -90,6 +90,12 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	return n, err
 }
 
+// Accepts fails for a model card that says of the scores what they cannot be.
+func (n *Network) Accepts(card swag.Card) error {
+	_, err := ReadGraph(n.passes, n.Output(), card)
+	return err
+}
+
 // TakesBytes reports whether the network takes uint8 values, and normalises them
 // itself.
 func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }

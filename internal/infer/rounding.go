@@ -187,7 +187,8 @@ func monteCarlo(strata []stratum) float64 {
 	return math.Sqrt(sum)
 }
 
-// changeOfNLL is nil where labels are none, or not the task's.
+// changeOfNLL is nil where labels are none, or not the task's, and where it knows no
+// likelihood.
 func changeOfNLL(t task.Task, was, is []float64, labels truth.Truth) *float64 {
 	for i := range labels.Len() {
 		if l := labels.At(i); !l.Known() || t.CheckLabel(l) != nil {
@@ -199,6 +200,9 @@ func changeOfNLL(t task.Task, was, is []float64, labels truth.Truth) *float64 {
 	}
 	change := 0.0
 	before, after := t.Likelihoods(was, labels), t.Likelihoods(is, labels)
+	if len(before) == 0 {
+		return nil
+	}
 	for i := range before {
 		change -= (math.Log(after[i]) - math.Log(before[i])) / float64(len(before))
 	}

@@ -20,7 +20,7 @@ type Numbers struct {
 	// where both are the same.
 	Units []gauss.Units
 	// Noise is the standard deviation of each target, or of all, about its mean where
-	// there is no head, in the targets' units.
+	// there is no head, in the targets' units; nil where that is to be fitted: see [Noisy].
 	Noise []float64
 }
 
@@ -81,6 +81,9 @@ func (t regression) Name() string { return "regression" }
 
 func (t regression) Describe() string {
 	what := "a mean for each"
+	if t.LacksNoise() {
+		what += ", of noise that is to be fitted"
+	}
 	if head := t.numbers().Head; head != "" {
 		what = fmt.Sprintf("a mean and a variance (%s) for each", head)
 	}
@@ -105,7 +108,8 @@ func (t regression) CheckLabel(label truth.Truth) error {
 	return truth.Numbers.Check(label.Values)
 }
 
-// Outcome returns the differential entropy of the Gaussians, in the network's units.
+// Outcome returns the differential entropy of the Gaussians, in the network's units; 0
+// where their variance is not known, and is 0 in the outcome.
 func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, err error) {
 	n := t.numbers()
 	for k := range t.targets {
@@ -123,7 +127,9 @@ func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, e
 		}
 		o := dst[perTarget*k:]
 		o[0], o[1], o[2] = mean, mean*mean, variance
-		entropy += gaussianEntropy(variance)
+		if variance > 0 {
+			entropy += gaussianEntropy(variance)
+		}
 	}
 	return entropy, nil
 }
@@ -145,9 +151,12 @@ func (t regression) scores(outcomes []float64, known truth.Truth) []gauss.Score 
 	return out
 }
 
-// Likelihoods are the densities of the Gaussians with the moments of the outcomes. Those
-// of an average are not the averages of theirs.
+// Likelihoods are the densities of the Gaussians with the moments of the outcomes, none
+// without noise. Those of an average are not the averages of theirs.
 func (t regression) Likelihoods(outcomes []float64, known truth.Truth) (out []float64) {
+	if t.noiseless(outcomes) {
+		return nil
+	}
 	for _, s := range t.scores(outcomes, known) {
 		out = append(out, math.Exp(s.Gaussian.LogLikelihood))
 	}
@@ -175,8 +184,12 @@ func (t regression) Uncertainties() []Uncertainty {
 	}
 }
 
-// Divergence is half the Jeffreys divergence of Gaussians, summed over targets.
+// Divergence is half the Jeffreys divergence of Gaussians, summed over targets; NaN without
+// noise.
 func (t regression) Divergence(a, b []float64) (mean float64) {
+	if t.noiseless(a) || t.noiseless(b) {
+		return math.NaN()
+	}
 	n := float64(len(a) / t.Width())
 	for i := 0; i < len(a); i += perTarget {
 		p, q := gauss.MomentsOf(a[i], a[i+1], a[i+2]), gauss.MomentsOf(b[i], b[i+1], b[i+2])
@@ -195,7 +208,8 @@ func (t regression) each(name string) Column {
 }
 
 // Columns are in the targets' units. An interval holds 95 %: of the mixture where its
-// members are kept, else of the Gaussian with its moments.
+// members are kept, else of the Gaussian with its moments. Without noise there are means
+// and what comes of members differing.
 func (t regression) Columns(want Want) []Column {
 	known := t.each("target")
 	known.Truth, known.Hidden = true, !want.Truth
@@ -215,7 +229,7 @@ func (t regression) Columns(want Want) []Column {
 		}
 		list = append(list, c)
 	}
-	return list
+	return t.hide(list)
 }
 
 // mixture is what members say of target k, in its units.
@@ -249,9 +263,12 @@ func (t regression) Values(dst []float64, want Want, a Average, label truth.Trut
 			y = label.Values[k]
 		}
 		m := t.moments(a.Outcome, k)
+		if t.LacksNoise() {
+			m.Aleatoric = nan
+		}
 		score := m.Score(y)
 		low, high, marks := score.Gaussian.Low, score.Gaussian.High, gauss.Marks{LogLikelihood: nan, CRPS: nan, PIT: nan}
-		if want.Members > 0 {
+		if want.Members > 0 && !t.LacksNoise() {
 			mixture := t.mixture(a, k, scaling)
 			low, high = mixture.Interval(gauss.Level)
 			if y == y {
@@ -317,7 +334,7 @@ func (s *regressionSummary) Add(values []float64, _ int) bool {
 }
 
 func (s *regressionSummary) Scores() (list []Score) {
-	m := gauss.Evaluate(s.rows, s.targets, gauss.EvaluateOptions{}).Mean
+	m := gauss.Evaluate(s.rows, s.targets, gauss.EvaluateOptions{}).Mean // without noise all is NaN but RMSE and MAE
 	add := func(key, header string, value float64, unit string) {
 		if value == value {
 			list = append(list, Score{Metric{Key: key, Header: header, Digits: 4}, value, unit})
@@ -336,6 +353,9 @@ func (s *regressionSummary) Scores() (list []Score) {
 }
 
 func (s *regressionSummary) Warning() string {
+	if math.IsNaN(s.rows[0].Moments.Aleatoric) {
+		return "" // they are of variances
+	}
 	return inWords(gauss.Evaluate(s.rows, s.targets, gauss.EvaluateOptions{}).Mean.Warnings)
 }
 
@@ -385,6 +405,17 @@ func (t regression) Evaluate(outcomes []float64, known truth.Truth, _ EvaluateOp
 
 // check refuses what cannot be judged.
 func (t regression) check(outcomes []float64, known truth.Truth) error {
+	if err := t.checkTruth(outcomes, known); err != nil {
+		return err
+	}
+	if t.noiseless(outcomes) {
+		return errNoNoise
+	}
+	return nil
+}
+
+// checkTruth refuses what is known of other outcomes.
+func (t regression) checkTruth(outcomes []float64, known truth.Truth) error {
 	if n := len(outcomes) / t.Width(); known.Width != t.targets || known.Len() != n || n == 0 {
 		return fmt.Errorf("truth about %d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)
 	}

@@ -53,7 +53,8 @@ type Task interface {
 	Outcome(dst []float64, scores []float32) (entropy float64, err error)
 	// Likelihoods are how probable the outcomes make the labels, one number or several for
 	// an example; the mean of their negative logarithms is the first metric. Those of an
-	// average of outcomes are the averages of theirs.
+	// average of outcomes are the averages of theirs. There are none where outcomes lack
+	// noise: see [Noisy].
 	Likelihoods(outcomes []float64, labels truth.Truth) []float64
 	// Uncertainties lists ways to measure how uncertain outcomes are, the main one
 	// first.

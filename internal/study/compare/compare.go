@@ -81,6 +81,9 @@ type Method struct {
 	Scaled []*Scaled
 	// Scaling is the one that makes the method, in SWA-Temp and SWA-Vector.
 	Scaling *calibrate.Scaling
+	// Noise is what was fitted where the networks leave it open: one, or one for each half
+	// of the test data; nil elsewhere.
+	Noise []*task.Noise
 	// Differences are those to the baseline, of each loss of the task; nil for the
 	// baseline itself.
 	Differences []calibrate.Difference
@@ -149,7 +152,22 @@ func (r *Result) add(p *baseline.Predicted) error {
 	r.task = test.Task
 	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}
 	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
-	outcomes, validation := test.Mean(), r.validation(p)
+	if why := r.idle(p); why != "" {
+		r.Notes = append(r.Notes, why)
+		return nil
+	}
+	outcomes, validation, noise, err := r.settle(test.Mean(), r.validation(p))
+	if err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, err))
+		return nil
+	}
+	own := outcomes // of the method, before it is repaired
+	if m.Noise = noise; noise != nil {
+		if m.parts, err = r.noisy(noise, test.Mean(), r.validation(p)); err != nil {
+			return err
+		}
+		m.deployWith(noise)
+	}
 	if p.Scaler != "" {
 		scaled, s, err := r.scale(p.Scaler, outcomes, validation)
 		if err != nil {
@@ -169,12 +187,13 @@ func (r *Result) add(p *baseline.Predicted) error {
 		return err
 	}
 	m.Warnings = append(m.Warnings, p.Notes...)
+	m.warnOfNoise()
 	if m.Scaling != nil {
 		m.Warnings = append(m.Warnings, m.Scaling.Warnings...)
 	} else if r.Scalings {
 		m.Scaled = make([]*Scaled, len(r.task.Calibrators()))
 		for i, c := range r.task.Calibrators() {
-			outcomes, s, err := r.scale(c.Scaler, test.Mean(), validation)
+			outcomes, s, err := r.scale(c.Scaler, own, validation)
 			if err != nil {
 				m.warn("no %s scaling: %w", c.Scaler, err)
 				continue

@@ -23,6 +23,13 @@ func (m *Method) deployAt(s *calibrate.Scaling) {
 	}
 }
 
+// deployWith has it carry the noise that was fitted for the method.
+func (m *Method) deployWith(noise []*task.Noise) {
+	if m.Deploy != nil && len(noise) == 1 {
+		m.Deploy.NoiseStd = noise[0].Std
+	}
+}
+
 // deployLines name the best of what sample makes, what it costs, and whether the baseline
 // is told from it; and how to have what is worth its cost.
 func (r *Result) deployLines(base *Method) []string {
@@ -46,7 +53,11 @@ func (r *Result) deployLines(base *Method) []string {
 		}
 	}
 	if !r.calibrates(choice) {
-		return []string{line, fmt.Sprintf("To deploy %s, give validation data (--val): %s fitted on halves of the test images is not one that an ensemble has.", choice.Name, r.first().Symbol)}
+		what := r.first().Symbol
+		if choice.Noise != nil {
+			what = "noise"
+		}
+		return []string{line, fmt.Sprintf("To deploy %s, give validation data (--val): %s fitted on halves of the test images is not one that an ensemble has.", choice.Name, what)}
 	}
 	return []string{line, fmt.Sprintf("To deploy %s: %s", choice.Name, strings.Join(r.Commands(choice), "; "))}
 }
@@ -54,6 +65,9 @@ func (r *Result) deployLines(base *Method) []string {
 // calibrates reports whether commands make the method as it is: what is fitted to halves of
 // the test data calibrate fits anew, for classes.
 func (r *Result) calibrates(m *Method) bool {
+	if len(m.Noise) > 1 {
+		return false
+	}
 	return m.Scaling == nil || m.Deploy != nil && m.Deploy.Temperature != 0 || task.Truth(r.task.Name()) == truth.Classes
 }
 

@@ -92,11 +92,15 @@ func (r *Result) losses(outcomes []float64, labels truth.Truth) ([][]float64, er
 // orders of the batch-norm images: each scaled by what then fits.
 func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 	losses := func(groups ...*baseline.Group) ([][]float64, error) {
-		outcomes := baseline.Average(groups...)
-		if p.Scaler == "" {
-			return r.losses(outcomes[0], r.Test.Labels())
+		averages := baseline.Average(groups...)
+		outcomes, validation, _, err := r.settle(averages[0], averages[len(averages)-1])
+		if err != nil {
+			return nil, err
 		}
-		scaled, _, err := r.scale(p.Scaler, outcomes[0], outcomes[len(outcomes)-1])
+		if p.Scaler == "" {
+			return r.losses(outcomes, r.Test.Labels())
+		}
+		scaled, _, err := r.scale(p.Scaler, outcomes, validation)
 		if err != nil {
 			return nil, err
 		}

@@ -146,7 +146,14 @@ func (r *Result) methodJSON(m *Method) study.Object {
 	if m.Scaling != nil && m.Scaling.Temperatures != nil {
 		add("temperatures", m.Scaling.Temperatures)
 	}
-	add("cross_fitted", m.Scaling != nil && m.Scaling.CrossFitted)
+	if m.Noise != nil {
+		var std [][]float64 // one, or one for each half
+		for _, n := range m.Noise {
+			std = append(std, n.Std)
+		}
+		add("noise_std", std)
+	}
+	add("cross_fitted", m.Scaling != nil && m.Scaling.CrossFitted || len(m.Noise) > 1)
 	for i, c := range r.task.Calibrators() {
 		var scaled any
 		if m.Scaled != nil && m.Scaled[i] != nil {

@@ -16,6 +16,9 @@ import (
 func (r *Result) Heading() string {
 	s := fmt.Sprintf("%s test images, %s, scale %g, rank %d, seed %d; %s fitted on %s", report.Thousands(r.Test.Len()), report.Plural(r.Members, "member"),
 		r.Scale, r.rank(), r.Seed, r.first().Symbol, r.fittedOn())
+	if place := r.noisePlace(); place != "" {
+		s += "; " + place
+	}
 	if n := len(r.Runs); n > 1 {
 		s += fmt.Sprintf("; %d posteriors, single rows of %s", n, r.Runs[0].Network.Posterior.Path)
 	}
@@ -31,6 +34,9 @@ func (r *Result) facts() []report.Fact {
 		study.Fact("rank", "%d", r.rank()),
 		study.Fact("seed", "%d", r.Seed),
 		study.Fact(r.first().Symbol+" fitted on", "%s", r.fittedOn()),
+	}
+	if r.noisePlace() != "" {
+		facts = append(facts, study.Fact("noise of each method fitted on", "%s", r.fittedOn()))
 	}
 	if n := len(r.Runs); n > 1 {
 		facts = append(facts, study.Fact("posteriors", "%d; single rows of %s", n, r.Runs[0].Network.Posterior.Path))
@@ -73,6 +79,10 @@ func (r *Result) mainTable() *report.Table {
 			columns = append(columns, decimal("at best "+r.first().Symbol))
 		}
 	}
+	lacks := task.Lacking(r.task) != nil
+	if lacks {
+		columns = append(columns, decimal("noise"))
+	}
 	columns = append(columns, decimal(loss.Name+" − "+loss.Name+"("+r.baselineName()+") [95 %]"), decimal("draws"), report.Column{Header: " ", Empty: " "})
 	t := report.NewTable(columns...)
 	for _, m := range r.Methods {
@@ -86,6 +96,9 @@ func (r *Result) mainTable() *report.Table {
 				cells = append(cells, report.Fixed(m.AtBestT, metric.Digits))
 			}
 		}
+		if lacks {
+			cells = append(cells, m.noiseCell())
+		}
 		if d := m.Differences; d != nil {
 			cells = append(cells, report.Signed(d[0].Mean, 4)+" "+report.Interval(d[0].Low, d[0].High, 4), drawn(d[0].Draws))
 		} else {
@@ -98,6 +111,9 @@ func (r *Result) mainTable() *report.Table {
 		note += fmt.Sprintf(". ECE in %v", r.ECE)
 	}
 	t.Note(note)
+	if lacks {
+		t.Note("noise: the standard deviation of targets about their means, where networks give none, that makes the data it is fitted on most likely; of one network the RMSE there")
+	}
 	if r.find(baseline.Laplace) >= 0 {
 		t.Note(baseline.TauNote)
 	}

@@ -72,7 +72,7 @@ var targetFlags = []cli.Flag{
 	&cli.StringFlag{Name: "variance-head", Usage: "of a regression: the second half of the scores `IS` variance|log-variance|softplus of it, or there is none"},
 	&cli.Float64SliceFlag{Name: "target-mean", Usage: "the network's numbers z are targets `M` + S·z; once for each target, or for all"},
 	&cli.Float64SliceFlag{Name: "target-std", Usage: "`S` of these"},
-	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units, such as the RMSE on validation data"},
+	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
 }
 
 // targets makes that part of a model card.
@@ -98,7 +98,7 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 			return nil, Usagef("", "--variance-head: %w", err)
 		}
 	} else if card.Targets == nil {
-		return nil, Usagef("--variance-head variance|log-variance|softplus: the second half of the scores\n--variance-head none --noise-std STD: all scores are means", "--task regression: the graph does not tell which scores are variances")
+		return nil, Usagef("--variance-head variance|log-variance|softplus: the second half of the scores\n--variance-head none: all scores are means", "--task regression: the graph does not tell which scores are variances")
 	}
 	for name, to := range map[string]*[]float64{"target-mean": &t.Mean, "target-std": &t.Std, "noise-std": &t.NoiseStd} {
 		if c.IsSet(name) {
@@ -108,8 +108,6 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	switch {
 	case len(t.Mean) != len(t.Std):
 		return nil, Usagef("", "%d of --target-mean and %d of --target-std, want as many", len(t.Mean), len(t.Std))
-	case t.VarianceHead == "" && t.NoiseStd == nil:
-		return nil, Usagef("--noise-std STD says how far targets are from their means, such as the RMSE on validation data", "--variance-head none: without a variance there is no likelihood")
 	case t.VarianceHead != "" && t.NoiseStd != nil:
 		return nil, Usagef("", "--noise-std beside a variance head: want one of them")
 	}

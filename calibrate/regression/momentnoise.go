@@ -1,0 +1,112 @@
+package regression
+
+import (
+	"fmt"
+	"math"
+)
+
+// noiseFloor is the least noise that [FitMomentNoise] returns, as a share of the mean
+// squared error: a thousandth of the RMSE.
+const noiseFloor = 1e-6
+
+// FitMomentNoise returns the variance σ² that maximises the likelihood of the Gaussians
+// N(μ*, e + σ²) of the n targets y, given the means μ* and the epistemic variances e of
+// mixtures whose members give no variance: what [FitMixtureNoise] does, from moments alone.
+// Of one network, whose e are 0, it is mean((y−μ)²).
+//
+// The likelihood is stationary where
+//
+//	σ² = Σ w ((y−μ*)² − e) / Σ w,   w = 1/(e + σ²)²
+//
+// so that no maximum is above the largest (y−μ*)². The best of 64 variances from there down
+// to a millionth of the mean squared error is refined by halving. Where members differ by
+// more than they are wrong, the likelihood rises down to no noise at all: atBound says that
+// the result is the least that was tried, and only tells the direction.
+//
+// It is an error, which names the first row at fault, if there is no row, a number is not
+// finite, an epistemic variance is negative, or every prediction is exact. It panics if the
+// lengths disagree.
+func FitMomentNoise(y, means, epistemic []float64) (variance float64, atBound bool, err error) {
+	if len(means) != len(y) || len(epistemic) != len(y) {
+		panic(badRows)
+	}
+	if err := CheckTargets(y); err != nil {
+		return 0, false, err
+	}
+	p := momentNoise{epistemic: epistemic}
+	var mean, most float64
+	for i, x := range y {
+		if d := means[i]; math.IsNaN(d) || math.IsInf(d, 0) {
+			return 0, false, fmt.Errorf("row %d: mean %v, want a finite number", i, d)
+		}
+		if e := epistemic[i]; !(e >= 0) || math.IsInf(e, 1) {
+			return 0, false, fmt.Errorf("row %d: epistemic variance %v, want 0 or more", i, e)
+		}
+		square := (x - means[i]) * (x - means[i])
+		p.squares = append(p.squares, square)
+		mean += square / float64(len(y))
+		most = max(most, square)
+	}
+	switch {
+	case math.IsInf(mean, 1):
+		return 0, false, errTooFar
+	case mean == 0:
+		return 0, false, errExact
+	}
+	variance, atBound = p.maximum(noiseFloor*mean, most)
+	return variance, atBound, nil
+}
+
+// momentNoise is what the likelihood depends on.
+type momentNoise struct{ squares, epistemic []float64 }
+
+// maximum returns the likeliest variance from least to most, and whether that is least.
+func (p momentNoise) maximum(least, most float64) (variance float64, atBound bool) {
+	ratio := math.Log(most / least)
+	at := func(k int) float64 { return least * math.Exp(ratio*float64(k)/(noisePoints-1)) }
+	best, value := 0, math.Inf(-1)
+	for k := range noisePoints {
+		if v := p.value(at(k)); v > value {
+			best, value = k, v
+		}
+	}
+	if best == 0 && p.slope(least) <= 0 {
+		return least, true
+	}
+	lo, hi := at(max(best-1, 0)), at(min(best+1, noisePoints-1))
+	for hi-lo > 4*rounding*hi {
+		middle := lo + (hi-lo)/2
+		if middle <= lo || middle >= hi {
+			break
+		}
+		if p.slope(middle) < 0 {
+			hi = middle
+		} else {
+			lo = middle
+		}
+	}
+	// With several maxima between two of the points, halving may end beside the best.
+	found := lo + (hi-lo)/2
+	if p.value(found) < value-1e-12*math.Abs(value) {
+		return at(best), false
+	}
+	return found, false
+}
+
+// value is twice the mean log-likelihood, but for a constant.
+func (p momentNoise) value(variance float64) (value float64) {
+	for i, square := range p.squares {
+		v := p.epistemic[i] + variance
+		value -= (math.Log(v) + square/v) / float64(len(p.squares))
+	}
+	return value
+}
+
+// slope has the sign of the derivative of value.
+func (p momentNoise) slope(variance float64) (slope float64) {
+	for i, square := range p.squares {
+		v := p.epistemic[i] + variance
+		slope += (square/v - 1) / v
+	}
+	return slope
+}

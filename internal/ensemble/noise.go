@@ -1,0 +1,55 @@
+package ensemble
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// SetNoise has the model card say how far targets of a regression are from their means:
+// what nothing said when the posterior was fitted. std is in the targets' units, one for
+// each or for all.
+func (e *Ensemble) SetNoise(std []float64) error {
+	t := e.Card.Targets
+	switch {
+	case t == nil:
+		return fmt.Errorf("the model card has the task %q, and noise is a regression's", e.Card.Task)
+	case t.VarianceHead != "":
+		return fmt.Errorf("the networks have a variance head (%s), and noise beside it would count twice", t.VarianceHead)
+	case t.NoiseStd != nil:
+		return fmt.Errorf("the model card has noise already: a standard deviation of %v", t.NoiseStd)
+	}
+	with := *t
+	with.NoiseStd = slices.Clone(std)
+	e.Card.Targets = &with
+	return nil
+}
+
+// addNoise gives a posterior that was fitted before the noise was known that of the
+// ensemble.
+func (e *Ensemble) addNoise(p *swag.Posterior) {
+	ours, theirs := e.Card.Targets, p.Card.Targets
+	if ours == nil || theirs == nil || theirs.NoiseStd != nil {
+		return
+	}
+	with := *theirs
+	with.NoiseStd = ours.NoiseStd
+	p.Card.Targets = &with
+}
+
+// checkNoise refuses to scale variances that are not known, and warns that they are not.
+func (s *Scorer) checkNoise() error {
+	if task.Lacking(s.Task()) == nil {
+		return nil
+	}
+	path := s.job.Ensemble.Path
+	if s.calibration.Scaling != nil {
+		return fmt.Errorf("%s: scales variances that nothing says anything about: no variance head, and no noise", path)
+	}
+	s.Warnings = append(s.Warnings, errors.New("no variance head, and nothing was said of the noise: rows have means, and how far members differ, but no standard deviations, intervals and likelihoods. "+
+		fmt.Sprintf("swagwrap calibrate -o calibrated.safetensors --ensemble %s PREDICTIONS fits the noise to what score, with --keep-members, says of validation data", path)))
+	return nil
+}
