@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
@@ -130,6 +131,24 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	return opts, nil
 }
 
+// describeTargets says what --target-units found. A single target of the file is not for all
+// of a network's.
+func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network) error {
+	path := c.String("target-units")
+	if path == "" {
+		return nil
+	}
+	if known := n.Known(); known != nil {
+		if err := known.CheckLabel(truth.Truth{Values: t.Mean, Width: len(t.Mean)}); err != nil {
+			return flags.BadInput(fmt.Errorf("%s: %w", path, err))
+		}
+	}
+	for k, mean := range t.Mean {
+		a.Logf(c, "%s: target %d has mean %.6g and standard deviation %.6g", path, k, mean, t.Std[k])
+	}
+	return nil
+}
+
 // describeFit says what was made, before it takes its name: a posterior of a network that nothing can be done with is
 // an error.
 func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
@@ -146,6 +165,9 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
 	gives, err := network.Gives()
 	if err != nil {
 		return flags.BadInput(err)
+	}
+	if err := a.describeTargets(c, p.Card.Targets, network); err != nil {
+		return err
 	}
 	o := p.Options
 	what := fmt.Sprintf("rank %d", o.Columns)

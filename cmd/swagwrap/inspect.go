@@ -149,8 +149,33 @@ func writeCard(w io.Writer, js string) error {
 	}
 	fmt.Fprintln(w, "\nmodel card")
 	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"classes", cmp.Or(names, "no names")},
-		{"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
-		text.Line(w, "  %-10s %s", line[0], line[1])
+		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
+		if line[1] != "" {
+			text.Line(w, "  %-10s %s", line[0], line[1])
+		}
 	}
 	return nil
+}
+
+// describeCardTargets says what a model card has of a regression, "" of other tasks.
+func describeCardTargets(t *swag.Targets) string {
+	if t == nil {
+		return ""
+	}
+	var parts []string
+	for i, mean := range t.Mean {
+		parts = append(parts, fmt.Sprintf("%g + %g·z", mean, t.Std[i]))
+	}
+	if parts == nil {
+		parts = []string{"the network's numbers"}
+	}
+	switch {
+	case t.VarianceHead != "":
+		parts = append(parts, "variances by a head: "+t.VarianceHead)
+	case t.NoiseStd != nil:
+		parts = append(parts, fmt.Sprintf("noise %v", strings.Trim(fmt.Sprint(t.NoiseStd), "[]")))
+	default:
+		parts = append(parts, "noise is to be fitted: compare, calibrate")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -133,5 +133,8 @@ func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 	if e.Temperature > 0 {
 		what += fmt.Sprintf(", T = %.4g", e.Temperature)
 	}
+	if s.NoiseStd != nil {
+		what += fmt.Sprintf(", noise %.4g", s.NoiseStd)
+	}
 	return what
 }

@@ -27,7 +27,7 @@ import (
 // fit. Those of preprocessing have timm's names.
 var CardFlags = []cli.Flag{
 	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "where the graph or names of classes tell it"},
-	targetFlags[0], targetFlags[1], targetFlags[2], targetFlags[3],
+	targetFlags[0], targetFlags[1], targetFlags[2], targetFlags[3], targetFlags[4],
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
 	AugmentFlag("unknown: pictures are used plain, with a note"),
@@ -72,6 +72,7 @@ var targetFlags = []cli.Flag{
 	&cli.StringFlag{Name: "variance-head", Usage: "of a regression: the second half of the scores `IS` variance|log-variance|softplus of it, or there is none"},
 	&cli.Float64SliceFlag{Name: "target-mean", Usage: "the network's numbers z are targets `M` + S·z; once for each target, or for all"},
 	&cli.Float64SliceFlag{Name: "target-std", Usage: "`S` of these"},
+	&cli.StringFlag{Name: "target-units", Usage: "take both from the training targets in `FILE`, over all of which the network was trained on their mean 0 and standard deviation 1: an .npz, .npy, .csv or .tsv"},
 	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
 }
 
@@ -87,7 +88,7 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	}
 	if card.Task != "regression" {
 		if said {
-			return nil, Usagef("say that it is one: --task regression", "--variance-head, --target-mean, --target-std and --noise-std are for a regression")
+			return nil, Usagef("say that it is one: --task regression", "--variance-head, --target-mean, --target-std, --target-units and --noise-std are for a regression")
 		}
 		return nil, nil
 	}
@@ -99,6 +100,9 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 		}
 	} else if card.Targets == nil {
 		return nil, Usagef("--variance-head variance|log-variance|softplus: the second half of the scores\n--variance-head none: all scores are means", "--task regression: the graph does not tell which scores are variances")
+	}
+	if err := targetUnits(c, &t); err != nil {
+		return nil, err
 	}
 	for name, to := range map[string]*[]float64{"target-mean": &t.Mean, "target-std": &t.Std, "noise-std": &t.NoiseStd} {
 		if c.IsSet(name) {
@@ -115,6 +119,35 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 		return nil, Usagef("", "%w", err)
 	}
 	return &t, nil
+}
+
+// targetUnits reads the mean and the standard deviation of targets in the file that
+// --target-units names.
+func targetUnits(c *cli.Context, t *swag.Targets) error {
+	path := c.String("target-units")
+	switch {
+	case path == "":
+		return nil
+	case c.IsSet("target-mean") || c.IsSet("target-std"):
+		return Usagef("", "--target-units and --target-mean or --target-std: want the file, or the numbers")
+	}
+	all, err := dataset.ReadTargets(path)
+	if err != nil {
+		return BadInput(err)
+	}
+	t.Mean, t.Std = nil, nil
+	for k := range all.Width {
+		var column []float64
+		for i := k; i < len(all.Values); i += all.Width {
+			column = append(column, all.Values[i])
+		}
+		u, err := regression.FitUnits(column)
+		if err != nil {
+			return BadInput(fmt.Errorf("%s: target %d: %w", path, k, err))
+		}
+		t.Mean, t.Std = append(t.Mean, u.Mean), append(t.Std, u.Std)
+	}
+	return nil
 }
 
 // Card makes the model card of what was said now, and before.

@@ -1,0 +1,45 @@
+package dataset_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+)
+
+func TestReadTargets(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       []float64
+		width      int
+		err        string
+	}{
+		{"list.csv", "path,target\na.png,1.5\nb.png,-2e3\n", []float64{1.5, -2000}, 1, ""},
+		{"table.csv", "\ufeffage,target_0,note,target_1\n3,1,\"a, b\",2\n# no row\n4,'-3,x,4\n", []float64{1, 2, -3, 4}, 2, ""},
+		{"table.tsv", "x\tlabel\n0\t7\n", []float64{7}, 1, ""},
+		{"none.csv", "path,price\na,1\n", nil, 0, "none.csv: no column target, or target_0, target_1 …, in the first line"},
+		{"text.csv", "target\nmany\n", nil, 0, `text.csv: line 2: target 0 is "many", want a number`},
+		{"nan.csv", "target_0,target_1\n1,2\n3,NaN\n", nil, 0, "nan.csv: line 3: target 1 is NaN, want a finite number"},
+		{"missing.csv", "x,target\n1,2\n3\n", nil, 0, "missing.csv: line 3: 1 columns, want target 0 in column 2"},
+		{"empty.csv", "target\n", nil, 0, "empty.csv: no targets, want a header and a row for each example"},
+		{"list.txt", "a.png 1", nil, 0, "list.txt: "},
+	} {
+		path := filepath.Join(t.TempDir(), tt.name)
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := dataset.ReadTargets(path)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(got.Values, tt.want) || got.Width != tt.width {
+			t.Errorf("%s: %v, %v, want %v", tt.name, got, err, tt.want)
+		}
+	}
+}
