@@ -92,7 +92,7 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 
 // Accepts fails for a model card that says of the scores what they cannot be.
 func (n *Network) Accepts(card swag.Card) error {
-	_, err := ReadGraph(n.passes, n.Output(), card)
+	_, err := ReadGraph(n.Passes.Model, n.Output(), card)
 	return err
 }
 
