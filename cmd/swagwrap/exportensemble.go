@@ -13,6 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio/joint"
 )
 
@@ -97,6 +99,11 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 	if err != nil {
 		out.remove() // a command that fails leaves no output
 		return flags.BadInput(err)
+	}
+	if task.Truth(e.Card.Task) == truth.Numbers {
+		a.Logf(c, "%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
+			out.path, report.Plural(d.Examples, "example"), d.Largest)
+		return nil
 	}
 	a.Logf(c, "%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
 		out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -14,8 +15,8 @@ import (
 // Difference is how far a joint model is from the members that it was made of.
 type Difference struct {
 	Examples int
-	Largest  float64 // of a number of the outcome, such as a probability
-	Changed  int     // examples of which another number of the outcome is the largest
+	Largest  float64 // of a number that both say, such as a probability
+	Changed  int     // examples of which another of these is the largest
 }
 
 // Check runs the examples through the model at path, and through the members one by one.
@@ -30,11 +31,6 @@ func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data da
 	if err != nil {
 		return fail(err)
 	}
-	session, err := e.Open(ctx, filled, m.Graph.Outputs[0].Name)
-	if err != nil {
-		return fail(err)
-	}
-	defer session.Close()
 	input := data
 	if j.Pixels {
 		s, err := j.pictures()
@@ -54,6 +50,12 @@ func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data da
 		return fail(err)
 	}
 	d := Difference{Examples: data.Len()}
+	outputs := compared(m.Graph.Outputs, s.Task())
+	session, err := e.Open(ctx, filled, outputs...)
+	if err != nil {
+		return fail(err)
+	}
+	defer session.Close()
 	calibration := j.Ensemble.calibration()
 	batch := s.BatchSizes()[0]
 	err = s.Run(ctx, 0, func(c *infer.Chunk) error {
@@ -70,20 +72,38 @@ func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data da
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
-			got, err := infer.Float32s(out[0])
-			if err != nil {
-				return err
-			}
 			for i := range rows {
 				average := c.Average(want, from+i)
 				calibration.apply(s.Task(), average.Outcome)
-				said := len(got) / int(out[0].Shape[0]) // the first numbers of an outcome
-				d.add(average.Outcome[:said], got[i*said:][:said])
+				shown, _ := s.Task().Shown(average.Outcome)
+				var got []float32
+				for _, o := range out {
+					all, err := infer.Float32s(o)
+					if err != nil {
+						return err
+					}
+					width := len(all) / int(o.Shape[0])
+					got = append(got, all[i*width:][:width]...)
+				}
+				d.add(shown, got)
 			}
 		}
 		return nil
 	})
 	return d, err
+}
+
+// compared are the outputs that have, one after the other, what [task.Task.Shown] has.
+func compared(outputs []onnxio.Value, t task.Task) (names []string) {
+	_, width := t.Shown(make([]float64, t.Width()))
+	for _, o := range outputs {
+		if width <= 0 {
+			break
+		}
+		names = append(names, o.Name)
+		width -= int(o.Shape[1])
+	}
+	return names
 }
 
 func (d *Difference) add(want []float64, got []float32) {

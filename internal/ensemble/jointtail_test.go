@@ -96,10 +96,8 @@ func TestJointAverage(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := rand.New(rand.NewPCG(3, 3))
-			var members []joint.Member
 			var vectors []weights.Slice
-			for k := range c.members {
-				members = append(members, joint.Member{Number: k})
+			for range c.members {
 				v := make(weights.Slice, c.count)
 				for i := range v {
 					v[i] = float32(c.spread * r.NormFloat64())
@@ -116,49 +114,58 @@ func TestJointAverage(t *testing.T) {
 				}
 			}
 
-			template, err := onnxio.NewWholeTemplate(model, l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, err := joint.NewNetwork("net.onnx", template, l, graph.Inputs, graph.Output())
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := joint.New([]*joint.Network{n}, members, joint.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			joins := what.(task.Joined)
-			var said []task.Said
-			for k := range members {
-				said = append(said, joins.Say(m, m.Scores(k)))
-			}
-			for _, o := range joins.Join(m, said, c.weights, c.by) {
-				if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var file bytes.Buffer
-			err = m.Write("joint.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {
-				for _, v := range vectors {
-					if err := do(v); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			examples := list{made{shape: []int64{int64(c.count)}, count: 6}, values}
-			joined, err := onnxio.Parse("joint.onnx", file.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := run(t, e, joined, examples)
+			got := run(t, e, joinMembers(t, model, l, graph, what.(task.Joined), vectors, c.weights, c.by), examples)
 			near(t, got, averaged(t, e, model, l, vectors, what, c.weights, c.by, examples), 1e-6)
 		})
 	}
+}
+
+// joinMembers is the model of members with these weights.
+func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *infer.Graph, what task.Joined, vectors []weights.Slice, w []float64, by *calibrate.Scaling) *onnxio.Model {
+	t.Helper()
+	template, err := onnxio.NewWholeTemplate(model, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := joint.NewNetwork("net.onnx", template, l, graph.Inputs, graph.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members []joint.Member
+	for k := range vectors {
+		members = append(members, joint.Member{Number: k})
+	}
+	m, err := joint.New([]*joint.Network{n}, members, joint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []task.Said
+	for k := range members {
+		said = append(said, what.Say(m, m.Scores(k)))
+	}
+	for _, o := range what.Join(m, said, w, by) {
+		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var file bytes.Buffer
+	err = m.Write("joint.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {
+		for _, v := range vectors {
+			if err := do(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined, err := onnxio.Parse("joint.onnx", file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return joined
 }
 
 // averaged is what float64 makes of members' scores, each run by itself.

@@ -19,6 +19,8 @@ type Said struct {
 	Logits  string // of which that is the softmax, or "" where it comes out of the network
 	// Complement is 1 − Outcome with digits that the difference lacks, or "".
 	Complement string
+	// Variance is that of the truth about Outcome, of a network that tells it, or "".
+	Variance string
 }
 
 // Output is what a model says of its members together: a value [batch, Width] of its graph.
@@ -36,6 +38,8 @@ type Graph interface {
 	// Sum adds the sum over dimension 1, [batch, n] → [batch, 1].
 	Sum(x string) string
 	Constant(values []float32, shape ...int64) string
+	// Integers adds a list of int64.
+	Integers(values ...int64) string
 }
 
 // tiny is about the least normal float32. Added to a probability it changes none but 0, of

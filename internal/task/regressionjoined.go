@@ -1,0 +1,85 @@
+package task
+
+import (
+	"github.com/swagwrap/swagwrap/calibrate"
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+)
+
+// Say implements [Joined]: the outcome is the means alone, in the network's units.
+func (t regression) Say(g Graph, scores string) Said {
+	head := t.numbers().Head
+	if head == "" {
+		return Said{Outcome: scores}
+	}
+	variance := t.half(g, scores, 1)
+	switch head {
+	case gauss.ByLogVariance:
+		variance = g.Op("Exp", variance)
+	case gauss.BySoftplus:
+		variance = g.Op("Softplus", variance)
+	}
+	return Said{Outcome: t.half(g, scores, 0), Variance: variance}
+}
+
+// half adds the first or the second half of the scores.
+func (t regression) half(g Graph, scores string, part int) string {
+	columns := make([]int64, t.targets)
+	for k := range columns {
+		columns[k] = int64(part*t.targets + k)
+	}
+	return g.Rowwise("Gather", scores, g.Integers(columns...))
+}
+
+// Join implements [Joined]. Sums are in the network's units, in which numbers are of order 1,
+// and the variance of the means is that of what they differ by: float32 would lose it in a
+// difference of squares.
+func (t regression) Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+	j := joining{g, weights}
+	var means, variances []string
+	for _, s := range said {
+		means = append(means, s.Outcome)
+		if s.Variance != "" {
+			variances = append(variances, s.Variance)
+		}
+	}
+	mean := j.average(means)
+	apart := make([]string, len(means))
+	for k, m := range means {
+		d := g.Op("Sub", m, mean)
+		apart[k] = g.Op("Mul", d, d)
+	}
+	n := t.numbers()
+	stds, shifts, noise := make([]float64, t.targets), make([]float64, t.targets), make([]float64, t.targets)
+	for k := range stds {
+		u := t.units(k)
+		std := of(n.Noise, k, 0) / u.Std
+		stds[k], shifts[k], noise[k] = u.Std, u.Mean, std*std
+	}
+	row := func(values []float64) string { return g.Constant(float32s(values), 1, int64(t.targets)) }
+	inUnits := func(x string) string { return g.Op("Mul", x, row(stds)) }
+	epistemic := j.average(apart)
+	aleatoric := ""
+	switch {
+	case variances != nil:
+		aleatoric = j.average(variances)
+	case n.Noise != nil: // for each example of the batch
+		aleatoric = g.Op("Add", j.scale(mean, 0), row(noise))
+	}
+	if by != nil {
+		factor := float32(by.Temperatures[0])
+		epistemic = j.scale(epistemic, factor)
+		if aleatoric != "" {
+			aleatoric = j.scale(aleatoric, factor)
+		}
+	}
+	out := []Output{{"mean", g.Op("Add", inUnits(mean), row(shifts)), t.targets}}
+	root := func(name, variance string) {
+		out = append(out, Output{name, inUnits(g.Op("Sqrt", variance)), t.targets})
+	}
+	if aleatoric != "" {
+		root("std", g.Op("Add", aleatoric, epistemic))
+		root("aleatoric_std", aleatoric)
+	}
+	root("epistemic_std", epistemic)
+	return out
+}
