@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -22,11 +21,8 @@ type classes struct {
 }
 
 func newClasses(s Scores) (Task, bool, error) {
-	switch {
-	case s.Count > 1 && s.Activation == "sigmoid":
-		return nil, false, fmt.Errorf("tensor %q: %d scores that each come out of a sigmoid: classes that do not exclude each other are independent labels, --task labels", s.Output, s.Count)
-	case s.Count == 1 && strings.HasSuffix(s.Activation, "softmax"):
-		return nil, false, fmt.Errorf("tensor %q: a %s over a single score, which is always %d", s.Output, s.Activation, map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
+	if err := contradiction("classes", s); err != nil {
+		return nil, false, err
 	}
 	return classes{s, s.Count}, s.Count > 1, nil
 }

@@ -3,7 +3,6 @@ package task
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	judge "github.com/swagwrap/swagwrap/calibrate/labels"
@@ -23,8 +22,8 @@ const (
 )
 
 func newLabels(s Scores) (Task, bool, error) {
-	if strings.HasSuffix(s.Activation, "softmax") {
-		return nil, false, fmt.Errorf("tensor %q: comes out of a %s, so that its classes exclude each other: no independent labels", s.Output, s.Activation)
+	if err := contradiction("labels", s); err != nil {
+		return nil, false, err
 	}
 	return labels{s}, s.Count > 0, nil
 }

@@ -155,6 +155,9 @@ func Of(name string, s Scores) (Task, error) {
 		if name != "" && name != k.name {
 			continue
 		}
+		if err := contradiction(name, s); err != nil {
+			return nil, err
+		}
 		t, ok, err := k.of(s)
 		if ok || err != nil {
 			return t, err

@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 		{"classes", task.Scores{Output: "y", Count: 2, Activation: "softmax"}, `output "y": 2 classes, a probability for each`, 2},
 		{"", task.Scores{Output: "y", Count: 3, Activation: "sigmoid"}, "do not exclude each other", 0},
 		{"", task.Scores{Output: "y", Count: 1, Activation: "softmax"}, "which is always 1", 0},
-		{"binary", task.Scores{Output: "y", Count: 3}, `not scores for the task "binary"`, 0},
+		{"binary", task.Scores{Output: "y", Count: 3}, "the task binary has one score", 0},
 		{"", task.Scores{Output: "y"}, "for no task", 0},
 		{"ranking", task.Scores{Output: "y", Count: 3}, "want one of binary, classes", 0},
 	} {
@@ -354,3 +354,63 @@ func TestTell(t *testing.T) {
 
 // class is what is known of an example of that class.
 func class(c int) truth.Truth { return truth.Truth{Classes: []int{c}} }
+
+// What scores come out of, and how many they are, against every task: what the graph
+// contradicts is refused with the reason, and auto takes what one reason is left for.
+func TestContradictions(t *testing.T) {
+	const takes, asks = "takes", "asks"
+	numbers := &task.Numbers{Noise: []float64{1}}
+	reason := map[string]string{
+		"constant": "over a single score, which is always", "excludes": "its classes exclude each other: no independent labels", "probabilities": "gives probabilities of classes and no numbers",
+		"sigmoid": "gives probabilities and no numbers of a regression", "labels": "do not exclude each other are independent labels, --task labels", "one": "a single score is that of class 1 of two, --task binary",
+		"each": "these are independent labels, --task labels", "several": "a score for each of several classes is --task classes",
+	}
+	for _, tt := range []struct {
+		activation                                string
+		count                                     int
+		binary, classes, labels, regression, auto string
+	}{
+		{"", 1, takes, "one", takes, takes, asks},
+		{"", 2, "several", takes, takes, takes, asks},
+		{"", 5, "several", takes, takes, takes, asks},
+		{"softmax", 1, "constant", "constant", "excludes", "probabilities", "constant"},
+		{"softmax", 2, "several", takes, "excludes", "probabilities", "classes"},
+		{"softmax", 5, "several", takes, "excludes", "probabilities", "classes"},
+		{"logsoftmax", 1, "constant", "constant", "excludes", "probabilities", "constant"},
+		{"logsoftmax", 5, "several", takes, "excludes", "probabilities", "classes"},
+		{"sigmoid", 1, takes, "one", takes, "sigmoid", "binary"},
+		{"sigmoid", 2, "each", "labels", takes, "sigmoid", asks},
+		{"sigmoid", 5, "each", "labels", takes, "sigmoid", asks},
+	} {
+		s := task.Scores{Output: "y", Activation: tt.activation, Count: tt.count, Numbers: numbers}
+		taken := 0
+		for name, want := range map[string]string{"binary": tt.binary, "classes": tt.classes, "labels": tt.labels, "regression": tt.regression} {
+			got, err := task.Of(name, s)
+			switch {
+			case want == takes:
+				if err != nil || got.Name() != name {
+					t.Errorf("%d of %q as %s: %v", tt.count, tt.activation, name, err)
+				}
+				if taken++; name == "labels" && tt.count == 1 {
+					taken-- // one label is binary: no hint
+				}
+			case err == nil || !strings.Contains(err.Error(), reason[want]) || !strings.HasPrefix(err.Error(), `tensor "y": `):
+				t.Errorf("%d of %q as %s: %v, want %q", tt.count, tt.activation, name, err, reason[want])
+			}
+		}
+		got, err := task.Tell(s, 0)
+		unclear := new(task.Unclear)
+		switch {
+		case tt.auto == asks:
+			if !errors.As(err, &unclear) || len(unclear.Hints()) != taken {
+				t.Errorf("%d of %q: %q, %v, hints %q, want %d", tt.count, tt.activation, got, err, unclear.Hints(), taken)
+			}
+		case reason[tt.auto] != "":
+			if err == nil || errors.As(err, &unclear) || !strings.Contains(err.Error(), reason[tt.auto]) {
+				t.Errorf("%d of %q: %v, want %q", tt.count, tt.activation, err, reason[tt.auto])
+			}
+		case err != nil || got != tt.auto:
+			t.Errorf("%d of %q: %q, %v, want %s", tt.count, tt.activation, got, err, tt.auto)
+		}
+	}
+}

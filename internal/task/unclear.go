@@ -1,7 +1,10 @@
 package task
 
-import "github.com/swagwrap/swagwrap/internal/truth"
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
 
 // Unclear is the error of scores whose task is to be told: without an activation behind
 // them, a classifier's logits look like independent labels' or the numbers of a
@@ -27,7 +30,10 @@ func (e *Unclear) Error() string {
 func (e *Unclear) Hints() []string {
 	var hints []string
 	for _, k := range kinds {
-		if _, ok, err := k.of(e.Scores); ok && err == nil && !(e.Count == 1 && k.truth == truth.Labels) && !(e.Activation != "" && k.truth == truth.Numbers) || e.Count == 0 { // one label is binary
+		if e.Count == 1 && k.truth == truth.Labels { // one label is binary
+			continue
+		}
+		if _, err := Of(k.name, e.Scores); err == nil || e.Count == 0 {
 			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
 		}
 	}

@@ -26,7 +26,7 @@ import (
 // CardFlags make the model card: what the network takes and gives, said once, at
 // fit. Those of preprocessing have timm's names.
 var CardFlags = []cli.Flag{
-	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "where the graph or names of classes tell it"},
+	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"},
 	targetFlags[0], targetFlags[1], targetFlags[2], targetFlags[3], targetFlags[4],
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
@@ -159,8 +159,13 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 		}
 		card.Augment = p.String()
 	}
-	if card.Task = cmp.Or(c.String("task"), card.Task); card.Task != "" && !slices.Contains(task.Names(), card.Task) {
-		return card, Usagef("", "--task %q: want one of %s", card.Task, strings.Join(task.Names(), ", "))
+	switch name := c.String("task"); {
+	case name == task.Auto:
+		card.Task, card.Targets = "", nil // whatever was said before
+	case name != "" && !slices.Contains(task.Names(), name):
+		return card, Usagef("", "--task %q: want one of %s, or %s", name, strings.Join(task.Names(), ", "), task.Auto)
+	default:
+		card.Task = cmp.Or(name, card.Task)
 	}
 	var err error
 	if card.Targets, err = targets(c, card); err != nil {

@@ -1,0 +1,37 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Auto is the word for the task that scores tell by themselves: see [Tell].
+const Auto = "auto"
+
+// contradiction says why scores cannot be of the task of that name, as far as their number
+// and what they come out of tell. It is nil where they can.
+func contradiction(name string, s Scores) error {
+	softmax, sigmoid := strings.HasSuffix(s.Activation, "softmax"), s.Activation == "sigmoid"
+	says := func(format string, args ...any) error {
+		return fmt.Errorf("tensor %q: "+format, append([]any{s.Output}, args...)...)
+	}
+	switch {
+	case name == "labels" && softmax:
+		return says("comes out of a %s, so that its classes exclude each other: no independent labels", s.Activation)
+	case name == "regression" && softmax:
+		return says("comes out of a %s, which gives probabilities of classes and no numbers of a regression", s.Activation)
+	case name == "regression" && sigmoid:
+		return says("comes out of a sigmoid, which gives probabilities and no numbers of a regression")
+	case (name == "classes" || name == "binary") && softmax && s.Count == 1:
+		return says("a %s over a single score, which is always %d", s.Activation, map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
+	case name == "classes" && sigmoid && s.Count > 1:
+		return says("%d scores that each come out of a sigmoid: classes that do not exclude each other are independent labels, --task labels", s.Count)
+	case name == "classes" && s.Count == 1:
+		return says("one number for an example, and classes have a score each: a single score is that of class 1 of two, --task binary")
+	case name == "binary" && sigmoid && s.Count > 1:
+		return says("%d scores that each come out of a sigmoid, and the task binary has one: these are independent labels, --task labels", s.Count)
+	case name == "binary" && s.Count > 1:
+		return says("%d numbers for an example, and the task binary has one score, that of class 1: a score for each of several classes is --task classes", s.Count)
+	}
+	return nil
+}
