@@ -20,8 +20,6 @@ func contradiction(name string, s Scores) error {
 		return says("comes out of a %s, so that its classes exclude each other: no independent labels", s.Activation)
 	case name == "regression" && softmax:
 		return says("comes out of a %s, which gives probabilities of classes and no numbers of a regression", s.Activation)
-	case name == "regression" && sigmoid:
-		return says("comes out of a sigmoid, which gives probabilities and no numbers of a regression")
 	case (name == "classes" || name == "binary") && softmax && s.Count == 1:
 		return says("a %s over a single score, which is always %d", s.Activation, map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
 	case name == "classes" && sigmoid && s.Count > 1:

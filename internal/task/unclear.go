@@ -30,8 +30,8 @@ func (e *Unclear) Error() string {
 func (e *Unclear) Hints() []string {
 	var hints []string
 	for _, k := range kinds {
-		if e.Count == 1 && k.truth == truth.Labels { // one label is binary
-			continue
+		if e.Count == 1 && k.truth == truth.Labels || e.Activation != "" && k.truth == truth.Numbers {
+			continue // one label is binary; what comes out of an activation is seldom meant for numbers, if it can be
 		}
 		if _, err := Of(k.name, e.Scores); err == nil || e.Count == 0 {
 			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
