@@ -179,6 +179,8 @@ type Targets struct {
 	Validation dataset.Dataset
 	// Noise asks for what tells how much hangs on random draws: see [Predicted].
 	Noise bool
+	// Members asks for what each network says of the first data set.
+	Members bool
 }
 
 // all lists the data sets, the validation data last.

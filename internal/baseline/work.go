@@ -27,6 +27,9 @@ type Predicted struct {
 	// Targets.Noise asks for them. Reordered are the predictions of a method that draws
 	// none with the batch-norm images in other orders, one a group.
 	Groups, Reordered []*Group
+	// Kept is what each network says of the first data set; nil unless Targets.Members asks
+	// for it, and where it would take more than keptBytes or a method cannot tell.
+	Kept []Kept
 	// Scaler is what the method calibrates these predictions by, or "".
 	Scaler calibrate.Scaler
 	Drawn  bool // Take keeps groups
@@ -40,8 +43,32 @@ func (p *Predicted) sums() []*infer.Sums {
 	return append(slices.Clone(p.Data), p.Validation)
 }
 
+// Kept is what one network says.
+type Kept struct {
+	Weight   float64
+	Outcomes []float32 // n×Width
+}
+
+// keptBytes is what kept networks of one method may take.
+const keptBytes = 1 << 30
+
+// keep keeps what its only network says.
+func (p *Predicted) keep() {
+	k := Kept{Weight: p.Data[0].Weight, Outcomes: make([]float32, len(p.Data[0].Outcome))}
+	for i, v := range p.Data[0].Outcome {
+		k.Outcomes[i] = float32(v / k.Weight)
+	}
+	p.Kept = append(p.Kept, k)
+}
+
 // merge adds the members of o.
 func (p *Predicted) merge(o *Predicted) {
+	switch {
+	case len(p.Kept) < p.Members || len(o.Kept) < o.Members || 4*(len(p.Kept)+len(o.Kept))*len(o.Data[0].Outcome) > keptBytes:
+		p.Kept = nil // some would be missing
+	default:
+		p.Kept = append(p.Kept, o.Kept...)
+	}
 	for i, s := range o.sums() {
 		p.sums()[i].Merge(s)
 	}
@@ -125,8 +152,8 @@ func (w *work) mine() bool { return w.engine.Share.Mine() }
 
 // run adds what a model says of all data to p.
 func (w *work) run(p *Predicted, m infer.Model) error {
-	one := p
-	if p.Drawn {
+	one, apart := p, p.Drawn || w.targets.Members
+	if apart {
 		one = w.predicted()
 	}
 	for i, d := range w.targets.all() {
@@ -135,7 +162,10 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 		}
 	}
 	one.Members++
-	if p.Drawn {
+	if w.targets.Members {
+		one.keep()
+	}
+	if apart {
 		p.Take(one, p.group(one))
 	}
 	return nil

@@ -17,6 +17,7 @@ func (r *Report) parts() []part {
 	all := []part{
 		{"differences", "Is the difference more than chance?", differencesLead, plot.DrawDifferences(r.Differences)},
 		{"reliability", "Reliability", reliabilityLead, plot.DrawReliability(r.Methods)},
+		{"calibration", "Calibration", calibrationLead, plot.DrawCurves("calibration", r.Calibrations)},
 		{"entropy", "Entropy", entropyLead, plot.DrawEntropies(r.Entropies)},
 		{"risk", "Risk and coverage", riskLead, plot.DrawRisk(r.Methods)},
 		{"sweep", "Scores by setting", sweepLead, plot.DrawCurves("sweep", r.Sweeps)},
@@ -36,6 +37,7 @@ func (r *Report) parts() []part {
 const (
 	differencesLead = "Each point is a method's difference to the baseline on the same images, with its 95 % interval. Left of the line is better. Where the interval holds zero, these images do not tell the two apart. Each interval is by itself: of many, some leave zero out by chance, so the mark may be open all the same."
 	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence can be taken at its word; above it the network promises too much. The shade is the 95 % interval of each group by itself, and the bars at the bottom are the numbers of images. The axis is spread towards 1, where most predictions are; bins too close to be told apart there are drawn as one."
+	calibrationLead = "How far the predicted distributions can be taken at their word. On the dark line they are right; bars are the 95 % intervals of each point by itself, so that one in twenty leaves the line out by chance."
 	entropyLead     = "How uncertain the predictions are. A useful uncertainty is low where the network knows the subject and high where it does not: the less the two histograms overlap, the better."
 	riskLead        = "What is gained if the network may say that it does not know: the share of errors if only the most confident predictions are kept, and the others are handed to a person. Lower is better; at coverage 100 % it is the error of all."
 	sweepLead       = "Each figure changes one setting and keeps the others. Bars and bands are intervals, of 95 % if nothing else is said."

@@ -24,12 +24,14 @@ type Report struct {
 	Tables []NamedTable
 
 	Differences []plot.Differences
-	Methods     []plot.Method        // reliability and risk–coverage
-	Entropies   []plot.HistogramPair // of each method: in and out of domain, or right and wrong
-	Sweeps      []plot.Curve         // a score over a setting
-	Spectrum    *plot.Spectrum
-	Lines       []plot.Curve // loss along directions in weight space
-	Surfaces    []plot.Surface
+	Methods     []plot.Method // reliability and risk–coverage
+	// Calibrations show how far predicted distributions can be taken at their word.
+	Calibrations []plot.Curve
+	Entropies    []plot.HistogramPair // of each method: in and out of domain, or right and wrong
+	Sweeps       []plot.Curve         // a score over a setting
+	Spectrum     *plot.Spectrum
+	Lines        []plot.Curve // loss along directions in weight space
+	Surfaces     []plot.Surface
 
 	// Command is the exact command line, Program the name and version of what ran.
 	Command, Program string

@@ -1,6 +1,9 @@
 package task
 
-import "github.com/swagwrap/swagwrap/calibrate"
+import (
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
 
 // Metric is a score of a set of predictions, as tables and JSON show it.
 type Metric struct {
@@ -57,10 +60,58 @@ type Evaluation struct {
 	// Reliability and RiskCoverage are nil for a task that has no confidence.
 	Reliability  []calibrate.ReliabilityBin
 	RiskCoverage []calibrate.RiskPoint
+	// Parts are the same of each of several numbers to predict, of which Values has means;
+	// nil where there is one.
+	Parts []Part
+	// Figures show how far what is predicted can be taken at its word, where that is not
+	// the Reliability of a confidence.
+	Figures []Figure
 	// Warnings say why a score should not be taken at face value.
 	Warnings []error
 
 	sets []calibrate.Sets // of several levels, of which Values has one
+}
+
+// Part is how well one of several numbers is predicted.
+type Part struct {
+	Name   string
+	Values []float64 // in the order of Metrics
+}
+
+// Figure is a line with 95 % intervals: of several methods one figure is drawn. Titles and
+// labels are a task's, and the same for all methods.
+type Figure struct {
+	Key                   string
+	Title, XLabel, YLabel string
+	Note                  string
+	Ideal                 float64 // what Y would be if all were right
+	X, Y, Lower, Upper    []float64
+}
+
+// Recalibrator is a task whose predicted distributions can also be repaired by a map that
+// leaves them no moments and no density: what Apply cannot say.
+type Recalibrator interface {
+	Task
+	// Recalibration is what it is called.
+	Recalibration() Calibrator
+	// Recalibrate judges outcomes repaired by parts: metrics that are not defined then are NaN.
+	Recalibrate(outcomes []float64, labels truth.Truth, parts []Repair) (*Evaluation, error)
+}
+
+// Repair is what some rows of outcomes are repaired by: what fits these outcomes.
+type Repair struct {
+	Outcomes []float64
+	Labels   truth.Truth
+	Rows     []int // nil for all
+}
+
+// Mixed is a task in which what members say together is more than their average outcome:
+// a mixture of distributions.
+type Mixed interface {
+	Task
+	// EvaluateMixture adds to an evaluation what only the members tell, as they are or with
+	// their variances scaled by s where that is not nil. Each has n×Width numbers.
+	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels truth.Truth, s *calibrate.Scaling) error
 }
 
 // Value returns the metric with the given key of a task's evaluation, or NaN.

@@ -370,8 +370,14 @@ func (t regression) Metrics() []Metric {
 		{Key: "ence", Header: "ENCE", Digits: 4},
 		{Key: "std", Header: "std", Digits: 4, Further: true},
 		{Key: "aleatoric", Header: "aleatoric variance", Digits: 4, Further: true},
-		{Key: "epistemic", Header: "epistemic variance", Digits: 4, Further: true,
-			Note: "all scores are of Gaussians with the mean and variance of the members' mixture, in the targets' units, intervals those of 1.96 standard deviations; of several targets they are means"},
+		{Key: "epistemic", Header: "epistemic variance", Digits: 4, Further: true},
+		{Key: "mace", Header: "MACE", Digits: 4, Further: true,
+			Note: "MACE: mean distance between how much central intervals are to hold and how much they do, over levels from 0 to 100 %"},
+		{Key: "nll_mixture", Header: "mixture: NLL", Digits: 4, Further: true, Optional: true},
+		{Key: "crps_mixture", Header: "CRPS", Digits: 4, Further: true, Optional: true},
+		{Key: "coverage_mixture", Header: "coverage", Digits: 1, Percent: true, Further: true, Optional: true},
+		{Key: "width_mixture", Header: "width", Digits: 4, Further: true, Optional: true,
+			Note: "scores are of Gaussians with the mean and variance of the members' mixture, intervals those of 1.96 standard deviations, but for the last four, which are of the mixture itself; all in the targets' units, and of several targets they are means"},
 	}
 }
 
@@ -381,14 +387,12 @@ func (t regression) Losses() []Loss {
 	return []Loss{{"nll", "NLL"}, {"crps", "CRPS"}, {"squared_error", "squared error"}}
 }
 
-func (t regression) Evaluate(outcomes []float64, known truth.Truth, _ EvaluateOptions) (*Evaluation, error) {
+func (t regression) Evaluate(outcomes []float64, known truth.Truth, opts EvaluateOptions) (*Evaluation, error) {
 	if err := t.check(outcomes, known); err != nil {
 		return nil, err
 	}
 	scores := t.scores(outcomes, known)
-	m := gauss.Evaluate(scores, t.targets, gauss.EvaluateOptions{}).Mean
-	g := m.Gaussian
-	e := &Evaluation{Values: []float64{-g.LogLikelihood, m.RMSE, m.MAE, g.CRPS, g.Coverage, g.Width, m.ENCE, m.Std, m.Aleatoric, m.Epistemic}, Warnings: m.Warnings}
+	e := t.evaluation(scores, opts.MainOnly)
 	for _, loss := range []func(gauss.Score) float64{
 		func(s gauss.Score) float64 { return -s.Gaussian.LogLikelihood },
 		func(s gauss.Score) float64 { return s.Gaussian.CRPS },

@@ -15,7 +15,8 @@ type Curve struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
 	Series                []Series
-	Marks                 []Tick // vertical lines with a name: the default, the recommendation
+	Marks                 []Tick   // vertical lines with a name: the default, the recommendation
+	Ideal                 *float64 // a horizontal line, or none
 	Note                  string
 }
 
@@ -118,9 +119,15 @@ func (cv *Curve) draw() *Figure {
 	if len(xs) == 0 {
 		return nil
 	}
+	if cv.Ideal != nil {
+		ys = append(ys, *cv.Ideal)
+	}
 	x, y := cv.axes(xs, ys)
 	f := newFigure(cv.Title, cv.describe(), chartWidth, chartHeight, x, y)
 	f.Note = cv.Note
+	if cv.Ideal != nil {
+		f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: x.min, Y: *cv.Ideal}, {X: x.max, Y: *cv.Ideal}})
+	}
 	for i, m := range cv.Marks {
 		if plottable(m.At) {
 			f.curve(markPen(i), plotter.XYs{{X: m.At, Y: y.min}, {X: m.At, Y: y.max}})

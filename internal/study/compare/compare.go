@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Comparison says what is compared, and how.
@@ -79,6 +80,9 @@ type Method struct {
 	// Scaled is the method with each calibrator of the task: nil unless asked for, or
 	// where none can be fitted.
 	Scaled []*Scaled
+	// Recalibrated is the method after its distributions were recalibrated by a map: nil
+	// unless asked for, or for a task that has none.
+	Recalibrated *task.Evaluation
 	// Scaling is the one that makes the method, in SWA-Temp and SWA-Vector.
 	Scaling *calibrate.Scaling
 	// Noise is what was fitted where the networks leave it open: one, or one for each half
@@ -102,7 +106,8 @@ type Scaled struct {
 }
 
 func (c *Comparison) targets() baseline.Targets {
-	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, Noise: true}
+	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, Noise: true,
+		Members: task.Truth(c.Runs[0].Network.Posterior.Card.Task) == truth.Numbers} // others' averages say all
 }
 
 // Images returns about how many images Run sends through networks.
@@ -183,6 +188,9 @@ func (r *Result) add(p *baseline.Predicted) error {
 	if err := r.evaluate(&m, outcomes); err != nil {
 		return err
 	}
+	if err := r.mix(&m, p); err != nil {
+		return err
+	}
 	if err := r.redraw(&m, p); err != nil {
 		return err
 	}
@@ -203,6 +211,9 @@ func (r *Result) add(p *baseline.Predicted) error {
 				return err
 			}
 			m.Scaled[i] = &Scaled{e, s}
+		}
+		if err := r.recalibrate(&m, own, validation); err != nil {
+			return err
 		}
 	}
 	r.Methods = append(r.Methods, m)

@@ -22,8 +22,14 @@ func (r *Result) Page() *report.Report {
 	}
 	if r.Scalings {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
+		if t := r.recalibrationTable(); t != nil {
+			page.Tables = append(page.Tables, report.NamedTable{Title: "With distributions recalibrated", Table: t})
+		}
 	}
-	page.Differences = r.differences()
+	if t := r.partsTable(); t != nil {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "Each target", Table: t})
+	}
+	page.Differences, page.Calibrations = r.differences(), r.calibrations()
 	for i, m := range r.Methods {
 		if m.StaleBN {
 			continue
@@ -160,6 +166,19 @@ func (r *Result) methodJSON(m *Method) study.Object {
 			scaled = r.scaledJSON(m.Scaled[i])
 		}
 		add(string(c.Scaler)+"_scaled", scaled)
+	}
+	if m.Recalibrated != nil {
+		add("isotonic", append(r.metricsJSON(m.Recalibrated.Values), study.Fields("warnings", study.Texts(m.Recalibrated.Warnings))...))
+	}
+	if m.Parts != nil {
+		parts := []study.Object{}
+		for _, p := range m.Parts {
+			parts = append(parts, append(study.Fields("name", p.Name), r.metricsJSON(p.Values)...))
+		}
+		add("targets", parts)
+	}
+	for _, f := range m.Figures {
+		add("figure_"+f.Key, study.Fields("x", f.X, "y", f.Y, "lower", f.Lower, "upper", f.Upper))
 	}
 	for i, l := range r.task.Losses() {
 		var d any

@@ -56,8 +56,14 @@ func (r *Result) fittedOn() string {
 // Tables are those that are printed.
 func (r *Result) Tables() []*report.Table {
 	tables := []*report.Table{r.mainTable()}
+	if t := r.partsTable(); t != nil && (r.AllMetrics || len(r.Methods[0].Parts) <= mostParts) {
+		tables = append(tables, t)
+	}
 	if r.AllMetrics {
 		tables = append(tables, r.furtherTable(), r.scalingsTable())
+		if t := r.recalibrationTable(); t != nil {
+			tables = append(tables, t)
+		}
 	}
 	return tables
 }

@@ -1,0 +1,146 @@
+package compare
+
+import (
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/plot"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// What a task whose networks predict distributions has to show beyond an average outcome:
+// the members' mixture, the distributions recalibrated, each of several numbers, figures.
+
+// mix adds what the mixture of a method's members is worth, where all of them are at hand and
+// nothing but one factor of their variances was fitted.
+func (r *Result) mix(m *Method, p *baseline.Predicted) error {
+	t, ok := r.task.(task.Mixed)
+	if !ok || len(p.Kept) == 0 || len(p.Kept) != p.Members || len(m.Noise) > 1 {
+		return nil
+	}
+	var members [][]float32
+	var weights []float64
+	for _, k := range p.Kept {
+		outcomes := k.Outcomes
+		if len(m.Noise) == 1 {
+			outcomes = withNoise(task.Lacking(r.task), m.Noise[0], outcomes)
+		}
+		members, weights = append(members, outcomes), append(weights, k.Weight/p.Data[0].Weight)
+	}
+	return t.EvaluateMixture(m.Evaluation, members, weights, r.Test.Labels(), m.Scaling)
+}
+
+func withNoise(t task.Noisy, noise *task.Noise, outcomes []float32) []float32 {
+	wide := make([]float64, len(outcomes))
+	for i, v := range outcomes {
+		wide[i] = float64(v)
+	}
+	out := make([]float32, len(outcomes))
+	for i, v := range t.AddNoise(wide, noise, wide) {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+// recalibrate judges the method's outcomes after what the validation data or, without, the
+// other half of the test data says of their distributions.
+func (r *Result) recalibrate(m *Method, outcomes, validation []float64) (err error) {
+	t, ok := r.task.(task.Recalibrator)
+	if !ok {
+		return nil
+	}
+	parts := []task.Repair{{Outcomes: validation}}
+	if r.Validation != nil {
+		parts[0].Labels = r.Validation.Labels()
+	} else {
+		parts = nil
+		halves := r.halves()
+		for h, rows := range halves {
+			on, labels := r.pick(outcomes, halves[1-h])
+			parts = append(parts, task.Repair{Outcomes: on, Labels: labels, Rows: rows})
+		}
+	}
+	m.Recalibrated, err = t.Recalibrate(outcomes, r.Test.Labels(), parts)
+	return err
+}
+
+// recalibrationTable has each method's distributions as they are, and recalibrated; nil for a
+// task that has no such thing.
+func (r *Result) recalibrationTable() *report.Table {
+	t, ok := r.task.(task.Recalibrator)
+	if !ok {
+		return nil
+	}
+	how := t.Recalibration()
+	columns := []report.Column{{Header: "method"}}
+	for _, c := range how.Columns {
+		columns = append(columns, decimal(metric(r.task, c.Key).Header))
+	}
+	for _, c := range how.Columns {
+		columns = append(columns, decimal(c.Header))
+	}
+	table := report.NewTable(columns...)
+	for _, m := range r.Methods {
+		cells := []string{m.Name}
+		for _, e := range []*task.Evaluation{m.Evaluation, m.Recalibrated} {
+			for _, c := range how.Columns {
+				if e == nil { // scaled already
+					cells = append(cells, "")
+				} else {
+					cells = append(cells, study.Cell(c, task.Value(r.task, e, c.Key)))
+				}
+			}
+		}
+		table.Row(cells...)
+	}
+	table.Note(how.Words + " is fitted on " + r.fittedOn() + "; it moves quantiles and intervals, and leaves no density: there is no NLL after it")
+	return table
+}
+
+// mostParts is how many numbers to predict are shown one by one where nobody asks for it.
+const mostParts = 10
+
+// partsTable has the main metrics of each of several numbers, nil where there is one.
+func (r *Result) partsTable() *report.Table {
+	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
+		return nil
+	}
+	columns := []report.Column{{Header: ""}, {Header: "method"}}
+	for _, m := range study.MainMetrics(r.task) {
+		columns = append(columns, decimal(m.Header))
+	}
+	t := report.NewTable(columns...)
+	for k, part := range r.Methods[0].Parts {
+		name := part.Name
+		for _, m := range r.Methods {
+			cells := []string{name, m.Name}
+			for i, metric := range study.MainMetrics(r.task) {
+				cells = append(cells, study.Cell(metric, m.Parts[k].Values[i]))
+			}
+			t.Row(cells...)
+			name = ""
+		}
+	}
+	return t
+}
+
+// calibrations are the task's figures, each of the methods that figures name.
+func (r *Result) calibrations() (all []plot.Curve) {
+	place := map[string]int{}
+	for i := range r.Methods {
+		m := &r.Methods[i]
+		if m.StaleBN || !r.major(i) {
+			continue
+		}
+		for _, f := range m.Figures {
+			k, ok := place[f.Key]
+			if !ok {
+				k = len(all)
+				place[f.Key] = k
+				all = append(all, plot.Curve{Title: f.Title, XLabel: f.XLabel, YLabel: f.YLabel, Note: f.Note, Ideal: &f.Ideal})
+			}
+			all[k].Series = append(all[k].Series, plot.Series{Name: m.Name, X: f.X, Y: f.Y, Lower: f.Lower, Upper: f.Upper})
+		}
+	}
+	return all
+}
