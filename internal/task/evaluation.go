@@ -109,6 +109,9 @@ type Repair struct {
 // a mixture of distributions.
 type Mixed interface {
 	Task
+	// MixtureLoss is the loss that averages of Likelihoods make, in words: not the first of
+	// Losses, which is of the average outcome.
+	MixtureLoss() string
 	// EvaluateMixture adds to an evaluation what only the members tell, as they are or with
 	// their variances scaled by s where that is not nil. Each has n×Width numbers.
 	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels truth.Truth, s *calibrate.Scaling) error

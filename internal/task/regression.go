@@ -373,10 +373,10 @@ func (t regression) Metrics() []Metric {
 		{Key: "epistemic", Header: "epistemic variance", Digits: 4, Further: true},
 		{Key: "mace", Header: "MACE", Digits: 4, Further: true,
 			Note: "MACE: mean distance between how much central intervals are to hold and how much they do, over levels from 0 to 100 %"},
-		{Key: "nll_mixture", Header: "mixture: NLL", Digits: 4, Further: true, Optional: true},
-		{Key: "crps_mixture", Header: "CRPS", Digits: 4, Further: true, Optional: true},
-		{Key: "coverage_mixture", Header: "coverage", Digits: 1, Percent: true, Further: true, Optional: true},
-		{Key: "width_mixture", Header: "width", Digits: 4, Further: true, Optional: true,
+		{Key: "nll_mixture", Header: "mixture NLL", Digits: 4, Further: true, Optional: true},
+		{Key: "crps_mixture", Header: "mixture CRPS", Digits: 4, Further: true, Optional: true},
+		{Key: "coverage_mixture", Header: "mixture coverage", Digits: 1, Percent: true, Further: true, Optional: true},
+		{Key: "width_mixture", Header: "mixture width", Digits: 4, Further: true, Optional: true,
 			Note: "scores are of Gaussians with the mean and variance of the members' mixture, intervals those of 1.96 standard deviations, but for the last four, which are of the mixture itself; all in the targets' units, and of several targets they are means"},
 	}
 }

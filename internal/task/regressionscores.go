@@ -49,6 +49,9 @@ func regressionValues(m gauss.Metrics, mace float64) []float64 {
 		-x.LogLikelihood, x.CRPS, x.Coverage, x.Width}
 }
 
+// MixtureLoss implements [Mixed].
+func (t regression) MixtureLoss() string { return "NLL of the mixture" }
+
 // EvaluateMixture implements [Mixed].
 func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, known truth.Truth, s *calibrate.Scaling) error {
 	scaling := gauss.VarianceScaling{Factor: 1}
@@ -92,7 +95,7 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 // Recalibration implements [Recalibrator].
 func (t regression) Recalibration() Calibrator {
 	return Calibrator{Name: "Isotonic", Words: "isotonic recalibration", Columns: []Metric{
-		{Key: "coverage", Header: "isotonic: coverage", Digits: 1, Percent: true}, {Key: "width", Header: "width", Digits: 4}, {Key: "mace", Header: "MACE", Digits: 4}}}
+		{Key: "coverage", Header: "isotonic coverage", Digits: 1, Percent: true}, {Key: "width", Header: "isotonic width", Digits: 4}, {Key: "mace", Header: "isotonic MACE", Digits: 4}}}
 }
 
 // Recalibrate implements [Recalibrator] by an isotonic map of the PIT of each target

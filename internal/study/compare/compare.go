@@ -157,6 +157,10 @@ func (r *Result) add(p *baseline.Predicted) error {
 	r.task = test.Task
 	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}
 	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
+	if p.Scaler != "" && !slices.Contains(r.Inputs.Asked, p.Key) &&
+		!slices.ContainsFunc(r.task.Calibrators(), func(c task.Calibrator) bool { return c.Scaler == p.Scaler }) {
+		return nil // not for this task, and nobody asked for it
+	}
 	if why := r.idle(p); why != "" {
 		r.Notes = append(r.Notes, why)
 		return nil

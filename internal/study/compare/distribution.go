@@ -105,7 +105,7 @@ func (r *Result) partsTable() *report.Table {
 	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
 		return nil
 	}
-	columns := []report.Column{{Header: ""}, {Header: "method"}}
+	columns := []report.Column{{Header: " ", Empty: " "}, {Header: "method"}}
 	for _, m := range study.MainMetrics(r.task) {
 		columns = append(columns, decimal(m.Header))
 	}

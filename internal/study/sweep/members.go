@@ -5,6 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // maxAutoMembers bounds the number of members where it is not given.
@@ -15,6 +16,15 @@ type curve struct {
 	sweep  *Sweep
 	points []CurvePoint
 	truths [][]float64 // for each member how probable it makes each image's label
+}
+
+// averagedLoss is what the average of likelihoods tells of: the first loss, or that of the
+// mixture where a task's first loss is of averaged outcomes.
+func (r *Result) averagedLoss() string {
+	if m, ok := r.task.(task.Mixed); ok {
+		return m.MixtureLoss()
+	}
+	return r.task.Losses()[0].Name
 }
 
 // add takes in a member and the average with it. Where the number of members is

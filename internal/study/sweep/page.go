@@ -51,6 +51,9 @@ func (r *Result) Page() *report.Report {
 func (r *Result) membersCurve() plot.Curve {
 	var line, band plot.Series
 	line.Name, band.Name = "members in their order", "any choice of members, 90 %"
+	if of := r.averagedLoss(); of != r.task.Losses()[0].Name {
+		band.Name += ": " + of
+	}
 	var swa plot.Series
 	swa.Name = "SWA"
 	for _, p := range r.Curve {

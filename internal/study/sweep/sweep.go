@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -238,9 +237,6 @@ func (s *Sweep) sampling(set Setting) swag.SampleOptions {
 // Run tries all settings. What it holds is what two averages and every setting's
 // losses take, whatever the number of members.
 func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	if p := s.Network.Posterior; task.Truth(p.Card.Task) == truth.Numbers {
-		return nil, fmt.Errorf("%s: a %s, of which it is not known how its score hangs on the number of members: compare takes it", p.Path, p.Card.Task)
-	}
 	r := &Result{Sweep: s, Runtime: e.About()}
 	var judged [][]float64 // losses on the data that the choice is made on
 	members := s.Members

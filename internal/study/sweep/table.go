@@ -111,7 +111,11 @@ func (r *Result) membersTable() *report.Table {
 		}
 		t.Row(cells...)
 	}
-	t.Note(fmt.Sprintf("%v. Any choice: the mean over random choices of so many of the %d members, and between which values 90 %% of them lie", r.Default(), r.Error.Members))
+	of := ""
+	if name := r.averagedLoss(); name != r.task.Losses()[0].Name {
+		of = name + ", "
+	}
+	t.Note(fmt.Sprintf("%v. Any choice: %sthe mean over random choices of so many of the %d members, and between which values 90 %% of them lie", r.Default(), of, r.Error.Members))
 	return t
 }
 

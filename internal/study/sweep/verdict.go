@@ -71,7 +71,7 @@ func (r *Result) sureness() string {
 // membersVerdict says whether there were enough members.
 func (r *Result) membersVerdict() string {
 	n := r.Error
-	change := fmt.Sprintf("infinitely many would change the NLL by about %s, and %s would still be small", report.Fixed(n.Change(), 4), report.Fixed(n.Tolerance, 4))
+	change := fmt.Sprintf("infinitely many would change the %s by about %s, and %s would still be small", r.averagedLoss(), report.Fixed(n.Change(), 4), report.Fixed(n.Tolerance, 4))
 	members, are := report.Plural(n.Members, "member"), "are"
 	if n.Members == 1 {
 		are = "is"

@@ -248,6 +248,9 @@ func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preproces
 func pictures(d dataset.Dataset, p preprocess.Settings, values []float32) (parts [][]float32) {
 	fields := dataset.Fields(d)
 	if fields == nil {
+		if len(d.Shape()) < 2 { // a row of a table
+			return nil
+		}
 		return [][]float32{values}
 	}
 	take := dataset.Pictures(fields, p)
