@@ -62,6 +62,10 @@ type Card struct {
 	Targets *Targets `json:"targets,omitempty"`
 	// ClassNames has the name of every class, or is nil.
 	ClassNames []string `json:"class_names,omitempty"`
+	// Columns has, by the names of inputs, the columns of tables that feed them; Pad, what lists
+	// of such a column are filled up with that are shorter than others. Nil where nobody said.
+	Columns map[string][]string `json:"columns,omitempty"`
+	Pad     map[string]float64  `json:"pad,omitempty"`
 	// Preprocess says how pictures become inputs, as JSON of package
 	// internal/preprocess; nil where pixels are scaled to [0, 1] only.
 	Preprocess json.RawMessage `json:"preprocess,omitempty"`

@@ -52,7 +52,7 @@ External data goes into a file beside the model, as in the checkpoints.`,
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
-		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
+		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
 		Action: a.export,
 	}
 }

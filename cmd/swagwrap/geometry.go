@@ -40,7 +40,7 @@ scale and the diagonal part of the covariance.`,
 			&cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the images", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
-		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
+		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
 		Action: a.geometry,
 	}
 }

@@ -147,12 +147,23 @@ func writeCard(w io.Writer, js string) error {
 			names += ", …"
 		}
 	}
+	var inputs []string
+	for name, columns := range card.Columns {
+		inputs = append(inputs, fmt.Sprintf("%s: %s", name, strings.Join(columns, ", ")))
+	}
+	for name, v := range card.Pad {
+		inputs = append(inputs, fmt.Sprintf("%s is padded with %v", name, v))
+	}
+	slices.Sort(inputs)
 	fmt.Fprintln(w, "\nmodel card")
 	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"classes", cmp.Or(names, "no names")},
 		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
 		if line[1] != "" {
 			text.Line(w, "  %-10s %s", line[0], line[1])
 		}
+	}
+	for _, line := range inputs { // of tables
+		text.Line(w, "  %-10s %s", "table", line)
 	}
 	return nil
 }

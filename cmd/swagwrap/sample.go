@@ -48,7 +48,7 @@ but their input and their classes.
 			partFlag("draw of the members"),
 		}, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
-		}, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
+		}, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
 		Action: a.sample,
 	}
 }

@@ -16,7 +16,7 @@ func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
 	if path == "" {
 		return nil
 	}
-	if dataset.Fields(job.data) != nil && filepath.Ext(path) != ".npz" {
+	if len(dataset.Fields(job.data)) > 1 && filepath.Ext(path) != ".npz" {
 		return flags.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(n.Inputs))
 	}
 	size := c.Int("batch-size")

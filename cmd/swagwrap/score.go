@@ -50,6 +50,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
 			flags.PreprocessFlag,
+			flags.ColumnsFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag("score of the images"),
@@ -225,7 +226,7 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 		opts.ClassNames, opts.Unlabelled = nil, true
 		d, err = dataset.Open(images, opts)
 	}
-	return d, flags.BadInput(err, flags.SizeHint(err)...)
+	return d, flags.BadInput(err, flags.DataHints(err)...)
 }
 
 // components opens the posteriors of the ensemble.

@@ -49,7 +49,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
 			eceFlag,
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
-		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag}, flags.RunFlags),
+		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
 		Action: a.sweep,
 	}
 }

@@ -34,7 +34,7 @@ var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/joint", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
 	// Each may import those before it.
-	data   = []string{"internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing"}
+	data   = []string{"internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
 	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
@@ -71,7 +71,8 @@ var rules = map[string]rule{
 	"internal/preprocess":         {own: []string{"internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset/filelist":   {own: []string{"internal/file", "internal/cell"}},
 	"internal/dataset/listing":    {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/unfinished"}},
-	"internal/dataset":            {own: []string{"internal/truth", "internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/unfinished"}},
+	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/cell"}},
+	"internal/dataset":            {own: []string{"internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/unfinished"}},
 	"internal/task":               {own: []string{"internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
 	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/unfinished"}},
 	"internal/infer/store":        {own: []string{"weights", "internal/file", "internal/unfinished"}, third: none, pure: true},

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,15 +19,26 @@ func openArray(path string, opts Options) (Dataset, error) {
 		return nil, err
 	}
 	defer f.Close()
-	key, err := f.Pick(opts.ImagesKey, numpy.Images, "")
+	role, whole := numpy.Images, opts.whole()
+	if whole != nil {
+		if role.OK, role.Want = numpy.Values.OK, numpy.Values.Want; opts.ImagesKey == "" && slices.Contains(f.Keys, whole.Name) {
+			opts.ImagesKey = whole.Name
+		}
+	}
+	key, err := f.Pick(opts.ImagesKey, role, "")
 	if err != nil {
 		return nil, err
 	}
-	x, err := f.Read(key, numpy.Images)
+	x, err := f.Read(key, role)
 	if err != nil {
 		return nil, err
 	}
-	d, err := newArray(path, x, opts)
+	var d Dataset
+	if whole != nil && x.Type.Kind != 'f' {
+		d, err = newWhole(path, x, *whole, opts)
+	} else {
+		d, err = newArray(path, x, opts)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -74,6 +86,29 @@ func labelsSibling(path string) string {
 		}
 	}
 	return ""
+}
+
+// whole returns the network's input if it is a single one that takes whole numbers, which are
+// no pixels: token ids, say.
+func (o Options) whole() *Field {
+	if len(o.Fields) == 1 && o.Fields[0].Whole() && o.Fields[0].Type != "uint8" {
+		return &o.Fields[0]
+	}
+	return nil
+}
+
+// newWhole returns the dataset of whole numbers for such an input.
+func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error) {
+	if len(x.Shape) == 0 {
+		return nil, errors.New("a single number, want the examples along the first dimension")
+	}
+	p, err := f.values(x, path)
+	if err != nil {
+		return nil, err
+	}
+	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: opts.AsSeen,
+		name: func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(path), i) }}}
+	return d, d.add(0, path, of(p), opts.Fields)
 }
 
 // newArray returns the dataset of an array in memory.

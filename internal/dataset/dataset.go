@@ -14,6 +14,7 @@
 //   - arrays: .npy, .npz, IDX, see package numpy
 //   - for a network that takes several tensors, one array for each: an .npz, or a folder
 //     of .npy files, in which there may be pictures for one of them
+//   - tables whose rows are examples, see package table
 //
 // Arrays may be uint8, which may be pictures, float32 or float64; labels may be any
 // integer type. They
@@ -134,10 +135,15 @@ type Options struct {
 	// arrays, of N×H×W or N×H×W×C with 1, 3 or 4 channels, are pictures, and come
 	// to it as image files do; other floats are an error.
 	Shape []int64
-	// Fields, if there are any, are the inputs of a network that has several, in place of
-	// Shape and Uint8. Open then reads an .npz file with an array for each, by its name, or
-	// a folder with a NAME.npy for each; see [Pictures] and [Fields].
+	// Fields are the inputs of a network. Where there are several they take the place of Shape
+	// and Uint8, and Open reads an .npz file with an array for each, by its name, or a folder
+	// with a NAME.npy for each; see [Pictures] and [Fields]. A table of rows has columns for
+	// them, unless the only one takes pictures.
 	Fields []Field
+	// Columns says which columns of a table feed which field, and Pad what fills up lists of
+	// a field that are shorter than others. See [Length].
+	Columns map[string][]string
+	Pad     map[string]float64
 	// Uint8 says that the network takes uint8: Read yields stored values, and
 	// Preprocess must not normalise.
 	Uint8 bool
@@ -195,7 +201,10 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 	if len(inputs) == 0 {
 		return nil, errors.New("no inputs, want at least one")
 	}
-	if opts.Fields != nil {
+	if isTable(inputs, opts) {
+		return openTable(inputs, opts)
+	}
+	if len(opts.Fields) > 1 {
 		return openRecord(inputs, opts)
 	}
 	if len(inputs) == 1 {
@@ -227,7 +236,9 @@ type examples struct {
 	n          int
 	shape      []int64
 	elems      int     // product of shape
+	wide       bool    // an element takes the place of two: see wide.go
 	fields     []Field // nil for a network of one input
+	said       any     // what Options say of a table, for the ID; or nil
 	labels     truth.Truth
 	classNames []string
 	sources    []Source

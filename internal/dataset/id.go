@@ -38,6 +38,9 @@ func identity(parts []any) string {
 // ID makes that of a dataset that Open returned.
 func (e *examples) ID() string { return e.id }
 
+// said is what is said of a table.
+func (o Options) said() any { return []any{"table", o.Columns, o.Pad} }
+
 // identify notes it.
 func (e *examples) identify(opts Options) {
 	sources := e.sources
@@ -51,6 +54,9 @@ func (e *examples) identify(opts Options) {
 	what := []any{sums, e.n, e.shape, opts.ImagesKey, opts.Uint8, opts.Preprocess, opts.Augment, e.asSeen}
 	if e.fields != nil {
 		what = append(what, e.fields)
+	}
+	if e.said != nil {
+		what = append(what, e.said)
 	}
 	e.id = identity(what)
 }

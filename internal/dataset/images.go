@@ -19,6 +19,11 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	return opts.openListing(l, inputs[0])
+}
+
+// openListing opens the images of a listing. of names them all.
+func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err error) {
 	e := &examples{n: l.Len(), classNames: opts.ClassNames, name: func(i int) string { return l.Example(i).Path() }}
 	for _, in := range l.Inputs() {
 		e.sources = append(e.sources, listed(in))
@@ -28,7 +33,7 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 			return nil, err
 		}
 	}
-	return opts.openPictures(e, inputs[0], func(i int) (*listing.Example, error) { return l.Example(i), nil })
+	return opts.openPictures(e, of, func(i int) (*listing.Example, error) { return l.Example(i), nil })
 }
 
 // openPart opens a listing made before, of which a part is used; nil if all of it must be

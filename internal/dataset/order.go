@@ -89,7 +89,7 @@ func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
 // WriteBatch writes the first n examples, or all if there are fewer, as the
 // network sees them: a .npy array of shape [n, Shape...], float32, or uint8 for
 // a network that takes that; an .npz with an array for each of its [Fields], if
-// there are any. With skip, an example that cannot be read is zeros
+// there are several. With skip, an example that cannot be read is zeros
 // before they are normalised; else it is an error.
 func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
 	n = min(n, d.Len())
@@ -105,6 +105,9 @@ func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
 			f.Type = "uint8"
 		}
 		return f.write(w, values, n, size)
+	}
+	if len(fields) == 1 {
+		return fields[0].write(w, values, n, size)
 	}
 	z := zip.NewWriter(w)
 	for at, i := 0, 0; i < len(fields); i++ {
@@ -161,8 +164,14 @@ func (f Field) write(w io.Writer, values []float32, n, stride int) error {
 	var b []byte
 	for i := range n {
 		b = b[:0]
-		for _, v := range values[i*stride:][:size] {
-			b = put(b, v)
+		for k, v := range values[i*stride:][:size] {
+			switch {
+			case !f.Wide:
+				b = put(b, v)
+			case k%2 == 0:
+				whole := WideAt(values[i*stride:], k/2)
+				b = append(b, binary.LittleEndian.AppendUint64(nil, uint64(whole))[:dtype[2]-'0']...)
+			}
 		}
 		if _, err := w.Write(b); err != nil {
 			return err

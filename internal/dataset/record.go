@@ -26,13 +26,20 @@ type Field struct {
 	// Type is the input's: "float32", "float64", "float16", "bool", or an integer type
 	// such as "int64".
 	Type string
+	// Wide says that the part has whole numbers which float32 does not hold: see [WideAt].
+	Wide bool `json:",omitempty"`
 }
 
 // Whole reports whether the input takes whole numbers only.
 func (f Field) Whole() bool { return !strings.HasPrefix(f.Type, "float") }
 
-// Elements is how many an example has, where no dimension is open.
-func (f Field) Elements() int { return product(f.Shape) }
+// Elements is how many values an example has, where no dimension is open.
+func (f Field) Elements() int {
+	if f.Wide {
+		return 2 * product(f.Shape)
+	}
+	return product(f.Shape)
+}
 
 // channels is how many channels the pictures have that the input may take, or 0.
 func (f Field) channels(p preprocess.Settings) int {
@@ -74,7 +81,8 @@ func Fields(d Dataset) []Field {
 // record is a Dataset of which each example has a part for every field.
 type record struct {
 	*examples
-	parts []Dataset // of one field each
+	parts   []Dataset // of one field each
+	lengths [][]int   // of each field's lists, nil where they are not filled up; nil for arrays
 }
 
 func (d *record) Read(dst []float32, i int) error {
@@ -153,7 +161,7 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 			}
 		}
 	}
-	d.fields[i].Shape = e.shape
+	d.fields[i].Shape, d.fields[i].Wide = e.shape, e.wide
 	for axis, name := range declared[i].Dims {
 		for k, f := range declared[:i] {
 			j := slices.Index(f.Dims, name)
@@ -333,6 +341,16 @@ func (f Field) values(x numpy.Array, where string) (Dataset, error) {
 	if err := f.fit(e, x); err != nil {
 		return nil, err
 	}
+	if e.wide {
+		return &values{e, func(dst []float32, i int) error {
+			n := len(dst) / 2
+			for k := range n {
+				v, _ := intAt(x, i*n+k)
+				putWide(dst, k, v)
+			}
+			return nil
+		}}, nil
+	}
 	return &values{e, func(dst []float32, i int) error {
 		for k := range dst {
 			v := x.Float64(i*len(dst) + k)
@@ -368,38 +386,63 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 	if x.Type.Kind == 'f' {
 		return nil
 	}
+	wide := false
 	least, most := f.Limits()
+	if !f.Whole() {
+		least, most = -exact, exact
+	}
 	for i := range e.n * e.elems {
-		if v := x.Float64(i); v < least || v > most {
+		v, ok := intAt(x, i)
+		if !ok || v < least || v > most {
 			why := fmt.Sprintf("input %q takes %s", f.Name, f.Type)
-			if math.Abs(v) > exact && most == exact {
+			if !f.Whole() {
 				why = "float32 does not hold larger whole numbers"
 			}
-			return fmt.Errorf("element %d of example %d is %.0f, want %.0f to %.0f: %s", unravel(i%e.elems, shape), i/e.elems, v, least, most, why)
+			return fmt.Errorf("element %d of example %d is %.0f, want %d to %d: %s", unravel(i%e.elems, shape), i/e.elems, x.Float64(i), least, most, why)
 		}
+		wide = wide || v > exact || v < -exact
+	}
+	if wide {
+		e.widen()
 	}
 	return nil
+}
+
+// intAt returns a whole number of an array; ok is false where int64 does not hold it.
+func intAt(x numpy.Array, i int) (v int64, ok bool) {
+	b := x.Data[i*x.Type.Size:]
+	for k := range x.Type.Size {
+		v |= int64(b[k]) << (8 * k)
+	}
+	if shift := 64 - 8*x.Type.Size; x.Type.Kind == 'i' {
+		return v << shift >> shift, true
+	}
+	return v, v >= 0
 }
 
 // exact is the largest whole number up to which float32 holds all.
 const exact = 1 << 24
 
 // Limits are the least and the largest whole number that the input takes, of those that
-// float32 holds.
-func (f Field) Limits() (least, most float64) {
+// int64 holds.
+func (f Field) Limits() (least, most int64) {
 	switch f.Type {
 	case "bool":
 		return 0, 1
 	case "int8":
-		return -1 << 7, 1<<7 - 1
+		return math.MinInt8, math.MaxInt8
 	case "uint8":
-		return 0, 1<<8 - 1
+		return 0, math.MaxUint8
 	case "int16":
-		return -1 << 15, 1<<15 - 1
+		return math.MinInt16, math.MaxInt16
 	case "uint16":
-		return 0, 1<<16 - 1
-	case "uint32", "uint64":
-		return 0, exact
+		return 0, math.MaxUint16
+	case "int32":
+		return math.MinInt32, math.MaxInt32
+	case "uint32":
+		return 0, math.MaxUint32
+	case "uint64":
+		return 0, math.MaxInt64
 	}
-	return -exact, exact
+	return math.MinInt64, math.MaxInt64
 }

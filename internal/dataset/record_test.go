@@ -173,8 +173,15 @@ func TestRecordRefused(t *testing.T) {
 		`array "x": examples of shape [3], want [2]`:      func(a map[string][]byte, _ *Options) { a["x"] = npy("<f8", make([]float64, 6), 2, 3) },
 		`array "ids": examples of shape [], want [-1]`:    func(a map[string][]byte, _ *Options) { a["ids"] = npy("<i8", make([]float64, 2), 2) },
 		`array "ids": float32 values, want whole numbers`: func(a map[string][]byte, _ *Options) { a["ids"] = npy("<f4", make([]float64, 6), 2, 3) },
-		`element [2] of example 1 is 16777217`: func(a map[string][]byte, _ *Options) {
-			a["ids"] = npy("<i4", []float64{0, 0, 0, 0, 0, 1<<24 + 1}, 2, 3)
+		`element [1] of example 1 is 16777217, want -16777216 to 16777216: float32`: func(a map[string][]byte, _ *Options) {
+			a["x"] = npy("<i4", []float64{0, 0, 0, 1<<24 + 1}, 2, 2)
+		},
+		`element [2] of example 1 is 4294967296, want -2147483648 to 2147483647: input "ids" takes int32`: func(a map[string][]byte, o *Options) {
+			o.Fields[2].Type = "int32"
+			a["ids"] = npy("<i8", []float64{0, 0, 0, 0, 0, 1 << 32}, 2, 3)
+		},
+		`element [2] of example 1 is 9223372036854775808, want -9223372036854775808 to 9223372036854775807`: func(a map[string][]byte, _ *Options) {
+			a["ids"] = npy("<u8", []float64{0, 0, 0, 0, 0, 1 << 63}, 2, 3)
 		},
 		`element [0] of example 1 is -1, want 0 to 65535`: func(a map[string][]byte, o *Options) {
 			o.Fields[2].Type = "uint16"

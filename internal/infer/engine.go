@@ -149,7 +149,7 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *S
 	if err != nil {
 		return err
 	}
-	in, err := s.feed(data, rows, make([]float32, int64(rows)*n))
+	in, err := s.feed(data, nil, rows, make([]float32, int64(rows)*n))
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.feed(data, len(idx), values)
+	in, err := s.feed(data, idx, len(idx), values)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,11 @@ func tensor(to ort.ValueInfo, shape []int64, values []float32) (ort.Tensor, erro
 		}
 	default:
 		if ort.RawSize(to.DType) > 0 {
-			return raw(t, to, values)
+			whole, err := wholes(to, values)
+			if err != nil {
+				return t, err
+			}
+			return raw(t, to, whole)
 		}
 		return t, fmt.Errorf("tensor %q: takes %s, want a float type, an integer type or bool", to.Name, to.DType)
 	}

@@ -68,12 +68,8 @@ func typeOf(v onnxio.Value) string {
 	return v.ElemType.String()
 }
 
-// Fields are the inputs of a network that takes several, for [dataset.Options], and nil of
-// one that takes a single one.
+// Fields are the inputs, for [dataset.Options].
 func (g *Graph) Fields() []dataset.Field {
-	if len(g.Inputs) < 2 {
-		return nil
-	}
 	var out []dataset.Field
 	for _, v := range g.Inputs {
 		out = append(out, dataset.Field{Name: v.Name, Shape: v.Shape[1:], Dims: v.Dims[1:], Type: typeOf(v)})
@@ -100,8 +96,10 @@ func (g *Graph) of(name string) *onnxio.Value {
 }
 
 // feed makes the tensors of so many examples, whose values lie one example's behind the
-// other's, and in an example one field's behind the other's.
-func (s *Session) feed(data dataset.Dataset, rows int, values []float32) ([]ort.Tensor, error) {
+// other's, and in an example one field's behind the other's. idx are the examples, of which
+// there may be fewer than rows: lists that were filled up to the longest of all are cut to
+// the longest of these; where idx is nil they are not.
+func (s *Session) feed(data dataset.Dataset, idx []int, rows int, values []float32) ([]ort.Tensor, error) {
 	fields := dataset.Fields(data)
 	if fields == nil && len(s.inputs) == 1 {
 		t, err := tensor(s.inputs[0], append([]int64{int64(rows)}, data.Shape()...), values)
@@ -113,7 +111,7 @@ func (s *Session) feed(data dataset.Dataset, rows int, values []float32) ([]ort.
 		at, size, k := 0, 0, -1
 		for j, f := range fields {
 			size = f.Elements()
-			if k = j; f.Name == to.Name {
+			if k = j; f.Name == to.Name || len(fields) == 1 && len(s.inputs) == 1 {
 				break
 			}
 			at, k = at+size, -1
@@ -121,11 +119,22 @@ func (s *Session) feed(data dataset.Dataset, rows int, values []float32) ([]ort.
 		if k < 0 {
 			return nil, fmt.Errorf("tensor %q: the network takes it, and the examples have nothing of that name", to.Name)
 		}
+		shape := append([]int64{int64(rows)}, fields[k].Shape...)
+		if longest := longest(data, k, idx); longest > 0 {
+			size = size / int(shape[1]) * longest
+			shape[1] = int64(longest)
+		}
 		part := make([]float32, rows*size)
 		for r := range rows {
 			copy(part[r*size:][:size], values[r*total+at:])
 		}
-		t, err := tensor(to, append([]int64{int64(rows)}, fields[k].Shape...), part)
+		var t ort.Tensor
+		var err error
+		if fields[k].Wide {
+			t, err = wide(to, shape, part)
+		} else {
+			t, err = tensor(to, shape, part)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -134,18 +143,54 @@ func (s *Session) feed(data dataset.Dataset, rows int, values []float32) ([]ort.
 	return out, nil
 }
 
+// longest is the length of the longest of the examples in a field whose lists were filled
+// up, and at least 1; else 0.
+func longest(data dataset.Dataset, field int, idx []int) int {
+	most := 0
+	for _, i := range idx {
+		if n := dataset.Length(data, field, i); n >= 0 {
+			most = max(most, n, 1)
+		}
+	}
+	return most
+}
+
+// wide makes a tensor of whole numbers that float32 does not hold.
+func wide(to ort.ValueInfo, shape []int64, values []float32) (ort.Tensor, error) {
+	whole := make([]int64, len(values)/2)
+	for k := range whole {
+		whole[k] = dataset.WideAt(values, k)
+	}
+	if to.DType == "int64" {
+		return ort.Tensor{Shape: shape, I64: whole}, nil
+	}
+	return raw(ort.Tensor{Shape: shape}, to, whole)
+}
+
 // raw makes a tensor of one of the types that [ort.RawSize] knows.
-func raw(t ort.Tensor, to ort.ValueInfo, values []float32) (ort.Tensor, error) {
+func raw(t ort.Tensor, to ort.ValueInfo, values []int64) (ort.Tensor, error) {
 	size := ort.RawSize(to.DType)
 	t.Type, t.Raw = to.DType, make([]byte, 0, size*len(values))
 	least, most := dataset.Field{Type: to.DType}.Limits()
 	for _, v := range values {
-		if w := float64(v); w != math.Trunc(w) || w < least || w > most {
+		if v < least || v > most {
 			return t, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, to.DType, v)
 		}
 		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], uint64(int64(v))) // as all machines have it that ONNX Runtime is built for
+		binary.LittleEndian.PutUint64(b[:], uint64(v)) // as all machines have it that ONNX Runtime is built for
 		t.Raw = append(t.Raw, b[:size]...)
 	}
 	return t, nil
+}
+
+// wholes returns values as whole numbers, which the type must take.
+func wholes(to ort.ValueInfo, values []float32) ([]int64, error) {
+	out := make([]int64, len(values))
+	for i, v := range values {
+		if w := float64(v); w != math.Trunc(w) || math.Abs(w) >= 1<<63 {
+			return nil, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, to.DType, v)
+		}
+		out[i] = int64(v)
+	}
+	return out, nil
 }

@@ -2,7 +2,10 @@ package infer_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -49,5 +52,42 @@ func TestSeveralInputs(t *testing.T) {
 		}
 		infertest.WantError(t, e.Predict(t.Context(), m, infertest.Data(t, commands+"images.npz", dataset.Options{}), &infer.Sums{}),
 			fmt.Sprintf("tensor %q: the network takes it", n.Inputs[0].Name))
+	}
+}
+
+// Lists are filled up to the longest of their batch, and no further: this network has no mask, and takes what they
+// are filled up with for numbers.
+func TestRaggedBatches(t *testing.T) {
+	t.Parallel()
+	n := infertest.Network(t, infertest.Fit(t, infertest.Open(t, commands+"hash-1.onnx"), infertest.Open(t, commands+"hash-2.onnx")))
+	p := n.Posterior
+	m, err := n.Model("last", p.Last(), weights.Slice(p.Statistics))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := func(batch int, lists ...string) []float64 {
+		path := filepath.Join(t.TempDir(), "a.jsonl")
+		if err := os.WriteFile(path, []byte("{\"hash\": ["+strings.Join(lists, "]}\n{\"hash\": [")+"]}\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		d := infertest.Data(t, path, dataset.Options{Fields: n.Fields(), Pad: map[string]float64{"hash": 6}})
+		var sums infer.Sums
+		e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: batch}
+		if err := e.Predict(t.Context(), m, d, &sums); err != nil {
+			t.Fatal(err)
+		}
+		return sums.Outcome
+	}
+	lists := []string{"1", "2, 3, 4611686018427387904", "4, 5, 0, 2, 1", "3"}
+	var alone []float64
+	for _, list := range lists {
+		alone = append(alone, outcomes(1, list)...)
+	}
+	if got := outcomes(1, lists...); !slices.Equal(got, alone) {
+		t.Errorf("in batches of one %v, want %v", got, alone)
+	}
+	filled := outcomes(2, "1, 6, 6", lists[1], lists[2], "3, 6, 6, 6, 6")
+	if got := outcomes(2, lists...); !slices.Equal(got, filled) || slices.Equal(got[:2], alone[:2]) {
+		t.Errorf("in batches of two %v, want %v", got, filled)
 	}
 }

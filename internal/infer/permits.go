@@ -29,7 +29,7 @@ func (g *Graph) Takes() string {
 		}
 		each = append(each, s)
 	}
-	if each != nil {
+	if len(each) > 1 {
 		what := "arrays of the names " + strings.Join(each, ", ")
 		if n := g.Input.Shape[0]; n >= 0 {
 			what += fmt.Sprintf(", in batches of %d only", n)

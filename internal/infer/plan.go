@@ -217,7 +217,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	}
 	t.values = s.buffer(int64(batch) * s.size)
 	clear(t.values)
-	t.inputs, err = t.model.feed(s.data, batch, t.values)
+	t.inputs, err = t.model.feed(s.data, nil, batch, t.values)
 	before := ort.Resident()
 	if err == nil {
 		err = t.run(ctx) // the first one prepares itself

@@ -246,6 +246,7 @@ func (h *holding) Len() int                { return len(h.rows) }
 func (h *holding) Labels() truth.Truth     { return h.labels }
 func (h *holding) Name(i int) string       { return h.Dataset.Name(h.rows[i]) }
 func (h *holding) Fields() []dataset.Field { return dataset.Fields(h.Dataset) }
+func (h *holding) Length(field, i int) int { return dataset.Length(h.Dataset, field, h.rows[i]) }
 
 func (h *holding) Read(dst []float32, i int) error {
 	copy(dst, h.values[i])

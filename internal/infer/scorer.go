@@ -298,7 +298,11 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values []float32, e
 			data.Normalize(done[at:at+b.size], b.in.bytes[from+at:from+at+b.size])
 		}
 	}
-	inputs, err = session.feed(b.data, rows, values)
+	idx := make([]int, b.n)
+	for i := range idx {
+		idx[i] = b.in.first + b.from + i
+	}
+	inputs, err = session.feed(b.data, idx, rows, values)
 	return inputs, values, err
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small ONNX models for the command tests: what users get wrong, one file each.
 
-    python make.py        with onnx 1.23 and NumPy 2
+    python make.py        with onnx 1.23, NumPy 2 and PyArrow 26
 
 The good ones are a network of one convolution, one batch norm and one linear layer on 1x4x4 images with
 3 classes, as an exporter would write it with batch norm kept. The values are random; the tests only look at what
@@ -12,6 +12,8 @@ import pathlib
 
 import numpy as np
 import onnx
+import pyarrow as pa
+import pyarrow.parquet as pq
 from onnx import TensorProto, helper, numpy_helper
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -165,6 +167,32 @@ def tokens(seed, mask=TensorProto.BOOL):
     return m
 
 
+def table(seed):
+    """Three numbers, which it calls x, and one linear layer."""
+    r = np.random.default_rng(seed)
+    t = lambda name, *shape: numpy_helper.from_array(r.normal(size=shape).astype(np.float32), name)
+    graph = helper.make_graph([helper.make_node("Gemm", ["x", "fc.weight", "fc.bias"], ["logits"], transB=1)], "table",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 2])], [t("fc.weight", 2, 3), t("fc.bias", 2)])
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
+def hashes(seed):
+    """The mean of embeddings of large whole numbers by their remainders, and one linear layer."""
+    r = np.random.default_rng(seed)
+    t = lambda name, *shape: numpy_helper.from_array(r.normal(size=shape).astype(np.float32), name)
+    init = [t("embedding", 7, 4), t("fc.weight", 2, 4), t("fc.bias", 2), numpy_helper.from_array(np.array(7), "seven")]
+    nodes = [helper.make_node("Mod", ["hash", "seven"], ["rest"]), helper.make_node("Gather", ["embedding", "rest"], ["words"]),
+             helper.make_node("ReduceMean", ["words"], ["mean"], axes=[1], keepdims=0), helper.make_node("Gemm", ["mean", "fc.weight", "fc.bias"], ["logits"], transB=1)]
+    graph = helper.make_graph(nodes, "hashes", [helper.make_tensor_value_info("hash", TensorProto.INT64, ["batch", "length"])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 2])], init)
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
 def save(name, m):
     (HERE / name).write_bytes(m.SerializeToString())
 
@@ -273,3 +301,10 @@ beside["meta"][5, 1] = np.nan
 np.savez_compressed(HERE / "beside-nan.npz", **beside)
 (HERE / "beside").mkdir(exist_ok=True)
 np.save(HERE / "beside/meta.npy", beside["meta"][:2])
+
+# Networks for tables, and token ids in lists of other lengths, as PyArrow writes them.
+for seed in (1, 2):
+    save(f"table-{seed}.onnx", table(seed))
+    save(f"hash-{seed}.onnx", hashes(seed))
+lists = {"ids": [row[:k].tolist() for row, k in zip(text["ids"], lengths)], "mask": [[True] * int(k) for k in lengths], "label": text["labels"]}
+pq.write_table(pa.table(lists), HERE / "tokens.parquet", row_group_size=9)

@@ -41,8 +41,8 @@ func writeParquet(w io.Writer, h Head, rows iter.Seq[*Row]) error {
 	return out.Close()
 }
 
-// openParquet reads the footer, whose length a file claims, and nothing else.
-func openParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
+// OpenParquet reads the footer, whose length a Parquet file claims, and nothing else.
+func OpenParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
 	const magics, length = 8, 4
 	tail := make([]byte, length+len(magic))
 	if size < magics+length {
@@ -58,7 +58,7 @@ func openParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
 }
 
 func parquetHead(f io.ReaderAt, size int64) (string, error) {
-	p, err := openParquet(f, size)
+	p, err := OpenParquet(f, size)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func parquetHead(f io.ReaderAt, size int64) (string, error) {
 
 // eachParquet reads the row groups that have some of the rows.
 func (l *Listing) eachParquet(f io.ReaderAt, size int64, first, end int, each func(*Row) error) error {
-	p, err := openParquet(f, size)
+	p, err := OpenParquet(f, size)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/cell"
@@ -26,19 +25,25 @@ func (l *Listing) addList(path string) error {
 	in := &place{path: filepath.Dir(path)}
 	var conflict error
 	err = parseList(f, strings.ToLower(filepath.Ext(path)), l.several, func(name, class string) {
-		e := Example{in: in, name: strings.Clone(filepath.FromSlash(name))}
-		if filepath.IsAbs(e.name) {
-			e.in = nil
-		}
-		size := int64(-1)
-		if info, err := os.Stat(e.Path()); err == nil {
-			size, conflict = info.Size(), cmp.Or(conflict, file.Listed(info))
-		}
-		l.addExample(e, name, label{text: class}, size)
+		conflict = cmp.Or(conflict, l.addFile(in, name, class))
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	return conflict
+}
+
+// addFile adds an image file that a list names. It fails for one that is an output.
+func (l *Listing) addFile(in *place, name, class string) (conflict error) {
+	e := Example{in: in, name: strings.Clone(filepath.FromSlash(name))}
+	if filepath.IsAbs(e.name) {
+		e.in = nil
+	}
+	size := int64(-1)
+	if info, err := os.Stat(e.Path()); err == nil {
+		size, conflict = info.Size(), file.Listed(info)
+	}
+	l.addExample(e, name, label{text: class}, size)
 	return conflict
 }
 
@@ -133,7 +138,7 @@ func splitSpace(line string) []string {
 // Names of columns, in small letters.
 var (
 	pathColumns  = []string{"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "img"}
-	labelColumns = []string{"label", "class", "class_name", "target", "category"}
+	labelColumns = []string{"label", "class", "class_name", "target", "category", "labels", "targets"}
 )
 
 // listColumns says where path and labels stand.
@@ -147,26 +152,11 @@ type listColumns struct {
 // may have a name of its own: without one that is known, all columns but the path are
 // labels.
 func columnsOf(fields []string, several bool) (c listColumns, header bool) {
-	c = listColumns{path: -1, count: len(fields)}
-	var others []int
-	for i, f := range fields {
-		f = strings.ToLower(f)
-		stem, _, _ := strings.Cut(f, "_")
-		switch {
-		case c.path < 0 && slices.Contains(pathColumns, f):
-			c.path = i
-		case slices.Contains(labelColumns, f) || several && slices.Contains(labelColumns, stem):
-			c.labels = append(c.labels, i)
-		default:
-			others = append(others, i)
-		}
+	path, labels, others := among(fields, several)
+	if several && labels == nil {
+		labels = others
 	}
-	if several && c.labels == nil {
-		c.labels = others
-	}
-	if !several && len(c.labels) > 1 {
-		c.labels = c.labels[:1]
-	}
+	c = listColumns{path, labels, len(fields)}
 	if c.path >= 0 {
 		return c, true
 	}
@@ -192,15 +182,19 @@ func (c listColumns) pick(fields []string) (path, label string, err error) {
 			return "", "", err
 		}
 	}
+	return path, label, checkPath(path)
+}
+
+func checkPath(path string) error {
 	switch {
 	case path == "":
-		return "", "", errors.New("no path")
+		return errors.New("no path")
 	case strings.ContainsRune(path, 0):
-		return "", "", fmt.Errorf("%.40q, want a path: is this a text file?", path)
+		return fmt.Errorf("%.40q, want a path: is this a text file?", path)
 	case strings.Contains(path, "://"):
-		return "", "", fmt.Errorf("%.80q is a URL, want the path of a file", path)
+		return fmt.Errorf("%.80q is a URL, want the path of a file", path)
 	}
-	return path, label, nil
+	return nil
 }
 
 // several returns the labels of a line with spaces between; "" where all are missing.
@@ -208,11 +202,23 @@ func (c listColumns) several(fields []string) (string, error) {
 	if len(fields) != c.count {
 		return "", fmt.Errorf("%d columns, want %d as in the first line", len(fields), c.count)
 	}
-	out, some := make([]string, len(c.labels)), false
+	cells := make([]string, len(c.labels))
 	for k, i := range c.labels {
-		out[k], some = cmp.Or(fields[i], unknown), some || fields[i] != ""
-		if strings.ContainsAny(fields[i], " ,\t") {
-			return "", fmt.Errorf("label %q, want a number", fields[i])
+		cells[k] = fields[i]
+	}
+	return joined(cells)
+}
+
+// joined returns labels with spaces between; "" where all are missing.
+func joined(cells []string) (string, error) {
+	if len(cells) == 1 {
+		return cells[0], nil
+	}
+	out, some := make([]string, len(cells)), false
+	for k, text := range cells {
+		out[k], some = cmp.Or(text, unknown), some || text != ""
+		if strings.ContainsAny(text, " ,\t") {
+			return "", fmt.Errorf("label %q, want a number", text)
 		}
 	}
 	if !some {

@@ -283,6 +283,7 @@ type blended struct {
 	dataset.Dataset
 	rows  []int
 	whole []bool // elements that the network takes as integers; one stands for all
+	wide  []bool // elements that are bits, and not blended; likewise
 }
 
 // blend returns examples that the network is in doubt about, as it is about those
@@ -292,14 +293,15 @@ type blended struct {
 // al. 2018).
 func blend(data Training, n *infer.Network) dataset.Dataset {
 	data.Order.Limit = 2 * lossExamples
-	whole := []bool{!n.Input.ElemType.DType().IsFloat()}
+	whole, wide := []bool{!n.Input.ElemType.DType().IsFloat()}, []bool{false}
 	if fields := dataset.Fields(data.Data); fields != nil {
-		whole = nil
+		whole, wide = nil, nil
 		for _, f := range fields {
 			whole = append(whole, slices.Repeat([]bool{f.Whole()}, f.Elements())...)
+			wide = append(wide, slices.Repeat([]bool{f.Wide}, f.Elements())...)
 		}
 	}
-	return &blended{data.Data, data.Order.Indices(data.Data.Len()), whole}
+	return &blended{data.Data, data.Order.Indices(data.Data.Len()), whole, wide}
 }
 
 func (b *blended) ID() string {
@@ -308,7 +310,10 @@ func (b *blended) ID() string {
 func (b *blended) Len() int                { return len(b.rows) / 2 }
 func (b *blended) Labels() truth.Truth     { return truth.Truth{} }
 func (b *blended) Fields() []dataset.Field { return dataset.Fields(b.Dataset) }
-func (b *blended) Name(i int) string       { return b.Dataset.Name(b.rows[2*i]) }
+func (b *blended) Length(field, i int) int {
+	return max(dataset.Length(b.Dataset, field, b.rows[2*i]), dataset.Length(b.Dataset, field, b.rows[2*i+1]))
+}
+func (b *blended) Name(i int) string { return b.Dataset.Name(b.rows[2*i]) }
 
 func (b *blended) Read(dst []float32, i int) error {
 	if err := b.Dataset.Read(dst, b.rows[2*i]); err != nil {
@@ -319,6 +324,9 @@ func (b *blended) Read(dst []float32, i int) error {
 		return err
 	}
 	for k, v := range other {
+		if b.wide[min(k, len(b.wide)-1)] {
+			continue
+		}
 		if dst[k] = (dst[k] + v) / 2; b.whole[min(k, len(b.whole)-1)] {
 			dst[k] = float32(math.Floor(float64(dst[k])))
 		}

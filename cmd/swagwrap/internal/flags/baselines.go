@@ -34,7 +34,7 @@ var MethodFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
-}, TemplateFlags, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag}, RunFlags)
+}, TemplateFlags, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag, ColumnsFlag}, RunFlags)
 
 // Inputs are what compare and ood have in common, with their files open.
 type Inputs struct {

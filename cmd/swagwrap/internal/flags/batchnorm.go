@@ -280,7 +280,7 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 	opts.Augment, opts.AsSeen = augmentation, true
 	path := c.String("bn-data")
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
-		return BadInput(err, SizeHint(err)...)
+		return BadInput(err, DataHints(err)...)
 	}
 	switch {
 	case dataset.AsSeen(b.Data):

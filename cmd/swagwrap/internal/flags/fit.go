@@ -56,6 +56,12 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 	if err != nil {
 		return card, BadInput(err)
 	}
+	if card.Columns, err = ofInputs("columns", card.Columns, g); err != nil {
+		return card, err
+	}
+	if card.Pad, err = ofInputs("pad", card.Pad, g); err != nil {
+		return card, err
+	}
 	if card.Task == "" {
 		if card.Task, err = g.Tell(len(card.ClassNames)); err != nil {
 			err = fmt.Errorf("%s: %w", m.Path, err)

@@ -3,7 +3,6 @@ package flags
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -30,6 +29,8 @@ var CardFlags = []cli.Flag{
 	targetFlags[0], targetFlags[1], targetFlags[2], targetFlags[3], targetFlags[4],
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
+	ColumnsFlag,
+	padFlag,
 	AugmentFlag("unknown: pictures are used plain, with a note"),
 	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
 	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them"},
@@ -176,6 +177,12 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
 			return card, BadInput(err)
 		}
+	}
+	if card.Columns, err = readColumns(c, card); err != nil {
+		return card, err
+	}
+	if card.Pad, err = readPad(c, card); err != nil {
+		return card, err
 	}
 	p, err := preprocess.Decode(card.Preprocess)
 	if err == nil {
@@ -326,7 +333,7 @@ func OpenData(c *cli.Context, paths []string, labels string, n *infer.Network, p
 func openCached(paths []string, opts dataset.Options) (dataset.Dataset, error) {
 	opts.Cache = cacheBytes
 	d, err := dataset.Open(paths, opts)
-	return d, BadInput(err, SizeHint(err)...)
+	return d, BadInput(err, DataHints(err)...)
 }
 
 // DataOptions are those of examples for a network. Decoding keeps to --memory, or else
@@ -341,15 +348,8 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	} else {
 		memory = infer.MemoryLimit(memory)
 	}
-	return dataset.Options{Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}, nil
-}
-
-// SizeHint says how images of any size are scored.
-func SizeHint(err error) []string {
-	if !errors.Is(err, preprocess.ErrNoSize) {
-		return nil
-	}
-	return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
+	opts := dataset.Options{Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	return opts, tables(c, n.Posterior.Card, n.Graph, &opts)
 }
 
 // OpenLabelled is OpenData for examples that must have labels.

@@ -80,10 +80,10 @@ func TestCard(t *testing.T) {
 	if !OnCard("mean") || OnCard("members") {
 		t.Error("the card's flags are not known")
 	}
-	if hints := SizeHint(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "--input-size") {
+	if hints := DataHints(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "--input-size") {
 		t.Errorf("hints %q", hints)
 	}
-	if SizeHint(errors.New("other")) != nil {
+	if DataHints(errors.New("other")) != nil {
 		t.Error("another error has the hint of sizes")
 	}
 }

@@ -1,0 +1,63 @@
+package listing
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Head tells by the names of a table's columns which one has paths, or −1, and which have
+// labels: several, or the one that is known.
+func Head(names []string, several bool) (path int, labels []int) {
+	path, labels, _ = among(names, several)
+	return path, labels
+}
+
+// among is Head, and the columns that are neither.
+func among(names []string, several bool) (path int, labels, others []int) {
+	path = -1
+	for i, f := range names {
+		f = strings.ToLower(f)
+		stem, _, _ := strings.Cut(f, "_")
+		switch {
+		case path < 0 && slices.Contains(pathColumns, f):
+			path = i
+		case slices.Contains(labelColumns, f) || several && slices.Contains(labelColumns, stem):
+			labels = append(labels, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	if !several && len(labels) > 1 {
+		others, labels = append(others, labels[1:]...), labels[:1]
+	}
+	return path, labels, others
+}
+
+// Rows lists the rows of the table at path: image files, relative to its folder, or where
+// files is nil rows that have no name. labels returns what stands in the columns of their
+// labels.
+func Rows(path string, n int, files []string, labels func(i int) []string) (*Listing, error) {
+	l := newListing(false, false)
+	l.beginSource(path)
+	in := &place{path: filepath.Dir(path)}
+	for i := range n {
+		class, err := joined(labels(i))
+		if err != nil {
+			return nil, fmt.Errorf("%s: row %d: %w", path, i, err)
+		}
+		if files == nil {
+			l.addExample(Example{name: fmt.Sprintf("%s[%d]", filepath.Base(path), i)}, "", label{text: class}, -1)
+			continue
+		}
+		if err := checkPath(files[i]); err != nil {
+			return nil, fmt.Errorf("%s: row %d: %w", path, i, err)
+		}
+		if err := l.addFile(in, files[i], class); err != nil {
+			return nil, err
+		}
+	}
+	l.endSource()
+	return l, nil
+}

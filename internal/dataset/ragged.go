@@ -1,0 +1,242 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
+)
+
+// ErrNoPad is the error of lists of different lengths where nobody said what fills up the
+// shorter ones.
+var ErrNoPad = errors.New("lists differ in length, and nobody said what the shorter ones are filled up with")
+
+// Length returns how long example i of d is in a field along its first dimension, where
+// examples are filled up to the longest; else it is −1.
+func Length(d Dataset, field, i int) int {
+	if r, ok := d.(interface{ Length(field, i int) int }); ok {
+		return r.Length(field, i)
+	}
+	return -1
+}
+
+// Length is for the function of that name.
+func (d *record) Length(field, i int) int {
+	if d.lengths == nil || d.lengths[field] == nil {
+		return -1
+	}
+	return d.lengths[field][i]
+}
+
+// sameLengths makes sure that fields that share a dimension which the network leaves open
+// have it alike in each example.
+func (d *record) sameLengths(declared []Field) error {
+	for k, f := range declared {
+		if len(f.Dims) == 0 || f.Dims[0] == "" || f.Shape[0] > 0 {
+			continue
+		}
+		for j, other := range declared[:k] {
+			if len(other.Dims) == 0 || other.Dims[0] != f.Dims[0] || other.Shape[0] > 0 {
+				continue
+			}
+			for i := range d.n {
+				if a, b := d.Length(j, i), d.Length(k, i); a != b {
+					return fmt.Errorf("row %d: a list of %d for input %q, and of %d for %q: want the same", i, a, other.Name, b, f.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// columns returns the part of the rows that is made of columns: one number of each, or a
+// list, filled up with pad, which is NaN where nobody said so. lengths are those of lists
+// that were.
+func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengths []int, err error) {
+	for _, c := range of {
+		if c.Lengths != nil && len(of) > 1 {
+			return nil, nil, fmt.Errorf("column %q: lists, and input %q is made of %d columns: want numbers", c.Name, f.Name, len(of))
+		}
+	}
+	e := &examples{n: n}
+	first := of[0]
+	shape := []int64{int64(len(of))}
+	if first.Lengths != nil {
+		if shape, lengths, err = f.padded(first, pad); err != nil {
+			return nil, nil, err
+		}
+	}
+	if !slices.EqualFunc(shape, f.Shape, fitsDim) {
+		switch known := !slices.ContainsFunc(f.Shape, func(d int64) bool { return d < 1 }); {
+		case known && slices.Equal(squeeze(shape), squeeze(f.Shape)):
+			shape = f.Shape // they lie in memory alike
+		case first.Lengths != nil:
+			return nil, nil, fmt.Errorf("column %q: %w", first.Name, mismatch(shape, f.Shape))
+		default:
+			var names []string
+			for _, c := range of {
+				names = append(names, c.Name)
+			}
+			return nil, nil, fmt.Errorf("%d columns %q for input %q, which takes %d: %w", len(of), names, f.Name, f.Shape, ErrColumns)
+		}
+	}
+	e.setShape(shape)
+	wide := false
+	for _, c := range of {
+		w, err := f.holds(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		wide = wide || w
+	}
+	if wide {
+		e.widen()
+	}
+	v := &columnValues{of: of, whole: f.Whole(), wide: wide, pad: pad}
+	if first.Lengths != nil {
+		v.begin = make([]int, n+1)
+		each := product64(first.Inner)
+		for i, length := range first.Lengths {
+			v.begin[i+1] = v.begin[i] + length*each
+		}
+	}
+	return &values{e, v.read}, lengths, nil
+}
+
+func fitsDim(have, want int64) bool { return want < 1 || have == want }
+
+func product64(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// padded returns the shape of a column of lists once they are filled up, and their lengths if
+// the network takes any.
+func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []int, err error) {
+	longest, shortest := slices.Max(c.Lengths), slices.Min(c.Lengths)
+	isOpen := len(f.Shape) > 0 && f.Shape[0] < 1
+	if len(f.Shape) == len(c.Inner)+1 && !isOpen {
+		most := int(f.Shape[0])
+		if longest > most {
+			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q takes %d", slices.Index(c.Lengths, longest), c.Name, longest, f.Name, most)
+		}
+		longest = most
+	}
+	longest = max(longest, 1)
+	if shortest < longest {
+		if math.IsNaN(pad) {
+			i := slices.Index(c.Lengths, shortest)
+			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q wants %d: %w", i, c.Name, shortest, f.Name, longest, ErrNoPad)
+		}
+		if _, err := f.holdsWhole(pad); err != nil {
+			return nil, nil, fmt.Errorf("--pad %s=%v: %w", f.Name, pad, err)
+		}
+	}
+	shape = []int64{int64(longest)}
+	for _, d := range c.Inner {
+		shape = append(shape, int64(d))
+	}
+	if isOpen {
+		lengths = c.Lengths
+	}
+	return shape, lengths, nil
+}
+
+// holds fails for a number that the input does not take, and reports whether there are whole
+// ones that float32 does not hold.
+func (f Field) holds(c *table.Column) (wide bool, err error) {
+	row := func(k int) int {
+		if c.Lengths == nil {
+			return k
+		}
+		for i, length := range c.Lengths {
+			if k -= length * product64(c.Inner); k < 0 {
+				return i
+			}
+		}
+		return 0
+	}
+	least, most := f.Limits()
+	for k, v := range c.Ints {
+		if v < least || v > most {
+			return false, fmt.Errorf("row %d, column %q: %d, want %d to %d: input %q takes %s", row(k), c.Name, v, least, most, f.Name, f.Type)
+		}
+		wide = wide || f.Whole() && (v > exact || v < -exact)
+	}
+	for k, v := range c.Floats {
+		if !f.Whole() {
+			if math.IsInf(float64(float32(v)), 0) {
+				return false, fmt.Errorf("row %d, column %q: %v, want finite float32 values", row(k), c.Name, v)
+			}
+			continue
+		}
+		w, err := f.holdsWhole(v)
+		if err != nil {
+			return false, fmt.Errorf("row %d, column %q: %w", row(k), c.Name, err)
+		}
+		wide = wide || w
+	}
+	return wide, nil
+}
+
+// holdsWhole is holds for one number.
+func (f Field) holdsWhole(v float64) (wide bool, err error) {
+	if !f.Whole() {
+		return false, nil
+	}
+	least, most := f.Limits()
+	if v != math.Trunc(v) || v < float64(least) || v > float64(most) || v >= 1<<63 {
+		return false, fmt.Errorf("%v, want whole numbers: input %q takes %s", v, f.Name, f.Type)
+	}
+	return math.Abs(v) > exact, nil
+}
+
+// columnValues reads the rows of columns.
+type columnValues struct {
+	of          []*table.Column
+	begin       []int // of each row's list; nil where columns have numbers
+	whole, wide bool
+	pad         float64
+}
+
+func (v *columnValues) read(dst []float32, i int) error {
+	if v.begin == nil {
+		for k, c := range v.of {
+			v.put(dst, k, c, i)
+		}
+		return nil
+	}
+	n := v.begin[i+1] - v.begin[i]
+	for k := range n {
+		v.put(dst, k, v.of[0], v.begin[i]+k)
+	}
+	if v.wide {
+		for k := n; 2*k < len(dst); k++ {
+			putWide(dst, k, int64(v.pad))
+		}
+		return nil
+	}
+	for k := n; k < len(dst); k++ {
+		dst[k] = float32(v.pad)
+	}
+	return nil
+}
+
+// put writes number at of a column to place k of an example.
+func (v *columnValues) put(dst []float32, k int, c *table.Column, at int) {
+	switch {
+	case v.wide && c.Ints != nil:
+		putWide(dst, k, c.Ints[at])
+	case v.wide:
+		putWide(dst, k, int64(c.Floats[at]))
+	case c.Ints != nil:
+		dst[k] = float32(c.Ints[at])
+	default:
+		dst[k] = float32(c.Floats[at])
+	}
+}

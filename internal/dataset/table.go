@@ -1,0 +1,256 @@
+package dataset
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// ErrColumns is the error of a table of which it is not known which columns the network
+// takes.
+var ErrColumns = errors.New("which columns does the network take?")
+
+// isTable reports whether the input is a table of examples. For a network whose only input
+// takes pictures such a file is a list of them.
+func isTable(inputs []string, opts Options) bool {
+	if len(inputs) != 1 || len(opts.Fields) == 0 || !table.Is(inputs[0]) {
+		return false
+	}
+	return len(opts.Fields) > 1 || !Pictures(opts.Fields, opts.Preprocess)[0]
+}
+
+// openTable opens the rows of a table.
+func openTable(inputs []string, opts Options) (Dataset, error) {
+	t, err := table.Open(inputs[0])
+	if err != nil {
+		return nil, err
+	}
+	wanted := !opts.Unlabelled && opts.Labels == ""
+	h, err := newHead(t.Names, opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Path, err)
+	}
+	text, numbers := h.read(wanted)
+	columns, err := t.Read(text, numbers)
+	if errors.Is(err, table.ErrText) {
+		err = fmt.Errorf("%w: %w", err, ErrColumns)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &record{examples: &examples{n: t.Rows, classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: opts.AsSeen,
+		sources: []Source{{Path: t.Path, SHA256: t.SHA256}}}}
+	if d.said = opts.said(); h.path >= 0 {
+		names := columns[t.Names[h.path]].Texts
+		d.name = func(i int) string { return names[i] }
+	} else {
+		d.name = func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(t.Path), i) }
+	}
+	for i, f := range opts.Fields {
+		if err := h.part(d, i, t, columns, opts); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Path, err)
+		}
+		if err := d.add(i, fmt.Sprintf("%s: input %q", t.Path, f.Name), of(d.parts[i]), opts.Fields); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.sameLengths(opts.Fields); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Path, err)
+	}
+	switch {
+	case opts.Labels != "":
+		err = d.readLabels(opts.Labels, "", t.Path, opts)
+	case wanted && len(h.labels) > 0:
+		d.labels, d.classNames, err = h.truth(t, columns, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, checkLabels(d.labels, d.classNames, t.Path)
+}
+
+// head says what the columns of a table are for.
+type head struct {
+	names  []string
+	path   int // of the column that names the rows, or −1
+	labels []int
+	inputs [][]string // the columns of each field; nil where path is its pictures
+}
+
+// newHead finds the columns of each field: those that were said, the one of its name, those
+// whose names begin with its name, the path where it takes pictures, and of a network of
+// one input all that are neither path nor labels.
+func newHead(names []string, opts Options) (*head, error) {
+	h := &head{names: names, inputs: make([][]string, len(opts.Fields))}
+	h.path, h.labels = listing.Head(names, opts.Truth != truth.Classes)
+	used := map[string]bool{}
+	use := func(columns []string) []string {
+		for _, name := range columns {
+			used[name] = true
+		}
+		return columns
+	}
+	for i, f := range opts.Fields {
+		said, err := choose(names, opts.Columns[f.Name])
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", f.Name, err)
+		}
+		if slices.Contains(names, f.Name) && len(said) == 0 && !(h.path >= 0 && names[h.path] == f.Name) {
+			said = []string{f.Name}
+		}
+		h.inputs[i] = use(said)
+	}
+	h.labels = slices.DeleteFunc(h.labels, func(i int) bool { return used[names[i]] })
+	if h.path >= 0 && used[names[h.path]] {
+		h.path = -1
+	}
+	free := func(of func(name string) bool) (out []string) {
+		for i, name := range names {
+			if i != h.path && !slices.Contains(h.labels, i) && !used[name] && of(name) {
+				out = append(out, name)
+			}
+		}
+		return out
+	}
+	all := func(string) bool { return true }
+	pictures := Pictures(opts.Fields, opts.Preprocess)
+	shown := -1
+	for i, f := range opts.Fields {
+		if len(h.inputs[i]) > 0 {
+			continue
+		}
+		begins := free(func(name string) bool {
+			return strings.HasPrefix(name, f.Name+"_") || strings.HasPrefix(name, f.Name+".")
+		})
+		switch {
+		case len(begins) > 0:
+			h.inputs[i] = use(begins)
+		case pictures[i] && h.path >= 0 && shown < 0:
+			shown = i
+		case len(opts.Fields) == 1 && len(free(all)) > 0:
+			h.inputs[i] = use(free(all))
+		default:
+			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or --columns: %w", f.Name, numpy.Quote(names), f.Name+"_", ErrColumns)
+		}
+	}
+	if extra := free(all); len(extra) > 0 && len(opts.Columns) == 0 {
+		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(extra), ErrColumns)
+	}
+	return h, nil
+}
+
+// choose returns the columns that were said to be of an input, in their order; patterns
+// with * stand for all that they match, in the file's.
+func choose(names, said []string) (out []string, err error) {
+	for _, s := range said {
+		found := []string{s}
+		if !slices.Contains(names, s) && strings.Contains(s, "*") {
+			found = nil
+			for _, name := range names {
+				if ok, err := path.Match(s, name); err == nil && ok {
+					found = append(found, name)
+				}
+			}
+		}
+		if len(found) == 0 || !slices.Contains(names, found[0]) {
+			return nil, fmt.Errorf("no column %q among %s: %w", s, numpy.Quote(names), ErrColumns)
+		}
+		for _, name := range found {
+			if slices.Contains(out, name) {
+				return nil, fmt.Errorf("column %q is there twice", name)
+			}
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// SplitColumns reads names of columns with commas between, as a line of CSV has them.
+func SplitColumns(text string) ([]string, error) {
+	names, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil || slices.Contains(names, "") {
+		return nil, fmt.Errorf("%q, want names of columns with commas between", text)
+	}
+	return names, nil
+}
+
+// read lists the columns to be read, as text and as numbers.
+func (h *head) read(labels bool) (text, numbers []string) {
+	if h.path >= 0 {
+		text = append(text, h.names[h.path])
+	}
+	if labels {
+		for _, i := range h.labels {
+			text = append(text, h.names[i])
+		}
+	}
+	return text, slices.Concat(h.inputs...)
+}
+
+// part adds the part of field i to d.
+func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.Column, opts Options) error {
+	f := opts.Fields[i]
+	if h.inputs[i] == nil {
+		files := columns[h.names[h.path]].Texts
+		l, err := listing.Rows(t.Path, t.Rows, files, func(int) []string { return []string{""} })
+		if err != nil {
+			return err
+		}
+		own := opts
+		own.Fields, own.Labels, own.Unlabelled, own.Shape, own.Uint8 = nil, "", true, f.Shape, f.Type == "uint8"
+		p, err := own.openListing(l, t.Path)
+		if err != nil {
+			return err
+		}
+		d.asSeen = false
+		d.name = of(p).name
+		of(p).classNames = nil
+		d.parts, d.lengths = append(d.parts, p), append(d.lengths, nil)
+		return nil
+	}
+	var cols []*table.Column
+	for _, name := range h.inputs[i] {
+		cols = append(cols, columns[name])
+	}
+	pad, padded := opts.Pad[f.Name]
+	if !padded {
+		pad = math.NaN()
+	}
+	p, lengths, err := f.columns(cols, t.Rows, pad)
+	d.parts, d.lengths = append(d.parts, p), append(d.lengths, lengths)
+	return err
+}
+
+// truth is what the label columns say.
+func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Options) (truth.Truth, []string, error) {
+	var texts [][]string
+	for _, i := range h.labels {
+		texts = append(texts, columns[h.names[i]].Texts)
+	}
+	cells := make([]string, len(texts))
+	l, err := listing.Rows(t.Path, t.Rows, nil, func(i int) []string {
+		for k := range texts {
+			cells[k] = texts[k][i]
+		}
+		return cells
+	})
+	if err != nil {
+		return truth.Truth{}, nil, err
+	}
+	all, names, err := l.Truth(opts.Truth, opts.ClassNames)
+	if err != nil {
+		err = file.Error(filepath.Dir(t.Path), err)
+	}
+	return all, names, err
+}

@@ -1,0 +1,106 @@
+package table
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/cell"
+)
+
+// lines reads the records of a CSV file. As in lists, a line that begins with # is left out.
+func (t *Table) lines(f *os.File) *csv.Reader {
+	in := csv.NewReader(bufio.NewReaderSize(f, 1<<20))
+	in.ReuseRecord, in.Comment = true, '#'
+	if in.TrimLeadingSpace = true; extension(t.Path) == ".tsv" {
+		in.TrimLeadingSpace, in.Comma = false, '\t'
+	}
+	return in
+}
+
+// parseError is err with the line in front.
+func parseError(err error) error {
+	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
+		return fmt.Errorf("line %d, column %d: %w", pe.Line, pe.Column, pe.Err)
+	}
+	return err
+}
+
+func (t *Table) openCSV(f *os.File, _ int64) error {
+	record, err := t.lines(f).Read()
+	if err == io.EOF {
+		return errors.New("empty, want a first line with the names of the columns")
+	}
+	if err != nil {
+		return parseError(err)
+	}
+	for i, name := range record {
+		if i == 0 {
+			name = strings.TrimPrefix(name, "\ufeff") // some editors write a byte order mark
+		}
+		t.Names = append(t.Names, strings.Clone(cell.Bare(strings.TrimSpace(name))))
+	}
+	if !slices.ContainsFunc(t.Names, func(name string) bool { _, err := parseFloat(name); return err != nil && name != "" }) {
+		return fmt.Errorf("first line %q, want the names of the columns", t.Names[:min(len(t.Names), 5)])
+	}
+	t.read = t.readCSV
+	return nil
+}
+
+func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err error) {
+	in := t.lines(f)
+	if _, err := in.Read(); err != nil {
+		return 0, parseError(err)
+	}
+	for ; ; rows++ {
+		record, err := in.Read() // as wide as the first
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return 0, parseError(err)
+		}
+		for i, c := range columns {
+			if c == nil {
+				continue
+			}
+			text := strings.TrimSpace(record[i])
+			if c.text {
+				c.Texts = append(c.Texts, strings.Clone(cell.Bare(text)))
+				continue
+			}
+			line, _ := in.FieldPos(i)
+			if err := c.add(fmt.Sprintf("line %d", line), text); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// parseInt reads a whole number, or a truth value as pandas writes them.
+func parseInt(text string) (int64, bool) {
+	switch text {
+	case "True", "true":
+		return 1, true
+	case "False", "false":
+		return 0, true
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	return v, err == nil
+}
+
+// parseFloat reads a number. One that is too large is infinite.
+func parseFloat(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if math.IsInf(v, 0) {
+		err = nil
+	}
+	return v, err
+}

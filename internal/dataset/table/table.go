@@ -1,0 +1,195 @@
+// Package table reads tables, whose rows are examples and whose columns are numbers, lists
+// of numbers or text: CSV (.csv, .tsv), Parquet (.parquet), and JSON lines (.jsonl).
+//
+// # Invariants
+//
+// A column that was read has a value in every row. Numbers are finite; whole ones are as
+// they are written, up to 64 bits. Lists may differ in length along their first
+// dimension only. Files are untrusted: numbers take 8 bytes of memory each, and a Parquet
+// file that claims to have more than a hundred times its size of them is refused.
+//
+// # Concurrency
+//
+// Columns do not change after Read.
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/file"
+)
+
+// Extensions are the ends of tables' names.
+var Extensions = []string{".csv", ".tsv", ".parquet", ".jsonl"}
+
+// Is reports whether the file at path is a table by its name, and no listing of images that
+// swagwrap list wrote.
+func Is(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || !slices.Contains(Extensions, extension(path)) {
+		return false
+	}
+	_, err = filelist.Open(path)
+	return err != nil
+}
+
+func extension(path string) string { return strings.ToLower(filepath.Ext(path)) }
+
+// Table is a file of which the the names of the columns are known.
+type Table struct {
+	Path string
+	Rows int // once it was read
+	// SHA256 is that of the file, in hex, once it was read.
+	SHA256 string
+	Names  []string // of the columns, all different
+
+	read func(f *os.File, size int64, columns []*Column) (rows int, err error)
+}
+
+// Open reads the names of the columns.
+func Open(path string) (*Table, error) {
+	t := &Table{Path: path}
+	open := map[string]func(*os.File, int64) error{".parquet": t.openParquet, ".jsonl": t.openJSON}[extension(path)]
+	if open == nil {
+		open = t.openCSV
+	}
+	err := t.with(open)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range t.Names {
+		if slices.Contains(t.Names[:i], name) {
+			return nil, fmt.Errorf("%s: two columns are named %q", path, name)
+		}
+	}
+	return t, nil
+}
+
+// with calls f with the file. The library for Parquet panics on some damaged files.
+func (t *Table) with(f func(f *os.File, size int64) error) (err error) {
+	in, size, err := file.Open(t.Path, "a table")
+	if err != nil {
+		return file.Error(t.Path, err)
+	}
+	defer in.Close()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("damaged: %v", r)
+		}
+		err = file.Error(t.Path, err)
+	}()
+	return f(in, size)
+}
+
+// Column is a column that was read.
+type Column struct {
+	Name  string
+	Texts []string // as written, where text was asked for; those of a list have spaces between
+	// Numbers are Ints where all are whole and none has a fraction as written, and else Floats.
+	Ints   []int64
+	Floats []float64
+	// Lengths are those of the rows' lists along their first dimension; nil where each row has
+	// one number. Inner is the shape of what a list consists of, empty for numbers.
+	Lengths []int
+	Inner   []int
+
+	text bool
+}
+
+// Read reads the columns of these names: as text, and as numbers.
+func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
+	columns, found := make([]*Column, len(t.Names)), map[string]*Column{}
+	for i, name := range t.Names {
+		isText := slices.Contains(text, name)
+		if isText || slices.Contains(numbers, name) {
+			columns[i] = &Column{Name: name, text: isText}
+			found[name] = columns[i]
+		}
+	}
+	err := t.with(func(f *os.File, size int64) (err error) {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
+			return err
+		}
+		t.SHA256 = hex.EncodeToString(sum.Sum(nil))
+		if t.Rows, err = t.read(f, size, columns); err == nil && t.Rows == 0 {
+			err = errors.New("no rows, want some")
+		}
+		return err
+	})
+	return found, err
+}
+
+// ErrText is the error of text where there should be numbers.
+var ErrText = errors.New("want a number")
+
+// fail is the error of a row's value.
+func (c *Column) fail(where string, format string, args ...any) error {
+	return fmt.Errorf("%s, column %q: %w", where, c.Name, fmt.Errorf(format, args...))
+}
+
+// addInt and addFloat add a number to what is there.
+func (c *Column) addInt(v int64) {
+	if c.Floats != nil {
+		c.Floats = append(c.Floats, float64(v))
+		return
+	}
+	c.Ints = append(c.Ints, v)
+}
+
+func (c *Column) addFloat(where string, v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return c.fail(where, "%v, want a finite number", v)
+	}
+	if c.Floats == nil {
+		c.Floats = make([]float64, len(c.Ints), max(len(c.Ints)+1, cap(c.Ints)))
+		for i, whole := range c.Ints {
+			c.Floats[i] = float64(whole)
+		}
+		c.Ints = nil
+	}
+	c.Floats = append(c.Floats, v)
+	return nil
+}
+
+// add adds a number as it is written.
+func (c *Column) add(where, text string) error {
+	if v, ok := parseInt(text); ok {
+		c.addInt(v)
+		return nil
+	}
+	v, err := parseFloat(text)
+	if text == "" {
+		return c.fail(where, "empty, want a number")
+	}
+	if err != nil {
+		return c.fail(where, "%.40q, %w", text, ErrText)
+	}
+	return c.addFloat(where, v)
+}
+
+// Len is how many numbers there are.
+func (c *Column) Len() int { return max(len(c.Ints), len(c.Floats)) }
+
+// shaped notes the shape of a row's list, of which the first dimension may differ from row
+// to row.
+func (c *Column) shaped(where string, shape []int) error {
+	switch {
+	case len(c.Lengths) == 0:
+		c.Inner = slices.Clone(shape[1:])
+	case !slices.Equal(c.Inner, shape[1:]):
+		return c.fail(where, "a list of shape %d, and others are of %d: only the first dimension may differ", shape, append([]int{c.Lengths[0]}, c.Inner...))
+	}
+	c.Lengths = append(c.Lengths, shape[0])
+	return nil
+}

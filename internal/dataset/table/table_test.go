@@ -1,0 +1,260 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/promise"
+)
+
+func write(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(path string, text, numbers []string) (map[string]*Column, error) {
+	t, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return t.Read(text, numbers)
+}
+
+// value is row i of a column as encoding/json has it, with its list.
+func (c *Column) value(k int) float64 {
+	if c.Ints != nil {
+		return float64(c.Ints[k])
+	}
+	return c.Floats[k]
+}
+
+// nested is a column as a JSON value for each row.
+func nested(c *Column, n int) []any {
+	var out []any
+	at := 0
+	var list func(shape []int) any
+	list = func(shape []int) any {
+		if len(shape) == 0 {
+			at++
+			return c.value(at - 1)
+		}
+		below := []any{}
+		for range shape[0] {
+			below = append(below, list(shape[1:]))
+		}
+		return below
+	}
+	for i := range n {
+		if c.Lengths == nil {
+			out = append(out, list(nil))
+		} else {
+			out = append(out, list(append([]int{c.Lengths[i]}, c.Inner...)))
+		}
+	}
+	return out
+}
+
+// Numbers and lists of Parquet are those that PyArrow reads: testdata/make.py.
+func TestParquetGolden(t *testing.T) {
+	b, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden map[string][]any
+	if err := json.Unmarshal(b, &golden); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range golden {
+		names = append(names, name)
+	}
+	columns, err := read("testdata/good.parquet", []string{"word", "class", "target", "marks"}, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(golden) != 11 || len(columns) != 15 {
+		t.Errorf("%d columns of %d", len(columns), len(golden))
+	}
+	for name, want := range golden {
+		got := nested(columns[name], 7)
+		for i := range want {
+			if yes, ok := want[i].(bool); ok {
+				want[i] = map[bool]float64{true: 1}[yes]
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if c := columns["whole"]; !slices.Equal(c.Ints, []int64{0, -1, 1 << 62, 16777217, 5, math.MinInt64, math.MaxInt64}) {
+		t.Errorf("whole numbers %d", c.Ints)
+	}
+	for name, want := range map[string]string{
+		"word":   `["a" "b" "" "" "a" "ü" "=1"]`,
+		"class":  `["2" "" "0" "1" "2" "0" "1"]`,
+		"target": `["0.1" "0.3333333333333333" "NaN" "" "1e+300" "-0" "2"]`,
+		"marks":  `["1 0" "0 1" "1 1" "0 0" " 1" "" ""]`,
+	} {
+		if got := fmt.Sprintf("%q", columns[name].Texts); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// What cannot be numbers is refused, by row and column.
+func TestParquetRefused(t *testing.T) {
+	for name, want := range map[string]string{
+		"null":            `row 2, column "null": null, want a number`,
+		"nan":             `row 1, column "nan": NaN, want a finite number`,
+		"null list":       `row 1, column "null list": null, want a list`,
+		"null in a list":  `row 1, column "null in a list": null, want a number`,
+		"empty in a list": `row 1, column "empty in a list": an empty list in a list`,
+		"other widths":    `row 1, column "other widths": a list of 1 in a list, and others are of 2`,
+		"large":           `row 1, column "large": 9223372036854775808, want at most 64 bits with a sign`,
+		"decimal":         `all rows, column "decimal": DECIMAL(2,1), want a number`,
+		"text":            `all rows, column "text": STRING, want a number`,
+		"fields":          `column "fields": a structure or a map`,
+	} {
+		_, err := read("testdata/bad.parquet", nil, []string{name})
+		if err == nil || !strings.HasPrefix(err.Error(), "testdata/bad.parquet: "+want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+	if _, err := read("testdata/empty.parquet", nil, []string{"x"}); err == nil || err.Error() != "testdata/empty.parquet: no rows, want some" {
+		t.Error(err)
+	}
+	if _, err := read("testdata/bomb.parquet", nil, []string{"x"}); err == nil || !strings.Contains(err.Error(), "9000000 values in a file of") {
+		t.Error(err)
+	}
+	b, err := os.ReadFile("testdata/good.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(b); n += 307 {
+		path := write(t, "cut.parquet", string(b[:n]))
+		if _, err := read(path, nil, []string{"whole"}); err == nil {
+			t.Fatalf("cut to %d of %d bytes: no error", n, len(b))
+		}
+	}
+}
+
+// CSV, tabs and JSON lines have the same columns.
+func TestTexts(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.csv":   "\ufeffage, \"b,mi\",on,word\n# a note\n1, 2.5,True,'=x\n\n2,1e3,False,\"y \"\"z\"\"\"\n16777217,-0.5,true,\n",
+		"a.tsv":   "age\tb,mi\ton\tword\n1\t2.5\t1\t=x\n2\t1000\t0\ty \"z\"\n16777217\t-0.5\t1\t\n",
+		"a.jsonl": "\ufeff{\"age\": 1, \"b,mi\": 2.5, \"on\": true, \"word\": \"=x\"}\n\n{\"word\": \"y \\\"z\\\"\", \"age\": 2, \"b,mi\": 1e3, \"on\": false}\n{\"age\": 16777217, \"b,mi\": -0.5, \"on\": true, \"word\": null}",
+	} {
+		if name == "a.tsv" {
+			text = strings.ReplaceAll(text, `y "z"`, `"y ""z"""`)
+		}
+		path := write(t, name, text)
+		c, err := read(path, []string{"word"}, []string{"age", "b,mi", "on"})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := fmt.Sprint(c["age"].Ints, c["b,mi"].Floats, c["on"].Ints); got != "[1 2 16777217] [2.5 1000 -0.5] [1 0 1]" {
+			t.Errorf("%s: %s", name, got)
+		}
+		if got := c["word"].Texts; !slices.Equal(got, []string{"=x", `y "z"`, ""}) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if !Is(path) {
+			t.Errorf("%s is no table", name)
+		}
+	}
+	c, err := read(write(t, "l.jsonl", "{\"x\": [1, 2.5], \"y\": [[1, 2]]}\n{\"x\": [], \"y\": []}\n{\"x\": [3], \"y\": [[3, 4], [5, 6]]}\n"), nil, []string{"x", "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(nested(c["x"], 3), nested(c["y"], 3)); got != "[[1 2.5] [] [3]] [[[1 2]] [] [[3 4] [5 6]]]" {
+		t.Error(got)
+	}
+}
+
+func TestTextsRefused(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"a.csv", "", "empty, want a first line"},
+		{"a.csv", "x,y\n", "no rows, want some"},
+		{"a.csv", "1,2\n3,4\n", `first line ["1" "2"], want the names of the columns`},
+		{"a.csv", "x,x\n1,2\n", `two columns are named "x"`},
+		{"a.csv", "x,y\n1,2\n1\n", "line 3, column 1: wrong number of fields"},
+		{"a.csv", "x,y\n1,2\n\n# note\n,3\n", `line 5, column "x": empty, want a number`},
+		{"a.csv", "x\nNaN\n", `line 2, column "x": NaN, want a finite number`},
+		{"a.csv", "x\n1e999\n", `line 2, column "x": +Inf, want a finite number`},
+		{"a.csv", "x\n1\ntwo\n", `line 3, column "x": "two", want a number`},
+		{"a.csv", "x\n\"1\n", `line 2, column 4: extraneous or missing " in quoted-field`},
+		{"a.jsonl", "", "empty, want an object in each line"},
+		{"a.jsonl", "[1]\n", "line 1: json: cannot unmarshal array"},
+		{"a.jsonl", "{\"x\": 1}\n{\"x\": \"1\"}\n", `line 2, column "x": "1", want a number`},
+		{"a.jsonl", "{\"x\": 1}\n{\"y\": 1}\n", `line 2, column "x": missing`},
+		{"a.jsonl", "{\"x\": 1}\n{\"x\": 1, \"y\": 1}\n", `line 2: "y" is not among the first line's`},
+		{"a.jsonl", "{\"x\": 1}\n{\"x\": [1]}\n", `line 2, column "x": lists and numbers`},
+		{"a.jsonl", "{\"x\": [1]}\n{\"x\": 1}\n", `line 2, column "x": lists and numbers`},
+		{"a.jsonl", "{\"x\": [[1], [1, 2]]}\n", `line 1, column "x": element 1 of a list is of shape [2], and others are of [1]`},
+		{"a.jsonl", "{\"x\": [[1]]}\n{\"x\": [[1, 2]]}\n", `line 2, column "x": a list of shape [1 2], and others are of [1 1]`},
+		{"a.jsonl", "{\"x\": [null]}\n", `line 1, column "x": null, want a number`},
+		{"a.jsonl", "{\"x\": {}}\n", `line 1, column "x": "map[]", want a number`},
+	} {
+		path := write(t, tt.name, tt.text)
+		if _, err := read(path, nil, []string{"x"}); err == nil || !strings.HasPrefix(err.Error(), path+": "+tt.want) {
+			t.Errorf("%q: %v, want %s", tt.text, err, tt.want)
+		}
+	}
+}
+
+func TestIs(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.txt": "x\n1\n", "a.npz": "", "a.csv": "# swagwrap listing {\"kind\":\"swagwrap.listing\",\"format_version\":1,\"rows\":1,\"block\":1,\"sums\":[0]}\n",
+	} {
+		if Is(write(t, name, text)) {
+			t.Errorf("%s %q is a table", name, text)
+		}
+	}
+	if Is(t.TempDir()) || Is("missing.csv") {
+		t.Error("a folder, or nothing, is a table")
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	for _, s := range []string{"x,y\n1,2.5\n3,\"4\"\n", "{\"x\": [1, [2]], \"y\": null}\n{\"x\": true}\n", "\ufeff'=x\ty\n"} {
+		for k := range 3 {
+			f.Add([]byte(s), k)
+		}
+	}
+	for _, name := range []string{"good", "bad"} {
+		b, err := os.ReadFile("testdata/" + name + ".parquet")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, 3)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, k int) {
+		path := write(t, "x"+Extensions[uint(k)%4], string(b))
+		promise.Heap(t, 25*len(b), func() { // a hundred times their size
+			table, err := Open(path)
+			if err != nil {
+				return
+			}
+			c, err := table.Read(nil, table.Names)
+			for name := range c {
+				if err == nil && len(c) == 1 && c[name].Lengths == nil && c[name].Len() != table.Rows {
+					t.Errorf("%q: %d of %d rows", name, c[name].Len(), table.Rows)
+				}
+			}
+			table.Read(table.Names, nil)
+		})
+	})
+}
