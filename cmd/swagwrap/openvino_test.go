@@ -216,3 +216,44 @@ func TestOpenVINOSample(t *testing.T) {
 		}
 	}
 }
+
+// Networks of several inputs, of arrays, of a table, and of lists that are filled up, say in bfloat16 what they say in
+// float32, but for its rounding; in one run and in parts; and their batch-norm passes and studies run.
+func TestOpenVINOInputs(t *testing.T) {
+	j := newJob(t)
+	data := absolute(t, "testdata")
+	bf16 := []string{"--provider", "openvino", "--precision", "bf16"}
+	for _, of := range []struct{ name, examples, fit string }{
+		{"beside", "beside.npz", ""}, {"tokens", "tokens.npz", ""}, {"tokens", "tokens.parquet", "--pad=ids=0,mask=0"},
+	} {
+		fit := []string{"fit", "-q", "--force", "--task", "classes", "-o", "i.safetensors"}
+		if of.fit != "" {
+			fit = append(fit, of.fit)
+		}
+		examples := filepath.Join(data, of.examples)
+		with := func(command []string, more ...string) []string { return append(append(command, bf16...), more...) }
+		j.must(append(fit, filepath.Join(data, of.name+"-1.onnx"), filepath.Join(data, of.name+"-2.onnx"))...)
+		j.must("sample", "-q", "--force", "-n", "4", "--bn-data", examples, "-o", "i-e.safetensors", "i.safetensors")
+		j.must("score", "-q", "--force", "-b", "8", "--probs", "-o", "f32.csv", "i-e.safetensors", examples)
+		j.must(with([]string{"score", "-q", "--force", "-b", "8", "--probs", "-o", "bf16.csv"}, "i-e.safetensors", examples)...)
+		f32 := j.probs("f32.csv")
+		if d := furthest(f32, j.probs("bf16.csv")); len(f32) != 3*40 || d == 0 || d > 0.02 { // bf16 has 8 bits
+			t.Errorf("%s: %d probabilities are off by %v", of.examples, len(f32), d)
+		}
+		for _, part := range []string{"0/2", "1/2"} {
+			j.must(with([]string{"score", "-q", "--force", "-b", "8", "--probs", "--part", part, "-o", "part.csv"}, "i-e.safetensors", examples)...)
+		}
+		j.must("merge", "-q", "--force", "-o", "part.csv")
+		if string(j.read("part.csv")) != string(j.read("bf16.csv")) {
+			t.Errorf("%s: parts say something else", of.examples)
+		}
+		j.must(with([]string{"sample", "-q", "--force", "-n", "2", "--bn-data", examples, "-o", "bf16-e.safetensors"}, "i.safetensors")...)
+		for _, command := range [][]string{{"sweep", "-n", "2"}, {"ood", "-n", "2", "--methods", "swag"}, {"geometry"}} {
+			command = with(append(command, "-q", "--bn-data", examples), "i.safetensors", examples)
+			if command[0] == "ood" {
+				command = append(command, examples)
+			}
+			j.must(command...)
+		}
+	}
+}
