@@ -15,8 +15,12 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// ColumnsFlag says which columns of a table feed the network: at fit, or for one command.
-var ColumnsFlag = &cli.StringSliceFlag{Name: "columns", Usage: "of a table, such as data.csv or data.parquet, feed the network's only input from the columns `A,B,C`; of several inputs INPUT=A,B,C, once for each; * stands for any letters", DefaultText: "columns named as the input, or beginning with its name and _; for an only input all but labels and path"}
+// ColumnsFlag says for one command which columns of a table feed the network.
+var ColumnsFlag = columnsFlag("what was said at fit")
+
+func columnsFlag(preset string) cli.Flag {
+	return &cli.StringSliceFlag{Name: "columns", Usage: "of a table, such as data.csv or data.parquet, feed the network's only input from the columns `A,B,C`; of several inputs INPUT=A,B,C, once for each; * stands for any letters", DefaultText: preset}
+}
 
 var padFlag = &cli.StringFlag{Name: "pad", Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the tokenizer's pad token, masks with 0"}
 

@@ -29,7 +29,7 @@ var CardFlags = []cli.Flag{
 	targetFlags[0], targetFlags[1], targetFlags[2], targetFlags[3], targetFlags[4],
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
-	ColumnsFlag,
+	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
 	padFlag,
 	AugmentFlag("unknown: pictures are used plain, with a note"),
 	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
