@@ -97,7 +97,7 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 	v := &columnValues{of: of, whole: f.Whole(), wide: wide, pad: pad}
 	if first.Lengths != nil {
 		v.begin = make([]int, n+1)
-		each := product64(first.Inner)
+		each := product(first.Inner)
 		for i, length := range first.Lengths {
 			v.begin[i+1] = v.begin[i] + length*each
 		}
@@ -106,14 +106,6 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 }
 
 func fitsDim(have, want int64) bool { return want < 1 || have == want }
-
-func product64(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
 
 // padded returns the shape of a column of lists once they are filled up, and their lengths if
 // the network takes any.
@@ -155,7 +147,7 @@ func (f Field) holds(c *table.Column) (wide bool, err error) {
 			return k
 		}
 		for i, length := range c.Lengths {
-			if k -= length * product64(c.Inner); k < 0 {
+			if k -= length * product(c.Inner); k < 0 {
 				return i
 			}
 		}

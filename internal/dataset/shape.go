@@ -63,7 +63,7 @@ func open(want []int64, shape ...int64) []int64 {
 	return shape
 }
 
-func product(shape []int64) int {
+func product[T int | int64](shape []T) int {
 	n := 1
 	for _, d := range shape {
 		n *= int(d)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -248,9 +247,5 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 	if err != nil {
 		return truth.Truth{}, nil, err
 	}
-	all, names, err := l.Truth(opts.Truth, opts.ClassNames)
-	if err != nil {
-		err = file.Error(filepath.Dir(t.Path), err)
-	}
-	return all, names, err
+	return l.Truth(opts.Truth, opts.ClassNames)
 }
