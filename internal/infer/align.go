@@ -77,6 +77,8 @@ func (n *Network) differs(o *Network) error {
 		{"task", n.card, o.card},
 		{"targets", n.Posterior.Card.Targets, o.Posterior.Card.Targets},
 		{"class_names", n.Posterior.Card.ClassNames, o.Posterior.Card.ClassNames},
+		{"columns", n.Posterior.Card.Columns, o.Posterior.Card.Columns},
+		{"pad", n.Posterior.Card.Pad, o.Posterior.Card.Pad},
 	} {
 		if !reflect.DeepEqual(part.a, part.b) {
 			return fmt.Errorf("%s: %s of its model card is not that of %s", n.Posterior.Path, part.what, o.Posterior.Path)

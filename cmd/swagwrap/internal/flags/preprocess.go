@@ -356,7 +356,7 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := OpenData(c, []string{path}, labels, n, p)
 	if err == nil && d.Labels().None() {
-		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels; for other files: --labels FILE")
+		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}
 	return d, err
 }
