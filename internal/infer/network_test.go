@@ -32,7 +32,7 @@ func TestCard(t *testing.T) {
 	t.Parallel()
 	m := infertest.Open(t, infertest.Path(infertest.Small, "ckpt-1.onnx"))
 	_, err := infer.ReadGraph(m, "", swag.Card{Task: "binary"})
-	infertest.WantError(t, err, `3 numbers for an example are not scores for the task "binary"`)
+	infertest.WantError(t, err, `3 numbers for an example, and the task binary has one score`)
 	g, err := infer.ReadGraph(m, "", swag.Card{Task: "classes"})
 	if err != nil || g.Known().Name() != "classes" {
 		t.Fatalf("%v, %v", g, err)
