@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,7 +23,7 @@ import (
 func (a *app) calibrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "calibrate",
-		Usage:     "fit a temperature or vector scaling to saved predictions",
+		Usage:     "fit a temperature, or what else makes saved predictions right",
 		ArgsUsage: "PREDICTIONS",
 		Description: `Reads labelled predictions that any program saved, fits what makes their probabilities right, and shows what it is
 worth. Fit on images that the network was not trained on, and test on others again.
@@ -33,17 +34,29 @@ worth. Fit on images that the network was not trained on, and test on others aga
 
 With --ensemble the result is a copy of that ensemble whose scores are calibrated.
 
+Labels that do not exclude each other have one temperature, one each (temperatures), or a·z + b of their log-odds (platt).
+Regressions have one factor s² of all variances (variance), or one for each target (variances); an isotonic map of the
+distribution function (isotonic), which changes intervals alone and goes into no ensemble; and, if nobody said how far
+targets are from what networks without a variance head say, the noise under which they are likeliest (noise): of the
+mixture of members, where score has kept them.
+
+   swagwrap score --keep-members -o predictions.npz ensemble.safetensors val.npz
+   swagwrap calibrate -o calibrated.safetensors --ensemble ensemble.safetensors predictions.npz
+
 PREDICTIONS is .npz or .npy (array probs or logits, and labels), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
 label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
-row is scored by what was fitted without it. That number comes first; the NLL of the rows fitted on themselves flatters.`,
+row is scored by what was fitted without it. That number comes first; the NLL of the rows fitted on themselves flatters.
+Of labels the arrays are probabilities or logits, and labels; of regressions target, mean, std (or aleatoric_std and
+epistemic_std), and member_mean and member_std; columns have these names, with _0, _1 … of several.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.StringFlag{Name: "method", Usage: "fit a temperature, or vector scaling: temperature|vector", Value: string(calibrate.ByTemperature)},
+			&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"},
+			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "test-labels", Usage: "read the labels of --test from `FILE`"},
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` that carries what was fitted"},
-			&cli.StringFlag{Name: "apply", Usage: "write the calibrated probabilities of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
+			&cli.StringFlag{Name: "apply", Usage: "write the calibrated probabilities, or means and deviations, of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
 			&cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
 		}),
@@ -54,6 +67,8 @@ row is scored by what was fitted without it. That number comes first; the NLL of
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
 	scaling.Scaling
+	repair   *scaling.Repair // of other tasks than classes, or nil
+	of       string          // the predictions
 	ensemble *ensemble.Ensemble
 	outputs  []*flags.Output
 	found    *scaling.Result
@@ -74,6 +89,9 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.openEnsemble(c, a); err != nil {
 		return err
 	}
+	if job.repair != nil {
+		return a.calibrateTask(c, job)
+	}
 	if job.found, err = job.Run(flags.Producer()); err != nil {
 		hint := "a true class with probability 0 was rounded: save logits, or probabilities in float64"
 		if job.Fit.LeftOut > 0 {
@@ -82,23 +100,28 @@ func (a *app) calibrate(c *cli.Context) error {
 		return flags.BadInput(fmt.Errorf("%s: %w", job.Fit.Path, err), hint)
 	}
 	a.Logf(c, "%s", job.found.Describe())
-	if err := job.write(c); err != nil {
+	if err := job.write(c, job.found, job.writeApplied); err != nil {
 		return err
 	}
-	table := a.Stdout
+	return a.showScaling(c, job.found.Table())
+}
+
+// showScaling prints a table, beside data that goes to standard output.
+func (a *app) showScaling(c *cli.Context, t *report.Table) error {
+	out := a.Stdout
 	if flags.IsStdout(c.String("output")) {
-		table = a.Stderr
+		out = a.Stderr
 	}
-	return flags.BadOutput(job.found.Table().WriteText(table))
+	return flags.BadOutput(t.WriteText(out))
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
 func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
-	job := &calibrationJob{Scaling: scaling.Scaling{Method: calibrate.Scaler(c.String("method")), Folds: c.Int("folds"), Seed: c.Uint64("seed")}}
+	job := &calibrationJob{Scaling: scaling.Scaling{Method: calibrate.Scaler(c.String("method")), Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
 	apply := c.String("apply")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case job.Method != calibrate.ByTemperature && job.Method != calibrate.ByVector:
-		return nil, flags.Usagef("", "--method %q: want %s or %s", job.Method, calibrate.ByTemperature, calibrate.ByVector)
+	case !slices.Contains([]string{"auto", "classes", "labels", "regression"}, c.String("task")):
+		return nil, flags.Usagef("", "--task %q: want auto, classes, labels or regression", c.String("task"))
 	case job.Folds < 2:
 		return nil, flags.Usagef("", "--folds %d: want at least 2", job.Folds)
 	case c.String("test-labels") != "" && c.String("test") == "":
@@ -129,6 +152,20 @@ func (job *calibrationJob) abort() {
 
 // readPredictions reads what to fit on and what to test on.
 func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
+	of := c.String("task")
+	if of == "auto" {
+		of = predictions.TaskOf(job.of)
+	}
+	if of != "classes" {
+		return a.readTask(c, job, of)
+	}
+	switch job.Method {
+	case "":
+		job.Method = calibrate.ByTemperature
+	case calibrate.ByTemperature, calibrate.ByVector:
+	default:
+		return flags.Usagef("", "--method %q: want %s or %s", job.Method, calibrate.ByTemperature, calibrate.ByVector)
+	}
 	if job.Fit, err = a.openLogits(c, c.Args().First(), c.String("labels"), "--labels"); err != nil {
 		return err
 	}
@@ -180,22 +217,22 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	var meta sidecar
-	beside := job.Fit.Path + ".meta.json"
+	beside := job.of + ".meta.json"
 	if err := file.Input(beside); err != nil {
 		return err
 	}
 	b, err := os.ReadFile(beside)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.Fit.Path, path)
+		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.of, path)
 	case err != nil:
 		return flags.BadInput(err)
 	default:
 		if err := json.Unmarshal(b, &meta); err != nil {
-			return flags.BadInput(fmt.Errorf("%s.meta.json: %w", job.Fit.Path, err))
+			return flags.BadInput(fmt.Errorf("%s: %w", beside, err))
 		}
 		if meta.Ensemble.ID != e.ID {
-			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.Fit.Path, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 		}
 	}
 	job.ensemble = e

@@ -6,23 +6,25 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 )
 
-// write writes the outputs, and puts them in their places.
-func (job *calibrationJob) write(c *cli.Context) error {
+// write writes the outputs, and puts them in their places: what was found, or the ensemble
+// that carries it, and what apply writes.
+func (job *calibrationJob) write(c *cli.Context, found any, apply func(*flags.Output) error) error {
 	var err error
 	if out := job.outputs[0]; job.ensemble != nil {
 		err = job.writeEnsemble(out, c.String("ensemble"))
 	} else {
-		err = flags.WriteJSON(out, job.found)
+		err = flags.WriteJSON(out, found)
 	}
 	if err != nil {
 		return flags.BadOutput(err)
 	}
 	if len(job.outputs) > 1 {
-		if err := job.writeApplied(job.outputs[1]); err != nil {
+		if err := apply(job.outputs[1]); err != nil {
 			return flags.BadOutput(err)
 		}
 	}
@@ -38,10 +40,8 @@ func (job *calibrationJob) write(c *cli.Context) error {
 // posteriors and checkpoints are seen from another folder now.
 func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	e := job.ensemble
-	if v := job.found.Fitted.Vector; v != nil {
-		e.Vector = &ensemble.VectorScaling{Scale: v.Scale, Bias: v.Bias}
-	} else {
-		e.Temperature = job.found.Fitted.Temperatures[0]
+	if job.repair == nil {
+		carry(e, job.found.Fitted)
 	}
 	move := func(path *string) {
 		if !filepath.IsAbs(*path) {
@@ -56,6 +56,15 @@ func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 		}
 	}
 	return e.Write(out, flags.Producer())
+}
+
+// carry has the ensemble apply a scaling.
+func carry(e *ensemble.Ensemble, s *calibrate.Scaling) {
+	if v := s.Vector; v != nil {
+		e.Vector = &ensemble.VectorScaling{Scale: v.Scale, Bias: v.Bias}
+	} else {
+		e.Temperature = s.Temperatures[0]
+	}
 }
 
 // writeApplied writes the calibrated probabilities of what is tested, else of what is

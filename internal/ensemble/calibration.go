@@ -5,6 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // VectorScaling is what an ensemble carries of it: softmax(w∘log p + b) of the
@@ -51,10 +52,25 @@ func (c calibration) apply(t task.Task, outcome []float64) {
 	}
 }
 
-// check refuses vector scaling of another number of classes.
+// check refuses vector scaling of another number of classes, or of targets.
 func (c calibration) check(path string, t task.Task) error {
-	if c.Scaling != nil && c.Vector != nil && len(c.Vector.Scale) != t.ClassNames() {
-		return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, len(c.Vector.Scale), t.ClassNames())
+	if c.Scaling == nil || c.Vector == nil {
+		return nil
+	}
+	n := len(c.Vector.Scale)
+	if classes := t.ClassNames(); classes > 0 {
+		if n != classes {
+			return fmt.Errorf("%s: vector scaling for %d classes, and its networks have %d", path, n, classes)
+		}
+		return nil
+	}
+	if err := t.CheckLabel(truth.Truth{Values: make([]float64, n), Width: n}); err != nil {
+		return fmt.Errorf("%s: vector scaling: %w", path, err)
+	}
+	for k, s := range c.Vector.Scale {
+		if !(s > 0) || c.Vector.Bias[k] != 0 {
+			return fmt.Errorf("%s: vector scaling of target %d: scale %v and bias %v, want a factor of variances above 0 and 0", path, k, s, c.Vector.Bias[k])
+		}
 	}
 	return nil
 }

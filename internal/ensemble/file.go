@@ -35,6 +35,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
@@ -126,6 +128,16 @@ func (e *Ensemble) first(i int) int {
 func (e *Ensemble) weight(i int) float64 {
 	c := e.Components[i]
 	return c.Weight * float64(e.Members()) / float64(c.Members)
+}
+
+// Weights are what each member counts in the average; they add up to 1.
+func (e *Ensemble) Weights() (weights []float64) {
+	for k := range e.Members() {
+		i, _ := e.Find(k)
+		weights = append(weights, e.weight(i))
+	}
+	floats.Scale(1/floats.Sum(weights), weights)
+	return weights
 }
 
 // Find returns the component of member k, one of 0 … S−1, and its place there.

@@ -8,8 +8,6 @@ import (
 	"iter"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -74,11 +72,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	}
 	if job.Want.Members > 0 {
 		s.job.Want.Members = s.Members()
-		for k := range s.Members() {
-			i, _ := job.Ensemble.Find(k)
-			s.weights = append(s.weights, job.Ensemble.weight(i))
-		}
-		floats.Scale(1/floats.Sum(s.weights), s.weights)
+		s.weights = job.Ensemble.Weights()
 	}
 	for _, n := range job.Networks {
 		if n.Posterior.Options.Dropout {

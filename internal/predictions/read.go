@@ -310,10 +310,10 @@ func (c columns) table() table {
 // classes', and of regressions. names are those of arrays, lists or columns.
 func onlyClasses(names []string) error {
 	if slices.Contains(names, "mutual_informations") || slices.Contains(names, "mutual_information_0") {
-		return errors.New("predictions of independent labels, want those of classes that exclude each other")
+		return &TaskError{"labels"}
 	}
-	if slices.Contains(names, "aleatoric_std") || slices.Contains(names, "aleatoric_std_0") {
-		return errors.New("predictions of a regression, want those of classes")
+	if slices.Contains(names, "epistemic_std") || slices.Contains(names, "epistemic_std_0") {
+		return &TaskError{"regression"}
 	}
 	return nil
 }

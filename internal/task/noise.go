@@ -47,7 +47,7 @@ func Lacking(t Task) Noisy {
 	return nil
 }
 
-var errNoNoise = errors.New("no variance head, and nothing was said of the noise about the means: there is no likelihood (fit --noise-std STD says it)")
+var errNoNoise = errors.New("no variance head, and nothing was said of the noise about the means: there is no likelihood (fit --noise-std STD says it, and compare finds it on validation data)")
 
 func (t regression) LacksNoise() bool { n := t.numbers(); return n.Head == "" && n.Noise == nil }
 

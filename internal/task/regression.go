@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -247,14 +246,7 @@ func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mix
 // Values appends a row. What calibrates an average scales both parts of its variance, and
 // draws out the mixture likewise; members themselves are as they are.
 func (t regression) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
-	before := t.moments(a.Outcome, 0).Variance()
-	if a.Calibrate != nil {
-		a.Calibrate(a.Outcome)
-	}
-	scaling := gauss.VarianceScaling{Factor: 1}
-	if after := t.moments(a.Outcome, 0).Variance(); after != before {
-		scaling.Factor = after / before
-	}
+	scaling := t.calibrated(a)
 	nan := math.NaN()
 	columns := make([][]float64, 8)
 	for k := range t.targets {
@@ -269,7 +261,7 @@ func (t regression) Values(dst []float64, want Want, a Average, label truth.Trut
 		score := m.Score(y)
 		low, high, marks := score.Gaussian.Low, score.Gaussian.High, gauss.Marks{LogLikelihood: nan, CRPS: nan, PIT: nan}
 		if want.Members > 0 && !t.LacksNoise() {
-			mixture := t.mixture(a, k, scaling)
+			mixture := t.mixture(a, k, scaling[k])
 			low, high = mixture.Interval(gauss.Level)
 			if y == y {
 				marks = gauss.Marks{LogLikelihood: mixture.LogDensity(y), CRPS: mixture.CRPS(y), PIT: mixture.CDF(y)}
@@ -439,8 +431,12 @@ func (t regression) Calibrators() []Calibrator {
 	return []Calibrator{{calibrate.ByTemperature, "Scaled", "variance scaling", "s²", []Metric{{Key: "nll", Header: "NLL at s²", Digits: 4}, {Key: "ence", Header: "ENCE at s²", Digits: 4}}}}
 }
 
-// Fit scales variances: what is called a temperature is the factor s², of all targets.
+// Fit scales variances: what is called a temperature is the factor s², of all targets. Of
+// [ByVariances] they are the scales of a vector without biases.
 func (t regression) Fit(by calibrate.Scaler, outcomes []float64, known truth.Truth) (*calibrate.Scaling, error) {
+	if by == ByVariances {
+		return t.fitEach(outcomes, known)
+	}
 	if by != calibrate.ByTemperature {
 		return nil, fmt.Errorf("%s scaling is not for a regression", by)
 	}
@@ -461,14 +457,11 @@ func (t regression) Fit(by calibrate.Scaler, outcomes []float64, known truth.Tru
 
 // Apply multiplies both parts of the variance.
 func (t regression) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
-	if s.Vector != nil || len(s.Temperatures) != 1 {
-		panic(errors.New("task: scaling is no factor of a variance"))
-	}
 	if dst == nil {
 		dst = make([]float64, len(outcomes))
 	}
 	for i := 0; i < len(outcomes); i += perTarget {
-		m := gauss.VarianceScaling{Factor: s.Temperatures[0]}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
+		m := gauss.VarianceScaling{Factor: t.factor(s, i/perTarget%t.targets)}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
 		dst[i], dst[i+1], dst[i+2] = m.Mean, m.Mean*m.Mean+m.Epistemic, m.Aleatoric
 	}
 	return dst

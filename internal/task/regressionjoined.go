@@ -66,10 +66,13 @@ func (t regression) Join(g Graph, said []Said, weights []float64, by *calibrate.
 		aleatoric = g.Op("Add", j.scale(mean, 0), row(noise))
 	}
 	if by != nil {
-		factor := float32(by.Temperatures[0])
-		epistemic = j.scale(epistemic, factor)
+		factors := make([]float64, t.targets)
+		for k := range factors {
+			factors[k] = t.factor(by, k)
+		}
+		epistemic = g.Op("Mul", epistemic, row(factors))
 		if aleatoric != "" {
-			aleatoric = j.scale(aleatoric, factor)
+			aleatoric = g.Op("Mul", aleatoric, row(factors))
 		}
 	}
 	out := []Output{{"mean", g.Op("Add", inUnits(mean), row(shifts)), t.targets}}

@@ -16,7 +16,7 @@ import (
 )
 
 // deployAt has the method's ensemble calibrated as the method was. What was fitted on
-// halves of the test data is two fits, and no ensemble has both: see [Result.Commands].
+// halves of the test data is two fits, and no ensemble has both: calibrate fits one anew.
 func (m *Method) deployAt(s *calibrate.Scaling) {
 	if m.Deploy != nil && len(s.Temperatures) == 1 {
 		m.Deploy.Temperature = s.Temperatures[0]
@@ -52,23 +52,7 @@ func (r *Result) deployLines(base *Method) []string {
 			choice = base
 		}
 	}
-	if !r.calibrates(choice) {
-		what := r.first().Symbol
-		if choice.Noise != nil {
-			what = "noise"
-		}
-		return []string{line, fmt.Sprintf("To deploy %s, give validation data (--val): %s fitted on halves of the test images is not one that an ensemble has.", choice.Name, what)}
-	}
 	return []string{line, fmt.Sprintf("To deploy %s: %s", choice.Name, strings.Join(r.Commands(choice), "; "))}
-}
-
-// calibrates reports whether commands make the method as it is: what is fitted to halves of
-// the test data calibrate fits anew, for classes.
-func (r *Result) calibrates(m *Method) bool {
-	if len(m.Noise) > 1 {
-		return false
-	}
-	return m.Scaling == nil || m.Deploy != nil && m.Deploy.Temperature != 0 || task.Truth(r.task.Name()) == truth.Classes
 }
 
 // deployable returns the method of those that can be an ensemble whose first loss is the
@@ -87,7 +71,7 @@ func (r *Result) deployable() (best *Method) {
 // shows; none where no ensemble is the method.
 func (r *Result) Commands(m *Method) []string {
 	out := []string{}
-	if m.Deploy == nil || m.StaleBN || !r.calibrates(m) {
+	if m.Deploy == nil || m.StaleBN {
 		return out
 	}
 	how := m.Deploy.Flags()
@@ -109,19 +93,30 @@ func (r *Result) Commands(m *Method) []string {
 		args = append(args, run.Network.Posterior.Path)
 	}
 	out = append(out, line(args))
-	if m.Scaling == nil || m.Deploy.Temperature != 0 {
+	if (m.Scaling == nil || m.Deploy.Temperature != 0) && len(m.Noise) < 2 {
 		return out
 	}
+	return append(out, r.fitCommands(m)...)
+}
+
+// fitCommands fit anew what was fitted on halves of the test data, and what sample has no
+// flag for. Of other tasks than classes calibrate chooses what compare does.
+func (r *Result) fitCommands(m *Method) []string {
 	val := "LABELLED"
 	if r.Validation != nil {
 		val = r.Validation.Sources()[0].Path
 	}
-	by := calibrate.ByTemperature
-	if m.Scaling.Temperatures == nil {
-		by = calibrate.ByVector
+	score, fit := []string{"swagwrap", "score"}, []string{"swagwrap", "calibrate", "-o", "calibrated.safetensors"}
+	switch {
+	case m.Noise != nil:
+		score = append(score, "--keep-members")
+	case task.Truth(r.task.Name()) != truth.Classes:
+	case m.Scaling.Temperatures == nil:
+		fit = append(fit, "--method", string(calibrate.ByVector))
+	default:
+		fit = append(fit, "--method", string(calibrate.ByTemperature))
 	}
-	return append(out, line([]string{"swagwrap", "score", "-o", "val.npz", "ensemble.safetensors", val}),
-		line([]string{"swagwrap", "calibrate", "-o", "calibrated.safetensors", "--method", string(by), "--ensemble", "ensemble.safetensors", "val.npz"}))
+	return []string{line(append(score, "-o", "val.npz", "ensemble.safetensors", val)), line(append(fit, "--ensemble", "ensemble.safetensors", "val.npz"))}
 }
 
 // moved names the folders of checkpoints that are not where their posteriors say.

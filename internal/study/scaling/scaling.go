@@ -1,5 +1,9 @@
-// Package scaling fits what makes saved probabilities right, and shows what it is
-// worth: a temperature, or vector scaling (Guo et al. 2017).
+// Package scaling fits what makes saved predictions right, and shows what it is worth.
+//
+// A [Scaling] is of probabilities of classes: a temperature, or vector scaling (Guo et al.
+// 2017). A [Repair] is of labels, which have temperatures or Platt scaling, and of
+// regressions, which have factors of variances, a map of the distribution function, or the
+// noise that networks leave open.
 //
 // # Invariants
 //

@@ -1,0 +1,309 @@
+package task
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Saved are the averaged outcomes of examples as files of predictions have them.
+type Saved struct {
+	Task     Task
+	Outcomes []float64   // n×Width
+	Known    truth.Truth // of the n examples
+	// Rows are the numbers in the file, from 0, of the examples that are here; those without
+	// predictions are left out.
+	Rows    []int
+	LeftOut int
+	// Members is how many of a regression's are kept beside their average, or 0, and Means
+	// and Stds are theirs, n×Members×targets, in the targets' units. Stds are nil without noise.
+	Members     int
+	Means, Stds []float64
+}
+
+// Len is the number of examples.
+func (s *Saved) Len() int { return len(s.Rows) }
+
+// Part is that of some examples.
+func (s *Saved) Part(rows []int) *Saved {
+	out := &Saved{Task: s.Task, Known: s.Known.Pick(rows), Members: s.Members}
+	pick := func(all []float64) (some []float64) {
+		width := len(all) / max(1, s.Len())
+		for _, i := range rows {
+			some = append(some, all[i*width:][:width]...)
+		}
+		return some
+	}
+	out.Outcomes, out.Means, out.Stds = pick(s.Outcomes), pick(s.Means), pick(s.Stds)
+	for _, i := range rows {
+		out.Rows = append(out.Rows, s.Rows[i])
+	}
+	return out
+}
+
+// Columns are the numbers of a file by their names, as [Task.Columns] has them: n rows, NaN
+// where there is nothing; nil for what is not there.
+type Columns struct {
+	Len    int
+	Values map[string][]float64
+}
+
+func (c Columns) width(name string) int { return len(c.Values[name]) / max(1, c.Len) }
+
+// row is that of one name.
+func (c Columns) row(name string, i int) []float64 {
+	w := c.width(name)
+	return c.Values[name][i*w:][:w]
+}
+
+// empty reports whether a row has nothing of that name.
+func (c Columns) empty(name string, i int) bool {
+	return !slices.ContainsFunc(c.row(name, i), func(v float64) bool { return v == v })
+}
+
+// Restore makes averaged outcomes of the columns that score writes: labels and probabilities, or
+// logits; or target, mean, and std, or aleatoric_std and epistemic_std, and of members
+// member_mean and member_std. Without aleatoric_std and std it is a regression that lacks noise.
+func Restore(name string, c Columns) (*Saved, error) {
+	switch name {
+	case "labels":
+		return restoreLabels(c)
+	case "regression":
+		return restoreRegression(c)
+	}
+	return nil, fmt.Errorf("predictions of the task %q are not read by their columns", name)
+}
+
+var errNoTruth = errors.New("no labels")
+
+// IsNoTruth reports that predictions came without what they are to be judged beside.
+func IsNoTruth(err error) bool { return errors.Is(err, errNoTruth) }
+
+func restoreLabels(c Columns) (*Saved, error) {
+	from := "probabilities"
+	if c.Values[from] == nil {
+		from = "logits"
+	}
+	n := c.width(from)
+	switch {
+	case n == 0:
+		return nil, errors.New("no probabilities or logits of labels")
+	case c.Values["labels"] == nil:
+		return nil, errNoTruth
+	case c.width("labels") != n:
+		return nil, fmt.Errorf("%d labels are known, and %s are of %d", c.width("labels"), from, n)
+	}
+	scores := Scores{Output: from, Count: n}
+	t := labels{scores}
+	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
+	for i := range c.Len {
+		if c.empty(from, i) {
+			out.LeftOut++
+			continue
+		}
+		known := slices.Clone(c.row("labels", i))
+		for k, v := range known {
+			if v != v {
+				known[k] = truth.Unknown
+			}
+		}
+		if err := truth.Labels.Check(known); err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		outcome := make([]float64, t.Width())
+		p, q, _ := t.parts(outcome)
+		for k, v := range c.row(from, i) {
+			switch {
+			case from == "logits" && v-v == 0:
+				p[k], q[k] = 1/(1+math.Exp(-v)), 1/(1+math.Exp(v))
+			case from == "logits":
+				return nil, fmt.Errorf("row %d: label %d: logit %v, want a finite number", i, k, v)
+			case !(0 <= v && v <= 1):
+				return nil, fmt.Errorf("row %d: label %d: probability %v, want 0 to 1", i, k, v)
+			default:
+				p[k], q[k] = v, 1-v
+			}
+		}
+		out.add(i, outcome, known)
+	}
+	return out, out.check()
+}
+
+// add takes in the row of that number.
+func (s *Saved) add(row int, outcome, known []float64) {
+	s.Outcomes, s.Known.Values, s.Rows = append(s.Outcomes, outcome...), append(s.Known.Values, known...), append(s.Rows, row)
+}
+
+func (s *Saved) check() error {
+	if len(s.Rows) == 0 {
+		return errors.New("no row has predictions")
+	}
+	return nil
+}
+
+func restoreRegression(c Columns) (*Saved, error) {
+	n := c.width("mean")
+	switch {
+	case n == 0:
+		return nil, errors.New("no means")
+	case c.Values["target"] == nil:
+		return nil, errNoTruth
+	}
+	for _, name := range []string{"target", "std", "aleatoric_std", "epistemic_std"} {
+		if c.Values[name] != nil && c.width(name) != n {
+			return nil, fmt.Errorf("%d numbers of %s, and means of %s", c.width(name), name, cmp.Or(map[int]string{1: "1 target"}[n], fmt.Sprintf("%d targets", n)))
+		}
+	}
+	r := restoring{Columns: c, n: n}
+	r.t = regression{Scores{Output: "mean", Count: n, Numbers: &Numbers{Units: r.units()}}, n}
+	if c.Values["std"] != nil || c.Values["aleatoric_std"] != nil {
+		r.t.Count, r.t.Numbers.Head = 2*n, gauss.ByVariance
+	}
+	out := &Saved{Task: r.t, Known: truth.Truth{Width: n}}
+	if m := c.width("member_mean"); m > 0 {
+		if m%n != 0 || c.Values["member_std"] != nil && c.width("member_std") != m {
+			return nil, fmt.Errorf("%d means of members of %d targets, and %d of their standard deviations", m, n, c.width("member_std"))
+		}
+		out.Members = m / n
+	}
+	for i := range c.Len {
+		if c.empty("mean", i) {
+			out.LeftOut++
+			continue
+		}
+		if err := truth.Numbers.Check(c.row("target", i)); err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		outcome, err := r.outcome(i)
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+		out.add(i, outcome, c.row("target", i))
+		if out.Members > 0 {
+			out.Means = append(out.Means, c.row("member_mean", i)...)
+			if c.Values["member_std"] != nil {
+				out.Stds = append(out.Stds, c.row("member_std", i)...)
+			}
+		}
+	}
+	for name, all := range map[string][]float64{"member_mean": out.Means, "member_std": out.Stds} {
+		if slices.ContainsFunc(all, func(v float64) bool { return v-v != 0 || name == "member_std" && !(v > 0) }) {
+			return nil, fmt.Errorf("%s: a number that is missing, not finite or no standard deviation", name)
+		}
+	}
+	return out, out.check()
+}
+
+// restoring are columns of a regression of n targets.
+type restoring struct {
+	Columns
+	n int
+	t regression
+}
+
+// units are such that means are of order 1, since outcomes hold their squares.
+func (r *restoring) units() (units []gauss.Units) {
+	for k := range r.n {
+		var means []float64
+		for i := range r.Len {
+			if v := r.row("mean", i)[k]; v-v == 0 {
+				means = append(means, v)
+			}
+		}
+		u, err := gauss.FitUnits(means)
+		if err != nil { // all are the same, or there is none
+			u = gauss.Units{Std: 1}
+			if means != nil {
+				u.Mean = means[0]
+			}
+		}
+		units = append(units, u)
+	}
+	return units
+}
+
+// outcome is the averaged outcome of row i.
+func (r *restoring) outcome(i int) ([]float64, error) {
+	var out []float64
+	for k, mean := range r.row("mean", i) {
+		u := r.t.units(k)
+		std := func(name string) float64 {
+			if r.Values[name] == nil {
+				return 0
+			}
+			return r.row(name, i)[k] / u.Std
+		}
+		z, epistemic, aleatoric := u.Network(mean), std("epistemic_std"), std("aleatoric_std")
+		if r.Values["aleatoric_std"] == nil { // of other programs, which have no parts
+			total := std("std")
+			if r.Values["std"] != nil && !(total > 0) {
+				return nil, fmt.Errorf("standard deviation of target %d is %v, want a number above 0", k, total*u.Std)
+			}
+			aleatoric = math.Sqrt(max(0, total*total-epistemic*epistemic))
+		}
+		switch {
+		case mean-mean != 0:
+			return nil, fmt.Errorf("mean of target %d is %v, want a finite number", k, mean)
+		case !(epistemic >= 0) || !(aleatoric >= 0) || math.IsInf(epistemic+aleatoric, 1):
+			return nil, fmt.Errorf("standard deviations of target %d: aleatoric %v, epistemic %v, want finite numbers of 0 or more", k, aleatoric*u.Std, epistemic*u.Std)
+		case r.t.numbers().Head != "" && aleatoric == 0:
+			return nil, fmt.Errorf("standard deviations of target %d: aleatoric 0, want a number above it", k)
+		}
+		out = append(out, z, z*z+epistemic*epistemic, aleatoric*aleatoric)
+	}
+	return out, nil
+}
+
+// FitSavedNoise is [Noisy.FitNoise], by the members themselves where they are kept: see
+// [gauss.FitMixtureNoise]. weights are the members', nil for equal ones.
+func FitSavedNoise(s *Saved, weights []float64) (*Noise, error) {
+	if s.Members == 0 {
+		return s.Task.(Noisy).FitNoise(s.Outcomes, s.Known)
+	}
+	out, targets := &Noise{}, s.Known.Width
+	for k := range targets {
+		var y, means []float64
+		for i := range s.Len() {
+			y = append(y, s.Known.Values[i*targets+k])
+			for m := range s.Members {
+				means = append(means, s.Means[(i*s.Members+m)*targets+k])
+			}
+		}
+		variance, err := gauss.FitMixtureNoise(y, means, s.Members, weights)
+		if err != nil {
+			return nil, fmt.Errorf("noise of target %d: %w", k, err)
+		}
+		out.Std = append(out.Std, math.Sqrt(variance))
+	}
+	return out, nil
+}
+
+// Mixture is what the members that are kept say of target k of example i, each with that
+// noise where they have none, and drawn out about its mean by the factor of a variance.
+func (s *Saved) Mixture(i, k int, weights []float64, noise *Noise, factor float64) gauss.Mixture {
+	m := gauss.Mixture{Weights: weights}
+	for j := range s.Members {
+		at := (i*s.Members+j)*s.Known.Width + k
+		m.Means = append(m.Means, s.Means[at])
+		if noise != nil {
+			m.Variances = append(m.Variances, noise.Std[k]*noise.Std[k])
+		} else {
+			m.Variances = append(m.Variances, s.Stds[at]*s.Stds[at])
+		}
+	}
+	if factor == 1 {
+		return m
+	}
+	return gauss.VarianceScaling{Factor: factor}.Mixture(m, m)
+}
+
+// Moments are those of target k of an averaged outcome of a regression, in its units.
+func (s *Saved) Moments(outcomes []float64, i, k int) gauss.Moments {
+	t := s.Task.(regression)
+	return t.moments(outcomes[i*t.Width():], k)
+}
