@@ -38,9 +38,6 @@ func identity(parts []any) string {
 // ID makes that of a dataset that Open returned.
 func (e *examples) ID() string { return e.id }
 
-// said is what is said of a table.
-func (o Options) said() any { return []any{"table", o.Columns, o.Pad} }
-
 // identify notes it.
 func (e *examples) identify(opts Options) {
 	sources := e.sources

@@ -68,7 +68,7 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 			return nil, nil, err
 		}
 	}
-	if !slices.EqualFunc(shape, f.Shape, fitsDim) {
+	if !slices.EqualFunc(shape, f.Shape, func(have, want int64) bool { return want < 1 || have == want }) {
 		switch known := !slices.ContainsFunc(f.Shape, func(d int64) bool { return d < 1 }); {
 		case known && slices.Equal(squeeze(shape), squeeze(f.Shape)):
 			shape = f.Shape // they lie in memory alike
@@ -79,7 +79,7 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 			for _, c := range of {
 				names = append(names, c.Name)
 			}
-			return nil, nil, fmt.Errorf("%d columns %q for input %q, which takes %d: %w", len(of), names, f.Name, f.Shape, ErrColumns)
+			return nil, nil, fmt.Errorf("%d columns %q for input %q, which takes %d: %w", len(of), names, f.Name, f.Shape, table.ErrColumns)
 		}
 	}
 	e.setShape(shape)
@@ -104,8 +104,6 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 	}
 	return &values{e, v.read}, lengths, nil
 }
-
-func fitsDim(have, want int64) bool { return want < 1 || have == want }
 
 // padded returns the shape of a column of lists once they are filled up, and their lengths if
 // the network takes any.

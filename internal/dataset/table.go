@@ -1,11 +1,9 @@
 package dataset
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,10 +13,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
-
-// ErrColumns is the error of a table of which it is not known which columns the network
-// takes.
-var ErrColumns = errors.New("which columns does the network take?")
 
 // isTable reports whether the input is a table of examples. For a network whose only input
 // takes pictures such a file is a list of them.
@@ -43,14 +37,14 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 	text, numbers := h.read(wanted)
 	columns, err := t.Read(text, numbers)
 	if errors.Is(err, table.ErrText) {
-		err = fmt.Errorf("%w: %w", err, ErrColumns)
+		err = fmt.Errorf("%w: %w", err, table.ErrColumns)
 	}
 	if err != nil {
 		return nil, err
 	}
 	d := &record{examples: &examples{n: t.Rows, classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: opts.AsSeen,
 		sources: []Source{{Path: t.Path, SHA256: t.SHA256}}}}
-	if d.said = opts.said(); h.path >= 0 {
+	if d.said = []any{"table", opts.Columns, opts.Pad}; h.path >= 0 {
 		names := columns[t.Names[h.path]].Texts
 		d.name = func(i int) string { return names[i] }
 	} else {
@@ -101,7 +95,7 @@ func newHead(names []string, opts Options) (*head, error) {
 		return columns
 	}
 	for i, f := range opts.Fields {
-		said, err := choose(names, opts.Columns[f.Name])
+		said, err := table.Choose(names, opts.Columns[f.Name])
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", f.Name, err)
 		}
@@ -140,48 +134,13 @@ func newHead(names []string, opts Options) (*head, error) {
 		case len(opts.Fields) == 1 && len(free(all)) > 0:
 			h.inputs[i] = use(free(all))
 		default:
-			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or --columns: %w", f.Name, numpy.Quote(names), f.Name+"_", ErrColumns)
+			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or --columns: %w", f.Name, numpy.Quote(names), f.Name+"_", table.ErrColumns)
 		}
 	}
 	if extra := free(all); len(extra) > 0 && len(opts.Columns) == 0 {
-		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(extra), ErrColumns)
+		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(extra), table.ErrColumns)
 	}
 	return h, nil
-}
-
-// choose returns the columns that were said to be of an input, in their order; patterns
-// with * stand for all that they match, in the file's.
-func choose(names, said []string) (out []string, err error) {
-	for _, s := range said {
-		found := []string{s}
-		if !slices.Contains(names, s) && strings.Contains(s, "*") {
-			found = nil
-			for _, name := range names {
-				if ok, err := path.Match(s, name); err == nil && ok {
-					found = append(found, name)
-				}
-			}
-		}
-		if len(found) == 0 || !slices.Contains(names, found[0]) {
-			return nil, fmt.Errorf("no column %q among %s: %w", s, numpy.Quote(names), ErrColumns)
-		}
-		for _, name := range found {
-			if slices.Contains(out, name) {
-				return nil, fmt.Errorf("column %q is there twice", name)
-			}
-			out = append(out, name)
-		}
-	}
-	return out, nil
-}
-
-// SplitColumns reads names of columns with commas between, as a line of CSV has them.
-func SplitColumns(text string) ([]string, error) {
-	names, err := csv.NewReader(strings.NewReader(text)).Read()
-	if err != nil || slices.Contains(names, "") {
-		return nil, fmt.Errorf("%q, want names of columns with commas between", text)
-	}
-	return names, nil
 }
 
 // read lists the columns to be read, as text and as numbers.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -71,11 +72,11 @@ func TestTableRefused(t *testing.T) {
 		want       string
 		is         error
 	}{
-		{"a.csv", "a,b,label\n1,2,0\n", []Field{floats("x", 3)}, Options{}, `2 columns ["a" "b"] for input "x", which takes [3]`, ErrColumns},
-		{"a.csv", "a,b,c,label\n1,2,3,0\n", []Field{floats("x", 2)}, Options{}, `3 columns ["a" "b" "c"] for input "x", which takes [2]`, ErrColumns},
-		{"a.csv", "a,label\n1,0\n", []Field{floats("x", 1), floats("y", 1)}, Options{}, `no column for input "x" among "a", "label"`, ErrColumns},
-		{"a.csv", "x,y,z\n1,0,2\n", []Field{floats("x", 1), floats("y", 1)}, Options{}, `column "z": neither of an input of the network nor a label`, ErrColumns},
-		{"a.csv", "x\n1\n", []Field{floats("x", 1)}, Options{Columns: map[string][]string{"x": {"w"}}}, `input "x": no column "w" among "x"`, ErrColumns},
+		{"a.csv", "a,b,label\n1,2,0\n", []Field{floats("x", 3)}, Options{}, `2 columns ["a" "b"] for input "x", which takes [3]`, table.ErrColumns},
+		{"a.csv", "a,b,c,label\n1,2,3,0\n", []Field{floats("x", 2)}, Options{}, `3 columns ["a" "b" "c"] for input "x", which takes [2]`, table.ErrColumns},
+		{"a.csv", "a,label\n1,0\n", []Field{floats("x", 1), floats("y", 1)}, Options{}, `no column for input "x" among "a", "label"`, table.ErrColumns},
+		{"a.csv", "x,y,z\n1,0,2\n", []Field{floats("x", 1), floats("y", 1)}, Options{}, `column "z": neither of an input of the network nor a label`, table.ErrColumns},
+		{"a.csv", "x\n1\n", []Field{floats("x", 1)}, Options{Columns: map[string][]string{"x": {"w"}}}, `input "x": no column "w" among ["x"]`, table.ErrColumns},
 		{"a.csv", "x\n1\n", []Field{floats("x", 2)}, Options{Columns: map[string][]string{"x": {"x", "x"}}}, `column "x" is there twice`, nil},
 		{"a.csv", "a,word\n1,x\n", []Field{floats("x", 2)}, Options{}, `line 2, column "word": "x", want a number`, nil},
 		{"a.csv", "x\n1.5\n", []Field{small}, Options{}, `row 0, column "x": 1.5, want whole numbers: input "x" takes int8`, nil},

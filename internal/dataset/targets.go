@@ -2,33 +2,54 @@ package dataset
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
-	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // ReadTargets reads the numbers that training predicted, and nothing of what it predicted
 // them from: an array, that of an .npz by its name as beside examples, or the columns of a
-// .csv or .tsv that are a list's labels. Such a table may have other columns, of any kind.
+// table that are a list's labels. Such a table may have other columns, of any kind.
 func ReadTargets(path string) (t truth.Truth, err error) {
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".csv", ".tsv":
-		var f *os.File
-		if f, _, err = file.Open(path, "a table"); err != nil {
-			return t, file.Error(path, err)
-		}
-		defer f.Close()
-		t, err = listing.ReadTargets(f, ext)
-	default:
+	if !table.Is(path) {
 		return readTargetArray(path)
 	}
+	tab, err := table.Open(path)
 	if err != nil {
-		return truth.Truth{}, fmt.Errorf("%s: %w", path, err)
+		return t, err
+	}
+	_, labels := listing.Head(tab.Names, true)
+	if labels == nil {
+		return t, fmt.Errorf("%s: no column target, or target_0, target_1 …, among %s", path, numpy.Quote(tab.Names))
+	}
+	var names []string
+	for _, i := range labels {
+		names = append(names, tab.Names[i])
+	}
+	columns, err := tab.Read(nil, names)
+	if err != nil {
+		return t, err
+	}
+	var of []*table.Column
+	for _, name := range names {
+		of = append(of, columns[name])
+	}
+	t.Width = len(of)
+	if of[0].Lengths != nil && len(of) == 1 {
+		t.Width = of[0].Lengths[0]
+	}
+	for _, c := range of {
+		if c.Inner != nil && len(c.Inner) > 0 || c.Lengths != nil && (len(of) > 1 || t.Width == 0 || slices.Min(c.Lengths) != slices.Max(c.Lengths)) {
+			return truth.Truth{}, fmt.Errorf("%s: column %q: lists, want a number or as many for each example", path, c.Name)
+		}
+	}
+	for i := range of[0].Len() {
+		for _, c := range of {
+			t.Values = append(t.Values, c.At(i))
+		}
 	}
 	return t, nil
 }

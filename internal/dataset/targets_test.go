@@ -20,11 +20,13 @@ func TestReadTargets(t *testing.T) {
 		{"list.csv", "path,target\na.png,1.5\nb.png,-2e3\n", []float64{1.5, -2000}, 1, ""},
 		{"table.csv", "\ufeffage,target_0,note,target_1\n3,1,\"a, b\",2\n# no row\n4,'-3,x,4\n", []float64{1, 2, -3, 4}, 2, ""},
 		{"table.tsv", "x\tlabel\n0\t7\n", []float64{7}, 1, ""},
-		{"none.csv", "path,price\na,1\n", nil, 0, "none.csv: no column target, or target_0, target_1 …, in the first line"},
-		{"text.csv", "target\nmany\n", nil, 0, `text.csv: line 2: target 0 is "many", want a number`},
-		{"nan.csv", "target_0,target_1\n1,2\n3,NaN\n", nil, 0, "nan.csv: line 3: target 1 is NaN, want a finite number"},
-		{"missing.csv", "x,target\n1,2\n3\n", nil, 0, "missing.csv: line 3: 1 columns, want target 0 in column 2"},
-		{"empty.csv", "target\n", nil, 0, "empty.csv: no targets, want a header and a row for each example"},
+		{"lines.jsonl", "{\"targets\": [1, 2.5]}\n{\"targets\": [3, 4]}\n", []float64{1, 2.5, 3, 4}, 2, ""},
+		{"ragged.jsonl", "{\"target\": [1, 2]}\n{\"target\": [3]}\n", nil, 0, `ragged.jsonl: column "target": lists, want a number or as many for each example`},
+		{"none.csv", "path,price\na,1\n", nil, 0, `none.csv: no column target, or target_0, target_1 …, among "path", "price"`},
+		{"text.csv", "target\nmany\n", nil, 0, `text.csv: line 2, column "target": "many", want a number`},
+		{"nan.csv", "target_0,target_1\n1,2\n3,NaN\n", nil, 0, `nan.csv: line 3, column "target_1": NaN, want a finite number`},
+		{"missing.csv", "x,target\n1,2\n3\n", nil, 0, "missing.csv: line 3, column 1: wrong number of fields"},
+		{"empty.csv", "target\n", nil, 0, "empty.csv: no rows, want some"},
 		{"list.txt", "a.png 1", nil, 0, "list.txt: "},
 	} {
 		path := filepath.Join(t.TempDir(), tt.name)

@@ -71,9 +71,9 @@ func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err e
 			if c == nil {
 				continue
 			}
-			text := strings.TrimSpace(record[i])
+			text := cell.Bare(strings.TrimSpace(record[i]))
 			if c.text {
-				c.Texts = append(c.Texts, strings.Clone(cell.Bare(text)))
+				c.Texts = append(c.Texts, strings.Clone(text))
 				continue
 			}
 			line, _ := in.FieldPos(i)

@@ -181,6 +181,14 @@ func (c *Column) add(where, text string) error {
 // Len is how many numbers there are.
 func (c *Column) Len() int { return max(len(c.Ints), len(c.Floats)) }
 
+// At is number k of all.
+func (c *Column) At(k int) float64 {
+	if c.Ints != nil {
+		return float64(c.Ints[k])
+	}
+	return c.Floats[k]
+}
+
 // shaped notes the shape of a row's list, of which the first dimension may differ from row
 // to row.
 func (c *Column) shaped(where string, shape []int) error {

@@ -31,14 +31,6 @@ func read(path string, text, numbers []string) (map[string]*Column, error) {
 	return t.Read(text, numbers)
 }
 
-// value is row i of a column as encoding/json has it, with its list.
-func (c *Column) value(k int) float64 {
-	if c.Ints != nil {
-		return float64(c.Ints[k])
-	}
-	return c.Floats[k]
-}
-
 // nested is a column as a JSON value for each row.
 func nested(c *Column, n int) []any {
 	var out []any
@@ -47,7 +39,7 @@ func nested(c *Column, n int) []any {
 	list = func(shape []int) any {
 		if len(shape) == 0 {
 			at++
-			return c.value(at - 1)
+			return c.At(at - 1)
 		}
 		below := []any{}
 		for range shape[0] {

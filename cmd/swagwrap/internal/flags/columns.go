@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
@@ -40,7 +41,7 @@ func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 			return nil, Usagef("", "--columns %q: input %q is there twice", text, input)
 		}
 		var err error
-		if columns[input], err = dataset.SplitColumns(names); err != nil {
+		if columns[input], err = table.Split(names); err != nil {
 			return nil, Usagef("--columns age,bmi, or of several inputs --columns meta=age,bmi", "--columns %w", err)
 		}
 	}
@@ -112,7 +113,7 @@ func DataHints(err error) []string {
 	switch {
 	case errors.Is(err, preprocess.ErrNoSize):
 		return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
-	case errors.Is(err, dataset.ErrColumns):
+	case errors.Is(err, table.ErrColumns):
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
 	case errors.Is(err, dataset.ErrNoPad):
 		return []string{fmt.Sprintf("fit --pad says it, such as --pad %s", "input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks")}

@@ -73,7 +73,7 @@ var targetFlags = []cli.Flag{
 	&cli.StringFlag{Name: "variance-head", Usage: "of a regression: the second half of the scores `IS` variance|log-variance|softplus of it, or there is none"},
 	&cli.Float64SliceFlag{Name: "target-mean", Usage: "the network's numbers z are targets `M` + S·z; once for each target, or for all"},
 	&cli.Float64SliceFlag{Name: "target-std", Usage: "`S` of these"},
-	&cli.StringFlag{Name: "target-units", Usage: "take both from the training targets in `FILE`, as their mean and standard deviation over n: an .npz, .npy, .csv or .tsv"},
+	&cli.StringFlag{Name: "target-units", Usage: "take both from the training targets in `FILE`, as their mean and standard deviation over n: an .npz, .npy, .csv, .tsv, .parquet or .jsonl"},
 	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
 }
 
