@@ -234,6 +234,9 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	for i, n := range bn.Networks {
 		of := &e.Components[i]
 		of.BatchNorm = bn.Records[i]
+		if err := a.batchNormPrecision(c, e, i, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training}); err != nil {
+			return err
+		}
 		for range of.Members {
 			of.Statistics = append(of.Statistics, make([]float32, n.Posterior.Layout.Len(weights.Statistic)))
 		}
@@ -254,4 +257,20 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	})
 	bar.Done()
 	return flags.BadInput(err)
+}
+
+// batchNormPrecision measures what a precision below float32 changes in a component's
+// batch-norm passes, says so and keeps it. All parts measure the same.
+func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d batchnorm.Draws) (err error) {
+	if d.How, err = e.Sampling.Options(); err != nil {
+		return err
+	}
+	d.Count = e.Components[i].Members
+	r, err := d.MeasurePasses(c.Context)
+	if err != nil || r == nil {
+		return flags.BadInput(err)
+	}
+	e.Components[i].BatchNorm.Rounding = r
+	a.Rounding(c, r)
+	return nil
 }

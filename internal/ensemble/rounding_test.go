@@ -21,7 +21,7 @@ func TestRounding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Examples != 100 || r.Members != 4 || r.Of != 6 || r.Largest != 0 || r.RMS != 0 || r.NLL == nil || *r.NLL != 0 || !r.Small() {
+	if r.Examples != 100 || r.Members != 4 || r.Of != 6 || r.Largest != 0 || r.RMS != 0 || r.NLL == nil || *r.NLL != 0 || r.Objection() != "" {
 		t.Errorf("%v: %+v", r, r)
 	}
 	want := 0.0

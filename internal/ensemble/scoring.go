@@ -90,7 +90,7 @@ func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*infer.Roundi
 	if err != nil {
 		return nil, err
 	}
-	return e.MeasureRounding(ctx, m, job.Ensemble.Sampling.Antithetic, job.Data)
+	return e.MeasureRounding(ctx, m, infer.RoundingOptions{Antithetic: job.Ensemble.Sampling.Antithetic, SkipErrors: job.SkipErrors}, job.Data)
 }
 
 // part returns the examples to score. Of a part that has none it is one, which tells

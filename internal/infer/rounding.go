@@ -30,10 +30,15 @@ const RoundingPays = 2 * 2 * roundingMembers * roundingExamples
 // members are draws, and so many. Mean, Largest and RMS are of the absolute changes over
 // examples and classes.
 type Rounding struct {
-	Provider string  `json:"provider"` // was held against its own float32
-	Examples int     `json:"examples"`
-	Members  int     `json:"members"` // that were run
-	Of       int     `json:"of"`      // members of the ensemble
+	Provider  string `json:"provider,omitempty"`   // predicted, and was held against its own float32
+	BatchNorm string `json:"batch_norm,omitempty"` // computed batch-norm statistics, and was held against float32's
+	Examples  int    `json:"examples"`
+	Members   int    `json:"members"` // that were run
+	Of        int    `json:"of"`      // members of the ensemble
+	// Unusable examples could not be read or have no usable scores in float32, and are left
+	// out. Lost ones have none in the lower precision alone.
+	Unusable int     `json:"unusable,omitempty"`
+	Lost     int     `json:"lost,omitempty"`
 	Mean     float64 `json:"mean"`
 	Largest  float64 `json:"largest"`
 	RMS      float64 `json:"rms"`
@@ -43,17 +48,42 @@ type Rounding struct {
 	// average over all members; 0 where one member of each kind tells nothing of it.
 	MonteCarlo float64 `json:"monte_carlo"`
 	// Used is the precision that was used after all, and Insisted says that it was asked
-	// for though it changes more than [Rounding.Small] allows.
+	// for in spite of an [Rounding.Objection].
 	Used     string `json:"used"`
 	Insisted bool   `json:"insisted,omitempty"`
 }
 
-// Small reports whether the changes are at most a fifth of the Monte Carlo error.
-func (r *Rounding) Small() bool { return r.RMS <= roundingShare*r.MonteCarlo }
+// Objection is what speaks against the precision, "" if nothing does: changes of more than a
+// fifth of the Monte Carlo error, or that nothing is known of them.
+func (r *Rounding) Objection() string {
+	switch {
+	case r.Lost > 0:
+		return fmt.Sprintf("bf16 leaves %d of %d examples without usable scores", r.Lost, r.Lost+r.Examples)
+	case r.Examples == 0:
+		return "no example tells what bf16 changes"
+	case r.RMS > roundingShare*r.MonteCarlo:
+		return "bf16 changes more than a fifth of the Monte Carlo error"
+	}
+	return ""
+}
 
 // String says it in a line.
 func (r *Rounding) String() string {
-	s := fmt.Sprintf("%s against f32, %d of %d members on %d examples: probabilities change by %.2g on average, by %.2g at most", r.Provider, r.Members, r.Of, r.Examples, r.Mean, r.Largest)
+	what := r.Provider
+	switch {
+	case what == "":
+		what = "batch norm by " + r.BatchNorm
+	case r.BatchNorm != "":
+		what += ", batch norm too,"
+	}
+	s := fmt.Sprintf("%s against f32, %d of %d members on %d examples: ", what, r.Members, r.Of, r.Examples)
+	if left := r.Unusable + r.Lost; left > 0 {
+		s += fmt.Sprintf("%d more without usable scores; ", left)
+	}
+	if r.Examples == 0 {
+		return s + "nothing is known"
+	}
+	s += fmt.Sprintf("probabilities change by %.2g on average, by %.2g at most", r.Mean, r.Largest)
 	if r.NLL != nil {
 		s += fmt.Sprintf(", NLL by %+.1g", *r.NLL)
 	}
@@ -63,45 +93,80 @@ func (r *Rounding) String() string {
 	return s + fmt.Sprintf("; in root mean square by %.2g, %.2g %% of the Monte Carlo error of %d members, %.2g", r.RMS, 100*r.RMS/r.MonteCarlo, r.Of, r.MonteCarlo)
 }
 
+// RoundingOptions say how a Rounding is measured.
+type RoundingOptions struct {
+	Antithetic bool // members come in pairs that are not independent
+	// SkipErrors leaves out an example that has no usable scores, as [Options] has it. Else
+	// it ends the measurement.
+	SkipErrors bool
+}
+
 // MeasureRounding measures what the engine's precision changes of the average of models.
-// antithetic says that they come in pairs that are not independent.
-func (e *Engine) MeasureRounding(ctx context.Context, m Models, antithetic bool, data dataset.Dataset) (*Rounding, error) {
-	probe := *e
-	probe.Progress = nil
-	held, err := hold(data, e.Budget()/8)
-	if err != nil {
-		return nil, err
-	}
-	exact := probe
+func (e *Engine) MeasureRounding(ctx context.Context, m Models, opts RoundingOptions, data dataset.Dataset) (*Rounding, error) {
+	asked := *e
+	exact := asked
 	exact.Provider.Precision = ort.F32
-	r := &Rounding{Provider: e.Provider.String(), Examples: held.Len(), Used: e.Provider.Precision}
+	r := &Rounding{Provider: e.Provider.String(), Used: e.Provider.Precision}
+	return r, r.Measure(ctx, []Side{{m, &exact, &asked}}, opts, data)
+}
+
+// A Side of a comparison are models with the engines that predict with them: in float32,
+// and as asked for. One that is nil has models of another side's.
+type Side struct {
+	Models
+	Exact, Asked *Engine
+}
+
+// Measure fills in what the sides make of the data. The first has an exact engine.
+func (r *Rounding) Measure(ctx context.Context, sides []Side, opts RoundingOptions, data dataset.Dataset) error {
+	held, err := hold(data, sides[0].Exact.Budget()/8)
+	if err != nil && (held == nil || !opts.SkipErrors) {
+		return err
+	}
+	r.Unusable = held.unreadable
+	if held.Len() == 0 {
+		return nil
+	}
 	var strata [2][]stratum // in both precisions
+	var unusable [2][]bool
 	var t task.Task
-	parts, first := m.Parts(), 0
+	parts, first := sides[0].Parts(), 0
 	for _, p := range parts {
 		r.Of += p.Count
 		run := min(p.Count, max(2, ceil(roundingMembers, len(parts))))
-		of := stratum{count: p.Count, pairs: antithetic && p.Count%2 == 0}
+		of := stratum{count: p.Count, pairs: opts.Antithetic && p.Count%2 == 0}
 		if of.pairs {
 			run = min(p.Count, 2*run) // a pair tells what one draw does
 		}
 		r.Members += run
 		both := [2]stratum{of, of}
-		err := m.Each(ctx, first, run, func(model Model) error {
-			for i, engine := range []*Engine{&exact, &probe} {
-				var sums Sums
-				if err := engine.Predict(ctx, model, held, &sums); err != nil {
-					return err
+		for _, s := range sides {
+			err := s.Each(ctx, first, run, func(model Model) error {
+				for i, engine := range []*Engine{s.Exact, s.Asked} {
+					if engine == nil {
+						continue
+					}
+					quiet, sums := *engine, Sums{}
+					quiet.Progress = nil
+					bad, err := quiet.judge(ctx, model, held, opts.SkipErrors, &sums)
+					if err != nil {
+						return err
+					}
+					t, both[i].weight = sums.Task, model.Weight*float64(p.Count)
+					both[i].outcomes = append(both[i].outcomes, sums.Mean())
+					unusable[i] = either(unusable[i], bad)
 				}
-				t, both[i].weight = sums.Task, model.Weight*float64(p.Count)
-				both[i].outcomes = append(both[i].outcomes, sums.Mean())
+				return nil
+			})
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
 		strata[0], strata[1], first = append(strata[0], both[0]), append(strata[1], both[1]), first+p.Count
+	}
+	labels := r.leaveOut(strata[:], unusable, held.labels)
+	if r.Examples == 0 {
+		return nil
 	}
 	was, is := average(strata[0]), average(strata[1])
 	for i, v := range is {
@@ -112,8 +177,69 @@ func (e *Engine) MeasureRounding(ctx context.Context, m Models, antithetic bool,
 	}
 	r.RMS = math.Sqrt(r.RMS)
 	r.MonteCarlo = monteCarlo(strata[0])
-	r.NLL = changeOfNLL(t, was, is, held.labels)
-	return r, nil
+	r.NLL = changeOfNLL(t, was, is, labels)
+	return nil
+}
+
+// judge is Predict, and says which examples have no usable scores: without skip that is an
+// error.
+func (e *Engine) judge(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []bool, err error) {
+	s, err := newScorer(e, single{m}, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	s.skip = skip
+	err = s.Run(ctx, 0, func(c *Chunk) error {
+		sums.Init(m.Name, data.Len(), c.Task)
+		sums.addRows(c.First, &c.Sums)
+		for _, failed := range c.Errs {
+			unusable = append(unusable, failed != nil)
+		}
+		return nil
+	})
+	sums.Members, sums.Weight = 1, m.Weight
+	return unusable, err
+}
+
+// either is a ∨ b, for each; a may be nil.
+func either(a, b []bool) []bool {
+	for i := range a {
+		b[i] = b[i] || a[i]
+	}
+	return b
+}
+
+// leaveOut removes the examples that have no usable scores from all outcomes, counts them,
+// and returns the labels of the others.
+func (r *Rounding) leaveOut(precisions [][]stratum, unusable [2][]bool, labels truth.Truth) truth.Truth {
+	var rows []int
+	for i, exactly := range unusable[0] {
+		switch {
+		case exactly:
+			r.Unusable++
+		case unusable[1][i]:
+			r.Lost++
+		default:
+			rows = append(rows, i)
+		}
+	}
+	r.Examples = len(rows)
+	if r.Examples == len(unusable[0]) {
+		return labels
+	}
+	for _, strata := range precisions {
+		for _, s := range strata {
+			for k, outcomes := range s.outcomes {
+				width := len(outcomes) / len(unusable[0])
+				var kept []float64
+				for _, row := range rows {
+					kept = append(kept, outcomes[row*width:][:width]...)
+				}
+				s.outcomes[k] = kept
+			}
+		}
+	}
+	return labels.Pick(rows)
 }
 
 // A stratum is what some of an ensemble's members of one kind say.
@@ -212,13 +338,14 @@ func changeOfNLL(t task.Task, was, is []float64, labels truth.Truth) *float64 {
 // holding is examples from all over a dataset, in memory.
 type holding struct {
 	dataset.Dataset
-	values [][]float32
-	rows   []int
-	labels truth.Truth
+	values     [][]float32
+	rows       []int
+	labels     truth.Truth
+	unreadable int
 }
 
 // hold reads the examples, as many of them as go into so many bytes, but for those that
-// cannot be read.
+// cannot be read. It is an error if none can.
 func hold(d dataset.Dataset, bytes int64) (*holding, error) {
 	size, err := weights.Elements(d.Shape())
 	if err != nil {
@@ -230,13 +357,17 @@ func hold(d dataset.Dataset, bytes int64) (*holding, error) {
 		row := k * d.Len() / n
 		values := make([]float32, size)
 		if failed := d.Read(values, row); failed != nil {
+			if dataset.Fatal(failed) {
+				return nil, failed
+			}
 			err = errors.Join(err, failed)
+			h.unreadable++
 			continue
 		}
 		h.values, h.rows = append(h.values, values), append(h.rows, row)
 	}
 	if len(h.rows) == 0 {
-		return nil, err
+		return h, err
 	}
 	h.labels = d.Labels().Pick(h.rows)
 	return h, nil

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,18 +44,43 @@ func TestStrataAverage(t *testing.T) {
 	}
 }
 
-func TestRoundingSmall(t *testing.T) {
+func TestRoundingObjection(t *testing.T) {
 	for _, test := range []struct {
-		rms, monteCarlo float64
-		small           bool
-	}{{0.01, 0.05, true}, {0.0101, 0.05, false}, {0.01, 0, false}, {0, 0, true}} {
-		r := &Rounding{Provider: "openvino bf16", RMS: test.rms, MonteCarlo: test.monteCarlo, Members: 4, Of: 30}
-		if r.Small() != test.small {
-			t.Errorf("%+v", test)
+		r             Rounding
+		says, objects string
+	}{
+		{Rounding{Examples: 9, RMS: 0.01, MonteCarlo: 0.05}, "20 % of the Monte Carlo error of 30 members", ""},
+		{Rounding{Examples: 9, RMS: 0.0101, MonteCarlo: 0.05}, "on 9 examples: probabilities", "a fifth"},
+		{Rounding{Examples: 9, RMS: 0.01}, "no Monte Carlo error", "a fifth"},
+		{Rounding{Examples: 9}, "no Monte Carlo error", ""},
+		{Rounding{Examples: 9, Unusable: 2, MonteCarlo: 1}, "on 9 examples: 2 more without usable scores; probabilities", ""},
+		{Rounding{Examples: 9, Lost: 1, MonteCarlo: 1}, "on 9 examples: 1 more without usable scores; probabilities", "1 of 10 examples without usable scores"},
+		{Rounding{Unusable: 9}, "9 more without usable scores; nothing is known", "no example tells"},
+	} {
+		test.r.Provider, test.r.Members, test.r.Of = "openvino bf16", 4, 30
+		if got := test.r.String(); !strings.HasPrefix(got, "openvino bf16 against f32, 4 of 30 members") || !strings.Contains(got, test.says) {
+			t.Errorf("%+v says %s", test.r, got)
 		}
-		if told := strings.Contains(r.String(), "no Monte Carlo error"); told != (test.monteCarlo == 0) {
-			t.Errorf("%v", r)
+		if got := test.r.Objection(); (got == "") != (test.objects == "") || !strings.Contains(got, test.objects) {
+			t.Errorf("%+v: objection %q", test.r, got)
 		}
+	}
+	both := Rounding{Provider: "openvino bf16", BatchNorm: "openvino bf16"}
+	passes := Rounding{BatchNorm: "openvino bf16"}
+	if got := both.String() + "; " + passes.String(); !strings.Contains(got, "openvino bf16, batch norm too, against") || !strings.Contains(got, "; batch norm by openvino bf16 against") {
+		t.Error(got)
+	}
+}
+
+// An example without usable scores in one precision is left out in both, and those that the
+// lower one alone has none of are told apart.
+func TestRoundingLeftOut(t *testing.T) {
+	one := [][]stratum{{{outcomes: [][]float64{{1, 2, 3, 4, 5, 6, 7, 8}}}}, {{outcomes: [][]float64{{10, 20, 30, 40, 50, 60, 70, 80}}}}}
+	var r Rounding
+	labels := r.leaveOut(one, [2][]bool{{false, true, false, false}, {false, true, true, false}}, truth.Truth{Classes: []int{5, 6, 7, 8}})
+	if r.Examples != 2 || r.Unusable != 1 || r.Lost != 1 || !slices.Equal(labels.Classes, []int{5, 8}) ||
+		!slices.Equal(one[0][0].outcomes[0], []float64{1, 2, 7, 8}) || !slices.Equal(one[1][0].outcomes[0], []float64{10, 20, 70, 80}) {
+		t.Errorf("%+v, %v, %v", r, labels, one)
 	}
 }
 

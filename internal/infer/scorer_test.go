@@ -91,6 +91,13 @@ type flawed struct {
 	broken map[int]bool
 }
 
+func (c flawed) Read(dst []float32, i int) error {
+	if c.broken[i] {
+		return fmt.Errorf("image %d: is broken", i)
+	}
+	return c.Bytes.Read(dst, i)
+}
+
 func (c flawed) Pixels(dst []byte, i int) error {
 	c.reads.Add(1)
 	if c.broken[i] {

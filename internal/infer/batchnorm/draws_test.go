@@ -17,7 +17,7 @@ func TestDrawsRounding(t *testing.T) {
 	d := batchnorm.Draws{Engine: e, Network: infertest.Network(t, infertest.Posterior(t)), BatchNorm: infertest.Training(t), How: swag.SampleOptions{Seed: 1, Scale: 0.5}, Count: 30}
 	d.BatchNorm.Order.Limit = 256
 	data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 64})
-	r, err := e.MeasureRounding(t.Context(), d, false, data)
+	r, err := d.MeasureRounding(t.Context(), data)
 	if err != nil || r.Members != 4 || r.Of != 30 || r.Examples != 64 || r.RMS != 0 || r.NLL == nil || !(r.MonteCarlo > 0.001 && r.MonteCarlo < 0.05) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -26,7 +26,7 @@ func TestDrawsRounding(t *testing.T) {
 		t.Errorf("%q, want %q", e.About(), want)
 	}
 	d.How.Scale = 0 // four times SWA
-	if r, err = e.MeasureRounding(t.Context(), d, false, data); err != nil || r.MonteCarlo != 0 {
+	if r, err = d.MeasureRounding(t.Context(), data); err != nil || r.MonteCarlo != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

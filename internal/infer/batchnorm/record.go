@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 )
 
 // Record says what the statistics of members come from, and what is known of
@@ -32,6 +33,8 @@ type Record struct {
 	// are empty for the default provider.
 	Provider    string `json:"provider,omitempty"`
 	ONNXRuntime string `json:"onnxruntime,omitempty"`
+	// Rounding is what a precision below float32 was measured to change in the passes.
+	Rounding *infer.Rounding `json:"rounding,omitempty"`
 	// Kept names the layers whose statistics are the checkpoints' own.
 	Kept []string `json:"kept,omitempty"`
 	// Stale says that some of these are kept although training updated them, so that

@@ -94,25 +94,31 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		return BadInput(err)
 	}
 	e.Rounding = r
-	a.Logf(c, "%v", r)
-	switch {
-	case r.Small():
-	case free:
+	if why := r.Objection(); free && why != "" {
+		a.Logf(c, "%v", r)
 		e.Provider.Precision = ort.F32
 		r.Used = ort.F32
-		a.Logf(c, "precision f32: bf16 would change more than a fifth of the Monte Carlo error (--precision bf16 insists)")
-	default:
-		r.Insisted = true
-		a.Warnf(c, "bf16 changes more than a fifth of the Monte Carlo error, and is used as asked (--precision auto would not)")
+		a.Logf(c, "precision f32: %s (--precision bf16 insists)", why)
+		return nil
 	}
+	a.Rounding(c, r)
 	return nil
+}
+
+// Rounding says what a precision that is used changes.
+func (a *Env) Rounding(c *cli.Context, r *infer.Rounding) {
+	a.Logf(c, "%v", r)
+	if why := r.Objection(); why != "" {
+		r.Insisted = true
+		a.Warnf(c, "%s, and is used as asked (--precision auto would not)", why)
+	}
 }
 
 // DrawnPrecision is Precision for a study of members that it draws itself.
 func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d batchnorm.Draws, data dataset.Dataset) error {
 	return a.Precision(c, e, d.Count*data.Len(), func(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
 		d.Engine = e
-		return e.MeasureRounding(ctx, d, d.How.Antithetic, data)
+		return d.MeasureRounding(ctx, data)
 	})
 }
 
