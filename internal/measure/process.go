@@ -48,6 +48,8 @@ type Part struct {
 	Deviations float64 `json:"deviations"` // ‖D̂‖²
 	Spread     float64 `json:"spread"`     // ‖θ̃ − θ_SWA‖², the mean over members
 	Off        float64 `json:"off"`        // half the differences to swagwrap's probabilities, where an example has most
+
+	First float64 `json:"first"` // seconds from the start of the process to the first row of its result; 0 says nothing
 }
 
 // Add adds what f takes.
