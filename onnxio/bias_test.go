@@ -78,3 +78,55 @@ func TestDropZeroBiasesKeepsParameters(t *testing.T) {
 		t.Errorf("the convolution takes %q", got)
 	}
 }
+
+// A number with the type of float32 data is a constant when the model is run; of other data,
+// of numbers that float32 has not, and where it is a weight, it stays as it is.
+func TestFoldCastLikes(t *testing.T) {
+	number := func(a []byte) []byte { return node("Constant", "", nil, []string{"c0"}, a) }
+	float := func(v float32, shape ...int64) []byte {
+		value := make([]byte, 4)
+		weights.F32.PutFloat32s(value, []float32{v})
+		return tensorAttribute("value", tensor("", Float, shape, value))
+	}
+	for name, test := range map[string]struct {
+		constant []byte
+		like     string
+		weight   bool
+		want     float32
+		folds    bool
+	}{
+		"float":            {constant: float(6.5), like: "y", want: 6.5, folds: true},
+		"whole":            {constant: intAttribute("value_int", 6), like: "w", want: 6, folds: true},
+		"too many digits":  {constant: intAttribute("value_int", 1<<24+1), like: "w"},
+		"a list":           {constant: float(6, 1), like: "y"},
+		"like what is not": {constant: float(6), like: "shape"},
+		"a weight":         {constant: float(6), like: "y", weight: true},
+	} {
+		nodes := [][]byte{
+			number(test.constant),
+			node("Relu", "", []string{"w"}, []string{"y"}),
+			node("Shape", "", []string{"w"}, []string{"shape"}),
+			node("CastLike", "", []string{"c0", test.like}, []string{"bound"}),
+			node("Clip", "", []string{"y", "", "bound"}, []string{"z"}),
+		}
+		w := tensor("w", Float, []int64{2, 1, 1, 1}, make([]byte, 8))
+		m := parse(t, encodeModel(graph(nodes, [][]byte{w}, [][]byte{output("z", Float)})))
+		l := &weights.Layout{}
+		if test.weight {
+			l.Tensors = []weights.Tensor{{Name: "c0", DType: weights.F32, Role: weights.Parameter}}
+		}
+		template, err := NewRuntimeTemplate(m, l)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ran := parse(t, render(t, template, l, weights.Slice{6}, weights.Slice{}))
+		n := ran.Graph.Nodes[3]
+		if folds := n.OpType == "Constant"; folds != test.folds || n.Outputs[0] != "bound" {
+			t.Errorf("%s: %s of %q, want folded: %v", name, n.OpType, n.Outputs, test.folds)
+		} else if folds {
+			if v, ok := ran.single(&n, nil); !ok || v != test.want {
+				t.Errorf("%s: %v, want %v", name, v, test.want)
+			}
+		}
+	}
+}

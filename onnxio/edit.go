@@ -186,8 +186,9 @@ func (e *Edit) splice(at wire.Span, with []byte, in *wire.Message) {
 // into data files: protobuf stops at 2 GiB, and ONNX Runtime copies a model that
 // it gets from memory, but maps data files. Initializers that are also
 // inputs, as IR versions before 4 want them, become constants that it can
-// optimise, convolutions lose biases that are zero by construction, and nodes
-// the empty names behind their last input.
+// optimise, convolutions lose biases that are zero by construction, nodes the
+// empty names behind their last input, and numbers that take their type from
+// data become constants.
 func (e *Edit) ForRuntime() {
 	e.move = moveIn
 	if e.m.size() > maxInside {
@@ -235,7 +236,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 		return nil, err
 	}
 	if e.move != stay { // it is for a session
-		e.dropZeroBiases(fills)
+		e.foldCastLikes(fills, e.dropZeroBiases(fills))
 		e.dropEmptyInputs()
 	}
 	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]wire.Splice)}

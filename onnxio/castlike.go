@@ -1,0 +1,91 @@
+package onnxio
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+)
+
+// keepType are operators, besides those of keepRank, whose output has the type of their
+// first input.
+var keepType = []string{"Add", "Conv", "ConvTranspose", "Div", "Expand", "Flatten", "Gemm", "LayerNormalization", "MatMul", "Mul", "Pow", "ReduceMax", "ReduceMean",
+	"ReduceSum", "Reshape", "Softmax", "Split", "Squeeze", "Sub", "Unsqueeze"}
+
+// foldCastLikes makes constants of single numbers that CastLike gives the type of data, where
+// that is float32. PyTorch's exporter, told not to optimise, writes the bounds of a Clip so,
+// and ONNX Runtime does not fold what takes its type from data: it fuses no Clip into the
+// convolution before it, and OpenVINO, which wants bounds that are constant, took nothing of
+// a MobileNetV2. removed are nodes that are no longer there.
+func (e *Edit) foldCastLikes(fills map[*Tensor]string, removed map[*Node]bool) {
+	float := make(map[string]bool)     // names of what is float32
+	number := make(map[string]float32) // what Constant nodes of one number hold
+	for _, in := range e.m.Graph.Inputs {
+		float[in.Name] = in.ElemType == Float
+	}
+	for _, t := range e.m.Graph.Initializers {
+		float[t.local] = t.ElemType == Float
+	}
+	for i := range e.m.Graph.Nodes {
+		n := &e.m.Graph.Nodes[i]
+		if n.Domain != "" || len(n.Outputs) == 0 {
+			continue
+		}
+		out := n.Outputs[0]
+		switch {
+		case n.OpType == "Constant":
+			if v, ok := e.m.single(n, fills); ok {
+				number[out] = v
+			}
+		case n.OpType == "CastLike" && len(n.Inputs) == 2:
+			float[out] = float[n.Inputs[1]]
+			if v, ok := number[n.Inputs[0]]; ok && float[out] && !removed[n] {
+				e.splice(n.msg.Span(), scalar(out, v), n.msg.Parent)
+			}
+		case n.OpType != "Cast" && len(n.Inputs) > 0 && (slices.Contains(keepRank, n.OpType) || slices.Contains(keepType, n.OpType)):
+			float[out] = float[n.Inputs[0]]
+		}
+	}
+}
+
+// single returns the number that a Constant node holds: one without a shape, which float32
+// has exactly.
+func (m *Model) single(n *Node, fills map[*Tensor]string) (v float32, ok bool) {
+	if t := n.constant; t != nil {
+		elements := m.Elements(t)
+		switch {
+		case len(t.Shape) > 0 || fills[t] != "":
+		case t.ElemType == Float && len(elements) == 4:
+			return math.Float32frombits(binary.LittleEndian.Uint32(elements)), true
+		case t.ElemType == Int64 && len(elements) == 8:
+			return whole(int64(binary.LittleEndian.Uint64(elements)))
+		}
+		return 0, false
+	}
+	for _, a := range n.Attributes {
+		if a.Name == "value_int" {
+			return whole(a.Int)
+		}
+	}
+	return 0, false
+}
+
+func whole(i int64) (float32, bool) {
+	const most = 1 << 24 // below which float32 has all whole numbers
+	return float32(i), -most <= i && i <= most
+}
+
+// scalar encodes a Constant node with the output.
+func scalar(output string, v float32) []byte {
+	t := wire.AppendVarint(nil, tensorType, uint64(Float))
+	t = wire.AppendBytes(t, tensorRaw, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	const attrIsTensor = 4
+	a := wire.AppendString(nil, attrName, "value")
+	a = wire.AppendBytes(a, attrTensor, t)
+	a = wire.AppendVarint(a, attrType, attrIsTensor)
+	n := wire.AppendString(nil, nodeOutput, output)
+	n = wire.AppendString(n, nodeOpType, "Constant")
+	n = wire.AppendBytes(n, nodeAttribute, a)
+	return wire.AppendBytes(nil, graphNode, n)
+}
