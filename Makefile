@@ -47,7 +47,7 @@ LONG = ^(TestLoss|TestSettleControl|TestGoldenMethods|TestGoldenMixture|TestAugm
 
 test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 only
 	go run ./cmd/swagwrap setup --provider openvino
-	go test $(LEAN) -count=1 -tags openvino -run OpenVINO ./cmd/swagwrap ./internal/infer
+	go test $(LEAN) -count=1 -tags openvino -run OpenVINO ./cmd/swagwrap ./internal/infer/batchnorm
 
 race: setup ## the concurrent packages under the race detector
 	go test $(LEAN) -race -short -timeout 20m -skip '$(LONG)' $(CONCURRENT)

@@ -1,12 +1,13 @@
 //go:build openvino
 
-package infer_test
+package batchnorm_test
 
 import (
 	"math"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/weights"
@@ -29,8 +30,8 @@ func TestOpenVINOExplicitBatchNorm(t *testing.T) {
 	n := infertest.Network(t, infertest.Posterior(t))
 	statistics := func(passes ort.Provider) (out []float32) {
 		e := &infer.Engine{Runtime: rt, Passes: passes}
-		swaOf(t, n.Posterior, func(parameters weights.Vector) error {
-			r, err := e.Recompute(t.Context(), n, parameters, infertest.Training(t))
+		infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
+			r, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
 			out = r.Statistics
 			return err
 		})
