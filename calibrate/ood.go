@@ -10,6 +10,7 @@ const (
 	badScores    = "calibrate: no scores"
 	badRate      = "calibrate: rate is not above 0 and at most 1"
 	badHistogram = "calibrate: histograms do not have the same bins"
+	badValue     = "calibrate: value of a histogram is not a number"
 	badSmoothing = "calibrate: smoothing is not a positive number"
 )
 
@@ -161,14 +162,53 @@ type Histogram struct {
 // silence; here they are Below and Above, and whoever reads the counts should be
 // told. EntropyHistogram panics on NaN.
 func EntropyHistogram(h []float64) Histogram {
-	const edges = 30
-	hist := Histogram{Edges: make([]float64, edges), Counts: make([]int, edges-1)}
-	for i := range hist.Edges {
-		hist.Edges[i] = math.Pow(10, -8+8.5*float64(i)/(edges-1))
+	edges := make([]float64, histogramEdges)
+	for i := range edges {
+		edges[i] = math.Pow(10, -8+8.5*float64(i)/(histogramEdges-1))
 	}
-	for _, x := range h {
+	return NewHistogram(edges, h)
+}
+
+// histogramEdges is how many the SWAG paper's histograms have.
+const histogramEdges = 30
+
+// LogarithmicEdges are as many edges as those of [EntropyHistogram], evenly spaced in their
+// logarithms from the least positive value to the largest: for uncertainties that, unlike
+// entropies, have no range of their own. Where there is one such value they are from
+// half to twice of it, and around 1 where there is none. It panics on NaN and infinity.
+func LogarithmicEdges(values ...[]float64) []float64 {
+	least, most := math.Inf(1), 0.0
+	for _, list := range values {
+		for _, x := range list {
+			if x-x != 0 {
+				panic(badValue)
+			}
+			if x > 0 {
+				least, most = min(least, x), max(most, x)
+			}
+		}
+	}
+	if most == 0 {
+		least, most = 1, 1
+	}
+	if least == most {
+		least, most = least/2, 2*most
+	}
+	edges := make([]float64, histogramEdges)
+	for i := range edges {
+		t := float64(i) / (histogramEdges - 1)
+		edges[i] = math.Exp((1-t)*math.Log(least) + t*math.Log(most))
+	}
+	edges[0], edges[histogramEdges-1] = least, most // without rounding, so that all are in a bin
+	return edges
+}
+
+// NewHistogram counts values between edges, which ascend. It panics on NaN.
+func NewHistogram(edges, values []float64) Histogram {
+	hist := Histogram{Edges: edges, Counts: make([]int, len(edges)-1)}
+	for _, x := range values {
 		if math.IsNaN(x) {
-			panic("calibrate: entropy is NaN")
+			panic(badValue)
 		}
 		b, found := slices.BinarySearch(hist.Edges, x)
 		if !found {
@@ -177,7 +217,7 @@ func EntropyHistogram(h []float64) Histogram {
 		switch last := len(hist.Counts) - 1; {
 		case b < 0:
 			hist.Below++
-		case b > last && x > hist.Edges[edges-1]:
+		case b > last && x > edges[len(edges)-1]:
 			hist.Above++
 		default:
 			hist.Counts[min(b, last)]++

@@ -65,6 +65,33 @@ func TestDetectionExtremes(t *testing.T) {
 }
 
 // Kills: H < 1e-8 lost.
+// Edges are the least and the largest positive value, and a constant factor apart.
+func TestLogarithmicEdges(t *testing.T) {
+	for _, test := range []struct {
+		values      [][]float64
+		least, most float64
+	}{
+		{[][]float64{{0, 3, 0.7}, {1.1}, {}}, 0.7, 3},
+		{[][]float64{{5, 5}}, 2.5, 10},
+		{[][]float64{{0}, nil}, 0.5, 2},
+	} {
+		edges := calibrate.LogarithmicEdges(test.values...)
+		if len(edges) != 30 || edges[0] != test.least || edges[29] != test.most {
+			t.Errorf("%v: edges %v", test.values, edges)
+		}
+		for i := 1; i < len(edges); i++ {
+			if f := math.Pow(test.most/test.least, 1.0/29); math.Abs(edges[i]/edges[i-1]-f) > 1e-12 {
+				t.Errorf("%v: edge %d is %v times the one before, want %v", test.values, i, edges[i]/edges[i-1], f)
+			}
+		}
+		for _, list := range test.values {
+			if h := calibrate.NewHistogram(edges, list); h.Above != 0 {
+				t.Errorf("%v: %+v", test.values, h)
+			}
+		}
+	}
+}
+
 func TestEntropyHistogramLosesNothing(t *testing.T) {
 	h := calibrate.EntropyHistogram([]float64{0, 1e-300, 9.9e-9, 1e-8, 0.5, math.Sqrt(10), 3.2, math.Inf(1)})
 	inside := 0

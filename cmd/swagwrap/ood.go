@@ -30,7 +30,8 @@ prints how well each method's uncertainty tells the two apart.
 By entropy of the averaged probabilities: the symmetrised KL divergence between the histograms of both, in the bins of the
 paper, every count raised by 1e-7; and the scores of detection, in which images of OUT are those to be found: AUROC, AUPR,
 and the share of IN taken for others where 95 % of OUT are found. The same by mutual information and by the largest
-probability. Differences of the AUROC have the interval of DeLong et al.
+probability. Differences of the AUROC have the interval of DeLong et al. Of a regression it is the standard deviation, and its
+epistemic part.
 
 Predictions that were saved, here or elsewhere, serve as well:
 

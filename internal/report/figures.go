@@ -18,7 +18,7 @@ func (r *Report) parts() []part {
 		{"differences", "Is the difference more than chance?", differencesLead, plot.DrawDifferences(r.Differences)},
 		{"reliability", "Reliability", reliabilityLead, plot.DrawReliability(r.Methods)},
 		{"calibration", "Calibration", calibrationLead, plot.DrawCurves("calibration", r.Calibrations)},
-		{"entropy", "Entropy", entropyLead, plot.DrawEntropies(r.Entropies)},
+		{"entropy", r.uncertainty(), entropyLead, plot.DrawEntropies(r.Entropies)},
 		{"risk", "Risk and coverage", riskLead, plot.DrawRisk(r.Methods)},
 		{"sweep", "Scores by setting", sweepLead, plot.DrawCurves("sweep", r.Sweeps)},
 		{"spectrum", "Spectrum of the posterior", spectrumLead, plot.DrawSpectrum(r.Spectrum)},
@@ -32,6 +32,16 @@ func (r *Report) parts() []part {
 		}
 	}
 	return parts
+}
+
+// uncertainty is what the histograms are of.
+func (r *Report) uncertainty() string {
+	for _, p := range r.Entropies {
+		if p.Label != "" {
+			return "Uncertainty"
+		}
+	}
+	return "Entropy"
 }
 
 const (

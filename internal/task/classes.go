@@ -309,11 +309,11 @@ func (t classes) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {
 
 func (t classes) Uncertainties() []Uncertainty {
 	return []Uncertainty{
-		{"entropy", "entropy", false, func(p, _ []float64) []float64 { return calibrate.PredictiveEntropy(nil, p, t.count) }},
-		{"mutual_information", "mutual information", true, func(p, expected []float64) []float64 {
+		{Key: "entropy", Name: "entropy", Of: func(p, _ []float64) []float64 { return calibrate.PredictiveEntropy(nil, p, t.count) }},
+		{Key: "mutual_information", Name: "mutual information", Members: true, Of: func(p, expected []float64) []float64 {
 			return calibrate.MutualInformation(nil, p, t.count, expected)
 		}},
-		{"max_probability", "largest probability", false, func(p, _ []float64) []float64 { return calibrate.LeastConfidence(nil, p, t.count) }},
+		{Key: "max_probability", Name: "largest probability", Of: func(p, _ []float64) []float64 { return calibrate.LeastConfidence(nil, p, t.count) }},
 	}
 }
 

@@ -32,6 +32,10 @@ type Uncertainty struct {
 	Name    string
 	Members bool // is zero for a single network
 	Of      func(outcomes, expected []float64) []float64
+	// Label is its name and unit on an axis, and Bins are the edges of histograms that hold
+	// all values; "" and nil of entropies in nats, which have those of the paper.
+	Label string
+	Bins  func(values ...[]float64) []float64
 }
 
 // Loss is what a method can be better or worse in, example by example: lower is

@@ -146,8 +146,8 @@ func (t labels) Likelihoods(outcomes []float64, of truth.Truth) (out []float64) 
 func (t labels) Uncertainties() []Uncertainty {
 	sum := func(values []float64) []float64 { return judge.Sums(nil, values, t.Count) }
 	return []Uncertainty{
-		{"entropy", "entropy", false, func(o, _ []float64) []float64 { return sum(t.entropies(o)) }},
-		{"mutual_information", "mutual information", true, func(o, _ []float64) []float64 {
+		{Key: "entropy", Name: "entropy", Of: func(o, _ []float64) []float64 { return sum(t.entropies(o)) }},
+		{Key: "mutual_information", Name: "mutual information", Members: true, Of: func(o, _ []float64) []float64 {
 			return sum(judge.MutualInformation(nil, t.columns(o, 0), t.columns(o, 2)))
 		}},
 	}

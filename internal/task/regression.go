@@ -178,8 +178,8 @@ func (t regression) Uncertainties() []Uncertainty {
 		}
 	}
 	return []Uncertainty{
-		{"std", "standard deviation", false, root(gauss.Moments.Variance)},
-		{"epistemic_std", "epistemic standard deviation", true, root(func(m gauss.Moments) float64 { return m.Epistemic })},
+		{Key: "std", Name: "standard deviation", Of: root(gauss.Moments.Variance), Label: "standard deviation, in the network's units", Bins: calibrate.LogarithmicEdges},
+		{Key: "epistemic_std", Name: "epistemic standard deviation", Members: true, Of: root(func(m gauss.Moments) float64 { return m.Epistemic })},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// HistogramPair holds the entropies of one method's predictions in and out of
+// HistogramPair holds the entropies, or another measure of uncertainty, of one method's predictions in and out of
 // domain, with the same edges. Each is drawn as shares of its own total, and what
 // is below and above the edges at the ends. Edges that are positive and span more
 // than two decades give a logarithmic axis.
@@ -18,6 +18,7 @@ type HistogramPair struct {
 	Name    string // the method
 	In, Out calibrate.Histogram
 	Note    string // such as AUROC and symmetrised KL
+	Label   string // of the axis, where they are no entropies
 }
 
 // sharesOf are the counts of a histogram as parts of its total, with what lies
@@ -75,7 +76,7 @@ func (p *HistogramPair) draw(highest float64, below, above, small bool) *Figure 
 	}
 	x, edges := p.axis(below, above)
 	y := axis{label: "share of images", max: highest * 1.05, percent: true}
-	f := newFigure("Entropy: "+p.Name, "Two histograms as shares of images: in domain and out of domain.", width, height, x, y)
+	f := newFigure(p.title()+": "+p.Name, "Two histograms as shares of images: in domain and out of domain.", width, height, x, y)
 	f.Name, f.Note, f.Small = fileName("entropy", p.Name), p.Note, small
 	in := f.steps(edges, sharesOf(&p.In))
 	in.Color, in.LineStyle = tint{seriesRole, 0.3}, pen(seriesRole, 1.8, 0)
@@ -86,12 +87,19 @@ func (p *HistogramPair) draw(highest float64, below, above, small bool) *Figure 
 	return f.finish()
 }
 
+func (p *HistogramPair) title() string {
+	if p.Label != "" {
+		return "Uncertainty"
+	}
+	return "Entropy"
+}
+
 // axis returns the horizontal axis and the edges, extended by a place for what lies
 // below and above, which has a tick of its own.
 func (p *HistogramPair) axis(below, above bool) (axis, []float64) {
 	edges := p.In.Edges
 	first, last := edges[0], edges[len(edges)-1]
-	a := axis{label: "predictive entropy, nats", min: first, max: last}
+	a := axis{label: cmp.Or(p.Label, "predictive entropy, nats"), min: first, max: last}
 	wider := func(x, by float64) float64 { return x + by*(last-first) }
 	if first > 0 && last/first > 100 {
 		a.kind = logarithmic

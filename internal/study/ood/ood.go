@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Detection says whose uncertainty is asked about which images.
@@ -45,7 +45,7 @@ type Detected struct {
 	Members   int
 	StaleBN   bool
 
-	// In and Out count the main measure of uncertainty in the paper's bins, and
+	// In and Out count the main measure of uncertainty, entropies in the paper's bins, and
 	// Distance is the symmetrised KL divergence between the two, smoothed by
 	// calibrate.DefaultSmoothing.
 	In, Out         calibrate.Histogram
@@ -81,9 +81,6 @@ func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
 // Run scores the methods. The baseline of the differences is SWA; where it is not
 // among them, the first.
 func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	if p := d.Runs[0].Network.Posterior; task.Truth(p.Card.Task) == truth.Numbers {
-		return nil, fmt.Errorf("%s: a %s, whose standard deviations are not in the bins of entropies yet", p.Path, p.Card.Task)
-	}
 	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}}
 	targets := d.targets()
 	notes, err := baseline.Predict(ctx, e, &d.Inputs, targets, func(p *baseline.Predicted) error {
@@ -91,6 +88,9 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 			return nil // there is nothing to fit it on
 		}
 		r.task = p.Data[0].Task
+		if p.Scaler != "" && task.Lacking(r.task) != nil {
+			return nil // there is nothing to scale
+		}
 		x, err := d.detected(r.task, p)
 		r.Methods = append(r.Methods, x)
 		return err
@@ -102,6 +102,7 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	if err := baseline.InOrder(r.Methods, func(m Detected) string { return m.Key }); err != nil {
 		return nil, err
 	}
+	r.bin()
 	base := max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == baseline.SWA }))
 	r.Methods[base].Baseline = true
 	for i := range r.Methods {
@@ -124,7 +125,11 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 		in, out = t.Apply(nil, s, in), t.Apply(nil, s, out)
 		x.Notes = append(x.Notes, s.Warnings...)
 		if len(s.Temperatures) == 1 {
-			x.Name += fmt.Sprintf(" (T = %.2f)", s.Temperatures[0])
+			c := t.Calibrators()[0]
+			if stem, ok := strings.CutSuffix(x.Name, "-Temp"); ok {
+				x.Name = stem + "-" + c.Name
+			}
+			x.Name += fmt.Sprintf(" (%s = %.2f)", c.Symbol, s.Temperatures[0])
 		}
 	}
 	x.score(t, in, out, p.Data[0].ExpectedEntropy(), p.Data[1].ExpectedEntropy())
@@ -136,7 +141,30 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 func Of(t task.Task, in, out []float64) *Result {
 	x := Detected{Name: "predictions", Baseline: true}
 	x.score(t, in, out, nil, nil)
-	return &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.Width(), len(out) / t.Width()}, task: t}
+	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.Width(), len(out) / t.Width()}, task: t}
+	r.bin()
+	return r
+}
+
+// main is the measure of uncertainty that methods differ by.
+func (r *Result) main() task.Uncertainty { return r.task.Uncertainties()[0] }
+
+// bin counts the main measure, of all methods in the same bins.
+func (r *Result) bin() {
+	count := calibrate.EntropyHistogram
+	if bins := r.main().Bins; bins != nil {
+		var all [][]float64
+		for _, x := range r.Methods {
+			all = append(all, x.in, x.out)
+		}
+		edges := bins(all...)
+		count = func(values []float64) calibrate.Histogram { return calibrate.NewHistogram(edges, values) }
+	}
+	for i := range r.Methods {
+		x := &r.Methods[i]
+		x.In, x.Out = count(x.in), count(x.out)
+		x.Distance = calibrate.SymmetrizedKL(x.In, x.Out, calibrate.DefaultSmoothing)
+	}
 }
 
 // score scores outcomes in and out of the domain.
@@ -153,8 +181,6 @@ func (x *Detected) score(t task.Task, in, out, inExpected, outExpected []float64
 			continue
 		}
 		x.in, x.out = a, b
-		x.In, x.Out = calibrate.EntropyHistogram(a), calibrate.EntropyHistogram(b)
-		x.Distance = calibrate.SymmetrizedKL(x.In, x.Out, calibrate.DefaultSmoothing)
 		x.InMean, x.OutMean = stat.Mean(a, nil), stat.Mean(b, nil)
 	}
 }

@@ -163,6 +163,43 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A regression goes by standard deviations, in bins that hold all of them; noise that is not
+// known changes no order, and a single network has none.
+func TestOfRegression(t *testing.T) {
+	numbers, err := task.Of("regression", task.Scores{Output: "means", Count: 1, Numbers: &task.Numbers{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// mean, mean square and variance: standard deviations 1 and 2, and 2 and 4
+	r := Of(numbers, []float64{3, 10, 0, 3, 13, 0}, []float64{0, 4, 0, 0, 16, 0})
+	x := r.Methods[0]
+	if x.Scores[0].AUROC != 0.875 || x.InMean != 1.5 || x.OutMean != 3 || x.In.Below+x.In.Above+x.Out.Below+x.Out.Above != 0 || x.In.Edges[0] != 1 || x.In.Edges[29] != 4 {
+		t.Errorf("%+v, AUROC %v", x, x.Scores[0].AUROC)
+	}
+	var text bytes.Buffer
+	if err := study.WriteText(&text, nil, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"by standard deviation", "standard deviations in 29 bins", lackingNote} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	js, err := json.Marshal(r.JSON())
+	if err != nil || !strings.Contains(string(js), `"mean_std_in":1.5,"mean_std_out":3,`) {
+		t.Errorf("%s, %v", js, err)
+	}
+	page := r.Page()
+	if page.Tables[0].Title != "By standard deviation" || page.Entropies[0].Label != "standard deviation, in the network's units" {
+		t.Errorf("page %+v", page)
+	}
+	// A single network, without noise: nothing is told apart.
+	none := Of(numbers, []float64{3, 9, 0, 0.1, 0.1 * 0.1, 0}, []float64{7, 49, 0, -2, 4, 0}).Methods[0]
+	if none.Scores[0].AUROC != 0.5 || none.In.Below != 2 || none.Out.Below != 2 {
+		t.Errorf("%+v, AUROC %v", none, none.Scores[0].AUROC)
+	}
+}
+
 // Without validation data there is no temperature, and nothing may be left; where
 // none can be fitted, the data is named.
 func TestDetectionValidation(t *testing.T) {

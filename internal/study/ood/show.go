@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Heading has the settings in a line.
@@ -43,8 +44,14 @@ func (r *Result) mainTable() *report.Table {
 		}
 		t.Row(cells...)
 	}
-	t.Note(fmt.Sprintf("OUT is what is to be found, %s of the images; sym. KL: entropies in %d bins of the paper, counts raised by %g, nats",
-		report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), len(r.Methods[0].In.Counts), calibrate.DefaultSmoothing))
+	t.Note(fmt.Sprintf("OUT is what is to be found, %s of the images; sym. KL: %s, counts raised by %g, nats",
+		report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.bins(), calibrate.DefaultSmoothing))
+	if label := r.main().Label; label != "" {
+		t.Note("mean in, mean out: " + label)
+	}
+	if task.Lacking(r.task) != nil {
+		t.Note(lackingNote)
+	}
 	for _, x := range r.Methods {
 		if x.Key == baseline.Laplace {
 			t.Note(baseline.TauNote)
@@ -57,6 +64,18 @@ func (r *Result) mainTable() *report.Table {
 		}
 	}
 	return t
+}
+
+// lackingNote is of a task whose networks say nothing of noise.
+const lackingNote = "nothing was said of the noise about the means, which is the same for all images and left out: it changes no order of them. A single network tells nothing apart"
+
+// bins says which the histograms have.
+func (r *Result) bins() string {
+	n := len(r.Methods[0].In.Counts)
+	if u := r.main(); u.Bins != nil {
+		return fmt.Sprintf("%ss in %d bins between the least above 0 and the largest of this table, which no other table has", u.Name, n)
+	}
+	return fmt.Sprintf("entropies in %d bins of the paper", n)
 }
 
 // scores are the cells of a detection's; empty where there is none.
@@ -195,11 +214,11 @@ func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
 		Tables: []report.NamedTable{
-			{Title: "By predictive entropy", Explanation: "How well the entropy of the averaged probabilities tells the images of the other domain.", Table: r.mainTable()},
+			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions tells the images of the other domain.", r.main().Name), Table: r.mainTable()},
 			{Title: "By other measures", Table: r.measuresTable()},
 		}}
 	for _, x := range r.Methods {
-		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, In: x.In, Out: x.Out,
+		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, In: x.In, Out: x.Out, Label: r.main().Label,
 			Note: fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Scores[0].AUROC, 3), report.Fixed(x.Distance, 2))})
 	}
 	return page
@@ -217,7 +236,7 @@ func (r *Result) JSON() any {
 		if x.Key != "" {
 			add("key", x.Key, "members", x.Members)
 		}
-		add("stale_bn", x.StaleBN, "mean_entropy_in", x.InMean, "mean_entropy_out", x.OutMean, "symmetrised_kl", study.Finite(x.Distance),
+		add("stale_bn", x.StaleBN, "mean_"+r.main().Key+"_in", x.InMean, "mean_"+r.main().Key+"_out", x.OutMean, "symmetrised_kl", study.Finite(x.Distance),
 			"in", histogram(x.In), "out", histogram(x.Out))
 		for i, u := range r.task.Uncertainties() {
 			add(u.Key, x.Scores[i])
