@@ -191,7 +191,7 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 
 // errorFigure is the reliability of the variances of one target, over the bins of the ENCE.
 func (t regression) errorFigure(scores []gauss.Score, k int) Figure {
-	f := Figure{Key: fmt.Sprintf("error-%d", k), Title: "Errors by predicted standard deviation", XLabel: "root of the mean predicted variance", YLabel: "RMSE / that", Ideal: 1,
+	f := Figure{Key: fmt.Sprintf("error_%d", k), Title: "Errors by predicted standard deviation", XLabel: "root of the mean predicted variance", YLabel: "RMSE / that", Ideal: 1,
 		Note: "A point for each group of examples of similar predicted variance, the groups that the ENCE is made of. Above one standard deviations are too small. The intervals are those of errors that are Gaussian."}
 	if t.targets > 1 {
 		f.Title += fmt.Sprintf(", target %d", k)

@@ -66,7 +66,7 @@ func TestRegressionFigures(t *testing.T) {
 	for _, y := range known.Values {
 		squares += y * y / 100
 	}
-	errors := figure(t, e, "error-0")
+	errors := figure(t, e, "error_0")
 	if len(errors.X) != 1 || errors.X[0] != 1 { // equal variances are not parted
 		t.Fatalf("%+v", errors)
 	}
