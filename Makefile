@@ -32,6 +32,11 @@ cifar: setup build ## the first table of docs/results.md: a published ResNet-20 
 	./bin/swagwrap compare --force --bn-data cifar/statistics.csv --val cifar/val.csv \
 		--report cifar/report.html cifar/posterior.safetensors cifar/test.csv
 
+uci: setup build ## the regressions of docs/results.md on boston and yacht after 50 epochs, from the files in this repository; RESULTS=--check only tells what would change
+	mkdir -p uci
+	tar -xJf fixtures/uci/checkpoints.tar.xz -C uci
+	go run ./fixtures/results --uci uci $(RESULTS)
+
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.
 LEAN = -vet=off -ldflags=-w
 
@@ -117,4 +122,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools
+.PHONY: help setup build demo cifar uci results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools
