@@ -14,6 +14,9 @@
 //
 // [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] judge a score, such as the entropy
 // of averaged predictions, by how well it tells images of another domain.
+// The same scores, of class 1 of two, are decided by a threshold: [Decide] counts, a
+// [Criterion] chooses one, and [OperatingPoints] are all there are.
+//
 // [PairedBootstrap] and [AUROCDifference] compare two methods on the same images;
 // [NewDifference] does so where random draws, measured by [Jackknife] and [Replicated], and
 // temperatures, fitted anew by [Tempered], have a part in it, and [Holm] looks at several
