@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
@@ -16,10 +17,11 @@ type part struct {
 func (r *Report) parts() []part {
 	all := []part{
 		{"differences", "Is the difference more than chance?", differencesLead, plot.DrawDifferences(r.Differences)},
-		{"reliability", "Reliability", reliabilityLead, plot.DrawReliability(r.Methods)},
+		{"reliability", "Reliability", r.reliabilityLead(), plot.DrawReliability(r.Methods)},
 		{"calibration", "Calibration", calibrationLead, plot.DrawCurves("calibration", r.Calibrations)},
 		{"entropy", r.uncertainty(), entropyLead, plot.DrawEntropies(r.Entropies)},
 		{"risk", "Risk and coverage", riskLead, plot.DrawRisk(r.Methods)},
+		{"operating", "Thresholds", operatingLead, plot.DrawOperating(r.Methods)},
 		{"sweep", "Scores by setting", sweepLead, plot.DrawCurves("sweep", r.Sweeps)},
 		{"spectrum", "Spectrum of the posterior", spectrumLead, plot.DrawSpectrum(r.Spectrum)},
 		{"lines", "Loss along directions", linesLead, plot.DrawCurves("line", r.Lines)},
@@ -48,13 +50,23 @@ const (
 	differencesLead = "Each point is a method's difference to the baseline on the same images, with its 95 % interval. Left of the line is better. Where the interval holds zero, these images do not tell the two apart. Each interval is by itself: of many, some leave zero out by chance, so the mark may be open all the same."
 	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence can be taken at its word; above it the network promises too much. The shade is the 95 % interval of each group by itself, and the bars at the bottom are the numbers of images. The axis is spread towards 1, where most predictions are; bins too close to be told apart there are drawn as one."
 	calibrationLead = "How far the predicted distributions can be taken at their word. On the dark line they are right; bars are the 95 % intervals of each point by itself, so that one in twenty leaves the line out by chance."
+	class1Lead      = "Probability of class 1 minus share of class 1 in each group of predictions of similar probability. On the zero line it can be taken at its word; above it class 1 is promised too often. The shade is the 95 % interval of each group by itself, and the bars at the bottom are the numbers of images."
 	entropyLead     = "How uncertain the predictions are. A useful uncertainty is low where the network knows the subject and high where it does not: the less the two histograms overlap, the better."
 	riskLead        = "What is gained if the network may say that it does not know: the share of errors if only the most confident predictions are kept, and the others are handed to a person. Lower is better; at coverage 100 % it is the error of all."
+	operatingLead   = "What any threshold on the probability of class 1 could do. A curve further to the top is better; the threshold only chooses a place on it."
 	sweepLead       = "Each figure changes one setting and keeps the others. Bars and bands are intervals, of 95 % if nothing else is said."
 	spectrumLead    = "Variance of the posterior along its leading directions, that is the eigenvalues of the low-rank part of its covariance."
 	linesLead       = "Loss on a straight line through the SWA weights, with batch-norm statistics recomputed at each point."
 	surfacesLead    = "Loss in planes through the SWA weights. Ellipses are contours of the posterior density; where it fits, they follow the valley of the loss."
 )
+
+// reliabilityLead is by what the bins are of.
+func (r *Report) reliabilityLead() string {
+	if slices.ContainsFunc(r.Methods, func(m plot.Method) bool { return m.OfClass1 }) {
+		return class1Lead
+	}
+	return reliabilityLead
+}
 
 // Plots returns the figures of the report in the page's order, with a name of its
 // own each.

@@ -15,6 +15,8 @@ type Metric struct {
 	Note    string // what readers of the header must know, or ""
 	// Optional ones are left empty where they are NaN.
 	Optional bool
+	// Decision is of those that hang on a threshold.
+	Decision bool
 }
 
 // EvaluateOptions say how outcomes are scored.
@@ -23,6 +25,8 @@ type EvaluateOptions struct {
 	// MainOnly leaves out what takes longer than the main metrics: other values are
 	// NaN, and there are no curves.
 	MainOnly bool
+	// Threshold is that of a [Decided] task; 0 for the usual one.
+	Threshold float64
 }
 
 // Uncertainty measures how uncertain averaged outcomes are, n×Width: larger is less
@@ -70,6 +74,10 @@ type Evaluation struct {
 	// Figures show how far what is predicted can be taken at its word, where that is not
 	// the Reliability of a confidence.
 	Figures []Figure
+	// Points are what any threshold could decide of a [Decided] task, by scores of one order
+	// with the probabilities, and Decided what was decided; nil for others.
+	Points  []calibrate.OperatingPoint
+	Decided calibrate.Decisions
 	// Warnings say why a score should not be taken at face value.
 	Warnings []error
 

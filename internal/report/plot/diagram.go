@@ -9,6 +9,8 @@ type diagram struct {
 	lines [][]seriesPoint
 	reach []float64 // how far from zero each is
 	minor []bool
+	// class1 says that reliability is of the probability of class 1.
+	class1 bool
 }
 
 // add reports whether there is anything to add.

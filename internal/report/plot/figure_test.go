@@ -34,6 +34,7 @@ func hostileFigures() []*Figure {
 	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
 	all := append(DrawCurves("sweep", curves), DrawReliability(methods)...)
 	all = append(all, DrawRisk(methods)...)
+	all = append(all, DrawOperating([]Method{{Name: hostile, Points: []calibrate.OperatingPoint{{Threshold: nan}}}, {Name: long, Points: []calibrate.OperatingPoint{{Threshold: 1, Decisions: calibrate.Decisions{TruePositives: 3}}}}, {Name: "none"}})...)
 	all = append(all, DrawSpectrum(&Spectrum{Eigenvalues: []float64{inf, 3, nan, 0, -1, 1e-12}, Note: hostile})...)
 	all = append(all, DrawDifferences([]Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{Name: hostile, Value: nan}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf}, {Name: "y"}}}, {Title: "none"}})...)
 	all = append(all, DrawEntropies([]HistogramPair{{Name: hostile, In: in, Out: in, Note: hostile},
@@ -79,11 +80,49 @@ func plainFigures() []*Figure {
 	s.Ellipses, s.Points = []Ellipse{{XX: 0.09, YY: 0.03, Radius: 1, Label: "1σ"}, {XX: 0.09, YY: 0.03, Radius: 2, Label: "2σ"}}, []PointSet{{Name: "SWA", X: []float64{0}, Y: []float64{0}}}
 	h := calibrate.Histogram{Edges: []float64{1e-6, 1e-4, 1e-2, 1}, Counts: []int{1, 5, 2}, Below: 2, Above: 1}
 	all := append(DrawReliability(methods), DrawRisk(methods)...)
+	all = append(all, DrawReliability([]Method{{Name: "of class 1", OfClass1: true, Reliability: []calibrate.ReliabilityBin{{Count: 90, Confidence: 0.02, Accuracy: 0.05}, {Count: 50, Confidence: 0.6, Accuracy: 0.4}, {Count: 70, Confidence: 0.97, Accuracy: 1}}}})...)
+	all = append(all, DrawOperating(deciding())...)
 	all = append(all, DrawDifferences([]Differences{{Title: "NLL", Label: "NLL − NLL(SWA-Temp), nats", Baseline: "SWA-Temp", Rows: rows}})...)
 	all = append(all, DrawEntropies([]HistogramPair{{Name: "SWAG", In: h, Out: h}})...)
 	all = append(all, DrawCurves("sweep", curves)...)
 	all = append(all, DrawSpectrum(&Spectrum{Eigenvalues: []float64{1, 0.1, 0.001}})...)
 	return append(all, DrawSurfaces([]Surface{*s})...)
+}
+
+// deciding are methods of one of two classes, of which one is minor.
+func deciding() []Method {
+	var methods []Method
+	for k, name := range []string{"SGD, last iterate", "SWA-Temp", "SWAG"} {
+		var in, out []float64
+		for i := range 40 {
+			in, out = append(in, math.Mod(float64(i)*0.37, 1)*0.8), append(out, 0.2+0.1*float64(k)+math.Mod(float64(i)*0.61, 1)*0.7)
+		}
+		methods = append(methods, Method{Name: name, Minor: k == 0, Points: calibrate.OperatingPoints(in, out), Decided: calibrate.Decide(in, out, 0.5)})
+	}
+	return methods
+}
+
+// The curves end where all examples are taken for class 1, and a step of the precision-recall
+// curve has its area: together the average precision.
+func TestOperatingPoints(t *testing.T) {
+	in, out := []float64{0.1, 0.2, 0.35, 0.8, 0.8}, []float64{0.3, 0.8, 0.9, 0.95}
+	points := calibrate.OperatingPoints(in, out)
+	roc, pr := rocPoints(points), recallPoints(points)
+	if first, last := roc[0].XY, roc[len(roc)-1].XY; first.X != 0 || first.Y != 0 || last.X != 1 || last.Y != 1 {
+		t.Errorf("from %v to %v", first, last)
+	}
+	area := func(of []seriesPoint) (sum float64) {
+		for i := range of[1:] {
+			sum += (of[i+1].X - of[i].X) * (of[i+1].Y + of[i].Y) / 2
+		}
+		return sum
+	}
+	if got, want := area(roc), calibrate.AUROC(in, out); math.Abs(got-want) > 1e-12 { // some roundings
+		t.Errorf("the area is %v, want %v", got, want)
+	}
+	if got, want := area(pr), calibrate.AUPR(in, out); math.Abs(got-want) > 1e-12 {
+		t.Errorf("the area is %v, want %v", got, want)
+	}
 }
 
 // box is what a label covers.

@@ -22,10 +22,15 @@ type Method struct {
 	Minor bool
 	// Label is what its panel says beside the name, such as its calibration error.
 	Label string
-	// Reliability holds the bins of calibrate.Reliability.
+	// Reliability holds the bins of calibrate.Reliability, or, where OfClass1, bins of the
+	// probability of class 1, with the share of class 1 in place of the accuracy.
 	Reliability []calibrate.ReliabilityBin
+	OfClass1    bool
 	// RiskCoverage is what calibrate.RiskCoverage returns.
 	RiskCoverage []calibrate.RiskPoint
+	// Points are what calibrate.OperatingPoints returns, and Decided what was decided.
+	Points  []calibrate.OperatingPoint
+	Decided calibrate.Decisions
 }
 
 // confidenceFloor is the smallest 1 − confidence that the axis shows; what is
@@ -93,6 +98,7 @@ func DrawReliability(methods []Method) []*Figure {
 	var of []Method
 	for _, m := range methods {
 		all := filled(m.Reliability)
+		d.class1 = d.class1 || m.OfClass1
 		gaps, far := gapsOf(all), 0.0
 		for _, g := range gaps {
 			far = max(far, math.Abs(g.Y))
@@ -135,8 +141,13 @@ func (d *diagram) panel(i int, which []int, label string, bins []calibrate.Relia
 	groups := pooled(bins, &f.x, 2*markSize+3)
 	gaps := gapsOf(groups)
 	f.desc = fmt.Sprintf("Confidence minus accuracy over confidence, in %d groups of predictions.", len(gaps))
-	f.Note = readGaps(bins, gaps)
-	f.reliabilityGround(low)
+	above, below, right := "too confident", "too cautious", "it is right"
+	if d.class1 {
+		f.desc = fmt.Sprintf("Probability of class 1 minus share of class 1, over that probability, in %d groups of predictions.", len(gaps))
+		above, below, right = "class 1 too probable", "class 1 not probable enough", "it is class 1"
+	}
+	f.Note = readGaps(bins, gaps, right)
+	f.reliabilityGround(low, above, below)
 	f.counts(groups, seriesRole+role(i%seriesRoles))
 	f.band(seriesRole+role(i%seriesRoles), gaps)
 	if len(gaps) == 1 {
@@ -150,13 +161,13 @@ func (d *diagram) panel(i int, which []int, label string, bins []calibrate.Relia
 // readGaps says in words what a panel shows: which of the groups that are drawn is
 // the worst, and how many of the bins, of which the calibration error is made, are
 // off by more than their interval.
-func readGaps(bins []calibrate.ReliabilityBin, groups []seriesPoint) string {
+func readGaps(bins []calibrate.ReliabilityBin, groups []seriesPoint, right string) string {
 	off := func(g seriesPoint) bool { return g.lower > 0 || g.upper < 0 }
 	note, worst, many := "", seriesPoint{}, 0
 	for _, g := range groups {
 		if off(g) && math.Abs(g.Y) > math.Abs(worst.Y) {
 			worst = g
-			note = fmt.Sprintf("Where it says %s, it is right in %s. ", share(g.X), share(g.X-g.Y))
+			note = fmt.Sprintf("Where it says %s, %s in %s. ", share(g.X), right, share(g.X-g.Y))
 		}
 	}
 	for _, g := range gapsOf(bins) {
@@ -197,23 +208,28 @@ func (d *diagram) axes(which []int) (x, y axis) {
 	if x.warp(x.max)-x.warp(x.min) < 0.3 {
 		x.min, x.max = max(0, 1-(1-x.min)*1.5), 1-(1-x.max)/1.5
 	}
-	y = spanAxis("confidence − accuracy", true, values).padded(0.08)
+	what := "confidence − accuracy"
+	if d.class1 {
+		x = axis{label: "probability of class 1", max: 1, percent: true}
+		what = "probability − share of class 1"
+	}
+	y = spanAxis(what, true, values).padded(0.08)
 	y.percent = true
 	return x, y
 }
 
 // reliabilityGround says what the two sides of the zero line mean; low is where the
 // strip of the counts ends.
-func (f *Figure) reliabilityGround(low float64) {
+func (f *Figure) reliabilityGround(low float64, above, below string) {
 	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min}, {X: f.x.max}}) // the axis holds zero
 	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
 		said := style(soft, smallText, false)
 		said.XAlign = draw.XRight
 		if p.Y.Max > 0 {
-			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: c.Max.Y - smallText - 2}, "too confident")
+			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: c.Max.Y - smallText - 2}, above)
 		}
 		if bottom := c.Y(p.Y.Norm(low)); c.Y(p.Y.Norm(0))-bottom > 2*smallText {
-			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: bottom + 4}, "too cautious")
+			haloed(c, said, vg.Point{X: c.Max.X - 2, Y: bottom + 4}, below)
 		}
 	}))
 }

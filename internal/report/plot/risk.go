@@ -79,8 +79,7 @@ func (d *diagram) risks(title string, which []int) *Figure {
 	return f.finish()
 }
 
-// riskPoints are those to draw, at most maxRiskPoints, the first and the last
-// among them.
+// riskPoints are those to draw.
 func riskPoints(curve []calibrate.RiskPoint) []seriesPoint {
 	var points []seriesPoint
 	for _, p := range curve {
@@ -88,12 +87,5 @@ func riskPoints(curve []calibrate.RiskPoint) []seriesPoint {
 			points = append(points, seriesPoint{plotter.XY{X: p.Coverage, Y: p.Risk}, math.NaN(), math.NaN()})
 		}
 	}
-	if len(points) <= maxRiskPoints {
-		return points
-	}
-	out := make([]seriesPoint, maxRiskPoints)
-	for i := range out {
-		out[i] = points[i*(len(points)-1)/(maxRiskPoints-1)]
-	}
-	return out
+	return thinned(points)
 }
