@@ -128,6 +128,16 @@ func TopLabelECE(g []TopLabel, opts ECEOptions) float64 {
 	return calibrationError(reliability(g, opts), len(g))
 }
 
+// TopLabelReliability is [Reliability] of what TopLabelECE looks at, with the reasons why
+// their error should not be taken at face value, as [Evaluate] has them. It sorts g.
+func TopLabelReliability(g []TopLabel, opts ECEOptions) ([]ReliabilityBin, []error) {
+	order(g)
+	m := Metrics{N: len(g)}
+	bins := reliability(g, opts)
+	m.warnOfBins(bins, opts)
+	return bins, m.Warnings
+}
+
 // ClasswiseECE returns the mean over the classes of the calibration error of one
 // probability each,
 //

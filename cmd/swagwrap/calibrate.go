@@ -34,6 +34,12 @@ worth. Fit on images that the network was not trained on, and test on others aga
 
 With --ensemble the result is a copy of that ensemble whose scores are calibrated.
 
+--threshold chooses, of two classes, from which probability of class 1 on it is predicted: the highest F1, the highest sensitivity +
+specificity − 1 (youden), or the best that has a precision, a recall or a specificity of so much. The ensemble keeps it,
+and score goes by it. --method none chooses it alone.
+
+   swagwrap calibrate -o calibrated.safetensors --threshold recall=0.95 --ensemble ensemble.safetensors val.csv
+
 Labels that do not exclude each other have one temperature, one each (temperatures), or a·z + b of their log-odds (platt).
 Regressions have one factor s² of all variances (variance), or one for each target (variances); an isotonic map of the
 distribution function (isotonic), which changes intervals alone and goes into no ensemble; and, if nobody said how far
@@ -50,7 +56,8 @@ Of labels the arrays are probabilities or logits, and labels; of regressions tar
 epistemic_std), and member_mean and member_std; columns have these names, with _0, _1 … of several.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"},
-			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
+			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
+			&cli.StringFlag{Name: "threshold", Usage: "of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number: " + strings.Join(calibrate.Criteria, "|"), DefaultText: "0.5"},
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "test-labels", Usage: "read the labels of --test from `FILE`"},
@@ -93,6 +100,9 @@ func (a *app) calibrate(c *cli.Context) error {
 		return a.calibrateTask(c, job)
 	}
 	if job.found, err = job.Run(flags.Producer()); err != nil {
+		if job.By.Name != "" && strings.HasPrefix(err.Error(), "a threshold") {
+			return flags.BadInput(fmt.Errorf("%s: %w", job.Fit.Path, err))
+		}
 		hint := "a true class with probability 0 was rounded: save logits, or probabilities in float64"
 		if job.Fit.LeftOut > 0 {
 			hint += "; rows are counted without those left out"
@@ -103,16 +113,28 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.write(c, job.found, job.writeApplied); err != nil {
 		return err
 	}
-	return a.showScaling(c, job.found.Table())
+	tables := []*report.Table{job.found.Table()}
+	if two := job.found.ClassTable(); two != nil {
+		tables = append(tables, two)
+	}
+	return a.showScaling(c, tables...)
 }
 
-// showScaling prints a table, beside data that goes to standard output.
-func (a *app) showScaling(c *cli.Context, t *report.Table) error {
+// showScaling prints tables, beside data that goes to standard output.
+func (a *app) showScaling(c *cli.Context, tables ...*report.Table) error {
 	out := a.Stdout
 	if flags.IsStdout(c.String("output")) {
 		out = a.Stderr
 	}
-	return flags.BadOutput(t.WriteText(out))
+	for i, t := range tables {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		if err := t.WriteText(out); err != nil {
+			return flags.BadOutput(err)
+		}
+	}
+	return nil
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
@@ -128,6 +150,10 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 		return nil, flags.Usagef("", "--test-labels without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
 		return nil, flags.Usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
+	}
+	var err error
+	if job.Threshold, job.By, err = thresholdRule(c); err != nil {
+		return nil, err
 	}
 	out, err := a.CreateResult(c.String("output"), c.Bool("force"), c.String("ensemble") == "")
 	if err != nil {
@@ -156,6 +182,9 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	if of == "auto" {
 		of = predictions.TaskOf(job.of)
 	}
+	if of != "classes" && c.IsSet("threshold") {
+		return flags.Usagef("", "--threshold: is on the probability of class 1 of two, and the task is %s", of)
+	}
 	if of != "classes" {
 		return a.readTask(c, job, of)
 	}
@@ -163,8 +192,12 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	case "":
 		job.Method = calibrate.ByTemperature
 	case calibrate.ByTemperature, calibrate.ByVector:
+	case scaling.None:
+		if c.String("threshold") == "" {
+			return flags.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
+		}
 	default:
-		return flags.Usagef("", "--method %q: want %s or %s", job.Method, calibrate.ByTemperature, calibrate.ByVector)
+		return flags.Usagef("", "--method %q: want %s, %s or %s", job.Method, calibrate.ByTemperature, calibrate.ByVector, scaling.None)
 	}
 	if job.Fit, err = a.openLogits(c, c.Args().First(), c.String("labels"), "--labels"); err != nil {
 		return err
@@ -213,7 +246,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if e.Temperature > 0 || e.Vector != nil {
+	if (e.Temperature > 0 || e.Vector != nil) && job.Method != scaling.None {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	var meta sidecar
@@ -234,6 +267,12 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		if meta.Ensemble.ID != e.ID {
 			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 		}
+	}
+	switch chosen := c.String("threshold") != ""; {
+	case chosen && e.Card.Task != "binary":
+		return flags.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, e.Card.Task))
+	case !chosen && e.Threshold > 0:
+		return flags.BadInput(fmt.Errorf("%s: has a threshold, %g, which was chosen for its probabilities as they are", path, e.Threshold), "choose one for those that are calibrated: --threshold")
 	}
 	job.ensemble = e
 	return nil

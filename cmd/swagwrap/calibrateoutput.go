@@ -41,7 +41,12 @@ func (job *calibrationJob) write(c *cli.Context, found any, apply func(*flags.Ou
 func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	e := job.ensemble
 	if job.repair == nil {
-		carry(e, job.found.Fitted)
+		if fitted := job.found.Fitted; fitted != nil {
+			carry(e, fitted)
+		}
+		if t := job.found.Threshold; t != nil {
+			e.Threshold = t.Value
+		}
 	}
 	move := func(path *string) {
 		if !filepath.IsAbs(*path) {

@@ -47,6 +47,7 @@ settings are --val's alone; the test data takes no part.
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
 			eceFlag,
+			&cli.StringFlag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: " + strings.Join(calibrate.Criteria, "|"), DefaultText: "0.5"},
 			&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
@@ -70,6 +71,12 @@ func (a *app) compare(c *cli.Context) error {
 	if cmp.ECE, err = binning(c.String("ece")); err != nil {
 		return err
 	}
+	if cmp.Threshold, cmp.By, err = thresholdRule(c); err != nil {
+		return err
+	}
+	if cmp.By.Name != "" && c.String("val") == "" {
+		return flags.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
+	}
 	pages, err := flags.OpenPages(c)
 	if err != nil {
 		return err
@@ -91,6 +98,9 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
+	if err := thresholdFits(c, in.Networks()[0].Posterior.Card.Task); err != nil {
+		return err
+	}
 	if cmp.Test, err = in.Open(c, test, c.String("labels"), true); err != nil {
 		return err
 	}

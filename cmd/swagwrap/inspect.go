@@ -99,7 +99,7 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	text.Line(a.Stdout, "  kind       %s, format version %s, written by %s", st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
 	// what an ensemble is calibrated by is written as 0 or null where it is not
 	for _, m := range []struct{ key, name string }{{"options", "options"}, {"components", "components"}, {"sampling", "sampling"},
-		{"temperature", "temperature"}, {"vector_scaling", "vector scaling"}} {
+		{"temperature", "temperature"}, {"vector_scaling", "vector scaling"}, {"threshold", "threshold"}} {
 		if v := st.Metadata[m.key]; v != "" && v != "0" && v != "null" {
 			text.Line(a.Stdout, "  %-10s %s", m.name, v)
 		}

@@ -44,6 +44,7 @@ but their input and their classes.
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
 			&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"},
 			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression of which fit was not told: targets are `STD` about their means; once for each target, or for all"},
+			thresholdFlag("0.5"),
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 			partFlag("draw of the members"),
 		}, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
@@ -85,6 +86,9 @@ func (a *app) sample(c *cli.Context) error {
 	}
 	e.Card = networks[0].Posterior.Card
 	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
+		return err
+	}
+	if err := thresholdFits(c, e.Card.Task); err != nil {
 		return err
 	}
 	if settings.Method == ensemble.Iterates {
@@ -130,7 +134,7 @@ func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
 	if count == 0 {
 		count = c.NArg()
 	}
-	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: s.Sampling(), Temperature: s.Temperature}
+	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: s.Sampling(), Temperature: s.Temperature, Threshold: s.Threshold}
 	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, s.Antithetic); err != nil {
 		return nil, flags.Usagef("", "%w", err)
 	}

@@ -46,6 +46,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1},
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
+			thresholdFlag("the ensemble's, else 0.5"),
 			&cli.StringFlag{Name: "on-error", Usage: "on an image that cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
@@ -100,6 +101,9 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	if job.ensemble, err = a.openEnsemble(c, path); err != nil {
+		return err
+	}
+	if err := thresholdFits(c, job.ensemble.Card.Task); err != nil {
 		return err
 	}
 	networks, err := a.components(c, job.ensemble)
@@ -187,6 +191,9 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if c.Bool("keep-members") {
 		s.Want.Members = 1
 	}
+	if s.Threshold, err = threshold(c); err != nil {
+		return nil, s, err
+	}
 	if s.Want.Top < 1 {
 		return nil, s, flags.Usagef("", "--topk %d: want a positive number", s.Want.Top)
 	}
@@ -250,6 +257,9 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	}
 	for _, line := range job.scorer.Tasks() {
 		a.Logf(c, "%s", line)
+	}
+	if t := job.scorer.Threshold(); t > 0 {
+		a.Logf(c, "predicts class 1 where its probability is %.4g or more", t)
 	}
 	for _, w := range job.scorer.Warnings {
 		a.Warnf(c, "%v", w)

@@ -35,6 +35,9 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	if c.IsSet("noise-std") {
 		s.NoiseStd = c.Float64Slice("noise-std")
 	}
+	if s.Threshold, err = threshold(c); err != nil {
+		return s, err
+	}
 	if err := s.Check(); err != nil {
 		return s, flags.Usagef("", "%w", err)
 	}
@@ -93,7 +96,7 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 
 // readSettingsFile reads --settings.
 func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
-	for _, name := range []string{"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "noise-std", "checkpoints"} {
+	for _, name := range []string{"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints"} {
 		if c.IsSet(name) {
 			return s, flags.Usagef("give all that is in the file as flags, or nothing of it", "--settings and --%s: the file says how members are made", name)
 		}
@@ -135,6 +138,9 @@ func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 	}
 	if s.NoiseStd != nil {
 		what += fmt.Sprintf(", noise %.4g", s.NoiseStd)
+	}
+	if e.Threshold > 0 {
+		what += fmt.Sprintf(", threshold %.4g", e.Threshold)
 	}
 	return what
 }

@@ -27,6 +27,7 @@ type sidecar struct {
 	Preprocess  preprocess.Settings     `json:"preprocess"`  // of the data
 	Temperature float64                 `json:"temperature"` // 0 for none
 	Vector      *ensemble.VectorScaling `json:"vector_scaling,omitempty"`
+	Threshold   float64                 `json:"threshold,omitempty"` // of the task binary; 0 for the usual one
 	Sources     []dataset.Source        `json:"sources"`
 	Tasks       []string                `json:"tasks"`
 	Format      string                  `json:"format"`
@@ -50,7 +51,7 @@ func (job *scoreJob) about(c *cli.Context) *sidecar {
 	s := &sidecar{
 		Program: flags.Producer(), Command: os.Args, Provider: job.provider.String(), Rounding: job.rounding,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: job.preprocess, Temperature: e.Temperature, Vector: e.Vector, Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
+		Preprocess: job.preprocess, Temperature: e.Temperature, Vector: e.Vector, Threshold: job.scorer.Threshold(), Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Rows: job.data.Len(), Parameters: job.parameters,
 	}

@@ -34,6 +34,9 @@ func (e *Ensemble) checkCalibration() error {
 	if !(e.Temperature >= 0) {
 		return fmt.Errorf("metadata \"temperature\": %v, want a positive number, or 0 for none", e.Temperature)
 	}
+	if !(e.Threshold >= 0 && e.Threshold <= 1) {
+		return fmt.Errorf("metadata \"threshold\": %v, want a number above 0 and at most 1", e.Threshold)
+	}
 	if v := e.Vector; v != nil {
 		if e.Temperature > 0 {
 			return fmt.Errorf("a temperature and vector scaling, want one of them")
@@ -41,6 +44,14 @@ func (e *Ensemble) checkCalibration() error {
 		if err := e.calibration().Vector.Check(len(v.Scale)); err != nil {
 			return fmt.Errorf("metadata \"vector_scaling\": %w", err)
 		}
+	}
+	return nil
+}
+
+// checkThreshold refuses one of a task that predicts in another way.
+func checkThreshold(path string, threshold float64, t task.Task) error {
+	if _, ok := t.(task.Decided); threshold > 0 && !ok {
+		return fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, t.Name())
 	}
 	return nil
 }

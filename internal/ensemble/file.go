@@ -65,6 +65,9 @@ type Ensemble struct {
 	Temperature float64
 	// Vector scales the averaged probabilities in place of a temperature, or is nil.
 	Vector *VectorScaling
+	// Threshold on the calibrated probability of class 1 predicts, of the task binary; 0 for
+	// the usual one.
+	Threshold float64
 }
 
 // Component is what an ensemble has of one posterior.
@@ -163,6 +166,9 @@ func (e *Ensemble) write(w io.WriterAt, kind, producer string, said map[string]a
 		"temperature":    e.Temperature,
 		"vector_scaling": e.Vector,
 	})
+	if e.Threshold > 0 {
+		said["threshold"] = e.Threshold
+	}
 	meta, err := weights.NewMetadata(kind, Version, producer, said)
 	if err != nil {
 		return err
@@ -222,6 +228,11 @@ func (e *Ensemble) read(st *weights.Safetensors) error {
 	})
 	if err != nil {
 		return err
+	}
+	if _, ok := st.Metadata["threshold"]; ok {
+		if err := st.DecodeMetadata(map[string]any{"threshold": &e.Threshold}); err != nil {
+			return err
+		}
 	}
 	if err := e.checkCalibration(); err != nil {
 		return err

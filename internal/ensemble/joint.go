@@ -53,6 +53,9 @@ func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error
 	if err := calibration.check(j.Ensemble.Path, j.tasks[0]); err != nil {
 		return nil, err
 	}
+	if err := checkThreshold(j.Ensemble.Path, j.Ensemble.Threshold, j.tasks[0]); err != nil {
+		return nil, err
+	}
 	var networks []*joint.Network
 	place := make(map[int]int) // of a component's network among those
 	var members []joint.Member
@@ -183,6 +186,9 @@ func (j *Joint) metadata() (map[string]string, error) {
 	}
 	if e.Card.ClassNames != nil {
 		out["swagwrap.class_names"] = string(names)
+	}
+	if e.Threshold > 0 {
+		out["swagwrap.threshold"] = strconv.FormatFloat(e.Threshold, 'g', -1, 64)
 	}
 	switch {
 	case e.Vector != nil:

@@ -27,6 +27,8 @@ type Scoring struct {
 	Preprocess preprocess.Settings
 	ClassNames []string
 	Want       task.Want // Members says whether, not how many
+	// Threshold is in place of the ensemble's; 0 for that.
+	Threshold float64
 	// SkipErrors gives an example that cannot be read, or whose scores are not usable,
 	// a row with an error. Else it ends the run.
 	SkipErrors bool
@@ -68,6 +70,12 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 		return nil, err
 	}
 	if err := s.checkNoise(); err != nil {
+		return nil, err
+	}
+	if s.job.Threshold == 0 {
+		s.job.Threshold = job.Ensemble.Threshold
+	}
+	if err := checkThreshold(job.Ensemble.Path, s.job.Threshold, s.Task()); err != nil {
 		return nil, err
 	}
 	if job.Want.Members > 0 {
@@ -174,6 +182,7 @@ func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Ro
 		return
 	}
 	average := c.Average(outcome, i)
+	average.Threshold = s.job.Threshold
 	average.Calibrate = func(outcome []float64) { s.calibration.apply(s.Task(), outcome) }
 	if s.job.Want.Members > 0 {
 		size := s.Members() * len(outcome)
@@ -222,8 +231,14 @@ func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err erro
 			return nil, err
 		}
 	}
+	if s.job.Threshold > 0 {
+		return p, p.Add("threshold", s.job.Threshold)
+	}
 	return p, nil
 }
+
+// Threshold is what the rows go by; 0 for the usual one.
+func (s *Scorer) Threshold() float64 { return s.job.Threshold }
 
 // nameSum identifies a list of names, or "" for none.
 func nameSum(names []string) string {

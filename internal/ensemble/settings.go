@@ -40,6 +40,7 @@ type Settings struct {
 	Members     int     `json:"members,omitempty"`
 	Seed        uint64  `json:"seed"`
 	Temperature float64 `json:"temperature,omitempty"` // of the average; 0 for none
+	Threshold   float64 `json:"threshold,omitempty"`   // of the task binary; 0 for the usual one
 	// NoiseStd is that of a regression's targets, where the posterior says nothing of it.
 	NoiseStd []float64 `json:"noise_std,omitempty"`
 }
@@ -82,6 +83,8 @@ func (s *Settings) Check() error {
 		return fmt.Errorf("method %q: has one member of each posterior", s.Method)
 	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
 		return fmt.Errorf("temperature: %v, want a finite number above 0", s.Temperature)
+	case !(s.Threshold >= 0 && s.Threshold <= 1):
+		return fmt.Errorf("threshold: %v, want a number above 0 and at most 1", s.Threshold)
 	}
 	for _, std := range s.NoiseStd {
 		if !(std > 0) || math.IsInf(std, 1) {
@@ -119,6 +122,9 @@ func (s *Settings) Flags() []string {
 	}
 	for _, std := range s.NoiseStd {
 		add("noise-std", strconv.FormatFloat(std, 'g', -1, 64))
+	}
+	if s.Threshold != 0 {
+		add("threshold", strconv.FormatFloat(s.Threshold, 'g', -1, 64))
 	}
 	return out
 }

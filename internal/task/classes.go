@@ -252,6 +252,7 @@ func (t classes) Metrics() []Metric {
 		{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true,
 			Note: "risk at 90 %: errors among the 90 % most confident"},
 		{Key: "entropy", Header: "entropy", Digits: 4, Further: true},
+		{Key: "auroc", Header: "AUROC", Digits: 4, Further: true, Optional: true},
 		{Key: "set_level", Header: "sets of", Digits: 1, Percent: true, Further: true, Optional: true},
 		{Key: "set_size", Header: "set size", Digits: 2, Further: true, Optional: true},
 		{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true, Optional: true},
@@ -292,11 +293,20 @@ func (t classes) Evaluate(outcomes []float64, labels truth.Truth, opts EvaluateO
 	}
 	m := calibrate.Evaluate(p, opts.EvaluateOptions)
 	e := &Evaluation{
-		Values: []float64{m.Accuracy, m.NLL, m.ECE, m.Brier, m.Top5, m.ClasswiseECE, m.ECEEqualWidth, m.ECE15, m.ECEReference, m.AURC, m.SelectiveRisk, m.Entropy, 0, 0, 0, 0},
+		Values: []float64{m.Accuracy, m.NLL, m.ECE, m.Brier, m.Top5, m.ClasswiseECE, m.ECEEqualWidth, m.ECE15, m.ECEReference, m.AURC, m.SelectiveRisk, m.Entropy, t.auroc(outcomes, labels), 0, 0, 0, 0},
 		Losses: losses, Reliability: calibrate.Reliability(p, opts.ECE), RiskCoverage: calibrate.RiskCoverage(p), Warnings: m.Warnings, sets: m.Sets,
 	}
 	t.Align([]*Evaluation{e})
 	return e, nil
+}
+
+// auroc is that of either of two classes, which is the same; NaN for others.
+func (t classes) auroc(outcomes []float64, labels truth.Truth) float64 {
+	if t.count != 2 {
+		return math.NaN()
+	}
+	auroc, _ := binary{t}.judged(outcomes, labels).areas()
+	return auroc.Mean
 }
 
 func (t classes) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {

@@ -111,6 +111,13 @@ type Curved interface {
 	AddCurvature(hessian, logits *mat.Dense)
 }
 
+// Decided is a task whose prediction is by a threshold on the probability of class 1.
+type Decided interface {
+	Task
+	// Decide chooses the threshold for averaged outcomes beside their labels.
+	Decide(outcomes []float64, labels truth.Truth, by calibrate.Criterion) (calibrate.OperatingPoint, error)
+}
+
 // A kind makes a task of scores. ok is false where the scores are not of it.
 type kind struct {
 	name  string
@@ -190,6 +197,8 @@ type Average struct {
 	Weights []float64 // theirs, which add up to 1; nil for equal ones
 	// Calibrate changes an averaged outcome, and is nil where nothing does.
 	Calibrate func(outcome []float64)
+	// Threshold is that of a [Decided] task; 0 for the usual one.
+	Threshold float64
 }
 
 // Summary adds up how good predictions are.

@@ -249,6 +249,7 @@ np.savez_compressed(HERE / "short-labels.npz", images=images, labels=r.integers(
 np.savez_compressed(HERE / "five-by-five.npz", images=r.integers(0, 256, (10, 1, 5, 5), dtype=np.uint8), labels=r.integers(0, 3, 10))
 np.savez_compressed(HERE / "class-seven.npz", images=images, labels=np.full(10, 7))
 np.save(HERE / "unlabelled.npy", images)
+np.savez_compressed(HERE / "two.npz", images=images, labels=np.array([0, 1, 0, 1, 0, 1, 0, 0, 0, 1]))  # one of two classes
 each = np.array([[i % 2, i // 2 % 2, i % 3 == 0] for i in range(10)], np.int8)  # no label is the same for all
 np.savez_compressed(HERE / "each.npz", images=images, labels=each.astype(bool))
 each[3, 1] = -1

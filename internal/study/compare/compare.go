@@ -35,6 +35,10 @@ type Comparison struct {
 	Validation dataset.Dataset
 	Test       dataset.Dataset
 	ECE        calibrate.ECEOptions
+	// Threshold, or the one that By chooses for each method on the validation data, is what
+	// methods of a [task.Decided] predict by; zero for the usual one.
+	Threshold float64
+	By        calibrate.Criterion
 	// Scalings has every method evaluated with scalings of its own too, and
 	// AllMetrics has the further tables printed.
 	Scalings, AllMetrics bool
@@ -83,6 +87,8 @@ type Method struct {
 	// Recalibrated is the method after its distributions were recalibrated by a map: nil
 	// unless asked for, or for a task that has none.
 	Recalibrated *task.Evaluation
+	// Threshold is what the method predicts by; 0 for the usual one.
+	Threshold float64
 	// Scaling is the one that makes the method, in SWA-Temp and SWA-Vector.
 	Scaling *calibrate.Scaling
 	// Noise is what was fitted where the networks leave it open: one, or one for each half
@@ -97,6 +103,7 @@ type Method struct {
 	StaleBN  bool // its batch-norm statistics do not belong to its weights
 
 	noise
+	doubts []error // warnings from before there was an evaluation
 }
 
 // Scaled is a method after its outcomes were repaired.
@@ -172,7 +179,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	}
 	own := outcomes // of the method, before it is repaired
 	if m.Noise = noise; noise != nil {
-		if m.parts, err = r.noisy(noise, test.Mean(), r.validation(p)); err != nil {
+		if m.parts, err = r.noisy(&m, noise, test.Mean(), r.validation(p)); err != nil {
 			return err
 		}
 		m.deployWith(noise)
@@ -183,11 +190,16 @@ func (r *Result) add(p *baseline.Predicted) error {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, err))
 			return nil
 		}
-		if m.parts, err = r.tempered(s, outcomes, validation); err != nil {
+		m.deployAt(s)
+		if err := r.decide(&m, r.applied(s, validation)); err != nil {
+			return err
+		}
+		if m.parts, err = r.tempered(&m, s, outcomes, validation); err != nil {
 			return err
 		}
 		outcomes, m.Scaling, m.Name = scaled, s, r.repaired(p.Name, s)
-		m.deployAt(s)
+	} else if err := r.decide(&m, validation); err != nil {
+		return err
 	}
 	if err := r.evaluate(&m, outcomes); err != nil {
 		return err
@@ -198,7 +210,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	if err := r.redraw(&m, p); err != nil {
 		return err
 	}
-	m.Warnings = append(m.Warnings, p.Notes...)
+	m.Warnings = append(append(m.Warnings, p.Notes...), m.doubts...)
 	m.warnOfNoise()
 	if m.Scaling != nil {
 		m.Warnings = append(m.Warnings, m.Scaling.Warnings...)
@@ -210,7 +222,11 @@ func (r *Result) add(p *baseline.Predicted) error {
 				m.warn("no %s scaling: %w", c.Scaler, err)
 				continue
 			}
-			e, err := r.task.Evaluate(outcomes, r.Test.Labels(), r.options())
+			of := Method{Name: m.Name}
+			if err := r.decide(&of, r.applied(s, validation)); err != nil {
+				return err
+			}
+			e, err := r.task.Evaluate(outcomes, r.Test.Labels(), r.options(&of))
 			if err != nil {
 				return err
 			}
@@ -247,14 +263,14 @@ func temperatures(s *calibrate.Scaling) string {
 	return strings.Join(out, ", ")
 }
 
-func (r *Result) options() task.EvaluateOptions {
-	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: r.ECE, Seed: r.Seed}}
+func (r *Result) options(m *Method) task.EvaluateOptions {
+	return task.EvaluateOptions{Threshold: m.Threshold, EvaluateOptions: calibrate.EvaluateOptions{ECE: r.ECE, Seed: r.Seed}}
 }
 
 // evaluate scores the outcomes of a method.
 func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 	labels := r.Test.Labels()
-	if m.Evaluation, err = r.task.Evaluate(outcomes, labels, r.options()); err != nil {
+	if m.Evaluation, err = r.task.Evaluate(outcomes, labels, r.options(m)); err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	m.AtBestT = math.NaN()

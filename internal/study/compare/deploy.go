@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -74,7 +75,11 @@ func (r *Result) Commands(m *Method) []string {
 	if m.Deploy == nil || m.StaleBN {
 		return out
 	}
-	how := m.Deploy.Flags()
+	settings, calibrates := *m.Deploy, m.Scaling != nil && m.Deploy.Temperature == 0
+	if calibrates {
+		settings.Threshold = 0 // is one of calibrated probabilities
+	}
+	how := settings.Flags()
 	if m.Key == baseline.SWAGTuned && m.Deploy.Temperature != 0 {
 		how = []string{"--settings", r.Settings} // with the batch-norm images that were settled for all methods
 	}
@@ -93,7 +98,7 @@ func (r *Result) Commands(m *Method) []string {
 		args = append(args, run.Network.Posterior.Path)
 	}
 	out = append(out, line(args))
-	if (m.Scaling == nil || m.Deploy.Temperature != 0) && len(m.Noise) < 2 {
+	if !calibrates && len(m.Noise) < 2 {
 		return out
 	}
 	return append(out, r.fitCommands(m)...)
@@ -115,6 +120,9 @@ func (r *Result) fitCommands(m *Method) []string {
 		fit = append(fit, "--method", string(calibrate.ByVector))
 	default:
 		fit = append(fit, "--method", string(calibrate.ByTemperature))
+	}
+	if m.Threshold > 0 {
+		fit = append(fit, "--threshold", strconv.FormatFloat(m.Threshold, 'g', -1, 64))
 	}
 	return []string{line(append(score, "-o", "val.npz", "ensemble.safetensors", val)), line(append(fit, "--ensemble", "ensemble.safetensors", "val.npz"))}
 }

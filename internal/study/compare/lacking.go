@@ -55,7 +55,7 @@ func (r *Result) settle(outcomes, validation []float64) (test, val []float64, no
 
 // noisy asks for the losses of outcomes, as they are without noise, at noise about that which
 // was fitted. What is fitted anew is one factor of the variances of all targets.
-func (r *Result) noisy(noise []*task.Noise, outcomes, validation []float64) (parts []part, err error) {
+func (r *Result) noisy(m *Method, noise []*task.Noise, outcomes, validation []float64) (parts []part, err error) {
 	t := task.Lacking(r.task)
 	for h, n := range noise {
 		p, of, judged := part{}, outcomes, r.Test.Labels()
@@ -69,11 +69,11 @@ func (r *Result) noisy(noise []*task.Noise, outcomes, validation []float64) (par
 			of, judged = r.pick(outcomes, p.rows)
 		}
 		p.Tempered, err = calibrate.NewTempered(1, func(factor float64) ([]float64, [][]float64, error) {
-			fitted, err := r.losses(t.AddNoise(nil, n.Times(factor), on), labels)
+			fitted, err := r.losses(m, t.AddNoise(nil, n.Times(factor), on), labels)
 			if err != nil {
 				return nil, nil, err
 			}
-			losses, err := r.losses(t.AddNoise(nil, n.Times(factor), of), judged)
+			losses, err := r.losses(m, t.AddNoise(nil, n.Times(factor), of), judged)
 			return fitted[0], losses, err
 		})
 		if err != nil {

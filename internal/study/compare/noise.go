@@ -40,7 +40,7 @@ type part struct {
 }
 
 // tempered asks for the losses of outcomes at temperatures about those of a scaling.
-func (r *Result) tempered(s *calibrate.Scaling, outcomes, validation []float64) (parts []part, err error) {
+func (r *Result) tempered(m *Method, s *calibrate.Scaling, outcomes, validation []float64) (parts []part, err error) {
 	folds := [][]int{nil}
 	if s.CrossFitted {
 		folds = calibrate.Folds(r.Test.Len(), len(s.Temperatures), r.Seed)
@@ -56,11 +56,11 @@ func (r *Result) tempered(s *calibrate.Scaling, outcomes, validation []float64) 
 		}
 		p.Tempered, err = calibrate.NewTempered(t, func(t float64) ([]float64, [][]float64, error) {
 			scaling := &calibrate.Scaling{Temperatures: []float64{t}}
-			fitted, err := r.losses(r.task.Apply(nil, scaling, on), labels)
+			fitted, err := r.losses(m, r.task.Apply(nil, scaling, on), labels)
 			if err != nil {
 				return nil, nil, err
 			}
-			losses, err := r.losses(r.task.Apply(nil, scaling, of), judged)
+			losses, err := r.losses(m, r.task.Apply(nil, scaling, of), judged)
 			return fitted[0], losses, err
 		})
 		if err != nil {
@@ -80,8 +80,8 @@ func (r *Result) pick(outcomes []float64, rows []int) (picked []float64, labels 
 	return picked, r.Test.Labels().Pick(rows)
 }
 
-func (r *Result) losses(outcomes []float64, labels truth.Truth) ([][]float64, error) {
-	e, err := r.task.Evaluate(outcomes, labels, task.EvaluateOptions{MainOnly: true})
+func (r *Result) losses(m *Method, outcomes []float64, labels truth.Truth) ([][]float64, error) {
+	e, err := r.task.Evaluate(outcomes, labels, task.EvaluateOptions{MainOnly: true, Threshold: m.Threshold})
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +98,13 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 			return nil, err
 		}
 		if p.Scaler == "" {
-			return r.losses(outcomes, r.Test.Labels())
+			return r.losses(m, outcomes, r.Test.Labels())
 		}
 		scaled, _, err := r.scale(p.Scaler, outcomes, validation)
 		if err != nil {
 			return nil, err
 		}
-		return r.losses(scaled, r.Test.Labels())
+		return r.losses(m, scaled, r.Test.Labels())
 	}
 	for g, group := range p.Groups {
 		m.weights = append(m.weights, float64(group.Weight))

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -18,8 +19,11 @@ func (r *Result) Page() *report.Report {
 		Findings: study.Findings(r.Networks()...), Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
 	page.Tables = []report.NamedTable{
 		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own, on images that it was not fitted on. Intervals are of infinitely many members on all images like these; draws: what other draws would change on the same images.", Table: r.mainTable()},
-		{Title: "Further metrics", Table: r.furtherTable()},
 	}
+	if _, ok := r.task.(task.Decided); ok {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
+	}
+	page.Tables = append(page.Tables, report.NamedTable{Title: "Further metrics", Table: r.furtherTable()})
 	if r.Scalings {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
 		if t := r.recalibrationTable(); t != nil {
@@ -34,7 +38,9 @@ func (r *Result) Page() *report.Report {
 		if m.StaleBN {
 			continue
 		}
-		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(i), Label: r.calibrationError(&m), Reliability: m.Reliability, RiskCoverage: m.RiskCoverage})
+		_, decided := r.task.(task.Decided)
+		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(i), Label: r.calibrationError(&m), Reliability: m.Reliability, OfClass1: decided,
+			RiskCoverage: m.RiskCoverage, Points: m.Points, Decided: m.Decided})
 	}
 	return page
 }

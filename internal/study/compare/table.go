@@ -59,6 +59,9 @@ func (r *Result) Tables() []*report.Table {
 	if t := r.partsTable(); t != nil && (r.AllMetrics || len(r.Methods[0].Parts) <= mostParts) {
 		tables = append(tables, t)
 	}
+	if _, ok := r.task.(task.Decided); ok {
+		tables = append(tables, r.decisionsTable())
+	}
 	if r.AllMetrics {
 		tables = append(tables, r.furtherTable(), r.scalingsTable())
 		if t := r.recalibrationTable(); t != nil {
@@ -177,26 +180,42 @@ func (r *Result) noteWarnings(t *report.Table) {
 	}
 }
 
-// furtherTable has the metrics that the first table leaves out.
+// furtherTable has the metrics that the others leave out.
 func (r *Result) furtherTable() *report.Table {
-	columns := []report.Column{{Header: "method"}, decimal("members")}
+	return r.metricsTable([]report.Column{{Header: "method"}, decimal("members")}, func(m *Method) []string { return []string{m.Name, report.Thousands(m.Members)} },
+		func(m task.Metric) bool { return m.Further && !m.Decision })
+}
+
+// decisionsTable has what methods predict by their thresholds.
+func (r *Result) decisionsTable() *report.Table {
+	t := r.metricsTable([]report.Column{{Header: "by a threshold"}}, func(m *Method) []string { return []string{m.Name} }, func(m task.Metric) bool { return m.Decision })
+	note := "class 1 is predicted where its probability is the threshold or more"
+	if (r.By != calibrate.Criterion{}) {
+		note += fmt.Sprintf("; of each method it is chosen by %v on the validation images", r.By)
+	}
+	t.Note(note)
+	return t
+}
+
+// metricsTable has some metrics of all methods, behind columns of what they are.
+func (r *Result) metricsTable(columns []report.Column, begin func(*Method) []string, shown func(task.Metric) bool) *report.Table {
 	for _, m := range r.task.Metrics() {
-		if m.Further {
+		if shown(m) {
 			columns = append(columns, decimal(m.Header))
 		}
 	}
 	t := report.NewTable(columns...)
-	for _, m := range r.Methods {
-		cells := []string{m.Name, report.Thousands(m.Members)}
+	for k := range r.Methods {
+		cells := begin(&r.Methods[k])
 		for i, metric := range r.task.Metrics() {
-			if metric.Further {
-				cells = append(cells, study.Cell(metric, m.Values[i]))
+			if shown(metric) {
+				cells = append(cells, study.Cell(metric, r.Methods[k].Values[i]))
 			}
 		}
 		t.Row(cells...)
 	}
 	for _, m := range r.task.Metrics() {
-		if m.Further && m.Note != "" {
+		if shown(m) && m.Note != "" {
 			t.Note(m.Note)
 		}
 	}

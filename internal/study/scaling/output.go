@@ -45,10 +45,44 @@ func (k *Result) Table() *report.Table {
 	return t
 }
 
+// ClassTable shows the scores of two classes; nil of others.
+func (k *Result) ClassTable() *report.Table {
+	if k.rows[0].two == nil {
+		return nil
+	}
+	columns := []report.Column{{Header: "class 1"}}
+	for _, header := range []string{"AUROC", "[95 %]", "AP", "ECE of class 1", "sensitivity", "specificity", "precision", "F1"} {
+		columns = append(columns, report.Column{Header: header, Align: report.Decimal})
+	}
+	columns[2].Align = report.Left
+	t := report.NewTable(columns...)
+	for _, r := range k.rows {
+		b := r.two
+		cell := func(v *float64, show func(float64, int) string, digits int) string {
+			if v == nil {
+				return ""
+			}
+			return show(*v, digits)
+		}
+		interval := ""
+		if b.AUROC != nil {
+			interval = "[" + report.Fixed(*b.AUROCLow, 4) + ", " + report.Fixed(*b.AUROCHigh, 4) + "]"
+		}
+		t.Row(r.name, cell(b.AUROC, report.Fixed, 4), interval, cell(b.AveragePrecision, report.Fixed, 4), cell(b.ECEOfClass1, report.Fixed, 4),
+			cell(b.Sensitivity, report.Percent, 1), cell(b.Specificity, report.Percent, 1), cell(b.Precision, report.Percent, 1), cell(b.F1, report.Fixed, 4))
+	}
+	if k.Threshold == nil {
+		t.Note("class 1 is predicted where its probability is 0.5 or more (--threshold chooses another)")
+	} else {
+		t.Note(fmt.Sprintf("by the %s; predictions as saved, or at 0.5, by 0.5. Cross-fitted, each row is decided by a threshold that was chosen without it. Accuracy in the other table is that of the more probable class", k.Threshold.describe()))
+	}
+	return t
+}
+
 // WriteApplied writes calibrated probabilities, with the numbers of the rows in the
 // file that they are of.
 func (k *Result) WriteApplied(out io.Writer, l *Logits, npz bool) error {
-	probs := k.Fitted.Apply(nil, l.Z, l.Classes)
+	probs := k.apply(l)
 	if npz {
 		archive := predictions.NewArchive(out)
 		return errors.Join(archive.Ints("row", l.Rows, l.Len()), archive.Ints("labels", l.Labels, l.Len()),

@@ -42,6 +42,10 @@ type Scaling struct {
 	Folds     int
 	Seed      uint64
 	Fit, Test *Logits // Test may be nil
+	// By chooses a threshold of two classes, on probabilities that were made right, where
+	// Threshold is not one; zero for none.
+	By        calibrate.Criterion
+	Threshold float64
 }
 
 // Result is what was found, as JSON has it.
@@ -62,6 +66,8 @@ type Result struct {
 	Bias      []float64 `json:"bias,omitempty"`
 	Absent    []int     `json:"absent_classes,omitempty"`
 	Separated bool      `json:"separated,omitempty"`
+
+	Threshold *threshold `json:"threshold,omitempty"`
 
 	Rows   int    `json:"rows"`
 	Source source `json:"predictions"`
@@ -99,6 +105,7 @@ type scores struct {
 	SetSize      *float64    `json:"set_size"`
 	SetCoverage  *float64    `json:"set_coverage"`
 	Difference   *[2]float64 `json:"nll_difference_interval,omitempty"`
+	*binary                  // of two classes
 }
 
 // row is a line of the table.
@@ -107,11 +114,15 @@ type row struct {
 	metrics    calibrate.Metrics
 	sets       calibrate.Sets      // of the level that all rows have
 	difference *calibrate.Interval // of the NLL, to the row before
+	two        *binary
 }
 
 // Describe says what was fitted, and what it is worth on labels that the fit has not
 // seen.
 func (k *Result) Describe() string {
+	if k.Method == string(None) {
+		return k.Threshold.describe()
+	}
 	what := fmt.Sprintf("T = %s", report.Fixed(k.Temperature, 4))
 	if len(k.Scale) > 0 {
 		what = fmt.Sprintf("scales %s to %s, biases %s to %s", report.Fixed(slices.Min(k.Scale), 3), report.Fixed(slices.Max(k.Scale), 3),
@@ -120,6 +131,9 @@ func (k *Result) Describe() string {
 	change, advice := "falls", ""
 	if k.NLLCrossFitted > k.NLLBefore {
 		change, advice = "rises", ". It does not pay"
+	}
+	if k.Threshold != nil {
+		advice += "; " + k.Threshold.describe()
 	}
 	return fmt.Sprintf("%s: NLL of labels that the fit has not seen %s from %s to %s nats (%s in %d folds); of those it was fitted to it is %s%s", what, change,
 		report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLCrossFitted, 4), report.Plural(k.Rows, "row"), k.Folds, report.Fixed(k.NLLAfter, 4), advice)
@@ -131,6 +145,9 @@ func (s *Scaling) Run(producer string) (*Result, error) {
 	k := &Result{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: producer, Method: string(s.Method), Classes: f.Classes,
 		Rows: f.Len(), Folds: s.Folds, Seed: s.Seed, Warnings: []string{},
 		Source: source{f.Path, f.SHA256, f.Len(), f.LeftOut, f.Probabilities}}
+	if s.Method == None {
+		return k, k.runNone(s)
+	}
 	var err error
 	if k.Fitted, err = s.Method.Fit(f.Z, f.Classes, f.Labels); err != nil {
 		return nil, err
@@ -149,12 +166,56 @@ func (s *Scaling) Run(producer string) (*Result, error) {
 		return nil, err
 	}
 	k.NLLCrossFitted = unseen.NLLAfter
+	if err := k.choose(s, calibrate.Predictions{Classes: f.Classes, Probs: k.Fitted.Apply(nil, f.Z, f.Classes), Labels: f.Labels}); err != nil {
+		return nil, err
+	}
 	k.compare("fitted on", "cross-fitted", f, crossed)
+	last := &k.rows[len(k.rows)-1]
+	if unseen := (calibrate.Predictions{Classes: f.Classes, Probs: crossed, Labels: f.Labels}); f.Classes == 2 {
+		last.two = judge(unseen, k.crossDecide(s, unseen))
+	}
 	if t := s.Test; t != nil {
 		k.compare("test", "calibrated", t, k.Fitted.Apply(nil, t.Z, t.Classes))
 	}
 	k.score()
 	return k, nil
+}
+
+// runNone chooses a threshold for predictions as they are.
+func (k *Result) runNone(s *Scaling) error {
+	add := func(name string, l *Logits, decide func(calibrate.Predictions) calibrate.Decisions) calibrate.Predictions {
+		p := l.predictions()
+		m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: k.Seed})
+		k.rows = append(k.rows, row{name: name, metrics: m, two: judge(p, decide(p))})
+		return p
+	}
+	p := s.Fit.predictions()
+	if err := k.choose(s, p); err != nil {
+		return err
+	}
+	add("chosen on, at 0.5", s.Fit, (&Result{}).decide)
+	add("chosen on, cross-fitted", s.Fit, func(p calibrate.Predictions) calibrate.Decisions { return k.crossDecide(s, p) })
+	if s.Test != nil {
+		add("test, at 0.5", s.Test, (&Result{}).decide)
+		add("test, by the threshold", s.Test, k.decide)
+	}
+	k.NLLBefore = k.rows[0].metrics.NLL
+	k.NLLCrossFitted, k.NLLAfter = k.NLLBefore, k.NLLBefore
+	k.score()
+	return nil
+}
+
+// predictions are the rows as they are.
+func (l *Logits) predictions() calibrate.Predictions {
+	return calibrate.Predictions{Classes: l.Classes, Probs: calibrate.Softmax(nil, l.Z, l.Classes, 1), Labels: l.Labels}
+}
+
+// apply is what was fitted, which is nothing with [None].
+func (k *Result) apply(l *Logits) []float64 {
+	if k.Fitted == nil {
+		return l.predictions().Probs
+	}
+	return k.Fitted.Apply(nil, l.Z, l.Classes)
 }
 
 func (k *Result) warn(format string, args ...any) {
@@ -163,13 +224,13 @@ func (k *Result) warn(format string, args ...any) {
 
 // compare adds two rows to the table: predictions as they were, and calibrated.
 func (k *Result) compare(what, how string, l *Logits, after []float64) {
-	before := calibrate.Predictions{Classes: l.Classes, Probs: calibrate.Softmax(nil, l.Z, l.Classes, 1), Labels: l.Labels}
+	before := l.predictions()
 	calibrated := calibrate.Predictions{Classes: l.Classes, Probs: after, Labels: l.Labels}
 	opts := calibrate.EvaluateOptions{Seed: k.Seed}
 	difference := calibrate.PairedBootstrap(calibrate.NegLogLikelihoods(nil, calibrated), calibrate.NegLogLikelihoods(nil, before), calibrate.BootstrapOptions{Seed: k.Seed})
 	k.rows = append(k.rows,
-		row{name: what + ", as saved", metrics: calibrate.Evaluate(before, opts)},
-		row{name: what + ", " + how, metrics: calibrate.Evaluate(calibrated, opts), difference: &difference})
+		row{name: what + ", as saved", metrics: calibrate.Evaluate(before, opts), two: judge(before, (&Result{}).decide(before))},
+		row{name: what + ", " + how, metrics: calibrate.Evaluate(calibrated, opts), difference: &difference, two: judge(calibrated, k.decide(calibrated))})
 	if difference.Low > 0 {
 		k.warn("%s: calibration makes the NLL worse", what)
 	}
@@ -185,7 +246,7 @@ func (k *Result) score() {
 		r := &k.rows[i]
 		r.sets = calibrate.SetsAbove(r.metrics.Sets, best)
 		m := r.metrics
-		s := scores{Name: r.name, Accuracy: study.Finite(m.Accuracy), NLL: study.Finite(m.NLL), ECE: study.Finite(m.ECE), ECE15: study.Finite(m.ECE15), Brier: study.Finite(m.Brier),
+		s := scores{binary: r.two, Name: r.name, Accuracy: study.Finite(m.Accuracy), NLL: study.Finite(m.NLL), ECE: study.Finite(m.ECE), ECE15: study.Finite(m.ECE15), Brier: study.Finite(m.Brier),
 			ClasswiseECE: study.Finite(m.ClasswiseECE), AURC: study.Finite(m.AURC),
 			SetLevel: study.Finite(r.sets.Level), SetSize: study.Finite(r.sets.Size), SetCoverage: study.Finite(r.sets.Coverage)}
 		if d := r.difference; d != nil && study.Finite(d.Low) != nil && study.Finite(d.High) != nil {

@@ -1,0 +1,41 @@
+package compare
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// applied are outcomes of the validation data repaired, nil without any.
+func (r *Result) applied(s *calibrate.Scaling, validation []float64) []float64 {
+	if validation == nil {
+		return nil
+	}
+	return r.task.Apply(nil, s, validation)
+}
+
+// decide sets what the method predicts by, and has its ensemble do so too. validation are
+// its outcomes there, repaired as the method is.
+func (r *Result) decide(m *Method, validation []float64) error {
+	t, ok := r.task.(task.Decided)
+	switch {
+	case r.Threshold == 0 && r.By == calibrate.Criterion{}:
+		return nil
+	case !ok:
+		return fmt.Errorf("a threshold is on the probability of class 1 of the task binary, and the task is %s", r.task.Name())
+	case r.Threshold > 0:
+		m.Threshold = r.Threshold
+	default:
+		chosen, err := t.Decide(validation, r.Validation.Labels(), r.By)
+		if err != nil {
+			m.doubts = append(m.doubts, fmt.Errorf("the threshold is %g: validation data: %w", calibrate.DefaultThreshold, err))
+			return nil
+		}
+		m.Threshold = chosen.Threshold
+	}
+	if m.Deploy != nil {
+		m.Deploy.Threshold = m.Threshold
+	}
+	return nil
+}
