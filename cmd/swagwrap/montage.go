@@ -14,8 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // A drawing may take 1 GiB; a hundred images for each section need a fifth.
@@ -35,11 +33,38 @@ type montage struct {
 	write func(*report.Montage, io.Writer) error
 	data  dataset.Dataset
 	view  preprocess.View
+	// legend says what tiles show; "" for that of classes.
+	legend string
+}
+
+// of has the montage picked and explained as the task has it.
+func (m *montage) of(t task.Task) {
+	if t, ok := t.(task.Pictured); ok && m != nil {
+		s := t.Selection()
+		m.Words, m.legend = s.Sections, s.Legend
+	}
+}
+
+// told is a tile as reports take it.
+func told(t task.Tile) *report.Told {
+	out := &report.Told{Verdict: t.Verdict, Wrong: t.Wrong, Uncertain: t.Uncertain, Disagree: t.Disagree, Uncertainty: t.Uncertainty, Disagreement: t.Disagreement, Error: t.Error}
+	for _, l := range t.Lines {
+		out.Lines = append(out.Lines, report.Line(l))
+	}
+	return out
+}
+
+// name is that of a label.
+func (job *scoreJob) name(label int) string {
+	if names := job.schema.ClassNames; label < len(names) {
+		return names[label]
+	}
+	return fmt.Sprintf("label %d", label)
 }
 
 // newMontage reads the flags. It returns nil if no montage is asked for, and
 // fails if data holds no images: before the work, not after it.
-func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings, card swag.Card) (*montage, error) {
+func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*montage, error) {
 	path, n := c.String("montage"), c.Int("montage-images")
 	if path == "" {
 		if c.IsSet("montage-images") {
@@ -59,9 +84,6 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings, car
 	default:
 		return nil, flags.Usagef("", "--montage %s: unknown format %q, want .html or .png", path, ext)
 	}
-	if name := card.Task; task.Truth(name) != truth.Classes {
-		return nil, flags.Usagef("leave out --montage", "--montage: shows images with their classes, and these have none: the task is %s", name)
-	}
 	var err error
 	if m.view, err = p.View(data.Shape()); err != nil {
 		return nil, flags.Usagef("leave out --montage", "--montage: %s: %w", data.Sources()[0].Path, err)
@@ -73,7 +95,7 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings, car
 // title and the note say which ensemble and which data it is.
 func (m *montage) show(w io.Writer, title, note string, classes []string) error {
 	return m.write(&report.Montage{
-		Title: title, Note: note, Classes: classes, Sections: m.Sections(),
+		Title: title, Note: note, Legend: m.legend, Classes: classes, Sections: m.Sections(),
 		Name:  m.data.Name,
 		Image: m.image,
 	}, w)

@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // floats is a Dataset of values as a network takes them.
@@ -56,7 +55,7 @@ func TestMontageFlags(t *testing.T) {
 	} {
 		got := ""
 		app := &cli.App{Flags: montageFlags, Action: func(c *cli.Context) error {
-			m, err := newMontage(c, tt.data, preprocess.Settings{}, swag.Card{})
+			m, err := newMontage(c, tt.data, preprocess.Settings{})
 			switch {
 			case err != nil:
 				got = err.Error()

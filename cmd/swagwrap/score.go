@@ -118,7 +118,10 @@ func (a *app) score(c *cli.Context) error {
 	if job.data, err = a.scoreData(c, images, networks[0], scoring); err != nil {
 		return err
 	}
-	if job.montage, err = newMontage(c, job.data, scoring.Preprocess, job.ensemble.Card); err != nil {
+	if n := len(networks[0].Inputs); n > 1 && c.IsSet("montage") {
+		return flags.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", n)
+	}
+	if job.montage, err = newMontage(c, job.data, scoring.Preprocess); err != nil {
 		return err
 	}
 	engine, err := a.Engine(c)
@@ -267,6 +270,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage has more
 	job.summary.scores = job.scorer.Task().NewSummary()
+	job.montage.of(job.scorer.Task())
 	job.provider, job.rounding = engine.Provider, engine.Rounding
 	job.parameters, err = job.scorer.Parameters(flags.Producer())
 	return err

@@ -19,6 +19,11 @@ func (job *scoreJob) note(r *predictions.Row) {
 		return
 	}
 	e := report.Example{Index: r.Index, Label: r.Label}
+	if t, ok := job.scorer.Task().(task.Pictured); ok {
+		e.Told = told(t.Tile(r.Values, job.name))
+		job.montage.Add(e)
+		return
+	}
 	for c, values := range job.schema.All(r) {
 		switch {
 		case c.Kind == task.Ranked:

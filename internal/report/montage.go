@@ -20,6 +20,8 @@ type Montage struct {
 	// their number.
 	Classes  []string
 	Sections []Section
+	// Legend says what tiles show; "" for that of classes.
+	Legend string
 	// Name names the example with an index, as in output rows.
 	Name func(index int) string
 	// Image returns the image of the example with an index. It is called once for
@@ -44,6 +46,26 @@ type Example struct {
 	// Entropy is that of the averaged probabilities, MutualInformation the part of
 	// it that comes from members disagreeing; in nats.
 	Entropy, MutualInformation float64
+	// Told is what else is predicted, where that is no class; the fields about classes are
+	// then of no meaning.
+	Told *Told
+}
+
+// Told is what a tile says of an example of which no class is predicted.
+type Told struct {
+	Lines   []Line
+	Verdict string // beside what is known; "" where nothing is
+	Wrong   bool
+	// Uncertain and Disagree are words for what orders examples; Error orders wrong ones.
+	Uncertain, Disagree              string
+	Uncertainty, Disagreement, Error float64
+}
+
+// Line is one thing that is predicted. Part is that of its bar, from 0 to 1, or below 0 for
+// none.
+type Line struct {
+	Text, Value string
+	Part        float64
 }
 
 // Score is a class with its probability.
@@ -55,7 +77,26 @@ type Score struct {
 // prediction is the most probable class.
 func (e *Example) prediction() Score { return e.Top[0] }
 
-func (e *Example) wrong() bool { return e.Label >= 0 && e.Label != e.prediction().Class }
+func (e *Example) wrong() bool {
+	if e.Told != nil {
+		return e.Told.Wrong
+	}
+	return e.Label >= 0 && e.Label != e.prediction().Class
+}
+
+// keys are what examples are ordered by: uncertainty, disagreement of members, and, of wrong
+// ones, how wrong they are. ok is false where there is no prediction.
+func (e *Example) keys() (uncertain, disagree, wrong float64, ok bool) {
+	switch {
+	case e.Told != nil:
+		uncertain, disagree, wrong = e.Told.Uncertainty, e.Told.Disagreement, e.Told.Error
+	case len(e.Top) == 0:
+		return 0, 0, 0, false
+	default:
+		uncertain, disagree, wrong = e.Entropy, e.MutualInformation, e.prediction().Probability
+	}
+	return uncertain, disagree, wrong, finite(uncertain) && finite(disagree) && finite(wrong)
+}
 
 // shownScores is how many of the most probable classes a tile shows.
 const shownScores = 3
@@ -68,20 +109,34 @@ type caption struct {
 	Bars        []bar
 	Label       string // what the label says of the prediction; empty without one
 	Wrong       bool
-	Entropy, MI string
+	Entropy, MI string // of classes
+
+	Uncertain, Disagree string
 }
 
 // A bar is a class with its probability.
 type bar struct {
 	Class, Percent string
-	Part           float64 // of the full width, from 0 to 1
+	Part           float64 // of the full width, from 0 to 1; below 0 for none
 }
+
+// Bar reports whether there is one.
+func (b bar) Bar() bool { return b.Part >= 0 }
 
 // Width is Part for CSS.
 func (b bar) Width() string { return strconv.FormatFloat(100*b.Part, 'f', 1, 64) + "%" }
 
 func (m *Montage) caption(e *Example) caption {
-	c := caption{Name: text.Clean(m.Name(e.Index)), Wrong: e.wrong(), Entropy: nats(e.Entropy), MI: nats(e.MutualInformation)}
+	c := caption{Name: text.Clean(m.Name(e.Index)), Wrong: e.wrong()}
+	if t := e.Told; t != nil {
+		c.Label, c.Uncertain, c.Disagree = text.Clean(t.Verdict), t.Uncertain, t.Disagree
+		for _, l := range t.Lines {
+			c.Bars = append(c.Bars, bar{text.Clean(l.Text), l.Value, l.Part})
+		}
+		return c
+	}
+	c.Entropy, c.MI = nats(e.Entropy), nats(e.MutualInformation)
+	c.Uncertain, c.Disagree = "entropy "+c.Entropy, "MI "+c.MI
 	for _, s := range e.Top[:min(len(e.Top), shownScores)] {
 		part := s.Probability
 		if !(part >= 0) { // NaN too
@@ -100,11 +155,28 @@ func (m *Montage) caption(e *Example) caption {
 
 // String is the caption as one sentence, for those who do not see the image.
 func (c caption) String() string {
+	if c.Entropy == "" {
+		var parts []string
+		for _, b := range c.Bars {
+			parts = append(parts, strings.TrimSpace(b.Class+" "+b.Percent))
+		}
+		if c.Label != "" {
+			parts = append(parts, c.Label)
+		}
+		return c.Name + ": " + strings.Join(parts, ", ")
+	}
 	s := fmt.Sprintf("%s: predicted %s, %s", c.Name, c.Bars[0].Class, c.Bars[0].Percent)
 	if c.Label != "" {
 		s += ", " + c.Label
 	}
 	return s
+}
+
+func (m *Montage) legend() string {
+	if m.Legend != "" {
+		return m.Legend
+	}
+	return legend
 }
 
 // image returns the image of an example, which has at least one pixel.

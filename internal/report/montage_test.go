@@ -66,7 +66,7 @@ func TestCaption(t *testing.T) {
 	m := testMontage()
 	m.Name = func(int) string { return "a\u202eb\n" }
 	got := m.caption(&m.Sections[0].Examples[0])
-	want := caption{Name: "a�b�", Label: "right", Entropy: "0.693", MI: "< 0.001", Bars: []bar{
+	want := caption{Name: "a�b�", Label: "right", Entropy: "0.693", MI: "< 0.001", Uncertain: "entropy 0.693", Disagree: "MI < 0.001", Bars: []bar{
 		{"cat", "75.0 %", 0.75}, {m.class(1), "25.0 %", 0.25}, {"class 2", "0.0 %", 0}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

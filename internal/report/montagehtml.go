@@ -44,7 +44,7 @@ func (m *Montage) WriteHTML(w io.Writer) error {
 	page := struct {
 		Title, Note, Legend string
 		Sections            []section
-	}{text.Clean(m.Title), text.Clean(m.Note), legend, nil}
+	}{text.Clean(m.Title), text.Clean(m.Note), m.legend(), nil}
 	for _, s := range m.Sections {
 		to := section{Section: s}
 		for i := range s.Examples {

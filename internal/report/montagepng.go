@@ -87,7 +87,7 @@ func (s *sheet) layout(m *Montage, canvas *image.RGBA) int {
 	s.canvas = canvas
 	y := s.paragraph(margin, text.Clean(m.Title), s.title, 38, ink)
 	y = s.paragraph(y, text.Clean(m.Note), s.body, 26, ink)
-	y = s.paragraph(y, legend, s.body, 26, soft)
+	y = s.paragraph(y, m.legend(), s.body, 26, soft)
 	for _, section := range m.Sections {
 		y = s.paragraph(y+sectionGap, section.Heading, s.heading, 30, ink)
 		y = s.paragraph(y, section.Explanation, s.body, 26, soft) + 14
@@ -109,8 +109,9 @@ func (s *sheet) paragraph(y int, words string, f font.Face, height int, c color.
 // grid draws the examples of a section from y on and returns the y below them.
 func (s *sheet) grid(y int, m *Montage, examples []Example) int {
 	bars, labelled := 0, false
-	for _, e := range examples {
-		bars, labelled = max(bars, min(len(e.Top), shownScores)), labelled || e.Label >= 0
+	for i := range examples {
+		c := m.caption(&examples[i])
+		bars, labelled = max(bars, len(c.Bars)), labelled || c.Label != ""
 	}
 	height := tileSide + captionGap + bars*(lineHeight+barHeight+barGap) + 2*lineHeight
 	if labelled {
@@ -147,6 +148,9 @@ func (s *sheet) tile(x, y int, m *Montage, e *Example) {
 		}
 		s.pair(x, y, b.Class, b.Percent, f, ink)
 		y += lineHeight
+		if !b.Bar() {
+			continue
+		}
 		s.box(x, y, tileSide, barHeight, ground)
 		s.box(x, y, int(b.Part*tileSide+0.5), barHeight, barInk)
 		y += barHeight + barGap
@@ -159,7 +163,7 @@ func (s *sheet) tile(x, y int, m *Montage, e *Example) {
 		s.pair(x, y, c.Label, "", s.strong, colour)
 		y += lineHeight
 	}
-	s.pair(x, y, "entropy "+c.Entropy, "MI "+c.MI, s.small, soft)
+	s.pair(x, y, c.Uncertain, c.Disagree, s.small, soft)
 	s.pair(x, y+lineHeight, c.Name, "", s.small, soft)
 }
 

@@ -8,6 +8,10 @@ import (
 // Selection picks the examples of a [Montage] out of any number that pass by. It
 // holds only those that it would show.
 type Selection struct {
+	// Words are headings and explanations of the sections; the zero value has those of
+	// classes.
+	Words [4][2]string
+
 	count                               int
 	certain, uncertain, disagree, wrong top
 }
@@ -27,17 +31,18 @@ const noDisagreement = 1e-9
 // One without a prediction, or with numbers that are not finite, is passed over:
 // it could not be scored.
 func (s *Selection) Add(e Example) {
-	if len(e.Top) == 0 || !finite(e.prediction().Probability) || !finite(e.Entropy) || !finite(e.MutualInformation) {
+	uncertain, disagree, wrong, ok := e.keys()
+	if !ok {
 		return
 	}
 	s.count++
-	s.certain.add(-e.Entropy, &e)
-	s.uncertain.add(e.Entropy, &e)
-	if e.MutualInformation > noDisagreement {
-		s.disagree.add(e.MutualInformation, &e)
+	s.certain.add(-uncertain, &e)
+	s.uncertain.add(uncertain, &e)
+	if disagree > noDisagreement {
+		s.disagree.add(disagree, &e)
 	}
 	if e.wrong() {
-		s.wrong.add(e.prediction().Probability, &e)
+		s.wrong.add(wrong, &e)
 	}
 }
 
@@ -50,12 +55,24 @@ func (s *Selection) Sections() []Section {
 	certain, uncertain := s.certain.sorted(), s.uncertain.sorted()
 	certain = certain[:min(len(certain), (s.count+1)/2)]
 	uncertain = uncertain[:min(len(uncertain), s.count/2)]
-	return slices.DeleteFunc([]Section{
-		{"Most certain", "The lowest predictive entropy. If an image here shows nothing that belongs to the classes, the ensemble does not notice.", certain},
-		{"Least certain", "The highest predictive entropy: several classes are about as probable.", uncertain},
-		{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More training data of this kind would help most.", s.disagree.sorted()},
-		{"Confident and wrong", "The highest confidence among wrong predictions. Look at the labels too: some of them may be what is wrong.", s.wrong.sorted()},
-	}, func(s Section) bool { return len(s.Examples) == 0 })
+	words := s.Words
+	if words == ([4][2]string{}) {
+		words = ofClasses
+	}
+	var sections []Section
+	for i, examples := range [4][]Example{certain, uncertain, s.disagree.sorted(), s.wrong.sorted()} {
+		if len(examples) > 0 {
+			sections = append(sections, Section{words[i][0], words[i][1], examples})
+		}
+	}
+	return sections
+}
+
+var ofClasses = [4][2]string{
+	{"Most certain", "The lowest predictive entropy. If an image here shows nothing that belongs to the classes, the ensemble does not notice."},
+	{"Least certain", "The highest predictive entropy: several classes are about as probable."},
+	{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More training data of this kind would help most."},
+	{"Confident and wrong", "The highest confidence among wrong predictions. Look at the labels too: some of them may be what is wrong."},
 }
 
 // top keeps the n examples with the highest keys, of equals those with the lower

@@ -1,0 +1,214 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Pictured is a task of which a person is told something else beside a picture than the
+// most probable classes.
+type Pictured interface {
+	Task
+	// Tile says what a row of values, in the order of Columns, tells. name is that of a label.
+	Tile(values []float64, name func(label int) string) Tile
+	// Selection says by what examples are picked to be looked at.
+	Selection() Selection
+}
+
+// Tile is what stands below a picture.
+type Tile struct {
+	Lines []Line
+	// Verdict says what is known of the prediction, or is "".
+	Verdict string
+	Wrong   bool
+	// Uncertain and Disagree are how far the row is from certain, and its members from each
+	// other, in words; Uncertainty and Disagreement order rows by them, and Error those that
+	// are wrong.
+	Uncertain, Disagree              string
+	Uncertainty, Disagreement, Error float64
+}
+
+// Line is one thing that is predicted. Part is that of a bar, from 0 to 1, or below 0 for none.
+type Line struct {
+	Text, Value string
+	Part        float64
+}
+
+// Selection has headings and explanations: of what is most certain, least certain, where
+// members disagree most, and of the worst of what is wrong.
+type Selection struct {
+	Legend   string
+	Sections [4][2]string
+}
+
+// mostLines is how many labels or targets a tile shows.
+const mostLines = 6
+
+// some leaves mostLines of them, and says how many there are more.
+func some(lines []Line) []Line {
+	if more := len(lines) - mostLines; more > 0 {
+		return append(lines[:mostLines], Line{fmt.Sprintf("and %d more", more), "", -1})
+	}
+	return lines
+}
+
+// decimals writes a number with a true minus sign.
+func decimals(v float64, digits int) string {
+	return strings.ReplaceAll(fmt.Sprintf("%.*f", digits, v+0), "-", "−")
+}
+
+// Selection implements [Pictured].
+func (t labels) Selection() Selection {
+	return Selection{
+		"Labels are those that are predicted, with a probability of 50 % or more, and those that are there; bars are averaged probabilities. Entropy and MI, the mutual information, which comes of members disagreeing, are sums over all labels, in nats.",
+		[4][2]string{
+			{"Most certain", "The lowest predictive entropy over all labels. If an image here shows something that no label is for, the ensemble does not notice."},
+			{"Least certain", "The highest predictive entropy: several labels may be there or not."},
+			{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More training data of this kind would help most."},
+			{"Sure and wrong", "The highest probability of a label that is not there, or of the absence of one that is. Look at the labels too: some of them may be what is wrong."},
+		}}
+}
+
+// Tile implements [Pictured]: the labels that are predicted, and the true ones.
+func (t labels) Tile(values []float64, name func(int) string) Tile {
+	n := t.Count
+	known, p := values[:n], values[n+3:][:n]
+	tile := Tile{Uncertainty: values[n], Disagreement: values[n+2]}
+	tile.Uncertain, tile.Disagree = "entropy "+decimals(values[n], 3), "MI "+decimals(values[n+2], 3)
+	order := make([]int, n)
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	told, missed, extra := false, 0, 0
+	for _, k := range order {
+		predicted, there := p[k] >= 0.5, known[k] == 1
+		told = told || known[k] != truth.Unknown
+		switch {
+		case predicted && known[k] == 0:
+			extra++
+		case !predicted && there:
+			missed++
+		}
+		if y := known[k]; y != truth.Unknown && predicted != there {
+			tile.Wrong, tile.Error = true, max(tile.Error, math.Abs(p[k]-y))
+		}
+		if predicted || there {
+			text := name(k)
+			if there {
+				text += ", there"
+			}
+			tile.Lines = append(tile.Lines, Line{text, decimals(100*p[k], 1) + " %", p[k]})
+		}
+	}
+	if len(tile.Lines) == 0 {
+		tile.Lines = []Line{{"no label", "", -1}, {name(order[0]), decimals(100*p[order[0]], 1) + " %", p[order[0]]}}
+	}
+	tile.Lines = some(tile.Lines)
+	switch {
+	case tile.Wrong:
+		var parts []string
+		if missed > 0 {
+			parts = append(parts, fmt.Sprintf("%d missed", missed))
+		}
+		if extra > 0 {
+			parts = append(parts, fmt.Sprintf("%d not there", extra))
+		}
+		tile.Verdict = strings.Join(parts, ", ")
+	case told:
+		tile.Verdict = "right"
+	}
+	return tile
+}
+
+// Selection implements [Pictured].
+func (t regression) Selection() Selection {
+	legend := "Mean ± standard deviation of the members' mixture, in the targets' units. The aleatoric part is noise that the members see; the epistemic part is how far they are from each other."
+	if t.targets > 1 {
+		legend += " Both parts are of all targets together, in the network's units."
+	}
+	return Selection{legend,
+		[4][2]string{
+			{"Most certain", "The smallest standard deviation. If an image here shows nothing that the targets are about, the ensemble does not notice."},
+			{"Least certain", "The largest standard deviation."},
+			{"Most disagreement between members", "The largest epistemic standard deviation. More training data of this kind would help most."},
+			{"Outside their intervals", "The true value is the most standard deviations off the mean, and outside the 95 % interval. Look at the targets too: some of them may be what is wrong."},
+		}}
+}
+
+// Tile implements [Pictured]: means and standard deviations, and the true values. Rows are
+// ordered in the network's units, in which targets compare.
+func (t regression) Tile(values []float64, _ func(int) string) Tile {
+	at := func(column, k int) float64 { return values[column*t.targets+k] }
+	var tile Tile
+	var lines []Line
+	var aleatoric, epistemic float64 // mean variances, in the network's units
+	known := at(0, 0) == at(0, 0)
+	for k := range t.targets {
+		std, unit := at(2, k), t.units(k).Std
+		text := ""
+		if t.targets > 1 {
+			text = fmt.Sprintf("%d: ", k)
+		}
+		// two digits of the standard deviation, or four of a mean without
+		digits := func(of float64, n int) int { return min(max(n-1-int(math.Floor(math.Log10(of))), 0), 9) }
+		places := digits(std, 2)
+		if std > 0 {
+			text += decimals(at(1, k), places) + " ± " + decimals(std, places)
+		} else {
+			places = digits(max(math.Abs(at(1, k)), 1e-9), 4)
+			text += decimals(at(1, k), places)
+		}
+		line := Line{text, "", -1}
+		if known {
+			line.Value = "true " + decimals(at(0, k), places)
+			if off := math.Abs(at(0, k)-at(1, k)) / std; at(0, k) < at(5, k) || at(0, k) > at(6, k) {
+				tile.Wrong, tile.Error = true, max(tile.Error, off)
+			}
+		}
+		lines = append(lines, line)
+		aleatoric += math.Pow(at(3, k)/unit, 2) / float64(t.targets)
+		epistemic += math.Pow(at(4, k)/unit, 2) / float64(t.targets)
+	}
+	tile.Lines = some(lines)
+	switch {
+	case !known:
+	case tile.Wrong:
+		tile.Verdict = decimals(tile.Error, 1) + " standard deviations off"
+	case at(5, 0) == at(5, 0):
+		tile.Verdict = "inside the interval"
+	}
+	if tile.Disagreement = math.Sqrt(epistemic); tile.Disagreement < leastApart*math.Sqrt(aleatoric+epistemic) {
+		tile.Disagreement = 0
+	}
+	tile.Uncertainty = tile.Disagreement
+	if aleatoric > 0 {
+		tile.Uncertainty = math.Sqrt(aleatoric + epistemic)
+		tile.Uncertain = "aleatoric " + short(at(3, 0))
+	}
+	tile.Disagree = "epistemic " + short(at(4, 0))
+	if t.targets > 1 { // of all together, where 1 is a standard deviation of a target as the network has it
+		tile.Disagree = "epistemic " + short(math.Sqrt(epistemic))
+		if tile.Uncertain != "" {
+			tile.Uncertain = "aleatoric " + short(math.Sqrt(aleatoric))
+		}
+	}
+	return tile
+}
+
+// leastApart is below what a difference of sums can be told from rounding, as a share of a
+// standard deviation.
+const leastApart = 1e-6
+
+// short writes a standard deviation with two digits.
+func short(v float64) string {
+	if !(v > 0) || math.IsInf(v, 1) {
+		return "0"
+	}
+	return decimals(v, min(max(1-int(math.Floor(math.Log10(v))), 0), 9))
+}
