@@ -112,7 +112,7 @@ func evaluate(scores []Score, opts EvaluateOptions) Metrics {
 }
 
 func quality(scores []Score, opts EvaluateOptions, of func(Score) Marks) (q Quality) {
-	n, pits := float64(len(scores)), make([]float64, len(scores))
+	n, pits, held := float64(len(scores)), make([]float64, len(scores)), 0
 	for i, s := range scores {
 		m := of(s)
 		pits[i] = m.PIT
@@ -121,11 +121,12 @@ func quality(scores []Score, opts EvaluateOptions, of func(Score) Marks) (q Qual
 		q.Width += (m.High - m.Low) / n
 		switch {
 		case m.Low <= s.Y && s.Y <= m.High:
-			q.Coverage += 1 / n
+			held++
 		case math.IsNaN(m.Low):
 			q.Coverage = math.NaN()
 		}
 	}
+	q.Coverage += float64(held) / n
 	if !floats.HasNaN(pits) {
 		q.PIT = PITHistogram(pits, opts.PITBins)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,9 @@ and the share of IN taken for others where 95 % of OUT are found. The same by mu
 probability. Differences of the AUROC have the interval of DeLong et al. Of a regression it is the standard deviation, and its
 epistemic part.
 
-Predictions that were saved, here or elsewhere, serve as well:
+Predictions that were saved, here or elsewhere, serve as well, those of independent labels and of regressions by the
+uncertainty that score wrote: entropy and mutual information, or standard deviations, of several targets their geometric
+mean, which no choice of units changes the order of.
 
    swagwrap ood in.npz out.npz`,
 		Flags: flags.Join([]cli.Flag{
@@ -125,6 +128,9 @@ func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 			return nil, flags.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
 		p, err := predictions.Read(path, predictions.ReadOptions{Key: c.String("key")})
+		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
+			return measuredDetection(of.Task, in, out)
+		}
 		if err != nil {
 			return nil, flags.BadInput(err)
 		}

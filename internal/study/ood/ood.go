@@ -35,7 +35,8 @@ type Result struct {
 	// Settings are what the numbers depend on, and Provenance what they are of.
 	Settings, Provenance []report.Fact
 
-	task task.Task
+	task     task.Task
+	measures []task.Uncertainty // of predictions that measure themselves, in place of the task's
 }
 
 // Detected is what one method's uncertainty says of the images. In all scores,
@@ -147,7 +148,7 @@ func Of(t task.Task, in, out []float64) *Result {
 }
 
 // main is the measure of uncertainty that methods differ by.
-func (r *Result) main() task.Uncertainty { return r.task.Uncertainties()[0] }
+func (r *Result) main() task.Uncertainty { return r.uncertainties()[0] }
 
 // bin counts the main measure, of all methods in the same bins.
 func (r *Result) bin() {

@@ -24,6 +24,9 @@ func (r *Result) Heading() string {
 
 // Tables are the scores by the main measure, then those by the others.
 func (r *Result) Tables() []*report.Table {
+	if len(r.uncertainties()) == 1 {
+		return []*report.Table{r.mainTable()}
+	}
 	return []*report.Table{r.mainTable(), r.measuresTable()}
 }
 
@@ -32,20 +35,31 @@ func decimal(header string) report.Column {
 }
 
 func (r *Result) mainTable() *report.Table {
-	columns := []report.Column{{Header: "by " + r.task.Uncertainties()[0].Name}, decimal("mean in"), decimal("mean out"), decimal("sym. KL"), decimal("AUROC"), decimal("AUPR"), decimal("FPR@95")}
+	columns := []report.Column{{Header: "by " + r.main().Name}, decimal("mean in"), decimal("mean out")}
+	if r.binned() {
+		columns = append(columns, decimal("sym. KL"))
+	}
+	columns = append(columns, decimal("AUROC"), decimal("AUPR"), decimal("FPR@95"))
 	if len(r.Methods) > 1 {
 		columns = append(columns, decimal("AUROC − AUROC("+r.baseline().Name+")"), report.Column{Header: "[95 %]"})
 	}
 	t := report.NewTable(columns...)
 	for _, x := range r.Methods {
-		cells := append([]string{x.Name, report.Fixed(x.InMean, 4), report.Fixed(x.OutMean, 4), report.Fixed(x.Distance, 3)}, scores(x.Scores[0])...)
+		cells := []string{x.Name, report.Fixed(x.InMean, 4), report.Fixed(x.OutMean, 4)}
+		if r.binned() {
+			cells = append(cells, report.Fixed(x.Distance, 3))
+		}
+		cells = append(cells, scores(x.Scores[0])...)
 		if len(r.Methods) > 1 && !x.Baseline {
 			cells = append(cells, report.Signed(x.Difference.Mean, 4), report.Interval(x.Difference.Low, x.Difference.High, 4))
 		}
 		t.Row(cells...)
 	}
-	t.Note(fmt.Sprintf("OUT is what is to be found, %s of the images; sym. KL: %s, counts raised by %g, nats",
-		report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.bins(), calibrate.DefaultSmoothing))
+	note := fmt.Sprintf("OUT is what is to be found, %s of the images", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0))
+	if r.binned() {
+		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), calibrate.DefaultSmoothing)
+	}
+	t.Note(note)
 	if label := r.main().Label; label != "" {
 		t.Note("mean in, mean out: " + label)
 	}
@@ -106,7 +120,7 @@ func (x *Detected) outside() string {
 // measuresTable has the scores by the other measures.
 func (r *Result) measuresTable() *report.Table {
 	columns := []report.Column{{Header: "by other measures"}}
-	for _, u := range r.task.Uncertainties()[1:] {
+	for _, u := range r.uncertainties()[1:] {
 		columns = append(columns, decimal(u.Name+": AUROC"), decimal("AUPR"), decimal("FPR@95"))
 	}
 	t := report.NewTable(columns...)
@@ -168,7 +182,7 @@ const guessing = 0.5
 
 // reversed says by which measures images of OUT are the more certain ones.
 func (r *Result) reversed() (lines []string) {
-	for i, u := range r.task.Uncertainties() {
+	for i, u := range r.uncertainties() {
 		var sure, perhaps []string
 		for _, x := range r.Methods {
 			if i >= len(x.Scores) || x.Scores[i] == nil || !(x.Scores[i].AUROC < guessing) {
@@ -195,7 +209,7 @@ func (r *Result) reversed() (lines []string) {
 
 // headline compares a method with the baseline.
 func (r *Result) headline(x, base *Detected) string {
-	d, by := x.Difference, r.task.Uncertainties()[0].Name
+	d, by := x.Difference, r.main().Name
 	numbers := fmt.Sprintf("AUROC %s against %s, %s %s", report.Fixed(x.Scores[0].AUROC, 4), report.Fixed(base.Scores[0].AUROC, 4),
 		report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
 	switch {
@@ -215,9 +229,14 @@ func (r *Result) Page() *report.Report {
 		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
 		Tables: []report.NamedTable{
 			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions tells the images of the other domain.", r.main().Name), Table: r.mainTable()},
-			{Title: "By other measures", Table: r.measuresTable()},
 		}}
+	if len(r.uncertainties()) > 1 {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "By other measures", Table: r.measuresTable()})
+	}
 	for _, x := range r.Methods {
+		if !r.binned() {
+			break
+		}
 		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, In: x.In, Out: x.Out, Label: r.main().Label,
 			Note: fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Scores[0].AUROC, 3), report.Fixed(x.Distance, 2))})
 	}
@@ -236,9 +255,11 @@ func (r *Result) JSON() any {
 		if x.Key != "" {
 			add("key", x.Key, "members", x.Members)
 		}
-		add("stale_bn", x.StaleBN, "mean_"+r.main().Key+"_in", x.InMean, "mean_"+r.main().Key+"_out", x.OutMean, "symmetrised_kl", study.Finite(x.Distance),
-			"in", histogram(x.In), "out", histogram(x.Out))
-		for i, u := range r.task.Uncertainties() {
+		add("stale_bn", x.StaleBN, "mean_"+r.main().Key+"_in", x.InMean, "mean_"+r.main().Key+"_out", x.OutMean)
+		if r.binned() {
+			add("symmetrised_kl", study.Finite(x.Distance), "in", histogram(x.In), "out", histogram(x.Out))
+		}
+		for i, u := range r.uncertainties() {
 			add(u.Key, x.Scores[i])
 		}
 		var difference any

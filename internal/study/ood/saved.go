@@ -1,0 +1,52 @@
+package ood
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Measure is how uncertain saved predictions are, of each example in and out of the domain,
+// by their own account.
+type Measure struct {
+	Key, Name string
+	In, Out   []float64
+	// Entropy is in nats, and so in the bins of the paper.
+	Entropy bool
+}
+
+// Measured scores predictions by what they say of their own uncertainty, the main measure
+// first.
+func Measured(measures []Measure) *Result {
+	x := Detected{Name: "predictions", Baseline: true, Distance: math.NaN()}
+	r := &Result{Sizes: [2]int{len(measures[0].In), len(measures[0].Out)}}
+	for i, m := range measures {
+		s := calibrate.Detect(m.In, m.Out)
+		x.Scores = append(x.Scores, &s)
+		r.measures = append(r.measures, task.Uncertainty{Key: m.Key, Name: m.Name})
+		if i > 0 {
+			continue
+		}
+		x.in, x.out, x.InMean, x.OutMean = m.In, m.Out, stat.Mean(m.In, nil), stat.Mean(m.Out, nil)
+		if m.Entropy {
+			x.In, x.Out = calibrate.EntropyHistogram(m.In), calibrate.EntropyHistogram(m.Out)
+			x.Distance = calibrate.SymmetrizedKL(x.In, x.Out, calibrate.DefaultSmoothing)
+		}
+	}
+	r.Methods = []Detected{x}
+	return r
+}
+
+// uncertainties are the measures, the main one first.
+func (r *Result) uncertainties() []task.Uncertainty {
+	if r.measures != nil {
+		return r.measures
+	}
+	return r.task.Uncertainties()
+}
+
+// binned reports whether the main measure is in the bins of the paper.
+func (r *Result) binned() bool { return r.Methods[0].In.Counts != nil }
