@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -75,7 +76,7 @@ type scoreJob struct {
 	schema         *predictions.Schema
 	parameters     predictions.Parameters
 	provider       ort.Provider
-	rounding       *infer.Rounding // nil in float32
+	rounding       *rounding.Change // nil in float32
 	montage        *montage
 	summary        summary
 }
@@ -271,7 +272,8 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage has more
 	job.summary.scores = job.scorer.Task().NewSummary()
 	job.montage.of(job.scorer.Task())
-	job.provider, job.rounding = engine.Provider, engine.Rounding
+	job.provider = engine.Provider
+	job.rounding, _ = engine.Rounding.(*rounding.Change)
 	job.parameters, err = job.scorer.Parameters(flags.Producer())
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
@@ -19,7 +19,7 @@ type sidecar struct {
 	Program     string                  `json:"program"`
 	ONNXRuntime string                  `json:"onnxruntime"`
 	Provider    string                  `json:"provider"`           // what computed, and how precisely
-	Rounding    *infer.Rounding         `json:"rounding,omitempty"` // of a precision below float32
+	Rounding    *rounding.Change        `json:"rounding,omitempty"` // of a precision below float32
 	Command     []string                `json:"command"`
 	Ensemble    ensemble.Reference      `json:"ensemble"`
 	Components  []ensemble.Component    `json:"components"`

@@ -36,7 +36,7 @@ var (
 	// Each may import those before it.
 	data   = []string{"internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
 	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
-	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/batchnorm", "internal/predictions")
+	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
 	tables = append(slices.Clone(runs), "internal/study")
 )
@@ -77,8 +77,9 @@ var rules = map[string]rule{
 	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/unfinished"}},
 	"internal/infer/store":        {own: []string{"weights", "internal/file", "internal/unfinished"}, third: none, pure: true},
 	"internal/infer":              {own: append(slices.Clone(models), "internal/infer/store")},
-	"internal/infer/batchnorm":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store")},
-	"internal/infer/infertest":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/batchnorm")},
+	"internal/infer/rounding":     {own: append(slices.Clone(models), "internal/infer", "internal/infer/store")},
+	"internal/infer/batchnorm":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/rounding")},
+	"internal/infer/infertest":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":           {own: files},
 	"internal/baseline":           {own: append(slices.Clone(files), "internal/ensemble")},
 	"internal/report":             {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},

@@ -42,7 +42,7 @@ func ReadTargets(path string) (t truth.Truth, err error) {
 		t.Width = of[0].Lengths[0]
 	}
 	for _, c := range of {
-		if c.Inner != nil && len(c.Inner) > 0 || c.Lengths != nil && (len(of) > 1 || t.Width == 0 || slices.Min(c.Lengths) != slices.Max(c.Lengths)) {
+		if len(c.Inner) > 0 || c.Lengths != nil && (len(of) > 1 || t.Width == 0 || slices.Min(c.Lengths) != slices.Max(c.Lengths)) {
 			return truth.Truth{}, fmt.Errorf("%s: column %q: lists, want a number or as many for each example", path, c.Name)
 		}
 	}

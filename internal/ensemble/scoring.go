@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -93,12 +94,12 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 // Rounding measures what the engine's precision changes of the averages over the
 // ensemble's members: of all the data, whatever part of it is scored, so that all parts
 // see the same.
-func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
+func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
 	m, err := newDrawn(ctx, e, job)
 	if err != nil {
 		return nil, err
 	}
-	return e.MeasureRounding(ctx, m, infer.RoundingOptions{Antithetic: job.Ensemble.Sampling.Antithetic, SkipErrors: job.SkipErrors}, job.Data)
+	return rounding.Measure(ctx, e, m, rounding.Options{Antithetic: job.Ensemble.Sampling.Antithetic, SkipErrors: job.SkipErrors}, job.Data)
 }
 
 // part returns the examples to score. Of a part that has none it is one, which tells

@@ -40,7 +40,7 @@ type Engine struct {
 	// Share, if not nil, is what this process computes of a study, for the Store.
 	Share *Share
 	// Rounding is what Provider's precision was measured to change; nil in float32.
-	Rounding *Rounding
+	Rounding fmt.Stringer
 	// Placed, if not nil, is told once of each graph which nodes another provider than the
 	// CPU's does not take. One that takes none is an error. It is called from several
 	// goroutines.

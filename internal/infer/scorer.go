@@ -158,6 +158,27 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, lik
 }
 
 // single is one model.
+
+// PredictUsable is Predict, and says which examples have no usable scores: without skip that
+// is an error.
+func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []bool, err error) {
+	s, err := newScorer(e, single{m}, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	s.skip = skip
+	err = s.Run(ctx, 0, func(c *Chunk) error {
+		sums.Init(m.Name, data.Len(), c.Task)
+		sums.addRows(c.First, &c.Sums)
+		for _, failed := range c.Errs {
+			unusable = append(unusable, failed != nil)
+		}
+		return nil
+	})
+	sums.Members, sums.Weight = 1, m.Weight
+	return unusable, err
+}
+
 type single struct{ Model }
 
 func (s single) Parts() []Part { return []Part{{1, s.Graph}} }

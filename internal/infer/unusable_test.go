@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 )
 
 // An example without usable scores ends the measurement as it does a run, or is left out as
@@ -16,27 +16,27 @@ func TestRoundingUnusable(t *testing.T) {
 	t.Parallel()
 	m, e := small(t, "brightest", 3), infertest.Engine(t)
 	black := infertest.Data(t, infertest.Path(infertest.Small, "black.npz"), dataset.Options{}) // image 3 is
-	_, err := e.MeasureRounding(t.Context(), m, infer.RoundingOptions{}, black)
+	_, err := rounding.Measure(t.Context(), e, m, rounding.Options{}, black)
 	infertest.WantError(t, err, ": member 0: black.npz[3]: the network's output is not finite")
-	r, err := e.MeasureRounding(t.Context(), m, infer.RoundingOptions{SkipErrors: true}, black)
+	r, err := rounding.Measure(t.Context(), e, m, rounding.Options{SkipErrors: true}, black)
 	if err != nil || r.Unusable != 1 || r.Lost != 0 || r.Examples != black.Len()-1 || r.RMS != 0 || !(r.MonteCarlo > 0) || r.Objection() != "" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	first, err := e.MeasureRounding(t.Context(), m, infer.RoundingOptions{}, dataset.Part(black, 0, 3))
+	first, err := rounding.Measure(t.Context(), e, m, rounding.Options{}, dataset.Part(black, 0, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest, err := e.MeasureRounding(t.Context(), m, infer.RoundingOptions{}, dataset.Part(black, 4, black.Len()))
+	rest, err := rounding.Measure(t.Context(), e, m, rounding.Options{}, dataset.Part(black, 4, black.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	squares := func(r *infer.Rounding) float64 { return float64(r.Examples) * r.MonteCarlo * r.MonteCarlo }
+	squares := func(r *rounding.Change) float64 { return float64(r.Examples) * r.MonteCarlo * r.MonteCarlo }
 	if got, want := squares(r), squares(first)+squares(rest); math.Abs(got-want) > 1e-6*want {
 		t.Errorf("Monte Carlo error² × examples %v, want %v", got, want)
 	}
 
 	// Nothing to measure by.
-	r, err = e.MeasureRounding(t.Context(), m, infer.RoundingOptions{SkipErrors: true}, dataset.Part(black, 3, 4))
+	r, err = rounding.Measure(t.Context(), e, m, rounding.Options{SkipErrors: true}, dataset.Part(black, 3, 4))
 	if err != nil || r.Examples != 0 || r.Unusable != 1 || r.Objection() == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -44,10 +44,10 @@ func TestRoundingUnusable(t *testing.T) {
 	for i := range black.Len() {
 		broken.broken[i] = true
 	}
-	if _, err = e.MeasureRounding(t.Context(), m, infer.RoundingOptions{}, broken); err == nil {
+	if _, err = rounding.Measure(t.Context(), e, m, rounding.Options{}, broken); err == nil {
 		t.Error("no example can be read: no error")
 	}
-	r, err = e.MeasureRounding(t.Context(), m, infer.RoundingOptions{SkipErrors: true}, broken)
+	r, err = rounding.Measure(t.Context(), e, m, rounding.Options{SkipErrors: true}, broken)
 	if err != nil || r.Examples != 0 || r.Unusable != black.Len() || r.Objection() == "" {
 		t.Errorf("%+v, %v", r, err)
 	}

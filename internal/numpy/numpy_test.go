@@ -421,33 +421,37 @@ func FuzzIDX(f *testing.F) {
 	f.Fuzz(checkRead)
 }
 
-// TestManyArrays: opening takes as many times as long as there are times as many arrays,
-// not the square of that.
+// TestManyArrays: opening takes some times as long as the zip's directory does, which is
+// linear in the number of arrays, and not its square.
 func TestManyArrays(t *testing.T) {
-	opening := func(arrays int) time.Duration {
-		var b bytes.Buffer
-		w := zip.NewWriter(&b)
-		for i := range arrays {
-			if _, err := w.CreateRaw(&zip.FileHeader{Name: fmt.Sprintf("layer.%d.weight.npy", i)}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
+	const arrays = 64_000
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for i := range arrays {
+		if _, err := w.CreateRaw(&zip.FileHeader{Name: fmt.Sprintf("layer.%d.weight.npy", i)}); err != nil {
 			t.Fatal(err)
 		}
-		best := time.Duration(math.MaxInt64) // of a few, as other work only makes it longer
-		for range 5 {
-			start := time.Now()
-			if f, err := open("many.npz", bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || len(f.Keys) != arrays {
-				t.Fatal(err)
-			}
-			best = min(best, time.Since(start))
-		}
-		return best
 	}
-	few, many := opening(1000), opening(128000)
-	if ratio := many.Seconds() / few.Seconds(); ratio > 2000 { // between 128 and 128², far from both: caches and a busy machine cost a factor of ten
-		t.Errorf("%v for 1,000 arrays and %v for 128,000: %.1f times as long, want about 128", few, many, ratio)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	directory, opening := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64) // of a few by turns, as other work only makes them longer
+	for range 10 {
+		start := time.Now()
+		if _, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil {
+			t.Fatal(err)
+		}
+		directory = min(directory, time.Since(start))
+		start = time.Now()
+		if f, err := open("many.npz", bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || len(f.Keys) != arrays {
+			t.Fatal(err)
+		}
+		opening = min(opening, time.Since(start))
+	}
+	if ratio := opening.Seconds() / directory.Seconds(); ratio > 50 {
+		t.Errorf("%v for %d arrays, %.1f times as long as their directory takes, want about 2", opening, arrays, ratio)
+	} else {
+		t.Logf("%.1f times as long as the directory", ratio)
 	}
 }
 

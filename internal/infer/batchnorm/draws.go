@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -47,30 +48,30 @@ func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) e
 
 // MeasureRounding is [infer.Engine.MeasureRounding] of the members: what precision changes in
 // batch-norm passes and in predictions together.
-func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*infer.Rounding, error) {
-	opts := infer.RoundingOptions{Antithetic: d.How.Antithetic}
+func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*rounding.Change, error) {
+	opts := rounding.Options{Antithetic: d.How.Antithetic}
 	if !d.lower() {
-		return d.Engine.MeasureRounding(ctx, d, opts, data)
+		return rounding.Measure(ctx, d.Engine, d, opts, data)
 	}
 	exact := *d.Engine
 	exact.Provider.Precision = ort.F32
-	r := &infer.Rounding{Provider: d.Engine.Provider.String(), BatchNorm: provider(d.Engine, d.Network).String(), Used: d.Engine.Provider.Precision}
-	return r, r.Measure(ctx, []infer.Side{{Models: d.exactly(), Exact: &exact}, {Models: d, Asked: d.Engine}}, opts, data)
+	r := &rounding.Change{Provider: d.Engine.Provider.String(), BatchNorm: provider(d.Engine, d.Network).String(), Used: d.Engine.Provider.Precision}
+	return r, r.Measure(ctx, []rounding.Side{{Models: d.exactly(), Exact: &exact}, {Models: d, Asked: d.Engine}}, opts, data)
 }
 
 // MeasurePasses measures what the engine's precision in batch-norm passes changes of the
 // average of members, all of which predict in float32: on averages of two training examples
 // each, see [blend]. It is nil where passes are in float32.
-func (d Draws) MeasurePasses(ctx context.Context) (*infer.Rounding, error) {
+func (d Draws) MeasurePasses(ctx context.Context) (*rounding.Change, error) {
 	if !d.lower() {
 		return nil, nil
 	}
 	predicts := *d.Engine
 	predicts.Provider.Precision = ort.F32
 	p := provider(d.Engine, d.Network)
-	r := &infer.Rounding{BatchNorm: p.String(), Used: p.Precision}
-	sides := []infer.Side{{Models: d.exactly(), Exact: &predicts}, {Models: d, Asked: &predicts}}
-	return r, r.Measure(ctx, sides, infer.RoundingOptions{Antithetic: d.How.Antithetic, SkipErrors: true}, blend(d.BatchNorm, d.Network))
+	r := &rounding.Change{BatchNorm: p.String(), Used: p.Precision}
+	sides := []rounding.Side{{Models: d.exactly(), Exact: &predicts}, {Models: d, Asked: &predicts}}
+	return r, r.Measure(ctx, sides, rounding.Options{Antithetic: d.How.Antithetic, SkipErrors: true}, blend(d.BatchNorm, d.Network))
 }
 
 // lower reports whether passes are in a precision below float32.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 )
 
 // Record says what the statistics of members come from, and what is known of
@@ -34,7 +34,7 @@ type Record struct {
 	Provider    string `json:"provider,omitempty"`
 	ONNXRuntime string `json:"onnxruntime,omitempty"`
 	// Rounding is what a precision below float32 was measured to change in the passes.
-	Rounding *infer.Rounding `json:"rounding,omitempty"`
+	Rounding *rounding.Change `json:"rounding,omitempty"`
 	// Kept names the layers whose statistics are the checkpoints' own.
 	Kept []string `json:"kept,omitempty"`
 	// Stale says that some of these are kept although training updated them, so that

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -73,14 +74,14 @@ func (a *Env) provider(c *cli.Context) (p, passes ort.Provider, err error) {
 // Precision measures what a precision below float32 changes, says so, and goes back to
 // float32 where that is too much and the precision was left open. runs is how many there
 // will be of one network on one example.
-func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*infer.Rounding, error)) error {
+func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
 	_, free, err := Provider(c)
 	switch feature := ort.FastBF16(); {
 	case err != nil || e.Provider.Name == ort.CPU:
 		return err
 	case free && feature == "":
 		a.Logf(c, "precision f32: %s", noBF16)
-	case free && runs < infer.RoundingPays:
+	case free && runs < rounding.Pays:
 		a.Logf(c, "precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
 		a.Logf(c, "precision bf16: the processor has %s", feature)
@@ -106,7 +107,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 }
 
 // Rounding says what a precision that is used changes.
-func (a *Env) Rounding(c *cli.Context, r *infer.Rounding) {
+func (a *Env) Rounding(c *cli.Context, r *rounding.Change) {
 	a.Logf(c, "%v", r)
 	if why := r.Objection(); why != "" {
 		r.Insisted = true
@@ -116,7 +117,7 @@ func (a *Env) Rounding(c *cli.Context, r *infer.Rounding) {
 
 // DrawnPrecision is Precision for a study of members that it draws itself.
 func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d batchnorm.Draws, data dataset.Dataset) error {
-	return a.Precision(c, e, d.Count*data.Len(), func(ctx context.Context, e *infer.Engine) (*infer.Rounding, error) {
+	return a.Precision(c, e, d.Count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
 		d.Engine = e
 		return d.MeasureRounding(ctx, data)
 	})

@@ -1,4 +1,4 @@
-package infer
+package rounding
 
 import (
 	"math"
@@ -46,16 +46,16 @@ func TestStrataAverage(t *testing.T) {
 
 func TestRoundingObjection(t *testing.T) {
 	for _, test := range []struct {
-		r             Rounding
+		r             Change
 		says, objects string
 	}{
-		{Rounding{Examples: 9, RMS: 0.01, MonteCarlo: 0.05}, "20 % of the Monte Carlo error of 30 members", ""},
-		{Rounding{Examples: 9, RMS: 0.0101, MonteCarlo: 0.05}, "on 9 examples: probabilities", "a fifth"},
-		{Rounding{Examples: 9, RMS: 0.01}, "no Monte Carlo error", "a fifth"},
-		{Rounding{Examples: 9}, "no Monte Carlo error", ""},
-		{Rounding{Examples: 9, Unusable: 2, MonteCarlo: 1}, "on 9 examples: 2 more without usable scores; probabilities", ""},
-		{Rounding{Examples: 9, Lost: 1, MonteCarlo: 1}, "on 9 examples: 1 more without usable scores; probabilities", "1 of 10 examples without usable scores"},
-		{Rounding{Unusable: 9}, "9 more without usable scores; nothing is known", "no example tells"},
+		{Change{Examples: 9, RMS: 0.01, MonteCarlo: 0.05}, "20 % of the Monte Carlo error of 30 members", ""},
+		{Change{Examples: 9, RMS: 0.0101, MonteCarlo: 0.05}, "on 9 examples: probabilities", "a fifth"},
+		{Change{Examples: 9, RMS: 0.01}, "no Monte Carlo error", "a fifth"},
+		{Change{Examples: 9}, "no Monte Carlo error", ""},
+		{Change{Examples: 9, Unusable: 2, MonteCarlo: 1}, "on 9 examples: 2 more without usable scores; probabilities", ""},
+		{Change{Examples: 9, Lost: 1, MonteCarlo: 1}, "on 9 examples: 1 more without usable scores; probabilities", "1 of 10 examples without usable scores"},
+		{Change{Unusable: 9}, "9 more without usable scores; nothing is known", "no example tells"},
 	} {
 		test.r.Provider, test.r.Members, test.r.Of = "openvino bf16", 4, 30
 		if got := test.r.String(); !strings.HasPrefix(got, "openvino bf16 against f32, 4 of 30 members") || !strings.Contains(got, test.says) {
@@ -65,8 +65,8 @@ func TestRoundingObjection(t *testing.T) {
 			t.Errorf("%+v: objection %q", test.r, got)
 		}
 	}
-	both := Rounding{Provider: "openvino bf16", BatchNorm: "openvino bf16"}
-	passes := Rounding{BatchNorm: "openvino bf16"}
+	both := Change{Provider: "openvino bf16", BatchNorm: "openvino bf16"}
+	passes := Change{BatchNorm: "openvino bf16"}
 	if got := both.String() + "; " + passes.String(); !strings.Contains(got, "openvino bf16, batch norm too, against") || !strings.Contains(got, "; batch norm by openvino bf16 against") {
 		t.Error(got)
 	}
@@ -76,7 +76,7 @@ func TestRoundingObjection(t *testing.T) {
 // lower one alone has none of are told apart.
 func TestRoundingLeftOut(t *testing.T) {
 	one := [][]stratum{{{outcomes: [][]float64{{1, 2, 3, 4, 5, 6, 7, 8}}}}, {{outcomes: [][]float64{{10, 20, 30, 40, 50, 60, 70, 80}}}}}
-	var r Rounding
+	var r Change
 	labels := r.leaveOut(one, [2][]bool{{false, true, false, false}, {false, true, true, false}}, truth.Truth{Classes: []int{5, 6, 7, 8}})
 	if r.Examples != 2 || r.Unusable != 1 || r.Lost != 1 || !slices.Equal(labels.Classes, []int{5, 8}) ||
 		!slices.Equal(one[0][0].outcomes[0], []float64{1, 2, 7, 8}) || !slices.Equal(one[1][0].outcomes[0], []float64{10, 20, 70, 80}) {

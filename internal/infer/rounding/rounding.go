@@ -1,4 +1,10 @@
-package infer
+// Package rounding measures what a precision below float32 changes of an ensemble's
+// predictions, beside the Monte Carlo error of the ensemble itself.
+//
+// # Concurrency
+//
+// Functions use as many goroutines as the engine has workers.
+package rounding
 
 import (
 	"context"
@@ -7,29 +13,30 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// What a Rounding is measured on, at the least where there is so much, and how much of
+// What a Change is measured on, at the least where there is so much, and how much of
 // the Monte Carlo error it may be.
 const (
-	roundingExamples = 256
-	roundingMembers  = 4
-	roundingShare    = 0.2
+	examples = 256
+	fewest   = 4
+	share    = 0.2
 )
 
-// RoundingPays is how many runs of one network on one example must be ahead for a lower
+// Pays is how many runs of one network on one example must be ahead for a lower
 // precision to save more than measuring it takes.
-const RoundingPays = 2 * 2 * roundingMembers * roundingExamples
+const Pays = 2 * 2 * fewest * examples
 
-// A Rounding is what a precision changes of an ensemble's averaged probabilities,
+// A Change is what a precision changes of an ensemble's averaged probabilities,
 // measured on some members and examples, beside what is open about them because the
 // members are draws, and so many. Mean, Largest and RMS are of the absolute changes over
 // examples and classes.
-type Rounding struct {
+type Change struct {
 	Provider  string `json:"provider,omitempty"`   // predicted, and was held against its own float32
 	BatchNorm string `json:"batch_norm,omitempty"` // computed batch-norm statistics, and was held against float32's
 	Examples  int    `json:"examples"`
@@ -48,82 +55,82 @@ type Rounding struct {
 	// average over all members; 0 where one member of each kind tells nothing of it.
 	MonteCarlo float64 `json:"monte_carlo"`
 	// Used is the precision that was used after all, and Insisted says that it was asked
-	// for in spite of an [Rounding.Objection].
+	// for in spite of an [Change.Objection].
 	Used     string `json:"used"`
 	Insisted bool   `json:"insisted,omitempty"`
 }
 
 // Objection is what speaks against the precision, "" if nothing does: changes of more than a
 // fifth of the Monte Carlo error, or that nothing is known of them.
-func (r *Rounding) Objection() string {
+func (c *Change) Objection() string {
 	switch {
-	case r.Lost > 0:
-		return fmt.Sprintf("bf16 leaves %d of %d examples without usable scores", r.Lost, r.Lost+r.Examples)
-	case r.Examples == 0:
+	case c.Lost > 0:
+		return fmt.Sprintf("bf16 leaves %d of %d examples without usable scores", c.Lost, c.Lost+c.Examples)
+	case c.Examples == 0:
 		return "no example tells what bf16 changes"
-	case r.RMS > roundingShare*r.MonteCarlo:
+	case c.RMS > share*c.MonteCarlo:
 		return "bf16 changes more than a fifth of the Monte Carlo error"
 	}
 	return ""
 }
 
 // String says it in a line.
-func (r *Rounding) String() string {
-	what := r.Provider
+func (c *Change) String() string {
+	what := c.Provider
 	switch {
 	case what == "":
-		what = "batch norm by " + r.BatchNorm
-	case r.BatchNorm != "":
+		what = "batch norm by " + c.BatchNorm
+	case c.BatchNorm != "":
 		what += ", batch norm too,"
 	}
-	s := fmt.Sprintf("%s against f32, %d of %d members on %d examples: ", what, r.Members, r.Of, r.Examples)
-	if left := r.Unusable + r.Lost; left > 0 {
+	s := fmt.Sprintf("%s against f32, %d of %d members on %d examples: ", what, c.Members, c.Of, c.Examples)
+	if left := c.Unusable + c.Lost; left > 0 {
 		s += fmt.Sprintf("%d more without usable scores; ", left)
 	}
-	if r.Examples == 0 {
+	if c.Examples == 0 {
 		return s + "nothing is known"
 	}
-	s += fmt.Sprintf("probabilities change by %.2g on average, by %.2g at most", r.Mean, r.Largest)
-	if r.NLL != nil {
-		s += fmt.Sprintf(", NLL by %+.1g", *r.NLL)
+	s += fmt.Sprintf("probabilities change by %.2g on average, by %.2g at most", c.Mean, c.Largest)
+	if c.NLL != nil {
+		s += fmt.Sprintf(", NLL by %+.1g", *c.NLL)
 	}
-	if r.MonteCarlo == 0 {
+	if c.MonteCarlo == 0 {
 		return s + "; too few members tell no Monte Carlo error"
 	}
-	return s + fmt.Sprintf("; in root mean square by %.2g, %.2g %% of the Monte Carlo error of %d members, %.2g", r.RMS, 100*r.RMS/r.MonteCarlo, r.Of, r.MonteCarlo)
+	return s + fmt.Sprintf("; in root mean square by %.2g, %.2g %% of the Monte Carlo error of %d members, %.2g", c.RMS, 100*c.RMS/c.MonteCarlo, c.Of, c.MonteCarlo)
 }
 
-// RoundingOptions say how a Rounding is measured.
-type RoundingOptions struct {
+// Options say how a Change is measured.
+type Options struct {
 	Antithetic bool // members come in pairs that are not independent
-	// SkipErrors leaves out an example that has no usable scores, as [Options] has it. Else
+	// SkipErrors leaves out an example that has no usable scores, as [infer.Options] has it. Else
 	// it ends the measurement.
 	SkipErrors bool
 }
 
-// MeasureRounding measures what the engine's precision changes of the average of models.
-func (e *Engine) MeasureRounding(ctx context.Context, m Models, opts RoundingOptions, data dataset.Dataset) (*Rounding, error) {
+// Measure measures what the engine's precision changes of the average of models.
+func Measure(ctx context.Context, e *infer.Engine, m infer.Models, opts Options, data dataset.Dataset) (*Change, error) {
 	asked := *e
 	exact := asked
 	exact.Provider.Precision = ort.F32
-	r := &Rounding{Provider: e.Provider.String(), Used: e.Provider.Precision}
+	r := &Change{Provider: e.Provider.String(), Used: e.Provider.Precision}
 	return r, r.Measure(ctx, []Side{{m, &exact, &asked}}, opts, data)
 }
 
 // A Side of a comparison are models with the engines that predict with them: in float32,
 // and as asked for. One that is nil has models of another side's.
 type Side struct {
-	Models
-	Exact, Asked *Engine
+	infer.Models
+	Exact, Asked *infer.Engine
 }
 
 // Measure fills in what the sides make of the data. The first has an exact engine.
-func (r *Rounding) Measure(ctx context.Context, sides []Side, opts RoundingOptions, data dataset.Dataset) error {
+func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data dataset.Dataset) error {
 	held, err := hold(data, sides[0].Exact.Budget()/8)
 	if err != nil && (held == nil || !opts.SkipErrors) {
 		return err
 	}
-	r.Unusable = held.unreadable
+	c.Unusable = held.unreadable
 	if held.Len() == 0 {
 		return nil
 	}
@@ -132,23 +139,23 @@ func (r *Rounding) Measure(ctx context.Context, sides []Side, opts RoundingOptio
 	var t task.Task
 	parts, first := sides[0].Parts(), 0
 	for _, p := range parts {
-		r.Of += p.Count
-		run := min(p.Count, max(2, ceil(roundingMembers, len(parts))))
+		c.Of += p.Count
+		run := min(p.Count, max(2, (fewest+len(parts)-1)/len(parts)))
 		of := stratum{count: p.Count, pairs: opts.Antithetic && p.Count%2 == 0}
 		if of.pairs {
 			run = min(p.Count, 2*run) // a pair tells what one draw does
 		}
-		r.Members += run
+		c.Members += run
 		both := [2]stratum{of, of}
 		for _, s := range sides {
-			err := s.Each(ctx, first, run, func(model Model) error {
-				for i, engine := range []*Engine{s.Exact, s.Asked} {
+			err := s.Each(ctx, first, run, func(model infer.Model) error {
+				for i, engine := range []*infer.Engine{s.Exact, s.Asked} {
 					if engine == nil {
 						continue
 					}
-					quiet, sums := *engine, Sums{}
+					quiet, sums := *engine, infer.Sums{}
 					quiet.Progress = nil
-					bad, err := quiet.judge(ctx, model, held, opts.SkipErrors, &sums)
+					bad, err := quiet.PredictUsable(ctx, model, held, opts.SkipErrors, &sums)
 					if err != nil {
 						return err
 					}
@@ -164,41 +171,21 @@ func (r *Rounding) Measure(ctx context.Context, sides []Side, opts RoundingOptio
 		}
 		strata[0], strata[1], first = append(strata[0], both[0]), append(strata[1], both[1]), first+p.Count
 	}
-	labels := r.leaveOut(strata[:], unusable, held.labels)
-	if r.Examples == 0 {
+	labels := c.leaveOut(strata[:], unusable, held.labels)
+	if c.Examples == 0 {
 		return nil
 	}
 	was, is := average(strata[0]), average(strata[1])
 	for i, v := range is {
 		d := math.Abs(v - was[i])
-		r.Mean += d / float64(len(is))
-		r.RMS += d * d / float64(len(is))
-		r.Largest = max(r.Largest, d)
+		c.Mean += d / float64(len(is))
+		c.RMS += d * d / float64(len(is))
+		c.Largest = max(c.Largest, d)
 	}
-	r.RMS = math.Sqrt(r.RMS)
-	r.MonteCarlo = monteCarlo(strata[0])
-	r.NLL = changeOfNLL(t, was, is, labels)
+	c.RMS = math.Sqrt(c.RMS)
+	c.MonteCarlo = monteCarlo(strata[0])
+	c.NLL = changeOfNLL(t, was, is, labels)
 	return nil
-}
-
-// judge is Predict, and says which examples have no usable scores: without skip that is an
-// error.
-func (e *Engine) judge(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []bool, err error) {
-	s, err := newScorer(e, single{m}, data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name, err)
-	}
-	s.skip = skip
-	err = s.Run(ctx, 0, func(c *Chunk) error {
-		sums.Init(m.Name, data.Len(), c.Task)
-		sums.addRows(c.First, &c.Sums)
-		for _, failed := range c.Errs {
-			unusable = append(unusable, failed != nil)
-		}
-		return nil
-	})
-	sums.Members, sums.Weight = 1, m.Weight
-	return unusable, err
 }
 
 // either is a ∨ b, for each; a may be nil.
@@ -211,20 +198,20 @@ func either(a, b []bool) []bool {
 
 // leaveOut removes the examples that have no usable scores from all outcomes, counts them,
 // and returns the labels of the others.
-func (r *Rounding) leaveOut(precisions [][]stratum, unusable [2][]bool, labels truth.Truth) truth.Truth {
+func (c *Change) leaveOut(precisions [][]stratum, unusable [2][]bool, labels truth.Truth) truth.Truth {
 	var rows []int
 	for i, exactly := range unusable[0] {
 		switch {
 		case exactly:
-			r.Unusable++
+			c.Unusable++
 		case unusable[1][i]:
-			r.Lost++
+			c.Lost++
 		default:
 			rows = append(rows, i)
 		}
 	}
-	r.Examples = len(rows)
-	if r.Examples == len(unusable[0]) {
+	c.Examples = len(rows)
+	if c.Examples == len(unusable[0]) {
 		return labels
 	}
 	for _, strata := range precisions {
@@ -351,7 +338,7 @@ func hold(d dataset.Dataset, bytes int64) (*holding, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := min(roundingExamples, d.Len(), int(max(1, bytes/4/max(1, size))))
+	n := min(examples, d.Len(), int(max(1, bytes/4/max(1, size))))
 	h := &holding{Dataset: d}
 	for k := range n {
 		row := k * d.Len() / n
