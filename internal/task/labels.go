@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	judge "github.com/swagwrap/swagwrap/calibrate/labels"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -110,20 +112,18 @@ func known(of truth.Truth) []int {
 	return out
 }
 
-// perExample is the mean of a loss of n×Count labels over those that are known of each
-// example, 0 of none: whatever else is judged, an example's loss is the same.
+// perExample shares a loss of n×Count labels out among the examples: to each the sum over those that are known of it,
+// over how many are known of an example on average. So the examples' mean is that over all known labels, which is the
+// score, and what differences and temperatures of methods are about.
 func (t labels) perExample(losses []float64, known []int) []float64 {
-	out := make([]float64, len(losses)/t.Count)
-	for i := range out {
-		n := 0
-		for k := range t.Count {
-			if known[i*t.Count+k] != judge.Unknown {
-				out[i] += losses[i*t.Count+k]
-				n++
-			}
+	out, n := make([]float64, len(losses)/t.Count), 0
+	for i, v := range losses {
+		if known[i] != judge.Unknown {
+			out[i/t.Count] += v
+			n++
 		}
-		out[i] /= float64(max(n, 1))
 	}
+	floats.Scale(float64(len(out))/float64(max(n, 1)), out)
 	return out
 }
 
@@ -296,7 +296,7 @@ func (t labels) Evaluate(outcomes []float64, of truth.Truth, opts EvaluateOption
 	e := &Evaluation{Values: t.values(m), Warnings: m.Warnings,
 		Losses: [][]float64{t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth), t.perExample(judge.Briers(nil, p), p.Truth)}}
 	if m.Known < len(p.Truth) {
-		e.Warnings = append(e.Warnings, fmt.Errorf("%d of %d labels are not known: scores are means over those known, differences means over examples of what is known of each", len(p.Truth)-m.Known, len(p.Truth)))
+		e.Warnings = append(e.Warnings, fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", len(p.Truth)-m.Known, len(p.Truth)))
 	}
 	return e, nil
 }
@@ -370,7 +370,7 @@ func (t labels) CrossFits(by calibrate.Scaler, outcomes []float64, of truth.Trut
 	return crossFits(t, by, outcomes, of, seed)
 }
 
-// nll is the mean over examples of the first loss.
+// nll is the mean over known labels of the first loss.
 func (t labels) nll(outcomes []float64, of truth.Truth) (mean float64) {
 	p := judge.Predictions{Labels: t.Count, Probs: t.columns(outcomes, 0), Complements: t.columns(outcomes, 1), Truth: known(of)}
 	losses := t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth)

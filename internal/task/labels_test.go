@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	judge "github.com/swagwrap/swagwrap/calibrate/labels"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -223,11 +225,23 @@ func TestLabelsEvaluate(t *testing.T) {
 			t.Errorf("summary: %+v, want %v", score, e.Values[i])
 		}
 	}
+	// Where some are not known, and more of some examples than of others, losses still have the scores' mean.
 	some := truth.Truth{Values: slices.Clone(of.Values), Width: 3}
-	some.Values[0], some.Values[1], some.Values[5] = -1, -1, -1
+	known := 1200
+	for i := range some.Values {
+		if i < 2 || i%3 == 2 && i > 3 && i < 900 {
+			some.Values[i] = -1
+			known--
+		}
+	}
 	part, err := x.Evaluate(outcomes, some, task.EvaluateOptions{})
-	if err != nil || math.Abs(part.Losses[1][0]-math.Pow(outcomes[2]-of.Values[2], 2)) > 1e-15 || len(part.Warnings) == len(e.Warnings) {
-		t.Errorf("loss %v beside the only label known, warnings %v; %v", part.Losses[1][0], part.Warnings, err)
+	if want := math.Pow(outcomes[2]-of.Values[2], 2) * 400 / float64(known); err != nil || math.Abs(part.Losses[1][0]-want) > 1e-15 || len(part.Warnings) == len(e.Warnings) {
+		t.Errorf("loss %v beside the only label known, want %v; warnings %v; %v", part.Losses[1][0], want, part.Warnings, err)
+	}
+	for k, losses := range part.Losses {
+		if mean := stat.Mean(losses, nil); math.Abs(mean-part.Values[k]) > 1e-12 {
+			t.Errorf("losses %d of what is known have the mean %v, want %v", k, mean, part.Values[k])
+		}
 	}
 	if _, err := x.Evaluate(outcomes, truth.Truth{Classes: make([]int, 400)}, task.EvaluateOptions{}); err == nil {
 		t.Error("classes are taken for labels")
