@@ -261,6 +261,16 @@ func TestPick(t *testing.T) {
 	}
 }
 
+// TestPickOther: what stands beside labels alone needs no name of its own.
+func TestPickOther(t *testing.T) {
+	for keys, want := range map[string]string{"fingerprint,labels": "fingerprint", "y,ids": "ids", "fingerprint,mask,labels": "", "labels": "", "fingerprint,names": ""} {
+		f := &File{Path: "a.npz", Keys: strings.Split(keys, ",")}
+		if got, err := f.Pick("", Images, ""); got != want || (err == nil) != (want != "") {
+			t.Errorf("of %s: %q, %v, want %q", keys, got, err, want)
+		}
+	}
+}
+
 // TestHeader: what is written is read again.
 func TestHeader(t *testing.T) {
 	for _, shape := range [][]int{{2}, {2, 3}, {1, 2, 3, 4}} {

@@ -117,8 +117,9 @@ func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 	case r.Optional:
 		return "", nil
 	}
-	if _, isLabels := nameRest(n.Keys[0], Labels.Names); len(n.Keys) == 1 && !isLabels {
-		return n.Keys[0], nil
+	// Whatever it is called, what stands beside labels alone is what they are of.
+	if others := slices.DeleteFunc(slices.Clone(n.Keys), Labels.Named); len(others) == 1 {
+		return others[0], nil
 	}
 	return "", fmt.Errorf("%s: cannot tell which array holds the %s, want a key that names one of %s", n.Path, r.What, Quote(n.Keys))
 }
