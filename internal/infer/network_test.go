@@ -94,6 +94,9 @@ func TestPermits(t *testing.T) {
 		if err != nil {
 			gives = err.Error()
 		}
+		if g.TakesPictures() != strings.Contains(tc.takes, "pictures") {
+			t.Errorf("takes %q, and pictures: %v", g.Takes(), g.TakesPictures())
+		}
 		if g.Takes() != tc.takes || !strings.Contains(gives, tc.give) {
 			t.Errorf("takes %q, gives %q, want %q and %q", g.Takes(), gives, tc.takes, tc.give)
 		}

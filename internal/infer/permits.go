@@ -11,10 +11,19 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// TakesPictures reports whether an input may take pictures; of a sole one that depends on
-// what it is given.
+// TakesPictures reports whether an input may take pictures.
 func (g *Graph) TakesPictures() bool {
-	return len(g.Inputs) == 1 || slices.Contains(dataset.Pictures(g.Fields(), preprocess.Settings{}), true)
+	if len(g.Inputs) > 1 {
+		return slices.Contains(dataset.Pictures(g.Fields(), preprocess.Settings{}), true)
+	}
+	_, may := g.pictures()
+	return may
+}
+
+// pictures says whether the sole input may take pictures, and which.
+func (g *Graph) pictures() (preprocess.Settings, bool) {
+	s, err := preprocess.Settings{}.Resolve(g.Input.Shape[1:])
+	return s, err == nil || errors.Is(err, preprocess.ErrNoSize)
 }
 
 // Takes says in words what the input permits: whether examples can be pictures,
@@ -38,8 +47,7 @@ func (g *Graph) Takes() string {
 	}
 	shape := g.Input.Shape[1:]
 	what := fmt.Sprintf("arrays of shape %s", onnxio.FormatShape(shape, g.Input.Dims[1:]))
-	s, err := preprocess.Settings{}.Resolve(shape)
-	if err == nil || errors.Is(err, preprocess.ErrNoSize) {
+	if s, may := g.pictures(); may {
 		colours := map[string]string{"rgb": "coloured", "grey": "grey"}[s.Channels]
 		what = colours + " pictures, or " + what
 	}
