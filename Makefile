@@ -37,6 +37,14 @@ uci: setup build ## the regressions of docs/results.md on boston and yacht after
 	tar -xJf fixtures/uci/checkpoints.tar.xz -C uci
 	go run ./fixtures/results --uci uci $(RESULTS)
 
+FILMS = cases/films
+
+cases: setup build ## a small BERT on film reviews, of docs/results.md: the first run, in two minutes
+	mkdir -p cases
+	test -e $(FILMS)/test.npz || tar -xJf fixtures/cases/films.tar.xz -C cases
+	./bin/swagwrap fit --force --template $(FILMS)/seed-1/model.onnx --task classes --class-names $(FILMS)/names.txt -o cases/posterior.safetensors $(FILMS)/seed-1/epoch-*.pt
+	./bin/swagwrap compare --force --val $(FILMS)/val.npz --iterates 'SGD=$(FILMS)/seed-1/sgd.pt' --report cases/report.html cases/posterior.safetensors $(FILMS)/test.npz
+
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.
 LEAN = -vet=off -ldflags=-w
 
@@ -122,4 +130,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar uci results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools
+.PHONY: help setup build demo cifar cases uci results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools
