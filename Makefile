@@ -32,9 +32,11 @@ cifar: setup build ## the first table of docs/results.md: a published ResNet-20 
 	./bin/swagwrap compare --force --bn-data cifar/statistics.csv --val cifar/val.csv \
 		--report cifar/report.html cifar/posterior.safetensors cifar/test.csv
 
-uci: setup build ## the regressions of docs/results.md on boston and yacht after 50 epochs, from the files in this repository; RESULTS=--check only tells what would change
+uci: setup build ## the regressions of docs/results.md on boston and yacht after 50 epochs, from the checkpoints here and DATA=UCI_Datasets (fixtures/uci says whence); RESULTS=--check only tells what would change
+	@test -d "$(DATA)" || { echo "error: DATA=FOLDER is to be the folder UCI_Datasets: fixtures/uci/README.md says whence" >&2; exit 1; }
 	mkdir -p uci
 	tar -xJf fixtures/uci/checkpoints.tar.xz -C uci
+	$(PYTHON) fixtures/uci/data.py --data "$(DATA)" --out uci
 	go run ./fixtures/results --uci uci $(RESULTS)
 
 FILMS = cases/films
