@@ -195,7 +195,7 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
 		paths = append(paths, ck.Path)
 	}
 	a.LogOrder(c, paths)
-	for _, w := range p.Warnings {
+	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
 		a.Warnf(c, "%s", w)
 	}
 	health, err := diagnosis.Trajectory(p)

@@ -109,6 +109,14 @@ func (d *Diagnosis) permits(m *onnxio.Model) {
 	}
 }
 
+// Unread warns of inputs whose values change nothing.
+func Unread(m *onnxio.Model) (warnings []string) {
+	for _, name := range m.Unread() {
+		warnings = append(warnings, fmt.Sprintf("input %q: no node reads more than its shape, so that its values change nothing. Was one tensor given for two arguments at export? Give each its own", name))
+	}
+	return warnings
+}
+
 // OtherOutputs is a hint for a model whose first output is of no use.
 func OtherOutputs(m *onnxio.Model) []string {
 	var names []string
@@ -166,6 +174,7 @@ func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 	if set != nil && set.ByPlace {
 		add("tensors have other names in other files, and were matched by their place in the graph")
 	}
+	d.Warnings = append(d.Warnings, Unread(first)...)
 	for _, in := range first.FeedInputs() {
 		if len(bns) > 0 && len(in.Shape) > 0 && in.Shape[0] >= 0 && in.Shape[0] < 16 {
 			add("input %q takes batches of %d only: batch-norm statistics need larger ones, in which the graph is run if it allows; export with a dynamic batch dimension", in.Name, in.Shape[0])
