@@ -1,7 +1,6 @@
-// Package unfinished makes files and folders that are there only while this
-// process works on them. Their names are secret until they exist, and nothing
-// that is there already is opened in their stead. Whatever ends the process,
-// they go: by RemoveAll, or when a later process makes one in the same folder.
+// Package unfinished makes files and folders that exist only while this process works on them. Their names are
+// random, and an existing file is never opened instead. They are removed by RemoveAll. If the process is killed, the
+// next process that makes one in the same folder removes them.
 package unfinished
 
 import (
@@ -18,16 +17,15 @@ import (
 	"syscall"
 )
 
-// all is what this process has under way, by path. The file holds the lock by
-// which other processes see that it is in use.
+// all holds the unfinished files and folders of this process, by path. Each open file holds the lock that shows other
+// processes that it is in use.
 var (
 	mu      sync.Mutex
 	all     = make(map[string]*os.File)
 	stopped bool
 )
 
-// errStopped is the error of whoever still writes when the process is about to
-// end.
+// errStopped is the error of a write after RemoveAll.
 var errStopped = errors.New("this process is stopping")
 
 // File makes a file in dir, to be written and read.
@@ -37,8 +35,7 @@ func File(dir string) (*os.File, error) {
 	})
 }
 
-// Nameless makes a file that only this process can reach. It is gone when it is
-// closed.
+// Nameless makes a file without a name, which only this process can reach. Closing it deletes it.
 func Nameless(dir string) (*os.File, error) {
 	f, err := File(dir)
 	if err != nil {
@@ -58,8 +55,8 @@ func Temporary() (*os.File, error) {
 	return f, Temp(err)
 }
 
-// Folder makes a folder in the system's folder for temporary files that only this
-// user can look into, and returns its path. An error is a [*TempError].
+// Folder makes a folder in the system's folder for temporary files and returns its path. Only this user can read it.
+// An error is a [*TempError].
 func Folder() (string, error) {
 	f, err := create(os.TempDir(), func(path string) (*os.File, error) {
 		if err := os.Mkdir(path, 0o700); err != nil {
@@ -73,7 +70,7 @@ func Folder() (string, error) {
 	return f.Name(), nil
 }
 
-// TempError is the error of a folder for temporary files that cannot be written to.
+// TempError reports that the folder for temporary files cannot be written to.
 type TempError struct{ Err error }
 
 func (e *TempError) Error() string {
@@ -81,8 +78,7 @@ func (e *TempError) Error() string {
 }
 func (e *TempError) Unwrap() error { return e.Err }
 
-// Temp marks an error as one of writing temporary files. Without an error there is
-// none.
+// Temp wraps err in a [*TempError]. It returns nil for nil.
 func Temp(err error) error {
 	if err == nil {
 		return nil
@@ -90,7 +86,7 @@ func Temp(err error) error {
 	return &TempError{cause(err)}
 }
 
-// create makes what is to be made, under a name of its own, and locks it.
+// create calls open with a new name in dir and locks the result.
 func create(dir string, open func(path string) (*os.File, error)) (*os.File, error) {
 	removeStale(dir)
 	for {
@@ -103,7 +99,7 @@ func create(dir string, open func(path string) (*os.File, error)) (*os.File, err
 			forget(path)
 			return nil, err
 		}
-		// Another process may have taken it for a dead one's before it was locked.
+		// Another process may have removed the file as stale before it was locked.
 		locked := lock(f)
 		here, err1 := os.Lstat(path)
 		mine, err2 := f.Stat()
@@ -121,7 +117,7 @@ func create(dir string, open func(path string) (*os.File, error)) (*os.File, err
 	}
 }
 
-// watch has path removed by RemoveAll, unless that was called already.
+// watch registers path for RemoveAll. It reports false if RemoveAll was called already.
 func watch(path string, f *os.File) bool {
 	mu.Lock()
 	defer mu.Unlock()
@@ -131,7 +127,7 @@ func watch(path string, f *os.File) bool {
 	return !stopped
 }
 
-// forget ends the watch over path: it is not there any more.
+// forget removes path from the registered files and returns its open file.
 func forget(path string) *os.File {
 	mu.Lock()
 	defer mu.Unlock()
@@ -151,8 +147,8 @@ func Remove(path string) error {
 	return err
 }
 
-// Place gives a file that this package made its name. It fails with [fs.ErrExist] if
-// something has that name, also where several processes try at once.
+// Place renames a file that this package made to name. It fails with [fs.ErrExist] if name exists, even if several
+// processes call Place at once.
 func Place(path, name string) error {
 	err := os.Link(path, name)
 	if err == nil {
@@ -169,8 +165,7 @@ func Place(path, name string) error {
 	return cause(err)
 }
 
-// Replace gives a file that this package made its name, in the place of the file that
-// has it.
+// Replace renames a file that this package made to name, and overwrites an existing file.
 func Replace(path, name string) error {
 	err := os.Rename(path, name)
 	if err == nil {
@@ -179,7 +174,21 @@ func Replace(path, name string) error {
 	return cause(err)
 }
 
-// cause takes off what package os says of names that nobody knows.
+// Backup gives the file at name a second name in its folder, which it returns. Replace then puts it back, and Remove drops
+// the second name. It fails if there is no file, or the file system has no hard links.
+func Backup(name string) (string, error) {
+	path := filepath.Join(filepath.Dir(name), prefix()+strconv.Itoa(os.Getpid())+"-"+rand.Text()+suffix)
+	if !watch(path, nil) {
+		return "", errStopped
+	}
+	if err := os.Link(name, path); err != nil {
+		forget(path)
+		return "", cause(err)
+	}
+	return path, nil
+}
+
+// cause removes the operation and the path that package os puts before an error. Users do not know these paths.
 func cause(err error) error {
 	if at, ok := errors.AsType[*os.LinkError](err); ok {
 		return at.Err
@@ -190,9 +199,8 @@ func cause(err error) error {
 	return err
 }
 
-// RemoveAll removes everything that this process has under way, and lets it make
-// nothing more: it is for a process that ends in the next moment. It waits for no
-// lock that is held during input or output.
+// RemoveAll removes all unfinished files and folders of this process. No new ones can be made afterwards, so call it
+// only before the process ends. It never waits for input or output in progress.
 func RemoveAll() {
 	mu.Lock()
 	stopped = true
@@ -205,17 +213,16 @@ func RemoveAll() {
 
 const suffix = ".tmp"
 
-// prefix is the same for all processes of this machine.
+// prefix begins the names that all processes of this machine use.
 func prefix() string {
 	host, _ := os.Hostname()
 	return ".swagwrap-" + host + "-"
 }
 
-// swept are the folders that this process has looked into.
+// swept holds the folders that removeStale has visited.
 var swept sync.Map
 
-// removeStale removes from dir what processes of this machine left behind when they
-// were killed.
+// removeStale removes from dir the files that killed processes of this machine left.
 func removeStale(dir string) {
 	if _, done := swept.LoadOrStore(dir, true); done {
 		return
@@ -227,13 +234,13 @@ func removeStale(dir string) {
 	defer d.Close()
 	ours := prefix()
 	for {
-		const some = 1024 // there may be millions
+		const some = 1024 // a folder may have millions of files
 		names, err := d.Readdirnames(some)
 		for _, name := range names {
 			rest, found := strings.CutPrefix(name, ours)
 			pid, random, _ := strings.Cut(strings.TrimSuffix(rest, suffix), "-")
 			n, err := strconv.Atoi(pid)
-			if found && err == nil && !strings.Contains(random, "-") { // another machine may be ours-1
+			if found && err == nil && !strings.Contains(random, "-") { // the host name of another machine may be ours followed by -1
 				removeDead(filepath.Join(dir, name), n)
 			}
 		}
@@ -243,9 +250,9 @@ func removeStale(dir string) {
 	}
 }
 
-// removeDead removes the file or folder at path unless a process has it locked. A
-// file system without locks leaves the number of the process, which another
-// process may have by now: then path stays.
+// removeDead removes the file or folder at path unless a running process holds its lock. On a file system without
+// locks it looks at the process number in the name. Path stays if a process has that number, even if it is a newer
+// one.
 func removeDead(path string, pid int) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
@@ -259,7 +266,7 @@ func removeDead(path string, pid int) {
 	if err := lock(f); errors.Is(err, syscall.EWOULDBLOCK) || err != nil && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return
 	}
-	os.RemoveAll(path) // not ours to remove if it fails
+	os.RemoveAll(path) // it may belong to another user, so an error is ignored
 }
 
 func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		fmt.Println(file.Name(), folder)
-		select {}
+		io.Copy(io.Discard, os.Stdin) // Go ends a process whose goroutines all wait for each other: select {} is not enough
 	}
 	os.Exit(m.Run())
 }
@@ -35,10 +36,12 @@ func TestRemoveStale(t *testing.T) {
 	dir := t.TempDir()
 	other := exec.Command(os.Args[0])
 	other.Env = append(os.Environ(), "UNFINISHED_TEST=1", "TMPDIR="+dir)
-	out, err := other.StdoutPipe()
-	if err != nil {
+	in, err1 := other.StdinPipe() // the process lives until the pipe is closed
+	out, err2 := other.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
+	defer in.Close()
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
