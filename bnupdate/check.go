@@ -1,120 +1,120 @@
 package bnupdate
 
-import (
-	"math"
+import "github.com/swagwrap/swagwrap/weights"
 
-	"github.com/swagwrap/swagwrap/weights"
-)
+// Compared is the recommended number of checkpoints for a [Check]. More checkpoints average out the steps of the
+// weights further, but need more passes.
+const Compared = 5
 
-// Check holds the statistics that the last checkpoint stores against those
-// recomputed for its own weights. Where the images are not those that it was
-// trained on, or are not prepared as they were then, the two differ by more than
-// training explains, and the statistics of SWA and of members are as wrong.
+// Check compares the statistics that the last checkpoints store with those that the images give for the same weights.
+// If the images are not those of training, or are prepared differently, the two differ in the same direction at every
+// checkpoint. Then the statistics of SWA and of members are just as wrong.
 type Check struct {
-	Images int          `json:"images"` // that the statistics were recomputed from
-	Layers []LayerCheck `json:"layers"` // in the network's order, first that nearest to its input
-	// Unchecked is the number of layers whose statistics are equal in all
-	// checkpoints: they say nothing of the images.
+	Images      int          `json:"images"`      // images that each checkpoint's statistics were recomputed from
+	Checkpoints int          `json:"checkpoints"` // number of checkpoints compared
+	Layers      []LayerCheck `json:"layers"`      // in the network's order, starting at its input
+	// Unchecked is the number of layers whose statistics are equal in all checkpoints. They say nothing about the
+	// images.
 	Unchecked int `json:"unchecked,omitempty"`
 }
 
-// LayerCheck is a [Check] of one layer. Differences are root mean squares over
-// channels: of means in standard deviations, and of logarithms of variances.
+// LayerCheck is the [Check] of one layer. All numbers are root mean squares over channels.
 type LayerCheck struct {
-	Layer     string  `json:"layer"` // the name of its running mean
+	Layer string `json:"layer"` // the name of its running mean
+	// Means and Variances are the differences that are common to all checkpoints. Those of means are in standard
+	// deviations. Those of variances are differences of logarithms.
 	Means     float64 `json:"means"`
 	Variances float64 `json:"variances"`
-	// What training explains of them: see [Plan.Check].
+	// ExpectedMeans and ExpectedVariances are the standard errors of the differences: see [Plan.Check].
 	ExpectedMeans     float64 `json:"expected_means"`
 	ExpectedVariances float64 `json:"expected_variances"`
 }
 
-// Score is the root mean square of both differences in units of what training
-// explains.
-func (l LayerCheck) Score() float64 {
-	m, v := ratio(l.Means, l.ExpectedMeans), ratio(l.Variances, l.ExpectedVariances)
-	return math.Sqrt((m*m + v*v) / 2)
-}
-
-func ratio(a, b float64) float64 {
-	if a == 0 {
-		return 0
-	}
-	return a / b
-}
-
-// leastBatches is the number below which the scatter between batches is known too
-// badly to go by.
-const leastBatches = 8
-
-// Limits of [LayerCheck.Off]. docs/batch-norm.md has the networks that they were
-// measured on.
+// Limits of [Check.Off]. docs/batch-norm.md lists the networks that they were measured on.
 const (
-	maxScore = 1.3
+	maxScore = 2.5
 	// Differences below these move no prediction that anyone would notice.
-	leastMeans     = 0.01
-	leastVariances = 0.03
+	leastMeans     = 0.02
+	leastVariances = 0.05
 )
 
-// Off reports whether training does not explain the differences.
-func (l LayerCheck) Off() bool {
-	return l.Score() > maxScore && (l.Means > leastMeans || l.Variances > leastVariances)
+// Score returns the difference of layer i in units of its standard error. For the layer nearest to the input it is
+// the larger of the scores of means and variances. For later layers it is the score of means only. Dropout and
+// stochastic depth are on in training and off when statistics are recomputed. They change variances, but not means.
+func (c *Check) Score(i int) float64 {
+	l := c.Layers[i]
+	score := over(l.Means, l.ExpectedMeans, leastMeans)
+	if i == 0 {
+		score = max(score, over(l.Variances, l.ExpectedVariances, leastVariances))
+	}
+	return score
 }
 
-// Off returns the layers that are off.
-func (c *Check) Off() (off []LayerCheck) {
-	for _, l := range c.Layers {
-		if l.Off() {
-			off = append(off, l)
+// over returns the ratio of a difference to its standard error, or 0 if the difference is too small to matter.
+func over(difference, expected, least float64) float64 {
+	if difference <= least {
+		return 0
+	}
+	return difference / expected
+}
+
+// Off returns the indexes of the layers whose differences neither chance nor training explains.
+func (c *Check) Off() (off []int) {
+	for i := range c.Layers {
+		if c.Score(i) > maxScore {
+			off = append(off, i)
 		}
 	}
 	return off
 }
 
-// FirstOff reports whether the layer nearest to the input is off. It sees the
-// images through one convolution or so: what is wrong is the images themselves,
-// or how they are prepared. Where only later layers are off, it is what the images
-// show, or the size of the batches.
-func (c *Check) FirstOff() bool { return len(c.Layers) > 0 && c.Layers[0].Off() }
+// FirstOff reports whether the layer nearest to the input is off. About one convolution lies between the images and
+// that layer. So the images themselves, or their preparation, are wrong. If only later layers are off, the images
+// show something else.
+func (c *Check) FirstOff() bool { return len(c.Layers) > 0 && c.Score(0) > maxScore }
 
-// Check compares what the last checkpoint stores with fresh, a recomputation for
-// its weights. stored has a row for each checkpoint, in the order of training and
-// each in the layout's order.
+// Check compares the statistics that the checkpoints store with fresh. fresh holds recomputations from the same
+// batches for the last of these checkpoints, oldest first. stored has a row for each checkpoint, in the order of
+// training. Each row is in the layout's order.
 //
-// It returns nil where there are too few batches to tell: fewer than 8.
+// Check returns nil if there are fewer than 2 batches, because then the noise of the images is unknown.
 //
-// Two things separate the two where the images are right. What is stored is a
-// moving average over the last batches of training: with a momentum a (ONNX's;
-// 1−a is PyTorch's) its variance is (1−a)/(1+a) of that between batches. And the
-// weights moved while it was taken. How far is not known, but they moved further
-// from one checkpoint to the next, and so did what these store, which has the
-// noise of two moving averages besides. So the expected square is that of the
-// differences between consecutive checkpoints, or twice that of the moving average
-// if it is more, and the squared standard error of what was recomputed.
-func (p *Plan) Check(stored [][]float32, fresh Result) *Check {
-	if len(fresh.batches) < leastBatches {
+// Stored statistics are an average over iterations before the checkpoint. It is a moving average with any momentum,
+// or the cumulative average of PyTorch's momentum=None. The graph does not show reliably which. But from checkpoint
+// t−1 to checkpoint t any of them moves by a share 1/f towards x_t, the average over the iterations in between:
+//
+//	s_t = s_(t−1) + (x_t − s_(t−1))/f
+//
+// f is common to all layers and is fitted (see pace). Then
+//
+//	y_t = s_(t−1) + f·(s_t − s_(t−1)) − r_t
+//
+// is the difference between what training saw and r_t, which the images give between the two checkpoints. The
+// movement of the weights makes y_t scatter, in another direction at each t. Wrong images move all y_t alike. So the
+// mean over t is compared with its standard error. That error contains the scatter over t and the noise of the
+// images, which all t share. A single interval has no scatter. Check then uses the mean square of all steps between
+// checkpoints, or the noise of the moving average if that is larger.
+func (p *Plan) Check(stored [][]float32, fresh []Result) *Check {
+	last := fresh[len(fresh)-1]
+	if len(last.batches) < 2 {
 		return nil
 	}
-	c := &Check{Images: fresh.Images}
-	last := stored[len(stored)-1]
+	c := &Check{Images: last.Images, Checkpoints: len(fresh)}
+	var tracks []track
 	for i, l := range p.layers {
 		if alike(stored, l.mean) && alike(stored, l.vari) {
 			c.Unchecked++
 			continue
 		}
-		out := LayerCheck{Layer: l.name}
-		out.Means, out.Variances = l.distance(last, fresh.Statistics)
-		var steps, stepsVar float64
-		n := float64(len(stored) - 1)
-		for t := 1; t < len(stored); t++ {
-			m, v := l.distance(stored[t-1], stored[t])
-			steps, stepsVar = steps+m*m, stepsVar+v*v
-		}
-		noise, noiseVar := p.noise(i, fresh.batches)
-		window := 2 * (1 - l.momentum) / (1 + l.momentum) * float64(len(fresh.batches))
-		out.ExpectedMeans = math.Sqrt(max(steps/n, window*noise) + noise)
-		out.ExpectedVariances = math.Sqrt(max(stepsVar/n, window*noiseVar) + noiseVar)
-		c.Layers = append(c.Layers, out)
+		c.Layers = append(c.Layers, LayerCheck{Layer: l.name})
+		means, variances := p.tracks(i, stored, fresh)
+		tracks = append(tracks, means, variances)
+	}
+	f := pace(tracks)
+	for i := range c.Layers {
+		l := &c.Layers[i]
+		l.Means, l.ExpectedMeans = tracks[2*i].bias(f, false)
+		l.Variances, l.ExpectedVariances = tracks[2*i+1].bias(f, true)
 	}
 	return c
 }
@@ -131,22 +131,9 @@ func alike(rows [][]float32, t weights.Tensor) bool {
 	return true
 }
 
-// distance returns how far two vectors of statistics are apart in a layer, as
-// [LayerCheck] has it, with the variances of b. As in the layer itself, epsilon is
-// added to variances: channels that are dead do not count.
-func (l layer) distance(a, b []float32) (means, variances float64) {
-	for c := range l.mean.Len() {
-		va, vb := float64(a[l.vari.Offset+c])+l.epsilon, float64(b[l.vari.Offset+c])+l.epsilon
-		d := float64(a[l.mean.Offset+c]) - float64(b[l.mean.Offset+c])
-		r := math.Log(va / vb)
-		means, variances = means+d*d/vb, variances+r*r
-	}
-	n := float64(l.mean.Len())
-	return math.Sqrt(means / n), math.Sqrt(variances / n)
-}
-
-// noise returns the squared standard errors of layer i's statistics in the units
-// of distance.
+// noise returns the squared standard errors of layer i's statistics, averaged over channels. Those of means are in
+// standard deviations, those of variances are relative. Epsilon is added to variances, as in the layer itself, so
+// that dead channels do not count.
 func (p *Plan) noise(i int, batches []Batch) (means, variances float64) {
 	l := p.layers[i]
 	for c := range int(l.mean.Len()) {

@@ -1,31 +1,26 @@
-// Package bnupdate recomputes batch-norm statistics for weights that no
-// training run ever visited: the SWA solution, or a member drawn from a
-// posterior.
+// Package bnupdate recomputes batch-norm statistics for weights that no training run ever visited: the SWA solution,
+// or a member drawn from a posterior.
 //
-// [NewPlan] rewrites a network so that every batch norm normalises by its
-// current batch and gives the batch's statistics out; [Recompute] runs it once
-// over the training batches, through a [Runner], and combines the batches'
-// statistics to running statistics.
+// [NewPlan] rewrites a network so that every batch norm normalises by its current batch and outputs the batch's
+// statistics. [Recompute] runs it once over the training batches, through a [Runner], and combines the batches'
+// statistics into running statistics.
 //
-// The default rule is that of the reference implementation
-// (github.com/wjmaddox/swa_gaussian, swag/utils.py, bn_update): momentum
-// b/(n+b) for a batch of b images after n, which amounts to
+// The default rule is that of the reference implementation (github.com/wjmaddox/swa_gaussian, swag/utils.py,
+// bn_update): momentum b/(n+b) for a batch of b images after n. This amounts to
 //
 //	running_mean = Σ_k (b_k/N)·μ_k      running_var = Σ_k (b_k/N)·s²_k
 //
-// with s²_k the variance within batch k, unbiased over its m_k = b_k·H·W
-// elements per channel.
+// with s²_k the variance within batch k, unbiased over its m_k = b_k·H·W elements per channel.
 //
-// Statistics that the last checkpoint stores tell whether the images are those of
-// training ([Plan.Check]), halves of the batches how well the statistics are known
-// ([Plan.Split]), and a permutation test whether the batches' order matters
-// ([Halves]). Layers whose statistics were frozen in training keep them ([Keep]).
+// [Plan.Check] shows whether the images are those of training, from the statistics that the last checkpoints store.
+// [Plan.Split] gives the statistics of two halves of the batches, which show how well they are known. [Halves] is a
+// permutation test of whether the batches' order matters. Layers whose statistics were frozen in training keep them
+// ([Keep]).
 //
 // # Invariants
 //
-// Batches are combined in float64 in the order of their numbers, so the result
-// does not depend on the number of workers. A statistic that is not finite is an
-// error, never averaged.
+// Batches are combined in float64 in the order of their numbers, so the result does not depend on the number of
+// workers. A statistic that is not finite is an error, never averaged.
 //
 // # Concurrency
 //

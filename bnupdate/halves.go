@@ -8,37 +8,33 @@ import (
 // Halves compares the statistics of the first half of the batches with those of
 // the second. In random order they differ by chance alone.
 type Halves struct {
-	// PValue is the probability that chance makes the halves of some layer differ
-	// as much as here or more; 1 where there are too few batches to tell.
+	// PValue is the probability that chance makes the halves of some layer differ at least as much. It is 1 if there
+	// are too few batches for the test.
 	PValue float64
-	// Layer is the one whose halves differ most for what chance explains, by the
-	// name of its running mean, or empty.
+	// Layer is the layer whose halves differ most compared with chance, by the name of its running mean. It is empty
+	// if no layer varies.
 	Layer string
-	// Difference is, of that layer, how far the means of the halves are apart, in
-	// standard deviations of the channel: a root mean square over channels.
+	// Difference is the distance between the means of that layer's halves, in standard deviations of the channel. It
+	// is a root mean square over channels.
 	Difference float64
 }
 
-// Disagree reports whether chance is no explanation: it would say so once in
-// 500 passes over shuffled data.
+// Disagree reports whether chance is an unlikely explanation. With shuffled data this happens once in 500 passes.
 func (h Halves) Disagree() bool { return h.PValue <= 0.002 }
 
 const (
 	maxGroups    = 64   // bounds the time for many batches
-	minGroups    = 14   // 1,716 ways to halve them; with 12, 462, none can be as rare as 0.002
-	permutations = 1999 // so that 0.002 is the 4th of 2,000
+	minGroups    = 14   // 1,716 ways to halve them; 12 groups have only 462, too few for a p-value of 0.002
+	permutations = 1999 // 0.002 is then 4 of 2,000
 )
 
-// compareHalves is a permutation test. Batches in random order are exchangeable,
-// so every way to halve them is as likely as the one at hand, whatever the
-// distribution of the statistics and however channels and layers hang together;
-// a t-test for each channel would need both to be known. Consecutive batches are
-// taken together to an even number of groups of equal size, which keeps them
-// exchangeable; what is left over, a short last batch included, has no part.
+// compareHalves is a permutation test. Batches in random order are exchangeable, so every way to halve them is
+// equally likely. This holds for any distribution of the statistics, and for any dependence between channels and
+// layers. A t-test for each channel would need to know both. Consecutive batches form an even number of groups of
+// equal size, which are exchangeable too. Batches that are left over, and a short last batch, are not used.
 //
-// In a layer, with each of its F statistics centred and scaled to a sum of
-// squares of 1 over the G groups, the sum of squared differences of the halves
-// is T = sᵀXXᵀs, with s = ±1 by half, and its expectation F·G/(G−1). The
+// In a layer, each of the F statistics is centred and scaled to a sum of squares of 1 over the G groups. Then the sum
+// of squared differences of the halves is T = sᵀXXᵀs, with s = ±1 by half. Its expectation is F·G/(G−1). The
 // statistic of the test is the largest T/F among layers.
 func (p *Plan) compareHalves(batches []Batch) Halves {
 	for len(batches) > 0 && batches[len(batches)-1].Images < batches[0].Images {
@@ -72,27 +68,25 @@ func (p *Plan) compareHalves(batches []Batch) Halves {
 	}
 }
 
-// chance returns the share of orders whose statistic is at least the observed
-// one. It draws orders until there are enough of these to tell, so that passes in
-// which nothing is wrong take little time (Besag and Clifford 1991, "Sequential
-// Monte Carlo p-values").
+// chance returns the share of orders whose statistic is at least the observed one. It stops after enough such orders,
+// so that passes without a fault take little time (Besag and Clifford 1991, "Sequential Monte Carlo p-values").
 func chance(layers [][]float64, half []float64, observed float64) float64 {
 	const enough = 20
 	rng := rand.New(rand.NewPCG(0, 0))
 	asLarge := 0
 	for k := range permutations {
 		rng.Shuffle(len(half), func(i, j int) { half[i], half[j] = half[j], half[i] })
-		if t, _ := largest(layers, half); t >= observed*(1-1e-9) { // the mirror image is rounded otherwise
+		if t, _ := largest(layers, half); t >= observed*(1-1e-9) { // the mirror image is rounded differently
 			if asLarge++; asLarge == enough {
 				return float64(asLarge) / float64(k+1)
 			}
 		}
 	}
-	return float64(asLarge+1) / (permutations + 1) // the order at hand is one of those possible
+	return float64(asLarge+1) / (permutations + 1) // the observed order is one of those possible
 }
 
-// gram returns XXᵀ/F of a layer, groups×groups: of the groups' means and
-// variances, centred and scaled. It is nil where no statistic varies.
+// gram returns XXᵀ/F of a layer, groups×groups, for the groups' centred and scaled means and variances. It is nil if
+// no statistic varies.
 func (p *Plan) gram(i int, batches []Batch, groups, size int) []float64 {
 	out := make([]float64, groups*groups)
 	features := 0.0
@@ -109,7 +103,7 @@ func (p *Plan) gram(i int, batches []Batch, groups, size int) []float64 {
 			x[g] -= mean
 			squares += x[g] * x[g]
 		}
-		if squares <= 1e-20*mean*mean { // batches alike, but for rounding of sums; float32 values differ by 6e-8 at least
+		if squares <= 1e-20*mean*mean { // equal but for rounding; float32 values differ by at least 6e-8
 			return
 		}
 		features++
@@ -132,8 +126,8 @@ func (p *Plan) gram(i int, batches []Batch, groups, size int) []float64 {
 	return out
 }
 
-// largest returns the largest sᵀGs among the layers' matrices, and whose it is;
-// −1 if there is none.
+// largest returns the largest sᵀGs among the layers' matrices and the index of its layer, which is −1 if there is
+// none.
 func largest(layers [][]float64, s []float64) (value float64, layer int) {
 	layer = -1
 	for i, gram := range layers {

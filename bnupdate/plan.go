@@ -7,56 +7,50 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Plan is a network rewritten to give its batch-norm statistics out.
+// Plan is a network rewritten to output its batch-norm statistics.
 type Plan struct {
 	// Template is the rewritten network. The values of its statistics do not
 	// matter, but must be finite: ONNX multiplies them by a momentum of 0.
 	Template *onnxio.Template
-	// Outputs names the outputs to ask for: mean, variance and input shape of
-	// each layer in turn.
+	// Outputs names the outputs to request: mean, variance and input shape of each layer in turn.
 	Outputs []string
 
 	layers []layer
-	// kept has the statistics of the layers that are left as they are, in the
-	// layout's order.
+	// kept holds the buffers, and the statistics of the layers that keep them, in the layout's order.
 	kept   []float32
 	frozen []string
-	// serial says that batches must not run at the same time. ONNX Runtime 1.30
-	// computes 16-bit batch norm through casts, so that its statistics are no
-	// outputs of the graph, and then keeps them in a buffer that all runs of a
-	// session share: two runs at once gave variances off by some per cent.
+	// serial says that batches must not run at the same time. ONNX Runtime 1.30 computes 16-bit batch norm through
+	// casts, so its statistics are no outputs of the graph. It keeps them in a buffer that all runs of a session
+	// share. Two runs at once gave variances that were wrong by a few per cent.
 	serial bool
 }
 
 type layer struct {
-	name       string // of the running mean, for messages
+	name       string // name of the running mean, for messages
 	mean, vari weights.Tensor
 	epsilon    float64
 	momentum   float64 // ONNX's: the share that the running statistics keep at each batch
 }
 
-// Keep says which layers keep the statistics that they have. The zero value keeps
-// none.
+// Keep selects the layers that keep their statistics. The zero value selects none.
 type Keep struct {
-	// Layer reports whether a layer's statistics, given by their places, are kept.
+	// Layer reports whether the layer with these running statistics keeps them.
 	Layer func(mean, variance weights.Tensor) bool
-	// Statistics are those of all layers, in the layout's order.
+	// Statistics holds the statistics of all layers, in the layout's order.
 	Statistics []float32
 }
 
-// NewPlan rewrites m, whose statistics must have a place in l. Every batch
-// norm runs in training mode with momentum 0, so that its running outputs are
-// the batch's own mean and population variance
-// (https://onnx.ai/onnx/operators/onnx__BatchNormalization.html). All of them
-// are declared as outputs of the graph: ONNX Runtime up to 1.27 computes wrong
-// values where they are not (microsoft/onnxruntime#29790). Dropout stays off:
-// statistics are for the network that will predict.
+// NewPlan rewrites m, whose statistics must be in l. A batch norm that the graph writes out in operators counts if
+// its tensors are statistics in l. Every batch norm runs in training mode with momentum 0, so that its running
+// outputs are the batch's own mean and population variance
+// (https://onnx.ai/onnx/operators/onnx__BatchNormalization.html). All of them are declared as outputs of the graph,
+// because otherwise ONNX Runtime up to 1.27 computes wrong values (microsoft/onnxruntime#29790). Dropout stays off,
+// because the statistics are for the network that will predict.
 //
-// Layers that keep their statistics normalise by them in the pass, too, as a
-// frozen layer does in training.
+// Layers that keep their statistics also normalise by them in the pass, as a frozen layer does in training.
 //
-// A network without batch norm, and one that keeps all statistics, gives a plan
-// without outputs; there is nothing to recompute.
+// The plan has no outputs if the network has no batch norm or keeps all statistics. Then there is nothing to
+// recompute.
 func NewPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
 	return newPlan(m, l, keep, func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error {
 		edit.TrainBatchNorm(bn, mean, variance)
@@ -64,14 +58,13 @@ func NewPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
 	})
 }
 
-// NewExplicitPlan is [NewPlan] for providers that know batch norm in inference only: each
-// becomes the operators that it is made of. It is the same but for rounding. It fails for
-// weights that are not float32, and where the graph does not tell the rank of a batch
-// norm's input.
+// NewExplicitPlan is [NewPlan] for providers that support batch norm in inference only. It replaces each batch norm
+// by the operators that it consists of. The results are equal except for rounding. It fails if weights are not
+// float32, or if the graph does not give the rank of a batch norm's input.
 func NewExplicitPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
 	ranks := m.Ranks()
 	return newPlan(m, l, keep, func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error {
-		rank := ranks[bn.Node.Inputs[0]]
+		rank := ranks[bn.Input]
 		if rank < 2 || bn.ElemType != onnxio.Float {
 			return &onnxio.Error{Path: m.Path, Tensor: bn.Mean, What: fmt.Sprintf("batch norm of %v, rank %d (0: unknown), want float of rank 2 or more", bn.ElemType, rank)}
 		}
@@ -86,9 +79,20 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep, train func(edit *onn
 		return nil, err
 	}
 	p := &Plan{kept: make([]float32, l.Len(weights.Statistic))}
+	for _, t := range l.Role(weights.Buffer) {
+		if t.Role == weights.Buffer && keep.Statistics != nil {
+			copy(p.kept[t.Offset:][:t.Len()], keep.Statistics[t.Offset:])
+		}
+	}
 	edit := m.Edit()
 	edit.DisableDropout()
 	edit.ForRuntime()
+	for _, bn := range m.WrittenBatchNorms() {
+		mean, _ := l.Find(bn.Mean)
+		if vari, _ := l.Find(bn.Var); mean.Role == weights.Statistic && vari.Role == weights.Statistic {
+			bns = append(bns, bn)
+		}
+	}
 	for i, bn := range bns {
 		mean, ok1 := l.Find(bn.Mean)
 		vari, ok2 := l.Find(bn.Var)
@@ -107,12 +111,12 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep, train func(edit *onn
 			p.serial = true
 		}
 		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari,
-			epsilon: bn.Node.Float("epsilon", 1e-5), momentum: bn.Node.Float("momentum", 0.9)})
+			epsilon: bn.Epsilon, momentum: bn.Momentum})
 		out := func(what string) string { return fmt.Sprintf("swagwrap_bn%d_%s", i, what) }
 		if err := train(edit, bn, out("mean"), out("var")); err != nil {
 			return nil, err
 		}
-		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), bn.Node.Inputs[:1], []string{out("shape")})
+		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), []string{bn.Input}, []string{out("shape")})
 		edit.AddGraphOutput(out("mean"), bn.ElemType, bn.Channels)
 		edit.AddGraphOutput(out("var"), bn.ElemType, bn.Channels)
 		edit.AddGraphOutput(out("shape"), onnxio.Int64, -1)
@@ -127,5 +131,5 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep, train func(edit *onn
 // Layers returns the number of batch-norm layers whose statistics are recomputed.
 func (p *Plan) Layers() int { return len(p.layers) }
 
-// Kept names the layers whose statistics are kept, by their running means.
+// Kept returns the layers that keep their statistics, by the names of their running means.
 func (p *Plan) Kept() []string { return p.frozen }

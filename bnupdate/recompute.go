@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -29,7 +30,7 @@ const (
 
 var rules = []string{"reference", "equal-batches", "pooled"}
 
-// String returns the rule's word on the command line.
+// String returns the rule's name on the command line.
 func (r Rule) String() string { return rules[r] }
 
 // ParseRule is the inverse of [Rule.String].
@@ -39,14 +40,14 @@ func ParseRule(s string) (Rule, error) {
 			return Rule(i), nil
 		}
 	}
-	return 0, fmt.Errorf("batch-norm rule %q: want one of %q", s, rules)
+	return 0, fmt.Errorf("batch-norm rule %w", &word.Unknown{Word: s, Want: rules})
 }
 
-// Batch is what the rewritten network gave out for one batch.
+// Batch is the output of the rewritten network for one batch.
 type Batch struct {
 	Images int
-	// Of each layer in the plan's order: the batch's mean and population
-	// variance per channel, and the shape of the layer's input, N×C×….
+	// Mean and Var hold the batch's mean and population variance per channel, for each layer in the plan's order.
+	// Shapes holds the shape of each layer's input, N×C×….
 	Mean, Var [][]float32
 	Shapes    [][]int64
 }
@@ -58,43 +59,48 @@ type Runner interface {
 	Run(ctx context.Context, k int) (Batch, error)
 }
 
-// variance returns the unbiased variance of channel c of layer i: ONNX gives the
-// population variance, PyTorch keeps the unbiased one.
+// variance returns the unbiased variance of channel c of layer i, which PyTorch keeps. ONNX gives the population
+// variance.
 func (b Batch) variance(i, c int) float64 {
 	m := count(b.Shapes[i])
 	return float64(b.Var[i][c]) * m / (m - 1)
 }
 
-// Options says how [Recompute] goes about it. The zero value runs all batches,
-// one at a time, and combines them as the reference does.
+// Options are the options of [Recompute]. The zero value runs all batches, one at a time, and combines them as the
+// reference does.
 type Options struct {
 	Rule    Rule
-	Workers int // batches run at the same time; 0 means 1
+	Workers int // number of batches that run at the same time; 0 means 1
+	// State is the flat vector of statistics and buffers of these weights. The result keeps the elements that no
+	// batch computes. Nil means the state of the plan.
+	State []float32
 }
 
 // Result is the outcome of a recomputation.
 type Result struct {
 	// Statistics is the flat vector of statistics, in the layout's order.
 	Statistics []float32
-	// BetweenShare is, for each layer, the share of the variance that lies
-	// between the batches' means, averaged over channels: about 1/b with batches
-	// of b images in random order. The reference rule leaves it out of the
-	// running variance, so a large share means that the variances are too small,
-	// as they are when the data is sorted by class.
+	// BetweenShare is, for each layer, the share of the variance that lies between the batches' means, averaged over
+	// channels. It is about 1/b for batches of b images in random order. The reference rule leaves this share out of
+	// the running variance. So a large share means that the variances are too small, as happens if the data is sorted
+	// by class.
 	BetweenShare []float64
 	Halves       Halves
 	Images       int
 	BatchSize    int // images in the largest batch
 
 	rule    Rule
+	state   []float32 // see [Options]
 	batches []Batch
 }
 
-// Recompute runs the batches and combines their statistics. It fails if a statistic
-// is not finite or a layer sees fewer than two elements per channel, naming layer
-// and batch.
+// Recompute runs the batches and combines their statistics. It fails if a statistic is not finite or a layer sees
+// fewer than two elements per channel. The error names the layer and the batch.
 func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, error) {
-	res := Result{Statistics: slices.Clone(p.kept), Halves: Halves{PValue: 1}}
+	if opts.State == nil {
+		opts.State = p.kept
+	}
+	res := Result{Statistics: slices.Clone(opts.State), Halves: Halves{PValue: 1}, state: opts.State}
 	if len(p.layers) == 0 {
 		return res, nil
 	}
@@ -110,29 +116,28 @@ func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, er
 	return res, p.finite(res.Statistics)
 }
 
-// summarise fills in what follows from the batches.
+// summarise computes the fields that follow from the batches.
 func (r *Result) summarise(p *Plan) {
 	r.Images, r.BatchSize = 0, 0
 	for _, b := range r.batches {
 		r.Images += b.Images
 		r.BatchSize = max(r.BatchSize, b.Images)
 	}
-	r.Statistics, r.BetweenShare = p.combine(r.batches, r.rule)
+	r.Statistics, r.BetweenShare = p.combine(r.state, r.batches, r.rule)
 	r.Halves = p.compareHalves(r.batches)
 }
 
-// Batches returns the number of batches that the result is of.
+// Batches returns the number of batches in the result.
 func (r Result) Batches() int { return len(r.batches) }
 
-// Split returns the statistics that two random halves of the result's batches
-// give, of which there must be two at least. Results of equally many batches are
-// split alike by random numbers of one seed.
+// Split returns the statistics of two random halves of the result's batches. There must be at least two batches.
+// Results with the same number of batches are split alike if rng has the same seed.
 func (p *Plan) Split(r Result, rng *rand.Rand) (first, second []float32) {
 	shuffled := slices.Clone(r.batches)
 	rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	half := len(shuffled) / 2
-	first, _ = p.combine(shuffled[:half], r.rule)
-	second, _ = p.combine(shuffled[half:2*half], r.rule)
+	first, _ = p.combine(r.state, shuffled[:half], r.rule)
+	second, _ = p.combine(r.state, shuffled[half:2*half], r.rule)
 	return first, second
 }
 
@@ -163,7 +168,7 @@ func (p *Plan) run(ctx context.Context, r Runner, workers int) ([]Batch, error) 
 	return batches, nil
 }
 
-// finite fails if a combined statistic is beyond float32, as none of a batch is.
+// finite fails if a combined statistic is beyond float32. The statistics of single batches are finite.
 func (p *Plan) finite(statistics []float32) error {
 	for _, l := range p.layers {
 		for c := range l.mean.Len() {
@@ -175,10 +180,10 @@ func (p *Plan) finite(statistics []float32) error {
 	return nil
 }
 
-// combine applies the rule to all layers: it returns the flat vector of statistics
-// and [Result.BetweenShare].
-func (p *Plan) combine(batches []Batch, rule Rule) (statistics []float32, between []float64) {
-	statistics = slices.Clone(p.kept)
+// combine applies the rule to all layers. It returns state with the layers' new
+// statistics, and [Result.BetweenShare].
+func (p *Plan) combine(state []float32, batches []Batch, rule Rule) (statistics []float32, between []float64) {
+	statistics = slices.Clone(state)
 	for i, l := range p.layers {
 		shares := 0.0
 		for c := range l.mean.Len() {
@@ -240,6 +245,9 @@ func count(shape []int64) float64 {
 }
 
 func (p *Plan) check(k int, b Batch) error {
+	if n := len(p.layers); len(b.Mean) != n || len(b.Var) != n || len(b.Shapes) != n {
+		return fmt.Errorf("batch %d: statistics of %d layers, want %d", k, len(b.Mean), n)
+	}
 	for i, l := range p.layers {
 		if n := l.mean.Len(); int64(len(b.Mean[i])) != n || int64(len(b.Var[i])) != n {
 			return fmt.Errorf("tensor %q: batch %d: statistics of %d channels, want %d", l.name, k, len(b.Mean[i]), n)

@@ -1,13 +1,12 @@
 package bnupdate
 
-// scatter is how much batches differ, which tells how far their statistics are
-// from those of endless data. Batches that are random draws, of b_k among N
-// images, have statistics x_k whose variance goes as 1/b_k. Then the weighted mean
-// Σ (b_k/N)·x_k has the squared standard error
+// scatter measures how much batches differ, which shows how far their statistics are from those of endless data. Let
+// the batches be random draws of b_k among N images. Then the variance of their statistics x_k goes as 1/b_k, and the
+// weighted mean Σ (b_k/N)·x_k has the squared standard error
 //
 //	SE² = Σ_k (b_k/N)·(x_k − x̄)² / (K − 1)
 //
-// of which the expectation is exact for any sizes of the K batches.
+// Its expectation is exact for any sizes of the K batches.
 func scatter(batches []Batch, value func(Batch) float64) (mean, squaredError float64) {
 	var images, squares float64
 	for _, b := range batches { // West 1979, "Updating mean and variance estimates"

@@ -15,29 +15,24 @@ const (
 	badLevel     = "calibrate: level is not between 0 and 1"
 )
 
-// BootstrapOptions are the options of [PairedBootstrap] and its like. The zero value is
-// ready to use.
+// BootstrapOptions are the options of [PairedBootstrap] and similar functions. The zero value is ready to use.
 type BootstrapOptions struct {
 	Resamples int     // 0 means 2000
 	Level     float64 // coverage, between 0 and 1; 0 means 0.95
 	Seed      uint64
 }
 
-// PairedBootstrap returns the mean of a−b and its percentile bootstrap interval
-// (Efron and Tibshirani 1993, chapter 13). a and b are the losses of two methods
-// on the same images, such as two results of [NegLogLikelihoods], [Briers] or [Errors]: what the
-// images have in common cancels, which makes the interval much narrower than one
-// for each method. If it is all on one side of 0, the methods differ on images
-// like these. It is too narrow for fewer than some 30 images, and says nothing
-// about how the methods vary from one training run to the next.
+// PairedBootstrap returns the mean of a−b and its percentile bootstrap interval (Efron and Tibshirani 1993, chapter
+// 13). The losses a and b are those of two methods on the same images, such as two results of [NegLogLikelihoods],
+// [Briers] or [Errors]. What the images contribute to both cancels, so the interval is much narrower than one for
+// each method. If it does not contain 0, the methods differ on images like these. It is too narrow for fewer than
+// about 30 images, and says nothing about the variation between training runs.
 //
-// An infinite loss is kept, not clipped: the mean is then infinite, and so is
-// every resample with that image in it. All three numbers are NaN if the mean
-// does not exist, because both losses of an image are infinite or the
-// differences are infinite in both directions, or if a loss is NaN.
+// An infinite loss is kept, not clipped. The mean is then infinite, and so is every resample that contains the image.
+// All three numbers are NaN if the mean does not exist. This happens if a loss is NaN, if both losses of an image are
+// infinite, or if differences are infinite in both directions.
 //
-// PairedBootstrap panics if a and b differ in length or are empty, or if an
-// option is out of its range.
+// PairedBootstrap panics if a and b differ in length or are empty, or if an option is out of its range.
 func PairedBootstrap(a, b []float64, opts BootstrapOptions) Interval {
 	if len(a) != len(b) || len(a) == 0 {
 		panic(badPairs)
@@ -45,9 +40,8 @@ func PairedBootstrap(a, b []float64, opts BootstrapOptions) Interval {
 	return MeanBootstrap(difference(a, b), opts)
 }
 
-// MeanBootstrap is [PairedBootstrap] of one method: the mean of its losses and
-// the interval for images like these. To compare two methods, do not see whether
-// their intervals overlap, but use PairedBootstrap.
+// MeanBootstrap is [PairedBootstrap] for one method: the mean of its losses and the interval for images like these.
+// Do not compare two methods by whether their intervals overlap; use PairedBootstrap.
 func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	if len(losses) == 0 {
 		panic(badPairs)
@@ -62,8 +56,8 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	return opts.interval(mean, means)
 }
 
-// Counts calls f with how often each of n images, and each of m others, is in each
-// resample: memory to use again.
+// Counts calls f for each resample with the number of times that it contains each of n images and each of m others.
+// The slices are reused.
 func (o BootstrapOptions) Counts(n, m int, f func(images, others []float64)) {
 	o.check()
 	images, others := make([]float64, n), make([]float64, m)
@@ -79,7 +73,7 @@ func (o BootstrapOptions) Counts(n, m int, f func(images, others []float64)) {
 	}
 }
 
-// resample calls f with the rows of each resample of n images, memory to use again.
+// resample calls f with the rows of each resample of n images. The slice is reused.
 func (o BootstrapOptions) resample(n int, f func(rows []int)) {
 	resample(rand.New(rand.NewPCG(o.Seed, bootstrapStream)), n, o.resamples(), f)
 }
@@ -111,11 +105,11 @@ func checkLevel(level float64) {
 	}
 }
 
-// interval cuts the tails off the values of the resamples, which it sorts.
+// interval cuts the tails off the values of the resamples. It sorts the values.
 func (o BootstrapOptions) interval(mean float64, values []float64) Interval {
 	slices.Sort(values)
-	// Cutting off equally many at both ends, without interpolation, makes the
-	// interval of b−a the mirror image of this one, and holds for infinities.
+	// Equal cuts at both ends without interpolation make the interval of b−a the mirror image, and work for
+	// infinities.
 	n := len(values)
 	cut := int(math.Round((1 - o.level()) / 2 * float64(n)))
 	cut = min(cut, (n-1)/2) // a tiny level leaves the median

@@ -13,32 +13,28 @@ const (
 	choiceResamples = 1000
 )
 
-// Choice is the setting with the lowest mean loss, and how far that can be relied
-// upon. Settings are numbered as their losses are given.
+// Choice is the setting with the lowest mean loss, with measures of how reliable the choice is. Settings are numbered
+// in the order of their losses.
 //
-// The lowest of many losses is lower than it deserves, so the gain is measured on
-// images that took no part in the choice.
+// The lowest of many losses is too optimistic, so the gain is measured on images that took no part in the choice.
 type Choice struct {
 	Best int
-	// Halves has what each half of the images chose, where no others measure the
-	// gain.
+	// Halves holds the choice of each half of the images, if no other images measure the gain.
 	Halves [2]int
-	// Gain is the loss of what was chosen less that of the standard setting, with
-	// the interval of [PairedBootstrap]; negative is better.
+	// Gain is the loss of the chosen setting minus that of the standard setting, with the interval of
+	// [PairedBootstrap]. Negative is better.
 	Gain Interval
-	// Shares is the part of bootstrap resamples of the choosing images in which each
-	// setting is the best.
+	// Shares holds, for each setting, the share of bootstrap resamples of the choosing images in which it is the
+	// best.
 	Shares []float64
 }
 
-// Choose returns which setting has the lowest mean of losses, one slice for each
-// setting with the losses of the same images. The setting with the number standard
-// wins a tie, then the first.
+// Choose returns the setting with the lowest mean of losses. Each slice of losses belongs to one setting, and all
+// belong to the same images. In a tie the setting with the number standard wins, then the first.
 //
-// The gain is measured on held, losses of the settings on other images; where that
-// is nil, on each half of the images, cut at random, with the setting that the other
-// half chose, and of a single image it is zero. Choose panics if settings have
-// losses of different numbers of images, or there are none.
+// The gain is measured on held, the losses of the settings on other images. If held is nil, it is measured on random
+// halves of the images, each with the setting that the other half chose. For a single image it is then zero. Choose
+// panics if there are no losses, or if the settings have losses of different numbers of images.
 func Choose(losses, held [][]float64, standard int, seed uint64) Choice {
 	n := columns(losses)
 	c := Choice{Best: lowest(losses, allRows(n), standard), Shares: shares(losses, standard, seed)}
@@ -62,7 +58,7 @@ func Choose(losses, held [][]float64, standard int, seed uint64) Choice {
 	return c
 }
 
-// lowest returns which setting has the lowest loss over the rows.
+// lowest returns the setting with the lowest loss over the rows.
 func lowest(losses [][]float64, rows []int, standard int) int {
 	best, value := standard, meanOf(losses[standard], rows)
 	for s, l := range losses {
@@ -81,7 +77,7 @@ func meanOf(values []float64, rows []int) float64 {
 	return sum / float64(len(rows))
 }
 
-// shares returns in which part of bootstrap resamples each setting is the best.
+// shares returns the share of bootstrap resamples in which each setting is the best.
 func shares(losses [][]float64, standard int, seed uint64) []float64 {
 	wins := make([]float64, len(losses))
 	resample(rand.New(rand.NewPCG(seed, resampleStream)), len(losses[0]), choiceResamples, func(rows []int) { wins[lowest(losses, rows, standard)]++ })
@@ -91,7 +87,7 @@ func shares(losses [][]float64, standard int, seed uint64) []float64 {
 	return wins
 }
 
-// columns returns the length of all rows, and panics where it is 0, or not one.
+// columns returns the common length of all rows. It panics if the lengths differ or are 0.
 func columns(rows [][]float64) int {
 	if len(rows) == 0 || len(rows[0]) == 0 || slices.ContainsFunc(rows, func(r []float64) bool { return len(r) != len(rows[0]) }) {
 		panic(badRows)

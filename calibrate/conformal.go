@@ -11,44 +11,39 @@ import (
 
 const badSizes = "calibrate: number of sizes is not the number of rows"
 
-// APS makes sets of classes that hold the true class of a new image with
-// probability Level: adaptive prediction sets, the conformal method of Romano,
-// Sesia and Candès (2020), section 2.
+// APS makes sets of classes that contain the true class of a new image with probability Level. These are adaptive
+// prediction sets, the conformal method of Romano, Sesia and Candès (2020), section 2.
 //
-// Take the classes from the most probable one down. A class whose predecessors
-// have the probabilities π_1 … π_{r−1} has the score
+// Order the classes by descending probability. A class whose predecessors have the probabilities π_1 … π_{r−1} has
+// the score
 //
 //	π_1 + … + π_{r−1} + u·π_r
 //
-// with u uniform in [0, 1), one for each image, and the set holds the classes
-// with scores up to Threshold. Of equal probabilities the first class comes
-// first.
+// with u uniform in [0, 1), one for each image. The set contains the classes with scores up to Threshold. Of equal
+// probabilities the first class comes first.
 //
-// The promise is about the average over images drawn as those of the fit were,
-// whatever the network: half of the classes may have it broken. The sets of a
-// network that is sure and right more often than Level are empty for some
-// images, for else they would hold the true class too often.
+// The promise holds on average over images from the distribution of the fit, for any network. For a single class it
+// can fail. If a network is confident and right more often than Level, some sets are empty. Otherwise they would
+// contain the true class too often.
 type APS struct {
-	Level     float64 // share of images whose set shall hold the true class
-	Threshold float64 // about 0 to 1
-	N         int     // images of the fit
+	Level     float64 // required share of images whose set contains the true class
+	Threshold float64 // from 0 to about 1
+	N         int     // number of images of the fit
 	Seed      uint64  // of the numbers u
 }
 
-// FitAPS returns the sets of the given level, between 0 and 1, from labelled
-// predictions that the network was not trained on: Threshold is the
-// ⌈(n+1)·level⌉-th smallest score of the n true classes.
+// FitAPS returns the sets of the given level, between 0 and 1, from labelled predictions that the network was not
+// trained on. Threshold is the ⌈(n+1)·level⌉-th smallest score of the n true classes.
 //
-// It is an error if n is below level/(1−level), 9 images for a level of 0.9, for
-// then there is no such score and only the set of all classes keeps the promise.
-// FitAPS panics if level is not between 0 and 1.
+// FitAPS returns an error if n is below level/(1−level), which is 9 images for a level of 0.9. Then there is no such
+// score, and only the set of all classes keeps the promise. FitAPS panics if level is not between 0 and 1.
 func FitAPS(p Predictions, level float64, seed uint64) (APS, error) {
 	p.check()
 	checkLevel(level)
 	return newAPS(p.apsScores(seed), level, seed)
 }
 
-// newAPS takes the scores of the true classes in ascending order.
+// newAPS returns the sets for the scores of the true classes in ascending order.
 func newAPS(scores []float64, level float64, seed uint64) (APS, error) {
 	n := len(scores)
 	k := ceilShare(level, n+1)
@@ -69,7 +64,7 @@ func (p Predictions) apsScores(seed uint64) []float64 {
 	return scores
 }
 
-// fewest returns the smallest n that sets can be fitted on.
+// fewest returns the smallest n that suffices for a fit.
 func fewest(level float64) int {
 	n := max(1, int(level/(1-level))-1)
 	for ceilShare(level, n+1) > n {
@@ -78,9 +73,8 @@ func fewest(level float64) int {
 	return n
 }
 
-// Sizes stores in dst how many classes are in the set of each image. dst has the
-// length p.Len(), or is nil. The same image in another row may have a set that is
-// one class larger or smaller.
+// Sizes stores the number of classes in the set of each image in dst. dst has the length p.Len(), or is nil. An
+// image's set depends on its row: in another row it may be one class larger or smaller.
 func (a APS) Sizes(dst []int, p Predictions) []int {
 	p.check()
 	if dst == nil {
@@ -96,20 +90,20 @@ func (a APS) Sizes(dst []int, p Predictions) []int {
 	return dst
 }
 
-// Coverage returns the share of images whose set holds the true class. For images
-// like those of the fit it is Level, give or take √(Level·(1−Level)/n).
+// Coverage returns the share of images whose set contains the true class. For images like those of the fit it is
+// Level with a standard error of about √(Level·(1−Level)/n).
 func (a APS) Coverage(p Predictions) float64 {
 	p.check()
 	return a.judge(p).Coverage
 }
 
-// Sets is what the sets of a level come to, in the mean over images. All but Level
-// is NaN if there are too few images to fit them.
+// Sets summarises the sets of a level over images. All fields but Level are NaN if there are too few images to fit
+// them.
 type Sets struct {
 	Level    float64
-	Size     float64 // classes in a set
-	Coverage float64 // share of sets that hold the true class
-	Empty    float64 // share of sets without any class
+	Size     float64 // mean number of classes in a set
+	Coverage float64 // share of sets that contain the true class
+	Empty    float64 // share of empty sets
 }
 
 // judge applies the sets to labelled predictions.
@@ -132,16 +126,14 @@ func (a APS) judge(p Predictions) Sets {
 	return out
 }
 
-// SetLevels are the usual levels of sets, in ascending order.
+// SetLevels returns the usual levels of sets in ascending order.
 func SetLevels() []float64 { return []float64{0.9, 0.95, 0.99, 0.999} }
 
-// SetsAbove returns the sets of the lowest level above an accuracy, or those of the highest
-// of all. At a level below it the most probable class alone is right more often than
-// promised: the sets are that class or, to keep the promise, none, and their size tells
-// nothing. Methods are compared at one level, above the best of their accuracies.
+// SetsAbove returns the sets of the lowest level above an accuracy, or those of the highest level if none is above.
+// Below the accuracy, the most probable class alone is right more often than promised. The sets are then that class
+// or empty, and their size is meaningless. Compare methods at one level, above the best of their accuracies.
 //
-// The sets are in ascending order of levels, as [Evaluate] has them; of none it
-// returns NaN.
+// The argument sets is in ascending order of levels, as in [Evaluate]. If it is empty, SetsAbove returns NaN.
 func SetsAbove(sets []Sets, accuracy float64) Sets {
 	for _, s := range sets {
 		if s.Level > accuracy {
@@ -154,8 +146,8 @@ func SetsAbove(sets []Sets, accuracy float64) Sets {
 	return sets[len(sets)-1]
 }
 
-// size returns the size of the set of row i. Scores ascend with the rank, so the
-// set is the classes of the first ranks. sorted is memory to use again.
+// size returns the size of the set of row i. Scores rise with the rank, so the set consists of the first classes. The
+// slice sorted is a buffer.
 func (a APS) size(row []float64, i int, sorted []float64) (int, []float64) {
 	sorted = sortedDescending(sorted, row)
 	u := uniform(a.Seed, applyStream, i)
@@ -169,7 +161,7 @@ func (a APS) size(row []float64, i int, sorted []float64) (int, []float64) {
 	return len(sorted), sorted
 }
 
-// apsScore returns the score of a class, in the arithmetic of size.
+// apsScore returns the score of a class, with the same arithmetic as size.
 func apsScore(row []float64, class int, u float64, sorted []float64) (float64, []float64) {
 	sorted = sortedDescending(sorted, row)
 	var above float64
@@ -179,22 +171,21 @@ func apsScore(row []float64, class int, u float64, sorted []float64) (float64, [
 	return above + u*row[class], sorted
 }
 
-// The images of a fit and those of an application have their own numbers u, for
-// the promise needs them to be independent.
+// Fits and applications use different numbers u, because the promise requires that they are independent.
 const (
 	fitStream   = 4
 	applyStream = 5
 )
 
-// uniform returns a number in [0, 1) that depends on nothing but its arguments:
-// a counter, not a generator with a state, so rows may come in any order.
+// uniform returns a number in [0, 1) that depends only on its arguments. It has no state, so rows may come in any
+// order.
 func uniform(seed, stream uint64, row int) float64 {
 	x := splitmix.At(splitmix.At(splitmix.At(seed, 0)+stream, 0)+uint64(row), 0)
 	return float64(x>>11) * 0x1p-53
 }
 
-// crossSets judges sets of several levels when each half of p, cut at random, has the
-// thresholds that were fitted on the other.
+// crossSets judges sets of several levels on p. Each random half of p gets the thresholds that were fitted on the
+// other half.
 func crossSets(p Predictions, levels []float64, seed uint64) []Sets {
 	n := p.Len()
 	order := rand.New(rand.NewPCG(seed, conformalStream)).Perm(n)

@@ -11,32 +11,31 @@ import (
 
 const badSplits = "calibrate: number of splits is negative"
 
-// Splits is how many random splits [Scaler.CrossFits] takes where it is not told.
+// Splits is the default number of random splits of [Scaler.CrossFits].
 const Splits = 10
 
-// CrossFitted is what a scaling is worth on labels that its fit has not seen.
+// CrossFitted is the effect of a scaling on labels that were not used to fit it.
 type CrossFitted struct {
 	Splits, Folds int
-	// NLLBefore is the mean NLL per image without the scaling, and NLLAfter with it,
-	// the mean over the splits; in nats.
+	// NLLBefore is the mean NLL per image without the scaling. NLLAfter is the same with it, averaged over the
+	// splits. Both are in nats.
 	NLLBefore, NLLAfter float64
-	// Spread is the standard deviation of NLLAfter from one split to the next, 0 of
-	// one: how much of a single split's figure is luck.
+	// Spread is the standard deviation of NLLAfter between splits, or 0 for one split. It shows the luck in a single
+	// split.
 	Spread float64
 }
 
-// Best is the NLL with the better of the scaling and none, NLLBefore or NLLAfter. What
-// is fitted costs about 1/(2n) nats for each number, n images being fitted on, so that a
-// method whose probabilities are right would lose by a scaling of its own. Leaving it as
-// it is, T = 1, is one of its temperatures.
+// Best returns the lower of NLLBefore and NLLAfter. A fit on n images costs about 1/(2n) nats for each fitted number.
+// So a scaling would make a method worse if its probabilities are right already. T = 1, which changes nothing, is one
+// of the possible temperatures.
 func (c CrossFitted) Best() float64 { return min(c.NLLBefore, c.NLLAfter) }
 
-// CrossFits repeats [Scaler.CrossFit] over several random splits of the images, as the
-// test-time cross-validation of Ashukha et al. (2020) does, so that the result does not
-// hang on one of them. The first split is that of CrossFit with the same seed.
+// CrossFits repeats [Scaler.CrossFit] over several random splits of the images, as in the test-time cross-validation
+// of Ashukha et al. (2020). The result then depends less on a single split. The first split is that of CrossFit with
+// the same seed.
 //
-// Zero folds mean 2, and zero splits [Splits]. Errors are those of CrossFit. CrossFits
-// panics if splits is negative, and where CrossFit does.
+// Zero folds mean 2, and zero splits mean [Splits]. Errors are those of CrossFit. CrossFits panics if splits is
+// negative, and in the cases where CrossFit panics.
 func (m Scaler) CrossFits(logits []float64, classes int, labels []int, folds, splits int, seed uint64) (CrossFitted, error) {
 	out := CrossFitted{Splits: cmp.Or(splits, Splits), Folds: cmp.Or(folds, 2)}
 	if out.Splits < 0 {

@@ -9,14 +9,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// AUROCDifference returns the AUROC of the scores a less that of b, of the same
-// images, with a 95 % interval by the components of DeLong, DeLong and
-// Clarke-Pearson (Biometrics 1988): the share of the other side that each image
-// is ranked right against. It is too narrow for fewer than some 30 images on
-// either side, NaN for one, and empty where both rank all images alike.
+// AUROCDifference returns the AUROC of the scores a minus that of b, for the same images, with a 95 % interval. The
+// interval uses the components of DeLong, DeLong and Clarke-Pearson (Biometrics 1988). The component of an image is
+// the share of the other side's images that it is ranked correctly against.
 //
-// AUROCDifference panics if a and b differ in their number of images, or have none
-// on one side.
+// The interval is too narrow for fewer than about 30 images on a side, and NaN for one. It has length 0 if a and b
+// rank all images in the same way. AUROCDifference panics if a and b differ in their number of images, or if a side
+// is empty.
 func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 	if len(aIn) != len(bIn) || len(aOut) != len(bOut) || len(aIn) == 0 || len(aOut) == 0 {
 		panic(badPairs)
@@ -35,9 +34,8 @@ func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 	return Interval{mean, mean - half, mean + half}
 }
 
-// AUROCInterval returns [AUROC] with a 95 % interval, by the components of DeLong et al.:
-// the difference to a score that is the same for all images. It ends at 0 and 1, which
-// are its ends where there is one image on a side.
+// AUROCInterval returns [AUROC] with a 95 % interval, by the components of DeLong et al. It is the interval of the
+// difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one image.
 func AUROCInterval(in, out []float64) Interval {
 	i := AUROCDifference(in, out, make([]float64, len(in)), make([]float64, len(out)))
 	i.Mean = AUROC(in, out)
@@ -47,8 +45,8 @@ func AUROCInterval(in, out []float64) Interval {
 	return Interval{i.Mean, max(0, i.Low+0.5), min(1, i.High+0.5)}
 }
 
-// placements returns for each of xs the share of others below it, or above it, and
-// half of those equal.
+// placements returns for each of xs the share of others below it, or above it if above is true. Equal values count
+// half.
 func placements(xs, others []float64, above bool) []float64 {
 	sorted := slices.Sorted(slices.Values(others))
 	out := make([]float64, len(xs))

@@ -9,31 +9,28 @@ import (
 
 const badGroups = "calibrate: losses of groups are not those of the same images, or weights are missing"
 
-// Draws is what the choice of random draws, such as the members of an ensemble, does
-// to a mean loss on given images.
+// Draws is the effect of random draws, such as the members of an ensemble, on a mean loss on given images.
 //
-// With draws m and images i a mean loss varies by
+// With S draws and n images the variance of a mean loss is
 //
 //	σ²_image/n + σ²_draw/S + σ²_both/nS
 //
-// where σ²_both is that draws help other images than they harm. A bootstrap over
-// images, which holds the draws fixed, estimates the first and the last term, and what
-// varies on given images is the last two. So Own is told apart: it is counted once (Owen,
-// "The pigeonhole bootstrap", Annals of Applied Statistics 2007).
+// where σ²_both arises because draws help some images and harm others. A bootstrap over images, with fixed draws,
+// estimates the first and the last term. The variance on given images is the last two. Own holds the last term, so
+// that it is counted only once (Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 2007).
 type Draws struct {
-	Variance float64 // of the mean loss on these images; +Inf where it cannot be told
-	Own      float64 // the part of it that is of single images, σ²_both/nS
+	Variance float64 // of the mean loss on these images; +Inf if unknown
+	Own      float64 // the part of Variance that belongs to single images, σ²_both/nS
 	DoF      float64 // degrees of freedom of Variance
-	// Bias is how much of the loss is there because the draws are few: an average over
-	// infinitely many has a loss that is lower by it, in expectation.
+	// Bias is the part of the loss that comes from the small number of draws. The expected loss of an average over
+	// infinitely many draws is lower by Bias.
 	Bias float64
 }
 
-// Standard is the standard error for the choice of the draws.
+// Standard returns the standard error from the choice of the draws.
 func (d Draws) Standard() float64 { return math.Sqrt(d.Variance) }
 
-// Plus is what independent draws do together, with Satterthwaite's degrees of
-// freedom.
+// Plus returns the combined effect of independent draws, with Satterthwaite's degrees of freedom.
 func (d Draws) Plus(o Draws) Draws {
 	return Draws{d.Variance + o.Variance, d.Own + o.Own, satterthwaite(d.Variance, d.DoF, o.Variance, o.DoF), d.Bias + o.Bias}
 }
@@ -56,40 +53,35 @@ func satterthwaite(v, vDoF, w, wDoF float64) float64 {
 	return math.Inf(1)
 }
 
-// Jackknife measures what the choice of members does to the losses of their average,
-// by leaving out one group of them after the other. all are the losses of the average
-// of all, without those of the averages without one group, and weights those of the groups.
+// Jackknife measures the effect of the choice of members on the losses of their average, by leaving out one group of
+// members at a time. The argument all holds the losses of the average of all members. The slices of without hold the
+// losses of the averages without one group, and weights the weights of the groups.
 //
-// It is the jackknife for groups of unequal size of Busing, Meijer and van der Leeden
-// ("Delete-m jackknife for unequal m", Statistics and Computing 1999): with h_g the
-// weight of all over that of group g, θ the mean loss of all and θ_g that without
-// group g, and pseudo-values τ_g = h_g θ − (h_g−1) θ_g,
+// It is the jackknife for groups of unequal size of Busing, Meijer and van der Leeden ("Delete-m jackknife for
+// unequal m", Statistics and Computing 1999). Let h_g be the total weight over that of group g, θ the mean loss of
+// all members, and θ_g that without group g. With pseudo-values τ_g = h_g θ − (h_g−1) θ_g,
 //
 //	θ_J = Σ_g τ_g/h_g,   Bias = θ − θ_J,   Variance = 1/G Σ_g (τ_g − θ_J)²/(h_g−1)
 //
-// θ_J has no bias of order 1/S, by which all θ_g are too large; the variance is that of
-// θ_J, and what the θ_g have in common drops out of it. The pseudo-values of a single
-// image give its part of Own, and its loss without bias: corrected has those, of which θ_J is
-// the mean. A bootstrap of θ_J takes these, since what they vary by is more than the
-// losses do.
+// All θ_g have a bias of order 1/S, and θ_J does not. The variance is that of θ_J, and the common part of the θ_g
+// cancels. The pseudo-values of a single image give its part of Own and its loss without bias. The result corrected
+// holds these losses, whose mean is θ_J. A bootstrap of θ_J must use them, because they vary more than the losses.
 //
-// Where members matter in pairs alone, as they do where the average is calibrated best and
-// the loss stationary, the variance is twice what it should be (Efron and Stein, "The jackknife
-// estimate of variance", Annals of Statistics 1981). What pairs of groups do is told by leaving out two of
-// them: pairs are the losses without groups g < g', in the order (0,1), (0,2) … (1,2) …, or nil. With
+// If members have an effect only in pairs, the variance is twice too large. This happens where the loss is stationary
+// because the average is calibrated best (Efron and Stein, "The jackknife estimate of variance", Annals of Statistics
+// 1981). Leaving out two groups measures the effect of pairs. The argument pairs is nil or holds the losses without
+// groups g < g', in the order (0,1), (0,2) … (1,2) …. The model
 //
 //	b_gg' = ½(G²θ − (G−1)²(θ_g + θ_g') + (G−2)²θ_gg') = μ + a_g + a_g' + e_gg'
 //
-// fitted by least squares the e have the variance σ² = Σ e²/(G(G−3)/2), and
-// x = 2σ²/(G(G−1)) is taken off the variance, of which at least x is left. This takes the groups for
-// equal, and there must be four.
+// is fitted by least squares. The e have the variance σ² = Σ e²/(G(G−3)/2), and x = 2σ²/(G(G−1)) is subtracted from
+// the variance, which stays at least x. This assumes groups of equal size, and needs at least four.
 //
-// Errors, which count, are no smooth function of the members: Variance and Own are both
-// too large, and their difference, which counts, holds; Bias is all noise.
+// An error count is not a smooth function of the members. Variance and Own are then both too large, but their
+// difference, from which the interval of [NewDifference] is made, is right. Bias is then only noise.
 //
-// Of less than two groups nothing can be told, Variance is +Inf, and corrected is all.
-// Jackknife panics if the images are not the same in all, or the weights not those of the
-// groups.
+// With fewer than two groups, Variance is +Inf and corrected is all. Jackknife panics if the numbers of images
+// differ, or if weights does not match the groups.
 func Jackknife(all []float64, without, pairs [][]float64, weights []float64) (d Draws, corrected []float64) {
 	if len(without) != len(weights) || len(all) == 0 {
 		panic(badGroups)
@@ -161,9 +153,8 @@ func interaction(theta float64, groups int, without, pair func(int) float64) flo
 	return sum / (n * (n - 3) / 2)
 }
 
-// Replicated measures what the choice of a single draw does to losses, from those of
-// other such draws: with two or more in all, by their variance; Bias is 0. It panics
-// if the images are not the same in all.
+// Replicated measures the effect of a single draw on losses, given the losses of two or more such draws. It uses
+// their variance, and Bias is 0. It panics if the numbers of images differ.
 func Replicated(draws [][]float64) Draws {
 	n, count := float64(columns(draws)), float64(len(draws))
 	if count < 2 {
@@ -183,26 +174,26 @@ func Replicated(draws [][]float64) Draws {
 	return out
 }
 
-// Difference is what is known of the difference of two mean losses.
+// Difference is the difference of two mean losses with its uncertainty.
 type Difference struct {
-	// Interval has the difference as measured, and the 95 % interval of that of
-	// infinitely many members on all images of their kind.
+	// Interval holds the measured difference, and the 95 % interval of the difference for infinitely many members on
+	// all images of this kind.
 	Interval
-	Images float64 // standard error for the choice of the images
-	Draws          // of the random draws
-	// P is the two-sided probability of a difference so large where there is none,
-	// with these members or with infinitely many, whichever is larger.
+	Images float64 // standard error from the choice of the images
+	Draws          // the effect of the random draws
+	// P is the two-sided probability of a difference at least this large if there is none. It is the larger of the
+	// values for these members and for infinitely many.
 	P float64
 }
 
-// NewDifference puts together a difference as measured on n images, its variance for
-// the choice of the images, as a bootstrap gives it, and what the draws do. With s² =
-// Var_images + Var_draws − Own the interval is
+// NewDifference combines a difference measured on n images with its two errors. One is its variance from the choice
+// of the images, as a bootstrap estimates it, and the other is the effect of the draws. With s² = Var_images +
+// Var_draws − Own the interval is
 //
 //	mean − Bias ± t s
 //
-// t being Student's quantile with Satterthwaite's degrees of freedom: the draws'
-// variance is known of few groups. All is NaN where the mean is not finite.
+// where t is Student's quantile with Satterthwaite's degrees of freedom, because the draws' variance is estimated
+// from few groups. All is NaN if the mean is not finite.
 func NewDifference(mean, images float64, n int, draws Draws) Difference {
 	d := Difference{Interval: Interval{mean, math.NaN(), math.NaN()}, Images: math.Sqrt(images), Draws: draws, P: math.NaN()}
 	if math.IsInf(mean, 0) || math.IsNaN(mean) {
@@ -213,7 +204,7 @@ func NewDifference(mean, images float64, n int, draws Draws) Difference {
 		d.Low, d.High, d.P = math.Inf(-1), math.Inf(1), 1
 		return d
 	}
-	t := distuv.StudentsT{Sigma: 1, Nu: min(max(satterthwaite(images, float64(n-1), more, draws.DoF), 1), 1e6)} // as good as normal beyond
+	t := distuv.StudentsT{Sigma: 1, Nu: min(max(satterthwaite(images, float64(n-1), more, draws.DoF), 1), 1e6)} // normal beyond
 	s, center := math.Sqrt(images+more), mean-draws.Bias
 	half := t.Quantile(0.975) * s
 	d.Low, d.High = center-half, center+half
@@ -221,7 +212,7 @@ func NewDifference(mean, images float64, n int, draws Draws) Difference {
 	if (mean > 0) != (center > 0) {
 		least = 0
 	}
-	// Nor is it told by images that could not tell it from other draws.
+	// P must not be smaller than the standard error of the draws alone allows.
 	s = max(s, draws.Standard())
 	switch {
 	case least == 0:

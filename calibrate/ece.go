@@ -13,34 +13,29 @@ const (
 	badBinning = "calibrate: unknown binning"
 )
 
-// defaultBins is the number of bins of the SWAG paper (Maddox et al. 2019,
-// section 5.1) and its code.
+// defaultBins is the number of bins of the SWAG paper (Maddox et al. 2019, section 5.1) and its code.
 const defaultBins = 20
 
-// Binning is a way to group predictions by confidence, the probability of the
-// most probable class.
+// Binning is a way to group predictions by confidence, the probability of the most probable class.
 type Binning int
 
 const (
-	// EqualMass sorts the n predictions by confidence and cuts them into B bins
-	// before the elements floor(b·n/B). A cut that would part equal confidences
-	// moves up to the end of their run, so every prediction counts and their
-	// order does not. Bins can come out empty.
+	// EqualMass sorts the n predictions by confidence and cuts them into B bins before the elements floor(b·n/B). A
+	// cut within equal confidences moves to the end of their run. So every prediction counts, their order does not
+	// matter, and bins can be empty.
 	EqualMass Binning = iota
 
 	// EqualWidth puts confidence x into bin min(floor(x·B), B−1).
 	EqualWidth
 
-	// SwagReference is for reproducing published SWAG numbers only. It follows
-	// calibration_curve in swag/utils.py of github.com/wjmaddox/swa_gaussian: of
-	// the sorted confidences every ceil(n/B)-th, and the largest, is an edge, and
-	// a prediction counts only strictly between two edges. Predictions on an
-	// edge are left out, among them all with the largest confidence; where many
-	// are saturated at 1, most of the error goes unseen.
+	// SwagReference is only for reproducing published SWAG numbers. It follows calibration_curve in swag/utils.py of
+	// github.com/wjmaddox/swa_gaussian. Its edges are every ceil(n/B)-th of the sorted confidences, and the largest.
+	// A prediction counts only strictly between two edges. Predictions on an edge are left out, and so are all with
+	// the largest confidence. If many confidences are saturated at 1, most of the error is not counted.
 	SwagReference
 )
 
-// String returns the name of b as used in tables and flags.
+// String returns the name of b in tables and flags.
 func (b Binning) String() string {
 	switch b {
 	case EqualMass:
@@ -60,19 +55,19 @@ type ECEOptions struct {
 	Bins    int // 0 means 20
 }
 
-// GuoBins are those that most papers quote: 15 of equal width (Guo et al. 2017, section
-// 2, and their code). There a confidence on an edge counts for the bin below it, here for
-// the one above; 1 is in the last bin of both.
+// GuoBins returns the bins that most papers use: 15 of equal width (Guo et al. 2017, section 2, and their code).
+// Their code counts a confidence on an edge in the bin below, and this package in the bin above. A confidence of 1 is
+// in the last bin in both.
 func GuoBins() ECEOptions { return ECEOptions{Binning: EqualWidth, Bins: 15} }
 
-// String names the bins: "20 bins of equal mass".
+// String describes the bins, such as "20 bins of equal mass".
 func (o ECEOptions) String() string {
 	kind := map[Binning]string{EqualMass: "of equal mass", EqualWidth: "of equal width", SwagReference: "of the SWAG authors' code"}
 	return fmt.Sprintf("%d bins %s", o.bins(), kind[o.Binning])
 }
 
-// Name is the name of the bins in flags: that of the binning, with their number where
-// it is not the usual one.
+// Name returns the name of the bins in flags. It is that of the binning, followed by the number of bins unless that
+// is the default.
 func (o ECEOptions) Name() string {
 	if o.bins() == defaultBins {
 		return o.Binning.String()
@@ -80,7 +75,7 @@ func (o ECEOptions) Name() string {
 	return fmt.Sprintf("%v-%d", o.Binning, o.bins())
 }
 
-// bins returns the number of bins asked for, and panics if it is negative.
+// bins returns the number of bins, and panics if it is negative.
 func (o ECEOptions) bins() int {
 	if o.Bins < 0 {
 		panic(badBins)
@@ -88,17 +83,16 @@ func (o ECEOptions) bins() int {
 	return cmp.Or(o.Bins, defaultBins)
 }
 
-// A ReliabilityBin is a group of predictions of similar confidence. With Count 0
-// it has neither Confidence nor Accuracy, and both are 0.
+// A ReliabilityBin is a group of predictions of similar confidence. If Count is 0, Confidence and Accuracy are 0 and
+// have no meaning.
 type ReliabilityBin struct {
-	// Lower and Upper are the edges of the bin. With EqualMass they are the
-	// smallest and largest confidence in it, or, if it is empty, both the
-	// confidence at which it would begin.
+	// Lower and Upper are the edges of the bin. With EqualMass they are the smallest and largest confidence in it. If
+	// such a bin is empty, both are the confidence at which it would begin.
 	Lower, Upper float64
 
 	Count      int     // predictions
 	Confidence float64 // mean confidence
-	Accuracy   float64 // share of predictions that are right
+	Accuracy   float64 // share of correct predictions
 }
 
 // ECE returns the expected calibration error of p (Naeini et al. 2015),
@@ -110,9 +104,8 @@ func ECE(p Predictions, opts ECEOptions) float64 {
 	return calibrationError(Reliability(p, opts), p.Len())
 }
 
-// Reliability returns the bins of a reliability diagram in ascending order of
-// confidence, empty ones included. There are opts.Bins of them; [SwagReference]
-// can have fewer. The diagram of the SWAG paper plots Confidence − Accuracy
+// Reliability returns the bins of a reliability diagram in ascending order of confidence, including empty ones. There
+// are opts.Bins of them; [SwagReference] can have fewer. The diagram of the SWAG paper plots Confidence − Accuracy
 // against Confidence.
 //
 // Reliability panics if opts.Bins is negative or opts.Binning is unknown.
@@ -121,15 +114,14 @@ func Reliability(p Predictions, opts ECEOptions) []ReliabilityBin {
 	return reliability(sortedTopLabels(p), opts)
 }
 
-// TopLabelECE is [ECE] of predictions of which no more is left than what it looks
-// at. It sorts g.
+// TopLabelECE is [ECE] for predictions that are reduced to their top label. It sorts g.
 func TopLabelECE(g []TopLabel, opts ECEOptions) float64 {
 	order(g)
 	return calibrationError(reliability(g, opts), len(g))
 }
 
-// TopLabelReliability is [Reliability] of what TopLabelECE looks at, with the reasons why
-// their error should not be taken at face value, as [Evaluate] has them. It sorts g.
+// TopLabelReliability is [Reliability] for predictions that are reduced to their top label. It also returns the
+// warnings of [Evaluate] about these bins. It sorts g.
 func TopLabelReliability(g []TopLabel, opts ECEOptions) ([]ReliabilityBin, []error) {
 	order(g)
 	m := Metrics{N: len(g)}
@@ -138,16 +130,14 @@ func TopLabelReliability(g []TopLabel, opts ECEOptions) ([]ReliabilityBin, []err
 	return bins, m.Warnings
 }
 
-// ClasswiseECE returns the mean over the classes of the calibration error of one
-// probability each,
+// ClasswiseECE returns the mean over the classes of the calibration error of one probability each,
 //
 //	1/C Σ_c Σ_b (n_cb/n) |mean p_c − share of label c|
 //
-// over bins of the images by p_c (Kull et al. 2019, equation 4, and, with bins of
-// equal mass, Nixon et al. 2019). Unlike [ECE] it sees the probabilities of classes
-// that are not the most probable. A class without labels counts like any other:
-// its error is its mean probability. With many classes nearly all of p_c is near
-// 0, and so is the result: compare it between predictions of the same classes.
+// over bins of the images by p_c (Kull et al. 2019, equation 4, and Nixon et al. 2019 for bins of equal mass). Unlike
+// [ECE] it includes the classes that are not the most probable. The error of a class without labels is its mean
+// probability. With many classes nearly all p_c are near 0, and so is the result. Compare it only between predictions
+// of the same classes.
 //
 // ClasswiseECE panics where [Reliability] does.
 func ClasswiseECE(p Predictions, opts ECEOptions) float64 {
@@ -184,14 +174,14 @@ func calibrationError(bins []ReliabilityBin, n int) float64 {
 	return ece
 }
 
-// TopLabel is a prediction reduced to what calibration looks at.
+// TopLabel is the part of a prediction that calibration needs.
 type TopLabel struct {
-	Confidence float64 // the probability of the class that it favours
-	Correct    bool    // that class is the label
+	Confidence float64 // the probability of a class, usually of the most probable one
+	Correct    bool    // whether that class is the label
 }
 
-// sortedTopLabels returns the predictions in ascending order of confidence. Every binning
-// then is a matter of cutting the slice.
+// sortedTopLabels returns the predictions in ascending order of confidence, so that every binning is a way to cut the
+// slice.
 func sortedTopLabels(p Predictions) []TopLabel {
 	g := topLabels(p)
 	order(g)
@@ -251,7 +241,7 @@ func swagReference(g []TopLabel, n int) []ReliabilityBin {
 	for i := 0; i < len(g); i += step {
 		edges = append(edges, g[i].Confidence)
 	}
-	if len(g)%step != 1 { // else the largest confidence is an edge already
+	if len(g)%step != 1 { // otherwise the largest confidence is an edge already
 		edges = append(edges, g[len(g)-1].Confidence)
 	}
 	var bins []ReliabilityBin

@@ -7,15 +7,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Holm returns the p-values adjusted for being looked at together, in their order: a
-// family of which those with an adjusted p-value below α are called real has a false
-// one among them with a probability of at most α, whatever the others are and however
-// they depend on each other (Holm, "A simple sequentially rejective multiple test
-// procedure", Scandinavian Journal of Statistics 1979):
+// Holm adjusts p-values for multiple comparisons and returns them in their order. Call all differences real whose
+// adjusted p-value is below α. Then the probability of at least one false claim is at most α, for any other
+// differences and any dependence. See Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+// Journal of Statistics 1979:
 //
 //	adjusted p_(k) = max_{j≤k} min(1, (m−j+1) p_(j))
 //
-// A NaN takes no part, and stays one.
+// NaN values do not count, and stay NaN.
 func Holm(p []float64) []float64 {
 	out := slices.Clone(p)
 	var order []int
@@ -33,9 +32,9 @@ func Holm(p []float64) []float64 {
 	return out
 }
 
-// SignTest returns the two-sided p-value of McNemar's exact test: of images that one
-// method of two puts right, some are won and the others lost, each with a probability of ½
-// if the methods err alike (McNemar 1947). What both put right or wrong tells nothing.
+// SignTest returns the two-sided p-value of McNemar's exact test (McNemar 1947). It uses the images that exactly one
+// of two methods classifies correctly: one method won them, the other lost them. If the methods err equally often,
+// each such image is won with probability ½.
 func SignTest(won, lost int) float64 {
 	if won == lost {
 		return 1

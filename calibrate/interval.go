@@ -7,14 +7,13 @@ const badCount = "calibrate: number of images is less than 1"
 // normal975 is the 97.5 % quantile of the normal distribution.
 const normal975 = 1.959963984540054
 
-// Interval is a mean, or a measure of all images, with a confidence interval.
+// Interval is a mean, or another statistic of images, with a confidence interval.
 type Interval struct {
 	Mean, Low, High float64
 }
 
-// Wilson returns a share of n images, such as an accuracy, with its 95 % score
-// interval (Wilson 1927). Unlike the usual one it is not empty if all or none of
-// them count. Wilson panics if n is less than 1.
+// Wilson returns a share of n images, such as an accuracy, with its 95 % score interval (Wilson 1927). Unlike the
+// usual normal interval it is not empty for a share of 0 or 1. Wilson panics if n is less than 1.
 func Wilson(share float64, n int) Interval {
 	if n < 1 {
 		panic(badCount)
@@ -26,7 +25,6 @@ func Wilson(share float64, n int) Interval {
 	return Interval{share, middle - half, middle + half}
 }
 
-// FamilywiseError returns the probability that at least one of n independent 95 %
-// intervals leaves out what it is of: 1 − 0.95ⁿ. Of n methods that do not differ
-// from a baseline, it is that of one difference or more by chance.
+// FamilywiseError returns the probability that at least one of n independent 95 % intervals does not contain its true
+// value: 1 − 0.95ⁿ. If n methods equal a baseline, it is the probability of at least one difference by chance.
 func FamilywiseError(n int) float64 { return 1 - math.Pow(0.95, float64(n)) }

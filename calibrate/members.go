@@ -10,45 +10,39 @@ import (
 )
 
 const (
-	// MinMonteCarlo is the least number of members from which their spread can be
-	// told.
+	// MinMonteCarlo is the smallest number of members from which their spread can be estimated.
 	MinMonteCarlo = 5
-	// noticeable is the part of the standard error of the NLL, which the number of
-	// images leaves, that more members may still change it by: they then add 6 % to
-	// its variance.
+	// noticeable is the change of the NLL that counts as small, as a part of the NLL's standard error from the choice
+	// of the images. Such a change adds 6 % to its variance.
 	noticeable = 0.25
 )
 
-// MonteCarloError says how far the NLL of an average over S members is from that of
-// infinitely many, by the delta method. With p_mi for member m's probability of
-// image i's true class and p̄_i for their mean over members, the NLL is that of
-// p̄, and
+// MonteCarloError is the estimated difference between the NLL of an average over S members and that of infinitely
+// many, by the delta method. Let p_mi be member m's probability of image i's true class, and p̄_i the mean over
+// members. The NLL is that of p̄, and
 //
 //	Variance ≈ Var_m( mean_i p_mi/p̄_i ) / S,   Excess ≈ mean_i Var_m(p_mi)/p̄_i² / 2S
 //
-// The excess is what an average over few members loses: −log is convex.
+// An average over few members has the excess loss because −log is convex.
 type MonteCarloError struct {
 	Members  int
-	Standard float64 // error of the NLL for the choice of the members, in nats; NaN of one member
-	Excess   float64 // of the NLL over that of infinitely many, in nats; NaN of one member
-	// Images is the standard error of the NLL for the choice of the images.
+	Standard float64 // standard error of the NLL from the choice of the members, in nats; NaN for one member
+	Excess   float64 // expected NLL minus that of infinitely many members, in nats; NaN for one member
+	// Images is the standard error of the NLL from the choice of the images.
 	Images float64
-	// Tolerance is what the root mean square of the change that infinitely many
-	// members would make is compared with.
+	// Tolerance is the limit for Change.
 	Tolerance float64
-	// Enough is the least number of members from which more no longer matter: the
-	// root of Standard² + Excess², both taken on to that number, is within
-	// Tolerance. It can be more than Members, and is 0 where they are fewer than
-	// [MinMonteCarlo].
+	// Enough is the smallest number of members from which more do not matter: the extrapolated root of Standard² +
+	// Excess² is within Tolerance. It can exceed Members. It is 0 if Members is below [MinMonteCarlo].
 	Enough int
 }
 
-// Change is the root mean square of what infinitely many members would change.
+// Change returns the root mean square of the change that infinitely many members would make.
 func (e MonteCarloError) Change() float64 { return math.Hypot(e.Standard, e.Excess) }
 
-// NewMonteCarloError measures the error of members of equal weight, of each of which
-// truths has the probabilities of the true classes of the same images. tolerance is
-// in nats; 0 means a quarter of the error that the choice of the images leaves.
+// NewMonteCarloError estimates the error for members of equal weight. Each slice of truths holds one member's
+// probabilities of the true classes of the same images. The tolerance is in nats; 0 means a quarter of the standard
+// error from the choice of the images.
 func NewMonteCarloError(truths [][]float64, tolerance float64) MonteCarloError {
 	losses := averageLosses(truths)
 	s, n := float64(len(truths)), float64(len(losses))
@@ -73,7 +67,7 @@ func NewMonteCarloError(truths [][]float64, tolerance float64) MonteCarloError {
 	if v, e := out.Standard*out.Standard*s, out.Excess*s; len(truths) >= MinMonteCarlo && out.Tolerance > 0 {
 		// (v/m + (e/m)²) ≤ tolerance², a quadratic in 1/m.
 		t := out.Tolerance * out.Tolerance
-		most := 2 * t / (v + math.Sqrt(v*v+4*e*e*t)) // 1/m at most
+		most := 2 * t / (v + math.Sqrt(v*v+4*e*e*t)) // the largest possible 1/m
 		if m := math.Ceil(1 / most * (1 - 1e-12)); m < math.MaxInt32 {
 			out.Enough = max(1, int(m))
 		}
@@ -93,13 +87,12 @@ func averageLosses(truths [][]float64) []float64 {
 	return losses
 }
 
-// memberOrderStream keeps the orders of members apart from other uses of a seed.
+// memberOrderStream separates the orders of members from other uses of a seed.
 const memberOrderStream = 0x6d656d62657273 // "members"
 
-// NLLByMembers returns for 1 … S members the mean NLL of their average over random
-// choices of so many of all, in nats, with the 5th and 95th percentile. truths has
-// each member's probabilities of the true classes of the same images. It takes 20 to
-// 200 random orders, some 10⁸ logarithms in all, and fails only where ctx ends.
+// NLLByMembers returns the mean NLL of averages over 1 … S randomly chosen members, in nats, with the 5th and 95th
+// percentile. Each slice of truths holds one member's probabilities of the true classes of the same images. It uses
+// 20 to 200 random orders, about 10⁸ logarithms in all. It fails only if ctx ends.
 func NLLByMembers(ctx context.Context, truths [][]float64, seed uint64) ([]Interval, error) {
 	const work, most, least = 100_000_000, 200, 20 // logarithms, orders
 	members, images := len(truths), columns(truths)

@@ -11,9 +11,8 @@ import (
 
 const badTopK = "calibrate: k is less than 1"
 
-// minPerBin is the number of predictions a bin should hold. With 10, the
-// standard error of its accuracy is up to 0.16, far above most calibration
-// errors; below that a bin says nothing.
+// minPerBin is the number of predictions that a bin should contain. With 10, the standard error of its accuracy is up
+// to 0.16, far above most calibration errors. Smaller bins are meaningless.
 const minPerBin = 10
 
 // EvaluateOptions are the options of [Evaluate]. The zero value is ready to use.
@@ -21,9 +20,8 @@ type EvaluateOptions struct {
 	ECE      ECEOptions // zero: 20 bins of equal mass
 	Coverage float64    // of SelectiveRisk, above 0 and at most 1; 0 means 0.9
 
-	// Conformal are sets fitted on other images. With nil, each half of the
-	// images, cut at random by Seed, gets the sets fitted on the other, and these
-	// are to hold the true class of the share SetLevel; 0 means those of [SetLevels].
+	// Conformal holds sets that were fitted on other images. If it is nil, each random half of the images, cut by
+	// Seed, gets the sets fitted on the other half. Their level is SetLevel, or each of [SetLevels] if SetLevel is 0.
 	Conformal *APS
 	SetLevel  float64
 	Seed      uint64
@@ -33,35 +31,33 @@ type EvaluateOptions struct {
 type Metrics struct {
 	N        int     // images
 	Accuracy float64 // share of images, 0 to 1
-	Top5     float64 // the same for the five most probable classes; NaN of five classes or fewer
+	Top5     float64 // the same for the five most probable classes; NaN for at most five classes
 	NLL      float64 // mean per image, nats; +Inf if a true class has probability 0
 	Brier    float64 // mean per image, 0 to 2
-	ECE      float64 // 0 to 1, in the bins that were asked for
+	ECE      float64 // 0 to 1, with EvaluateOptions.ECE
 	Entropy  float64 // mean predictive entropy, nats; 0 to ln(classes)
 
-	// The calibration error in other ways, with the same number of bins. The first
-	// two are [ECE] with EqualWidth and SwagReference.
+	// Calibration errors in other ways, with the same number of bins. The first two are [ECE] with EqualWidth and
+	// SwagReference.
 	ECEEqualWidth, ECEReference float64
-	ClasswiseECE                float64 // see [ClasswiseECE]; in the bins that were asked for
-	ECE15                       float64 // [ECE] in [GuoBins], whatever was asked for
+	ClasswiseECE                float64 // see [ClasswiseECE]; with EvaluateOptions.ECE
+	ECE15                       float64 // [ECE] with [GuoBins], always
 
 	AURC          float64 // see [AURC]; 0 to 1
 	SelectiveRisk float64 // share of wrong answers, 0 to 1; see [SelectiveRisk]
 
-	// Sets are those of [APS], one for each level in ascending order. See [SetsAbove]
-	// for the one to go by.
+	// Sets are the sets of [APS] for each level, in ascending order. [SetsAbove] selects the one to use.
 	Sets []Sets
 
-	// Warnings say why a score should not be taken at face value. They are not
-	// failures, but whoever reads the scores must see them.
+	// Warnings are reasons not to take a score at face value. They are not failures, but the user must see them.
 	Warnings []error
 }
 
 // Evaluate returns the scores of p.
 //
-// It warns if true classes have probability 0, if there are fewer than 10
-// predictions to a bin, if bins of equal mass stay empty, if [SwagReference] was
-// asked for and leaves predictions out, and if there are too few images for sets.
+// It warns if true classes have probability 0, if there are fewer than 10 predictions per bin, and if bins of equal
+// mass are empty. It also warns if [SwagReference] was requested and leaves predictions out, and if there are too few
+// images for sets.
 func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	p.check()
 	sorted := sortedTopLabels(p)
@@ -91,7 +87,7 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	return m
 }
 
-// conform fills in what the sets of classes say.
+// conform sets Sets.
 func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
 	switch a := opts.Conformal; {
 	case a != nil:
@@ -124,8 +120,7 @@ func (m *Metrics) warnOfBins(bins []ReliabilityBin, opts ECEOptions) {
 			empty++
 		}
 	}
-	// Bins of equal width are empty as a matter of course: no confidence is
-	// below 1/Classes.
+	// Bins of equal width are often empty, because no confidence is below 1/Classes.
 	if opts.Binning == EqualMass && empty > 0 {
 		m.warnf("ECE: %d of %d bins are empty, because confidences are equal or few", empty, len(bins))
 	}
@@ -138,8 +133,7 @@ func (m *Metrics) warnf(format string, args ...any) {
 	m.Warnings = append(m.Warnings, fmt.Errorf(format, args...))
 }
 
-// impossible returns how many true classes have probability 0, and the first
-// row where that is so.
+// impossible returns the number of true classes with probability 0, and the first row with one.
 func impossible(p Predictions) (count, first int) {
 	for i, label := range p.Labels {
 		if p.Row(i)[label] == 0 {
@@ -152,13 +146,12 @@ func impossible(p Predictions) (count, first int) {
 	return count, first
 }
 
-// Accuracy returns the share of images whose most probable class is the true
-// one. Of equally probable classes the first counts, as in NumPy's argmax.
+// Accuracy returns the share of images whose most probable class is the true one. Of equally probable classes the
+// first counts, as in NumPy's argmax.
 func Accuracy(p Predictions) float64 { return TopK(p, 1) }
 
-// TopK returns the share of images whose true class is among the k most
-// probable. Of equally probable classes the first rank higher. TopK panics if k
-// is less than 1.
+// TopK returns the share of images whose true class is among the k most probable. Of equally probable classes the
+// first ranks higher. TopK panics if k is less than 1.
 func TopK(p Predictions, k int) float64 {
 	p.check()
 	if k < 1 {
@@ -187,8 +180,8 @@ func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
 	})
 }
 
-// Brier returns the mean over the images of Σ_c (p_c − 1[c is the true class])²,
-// Brier's own form (1950), which goes from 0 to 2.
+// Brier returns the mean over the images of Σ_c (p_c − 1[c is the true class])². This is Brier's original form
+// (1950), with values from 0 to 2.
 func Brier(p Predictions) float64 {
 	return stat.Mean(Briers(nil, p), nil)
 }
@@ -207,9 +200,8 @@ func Briers(dst []float64, p Predictions) []float64 {
 	})
 }
 
-// Errors stores 1 in dst for each image whose most probable class is not the true
-// one, and 0 for the others: losses whose mean is 1 − [Accuracy]. dst has the
-// length p.Len().
+// Errors stores 1 in dst for each image whose most probable class is wrong, and 0 for the others. The mean of these
+// losses is 1 − [Accuracy]. dst has the length p.Len().
 func Errors(dst []float64, p Predictions) []float64 {
 	return p.losses(dst, func(row []float64, label int) float64 { return float64(min(1, rank(row, label))) })
 }
@@ -224,8 +216,7 @@ func (p Predictions) losses(dst []float64, loss func(row []float64, label int) f
 	return dst
 }
 
-// rank returns how many classes are more probable than the given one, or equally
-// and before it.
+// rank returns the number of classes that are more probable than class, or equally probable and before it.
 func rank(row []float64, class int) int {
 	var above int
 	for c, x := range row {
@@ -236,7 +227,7 @@ func rank(row []float64, class int) int {
 	return above
 }
 
-// top returns the most probable class, the first of equals, and its probability.
+// top returns the most probable class, the first if several are equal, and its probability.
 func top(row []float64) (class int, confidence float64) {
 	class = floats.MaxIdx(row)
 	return class, row[class]

@@ -14,16 +14,14 @@ const (
 	badSmoothing = "calibrate: smoothing is not a positive number"
 )
 
-// Telling images of the training domain ("in") from others ("out") by a score
-// that should be larger for the latter, such as the predictive entropy. In the
-// functions below images out of the domain are the positives. All depend on the
-// order of the scores alone. With a NaN among them the result is NaN, and without
-// any image on one side they panic.
+// The following functions measure how well a score separates images of the training domain ("in") from others
+// ("out"). The score, such as the predictive entropy, should be larger for the latter, which are the positives. Only
+// the order of the scores matters. If a score is NaN, the result is NaN. The functions panic if one side has no
+// images.
 
-// AUROC returns the area under the receiver operating characteristic: the
-// probability that a random score of out is larger than one of in, where equal
-// scores count one half (Mann and Whitney 1947). It is 0.5 if all scores are
-// equal.
+// AUROC returns the area under the receiver operating characteristic. This is the probability that a random score of
+// out is larger than one of in (Mann and Whitney 1947). Equal scores count one half, so the area is 0.5 if all scores
+// are equal.
 func AUROC(in, out []float64) float64 {
 	var area float64
 	ok := eachThreshold(in, out, func(before, after outcome) {
@@ -36,15 +34,14 @@ func AUROC(in, out []float64) float64 {
 	return area / float64(len(in)) / float64(len(out))
 }
 
-// AUPR returns the average precision, the area under the precision–recall curve
-// by the step rule of scikit-learn's average_precision_score,
+// AUPR returns the average precision: the area under the precision–recall curve by the step rule of scikit-learn's
+// average_precision_score,
 //
 //	Σ_t (recall_t − recall_{t−1}) · precision_t
 //
-// over the distinct scores t in descending order. It does not interpolate, which
-// would be too optimistic (Davis and Goadrich 2006). If all scores are equal it
-// is the share of out among all images, so compare it between data sets of equal
-// shares only.
+// over the distinct scores t in descending order. It does not interpolate, which would be too optimistic (Davis and
+// Goadrich 2006). If all scores are equal, it is the share of out among all images. So compare it only between data
+// sets of equal shares.
 func AUPR(in, out []float64) float64 {
 	var area float64
 	ok := eachThreshold(in, out, func(before, after outcome) {
@@ -57,13 +54,13 @@ func AUPR(in, out []float64) float64 {
 	return area / float64(len(out))
 }
 
-// FPRAt returns the share of in that is taken for out (the false positive rate)
-// at the largest threshold at which at least the share tpr of out is found, 0.95
-// by custom (Hendrycks et al. 2019). A score at the threshold counts as found, so
-// that it is 1 if all scores are equal. FPRAt panics unless 0 < tpr ≤ 1.
+// FPRAt returns the false positive rate, the share of in that is taken for out, at a given true positive rate. It
+// uses the largest threshold that detects at least the share tpr of out, by convention 0.95 (Hendrycks et al. 2019).
+// A score at the threshold counts as detected, so the result is 1 if all scores are equal. FPRAt panics unless 0 <
+// tpr ≤ 1.
 //
-// Others take images of the domain for the positives (Liang et al. 2018): that is
-// FPRAt(−out, −in, tpr), and another number.
+// Others take images of the domain as the positives (Liang et al. 2018). That is FPRAt(−out, −in, tpr), a different
+// number.
 func FPRAt(in, out []float64, tpr float64) float64 {
 	if !(0 < tpr && tpr <= 1) {
 		panic(badRate)
@@ -81,10 +78,10 @@ func FPRAt(in, out []float64, tpr float64) float64 {
 	return fpr
 }
 
-// Detection says how well a score finds what is out of the domain.
+// Detection describes how well a score detects images out of the domain.
 type Detection struct {
 	AUROC float64 `json:"auroc"`
-	// Low and High are its 95 % interval: see [AUROCInterval].
+	// Low and High are the 95 % interval of AUROC: see [AUROCInterval].
 	Low   float64 `json:"auroc_low"`
 	High  float64 `json:"auroc_high"`
 	AUPR  float64 `json:"aupr"`
@@ -97,17 +94,16 @@ func Detect(in, out []float64) Detection {
 	return Detection{i.Mean, i.Low, i.High, AUPR(in, out), FPRAt(in, out, 0.95)}
 }
 
-// Reversed reports whether the score is surely worse than guessing: the whole interval
-// is below 0.5.
+// Reversed reports whether the score is clearly worse than guessing: the whole interval is below 0.5.
 func (d Detection) Reversed() bool { return d.High < 0.5 }
 
 // outcome counts the images with scores at or above a threshold.
 type outcome struct {
-	found, alarms int // out of the domain, and in it
+	found, alarms int // images out of the domain, and in it
 }
 
-// eachThreshold lowers a threshold through the distinct scores and tells what it
-// finds before and after each. It returns false if a score is NaN.
+// eachThreshold lowers a threshold through the distinct scores and calls f with the outcome before and after each. It
+// returns false if a score is NaN.
 func eachThreshold(in, out []float64, f func(before, after outcome)) bool {
 	if len(in) == 0 || len(out) == 0 {
 		panic(badScores)
@@ -144,23 +140,22 @@ func eachThreshold(in, out []float64, f func(before, after outcome)) bool {
 
 // Histogram counts values in bins.
 type Histogram struct {
-	// Edges ascend. Bin b holds the values from Edges[b] up to but without
-	// Edges[b+1]; the last bin has its upper edge too.
+	// Edges ascend. Bin b holds the values from Edges[b] up to, but excluding, Edges[b+1]. The last bin includes its
+	// upper edge.
 	Edges  []float64
 	Counts []int // one fewer than Edges
 
-	// Below and Above count the values outside of the edges, which are in no bin.
+	// Below and Above count the values outside the edges, which are in no bin.
 	Below, Above int
 }
 
-// EntropyHistogram counts entropies, in nats, in the bins of the SWAG paper
-// (Maddox et al. 2019, appendix on out-of-sample detection) and its code: 30
-// edges from 1e−8 to 10^0.5 = 3.16, evenly spaced in their logarithms.
+// EntropyHistogram counts entropies, in nats, in the bins of the SWAG paper (Maddox et al. 2019, appendix on
+// out-of-sample detection) and its code. They have 30 edges from 1e−8 to 10^0.5 = 3.16, evenly spaced in their
+// logarithms.
 //
-// The entropy of a nearly certain prediction is less than 1e−8, and with more
-// than 23 classes it can be above 3.16. The paper's histogram loses both in
-// silence; here they are Below and Above, and whoever reads the counts should be
-// told. EntropyHistogram panics on NaN.
+// The entropy of a nearly certain prediction is less than 1e−8, and with more than 23 classes it can exceed 3.16. The
+// paper's histogram drops both silently. Here Below and Above count them, and the user should see these counts.
+// EntropyHistogram panics on NaN.
 func EntropyHistogram(h []float64) Histogram {
 	edges := make([]float64, histogramEdges)
 	for i := range edges {
@@ -169,13 +164,13 @@ func EntropyHistogram(h []float64) Histogram {
 	return NewHistogram(edges, h)
 }
 
-// histogramEdges is how many the SWAG paper's histograms have.
+// histogramEdges is the number of edges of the SWAG paper's histograms.
 const histogramEdges = 30
 
-// LogarithmicEdges are as many edges as those of [EntropyHistogram], evenly spaced in their
-// logarithms from the least positive value to the largest: for uncertainties that, unlike
-// entropies, have no range of their own. Where there is one such value they are from
-// half to twice of it, and around 1 where there is none. It panics on NaN and infinity.
+// LogarithmicEdges returns as many edges as [EntropyHistogram] has, evenly spaced in their logarithms from the least
+// positive value to the largest. They are for uncertainties without a fixed range, unlike entropies. If there is one
+// such value, they go from half of it to twice of it. If there is none, they lie around 1. It panics on NaN and
+// infinity.
 func LogarithmicEdges(values ...[]float64) []float64 {
 	least, most := math.Inf(1), 0.0
 	for _, list := range values {
@@ -199,11 +194,11 @@ func LogarithmicEdges(values ...[]float64) []float64 {
 		t := float64(i) / (histogramEdges - 1)
 		edges[i] = math.Exp((1-t)*math.Log(least) + t*math.Log(most))
 	}
-	edges[0], edges[histogramEdges-1] = least, most // without rounding, so that all are in a bin
+	edges[0], edges[histogramEdges-1] = least, most // exact, so that all values are in a bin
 	return edges
 }
 
-// NewHistogram counts values between edges, which ascend. It panics on NaN.
+// NewHistogram counts values between edges in ascending order. It panics on NaN.
 func NewHistogram(edges, values []float64) Histogram {
 	hist := Histogram{Edges: edges, Counts: make([]int, len(edges)-1)}
 	for _, x := range values {
@@ -212,7 +207,7 @@ func NewHistogram(edges, values []float64) Histogram {
 		}
 		b, found := slices.BinarySearch(hist.Edges, x)
 		if !found {
-			b-- // the bin that begins at the edge before
+			b-- // the bin that begins at the previous edge
 		}
 		switch last := len(hist.Counts) - 1; {
 		case b < 0:
@@ -226,20 +221,17 @@ func NewHistogram(edges, values []float64) Histogram {
 	return hist
 }
 
-// DefaultSmoothing is what the SWAG paper adds to every count before it compares
-// two histograms.
+// DefaultSmoothing is the number that the SWAG paper adds to every count before it compares two histograms.
 const DefaultSmoothing = 1e-7
 
-// SymmetrizedKL returns KL(a‖b) + KL(b‖a) between the distributions of two
-// histograms, in nats (Maddox et al. 2019, appendix on out-of-sample detection):
-// the counts, each raised by smoothing, as shares of their sum. What is Below or
-// Above does not take part.
+// SymmetrizedKL returns KL(a‖b) + KL(b‖a) between the distributions of two histograms, in nats (Maddox et al. 2019,
+// appendix on out-of-sample detection). A distribution consists of the counts plus smoothing, as shares of their sum.
+// It ignores Below and Above.
 //
-// A bin that is empty in one histogram only counts log(count/smoothing) times its
-// share, so that the result depends on smoothing, and on the number of images:
-// use [DefaultSmoothing] to compare with the paper, and AUROC for the rest. It is
-// NaN if nothing is in the bins of a or of b. SymmetrizedKL panics if the edges
-// differ or if smoothing is not positive.
+// If a bin is empty in only one histogram, its term is its share times log(count/smoothing). So the result depends on
+// smoothing and on the number of images. Use [DefaultSmoothing] to compare with the paper, and AUROC for anything
+// else. The result is NaN if all bins of a or of b are empty. SymmetrizedKL panics if the edges differ or if
+// smoothing is not positive.
 func SymmetrizedKL(a, b Histogram, smoothing float64) float64 {
 	if !slices.Equal(a.Edges, b.Edges) || len(a.Counts) != len(b.Counts) {
 		panic(badHistogram)
@@ -255,7 +247,7 @@ func SymmetrizedKL(a, b Histogram, smoothing float64) float64 {
 	return sum
 }
 
-// shares returns the smoothed distribution, NaN where there is no count.
+// shares returns the smoothed distribution, or NaN if all bins are empty.
 func (h Histogram) shares(smoothing float64) []float64 {
 	total := 0
 	for _, k := range h.Counts {

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// sumTolerance is how far a row may sum from 1. A softmax in float32 over 1,000
-// classes is off by about 1e-7; probabilities printed with few digits, or
-// logits passed by mistake, are off by more than 1e-6.
+// sumTolerance is the largest allowed difference between the sum of a row and 1. A softmax in float32 over 1,000
+// classes is off by about 1e-7. Probabilities printed with few digits, and logits passed by mistake, are off by more
+// than 1e-6.
 const sumTolerance = 1e-6
 
 const (
@@ -20,22 +20,20 @@ const (
 
 // Predictions are the class probabilities of n labelled images.
 //
-// [NewPredictions] checks the values. The functions of this package panic if the
-// number of probabilities is not labels × classes or if there is no image, and
-// they rely on the rest.
+// [NewPredictions] checks the values. The functions of this package panic if the number of probabilities is not labels
+// × classes or if there is no image. They do not check anything else.
 type Predictions struct {
 	Classes int       // columns, at least 2
 	Probs   []float64 // row-major, n×Classes; each in [0, 1], each row sums to 1
 	Labels  []int     // n true classes, each in [0, Classes)
 }
 
-// NewPredictions returns the predictions probs, n×classes in row-major order,
-// for images whose true classes are labels. The slices are kept, not copied.
+// NewPredictions returns the predictions probs, n×classes in row-major order, for images whose true classes are
+// labels. The slices are kept, not copied.
 //
-// It is an error, which names the first row at fault, if the lengths disagree,
-// there is no row or are fewer than two classes, a probability is not a finite
-// number in [0, 1], a row does not sum to 1 within 1e-6, or a label is not in
-// [0, classes).
+// It is an error if the lengths disagree, there is no row or only one class, or a label is not in [0, classes). A
+// probability must be a finite number in [0, 1], and a row must sum to 1 within 1e-6. The error names the first bad
+// row.
 func NewPredictions(probs []float64, classes int, labels []int) (Predictions, error) {
 	switch {
 	case classes < 2:
@@ -70,15 +68,14 @@ func (p Predictions) Row(i int) []float64 {
 	return p.Probs[i*p.Classes : (i+1)*p.Classes : (i+1)*p.Classes]
 }
 
-// check panics on predictions that no function here can work on.
+// check panics if the shapes do not match.
 func (p Predictions) check() {
 	if len(p.Labels) == 0 || p.Classes < 2 || !isMatrix(p.Probs, len(p.Labels), p.Classes) {
 		panic(badShape)
 	}
 }
 
-// isMatrix reports whether x has rows×cols elements. The product itself could
-// overflow.
+// isMatrix reports whether x has rows×cols elements. It avoids the product, which could overflow.
 func isMatrix(x []float64, rows, cols int) bool {
 	return len(x)%cols == 0 && len(x)/cols == rows
 }
@@ -90,8 +87,7 @@ func checkLabel(row, label, classes int) error {
 	return nil
 }
 
-// destination returns dst, or a new slice in place of nil, and panics if its
-// length is not n.
+// destination returns dst, or a new slice if dst is nil. It panics if the length is not n.
 func destination(dst []float64, n int) []float64 {
 	if dst == nil {
 		return make([]float64, n)

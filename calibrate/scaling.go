@@ -13,16 +13,14 @@ const (
 	badFolds   = "calibrate: number of folds is negative or 1"
 )
 
-// Each use of a seed has its own stream, so that equal seeds for two purposes
-// do not give related draws.
+// Each use of a seed has its own stream, so that equal seeds for two purposes do not give related draws.
 const (
 	foldStream      = 1
 	bootstrapStream = 2
 	conformalStream = 3
 )
 
-// Scaler is a way to repair probabilities by what is fitted to labelled ones. Its
-// value is its name in flags and files.
+// Scaler is a way to repair probabilities by a fit to labelled examples. Its value is its name in flags and files.
 type Scaler string
 
 const (
@@ -30,32 +28,29 @@ const (
 	ByVector      Scaler = "vector"      // [FitVectorScaling]
 )
 
-// Scaling is what a [Scaler] was fitted to.
+// Scaling is the result of fitting a [Scaler].
 type Scaling struct {
-	// Temperatures has one; where it is cross-fitted one for each fold; with
-	// ByVector none.
+	// Temperatures has one element, or one for each fold if CrossFitted. It is empty with ByVector.
 	Temperatures []float64
-	// Vector is nil with ByTemperature, and where it is cross-fitted.
+	// Vector is nil with ByTemperature, and if CrossFitted.
 	Vector *VectorScaling
 
 	CrossFitted bool
-	AtBound     bool // a temperature is: see [Temperature]
+	AtBound     bool // whether a temperature is at its bound: see [Temperature]
 
-	// NLLBefore and NLLAfter are mean NLLs per image of the fitting set without the
-	// scaling and with it, in nats. Where it is cross-fitted, NLLAfter is that of
-	// labels which the fit has not seen, and can be the larger.
+	// NLLBefore and NLLAfter are the mean NLLs per image of the fitting set without and with the scaling, in nats. If
+	// CrossFitted, NLLAfter uses labels that were not used to fit, and can be the larger.
 	NLLBefore, NLLAfter float64
 
-	// Warnings say why the scaling should not be taken at face value.
+	// Warnings are reasons not to take the scaling at face value.
 	Warnings []error
 }
 
-// Apply stores the scaled probabilities in dst for each row z of logits, n×classes
-// in row-major order. dst has the length of logits and may be the same slice; with
-// a dst, nothing is allocated.
+// Apply stores the scaled probabilities in dst for each row z of logits, n×classes in row-major order. dst has the
+// length of logits and may be the same slice. If dst is not nil, nothing is allocated.
 //
-// Apply panics if the scaling was cross-fitted, and so is several, and where
-// [Softmax] and [VectorScaling.Apply] do.
+// Apply panics if the scaling was cross-fitted, because it then consists of several, and in the cases where [Softmax]
+// and [VectorScaling.Apply] panic.
 func (s *Scaling) Apply(dst, logits []float64, classes int) []float64 {
 	switch {
 	case s.Vector != nil && len(s.Vector.Scale) != classes:
@@ -68,13 +63,12 @@ func (s *Scaling) Apply(dst, logits []float64, classes int) []float64 {
 	return Softmax(dst, logits, classes, s.Temperatures[0])
 }
 
-// Fit fits to the rows of logits, n×classes in row-major order, given the n labels.
-// For probabilities pass [LogProbs].
+// Fit fits to the rows of logits, n×classes in row-major order, given the n labels. For probabilities pass
+// [LogProbs].
 //
-// It warns if a temperature is at its bound; if vector scaling ended before the
-// minimum, if it puts all rows right, if a class has no label, and if there are
-// fewer than 20 rows for each class. Errors and panics are those of
-// [FitTemperature].
+// Fit warns if a temperature is at its bound. For vector scaling it warns if the fit ended before the minimum or all
+// rows are right after scaling. It also warns if a class has no label, and if there are fewer than 20 rows per class.
+// Errors and panics are those of [FitTemperature].
 func (m Scaler) Fit(logits []float64, classes int, labels []int) (*Scaling, error) {
 	s, err := newScored(logits, classes, labels)
 	if err != nil {
@@ -83,19 +77,16 @@ func (m Scaler) Fit(logits []float64, classes int, labels []int) (*Scaling, erro
 	return m.fit(s, allRows(len(labels)), len(labels)), nil
 }
 
-// CrossFit stores probabilities in dst, n×classes in the order of logits, each row
-// scaled without having seen its own label: the images are split at random into
-// folds, and each fold is scaled by what fits the others best. Whatever [Evaluate]
-// says of them is said of labels not seen in the fit. dst has the length of logits
-// and may be the same slice.
+// CrossFit stores scaled probabilities in dst, n×classes in the order of logits. No row is scaled by a fit to its own
+// label. The images are split at random into folds, and each fold is scaled by the best fit to the others. So
+// [Evaluate] can score the result on the same labels. dst has the length of logits and may be the same slice.
 //
-// Comparing methods each at its own temperature, fitted on parts of the test
-// set, is the protocol of Ashukha et al. (2020), who use 2 folds.
+// To compare methods, each at its own temperature fitted on parts of the test set, is the protocol of Ashukha et al.
+// (2020), who use 2 folds.
 //
-// Zero folds mean 2. The split depends on seed and on the number of images alone.
-// Warnings are those of [Scaler.Fit] for any of the folds, and so are the errors,
-// with one for fewer images than folds. CrossFit panics if folds is negative or 1,
-// and where Fit does.
+// Zero folds mean 2. The split depends only on seed and on the number of images. Warnings and errors are those of
+// [Scaler.Fit] for any of the folds. It is also an error if there are fewer images than folds. CrossFit panics if
+// folds is negative or 1, and in the cases where Fit panics.
 func (m Scaler) CrossFit(dst, logits []float64, classes int, labels []int, folds int, seed uint64) (probs []float64, scaling *Scaling, err error) {
 	folds = cmp.Or(folds, 2)
 	if folds < 2 {
@@ -114,7 +105,7 @@ func (m Scaler) CrossFit(dst, logits []float64, classes int, labels []int, folds
 	scaling = &Scaling{CrossFitted: true}
 	scaling.NLLBefore, _, _ = s.loss(slices.Concat(parts...), 1)
 	fits := make([]*Scaling, folds)
-	for f, rows := range parts { // all before the first row of logits may be overwritten
+	for f, rows := range parts { // first read all rows, because dst may be the same slice as logits
 		others := slices.Concat(slices.Concat(parts[:f]...), slices.Concat(parts[f+1:]...))
 		fits[f] = m.fit(s, others, n-(n+folds-1)/folds)
 		scaling.NLLAfter += fits[f].nll(s, rows) * float64(len(rows)) / float64(n)
@@ -128,8 +119,8 @@ func (m Scaler) CrossFit(dst, logits []float64, classes int, labels []int, folds
 	return dst, scaling, nil
 }
 
-// Folds are the numbers of n images, cut at random into so many parts: those of
-// [Scaler.CrossFit] with the same seed.
+// Folds cuts the row numbers of n images at random into folds parts. They are those of [Scaler.CrossFit] with the
+// same seed.
 func Folds(n, folds int, seed uint64) [][]int {
 	order := rand.New(rand.NewPCG(seed, foldStream)).Perm(n)
 	parts := make([][]int, folds)
@@ -139,8 +130,7 @@ func Folds(n, folds int, seed uint64) [][]int {
 	return parts
 }
 
-// fit fits to the given rows; fewest is their number, or that of the smallest fit of
-// several.
+// fit fits to the given rows. The argument fewest is the smallest number of rows in any of several fits.
 func (m Scaler) fit(s scored, rows []int, fewest int) *Scaling {
 	switch m {
 	case ByTemperature:
@@ -162,7 +152,7 @@ func (s *Scaling) nll(of scored, rows []int) (nll float64) {
 	return nll
 }
 
-// join adds the fit of another fold. What both warn of is said once.
+// join adds the fit of another fold. It keeps equal warnings only once.
 func (s *Scaling) join(fold *Scaling) {
 	s.Temperatures = append(s.Temperatures, fold.Temperatures...)
 	s.AtBound = s.AtBound || fold.AtBound
@@ -173,7 +163,6 @@ func (s *Scaling) join(fold *Scaling) {
 	}
 }
 
-// warnings is a list of them.
 type warnings []error
 
 func (w *warnings) addf(format string, args ...any) { *w = append(*w, fmt.Errorf(format, args...)) }
@@ -185,11 +174,10 @@ func (t Temperature) warnings() (list warnings) {
 	return list
 }
 
-// rowsPerClass lets each of the 2·classes numbers of vector scaling rest on ten
-// rows.
+// rowsPerClass gives each of the 2·classes numbers of vector scaling ten rows.
 const rowsPerClass = 20
 
-// warnings says what is wrong with a fit to so many rows.
+// warnings returns the problems of a fit to the given number of rows.
 func (v VectorScaling) warnings(rows int) (list warnings) {
 	classes := len(v.Scale)
 	if !v.Converged {

@@ -7,27 +7,26 @@ import (
 
 const badCoverage = "calibrate: coverage is not above 0 and at most 1"
 
-// A RiskPoint says what happens if the images of highest confidence are answered
-// and the others are left to somebody else.
+// A RiskPoint is the result of answering only the images with the highest confidence and leaving the others to
+// someone else.
 type RiskPoint struct {
-	Coverage  float64 // share of images that are answered, above 0 and at most 1
+	Coverage  float64 // share of answered images, above 0 and at most 1
 	Risk      float64 // share of wrong answers among them
 	Threshold float64 // the lowest confidence among them
 }
 
-// RiskCoverage returns the risk–coverage curve of p (Geifman and El-Yaniv 2017,
-// section 2): point k−1 is that of the k images of highest confidence, for
-// k = 1 … n.
+// RiskCoverage returns the risk–coverage curve of p (Geifman and El-Yaniv 2017, section 2). Point k−1 answers the k
+// images with the highest confidence, for k = 1 … n.
 //
-// Where a cut parts images of equal confidence, nothing says which of them to
-// answer. The risk is then the mean over all ways to choose, so that the order
-// of the images does not matter: of a run of m with e errors, j hold j·e/m.
+// If a cut separates images of equal confidence, the choice between them is arbitrary. The risk is then the mean over
+// all choices, so the order of the images does not matter. Of a run of m images with e errors, j images have j·e/m
+// errors.
 func RiskCoverage(p Predictions) []RiskPoint {
 	p.check()
 	return riskCoverage(sortedTopLabels(p))
 }
 
-// riskCoverage takes predictions in ascending order of confidence.
+// riskCoverage computes the curve of predictions in ascending order of confidence.
 func riskCoverage(g []TopLabel) []RiskPoint {
 	n := len(g)
 	points := make([]RiskPoint, 0, n)
@@ -58,10 +57,9 @@ func riskCoverage(g []TopLabel) []RiskPoint {
 	return points
 }
 
-// AURC returns the area under the risk–coverage curve of p, the mean of the risks
-// of [RiskCoverage] (Geifman, Uziel and El-Yaniv 2019, section 2). It is 0 if
-// every image is classified right, and the error rate if all confidences are
-// equal; an order of confidences that tells right from wrong makes it less.
+// AURC returns the area under the risk–coverage curve of p, the mean of the risks of [RiskCoverage] (Geifman, Uziel
+// and El-Yaniv 2019, section 2). It is 0 if every image is classified correctly, and the error rate if all
+// confidences are equal. It is lower if correct predictions have higher confidence than wrong ones.
 func AURC(p Predictions) float64 {
 	p.check()
 	return areaUnder(riskCoverage(sortedTopLabels(p)))
@@ -75,9 +73,9 @@ func areaUnder(points []RiskPoint) float64 {
 	return sum / float64(len(points))
 }
 
-// SelectiveRisk returns the share of wrong answers among the ⌈coverage·n⌉ images
-// of highest confidence; see [RiskCoverage] for equal confidences. At coverage 1
-// it is the error rate. SelectiveRisk panics unless 0 < coverage ≤ 1.
+// SelectiveRisk returns the share of wrong answers among the ⌈coverage·n⌉ images with the highest confidence. See
+// [RiskCoverage] for equal confidences. At coverage 1 it is the error rate. SelectiveRisk panics unless 0 < coverage
+// ≤ 1.
 func SelectiveRisk(p Predictions, coverage float64) float64 {
 	p.check()
 	return riskAt(riskCoverage(sortedTopLabels(p)), coverage)
@@ -90,8 +88,8 @@ func riskAt(points []RiskPoint, coverage float64) float64 {
 	return points[ceilShare(coverage, len(points))-1].Risk
 }
 
-// ceilShare returns ⌈share·n⌉, at least 1. A share such as 0.07 is a little off
-// in binary, and 0.07·100 would round up to 8.
+// ceilShare returns ⌈share·n⌉, at least 1. It tolerates rounding, because a share such as 0.07 is not exact in binary
+// and 0.07·100 would round up to 8.
 func ceilShare(share float64, n int) int {
 	x := share * float64(n)
 	return max(1, int(math.Ceil(x-1e-9*math.Max(1, x))))

@@ -11,13 +11,11 @@ const (
 	badTemperature = "calibrate: temperature is not a positive number"
 )
 
-// Softmax stores softmax(z/temperature) in dst for each row z of logits,
-// n×classes in row-major order. Adding a constant to a row changes nothing, so
-// log-probabilities serve as logits.
+// Softmax stores softmax(z/temperature) in dst for each row z of logits, n×classes in row-major order. Adding a
+// constant to a row changes nothing, so log-probabilities can be used as logits.
 //
-// dst has the length of logits and may be the same slice. A row that holds NaN
-// or +Inf, or nothing but -Inf, has no softmax: the result has NaN in it.
-// Softmax panics if the lengths disagree, or if temperature is not positive and
+// dst has the length of logits and may be the same slice. A row that contains NaN or +Inf, or only -Inf, has no
+// softmax, and its result contains NaN. Softmax panics if the lengths disagree, or if temperature is not positive and
 // finite.
 func Softmax(dst, logits []float64, classes int, temperature float64) []float64 {
 	dst = softmaxDestination(dst, logits, classes, temperature)
@@ -36,8 +34,8 @@ func Softmax(dst, logits []float64, classes int, temperature float64) []float64 
 	return dst
 }
 
-// LogSoftmax is like [Softmax] but stores the logarithms of the probabilities,
-// which stay finite and exact where a probability rounds to 0 or 1.
+// LogSoftmax is like [Softmax] but stores the logarithms of the probabilities. These stay finite and precise where a
+// probability rounds to 0 or 1.
 func LogSoftmax(dst, logits []float64, classes int, temperature float64) []float64 {
 	dst = softmaxDestination(dst, logits, classes, temperature)
 	for i := 0; i < len(logits); i += classes {
@@ -51,10 +49,9 @@ func LogSoftmax(dst, logits []float64, classes int, temperature float64) []float
 	return dst
 }
 
-// LogProbs stores the natural logarithm of each of probs in dst. It makes
-// averaged probabilities fit for [FitTemperature] and [Softmax]; a probability
-// of 0 becomes -Inf, which both of them take as a class that is ruled out.
-// dst has the length of probs and may be the same slice.
+// LogProbs stores the natural logarithm of each of probs in dst. It converts averaged probabilities to logits for
+// [FitTemperature] and [Softmax]. A probability of 0 becomes -Inf, which both treat as an impossible class. dst has
+// the length of probs and may be the same slice.
 func LogProbs(dst, probs []float64) []float64 {
 	dst = destination(dst, len(probs))
 	for i, x := range probs {

@@ -8,22 +8,21 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// A fitted temperature lies between MinTemperature and MaxTemperature, while what
-// networks need is of order 1. At 0.001, logits that differ by 1 give odds of
-// e^1000, which is certainty in float64; at 1000, logits that differ by 10 give
-// equal probabilities to within 1 %. An optimum beyond is one at 0 or infinity.
+// A fitted temperature lies between MinTemperature and MaxTemperature. Networks need temperatures of order 1. At
+// 0.001, logits that differ by 1 give odds of e^1000, which is certainty in float64. At 1000, logits that differ by
+// 10 give equal probabilities to within 1 %. An optimum beyond these bounds is one at 0 or infinity.
 const (
 	MinTemperature = 1e-3
 	MaxTemperature = 1e3
 )
 
 const (
-	// betaTolerance is the relative error of 1/T that is left. It raises the NLL
-	// by far less than rounding does.
+	// betaTolerance is the relative error of 1/T at which the fit stops. It raises the NLL by far less than rounding
+	// does.
 	betaTolerance = 1e-10
 
-	// maxSteps is a safety net. Logits of one scale take about 6 steps; among
-	// 100,000 mixtures of scales from 1e-100 to 1e5 the worst took 24.
+	// maxSteps is a safety limit. Logits of one scale take about 6 steps. Among 100,000 mixtures of scales from
+	// 1e-100 to 1e5 the worst took 24.
 	maxSteps = 100
 )
 
@@ -34,34 +33,31 @@ type Temperature struct {
 	// T is the temperature to pass to [Softmax], always positive.
 	T float64
 
-	// NLLBefore and NLLAfter are the mean NLL per image of the fitting set at
-	// temperature 1 and at T, in nats. NLLAfter is never the larger.
+	// NLLBefore and NLLAfter are the mean NLL per image of the fitting set at temperature 1 and at T, in nats.
+	// NLLAfter is never the larger.
 	NLLBefore, NLLAfter float64
 
 	Evaluations int // passes over the data
 
-	// AtBound says that the NLL falls all the way to T = [MinTemperature] or
-	// [MaxTemperature], so T only tells the direction. The first happens when
-	// every image is classified right, the second when the logits tell nothing
-	// about the labels, or the opposite. Fit on more images.
+	// AtBound reports that the NLL decreases up to T = [MinTemperature] or [MaxTemperature], so T only shows the
+	// direction. The minimum is reached if every image is classified correctly. The maximum is reached if the logits
+	// do not depend on the labels, or contradict them. Fit on more images.
 	AtBound bool
 }
 
-// FitTemperature returns the temperature T that minimises the mean NLL of
-// softmax(z/T) over the rows z of logits, n×classes in row-major order, given
-// the n labels (Guo et al. 2017, section 4.2). Scaling does not change which
-// class is the most probable.
+// FitTemperature returns the temperature T that minimises the mean NLL of softmax(z/T) over the rows z of logits (Guo
+// et al. 2017, section 4.2). The logits are n×classes in row-major order, and there are n labels. Scaling does not
+// change the most probable class.
 //
-// The NLL is convex in β = 1/T and is minimised by Newton's method in β within
-// an interval that brackets the minimum. Where T has no effect it is 1.
+// The NLL is convex in β = 1/T. Newton's method in β minimises it within an interval that contains the minimum. If T
+// has no effect, it is 1.
 //
-// Log-probabilities serve as logits; see [LogProbs] for averaged predictions. A
-// logit of −Inf rules a class out at every temperature.
+// Log-probabilities can be used as logits; see [LogProbs] for averaged predictions. A logit of −Inf excludes a class
+// at every temperature.
 //
-// It is an error, which names the first row at fault, if there is no row, a
-// logit is NaN or +Inf, a label is not in [0, classes), or a true class is ruled
-// out, for then the NLL is infinite at every temperature. FitTemperature panics
-// if the number of logits is not labels × classes.
+// It is an error if there is no row, a logit is NaN or +Inf, or a label is not in [0, classes). A true class must not
+// be excluded, because then the NLL is infinite at every temperature. The error names the first bad row.
+// FitTemperature panics if the number of logits is not labels × classes.
 func FitTemperature(logits []float64, classes int, labels []int) (Temperature, error) {
 	s, err := newScored(logits, classes, labels)
 	if err != nil {
@@ -70,7 +66,7 @@ func FitTemperature(logits []float64, classes int, labels []int) (Temperature, e
 	return s.fit(allRows(len(labels))), nil
 }
 
-// scored are logits that have been checked, with their labels.
+// scored holds checked logits and their labels.
 type scored struct {
 	logits  []float64 // n×classes
 	classes int
@@ -130,8 +126,8 @@ func (s scored) fit(rows []int) Temperature {
 		return t
 	}
 
-	// By convexity the slope at 1 says on which side the minimum is, and the
-	// slope at the bound on that side says whether it is within.
+	// By convexity the sign of the slope at 1 shows the side of the minimum. The slope at that side's bound shows
+	// whether the minimum lies within.
 	lo, hi := 1.0, 1/MinTemperature
 	bound := hi
 	if slope > 0 {
@@ -144,15 +140,14 @@ func (s scored) fit(rows []int) Temperature {
 		beta, nll = bound, boundNLL
 	}
 
-	last := math.Inf(1) // |slope| one step before
+	last := math.Inf(1) // |slope| one step earlier
 	for step := 0; !atBound && step < maxSteps; step++ {
 		newton := slope / curvature
 		if math.Abs(newton) <= betaTolerance*beta || hi-lo <= betaTolerance*beta {
 			break
 		}
-		// A Newton step is safe if it stays in the interval. It is slow on the
-		// exponential tail of nearly separable data, where it divides the slope
-		// by e. In either case halve the logarithm of the interval instead.
+		// A Newton step is safe if it stays in the interval. It is slow on the exponential tail of nearly separable
+		// data, where it only divides the slope by e. In both cases bisect the interval logarithmically instead.
 		next := beta - newton
 		if !(lo < next && next < hi) || math.Abs(slope) > last/3 {
 			next = math.Sqrt(lo * hi)
@@ -165,23 +160,22 @@ func (s scored) fit(rows []int) Temperature {
 			hi = beta
 		}
 	}
-	if nll <= t.NLLBefore { // else they differ by rounding, and T = 1 is as good
+	if nll <= t.NLLBefore { // otherwise they differ by rounding, and T = 1 is as good
 		t.T, t.NLLAfter, t.AtBound = 1/beta, nll, atBound
 	}
 	return t
 }
 
-// loss returns the mean NLL of the rows at inverse temperature beta, in nats, and
-// its first two derivatives in beta.
+// loss returns the mean NLL of the rows at inverse temperature beta, in nats, and its first two derivatives in beta.
 //
-// With u_c = z_c − max z and p = softmax(βz), a row with label y has the NLL
-// log Σ exp(βu) − βu_y, the slope E_p[u] − u_y and the curvature Var_p[u].
+// Let u_c = z_c − max z and p = softmax(βz). A row with label y has the NLL log Σ exp(βu) − βu_y, the slope E_p[u] −
+// u_y and the curvature Var_p[u].
 func (s scored) loss(rows []int, beta float64) (nll, slope, curvature float64) {
 	n := float64(len(rows))
 	for _, i := range rows {
 		row := s.row(i)
 		best, peak := top(row)
-		var e0, e1, e2 float64 // Σ e, Σ e·u, Σ e·u² but for the class best, where e = 1 and u = 0
+		var e0, e1, e2 float64 // Σ e, Σ e·u, Σ e·u² without the class best, where e = 1 and u = 0
 		for c, z := range row {
 			u := z - peak
 			e := math.Exp(beta * u)

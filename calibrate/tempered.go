@@ -8,30 +8,28 @@ import (
 
 const badTempered = "calibrate: counts are not those of the images"
 
-// Fitted anew, a temperature is looked for between half and twice the fitted one. In
-// log T losses are analytic up to π/2 beside the real axis, so that polynomials
-// through 12 Chebyshev points are off by about (2.27+2.48)⁻¹², 1e-8 of what they
-// interpolate (Trefethen, "Approximation theory and approximation practice", theorem 8.2).
+// A resample's temperature is sought between half and twice the fitted one. In log T, losses are analytic up to a
+// distance of π/2 from the real axis. So polynomials through 12 Chebyshev points have a relative error of about
+// (2.27+2.48)⁻¹², or 1e-8 (Trefethen, "Approximation theory and approximation practice", theorem 8.2).
 const (
 	temperatureRange = 2
 	temperatureNodes = 12
 )
 
-// Tempered is a method scaled by a temperature, such that the temperature can be
-// fitted anew for thousands of bootstrap resamples: its losses at a few temperatures
-// about the fitted one, in place of the probabilities that they are made of. A
-// resample then costs the same for two classes and a thousand.
+// Tempered is a method scaled by a temperature that can be fitted again for thousands of bootstrap resamples. It
+// stores the method's losses at a few temperatures around the fitted one instead of the probabilities. So a resample
+// costs the same for two classes and for a thousand.
 type Tempered struct {
 	nodes       []float64   // log T
 	barycentric []float64   // weights of the nodes
-	slopes      [][]float64 // row j: the derivative at node j of what has these values at all nodes
-	fit         [][]float64 // by node, then image: the loss that T minimises
+	slopes      [][]float64 // row j holds the weights for the derivative at node j
+	fit         [][]float64 // by node, then image: the loss that the fit minimises
 	losses      [][][]float64
 }
 
-// NewTempered asks for losses at temperatures about t, a fitted one. at returns, for a
-// temperature, the losses that it minimises of the images that it is fitted on, and
-// the losses of the images that it is applied to, by kind and then image.
+// NewTempered computes losses at temperatures around the fitted temperature t. For a temperature, the function at
+// returns two results. The first is the losses of the fitting images, whose sum the fit minimises. The second is the
+// losses of the images to which it is applied, by kind and then image.
 func NewTempered(t float64, at func(t float64) (fit []float64, losses [][]float64, err error)) (*Tempered, error) {
 	out := &Tempered{}
 	half := math.Log(temperatureRange)
@@ -59,14 +57,14 @@ func NewTempered(t float64, at func(t float64) (fit []float64, losses [][]float6
 	return out, nil
 }
 
-// Resample fits the temperature to a resample in which each image counts so often, and
-// adds to sums the sum of each kind of loss at it, over images that count so often.
-// Resamples that ask for less than half or more than twice the temperature get that.
+// Resample fits the temperature to a resample in which each fitting image occurs as often as fit says. It adds to
+// sums the sum of each kind of loss at this temperature, with the images weighted by counts. Temperatures are limited
+// to the range from half to twice the original one.
 func (t *Tempered) Resample(sums, fit, counts []float64) (temperature float64) {
 	if len(fit) != len(t.fit[0]) || len(counts) != len(t.losses[0][0]) || len(sums) != len(t.losses[0]) {
 		panic(badTempered)
 	}
-	at := make([]float64, temperatureNodes) // the loss fitted, at the nodes
+	at := make([]float64, temperatureNodes) // the fitted loss at the nodes
 	for j, losses := range t.fit {
 		at[j] = floats.Dot(losses, fit)
 	}
@@ -79,8 +77,8 @@ func (t *Tempered) Resample(sums, fit, counts []float64) (temperature float64) {
 	return math.Exp(x)
 }
 
-// minimum returns where a function is least, given its values at the nodes. In log T
-// the NLL falls, and then rises.
+// minimum returns the place of the minimum of a function, given its values at the nodes. It relies on the NLL, as a
+// function of log T, having one minimum.
 func (t *Tempered) minimum(values []float64) float64 {
 	slopes := make([]float64, len(values))
 	for i, row := range t.slopes {
@@ -104,7 +102,7 @@ func (t *Tempered) minimum(values []float64) float64 {
 	return (lo + hi) / 2
 }
 
-// coefficients are by what the values at the nodes are to be multiplied to make that at x.
+// coefficients returns the weights of the nodes' values that give the value at x.
 func (t *Tempered) coefficients(x float64) []float64 {
 	out, total := make([]float64, len(t.nodes)), 0.0
 	for j, node := range t.nodes {

@@ -8,16 +8,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// One of two classes is told by a threshold: an example whose probability of class 1 is
-// at or above it is taken for class 1, a positive. In the functions below in are the
-// probabilities of class 1 of the examples of class 0, and out those of class 1.
+// A threshold decides between two classes: an example whose probability of class 1 is at or above it is taken as
+// class 1, a positive. In the functions below, in holds the probabilities of class 1 for the examples of class 0, and
+// out those for the examples of class 1.
 
-// DefaultThreshold takes an example for the class that is the more probable one.
+// DefaultThreshold chooses the more probable class.
 const DefaultThreshold = 0.5
 
-// Decisions count what a threshold decides.
+// Decisions counts the decisions of a threshold.
 type Decisions struct {
 	TruePositives, FalsePositives, TrueNegatives, FalseNegatives int
 }
@@ -36,53 +38,52 @@ func Decide(in, out []float64, threshold float64) Decisions {
 	return Decisions{found, alarms, len(in) - alarms, len(out) - found}
 }
 
-// Add counts the decisions of both.
+// Add returns the sums of both counts.
 func (d Decisions) Add(o Decisions) Decisions {
 	return Decisions{d.TruePositives + o.TruePositives, d.FalsePositives + o.FalsePositives, d.TrueNegatives + o.TrueNegatives, d.FalseNegatives + o.FalseNegatives}
 }
 
-func ratio(part, whole int) float64 { return float64(part) / float64(whole) } // NaN of none
+func ratio(part, whole int) float64 { return float64(part) / float64(whole) } // NaN if whole is 0
 
-// Sensitivity, or recall, is the share of class 1 that is found; NaN without any.
+// Sensitivity, or recall, returns the share of class 1 that is detected; NaN if there is no class 1.
 func (d Decisions) Sensitivity() float64 {
 	return ratio(d.TruePositives, d.TruePositives+d.FalseNegatives)
 }
 
-// Specificity is the share of class 0 that is not taken for class 1; NaN without any.
+// Specificity returns the share of class 0 that is not taken as class 1; NaN if there is no class 0.
 func (d Decisions) Specificity() float64 {
 	return ratio(d.TrueNegatives, d.TrueNegatives+d.FalsePositives)
 }
 
-// Precision is the share of class 1 among what is taken for it; NaN where nothing is.
+// Precision returns the share of class 1 among the positives; NaN if there are no positives.
 func (d Decisions) Precision() float64 {
 	return ratio(d.TruePositives, d.TruePositives+d.FalsePositives)
 }
 
-// F1 is the harmonic mean of precision and sensitivity, 2TP/(2TP+FP+FN); NaN where there
-// is no class 1 and nothing is taken for it.
+// F1 returns the harmonic mean of precision and sensitivity, 2TP/(2TP+FP+FN). It is NaN if there is no class 1 and no
+// positive.
 func (d Decisions) F1() float64 {
 	return ratio(2*d.TruePositives, 2*d.TruePositives+d.FalsePositives+d.FalseNegatives)
 }
 
-// Accuracy is the share of right decisions.
+// Accuracy returns the share of correct decisions.
 func (d Decisions) Accuracy() float64 {
 	right := d.TruePositives + d.TrueNegatives
 	return ratio(right, right+d.FalsePositives+d.FalseNegatives)
 }
 
-// Youden is sensitivity + specificity − 1 (Youden 1950).
+// Youden returns sensitivity + specificity − 1 (Youden 1950).
 func (d Decisions) Youden() float64 { return d.Sensitivity() + d.Specificity() - 1 }
 
-// An OperatingPoint is what can be had of scores by one threshold.
+// An OperatingPoint is a threshold with its decisions.
 type OperatingPoint struct {
-	Threshold float64 // the lowest score that is taken for class 1
+	Threshold float64 // the lowest score that is taken as class 1
 	Decisions
 }
 
-// OperatingPoints returns those of all distinct scores, in descending order: the points of
-// the receiver operating characteristic (1 − specificity, sensitivity), but for (0, 0), and
-// of the precision–recall curve. They are nil with a NaN among the scores; without any score
-// on one side OperatingPoints panics.
+// OperatingPoints returns the points for all distinct scores in descending order. They are the points of the receiver
+// operating characteristic (1 − specificity, sensitivity) without (0, 0), and of the precision–recall curve. It
+// returns nil if a score is NaN, and panics if one side has no scores.
 func OperatingPoints(in, out []float64) []OperatingPoint {
 	scores := slices.Concat(in, out)
 	slices.SortFunc(scores, func(a, b float64) int { return cmp.Compare(b, a) })
@@ -97,25 +98,25 @@ func OperatingPoints(in, out []float64) []OperatingPoint {
 	return points
 }
 
-// A Criterion chooses a threshold. Its zero value is none.
+// A Criterion is a rule for choosing a threshold. The zero value is no criterion.
 type Criterion struct {
-	Name string  // one of Criteria
-	Want float64 // of those that take a number, above 0 and at most 1
+	Name string  // as in Criteria, without the number
+	Want float64 // for criteria with a number, above 0 and at most 1
 }
 
-// Names of [Criterion].
+// Names of criteria.
 const (
 	ByF1          = "f1"          // the highest F1
 	ByYouden      = "youden"      // the highest sensitivity + specificity − 1
-	ByPrecision   = "precision"   // of those with that precision or more, the highest recall
-	ByRecall      = "recall"      // of those with that recall or more, the highest specificity
-	BySpecificity = "specificity" // of those with that specificity or more, the highest recall
+	ByPrecision   = "precision"   // the highest recall with at least that precision
+	ByRecall      = "recall"      // the highest specificity with at least that recall
+	BySpecificity = "specificity" // the highest recall with at least that specificity
 )
 
-// Criteria lists them as [ParseCriterion] takes them.
+// Criteria lists the criteria in the form that [ParseCriterion] reads.
 var Criteria = []string{ByF1, ByYouden, ByPrecision + "=P", ByRecall + "=R", BySpecificity + "=S"}
 
-// ParseCriterion reads "f1" or "precision=0.9". Sensitivity is another word for recall.
+// ParseCriterion reads a criterion such as "f1" or "precision=0.9". Sensitivity is another word for recall.
 func ParseCriterion(s string) (Criterion, error) {
 	name, number, with := strings.Cut(s, "=")
 	if name == "sensitivity" {
@@ -135,10 +136,10 @@ func ParseCriterion(s string) (Criterion, error) {
 		}
 		return c, nil
 	}
-	return Criterion{}, fmt.Errorf("%q: want one of %s", s, strings.Join(Criteria, ", "))
+	return Criterion{}, &word.Unknown{Word: s, Want: Criteria}
 }
 
-// String is what [ParseCriterion] reads.
+// String returns the criterion in the form that [ParseCriterion] reads.
 func (c Criterion) String() string {
 	if c.Want == 0 {
 		return c.Name
@@ -146,7 +147,7 @@ func (c Criterion) String() string {
 	return fmt.Sprintf("%s=%g", c.Name, c.Want)
 }
 
-// of are what is to be the highest, and what must be reached, by a point.
+// of returns the value that the criterion maximises, and the value that must reach c.Want.
 func (c Criterion) of(d Decisions) (value, reached float64) {
 	switch c.Name {
 	case ByF1:
@@ -163,13 +164,13 @@ func (c Criterion) of(d Decisions) (value, reached float64) {
 	panic("calibrate: unknown criterion")
 }
 
-// Choose returns the threshold that the criterion asks for, and what it decides; of equals
-// the highest. It stands in the middle between the scores that it tells apart, so that
-// rounding of scores changes nothing, and below all of them at half of the lowest. Where that
-// is 0 no threshold takes all examples for class 1.
+// Choose returns the threshold that meets the criterion best, and its decisions. Of equally good thresholds it
+// returns the highest. The threshold lies midway between two scores, so that rounding of scores changes nothing. If
+// it must be below all scores, it is half of the lowest score. If that is 0, no threshold takes all examples as class
+// 1.
 //
-// It is an error if one of the classes has no examples, a score is not in [0, 1], or no
-// threshold reaches what is wanted.
+// Choose returns an error if one of the classes has no examples, a score is not in [0, 1], or no threshold reaches
+// c.Want.
 func (c Criterion) Choose(in, out []float64) (OperatingPoint, error) {
 	if len(in) == 0 || len(out) == 0 {
 		return OperatingPoint{}, fmt.Errorf("a threshold by %v: want examples of both classes, there are %d of class 0 and %d of class 1", c, len(in), len(out))

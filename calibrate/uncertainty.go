@@ -8,14 +8,12 @@ import (
 
 const badEntropies = "calibrate: number of entropies is not the number of rows"
 
-// entropyRounding is the most by which rounding can make a mutual information
-// negative, in nats. Summing 30 members over 1,000 classes in float64 loses some
-// 1e-12 at worst.
+// entropyRounding is the largest negative mutual information that rounding can cause, in nats. Summing 30 members
+// over 1,000 classes in float64 loses at most about 1e-12.
 const entropyRounding = 1e-10
 
-// Entropy returns −Σ p log p of one distribution, in nats, with 0·log 0 = 0. It
-// adds no small constant inside the logarithm, so the entropy of a nearly
-// certain prediction is small but right.
+// Entropy returns −Σ p log p of one distribution, in nats, with 0·log 0 = 0. It adds no small constant inside the
+// logarithm, so the entropy of a nearly certain prediction is small but correct.
 func Entropy(probs []float64) float64 {
 	var h float64
 	for _, x := range probs {
@@ -26,16 +24,15 @@ func Entropy(probs []float64) float64 {
 	return h
 }
 
-// PredictiveEntropy stores the [Entropy] of each row of probs, n×classes in
-// row-major order, in dst of length n. For the averaged probabilities of an
-// ensemble this is the total uncertainty.
+// PredictiveEntropy stores the [Entropy] of each row of probs, n×classes in row-major order, in dst of length n. For
+// averaged probabilities of an ensemble this is the total uncertainty.
 func PredictiveEntropy(dst, probs []float64, classes int) []float64 {
 	return eachRow(dst, probs, classes, Entropy)
 }
 
-// LeastConfidence stores 1 − the largest probability of each row of probs in dst of
-// length n, 0 to 1: as a score of what is out of the domain, the baseline of
-// Hendrycks and Gimpel (2017). probs are n×classes in row-major order.
+// LeastConfidence stores 1 − the largest probability of each row of probs in dst of length n, with values from 0 to
+// 1. As a score for detecting other domains it is the baseline of Hendrycks and Gimpel (2017). probs are n×classes in
+// row-major order.
 func LeastConfidence(dst, probs []float64, classes int) []float64 {
 	return eachRow(dst, probs, classes, func(row []float64) float64 { return 1 - floats.Max(row) })
 }
@@ -52,16 +49,13 @@ func eachRow(dst, probs []float64, classes int, f func(row []float64) float64) [
 	return dst
 }
 
-// MutualInformation stores H(mean p) − mean H(p) of each image in dst, in nats:
-// the part of the uncertainty that comes from members disagreeing (Houlsby et
-// al. 2011, equation 2). probs are the members' averaged probabilities,
-// n×classes in row-major order, and expected holds for each image the mean of
-// the members' entropies. dst has length n and may be the same slice as
-// expected.
+// MutualInformation stores H(mean p) − mean H(p) of each image in dst, in nats. This is the part of the uncertainty
+// that comes from disagreement between members (Houlsby et al. 2011, equation 2). The argument probs holds the
+// members' averaged probabilities, n×classes in row-major order. For each image, expected holds the mean of the
+// members' entropies. dst has length n and may be the same slice as expected.
 //
-// Since entropy is concave, the result is not negative but for rounding. Down to
-// −1e-10 it is set to 0; anything below means that expected does not belong to
-// probs, or was kept in float32, and is left for the caller to see.
+// Entropy is concave, so the result is negative only by rounding. Values from −1e-10 to 0 become 0. A lower value
+// means that expected does not belong to probs, or was kept in float32. It is kept so that the caller can see it.
 func MutualInformation(dst, probs []float64, classes int, expected []float64) []float64 {
 	if classes < 1 || !isMatrix(probs, len(expected), classes) {
 		panic(badEntropies)
@@ -77,10 +71,9 @@ func MutualInformation(dst, probs []float64, classes int, expected []float64) []
 	return dst
 }
 
-// Divergence returns the mean over rows of half the Jeffreys divergence of two
-// sets of predictions, ½·(KL(p‖q) + KL(q‖p)) = ½·Σ (p−q)·log(p/q), in nats. Both are
-// n×classes, with rows that sum to 1. Where one gives a class no probability, and
-// the other some, it is +Inf.
+// Divergence returns the mean over rows of half the Jeffreys divergence of two sets of predictions, in nats:
+// ½·(KL(p‖q) + KL(q‖p)) = ½·Σ (p−q)·log(p/q). Both are n×classes, with rows that sum to 1. The result is +Inf if only
+// one of them gives a class probability 0.
 func Divergence(p, q []float64, classes int) float64 {
 	if classes < 1 || len(p) != len(q) || len(p)%classes != 0 {
 		panic("calibrate: predictions of different lengths")

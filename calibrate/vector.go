@@ -8,32 +8,28 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// VectorRidge is the weight of the ridge in [FitVectorScaling]. In the mean NLL of
-// 1,000 images, moving all scales of 10 classes from 1 to 2 costs as much as 0.05
-// nats in one of the images.
+// VectorRidge is the weight of the ridge in [FitVectorScaling]. In the mean NLL of 1,000 images, moving all scales of
+// 10 classes from 1 to 2 costs as much as 0.05 nats in one image.
 const VectorRidge = 1e-5
 
 const badVector = "calibrate: number of logits is not a multiple of the scales"
 
-// VectorScaling is the result of vector scaling on a fitting set. The probabilities
-// are softmax(Scale∘z + Bias).
+// VectorScaling is the result of vector scaling on a fitting set. The probabilities are softmax(Scale∘z + Bias).
 type VectorScaling struct {
-	Scale, Bias []float64 // one of each for every class
+	Scale, Bias []float64 // one value for each class
 
-	// NLLBefore and NLL are the mean NLL per image of the fitting set as it was
-	// and after scaling, in nats. NLL is never the larger.
+	// NLLBefore and NLL are the mean NLL per image of the fitting set before and after scaling, in nats. NLL is never
+	// the larger.
 	NLLBefore, NLL float64
 
 	Steps     int  // of Newton's method
-	Converged bool // false: it ran out of steps, and NLL is not the smallest possible
+	Converged bool // false if the steps ran out before the minimum
 
-	// Absent are the classes that no label of the fitting set names. Only the ridge
-	// keeps their probabilities from 0.
+	// Absent lists the classes without a label in the fitting set. Only the ridge keeps their probabilities above 0.
 	Absent []int
 
-	// Separated says that the scaled predictions of the fitting set are all right.
-	// Then the NLL falls as long as the scales grow, only the ridge ends it, and the
-	// result is more sure than it should be. Fit on more images.
+	// Separated reports that all scaled predictions of the fitting set are correct. The NLL then decreases as the
+	// scales grow, and only the ridge bounds them, so the result is overconfident. Fit on more images.
 	Separated bool
 }
 
@@ -41,21 +37,17 @@ type VectorScaling struct {
 //
 //	mean NLL of softmax(w∘z + b) + VectorRidge/2 · (Σ(w_c − 1)² + Σ b_c²)
 //
-// over the rows z of logits, n×classes in row-major order, given the n labels
-// (Guo et al. 2017, section 4.2). The ridge, which is not in the paper, makes the
-// minimum one point where the paper has many or none: a constant added to b
-// changes nothing, and the bias of a class without images would fall for ever. It
-// draws towards the identity, so the NLL of the fitting set never rises.
+// over the rows z of logits, n×classes in row-major order, given the n labels (Guo et al. 2017, section 4.2). The
+// ridge is not in the paper. It makes the minimum unique. Without it, adding a constant to b would change nothing,
+// and the bias of a class without images would decrease for ever. It pulls towards the identity, so the NLL of the
+// fitting set never rises.
 //
-// Unlike a temperature, this can change which class is the most probable, and it
-// fits 2·classes numbers: with few images for each class, judge it by
-// [Scaler.CrossFit]. Unlike temperature scaling it also depends on a constant added
-// to a row of logits. To have it depend on the probabilities alone, as it must for
-// an ensemble, pass [LogProbs].
+// Unlike a temperature, vector scaling can change the most probable class, and it has 2·classes parameters. With few
+// images per class, check it with [Scaler.CrossFit]. Its result also depends on a constant added to a row of logits.
+// For an ensemble it must depend on the probabilities alone, so pass [LogProbs].
 //
-// The problem is convex, and is minimised by Newton's method, with conjugate
-// gradients for the steps; no matrix is formed. A logit of −Inf rules a class out
-// whatever its scale.
+// The problem is convex. Newton's method minimises it, with conjugate gradients for the steps, so no matrix is
+// formed. A logit of −Inf excludes a class for any scale.
 //
 // Errors and panics are those of [FitTemperature].
 func FitVectorScaling(logits []float64, classes int, labels []int) (VectorScaling, error) {
@@ -66,10 +58,9 @@ func FitVectorScaling(logits []float64, classes int, labels []int) (VectorScalin
 	return s.fitVector(allRows(len(labels))), nil
 }
 
-// Apply stores softmax(Scale∘z + Bias) in dst for each row z of logits, n×classes
-// in row-major order. dst has the length of logits and may be the same slice. A
-// row has NaN in it where [Softmax] gives NaN. Apply panics if the lengths
-// disagree.
+// Apply stores softmax(Scale∘z + Bias) in dst for each row z of logits, n×classes in row-major order. dst has the
+// length of logits and may be the same slice. A row contains NaN where [Softmax] gives NaN. Apply panics if the
+// lengths disagree.
 func (v VectorScaling) Apply(dst, logits []float64) []float64 {
 	classes := len(v.Scale)
 	if classes == 0 || len(v.Bias) != classes || len(logits)%classes != 0 {
@@ -82,8 +73,8 @@ func (v VectorScaling) Apply(dst, logits []float64) []float64 {
 	return Softmax(dst, dst, classes, 1)
 }
 
-// scale stores Scale∘z + Bias of one row in dst. −Inf times a negative scale would
-// be the opposite of ruled out, and times 0 NaN.
+// scale stores Scale∘z + Bias of one row in dst. It keeps −Inf, which a negative scale would turn into +Inf and a
+// zero scale into NaN.
 func (v VectorScaling) scale(dst, z []float64) {
 	for c, x := range z {
 		if !math.IsInf(x, -1) {
@@ -103,7 +94,7 @@ func (s scored) fitVector(rows []int) VectorScaling {
 	for ; v.Steps < maxSteps && !v.Converged; v.Steps++ {
 		q.gradient(gradient, x)
 		q.newtonStep(step, gradient)
-		slope := floats.Dot(gradient, step) // −2 × what a quadratic would still fall
+		slope := floats.Dot(gradient, step) // −2 times the decrease that a quadratic model predicts
 		if slope >= -decrementTolerance {
 			v.Converged = true
 		}
@@ -125,11 +116,11 @@ func (s scored) fitVector(rows []int) VectorScaling {
 }
 
 const (
-	// decrementTolerance is the Newton decrement, in nats, of the last step that is
-	// taken. Convergence is quadratic there, so that what is left is rounding.
+	// decrementTolerance is the Newton decrement, in nats, of the last step. Convergence is quadratic there, so the
+	// rest is rounding.
 	decrementTolerance = 1e-14
-	// roundingDecrement is what a step may promise and not keep: the values whose
-	// difference it is have about 16 digits.
+	// roundingDecrement bounds the decrease that a step may predict but not achieve. The objective has about 16
+	// digits, so smaller differences are rounding.
 	roundingDecrement = 1e-9
 )
 
@@ -148,7 +139,7 @@ func (q *vectorProblem) identity() []float64 {
 	return x
 }
 
-// ridge returns the gradient of the ridge at x in coordinate i, over VectorRidge.
+// ridge returns coordinate i of the ridge's gradient at x, divided by VectorRidge.
 func (q *vectorProblem) ridge(x []float64, i int) float64 {
 	if i < q.classes {
 		return x[i] - 1
@@ -156,7 +147,7 @@ func (q *vectorProblem) ridge(x []float64, i int) float64 {
 	return x[i]
 }
 
-// value returns the objective at x, and the mean NLL in it.
+// value returns the objective at x and the mean NLL in it.
 func (q *vectorProblem) value(x []float64) (value, nll float64) {
 	nll = q.vectorNLL(q.rows, VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]})
 	var ridge float64
@@ -167,7 +158,7 @@ func (q *vectorProblem) value(x []float64) (value, nll float64) {
 	return nll + VectorRidge/2*ridge, nll
 }
 
-// vectorNLL returns the mean NLL of the given rows after v, in nats.
+// vectorNLL returns the mean NLL of the given rows after scaling by v, in nats.
 func (s scored) vectorNLL(rows []int, v VectorScaling) (nll float64) {
 	z := make([]float64, s.classes)
 	for _, i := range rows {
@@ -177,7 +168,7 @@ func (s scored) vectorNLL(rows []int, v VectorScaling) (nll float64) {
 	return nll
 }
 
-// logSumExp keeps the digits of a sum that is barely more than its largest term.
+// logSumExp keeps full precision if the sum is barely more than its largest term.
 func logSumExp(z []float64) float64 {
 	best, peak := top(z)
 	var rest float64
@@ -189,8 +180,8 @@ func logSumExp(z []float64) float64 {
 	return peak + math.Log1p(rest)
 }
 
-// gradient stores the gradient at x in dst: for class c the means of
-// (p_c − 1[c is the label])·z_c and of p_c − 1[c is the label].
+// gradient stores the gradient at x in dst. For class c its elements are the means of (p_c − 1[c is the label])·z_c
+// and of p_c − 1[c is the label].
 func (q *vectorProblem) gradient(dst, x []float64) {
 	v := VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]}
 	for i := range dst {
@@ -213,8 +204,8 @@ func (q *vectorProblem) gradient(dst, x []float64) {
 	}
 }
 
-// hessian stores the product of the Hessian and v in dst. With δ_c = v_c·z_c + v_{C+c}
-// and e_c = p_c·(δ_c − Σ p·δ), its elements are the means of e_c·z_c and of e_c.
+// hessian stores the product of the Hessian and v in dst. With δ_c = v_c·z_c + v_{C+c} and e_c = p_c·(δ_c − Σ p·δ),
+// its elements are the means of e_c·z_c and of e_c.
 func (q *vectorProblem) hessian(dst, v []float64) {
 	for i := range dst {
 		dst[i] = VectorRidge * v[i]
@@ -257,9 +248,8 @@ func (q *vectorProblem) diagonal(dst []float64) {
 	}
 }
 
-// newtonStep stores −H⁻¹g in dst by conjugate gradients, preconditioned by the
-// diagonal of H (Nocedal and Wright 2006, algorithm 5.3), as exactly as is worth
-// while. The ridge makes H positive definite, so that the result is a way down
+// newtonStep stores −H⁻¹g in dst. It uses conjugate gradients preconditioned by the diagonal of H (Nocedal and Wright
+// 2006, algorithm 5.3), and stops early. The ridge makes H positive definite, so the result is a descent direction
 // after any number of rounds.
 func (q *vectorProblem) newtonStep(dst, g []float64) {
 	size := len(g)
@@ -272,8 +262,8 @@ func (q *vectorProblem) newtonStep(dst, g []float64) {
 	floats.DivTo(y, residual, diagonal)
 	copy(direction, y)
 	rho := floats.Dot(residual, y)
-	// Far from the minimum an exact step is wasted; near it, the error that is left
-	// must shrink faster than the gradient (Nocedal and Wright 2006, section 7.1).
+	// Far from the minimum an exact step is wasted. Near it, the remaining error must shrink faster than the gradient
+	// (Nocedal and Wright 2006, section 7.1).
 	enough := rho * math.Min(0.01, rho)
 	for range 2*size + 20 {
 		if rho <= enough {
@@ -290,11 +280,11 @@ func (q *vectorProblem) newtonStep(dst, g []float64) {
 	}
 }
 
-// search halves the step from x until the objective falls enough (Armijo's
-// rule, with the constant of Nocedal and Wright 2006, chapter 3).
+// search halves the step from x until the objective decreases enough (Armijo's rule, with the constant of Nocedal and
+// Wright 2006, chapter 3).
 func (q *vectorProblem) search(x, step []float64, value, slope float64) (next []float64, nextValue, nll float64, ok bool) {
 	next = make([]float64, len(x))
-	for t := 1.0; t > 1e-20; t /= 2 { // where all is saturated, H is the ridge and the step far too long
+	for t := 1.0; t > 1e-20; t /= 2 { // if all is saturated, H is the ridge and the step far too long
 		floats.AddScaledTo(next, x, t, step)
 		nextValue, nll = q.value(next)
 		if nextValue <= value+1e-4*t*slope {
@@ -304,7 +294,7 @@ func (q *vectorProblem) search(x, step []float64, value, slope float64) (next []
 	return nil, 0, 0, false
 }
 
-// judge says what the user should know of v.
+// judge sets the fields of v that warn the user.
 func (q *vectorProblem) judge(v *VectorScaling) {
 	seen := make([]bool, q.classes)
 	z := make([]float64, q.classes)
@@ -322,8 +312,8 @@ func (q *vectorProblem) judge(v *VectorScaling) {
 	}
 }
 
-// Check returns an error unless v can be applied to rows of the given number of
-// classes: it is what a reader of saved scales should call.
+// Check returns an error unless v can be applied to rows with the given number of classes. Call it for scales that
+// were read from a file.
 func (v VectorScaling) Check(classes int) error {
 	if len(v.Scale) != classes || len(v.Bias) != classes {
 		return errors.New("number of scales or biases is not that of the classes")

@@ -7,11 +7,9 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// FreeBatch leaves open the first dimension of what the model takes and gives,
-// where the exporter fixed it, in the shapes that its Reshape nodes are given too,
-// and drops the shapes that were inferred in between. Whether examples are then
-// computed each by itself is for the caller to see: there are other ways to write
-// the size of the batch into a graph.
+// FreeBatch frees the first dimension of the model's inputs and outputs, if the exporter fixed it. It also frees that
+// dimension in the shapes of Reshape nodes, and drops the inferred shapes in between. The caller must check that
+// examples are then computed independently. There are other ways to write the size of the batch into a graph.
 func (e *Edit) FreeBatch() {
 	g, batch := e.m.Graph, int64(-1)
 	for _, v := range e.m.FeedInputs() {
@@ -34,18 +32,17 @@ func (e *Edit) FreeBatch() {
 	e.freeShapes(batch)
 }
 
-// freeShapes leaves open the first dimension of the shapes that Reshape nodes are
-// given, where it is that of the batch: as a list, or put together by a Concat, as
-// PyTorch's exporter does it.
+// freeShapes frees the first dimension of the shapes that Reshape nodes take, if it is that of the batch. Such a
+// shape is a list, or joined by a Concat, as in PyTorch's exporter.
 func (e *Edit) freeShapes(batch int64) {
-	lists, taken := e.lists(), e.names()
+	lists, taken := e.m.lists(), e.names()
 	concat := make(map[string]*Node)
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
 		if n.Domain != "" || len(n.Outputs) == 0 || len(n.Inputs) == 0 {
 			continue
 		}
-		at, shape := n, []int64(nil) // the node whose input is to be another list
+		at, shape := n, []int64(nil) // the node whose input becomes another list
 		switch n.OpType {
 		case "Concat":
 			concat[n.Outputs[0]] = n
@@ -64,7 +61,7 @@ func (e *Edit) freeShapes(batch int64) {
 			continue
 		}
 		if shape = slices.Clone(shape); slices.Contains(shape, -1) {
-			shape[0] = 0 // as it comes in
+			shape[0] = 0 // copied from the input
 		} else {
 			shape[0] = -1
 		}
@@ -78,13 +75,13 @@ func (e *Edit) freeShapes(batch int64) {
 	}
 }
 
-// lists are the short lists of int64 that the main graph holds, by their names.
-func (e *Edit) lists() map[string][]int64 {
+// lists returns the short lists of int64 in the main graph, by name.
+func (m *Model) lists() map[string][]int64 {
 	lists := make(map[string][]int64)
-	for _, t := range e.m.Graph.Initializers {
+	for _, t := range m.Graph.Initializers {
 		lists[t.local] = t.ints
 	}
-	for _, n := range e.m.Graph.Nodes {
+	for _, n := range m.Graph.Nodes {
 		if n.OpType != "Constant" || n.Domain != "" || len(n.Outputs) == 0 {
 			continue
 		}
@@ -109,7 +106,7 @@ func (v Value) freed() []byte {
 	return encodeValue(v.Name, v.ElemType, shape)
 }
 
-// addInts adds an initializer, a list of int64.
+// addInts adds a list of int64 as an initializer.
 func (e *Edit) addInts(name string, values []int64) {
 	var raw []byte
 	for _, v := range values {
@@ -118,7 +115,7 @@ func (e *Edit) addInts(name string, values []int64) {
 	e.addInitializer(name, Int64, raw, int64(len(values)))
 }
 
-// addInitializer adds an initializer with the elements as they lie in memory.
+// addInitializer adds an initializer with elements in the layout of memory.
 func (e *Edit) addInitializer(name string, elem ElemType, raw []byte, shape ...int64) {
 	var b []byte
 	for _, d := range shape {

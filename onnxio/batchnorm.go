@@ -5,23 +5,26 @@ import (
 	"slices"
 )
 
-// BatchNorm is a BatchNormalization node whose running statistics are
-// initializers, resolved through Identity nodes (exporters merge equal tensors
-// and leave Identity nodes behind).
+// BatchNorm is a batch-norm layer whose running statistics are stored. Most are BatchNormalization nodes. Their
+// statistics are found through Identity nodes, which exporters leave behind when they merge equal tensors. Other
+// layers are written out in operators: see [Model.WrittenBatchNorms].
 type BatchNorm struct {
 	Node       *Node
-	Mean, Var  string // names of the initializers of inputs 3 and 4
+	Written    bool   // in operators; Node is the last of them
+	Input      string // name of the value that the layer normalises
+	Mean, Var  string // names of the tensors that hold the running statistics
+	Epsilon    float64
+	Momentum   float64 // ONNX's: the share that the running statistics keep at each batch
 	Channels   int64
 	ElemType   ElemType // of the statistics
 	OldOpset   bool     // before opset 14: no training_mode attribute, training means five outputs
 	IsTraining bool     // exported in training mode
 }
 
-// BatchNorms returns the batch norm nodes of the main graph in node order.
-// Nodes whose statistics are computed in the graph, as exported InstanceNorm
-// layers have them, are left out: nothing of theirs is stored. It fails where
-// the statistics cannot be recomputed: two nodes that share them, or nodes
-// inside a function or the body of an If or Loop.
+// BatchNorms returns the batch norm nodes of the main graph in node order. It leaves out nodes whose statistics are
+// computed in the graph, such as exported InstanceNorm layers, because nothing is stored for them. It fails if the
+// statistics cannot be recomputed, because two nodes share them, or the node is inside a function or the body of an
+// If or Loop.
 func (m *Model) BatchNorms() ([]BatchNorm, error) {
 	owner := make(map[*Tensor]string)
 	var out []BatchNorm
@@ -58,8 +61,36 @@ func (m *Model) BatchNorms() ([]BatchNorm, error) {
 			owner[t] = n.Name
 		}
 		old := m.Opset < 14
-		out = append(out, BatchNorm{Node: n, Mean: mean.Name, Var: vari.Name, Channels: mean.Len(), ElemType: mean.ElemType, OldOpset: old,
+		out = append(out, BatchNorm{Node: n, Input: n.Inputs[0], Epsilon: n.Float("epsilon", 1e-5), Momentum: n.Float("momentum", 0.9), Mean: mean.Name, Var: vari.Name, Channels: mean.Len(), ElemType: mean.ElemType, OldOpset: old,
 			IsTraining: n.Int("training_mode", 0) == 1 || old && len(n.Outputs) > 1})
 	}
 	return out, nil
 }
+
+// InstanceStatistics returns the names of tensors that hold the running statistics of InstanceNorm layers
+// (track_running_stats in PyTorch). In evaluation mode exporters write such a layer as a batch norm over examples and
+// channels together. Its statistics are repeated for each example.
+func (m *Model) InstanceStatistics() (names []string) {
+	v := m.viewer()
+	for _, p := range m.Places() {
+		if p.Graph != m.Graph || p.Node.OpType != "BatchNormalization" || p.Node.Domain != "" || len(p.Node.Inputs) != 5 {
+			continue
+		}
+		for k := 3; k < 5; k++ {
+			of, ok := v.made(p, k)
+			for range maxView {
+				if !ok || !repeats(of) && !v.isView(of) {
+					break
+				}
+				if w := v.view(of, 0); w != nil && w.tensor.IsFloat() && repeats(of) {
+					names = append(names, w.tensor.Name)
+					break
+				}
+				of, ok = v.made(of, 0)
+			}
+		}
+	}
+	return names
+}
+
+func repeats(p Place) bool { return p.Node.OpType == "Tile" || p.Node.OpType == "Expand" }

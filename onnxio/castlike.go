@@ -8,19 +8,17 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// keepType are operators, besides those of keepRank, whose output has the type of their
-// first input.
+// keepType are operators whose output has the type of their first input, in addition to those of keepRank.
 var keepType = []string{"Add", "Conv", "ConvTranspose", "Div", "Expand", "Flatten", "Gemm", "LayerNormalization", "MatMul", "Mul", "Pow", "ReduceMax", "ReduceMean",
 	"ReduceSum", "Reshape", "Softmax", "Split", "Squeeze", "Sub", "Unsqueeze"}
 
-// foldCastLikes makes constants of single numbers that CastLike gives the type of data, where
-// that is float32. PyTorch's exporter, told not to optimise, writes the bounds of a Clip so,
-// and ONNX Runtime does not fold what takes its type from data: it fuses no Clip into the
-// convolution before it, and OpenVINO, which wants bounds that are constant, took nothing of
-// a MobileNetV2. removed are nodes that are no longer there.
+// foldCastLikes replaces CastLike nodes that give a single number the type of data, if that is float32, by constants.
+// PyTorch's exporter, told not to optimise, writes the bounds of a Clip in this way. ONNX Runtime does not fold
+// values that take their type from data, so it fuses no Clip into the convolution before it. OpenVINO needs constant
+// bounds, and took no node of a MobileNetV2. removed are nodes that no longer exist.
 func (e *Edit) foldCastLikes(fills map[*Tensor]string, removed map[*Node]bool) {
-	float := make(map[string]bool)     // names of what is float32
-	number := make(map[string]float32) // what Constant nodes of one number hold
+	float := make(map[string]bool)     // names of float32 values
+	number := make(map[string]float32) // numbers in Constant nodes
 	for _, in := range e.m.Graph.Inputs {
 		float[in.Name] = in.ElemType == Float
 	}
@@ -49,8 +47,7 @@ func (e *Edit) foldCastLikes(fills map[*Tensor]string, removed map[*Node]bool) {
 	}
 }
 
-// single returns the number that a Constant node holds: one without a shape, which float32
-// has exactly.
+// single returns the number that a Constant node holds, if it has no shape and float32 holds it exactly.
 func (m *Model) single(n *Node, fills map[*Tensor]string) (v float32, ok bool) {
 	if t := n.constant; t != nil {
 		elements := m.Elements(t)
@@ -72,11 +69,11 @@ func (m *Model) single(n *Node, fills map[*Tensor]string) (v float32, ok bool) {
 }
 
 func whole(i int64) (float32, bool) {
-	const most = 1 << 24 // below which float32 has all whole numbers
+	const most = 1 << 24 // up to here float32 holds all whole numbers
 	return float32(i), -most <= i && i <= most
 }
 
-// scalar encodes a Constant node with the output.
+// scalar encodes a Constant node with the given output.
 func scalar(output string, v float32) []byte {
 	t := wire.AppendVarint(nil, tensorType, uint64(Float))
 	t = wire.AppendBytes(t, tensorRaw, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))

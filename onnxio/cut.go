@@ -9,19 +9,19 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// A cutter takes an edited model apart into the files of a template.
+// A cutter cuts an edited model into the files of a template.
 type cutter struct {
 	m     *Model
 	move  move
 	model []wire.Splice            // of the model's file
 	files map[string][]wire.Splice // of its data files
-	// A new data file takes the elements that move out of the model.
+	// newFile is a new data file for the elements that move out of the model.
 	newName string
 	newFile wire.Content
 }
 
-// tensor cuts the elements of t out, where fill is set, as those of the named
-// tensor; where they change files, it moves them.
+// tensor handles the elements of t. If fill is set, it cuts them out as a hole for the named tensor. If they change
+// files, it moves them.
 func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 	if t.Len() == 0 && t.external == nil {
 		return nil
@@ -39,7 +39,7 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 		if fill || held {
 			cut.At = wire.Span{Start: int(x.offset), End: int(x.offset) + t.bytes()}
 		} else {
-			cut = wire.Splice{} // so that the file is listed
+			cut = wire.Splice{} // lists the file without a change
 		}
 		c.files[x.location] = append(c.files[x.location], cut)
 	case t.inPlace && c.move == moveOut && c.movable(t):
@@ -49,7 +49,7 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 		c.model = append(c.model, cut)
 	case t.inPlace:
 		if large, ok := c.m.data.Bytes(t.payload); ok && len(large) >= pageSize {
-			cut.At, cut.Elements = t.payload, large // which are not copied then
+			cut.At, cut.Elements = t.payload, large // so they are not copied
 			c.model = append(c.model, cut)
 		}
 	case x != nil || fill || held:
@@ -65,8 +65,7 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 	return nil
 }
 
-// replace puts another way of holding elements in the place of the fields that
-// said where they are.
+// replace replaces the fields that give the elements, or their place, by another form.
 func (c *cutter) replace(t *Tensor, by wire.Splice) {
 	for i, at := range t.fields {
 		by.At = at
@@ -77,12 +76,11 @@ func (c *cutter) replace(t *Tensor, by wire.Splice) {
 	}
 }
 
-// pageSize is that of most systems. Elements that are to be mapped start on a
-// page of their own.
+// pageSize is the page size of most systems. Elements that will be mapped start on their own page.
 const pageSize = 4096
 
-// movable reports whether the elements of t can move out of the model: those of
-// an initializer of the main graph that fill a page.
+// movable reports whether the elements of t can move out of the model. They must belong to an initializer of the main
+// graph and fill a page.
 func (c *cutter) movable(t *Tensor) bool {
 	return t.bytes() >= pageSize && t.msg.Parent == c.m.Graph.msg
 }

@@ -9,19 +9,17 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// ErrNoDropout is the error of a model none of whose layers could drop anything.
+// ErrNoDropout is the error for a model in which no layer can drop anything.
 var ErrNoDropout = errors.New("the graph keeps no Dropout: export with training=TrainingMode.PRESERVE from a model in training mode")
 
-// DropoutTemplate is [NewRuntimeTemplate] of a model whose Dropout layers drop in
-// every run, while batch norm is in inference mode. seed returns the seed of the
-// k-th of these layers: a session with seeds gives the same numbers in the same
-// sequence of runs (https://onnx.ai/onnx/operators/onnx__Dropout.html).
+// DropoutTemplate is [NewRuntimeTemplate] of a model whose Dropout layers drop in every run, while batch norm is in
+// inference mode. seed returns the seed of the k-th of these layers. A session with seeds gives the same numbers in
+// the same sequence of runs (https://onnx.ai/onnx/operators/onnx__Dropout.html).
 //
-// Dropout in the bodies of functions and control flow is not switched on, nor is
-// that of opsets before 12, which cannot be; without any other, the error is
-// [ErrNoDropout]. So it is where a layer does not say what part it drops.
+// Dropout stays off in the bodies of functions and control flow, and in opsets before 12. It also stays off in layers
+// that do not give the share they drop. If no other layer exists, the error is [ErrNoDropout].
 func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Template, error) {
-	m = m.WithDropout() // inference leaves the layers to us
+	m = m.WithDropout() // keeps inference from switching them off
 	e, err := m.inference()
 	if err != nil {
 		return nil, err
@@ -49,7 +47,7 @@ func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Temp
 	return e.Template(l)
 }
 
-// names are those that values of the graph have.
+// names returns the names of the values in the graph.
 func (e *Edit) names() map[string]bool {
 	taken := make(map[string]bool)
 	for _, v := range e.m.Graph.Inputs {

@@ -9,33 +9,32 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// An Edit collects changes to a model's graph. Bytes that no change touches
-// stay verbatim; where a change grows a message, only the length prefixes of
-// the messages around it are written anew.
+// An Edit collects changes to a model's graph. Bytes that no change touches stay verbatim. If a change makes a
+// message longer, only the length prefixes of the surrounding messages are rewritten.
 type Edit struct {
 	m       *Model
 	splices []wire.Splice
 	move    move
 }
 
-// move says which elements change files.
+// move says which elements move to another file.
 type move int
 
 const (
 	stay    move = iota
-	moveIn       // those in other files move into the model
-	moveOut      // large ones move out of the model
+	moveIn       // elements in other files move into the model
+	moveOut      // large elements move out of the model
 )
 
 // Edit starts a set of changes to m.
 func (m *Model) Edit() *Edit { return &Edit{m: m} }
 
-// setInt sets an integer attribute of n, replacing one of that name.
+// setInt sets an integer attribute of n, and replaces an old one of that name.
 func (e *Edit) setInt(n *Node, name string, v int64) {
 	e.setAttribute(n, name, wire.AppendVarint(nil, attrInt, uint64(v)), attrIsInt)
 }
 
-// setFloat sets a float attribute of n, replacing one of that name.
+// setFloat sets a float attribute of n, and replaces an old one of that name.
 func (e *Edit) setFloat(n *Node, name string, v float32) {
 	e.setAttribute(n, name, wire.AppendFloat(nil, attrFloat, v), attrIsFloat)
 }
@@ -44,19 +43,22 @@ func (e *Edit) setAttribute(n *Node, name string, value []byte, kind uint64) {
 	if old := n.attribute(name); old != nil {
 		e.splice(old.msg.Span(), nil, n.msg)
 	}
-	body := wire.AppendString(nil, attrName, name)
-	body = append(body, value...)
-	body = wire.AppendVarint(body, attrType, kind)
-	e.append(n.msg, wire.AppendBytes(nil, nodeAttribute, body))
+	e.append(n.msg, wire.AppendBytes(nil, nodeAttribute, encodeAttribute(name, value, kind)))
 }
 
-// appendOutput adds an output to n, after those it has.
+// encodeAttribute encodes an AttributeProto; value is the encoded field of its kind.
+func encodeAttribute(name string, value []byte, kind uint64) []byte {
+	body := append(wire.AppendString(nil, attrName, name), value...)
+	return wire.AppendVarint(body, attrType, kind)
+}
+
+// appendOutput adds an output to n, after its present ones.
 func (e *Edit) appendOutput(n *Node, name string) {
 	e.append(n.msg, wire.AppendString(nil, nodeOutput, name))
 }
 
-// InsertAfter adds a node of the default domain to the main graph, right after
-// node n: graphs are in topological order.
+// InsertAfter adds a node of the default domain to the main graph, right after node n, because graphs are in
+// topological order.
 func (e *Edit) InsertAfter(n *Node, op, name string, inputs, outputs []string) {
 	var body []byte
 	for _, s := range inputs {
@@ -70,9 +72,8 @@ func (e *Edit) InsertAfter(n *Node, op, name string, inputs, outputs []string) {
 	e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, wire.AppendBytes(nil, graphNode, body), n.msg.Parent)
 }
 
-// AddGraphOutput declares a tensor of the main graph as an output of the model.
-// A dimension of -1 is free; without dimensions, the shape is left to
-// inference.
+// AddGraphOutput declares a tensor of the main graph as an output of the model. A dimension of -1 is free. Without
+// dimensions, the runtime infers the shape.
 func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
 	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphOutput, encodeValue(name, elem, shape)))
 }
@@ -96,17 +97,20 @@ func encodeValue(name string, elem ElemType, shape []int64) []byte {
 	return body
 }
 
-// TrainBatchNorm puts a batch norm into training mode with momentum 0, so that
-// its running outputs, named mean and variance, are those of its batch alone.
+// TrainBatchNorm puts a batch norm into training mode with momentum 0. So its running outputs, named mean and
+// variance, are those of its batch alone.
 func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	n := bn.Node
+	if bn.Written {
+		e.trainWritten(bn, mean, variance)
+		return
+	}
 	e.setFloat(n, "momentum", 0)
 	e.remove(n, n.outputs[1:])
 	e.appendOutput(n, mean)
 	e.appendOutput(n, variance)
 	if bn.OldOpset {
-		// Before opset 14 five outputs mean training; the last two, saved for a
-		// backward pass, go nowhere.
+		// Before opset 14 five outputs mean training. Nothing uses the last two, which are for a backward pass.
 		e.appendOutput(n, mean+"_saved")
 		e.appendOutput(n, variance+"_saved")
 		return
@@ -121,10 +125,9 @@ func (e *Edit) remove(n *Node, fields []wire.Span) {
 	}
 }
 
-// DisableDropout keeps every Dropout of the main graph that was exported in
-// training mode from dropping anything: without its third input, training_mode, it
-// passes its input on (https://onnx.ai/onnx/operators/onnx__Dropout.html). The
-// second, the ratio, stays where there is one: [DropoutTemplate] needs it.
+// DisableDropout disables every Dropout of the main graph that was exported in training mode. Without its third
+// input, training_mode, Dropout passes its input on (https://onnx.ai/onnx/operators/onnx__Dropout.html). The second
+// input, the ratio, stays if it is given: [DropoutTemplate] needs it.
 func (e *Edit) DisableDropout() {
 	for i := range e.m.Graph.Nodes {
 		if n := &e.m.Graph.Nodes[i]; n.OpType == "Dropout" && n.Domain == "" && len(n.Inputs) > 2 {
@@ -137,16 +140,15 @@ func (e *Edit) DisableDropout() {
 	}
 }
 
-// inference starts an edit that brings the model back to inference.
+// inference starts an edit that puts the model into inference mode.
 func (m *Model) inference() (*Edit, error) {
 	e := m.Edit()
 	return e, e.inference()
 }
 
-// inference brings a model that was exported in training mode back to
-// inference: no Dropout drops, and batch norm normalises by its running
-// statistics. A model exported for inference stays as it is; exporters give
-// only a training Dropout its third input.
+// inference puts a model that was exported in training mode into inference mode: no Dropout drops, and batch norm
+// normalises by its running statistics. A model exported for inference does not change, because exporters give only a
+// training Dropout its third input.
 func (e *Edit) inference() error {
 	bns, err := e.m.BatchNorms()
 	if err != nil {
@@ -181,14 +183,13 @@ func (e *Edit) splice(at wire.Span, with []byte, in *wire.Message) {
 	e.splices = append(e.splices, wire.Splice{At: at, With: with, In: in})
 }
 
-// ForRuntime readies a model for a session. A small one gets all elements in one
-// file, which ONNX Runtime takes from memory. Of a large one the elements move
-// into data files: protobuf stops at 2 GiB, and ONNX Runtime copies a model that
-// it gets from memory, but maps data files. Initializers that are also
-// inputs, as IR versions before 4 want them, become constants that it can
-// optimise, convolutions lose biases that are zero by construction, nodes the
-// empty names behind their last input, and numbers that take their type from
-// data become constants.
+// ForRuntime prepares a model for a session. A small model gets all elements in one file, which ONNX Runtime reads
+// from memory. The elements of a large model move into data files, for two reasons. Protobuf stops at 2 GiB. ONNX
+// Runtime copies a model that it gets from memory, but maps data files.
+//
+// Further changes: Initializers that are also inputs, as in IR versions before 4, become constants that ONNX Runtime
+// can optimise. Convolutions lose biases that are zero by construction. Nodes lose the empty names after their last
+// input. Numbers that take their type from data become constants.
 func (e *Edit) ForRuntime() {
 	e.move = moveIn
 	if e.m.size() > maxInside {
@@ -197,7 +198,7 @@ func (e *Edit) ForRuntime() {
 	if e.m.IRVersion >= 4 {
 		return
 	}
-	e.splice(e.m.irVersion, []byte{4}, nil) // one byte for another
+	e.splice(e.m.irVersion, []byte{4}, nil) // replaces one byte
 	initializer := make(map[string]bool)
 	for _, t := range e.m.Graph.Initializers {
 		initializer[t.local] = true
@@ -209,11 +210,10 @@ func (e *Edit) ForRuntime() {
 	}
 }
 
-// maxInside is the size in bytes up to which a model runs from memory.
+// maxInside is the largest size in bytes of a model that runs from memory.
 const maxInside = 64 << 20
 
-// renameExternal changes the names of the data files that the model's tensors
-// lie in.
+// renameExternal renames the data files of the model's tensors.
 func (e *Edit) renameExternal(rename func(location string) string) {
 	for _, t := range e.m.tensors {
 		if x := t.external; x != nil {
@@ -228,14 +228,13 @@ func encodeEntry(key, value string) []byte {
 	return wire.AppendBytes(nil, tensorExternal, wire.AppendString(wire.AppendString(nil, 1, key), 2, value))
 }
 
-// Template returns the edited model with the parameters and statistics of l
-// cut out.
+// Template returns the edited model with the parameters and statistics of l cut out.
 func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	fills, err := e.fills(l)
 	if err != nil {
 		return nil, err
 	}
-	if e.move != stay { // it is for a session
+	if e.move != stay { // for a session
 		e.foldCastLikes(fills, e.dropZeroBiases(fills))
 		e.dropEmptyInputs()
 	}
@@ -252,7 +251,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	return c.template()
 }
 
-// fills returns the tensors to cut out, by their names in l.
+// fills returns the tensors to cut out, with their names in l.
 func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
 	fills := make(map[*Tensor]string)
 	for _, entry := range l.Tensors {
@@ -274,7 +273,7 @@ func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
 	return fills, nil
 }
 
-// unusedName returns a name for a data file that the model does not have.
+// unusedName returns a name for a new data file.
 func (e *Edit) unusedName() string {
 	taken := map[string]bool{e.m.fileName(): true}
 	for _, t := range e.m.tensors {
@@ -285,7 +284,7 @@ func (e *Edit) unusedName() string {
 	return unused("weights", taken)
 }
 
-// unused returns a name like the given one that is not taken.
+// unused returns the given name, with a suffix if it is taken.
 func unused(name string, taken map[string]bool) string {
 	for taken[name] {
 		name += "_"

@@ -10,28 +10,25 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// elements says where a tensor's elements are. Most lie in one piece in the
-// model file, as they lie in memory; then payload is where. Others must be
-// decoded, or lie in another file.
+// elements describes the place of a tensor's elements. Most lie in one piece in the model file, in the layout of
+// memory; payload is that piece. Others must be decoded, or lie in another file.
 type elements struct {
 	inPlace  bool
 	payload  wire.Span // inPlace: in the model file
-	decoded  []byte    // else: as they would lie in memory; nil where they were not wanted
+	decoded  []byte    // else: in the layout of memory; nil if they are not needed
 	external *external // else: in another file
-	// fields are the fields that say what or where the elements are: what another
-	// way of saying it replaces.
+	// fields are the fields that give the elements, or their place. Another form replaces them all.
 	fields []wire.Span
 	ints   []int64 // of a short list of int64, such as the shape that a Reshape takes
 }
 
-// shortList is the most elements of which ints holds the values.
+// shortList is the largest number of elements whose values ints holds.
 const shortList = 8
 
-// listFields are the typed fields that hold floats as they lie in memory when
-// packed (onnx.proto, TensorProto).
+// listFields are the typed fields that, when packed, hold floats in the layout of memory (onnx.proto, TensorProto).
 var listFields = map[ElemType]int{Float: tensorFloat, Double: tensorDouble, Float16: tensorInt32, BFloat16: tensorInt32}
 
-// tensor reads a TensorProto, and finds its elements.
+// tensor reads a TensorProto and finds its elements.
 func (s *scanner) tensor(f wire.Field, parent *wire.Message) (*Tensor, error) {
 	t := &Tensor{}
 	in := storage{external: external{length: -1, seen: make(map[string]bool)}}
@@ -50,17 +47,17 @@ func (s *scanner) tensor(f wire.Field, parent *wire.Message) (*Tensor, error) {
 	return nil, e
 }
 
-// storage is what a tensor's fields say of where its elements are.
+// storage collects the fields of a tensor that give its elements, or their place.
 type storage struct {
 	external external
 	outside  bool
-	fields   []wire.Field // those with elements, of whatever kind
+	fields   []wire.Field // fields with elements, of any kind
 }
 
 func (s *scanner) tensorField(t *Tensor, in *storage, f wire.Field) (err error) {
 	switch f.Num {
 	case tensorDims:
-		if f.Type != wire.Varint { // else one of them
+		if f.Type != wire.Varint { // else a single one
 			err = f.Want(wire.Bytes)
 		}
 		return errors.Join(err, s.Varints(f, func(v uint64) error {
@@ -86,7 +83,7 @@ func (s *scanner) tensorField(t *Tensor, in *storage, f wire.Field) (err error) 
 	return err
 }
 
-// place notes where the elements of a tensor are, of whose fields all are read.
+// place records where the elements of a tensor are, once all its fields are read.
 func (s *scanner) place(t *Tensor, in *storage) error {
 	n, err := weights.Elements(t.Shape)
 	switch {
@@ -101,7 +98,7 @@ func (s *scanner) place(t *Tensor, in *storage) error {
 		return &Error{What: "external data, but its location is said to be the file itself"}
 	}
 	notOutside := t.fields
-	t.fields = nil // an explicit "not outside" stays as it is
+	t.fields = nil // an explicit "not outside" stays unchanged
 	if t.ElemType == Int64 && n <= shortList {
 		t.ints = s.shortList(in.fields)
 	}
@@ -115,7 +112,7 @@ func (s *scanner) place(t *Tensor, in *storage) error {
 	return nil
 }
 
-// shortList returns the values of a few int64, nil if they cannot be read.
+// shortList returns the values of a few int64, or nil if they cannot be read.
 func (s *scanner) shortList(fields []wire.Field) (list []int64) {
 	for _, f := range fields {
 		switch f.Num {
@@ -136,8 +133,7 @@ func (s *scanner) shortList(fields []wire.Field) (list []int64) {
 	return list
 }
 
-// locate finds the n elements of a float tensor among the fields that hold
-// elements, and checks their number.
+// locate finds the n elements of a float tensor in the fields with elements, and checks their number.
 func (s *scanner) locate(t *Tensor, fields []wire.Field, n int64) error {
 	fail := func(format string, args ...any) error { return &Error{What: fmt.Sprintf(format, args...)} }
 	if len(fields) == 0 {
@@ -185,14 +181,14 @@ func (s *scanner) decode(t *Tensor, f wire.Field) error {
 		t.decoded = append(t.decoded, b...)
 		return nil
 	}
-	// 16-bit floats: a varint each, with the bits in its lower half.
+	// 16-bit floats are varints, with the bits in the lower half.
 	return s.Varints(f, func(v uint64) error {
 		t.decoded = binary.LittleEndian.AppendUint16(t.decoded, uint16(v))
 		return nil
 	})
 }
 
-// replaces notes a field that raw data can stand in for. Neighbours become one.
+// replaces records a field that raw data can replace. Adjacent fields are joined.
 func (t *Tensor) replaces(at wire.Span) {
 	if k := len(t.fields); k > 0 && t.fields[k-1].End == at.Start {
 		t.fields[k-1].End = at.End
@@ -201,9 +197,8 @@ func (t *Tensor) replaces(at wire.Span) {
 	t.fields = append(t.fields, at)
 }
 
-// Elements returns a tensor's elements as they lie in memory, little-endian, or
-// nil where they are not at hand: see [Model.Readable]. They are valid until the
-// model is closed.
+// Elements returns a tensor's elements in the layout of memory, little-endian, or nil if they are not available: see
+// [Model.Readable]. They are valid until the model is closed.
 func (m *Model) Elements(t *Tensor) []byte {
 	if _, ok := m.held[t]; ok {
 		return m.Stretch(t, 0, t.Len())
@@ -223,8 +218,7 @@ func (m *Model) own(t *Tensor) []byte {
 	return t.decoded
 }
 
-// bytes returns the length of the elements, at hand or not. It is 0 for those
-// in a file that was not given.
+// bytes returns the length of the elements, available or not. It is 0 for those in a file that was not given.
 func (e *elements) bytes() int {
 	switch {
 	case e.external != nil && e.external.found:
@@ -238,8 +232,7 @@ func (e *elements) bytes() int {
 // IsFloat reports whether a flat vector can hold the elements.
 func (t *Tensor) IsFloat() bool { return t.ElemType.DType().IsFloat() }
 
-// located reports, as an error, that a tensor's elements lie in a file that was
-// not given.
+// located returns an error if a tensor's elements lie in a file that was not given.
 func (m *Model) located(t *Tensor) error {
 	if t.external != nil && !t.external.found && t.Len() > 0 {
 		return &Error{Path: m.Path, Tensor: t.Name, What: fmt.Sprintf("its elements are in another file, %q, which was not given", t.external.location)}
@@ -247,7 +240,7 @@ func (m *Model) located(t *Tensor) error {
 	return nil
 }
 
-// Readable reports, as an error, why a tensor's elements cannot be read.
+// Readable returns an error if a tensor's elements cannot be read.
 func (m *Model) Readable(t *Tensor) error {
 	if err := m.located(t); err != nil {
 		return err

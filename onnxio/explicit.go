@@ -8,17 +8,17 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// attrIsInts says that an attribute is a list of integers.
+// attrIsInts is the type of an attribute that is a list of integers.
 const attrIsInts = 7
 
-// ExplicitBatchNorm writes a batch norm in training mode as what it computes, for
-// providers that know it in inference only: mean and variance over all axes of the input
-// but the channels', and the input normalised by them. rank is the input's, see
-// [Model.Ranks]. The batch's mean and population variance get the given names.
+// ExplicitBatchNorm writes out a batch norm in training mode in operators, for providers that support it in inference
+// only. It computes mean and variance over all axes of the input except the channels', and normalises the input by
+// them. rank is the rank of the input, see [Model.Ranks]. The batch's mean and population variance get the given
+// names.
 func (e *Edit) ExplicitBatchNorm(bn BatchNorm, rank int, mean, variance string) {
 	n := bn.Node
 	name := func(what string) string { return mean + "_" + what }
-	channels := slices.Repeat([]int64{1}, rank) // of what is broadcast along them
+	channels := slices.Repeat([]int64{1}, rank) // shape that broadcasts along the channels
 	channels[1] = bn.Channels
 	var within []int64 // the axes of one example
 	for axis := 2; axis < rank; axis++ {
@@ -27,8 +27,9 @@ func (e *Edit) ExplicitBatchNorm(bn BatchNorm, rank int, mean, variance string) 
 	e.addInts(name("channels"), channels)
 	e.addInts(name("examples"), []int64{-1, bn.Channels})
 	e.addInts(name("flat"), []int64{bn.Channels})
-	e.addInitializer(name("epsilon"), Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(n.Float("epsilon", 1e-5)))))
+	e.addInitializer(name("epsilon"), Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(bn.Epsilon))))
 
+	weight, bias := e.affine(bn, mean)
 	var nodes []byte
 	add := func(op, output string, attribute []byte, inputs ...string) string {
 		var body []byte
@@ -42,7 +43,7 @@ func (e *Edit) ExplicitBatchNorm(bn BatchNorm, rank int, mean, variance string) 
 		return output
 	}
 	reduce := func(x, output string, axes []int64) string {
-		if e.m.Opset >= 18 { // the axes are an input
+		if e.m.Opset >= 18 { // the axes are an input then
 			e.addInts(output+"_axes", axes)
 			return add("ReduceMean", output, nil, x, output+"_axes")
 		}
@@ -53,23 +54,22 @@ func (e *Edit) ExplicitBatchNorm(bn BatchNorm, rank int, mean, variance string) 
 		list = append(wire.AppendString(nil, attrName, "axes"), list...)
 		return add("ReduceMean", output, wire.AppendBytes(nil, nodeAttribute, wire.AppendVarint(list, attrType, attrIsInts)), x)
 	}
-	// Over each example first, and then over those. OpenVINO, whose channels are last, adds
-	// numbers one after the other to a single float32 where their count is no multiple of 16:
-	// over a batch's 100,000 pixels that gave variances off by 1e-4. It would make one sum of
-	// the two again but for the Reshape between them.
+	// Average over each example first, and then over the examples. OpenVINO puts channels last. If their number is no
+	// multiple of 16, it adds all numbers of a channel to a single float32. Over a batch's 100,000 pixels this gave
+	// variances that were wrong by 1e-4. The Reshape in between keeps it from joining the two sums.
 	average := func(x, output string) string {
 		if len(within) > 0 {
 			x = add("Reshape", output+"_each", nil, reduce(x, output+"_within", within), name("examples"))
 		}
 		return add("Reshape", output, nil, reduce(x, output+"_over", []int64{0}), name("channels"))
 	}
-	x := n.Inputs[0]
+	x := bn.Input
 	broad := average(x, name("broad"))
 	centred := add("Sub", name("centred"), nil, x, broad)
 	spread := average(add("Mul", name("squares"), nil, centred, centred), name("spread"))
 	deviation := add("Sqrt", name("deviation"), nil, add("Add", name("stable"), nil, spread, name("epsilon")))
-	factor := add("Div", name("factor"), nil, add("Reshape", name("scale"), nil, n.Inputs[1], name("channels")), deviation)
-	shift := add("Reshape", name("shift"), nil, n.Inputs[2], name("channels"))
+	factor := add("Div", name("factor"), nil, add("Reshape", name("scale"), nil, weight, name("channels")), deviation)
+	shift := add("Reshape", name("shift"), nil, bias, name("channels"))
 	add("Add", n.Outputs[0], nil, add("Mul", name("scaled"), nil, centred, factor), shift)
 	add("Reshape", mean, nil, broad, name("flat"))
 	add("Reshape", variance, nil, spread, name("flat"))
@@ -81,8 +81,7 @@ var keepRank = []string{"AveragePool", "BatchNormalization", "Cast", "CastLike",
 	"GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "Identity", "LRN", "LeakyRelu", "MaxPool", "Mish", "Neg", "PRelu", "Pad", "Relu", "Resize",
 	"Selu", "Sigmoid", "Slice", "Softplus", "Sqrt", "Tanh", "ThresholdedRelu", "Transpose"}
 
-// Ranks returns the ranks of what the main graph computes, as far as inputs, weights and
-// operators tell them.
+// Ranks returns the ranks of values in the main graph, as far as inputs, weights and operators show them.
 func (m *Model) Ranks() map[string]int {
 	ranks := make(map[string]int)
 	for _, in := range m.Graph.Inputs {

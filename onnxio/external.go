@@ -16,20 +16,18 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// external is where a tensor's elements lie in another file
-// (https://onnx.ai/onnx/repo-docs/ExternalData.html).
+// external is the place of a tensor's elements in another file (https://onnx.ai/onnx/repo-docs/ExternalData.html).
 type external struct {
 	location       string
 	offset, length int64 // length -1: not given
 	seen           map[string]bool
 	entry          wire.Span // the field that holds the location
 	found          bool      // the file was opened; then length is known
-	data           []byte    // the elements, if they are at hand
+	data           []byte    // the elements, if they are available
 }
 
-// externalEntry reads one key and value of external_data. A key that is given
-// twice, or that no version of ONNX knows, is refused: what one reader
-// checks must be what another uses.
+// externalEntry reads one key and value of external_data. It refuses a key that is given twice, or that no version of
+// ONNX defines. Otherwise one reader could check other values than another reader uses.
 func (s *scanner) externalEntry(x *external, f wire.Field) error {
 	if err := errors.Join(s.Keep(wire.NameCost), f.Want(wire.Bytes)); err != nil {
 		return err
@@ -76,8 +74,8 @@ func parseSize(s string) (int64, error) {
 	return v, nil
 }
 
-// attach gives external tensors their elements. The function returns what a file
-// holds, or why it may not be read.
+// attach gives external tensors their elements. open returns the content of a file, or the reason why it must not be
+// read.
 func (m *Model) attach(open func(location string) (wire.Content, error)) error {
 	m.files = make(map[string]wire.Content)
 	for _, t := range m.tensors {
@@ -93,7 +91,7 @@ func (m *Model) attach(open func(location string) (wire.Content, error)) error {
 		if size == 0 {
 			return fail("%v elements", t.ElemType)
 		}
-		want := t.Len() * size // shapes are checked to stay below 2⁶³/8; complex128 is no weight
+		want := t.Len() * size // checked shapes stay below 2⁶³/8; complex128 is no weight
 		if x.length < 0 {
 			x.length = want
 		}
@@ -147,10 +145,9 @@ func (m *Model) hasExternal() bool {
 	return slices.ContainsFunc(m.tensors, func(t *Tensor) bool { return t.external != nil })
 }
 
-// openContained opens a regular file below root that no link leads to. String
-// checks of such paths failed three times in other readers (CVE-2022-25882,
-// CVE-2024-27318, CVE-2026-27489); here the kernel keeps the path below root,
-// and what was opened is looked at before it is read.
+// openContained opens a regular file below root that no link leads to. String checks of such paths failed three times
+// in other readers (CVE-2022-25882, CVE-2024-27318, CVE-2026-27489). Here the kernel keeps the path below root, and
+// the opened file is checked before it is read.
 func openContained(root *os.Root, location string) (*os.File, error) {
 	if !contained(location) {
 		return nil, errors.New("not a plain path inside the model's folder")
@@ -189,7 +186,7 @@ func contained(location string) bool {
 	return filepath.IsLocal(location) && !strings.Contains(location, `\`) && path.Clean(location) == location
 }
 
-// plain strips what the caller says anyway from an error about a file.
+// plain removes the path from a file error, because the caller names it.
 func plain(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {

@@ -5,15 +5,15 @@ import (
 	"regexp"
 )
 
-// Folding says that an exporter folded batch norm into the weights around it.
+// Folding says that an exporter folded batch norm into the neighbouring weights.
 type Folding struct {
 	Exporter string
-	Tensor   string // the name that gives it away, or ""
-	Node     string // the node whose metadata does
+	Tensor   string // name of the tensor that shows it, or ""
+	Node     string // node whose metadata shows it
 	Keep     string // the export call that keeps batch norm
 }
 
-// String says how it was noticed.
+// String says how the folding was noticed.
 func (f *Folding) String() string {
 	if f.Tensor == "" {
 		return fmt.Sprintf("batch norm is folded into the weights: %s says so in the metadata of node %q", f.Exporter, f.Node)
@@ -21,16 +21,15 @@ func (f *Folding) String() string {
 	return fmt.Sprintf("batch norm is folded into the weights: tensor %q has the name that %s gives to a weight with batch norm folded in", f.Tensor, f.Exporter)
 }
 
-// Export calls that keep batch norm; docs/exporting.md has them in full.
+// Export calls that keep batch norm. docs/exporting.md shows them in full.
 const (
 	KeepPyTorch     = `torch.onnx.export(model.eval(), (x,), path, dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},))`
 	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
 	KeepKeras       = `from tf2onnx.optimizer import _get_optimizers; optimizers = dict(_get_optimizers()); del optimizers["remove_back_to_back"]; tf2onnx.convert.from_keras(model, input_signature=(tf.TensorSpec((None, 32, 32, 3), tf.float32, name="input"),), output_path=path, optimizers=optimizers), where the model's batch norm layers are the FusedBN of docs/exporting.md, "Keras": Keras takes its own apart`
 )
 
-// foldSigns are the names that exporters give to tensors which batch norm was
-// folded into. fixtures has an export of each: mnist/folded, and
-// exporters/keras-tf2onnx.
+// foldSigns are the names that exporters give to tensors with batch norm folded in. fixtures has an export of each:
+// mnist/folded, and exporters/keras-tf2onnx.
 var foldSigns = []struct {
 	exporter string
 	name     *regexp.Regexp
@@ -42,10 +41,9 @@ var foldSigns = []struct {
 	{"TensorFlow", regexp.MustCompile(`/batchnorm(_\d+)?/(mul|sub)(_\d+)?:0$`), KeepKeras},
 }
 
-// FoldedBatchNorm says how batch norm was folded into the weights by an
-// exporter, judged by the names that exporters leave behind, or nil where
-// there is no sign of it. One file alone cannot be unfolded. Some batch norms
-// may be left: TorchScript's exporter folds those behind a convolution only.
+// FoldedBatchNorm says how an exporter folded batch norm into the weights, or returns nil if there is no sign of it.
+// It looks at the names that exporters leave behind. One file alone cannot be unfolded. Some batch norms may be left:
+// TorchScript's exporter only folds those after a convolution.
 func (m *Model) FoldedBatchNorm() *Folding {
 	for _, t := range m.tensors {
 		for _, sign := range foldSigns {
@@ -62,10 +60,9 @@ func (m *Model) FoldedBatchNorm() *Folding {
 	return nil
 }
 
-// foldRule begins the names of the rewrites by which PyTorch's dynamo exporter
-// folds batch norm (onnxscript, rewriter/rules/common). It notes them in the
-// metadata of the node that is left. Where a layer had a bias of its own there is
-// no other trace: weight and bias keep their names.
+// foldRule is the beginning of the names of the rewrites by which PyTorch's dynamo exporter folds batch norm
+// (onnxscript, rewriter/rules/common). The exporter notes them in the metadata of the remaining node. If a layer had
+// its own bias there is no other trace, because weight and bias keep their names.
 const foldRule = "FuseBatchNormInto"
 
 const dynamo = "PyTorch's dynamo exporter"

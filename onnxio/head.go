@@ -8,39 +8,41 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// A Head is the linear layer that a network ends in: α·W·features + β·b.
+// A Head is the last linear layer of a network: α·W·features + β·b.
 type Head struct {
-	Features string // name of the tensor that the layer takes
-	// Weight and Bias hold W and b, by the names that layouts know them by. Bias is
-	// empty for a layer without one.
+	Features string // name of the layer's input
+	// Weight and Bias are the names of W and b in layouts. Bias is empty for a layer without one.
 	Weight, Bias string
-	// ScoresFirst says that W is stored as [scores, features], as PyTorch's Linear
-	// has it; else it is [features, scores].
+	// ScoresFirst says that W is stored as [scores, features], like PyTorch's Linear. Otherwise it is [features,
+	// scores].
 	ScoresFirst   bool
 	Scores, Width int64    // the dimensions of W; Width is the number of features
 	Alpha, Beta   float32  // factors of a Gemm; 1 elsewhere
 	ElemType      ElemType // of W and the features
 }
 
-// behindHead are operators that may stand between the last linear layer and the
-// output: none has weights.
+// behindHead are operators without weights that may follow the last linear layer.
 var behindHead = []string{"Cast", "Flatten", "Identity", "LogSoftmax", "Reshape", "Sigmoid", "Softmax", "Squeeze"}
 
-// graphNodes are the nodes of the main graph, by the names of their outputs.
+// graphNodes are the nodes of the main graph, by the names of their first outputs.
 type graphNodes map[string]Place
 
-// Head returns the linear layer that the output of the given name comes from: a
-// Gemm or MatMul with a stored matrix, and an Add behind it. It is an error if
-// the output comes from anything else.
-func (m *Model) Head(output string) (*Head, error) {
+func (m *Model) graphNodes() graphNodes {
 	nodes := make(graphNodes)
 	for _, p := range m.Places() {
 		if p.Graph == m.Graph && p.Node.Domain == "" && len(p.Node.Outputs) > 0 {
 			nodes[p.Node.Outputs[0]] = p
 		}
 	}
+	return nodes
+}
+
+// Head returns the linear layer that computes the output of the given name. It is a Gemm or MatMul with a stored
+// matrix, and an optional Add after it. It fails if anything else computes the output.
+func (m *Model) Head(output string) (*Head, error) {
+	nodes := m.graphNodes()
 	p, ok := nodes[output]
-	for range m.Graph.Nodes { // a graph from elsewhere may have cycles
+	for range m.Graph.Nodes { // an untrusted graph may have cycles
 		if !ok || !slices.Contains(behindHead, p.Node.OpType) || len(p.Node.Inputs) == 0 {
 			break
 		}
@@ -110,8 +112,8 @@ func (nodes graphNodes) linear(p Place, bias *Tensor) (*Head, error) {
 	return h, nil
 }
 
-// HeadTemplate is [NewRuntimeTemplate] of a model that gives the features of its
-// head out too, under their own name.
+// HeadTemplate is [NewRuntimeTemplate] of a model with an additional output: the features of its head, under their
+// own name.
 func HeadTemplate(m *Model, h *Head, l *weights.Layout) (*Template, error) {
 	e, err := m.inference()
 	if err != nil {

@@ -6,11 +6,10 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Holding returns the network of m with other elements: those of the given
-// tensors are in files of another format, which the result closes. [Model.Files]
-// are those, path names them in errors, and m, which must stay open, has
-// the rest. The elements are as many as m's own; where a type is narrower than
-// the tensor's, or float64 for float32, they are converted as they are read.
+// Holding returns the network of m with other elements. Those of the given tensors are in files of another format.
+// The result closes these files, [Model.Files] returns them, and errors name them as path. The other elements are
+// those of m, which must stay open. The elements are as many as m's own. If their type is narrower than the tensor's,
+// or float64 for float32, they are converted when they are read.
 func (m *Model) Holding(path string, files []*weights.Mapping, elements map[*Tensor]weights.Piece) (*Model, error) {
 	for t, p := range elements {
 		switch {
@@ -26,15 +25,14 @@ func (m *Model) Holding(path string, files []*weights.Mapping, elements map[*Ten
 	return &c, nil
 }
 
-// converts reports whether elements may change their type: without loss, or as
-// PyTorch's float() rounds a double.
+// converts reports whether elements may change their type: without loss, or by rounding a double like PyTorch's
+// float().
 func converts(from, to weights.DType) bool {
 	return from == to || from.IsFloat() && (to == weights.F32 || to == weights.F64)
 }
 
-// Stretch returns elements [off, off+n) of a tensor as they lie in memory,
-// little-endian, or nil where they are not at hand: see [Model.Readable]. They are
-// valid until the model is closed.
+// Stretch returns elements [off, off+n) of a tensor in the layout of memory, little-endian. It returns nil if they
+// are not available: see [Model.Readable]. They are valid until the model is closed.
 func (m *Model) Stretch(t *Tensor, off, n int64) []byte {
 	size := t.ElemType.DType().Size()
 	p, ok := m.held[t]

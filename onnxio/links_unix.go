@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// links returns how many names the file has.
+// links returns the number of names of the file.
 func links(fi fs.FileInfo) uint64 {
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)

@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Model is an ONNX file, scanned. Its strings are copies; its tensors are
-// ranges of the file.
+// Model is a scanned ONNX file. Its strings are copies, and its tensors are ranges of the file.
 type Model struct {
 	Path            string // for error messages
 	IRVersion       int64
@@ -27,7 +27,7 @@ type Model struct {
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
 
-	name      string // of the file with the graph; "" where Path ends in it
+	name      string // of the file with the graph; "" if Path ends in it
 	data      wire.Content
 	files     map[string]wire.Content // external data, by location
 	mappings  []*weights.Mapping      // of all these
@@ -36,22 +36,41 @@ type Model struct {
 	nodes     int64 // see Signature
 	loops     bool
 	tensors   []*Tensor                 // of all graphs, in file order: see Tensors
-	known     map[string]*Tensor        // by the names that layouts know them by
+	known     map[string]*Tensor        // by their names in layouts
 	held      map[*Tensor]weights.Piece // elements that lie in other files: see Holding
 }
 
-// Graph is a GraphProto: the model's own or the body of an If, Loop or Scan. The
-// body of a function has a name and nodes only.
+// Graph is a GraphProto: the model's own or the body of an If, Loop or Scan. The body of a function has only a name
+// and nodes.
 type Graph struct {
 	Name         string
 	Nodes        []Node
 	Initializers []*Tensor
-	Inputs       []Value // initializers that IR < 4 repeats here included
+	Inputs       []Value // including initializers, which IR < 4 repeats here
 	Outputs      []Value
 
-	inferred []wire.Span // the fields of value_info: shapes of what nodes compute
+	inferred []wire.Span // the fields of value_info: shapes of computed values
 	domain   string      // of a function
 	msg      *wire.Message
+
+	index     sync.Once
+	producers map[string]*Node // by output: see Producer
+}
+
+// Producer returns the node of g that computes the value, or nil. The first call builds an index of all nodes, so
+// that the time for a long chain stays linear. Several goroutines may call it.
+func (g *Graph) Producer(value string) *Node {
+	g.index.Do(func() {
+		g.producers = make(map[string]*Node, len(g.Nodes))
+		for i := range g.Nodes {
+			for _, out := range g.Nodes[i].Outputs {
+				if g.producers[out] == nil { // if two nodes have the same output, the first
+					g.producers[out] = &g.Nodes[i]
+				}
+			}
+		}
+	})
+	return g.producers[value]
 }
 
 // Node is a NodeProto.
@@ -61,13 +80,13 @@ type Node struct {
 	Attributes           []Attribute
 
 	inputs, outputs []wire.Span // the fields of Inputs and Outputs
-	constant        *Tensor     // what a Constant node holds
+	constant        *Tensor     // the tensor of a Constant node
 	foldsBatchNorm  bool        // its metadata says that batch norm was folded into it
 	msg             *wire.Message
 }
 
-// Attribute is an AttributeProto. Only the field that Type names is set, and
-// only kinds that this program reads are kept.
+// Attribute is an AttributeProto. Only the field that Type names is set, and only the kinds that this program reads
+// are kept.
 type Attribute struct {
 	Name   string
 	Type   int64 // onnx.AttributeProto.AttributeType
@@ -77,7 +96,7 @@ type Attribute struct {
 	Graphs []*Graph
 
 	floats []wire.Span // the fields of floats
-	ints   *[]int64    // the first of ints, no more than a shape needs; nil where there are none, as in most
+	ints   *[]int64    // the first of ints, as many as a shape needs; nil if there are none, as usual
 	msg    *wire.Message
 }
 
@@ -85,17 +104,16 @@ type Attribute struct {
 type Value struct {
 	Name     string
 	ElemType ElemType
-	// Shape holds -1 for a dimension that is symbolic or unknown. It is nil
-	// where the model gives no shape.
+	// Shape holds -1 for a dimension that is symbolic or unknown. It is nil if the model gives no shape.
 	Shape []int64
-	// Dims holds the symbolic names, "" where there is none.
+	// Dims holds the symbolic names, or "".
 	Dims []string
 
 	msg *wire.Message
 }
 
-// FormatShape prints a shape as [batch 3]: a free dimension, below 0, by its name
-// in dims, or as ? where it has none.
+// FormatShape prints a shape as [batch 3]. A free dimension, below 0, is printed as its name in dims, or as ? without
+// one.
 func FormatShape(shape []int64, dims []string) string {
 	list := make([]string, len(shape))
 	for i, d := range shape {
@@ -111,11 +129,11 @@ func FormatShape(shape []int64, dims []string) string {
 	return "[" + strings.Join(list, " ") + "]"
 }
 
-// Tensor is a TensorProto that a graph holds as an initializer or in a Constant
-// node: its header, and where its elements are.
+// Tensor is a TensorProto that a graph holds as an initializer or in a Constant node. It has the header and the place
+// of the elements.
 type Tensor struct {
-	// Name is unique in the model: an initializer's own, or that of a Constant
-	// node's output; where that is taken, with the number of its use.
+	// Name is unique in the model. It is an initializer's own name, or that of a Constant node's output. If that name
+	// is taken, a number is added.
 	Name     string
 	Shape    []int64
 	ElemType ElemType
@@ -128,7 +146,7 @@ type Tensor struct {
 // ElemType is onnx.TensorProto.DataType.
 type ElemType int32
 
-// The element types that matter here (onnx.proto, TensorProto.DataType).
+// The element types that this program needs (onnx.proto, TensorProto.DataType).
 const (
 	Float    ElemType = 1
 	Uint8    ElemType = 2
@@ -141,8 +159,8 @@ const (
 	BFloat16 ElemType = 16
 )
 
-// elemTypes are ONNX's words for the types, and the bytes of an element: 0 for
-// strings, and where it is less than one.
+// elemTypes are ONNX's names of the types, and the bytes of an element. The size is 0 for strings, and for types
+// smaller than a byte.
 var elemTypes = map[ElemType]struct {
 	name string
 	size int64
@@ -153,7 +171,7 @@ var elemTypes = map[ElemType]struct {
 	21: {"uint4", 0}, 22: {"int4", 0}, 23: {"float4e2m1", 0},
 }
 
-// String returns ONNX's word for the type, such as "float16".
+// String returns ONNX's name of the type, such as "float16".
 func (e ElemType) String() string {
 	if t, ok := elemTypes[e]; ok {
 		return t.name
@@ -161,8 +179,7 @@ func (e ElemType) String() string {
 	return fmt.Sprintf("type %d", int32(e))
 }
 
-// DType returns the storage type, or weights.Invalid where a flat vector
-// cannot hold the elements.
+// DType returns the storage type, or weights.Invalid if a flat vector cannot hold the elements.
 func (e ElemType) DType() weights.DType {
 	switch e {
 	case Float:
@@ -177,8 +194,7 @@ func (e ElemType) DType() weights.DType {
 	return weights.Invalid
 }
 
-// An Error says what is wrong with a model and, where there is one, the way
-// out. It is a failure of the input, never of the machine.
+// An Error describes a fault of a model and, if possible, a solution. The input causes it, never the machine.
 type Error struct {
 	Path   string
 	Tensor string // or ""
@@ -204,9 +220,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Open maps and scans the ONNX file at path, and maps the data files it names,
-// which must lie in its folder. A file that is not a whole ONNX model gives an
-// [*Error].
+// Open maps and scans the ONNX file at path. It also maps the data files that the model names, which must lie in the
+// same folder. A file that is not a whole ONNX model gives an [*Error].
 func Open(path string) (*Model, error) {
 	mapping, err := weights.Map(path)
 	if err != nil {
@@ -224,8 +239,8 @@ func Open(path string) (*Model, error) {
 	return m, nil
 }
 
-// Parse scans a model in memory, which must not change while the result is in
-// use; path is for error messages. Tensors in other files cannot be read.
+// Parse scans a model in memory, which must not change while the result is in use. path is for error messages.
+// Tensors in other files cannot be read.
 func Parse(path string, data []byte) (*Model, error) {
 	m := &Model{Path: path, data: wire.ContentOf(data)}
 	if err := m.scan(); err != nil {
@@ -234,14 +249,13 @@ func Parse(path string, data []byte) (*Model, error) {
 	return m, nil
 }
 
-// Bytes returns the whole file. It is valid until Close. A model without weights
-// has none: see [Template.Model].
+// Bytes returns the whole file. It is valid until Close. It returns nil for a model without weights: see
+// [Template.Model].
 func (m *Model) Bytes() []byte {
 	return m.data.Whole()
 }
 
-// Files returns the contents of the model's file and of its data files, these in
-// the order of their names, as Bytes does.
+// Files returns the content of the model's file, then those of its data files in the order of their names. See Bytes.
 func (m *Model) Files() [][]byte {
 	if m.held != nil {
 		var out [][]byte
@@ -268,7 +282,7 @@ func (m *Model) Size() (n int64) {
 	return n
 }
 
-// size is that of the files that the graph came in.
+// size returns the size of the files that the graph came in.
 func (m *Model) size() int64 {
 	n := int64(m.data.Size)
 	for _, f := range m.files {
@@ -277,12 +291,11 @@ func (m *Model) size() int64 {
 	return n
 }
 
-// fileName returns the name of the file that the graph is or was in.
+// fileName returns the name of the file of the graph.
 func (m *Model) fileName() string { return cmp.Or(m.name, filepath.Base(m.Path)) }
 
-// Release gives the memory that reading the mapped files has taken back to the
-// system; what is read again comes back from its cache. Readers may go on
-// meanwhile.
+// Release gives the memory taken by reading the mapped files back to the system. Pages that are read again come back
+// from its cache. Readers may continue meanwhile.
 func (m *Model) Release() {
 	for _, f := range m.mappings {
 		f.Release()
@@ -298,9 +311,8 @@ func (m *Model) Close() error {
 	return errors.Join(errs...)
 }
 
-// Tensors returns the tensors that the model holds, in file order: the
-// initializers of its graph and of the graphs nested in it, and what Constant
-// nodes hold, in functions too.
+// Tensors returns the tensors of the model, in file order. They are the initializers of its graph and of nested
+// graphs, and the tensors of Constant nodes, also in functions.
 func (m *Model) Tensors() []*Tensor { return m.tensors }
 
 // Len returns the number of elements.
@@ -309,27 +321,26 @@ func (t *Tensor) Len() int64 {
 	return n
 }
 
-// WithDropout returns the model as one whose Dropout nodes stay as they were
-// exported, in everything that is written from it. In a training-mode export
-// they drop, anew in each run.
+// WithDropout returns the model as one whose Dropout nodes stay as exported, in everything that is written from it.
+// In a training-mode export they drop again in each run.
 func (m *Model) WithDropout() *Model {
 	c := *m
 	c.dropout = true
 	return &c
 }
 
-// Tensor returns the tensor that layouts know by this name, or nil.
+// Tensor returns the tensor with this name in layouts, or nil.
 func (m *Model) Tensor(name string) *Tensor { return m.known[name] }
 
-// Known returns the model as one whose tensors layouts know by the given names.
+// Known returns the model with the given names of its tensors in layouts.
 func (m *Model) Known(byName map[string]*Tensor) *Model {
 	c := *m
 	c.known = byName
 	return &c
 }
 
-// FeedInputs returns the graph inputs that a caller must feed: those that are
-// not initializers (IR < 4 lists the initializers among the inputs).
+// FeedInputs returns the graph inputs that a caller must feed. They are not initializers, which IR < 4 lists among
+// the inputs.
 func (m *Model) FeedInputs() []Value {
 	init := make(map[string]bool)
 	for _, t := range m.Graph.Initializers {

@@ -1,8 +1,8 @@
 package onnxio
 
-// dropEmptyInputs removes the last inputs of nodes as far as they are empty. An empty name stands for an optional input that
-// is not given, and means nothing behind the last one that is. ONNX Runtime 1.30 has crashed over it: a LayerNormalization
-// behind an Add, whose bias is left out by an empty name, ended the process while the model was optimised.
+// dropEmptyInputs removes empty names at the end of nodes' inputs. An empty name stands for an optional input that is
+// not given, and means nothing after the last given one. ONNX Runtime 1.30 crashed on such a name while it optimised
+// a model: a LayerNormalization after an Add had an empty name for its bias.
 func (e *Edit) dropEmptyInputs() {
 	for _, g := range e.m.Graphs() {
 		for i := range g.Nodes {
@@ -11,7 +11,7 @@ func (e *Edit) dropEmptyInputs() {
 			for given > 0 && n.Inputs[given-1] == "" {
 				given--
 			}
-			if n.OpType != "Dropout" { // DisableDropout knows its inputs
+			if n.OpType != "Dropout" { // DisableDropout handles its inputs
 				e.remove(n, n.inputs[given:])
 			}
 		}

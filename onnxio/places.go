@@ -1,14 +1,13 @@
 package onnxio
 
-// Place is a node that computes, with the tensors it takes.
+// Place is a computing node with the tensors that it reads.
 type Place struct {
-	Graph   *Graph // that it stands in
+	Graph   *Graph // graph of the node
 	Node    *Node
-	Tensors []*Tensor // by input; nil for what is computed or fed
+	Tensors []*Tensor // by input; nil for computed or fed values
 }
 
-// scope is what names mean in a graph: its own tensors, then those of the
-// graph around it.
+// scope resolves the names in a graph: its own tensors, then those of the surrounding graph.
 type scope struct {
 	outer   *scope
 	tensors map[string]*Tensor
@@ -23,10 +22,9 @@ func (s *scope) find(name string) *Tensor {
 	return nil
 }
 
-// Places lists the nodes of all graphs in file order, functions last. Constant
-// nodes, and Identity nodes of a tensor, are seen through: exporters merge
-// equal tensors and leave Identity nodes behind, in one checkpoint and not in
-// the next.
+// Places lists the nodes of all graphs in file order, functions last. It skips Constant nodes, and Identity nodes of
+// a tensor, and resolves their names to the tensors. Exporters merge equal tensors and leave Identity nodes behind,
+// in one checkpoint but not in the next.
 func (m *Model) Places() []Place {
 	var out []Place
 	var walk func(g *Graph, outer *scope)

@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// Limits of what is read. Real models stay far below: the largest published
-// graphs have some 100,000 nodes and nest two levels deep.
+// Limits of the scan. Real models stay far below: the largest published graphs have about 100,000 nodes and nest two
+// levels deep.
 const (
 	maxDepth = 32 // graphs within graphs
 	maxFile  = math.MaxInt32
@@ -30,7 +30,7 @@ const (
 	nodeInput, nodeOutput, nodeName, nodeOpType, nodeAttribute, nodeDomain, nodeMetadata = 1, 2, 3, 4, 5, 7, 9
 
 	attrName, attrFloat, attrInt, attrTensor, attrGraph, attrFloats, attrInts, attrGraphs, attrType = 1, 2, 3, 5, 6, 7, 8, 11, 20
-	attrIsFloat, attrIsInt                                                                          = 1, 2 // what attrType says
+	attrIsFloat, attrIsInt                                                                          = 1, 2 // values of attrType
 
 	tensorDims, tensorType, tensorSegment, tensorFloat, tensorInt32, tensorString, tensorInt64 = 1, 2, 3, 4, 5, 6, 7
 	tensorName, tensorRaw, tensorDouble, tensorUint64, tensorExternal, tensorLocation          = 8, 9, 10, 11, 13, 14
@@ -102,8 +102,7 @@ func (s *scanner) model(m *Model) error {
 	})
 }
 
-// check looks for what every model has, since exporters write it last and a
-// truncated file lacks it.
+// check looks for the parts that every model has. Exporters write them last, so a truncated file lacks them.
 func (m *Model) check() error {
 	if m.Graph == nil || m.IRVersion == 0 {
 		return errors.New("no graph or no IR version in it: not an ONNX model")
@@ -126,18 +125,20 @@ func (m *Model) check() error {
 	return m.inline()
 }
 
-// nameTensors makes the tensors' names unique: those of the main graph's
-// initializers stay, and others get a number where their name is taken.
+// nameTensors makes the tensors' names unique. Those of the main graph's initializers do not change. Others get a
+// number if their name is taken.
 func (m *Model) nameTensors() {
 	taken := make(map[string]bool, len(m.tensors))
 	own := make(map[*Tensor]bool, len(m.Graph.Initializers))
 	for _, t := range m.Graph.Initializers {
 		taken[t.local], own[t] = true, true
 	}
+	last := make(map[string]int) // the last number given to a name
 	for _, t := range m.tensors {
 		t.Name = t.local
-		for k := 2; !own[t] && taken[t.Name]; k++ {
-			t.Name = fmt.Sprintf("%s#%d", t.local, k)
+		for !own[t] && taken[t.Name] {
+			last[t.local] = max(2, last[t.local]+1)
+			t.Name = fmt.Sprintf("%s#%d", t.local, last[t.local])
 		}
 		taken[t.Name] = true
 	}
@@ -147,8 +148,7 @@ func (m *Model) nameTensors() {
 	}
 }
 
-// message calls do for the fields of a message that the model will hold, and
-// notes where it is.
+// message calls do for the fields of a message that the model will keep, and sets *at to it.
 func (s *scanner) message(f wire.Field, parent *wire.Message, at **wire.Message, do func(wire.Field) error) (err error) {
 	if *at, err = s.Enter(f, parent); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (s *scanner) within(f wire.Field, do func(wire.Field) error) error {
 	return s.Fields(f.Body, do)
 }
 
-// add returns a function that appends what was read to a list.
+// add returns a function that appends a value to a list.
 func add[T any](list *[]T) func(T, error) error {
 	return func(v T, err error) error {
 		*list = append(*list, v)
@@ -280,8 +280,7 @@ func (s *scanner) node(f wire.Field, parent *wire.Message, depth int) (n Node, e
 	return n, err
 }
 
-// constant notes the float tensor that a Constant node holds: exporters keep
-// weights there too.
+// constant records the float tensor of a Constant node, because exporters keep weights there too.
 func (s *scanner) constant(n *Node) error {
 	if len(n.Outputs) != 1 {
 		return fmt.Errorf("node %q: a Constant with %d outputs", n.Name, len(n.Outputs))
@@ -292,7 +291,7 @@ func (s *scanner) constant(n *Node) error {
 		switch a.Name {
 		case "value_float", "value_floats":
 			if len(a.floats) != 1 || a.floats[0].Len()%4 != 0 {
-				continue // empty, or not in one piece: no exporter keeps weights so
+				continue // empty, or in several pieces: no exporter keeps weights in this form
 			}
 			t = &Tensor{ElemType: Float, msg: a.msg, elements: elements{inPlace: true, payload: a.floats[0]}}
 			if a.Name == "value_floats" {
@@ -332,7 +331,7 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a At
 			a.Float, err = math.Float32frombits(uint32(f.Value)), f.Want(wire.Fixed32)
 			a.floats = append(a.floats, f.Body)
 		case attrFloats:
-			if f.Type != wire.Fixed32 { // else a list of one
+			if f.Type != wire.Fixed32 { // else a single one
 				err = f.Want(wire.Bytes)
 			}
 			a.floats = append(a.floats, f.Body)
@@ -381,7 +380,7 @@ func (s *scanner) tensorType(v *Value, f wire.Field) error {
 	case tensorTypeElem:
 		v.ElemType = ElemType(f.Value)
 	case tensorTypeShape:
-		v.Shape, v.Dims = []int64{}, nil // a scalar has a shape, and it is empty
+		v.Shape, v.Dims = []int64{}, nil // a scalar has an empty shape
 		return s.within(f, func(f wire.Field) error {
 			if f.Num != shapeDim {
 				return nil

@@ -244,3 +244,33 @@ func TestElemTypeNames(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// A network may have very many nodes: work that grows with their square would take
+// many minutes here.
+func TestLongChain(t *testing.T) {
+	const nodes = 200_000
+	var list, same [][]byte
+	for i := range nodes {
+		list = append(list, node("Identity", "", []string{fmt.Sprint("v", i)}, []string{fmt.Sprint("v", i+1)}))
+		same = append(same, node("Constant", "", nil, []string{"c"}, tensorAttribute("value", tensor("", Float, nil, make([]byte, 4)))))
+	}
+	pad := tensor("pad", Uint8, []int64{200 << 20}, make([]byte, 200<<20)) // which justifies the memory that nodes take
+	m := parse(t, encodeModel(graph(append(list, same...), [][]byte{pad}, [][]byte{output(fmt.Sprint("v", nodes), Float)})))
+	value, steps := fmt.Sprint("v", nodes), 0
+	for n := m.Graph.Producer(value); n != nil; n = m.Graph.Producer(value) {
+		value, steps = n.Inputs[0], steps+1
+	}
+	if value != "v0" || steps != nodes {
+		t.Errorf("%q is %d nodes before the output, want v0 and %d", value, steps, nodes)
+	}
+	if first := m.Graph.Producer("c"); first != &m.Graph.Nodes[nodes] {
+		t.Errorf("of nodes with one output not the first: %v", first)
+	}
+	if last := m.Tensors()[nodes-1]; last.Name != fmt.Sprint("c#", nodes) {
+		t.Errorf("the last constant is named %q", last.Name)
+	}
+	m.Places()
+	if m.Head(fmt.Sprint("v", nodes)); len(m.Merged()) != 0 {
+		t.Error("tensors behind what a network takes")
+	}
+}

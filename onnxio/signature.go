@@ -2,38 +2,37 @@ package onnxio
 
 import "fmt"
 
-// A Signature is what a runtime must know of a model before it loads it.
+// A Signature is what a runtime must know about a model before it loads it.
 type Signature struct {
-	Inputs  []Value // that are fed
+	Inputs  []Value // that must be fed
 	Outputs []Value
-	// Nodes is how many there are in all graphs once every call of a model-local
-	// function is written out, as a runtime does it.
+	// Nodes is the number of nodes in all graphs after every call of a model-local function is written out, as a
+	// runtime does it.
 	Nodes int64
-	// Loops says that there is a Loop, which may go round without end.
+	// Loops says that there is a Loop, which may never end.
 	Loops bool
 }
 
-// Signature returns that of m.
+// Signature returns the signature of m.
 func (m *Model) Signature() Signature {
 	return Signature{m.FeedInputs(), m.Graph.Outputs, m.nodes, m.loops}
 }
 
-// What functions may add to a model's nodes: exporters nest them a few levels deep,
-// but thirty functions that each call the next one twice are a billion nodes.
+// Limits of the nodes that functions may add to a model. Exporters nest functions a few levels deep. But thirty
+// functions that each call the next one twice are a billion nodes.
 const (
 	maxInlined  = 10_000
-	maxInlining = 4 // times the nodes in the file, where that is more
+	maxInlining = 4 // times the nodes in the file, if that is more
 )
 
-// inline counts the model's nodes as [Signature] has them, and fails if functions
-// make far more of them than the file holds.
+// inline counts the model's nodes for [Signature]. It fails if functions produce far more nodes than the file holds.
 func (m *Model) inline() error {
 	functions := make(map[string]*Graph, len(m.Functions))
 	for _, f := range m.Functions {
 		functions[f.domain+"\x00"+f.Name] = f
 	}
-	written := int64(0) // in the file, of those that are reached
-	const counting = -1 // of a function that is being counted
+	written := int64(0) // nodes in the file, of the functions that are reached
+	const counting = -1 // for a function whose count is not finished
 	counted := make(map[*Graph]int64)
 	var count func(g *Graph) (int64, error)
 	count = func(g *Graph) (int64, error) {

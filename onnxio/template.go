@@ -18,21 +18,19 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Template is a model whose parameters and statistics were cut out: the other
-// bytes of its files, and the holes between them. The elements that fill a
-// hole are as many bytes as were cut, so that no length prefix changes. It
-// refers to the model it was cut from, which must stay open.
+// Template is a model whose parameters and statistics were cut out. It holds the other bytes of its files, and the
+// holes between them. A hole is filled with exactly as many bytes as were cut, so that no length prefix changes. The
+// template refers to the model it was cut from, which must stay open.
 type Template struct {
 	files   []templateFile // the model itself, then its data files by name
 	release func()         // see [Model.Release]
 
-	scan      sync.Once // makes what follows
+	scan      sync.Once // sets the fields below
 	signature Signature
 	err       error
 }
 
-// Signature returns that of the filled model. The graph is read once, however many
-// members fill it.
+// Signature returns the signature of the filled model. The graph is read once, for any number of members.
 func (t *Template) Signature() (Signature, error) {
 	t.scan.Do(func() {
 		m := &Model{Path: t.files[0].name, data: t.files[0].Content}
@@ -48,17 +46,16 @@ type templateFile struct {
 	wire.Content
 }
 
-// Filled is a template and what fills it, see [Template.Fill]: a whole model,
-// which is put together only where it is written or run.
+// Filled is a template and the vectors that fill it, see [Template.Fill]. It is a whole model, which is assembled
+// only when it is written or run.
 type Filled struct {
 	Template               *Template
 	Layout                 *weights.Layout
 	Parameters, Statistics weights.Vector // flat vectors of Layout
 }
 
-// NewTemplate cuts the parameters and statistics of l out of m, brought to
-// inference mode. Of a model that was exported for inference nothing else is
-// changed.
+// NewTemplate cuts the parameters and statistics of l out of m, in inference mode. If m was exported for inference,
+// nothing else changes.
 func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	e, err := m.inference()
 	if err != nil {
@@ -67,7 +64,7 @@ func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return e.Template(l)
 }
 
-// NewRuntimeTemplate is NewTemplate readied for sessions: see [Edit.ForRuntime].
+// NewRuntimeTemplate is NewTemplate prepared for sessions: see [Edit.ForRuntime].
 func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	e, err := m.inference()
 	if err != nil {
@@ -77,8 +74,8 @@ func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return e.Template(l)
 }
 
-// NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever
-// its size. No session can be made of one that is beyond protobuf's 2 GiB.
+// NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever its size. A file larger than
+// protobuf's 2 GiB cannot be used in a session.
 func NewWholeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	e, err := m.inference()
 	if err != nil {
@@ -89,12 +86,10 @@ func NewWholeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return e.Template(l)
 }
 
-// Content returns what the first file, the model itself, holds: for the packages
-// below this one.
+// Content returns the content of the first file, the model itself. It is for the packages below this one.
 func (t *Template) Content() wire.Content { return t.files[0].Content }
 
-// Fill returns the template with what fills it, after a check that it fits: flat
-// vectors of l.
+// Fill returns the template with the flat vectors of l that fill it. It checks that they fit.
 func (t *Template) Fill(l *weights.Layout, parameters, statistics weights.Vector) (Filled, error) {
 	if _, err := t.entries(l); err != nil {
 		return Filled{}, fmt.Errorf("%s: %w", t.files[0].name, err)
@@ -107,7 +102,7 @@ func (t *Template) Fill(l *weights.Layout, parameters, statistics weights.Vector
 	return Filled{t, l, parameters, statistics}, nil
 }
 
-// Runtime returns the model as it is, readied like a [NewRuntimeTemplate].
+// Runtime returns the model with its own weights, prepared like a [NewRuntimeTemplate].
 func (m *Model) Runtime() (Filled, error) {
 	none := &weights.Layout{}
 	t, err := NewRuntimeTemplate(m, none)
@@ -117,8 +112,8 @@ func (m *Model) Runtime() (Filled, error) {
 	return t.Fill(none, weights.Slice{}, weights.Slice{})
 }
 
-// Files returns the names of the template's files: the model's own, then those
-// of its external data, as the model refers to them.
+// Files returns the names of the template's files: the model's own, then those of its external data. They are the
+// names in the model.
 func (t *Template) Files() []string {
 	var out []string
 	for _, f := range t.files {
@@ -136,9 +131,8 @@ func (t *Template) Size() int64 {
 	return n
 }
 
-// Write writes the files of the template for a model whose file is called name.
-// Data files that bear the name of the model they were cut from are renamed
-// with it, others get the new name in front; under the old name all names
+// Write writes the files of the template for a model whose file is called name. Data files whose names contain the
+// old name of the model are renamed with it. Others get the new name as a prefix. If name is the old name, all names
 // stay. create is called for each file in turn, the model last.
 func (t *Template) Write(name string, create func(file string) (io.Writer, error), l *weights.Layout, parameters, statistics weights.Vector) error {
 	old := t.files[0].name
@@ -156,7 +150,7 @@ func (t *Template) Write(name string, create func(file string) (io.Writer, error
 	for i := 1; i < len(t.files); i++ {
 		file := rename(t.files[i].name)
 		switch {
-		case !contained(file): // a template comes from a posterior file, which is untrusted
+		case !contained(file): // the template comes from a posterior file, which is untrusted
 			return &Error{Path: name, What: fmt.Sprintf("data file %q: not a plain path inside the model's folder", file)}
 		case taken[file]:
 			return &Error{Path: name, What: fmt.Sprintf("two of its files would be called %q", file)}
@@ -190,10 +184,9 @@ func (t *Template) Write(name string, create func(file string) (io.Writer, error
 	return renamed.WriteTo(w, 0, l, parameters, statistics)
 }
 
-// WriteTo writes file i of the template, filled with the given parameters and
-// statistics, flat vectors of l. Elements are rounded to the type the model
-// stores. A vector that holds them in this very type, as a checkpoint's does,
-// has them copied.
+// WriteTo writes file i of the template, filled with the given parameters and statistics, flat vectors of l. Elements
+// are rounded to the type that the model stores. A vector that stores them in the same type, such as a checkpoint's,
+// is copied.
 func (t *Template) WriteTo(w io.Writer, i int, l *weights.Layout, parameters, statistics weights.Vector) error {
 	entries, err := t.entries(l)
 	if err != nil {
@@ -203,7 +196,7 @@ func (t *Template) WriteTo(w io.Writer, i int, l *weights.Layout, parameters, st
 	w = &releasing{w: w, release: []func(){t.release, releaser(parameters), releaser(statistics)}}
 	for _, p := range t.files[i].Parts {
 		if entry := entries[p.Tensor]; p.IsHole() {
-			err = weights.WriteTensor(w, entry, vectors[entry.Role])
+			err = weights.WriteTensor(w, entry, vectors[entry.Role.Vector()])
 		} else {
 			_, err = w.Write(p.Data)
 		}
@@ -214,8 +207,8 @@ func (t *Template) WriteTo(w io.Writer, i int, l *weights.Layout, parameters, st
 	return nil
 }
 
-// entries returns the tensor of l that fills each hole, by name, and checks
-// that it fits: a hole's size is not believed before.
+// entries returns the tensor of l that fills each hole, by name. It checks that the tensor fits, because the size of
+// a hole is untrusted.
 func (t *Template) entries(l *weights.Layout) (map[string]weights.Tensor, error) {
 	byName := make(map[string]weights.Tensor, len(l.Tensors))
 	for _, entry := range l.Tensors {
@@ -255,9 +248,8 @@ func (t *Template) Render(l *weights.Layout, parameters, statistics weights.Vect
 	return b.Bytes(), nil
 }
 
-// Model is the template as a model without weights, which is small: its graph can
-// be read and edited, but the elements of its parameters and statistics cannot
-// be. They must fit l. path is for error messages.
+// Model returns the template as a model without weights, which is small. Its graph can be read and edited, but the
+// elements of its parameters and statistics cannot. They must fit l. path is for error messages.
 func (t *Template) Model(path string, l *weights.Layout) (*Model, error) {
 	if _, err := t.entries(l); err != nil {
 		return nil, err
@@ -277,10 +269,10 @@ func (t *Template) Model(path string, l *weights.Layout) (*Model, error) {
 	return m, err
 }
 
-// fileHeader is what a stored template says of a file.
+// fileHeader describes a file of a stored template.
 type fileHeader struct {
 	Name  string       `json:"name"`
-	Bytes int64        `json:"bytes"` // but for those in holes
+	Bytes int64        `json:"bytes"` // except those in holes
 	Holes []holeHeader `json:"holes"` // in file order
 }
 
@@ -302,13 +294,11 @@ func (f templateFile) header() fileHeader {
 	return h
 }
 
-// maxHoles bounds the JSON of a template's holes, which takes some hundred
-// bytes a tensor.
+// maxHoles bounds the JSON of a template's holes, which takes a few hundred bytes for each tensor.
 const maxHoles = 4 << 20
 
-// MarshalBinary encodes the template as eight bytes of length, that many bytes
-// of JSON that list the files and their holes, and the other bytes of each
-// file. See docs/formats.md.
+// MarshalBinary encodes the template as eight bytes of length, that many bytes of JSON, and the other bytes of each
+// file. The JSON lists the files and their holes. See docs/formats.md.
 func (t *Template) MarshalBinary() ([]byte, error) {
 	var headers []fileHeader
 	for _, f := range t.files {
@@ -377,12 +367,11 @@ func (h fileHeader) file(data []byte) (templateFile, error) {
 	return f, nil
 }
 
-// releaseBytes is how much is written before the memory that reading it took
-// is given back.
+// releaseBytes is how many bytes are written before the memory that reading them took is given back.
 const releaseBytes = 64 << 20
 
-// A releasing writer gives the memory of mapped files back as it goes: what is
-// written from them would count as this process's memory otherwise.
+// A releasing writer gives the memory of mapped files back from time to time. Otherwise all that is written from them
+// would count as this process's memory.
 type releasing struct {
 	w       io.Writer
 	release []func()
@@ -407,7 +396,7 @@ func (r *releasing) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// releaser returns what gives a vector's memory back.
+// releaser returns a function that gives a vector's memory back.
 func releaser(v weights.Vector) func() {
 	if r, ok := v.(interface{ Release() }); ok {
 		return r.Release

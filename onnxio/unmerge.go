@@ -7,8 +7,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// identities returns the Identity nodes of the main graph that give an initializer
-// another name, by that name, with the initializer.
+// identities returns the Identity nodes of the main graph that rename an initializer, by the new name, with the
+// initializer.
 func (m *Model) identities() map[string]identity {
 	held := make(map[string]*Tensor)
 	for _, t := range m.Graph.Initializers {
@@ -33,10 +33,9 @@ type identity struct {
 	of   *Tensor
 }
 
-// Merged returns the names that Identity nodes of the main graph give to
-// initializers, with these. PyTorch's TorchScript exporter writes tensors that
-// happen to be equal, such as the biases of a fresh network, once, and the
-// others' names in this way.
+// Merged returns the names that Identity nodes of the main graph give to initializers, with these initializers.
+// PyTorch's TorchScript exporter writes tensors that happen to be equal, such as the biases of a fresh network, only
+// once. It writes Identity nodes for the other names.
 func (m *Model) Merged() map[string]*Tensor {
 	out := make(map[string]*Tensor)
 	for name, of := range m.identities() {
@@ -45,8 +44,8 @@ func (m *Model) Merged() map[string]*Tensor {
 	return out
 }
 
-// Unmerge returns the model with the given names of [Model.Merged] as initializers
-// of their own, in the place of the Identity nodes. m must stay open.
+// Unmerge returns the model with the given names of [Model.Merged] as separate initializers, which replace the
+// Identity nodes. m must stay open.
 func (m *Model) Unmerge(names []string) (*Model, error) {
 	all := m.identities()
 	e := m.Edit()

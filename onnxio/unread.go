@@ -1,8 +1,7 @@
 package onnxio
 
-// Unread lists the inputs of which no node reads more than the shape: their values have no
-// say in what comes out. Exporters leave such ones where a network was given one tensor for
-// two of its arguments.
+// Unread lists the inputs whose values no node reads; nodes may read their shapes. Such inputs have no effect on the
+// outputs. Exporters leave them behind if a network was given one tensor for two of its arguments.
 func (m *Model) Unread() (names []string) {
 	read := map[string]bool{}
 	for _, o := range m.Graph.Outputs {

@@ -15,8 +15,8 @@ type vector struct {
 
 func (v vector) Release() { v.m.Release() }
 
-// Vector returns the model's flat vector of role r. It reads from the model's
-// file: it is valid until the model is closed.
+// Vector returns the model's flat vector of role r. It reads from the model's file, and is valid until the model is
+// closed.
 func (m *Model) Vector(l *weights.Layout, r weights.Role) (weights.Vector, error) {
 	var pieces []weights.Piece
 	for _, want := range l.Role(r) {
@@ -33,8 +33,8 @@ func (m *Model) Vector(l *weights.Layout, r weights.Role) (weights.Vector, error
 	return vector{c, m}, nil
 }
 
-// Lookup returns the model's tensor for a layout's entry, checked against it,
-// whose elements can be read. Errors are of type [*Error].
+// Lookup returns the model's tensor for a layout's entry. It checks that the two agree and that the elements can be
+// read. Errors are of type [*Error].
 func (m *Model) Lookup(want weights.Tensor) (*Tensor, error) {
 	t, err := m.matching(want)
 	if err != nil {
@@ -43,7 +43,7 @@ func (m *Model) Lookup(want weights.Tensor) (*Tensor, error) {
 	return t, m.Readable(t)
 }
 
-// matching returns the model's tensor for a layout's entry, checked against it.
+// matching returns the model's tensor for a layout's entry, and checks that the two agree.
 func (m *Model) matching(want weights.Tensor) (*Tensor, error) {
 	t := m.known[want.Name]
 	switch {

@@ -7,10 +7,9 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// inOrder computes blocks 0 … n−1 on several workers and commits them one
-// after the other in order. Each block in flight has a buffer of its own, of
-// type T, that is used again after the commit. The first error, or the
-// context's, stops everything and is returned.
+// inOrder computes blocks 0 … n−1 on several workers and commits them one by one, in order. Each block in flight has
+// its own buffer of type T, which is reused after the commit. The first error, or the context's error, stops
+// everything and is returned.
 func inOrder[T any](ctx context.Context, n, workers int, compute, commit func(i int, buf *T) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -38,7 +37,7 @@ func inOrder[T any](ctx context.Context, n, workers int, compute, commit func(i 
 			}
 			slots <- struct{}{}
 			done := make(chan result, 1)
-			queue <- done // never blocks: there are as many places as buffers
+			queue <- done // never blocks: the queue has as many places as there are buffers
 			wg.Go(func() {
 				done <- result{buf, weights.Guarded(func() error { return compute(i, buf) })()}
 				<-slots

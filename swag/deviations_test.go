@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestFinalGolden(t *testing.T) {
 			}
 			p := fit(t, it, swag.FitOptions{Rank: c.Rank, Deviations: swag.Final})
 			want := swag.Options{Rank: c.Rank, Columns: min(c.Rank, models-1), Divisor: models - 1, Deviations: swag.Final, Models: models, Theta0: c.Theta0 != nil}
-			if p.Options != want {
+			if !reflect.DeepEqual(p.Options, want) {
 				t.Errorf("options %+v, want %+v", p.Options, want)
 			}
 			_, variance, _ := contents(p)
@@ -270,7 +271,7 @@ func TestReferToCheckpoints(t *testing.T) {
 					t.Error(err)
 				}
 				if stored.Options.Columns == 0 {
-					if len(p.Needs()) != 0 || p.Options != stored.Options {
+					if len(p.Needs()) != 0 || !reflect.DeepEqual(p.Options, stored.Options) {
 						t.Errorf("a diagonal needs no checkpoints: %v", p.Needs())
 					}
 					return

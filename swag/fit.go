@@ -20,23 +20,21 @@ import (
 // (section 5, "we use K = 20").
 const DefaultRank = 20
 
-// defaultBlock is the number of weights a worker holds at a time, of every
-// checkpoint: of 20 checkpoints 1.3 MB. It is a multiple of dense.GramLen.
+// defaultBlock is the number of weights that a worker holds at a time, from every checkpoint: 1.3 MB for 20
+// checkpoints. It is a multiple of dense.GramLen.
 const defaultBlock = 1 << 14
 
-// Checkpoint is one file, and the SGD iterate in it.
+// Checkpoint is one file and the SGD iterate that it holds.
 type Checkpoint struct {
-	// Path is the file as the posterior records it: relative to the posterior's
-	// folder, or absolute.
+	// Path is the file's path as the posterior records it: relative to the posterior's folder, or absolute.
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"` // of the file, in hex
-	// StateDict is the key under which the file has the weights, where it has several
-	// sets of them.
+	// StateDict is the key of the weights in the file, if the file holds several sets of weights.
 	StateDict string         `json:"state_dict,omitempty"`
 	Given     string         `json:"-"` // the path as the user wrote it, for errors; empty means Path
 	Theta     weights.Vector `json:"-"` // its parameters
-	// Statistics are the batch-norm statistics that it stores, which are no part
-	// of the posterior; nil where the layout has none.
+	// Statistics are the batch-norm statistics that it stores. They are not part of the posterior. Nil if the layout
+	// has none.
 	Statistics weights.Vector `json:"-"`
 }
 
@@ -47,114 +45,110 @@ func (c Checkpoint) String() string {
 	return c.Path
 }
 
-// Card is the model card: what the network takes and gives, said once when the
-// posterior is made.
+// Card is the model card. It describes the network's inputs and outputs, and is given once, when the posterior is
+// made.
 type Card struct {
-	// Augment says how training pictures were augmented, in the words of package
-	// internal/augment; empty where nobody said, "none" where they were not.
+	// Augment says how training pictures were augmented, in the syntax of package internal/augment. It is empty if
+	// not given, and "none" if pictures were not augmented.
 	Augment string `json:"augment,omitempty"`
-	// Output names the graph's output with the scores; empty for the first.
+	// Output names the graph's output with the scores; empty means the first output.
 	Output string `json:"output,omitempty"`
-	// Task says what the scores mean, in the words of package internal/task; empty
-	// where nobody was asked.
+	// Task says what the scores mean, by a name of package internal/task; empty if not given.
 	Task string `json:"task,omitempty"`
-	// Targets says what the scores of a regression are, or is nil.
+	// Scores says what the scores of a classifier are: "logits", "probabilities" or "log-probabilities". It is empty
+	// if the graph does not prove it and the user did not give it.
+	Scores string `json:"scores,omitempty"`
+	// Targets says what the scores of a regression are. Nil for other tasks or if not given.
 	Targets *Targets `json:"targets,omitempty"`
 	// ClassNames has the name of every class, or is nil.
 	ClassNames []string `json:"class_names,omitempty"`
-	// Columns has, by the names of inputs, the columns of tables that feed them; Pad, what lists
-	// of such a column are filled up with that are shorter than others. Nil where nobody said.
+	// Columns maps the name of an input to the table columns that feed it. Pad maps the name of an input to the value
+	// that fills up short lists. Both are nil if not given.
 	Columns map[string][]string `json:"columns,omitempty"`
 	Pad     map[string]float64  `json:"pad,omitempty"`
-	// Preprocess says how pictures become inputs, as JSON of package
-	// internal/preprocess; nil where pixels are scaled to [0, 1] only.
+	// Preprocess says how pictures become inputs, as JSON of package internal/preprocess. Nil means that pixels are
+	// only scaled to [0, 1].
 	Preprocess json.RawMessage `json:"preprocess,omitempty"`
 }
 
-// Targets are the numbers that a regression predicts. Lists have one number for each target,
-// or one for all.
+// Targets are the numbers that a regression predicts. Each list has one number for each target, or one for all.
 type Targets struct {
-	// VarianceHead says what the second half of the scores is, in the words of package
-	// calibrate/regression; empty where all scores are means.
+	// VarianceHead says what the second half of the scores is, by a name of package calibrate/regression. It is empty
+	// if all scores are means.
 	VarianceHead string `json:"variance_head,omitempty"`
-	// Mean and Std make targets of the network's numbers z: Mean + Std·z. Nil where both are
-	// the same.
+	// Mean and Std convert the network's numbers z to targets: Mean + Std·z. They are nil if the numbers are the
+	// targets.
 	Mean []float64 `json:"mean,omitempty"`
 	Std  []float64 `json:"std,omitempty"`
-	// NoiseStd is the standard deviation of targets about their means, in their units, where
-	// there is no head.
+	// NoiseStd is the standard deviation of targets about their means, in units of the targets. It is for networks
+	// without a variance head.
 	NoiseStd []float64 `json:"noise_std,omitempty"`
 }
 
-// Input is what a posterior is fitted to.
+// Input is the input of [Fit].
 type Input struct {
 	Layout      *weights.Layout
 	Checkpoints []Checkpoint // in training order
-	// Theta0 is the pre-trained network the iterates started from. If it is not
-	// nil, it counts as one model in the moments, as in Algorithm 1, line 1. It
-	// adds no deviation from the running mean; the reference's CIFAR script
+	// Theta0 is the pre-trained network that the iterates started from, or nil. It counts as one model in the
+	// moments, as in Algorithm 1, line 1. It adds no deviation from the running mean. The reference's CIFAR script
 	// leaves it out.
 	Theta0 *Checkpoint
 	// Previous is a posterior of the same layout that the checkpoints continue,
 	// or nil. Its options apply; see [Posterior.Continues].
 	Previous *Posterior
-	// Warnings are what a user of the posterior must know; they stay with it.
+	// Warnings are notes that a user of the posterior must know. The file keeps them.
 	Warnings []string
 	Card     Card
-	// Template says, in JSON, how the checkpoints are read that are no models of their
-	// own; nil where all are. It is kept as it is.
+	// Template says, in JSON, how to read checkpoints that are not models of their own. It is nil if all are models.
+	// Fit stores it unchanged.
 	Template json.RawMessage
-	// Graph is what the caller needs to turn a vector back into a model; it is
-	// kept as it is.
+	// Graph holds what the caller needs to turn a vector back into a model. Fit stores it unchanged.
 	Graph []byte
-	// Release, if not nil, is called whenever a good deal of the checkpoints has
-	// been read, to give the memory of mapped files back.
+	// Release, if not nil, is called each time a large part of the checkpoints has been read. It gives the memory of
+	// mapped files back.
 	Release func()
 }
 
-// Deviations says from which mean D's columns deviate.
+// Deviations names the mean from which the columns of D deviate.
 type Deviations string
 
 const (
-	// Running is the paper's Algorithm 1: the deviations of the last K iterates,
-	// each from the mean of the iterates up to and including it. The zero value
-	// of [FitOptions] means it.
+	// Running is the paper's Algorithm 1: the deviations of the last K iterates, each from the mean of all iterates
+	// up to and including itself. The zero value of [FitOptions] means Running.
 	Running Deviations = "running"
-	// Final takes the deviations of all T models from θ_SWA itself, which
-	// Algorithm 1 would have to keep T models for, and of their covariance with
-	// divisor T−1 the best approximation of rank K.
+	// Final takes the deviations of all T models from θ_SWA itself. It keeps the best approximation of rank K of
+	// their covariance with divisor T−1. Algorithm 1 would have to keep T models for this.
 	Final Deviations = "final"
 )
 
-// FitOptions are the choices of a fit. The zero value is the paper's.
+// FitOptions are the options of [Fit]. The zero value is the paper's choice.
 type FitOptions struct {
 	Rank       int  // K, the number of columns of D; 0 means DefaultRank
 	DiagOnly   bool // no deviations: SWAG-Diagonal
 	Deviations Deviations
-	// Reference computes what the authors' code computes, number for number:
-	// float32 moments with a floor below the variance, and K−1 as the divisor of
-	// the low-rank part even with fewer columns than K.
+	// Reference computes the numbers of the authors' code. Moments are float32, with a lower bound on the variance.
+	// The divisor of the low-rank part is K−1, even with fewer columns than K.
 	Reference bool
-	// ReferToCheckpoints leaves the deviations out of the file: a reader has
-	// them from the checkpoints, with the same bits. See [Posterior.Needs].
+	// ReferToCheckpoints leaves the deviations out of the file. A reader computes them from the checkpoints, with the
+	// same bits. See [Posterior.Needs].
 	ReferToCheckpoints bool
-	Dropout            bool // noted in the file, for whoever runs the graph
+	Dropout            bool     // noted in the file, for whoever runs the graph
+	Roles              []string // noted in the file: see [Options.Roles]
 	Producer           string
-	// Health, if not nil, says whether the trajectory is one that SWAG can
-	// describe, in a value that the file keeps as JSON: trajectory.Describe does.
+	// Health, if not nil, judges whether SWAG can describe the trajectory. The file keeps the returned value as JSON.
+	// See trajectory.Describe.
 	Health func(Trajectory) any
 
-	BlockLen int                     // weights per block; 0 means a good one. Never changes the result
+	BlockLen int                     // weights per block; 0 means the default. Never changes the result
 	Workers  int                     // 0 means one per core. Never changes the result
-	Progress func(done, total int64) // called with bytes of checkpoints done; may be nil
+	Progress func(done, total int64) // called with the bytes of checkpoints done and in total; may be nil
 }
 
-// Fit computes the moments and the low-rank deviations of the iterates and
-// writes the posterior file to w. With n models seen, mean and variance are
-// those of the n models with divisor n.
+// Fit computes the moments and the low-rank deviations of the iterates and writes the posterior file to w. Mean and
+// variance are those of the n models seen, with divisor n.
 //
-// A weight that is NaN, infinite or too large to be [weights.Plausible] is an error
-// that names checkpoint, tensor and index. The file is complete only if Fit returns nil.
+// A weight that is NaN, infinite or too large to be [weights.Plausible] is an error that names checkpoint, tensor and
+// index. The file is complete only if Fit returns nil.
 func Fit(ctx context.Context, w io.WriterAt, in Input, opts FitOptions) error {
 	f, err := newFitter(in, opts)
 	if err != nil {
@@ -179,23 +173,23 @@ func Fit(ctx context.Context, w io.WriterAt, in Input, opts FitOptions) error {
 	return f.finish()
 }
 
-// fitter is a fit under way.
+// fitter holds the state of a fit.
 type fitter struct {
 	in      Input
-	models  []Checkpoint // θ0, if it counts, and the checkpoints
+	models  []Checkpoint // θ0, if it counts, then the checkpoints
 	options Options
 	opts    FitOptions
 	d       int64
-	seen    int // models in the posterior that is continued
-	kept    int // columns that come from it
+	seen    int // models in the posterior that the fit continues
+	kept    int // columns taken from that posterior
 
 	out        *writer
 	width      int64         // bytes of one model's parameters
-	done       int64         // weights, of all passes
-	unreleased int64         // bytes
+	done       int64         // weights read, over all passes
+	unreleased int64         // bytes read since the last Release
 	gram       *mat.SymDense // of all models' deviations from θ_SWA, for Final
 	mixing     [][]float64
-	trajectory [][]float32 // a row for each model, those seen before included
+	trajectory [][]float32 // a row for each model, including those of Previous
 	frozen     int64
 	subUlp     int64
 }
@@ -249,18 +243,18 @@ func newFitter(in Input, opts FitOptions) (*fitter, error) {
 	return f, nil
 }
 
-// plan sets the options that the file will state.
+// plan sets the options that the file will record.
 func (f *fitter) plan() {
 	checkpoints := len(f.in.Checkpoints)
 	if p := f.in.Previous; p != nil {
 		checkpoints += len(p.Checkpoints)
 	}
 	o := Options{Rank: f.opts.Rank, Deviations: f.opts.Deviations, Models: f.seen + len(f.models),
-		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Dropout: f.opts.Dropout}
+		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Dropout: f.opts.Dropout, Roles: f.opts.Roles}
 	switch {
 	case f.opts.DiagOnly:
 		o.Rank, o.Deviations = 0, Running
-	case f.opts.Reference: // θ0 is a model like the others there
+	case f.opts.Reference: // θ0 counts like any other model there
 		o.Columns, o.Divisor = min(o.Rank, o.Models), o.Rank-1
 	case o.Deviations == Final: // the deviations of T models from their mean have T−1 dimensions
 		o.Columns, o.Divisor = min(o.Rank, o.Models-1), o.Models-1
@@ -298,7 +292,7 @@ func (f *fitter) check() error {
 			statistics = c.Statistics.Len()
 		}
 		if want := f.in.Layout.Len(weights.Statistic); statistics != want {
-			return fmt.Errorf("%s: %d batch-norm statistics, want %d", c, statistics, want)
+			return fmt.Errorf("%s: %d batch-norm statistics and buffers, want %d", c, statistics, want)
 		}
 	}
 	for _, c := range f.models {
@@ -309,8 +303,7 @@ func (f *fitter) check() error {
 	return nil
 }
 
-// block is one stretch of the vector: the models' weights there and what comes
-// of them.
+// block is a range of the vector: the models' weights there, and their moments.
 type block struct {
 	off            int64
 	n              int
@@ -366,8 +359,7 @@ func (f *fitter) read(b *block) error {
 	return nil
 }
 
-// moments computes mean, variance and, unless they need all of θ_SWA first, the
-// deviations.
+// moments computes the mean, the variance and the deviations. Deviations from θ_SWA need a second pass.
 func (f *fitter) moments(b *block) error {
 	clear(b.mean)
 	clear(b.variance)
@@ -403,10 +395,10 @@ func (f *fitter) moments(b *block) error {
 	return nil
 }
 
-// sound fails if a weight is not [weights.Plausible]. The moments tell of it: the
-// mean of the squares is that of n models, of which one is above the limit.
+// sound fails if a weight is not [weights.Plausible]. The moments show such a weight: mean² + variance is the mean of
+// the squares of n models, and one square is above the limit.
 func (f *fitter) sound(b *block) error {
-	bound := weights.MaxMagnitude * weights.MaxMagnitude / float64(2*f.options.Models) // half of it, for the rounding of the reference's float32
+	bound := weights.MaxMagnitude * weights.MaxMagnitude / float64(2*f.options.Models) // 2: float32 rounding
 	for i, m := range b.mean {
 		if m*m+b.variance[i] < bound {
 			continue
@@ -432,7 +424,7 @@ func (f *fitter) sound(b *block) error {
 	return nil
 }
 
-// grams computes the inner products over each of the block's dense.GramLen weights.
+// grams computes the inner products of each dense.GramLen weights of the block.
 func (f *fitter) grams(b *block) {
 	b.grams = b.grams[:0]
 	for lo := 0; lo < b.n; lo += dense.GramLen {
@@ -443,12 +435,11 @@ func (f *fitter) grams(b *block) {
 	}
 }
 
-// look counts the weights that sampling cannot move, and takes the trajectory's
-// weights from the block.
+// look counts the weights that sampling cannot move, and copies the block's part of the trajectory.
 func (f *fitter) look(b *block) {
 	b.frozen, b.subUlp = 0, 0
 	for i, v := range b.variance {
-		// Half an ulp of the mean as float32: 2⁻²⁴ of the power of two below it.
+		// half is half an ulp of the mean as float32: 2⁻²⁴ of the power of two below it.
 		half := 0x1p-24 * float64(math.Float32frombits(math.Float32bits(float32(b.mean[i]))&0x7f800000))
 		switch {
 		case v <= frozenVariance:

@@ -1,11 +1,10 @@
 package swag
 
-// The inner loops of fits and draws. Where a processor has vector instructions
-// for them, welford, subtract, lowRank and combine use these, with the same
-// bits. Explicit conversions keep compilers from fusing a product and a sum.
+// These are the inner loops of fits and draws. If the processor has vector instructions for them, welford, subtract,
+// lowRank and combine use these, with the same bits. Explicit conversions keep compilers from fusing a product and a
+// sum.
 
-// welfordGo takes mean and variance on over one more iterate, whose share of the
-// models is 1/n.
+// welfordGo updates mean and variance with one more iterate, whose share of the models is 1/n.
 func welfordGo(mean, variance []float64, row []float32, share float64) {
 	mean, variance = mean[:len(row)], variance[:len(row)]
 	for i, v := range row {
@@ -23,9 +22,9 @@ func subtractGo(dst, row []float32, mean []float64) {
 	}
 }
 
-// lowRankGo sets dst to the sum of the rows, from their element first on, each
-// times its z: a stretch of the product D̂·z2, in float32 and in the order of the
-// columns of D̂. The rows lie at equal distances in memory.
+// lowRankGo sets dst to the sum of the rows, each times its z. It starts at element first of each row. The result is
+// a range of the product D̂·z2, in float32 and in the order of the columns of D̂. The rows lie at equal distances in
+// memory.
 func lowRankGo(dst []float32, rows [][]float32, z []float32, first int) {
 	clear(dst)
 	for k, row := range rows {

@@ -50,6 +50,23 @@ func TestLast(t *testing.T) {
 					t.Errorf("weight %d: %v, want %v", 5+i, g, w)
 				}
 			}
+			held := map[string]int{"running": 4, "rank 2": 2, "referenced": 3, "referenced, final": 4}[name]
+			recent := p.Recent(4)
+			if len(recent) != max(held, 1) {
+				t.Fatalf("%d recent checkpoints, want %d", len(recent), held)
+			}
+			for k, v := range recent {
+				if err := v.ReadAt(got, 5); err != nil {
+					t.Fatal(err)
+				}
+				want := it.Checkpoints[5-len(recent)+k].Theta.(weights.Slice)
+				for i, g := range got {
+					// Deviations are rounded to float32, and those of later checkpoints count in parts.
+					if w := want[5+i]; math.Abs(float64(g-w)) > 3e-7 {
+						t.Errorf("checkpoint %d of the last %d, weight %d: %v, want %v", k, len(recent), 5+i, g, w)
+					}
+				}
+			}
 		})
 	}
 }

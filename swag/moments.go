@@ -6,8 +6,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
-// stretchLen is the number of weights that pass through a recurrence together: their
-// moments stay in the first cache while the iterates go by.
+// stretchLen is the number of weights that pass through a recurrence together. Their moments stay in the L1 cache
+// while the iterates pass.
 const stretchLen = 1 << 10
 
 // eachStretch calls f for consecutive stretches [lo, hi) of n weights.
@@ -17,14 +17,12 @@ func eachStretch(n int, f func(lo, hi int)) {
 	}
 }
 
-// running takes mean and variance, the moments of the first seen models, on
-// over the iterates theta, a row for each, and sets the rows of deviations to
-// those of the last iterates from the mean that includes them: Algorithm 1.
+// running updates mean and variance, the moments of the first seen models, with the iterates theta, one per row. It
+// sets the rows of deviations to those of the last iterates from the mean that includes them: Algorithm 1.
 //
-// It is Welford's recurrence, in float64 and written for the variance with
-// divisor n itself: what is stored is then all that the next iterate needs, and
-// a fit that is continued has the bits of one that never stopped. Sums of
-// squares would cancel where the mean is large against the deviation.
+// It is Welford's recurrence in float64, written for the variance with divisor n. So the stored moments are all that
+// the next iterate needs, and a continued fit has the bits of one that never stopped. Sums of squares would cancel
+// where the mean is large compared with the deviation.
 func running(theta [][]float32, seen int, mean, variance []float64, deviations [][]float32) {
 	first := len(theta) - len(deviations)
 	eachStretch(len(mean), func(lo, hi int) {
@@ -37,9 +35,8 @@ func running(theta [][]float32, seen int, mean, variance []float64, deviations [
 	})
 }
 
-// reference is running as the authors' code has it (swag/posteriors/swag.py,
-// collect_model and sample): float32 throughout, the mean of squares instead of
-// the variance, and a floor below it.
+// reference is running as the authors' code computes it (swag/posteriors/swag.py, collect_model and sample). It uses
+// float32 throughout, the mean of squares instead of the variance, and a lower bound on the variance.
 func reference(theta [][]float32, mean, variance []float64, deviations [][]float32) {
 	const floor = 1e-30 // var_clamp
 	first := len(theta) - len(deviations)
@@ -64,8 +61,8 @@ func reference(theta [][]float32, mean, variance []float64, deviations [][]float
 	})
 }
 
-// mixedDeviations sets the rows of deviations to the combinations of the
-// iterates' deviations from mean that the rows of mixing give.
+// mixedDeviations sets each row of deviations to a combination of the iterates' deviations from mean. The same row of
+// mixing holds the coefficients.
 func mixedDeviations(theta [][]float32, mixing [][]float64, mean []float64, deviations [][]float32) {
 	work, sum := dense.Rows[float64](len(theta), stretchLen), make([]float64, stretchLen)
 	eachStretch(len(mean), func(lo, hi int) {

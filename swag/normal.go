@@ -6,24 +6,22 @@ import (
 	"github.com/swagwrap/swagwrap/internal/splitmix"
 )
 
-// Standard normal variates are a pure function of (seed, member, index), so
-// that any stretch of any member can be made without what lies before it.
+// Standard normal variates are a pure function of (seed, member, index). So any range of any member can be drawn
+// without the variates before it.
 //
-// Variate i of a member comes from output member·2⁴⁰ + i of SplitMix64 whose state
-// is Mix(seed), through a ziggurat. No two variates of a seed
-// share an output: weights take the indices from 0 up, and z2 those from the
-// top down.
+// Variate i of a member comes from output member·2⁴⁰ + i of SplitMix64, whose state is Mix(seed), through a ziggurat.
+// No two variates of a seed share an output: weights take the indices from 0 up, and z2 those from the top down.
 //
-// The bits are part of the format: a member must come out the same next year.
+// The bits are part of the format: a member must be the same next year.
 const (
 	indexBits = 40
-	z2Index   = 1<<indexBits - 1 // of its first number; the others lie below
+	z2Index   = 1<<indexBits - 1 // of its first number; the others have lower indices
 
 	// MaxMembers bounds the index of a member, exclusive.
 	MaxMembers = 1 << 20
 )
 
-// normals fills dst with variates first, first+1 … of a member.
+// normals sets dst to variates first, first+1 … of a member.
 func normals(dst []float64, seed uint64, member int, first int64) {
 	state := splitmix.Mix(seed) + (uint64(member)<<indexBits|uint64(first))*splitmix.Step
 	for i := range dst {
@@ -48,12 +46,10 @@ func z2(seed uint64, member, n int) []float64 {
 	return z
 }
 
-// The ziggurat (Marsaglia and Tsang, "The ziggurat method for generating random
-// variables", Journal of Statistical Software 5(8), 2000) covers the right half
-// of exp(−x²/2) with 256 layers of equal area: 255 rectangles, and below them a
-// base strip that includes the tail beyond zigTail. Layer and position come
-// from different bits of an output; with the same ones, as in the paper, they
-// would be correlated (Doornik, "An improved ziggurat method", 2005).
+// The ziggurat (Marsaglia and Tsang, "The ziggurat method for generating random variables", Journal of Statistical
+// Software 5(8), 2000) covers the right half of exp(−x²/2) with 256 layers of equal area. 255 are rectangles. The
+// base strip below them includes the tail beyond zigTail. Layer and position come from different bits of an output.
+// With the same bits, as in the paper, they would be correlated (Doornik, "An improved ziggurat method", 2005).
 const (
 	layers  = 256
 	zigTail = 3.654152885361009    // where the base strip's rectangle ends
@@ -63,14 +59,14 @@ const (
 
 var (
 	zigWidth  [layers]float32 // of a layer, per unit of position
-	zigInner  [layers]uint32  // a position below lies under the curve for sure
-	zigHeight [layers]float64 // of the curve at a layer's width
+	zigInner  [layers]uint32  // a position below this one lies under the curve for sure
+	zigHeight [layers]float64 // height of the curve at a layer's width
 )
 
 func init() {
 	curve := func(x float64) float64 { return math.Exp(-x * x / 2) }
-	// Layer 0 is the base strip, stretched so that its rectangle has the whole
-	// layer's area; layer 255 ends in the curve's top.
+	// Layer 0 is the base strip, stretched so that its rectangle has the whole layer's area. Layer 255 ends at the
+	// top of the curve.
 	edge := [layers + 1]float64{zigArea / curve(zigTail), zigTail}
 	for i := 2; i < layers; i++ {
 		edge[i] = math.Sqrt(-2 * math.Log(zigArea/edge[i-1]+curve(edge[i-1])))
@@ -82,9 +78,8 @@ func init() {
 	}
 }
 
-// outside decides about a position that is not under the curve for sure, x in
-// the units of the variate. What else it needs it takes from the output u
-// itself, by mixing it further.
+// outside decides about a position that may lie above the curve; x is the position in units of the variate. It takes
+// further random bits from the output u, by mixing it again.
 func outside(u uint64, j int32, layer uint64, x float64) float64 {
 	uniform := func() float64 { // in (0, 1)
 		u = splitmix.Mix(u + splitmix.Step)
@@ -99,8 +94,8 @@ func outside(u uint64, j int32, layer uint64, x float64) float64 {
 				}
 			}
 		}
-		// The wedge between the rectangle and the layer's end. Heights grow with
-		// the layer: its floor is its own width's, its ceiling the next one's.
+		// This is the wedge between the rectangle and the end of the layer. Heights grow with the layer: the floor is
+		// the height at its own width, the ceiling the height at the next layer's width.
 		floor, ceiling := zigHeight[layer], 1.0
 		if layer+1 < layers {
 			ceiling = zigHeight[layer+1]
@@ -108,7 +103,7 @@ func outside(u uint64, j int32, layer uint64, x float64) float64 {
 		if floor+float64(uniform()*(ceiling-floor)) < math.Exp(-float64(x*x)/2) {
 			return x
 		}
-		// Rejected: another draw.
+		// The position is rejected: draw another one.
 		u = splitmix.Mix(u + splitmix.Step)
 		layer, j = u%layers, int32(u>>32)
 		x = float64(j) * float64(zigWidth[layer])
@@ -118,7 +113,7 @@ func outside(u uint64, j int32, layer uint64, x float64) float64 {
 	}
 }
 
-// magnitude returns |j|, which for the lowest int32 is 2³¹.
+// magnitude returns |j|, which is 2³¹ for the lowest int32.
 func magnitude(j int32) uint32 {
 	sign := j >> 31
 	return uint32((j ^ sign) - sign)

@@ -12,8 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Kind and version of a posterior file; see docs/formats.md for the promise
-// that goes with the version.
+// Kind and version of a posterior file. docs/formats.md says what a version promises.
 const (
 	PosteriorKind    = "swagwrap.posterior"
 	PosteriorVersion = 1
@@ -33,29 +32,28 @@ const (
 	graphSection      = "graph"
 )
 
-// templateKey is the metadata that only posteriors of checkpoints have that are no
-// models of their own.
+// templateKey is a metadata key. Only posteriors of checkpoints that are not models of their own have it.
 const templateKey = "template"
 
-// compatReference is [Options.Compat] of a posterior as the authors' code
-// computes it.
+// compatReference is the value of [Options.Compat] for a posterior computed like the authors' code.
 const compatReference = "reference"
 
-// releaseBytes is how much of mapped files is read before their memory is given
-// back.
+// releaseBytes is how many bytes of mapped files are read before their memory is given back.
 const releaseBytes = 64 << 20
 
-// Options are a posterior's choices as its file records them.
+// Options are the choices of a fit, as the posterior's file records them.
 type Options struct {
-	Rank       int        `json:"rank"`    // K as asked for; 0 with the diagonal alone
-	Columns    int        `json:"columns"` // columns of D: K, or fewer when there were fewer iterates
+	Rank       int        `json:"rank"`    // K as requested; 0 with the diagonal alone
+	Columns    int        `json:"columns"` // columns of D: K, or fewer if there were fewer iterates
 	Divisor    int        `json:"divisor"` // Σ_lr = D̂D̂ᵀ/divisor
 	Deviations Deviations `json:"deviations"`
-	Compat     string     `json:"compat"`     // "reference": as the authors' code computes it; else empty
+	Compat     string     `json:"compat"`     // "reference": computed like the authors' code; else empty
 	Theta0     bool       `json:"theta0"`     // θ0 counted as a model
 	Models     int        `json:"models"`     // models in the moments, θ0 included
 	Dropout    bool       `json:"dropout"`    // Dropout stays on in predictions, as the graph has it
 	Referenced bool       `json:"referenced"` // D̂ is not in the file but in the checkpoints
+	// Roles are the user's rules for the roles of tensors, as NAME=ROLE.
+	Roles []string `json:"roles,omitempty"`
 }
 
 // Posterior is an open posterior file.
@@ -70,18 +68,20 @@ type Posterior struct {
 	Card        Card
 	Template    json.RawMessage // as given to Fit, or nil
 	Health      json.RawMessage // see FitOptions.Health
-	Statistics  weights.Slice   // batch-norm statistics of the last checkpoint
+	// Statistics are the batch-norm statistics and buffers of the last checkpoint, as one
+	// flat vector: see [weights.Role.Vector].
+	Statistics weights.Slice
 	// StoredStatistics are those of each checkpoint, in their order.
 	StoredStatistics [][]float32
 	Graph            []byte // as given to Fit
-	// Mixing is, with deviations from the final mean, how much of each model's
-	// deviation goes into each column of D̂, K×Models; else nil.
+	// Mixing says how much of each model's deviation goes into each column of D̂, as K×Models numbers. It is nil
+	// unless deviations are from the final mean.
 	Mixing [][]float64
 
 	file                                                 *weights.Safetensors
 	mean, variance, before, deviations, last, trajectory weights.View
 
-	// Of a posterior that refers to its checkpoints, once they are attached.
+	// attached and released are set once the checkpoints that the posterior refers to are attached.
 	attached []weights.Vector
 	released func()
 	scratch  sync.Pool // of *rebuilding
@@ -177,7 +177,7 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 	return p, nil
 }
 
-// check refuses options that no fit has.
+// check refuses options that no fit can write.
 func (o Options) check(checkpoints int, theta0 bool) error {
 	models := checkpoints
 	if theta0 {
@@ -196,11 +196,10 @@ func (o Options) check(checkpoints int, theta0 bool) error {
 	return nil
 }
 
-// keepsBefore reports whether the running mean before the first deviation is
-// needed to find the deviations again.
+// keepsBefore reports whether the running mean before the first deviation is needed to compute the deviations again.
 func (o Options) keepsBefore() bool { return o.Referenced && o.Deviations == Running }
 
-// keepsLast reports whether the deviations do not hold the last checkpoint.
+// keepsLast reports whether the file needs a section for the last checkpoint, because the deviations do not hold it.
 func (o Options) keepsLast() bool {
 	return o.Columns == 0 || o.Deviations == Final && !o.Referenced
 }
@@ -208,8 +207,8 @@ func (o Options) keepsLast() bool {
 // mixes reports whether the columns of D̂ are combinations of deviations.
 func (o Options) mixes() bool { return o.Deviations == Final }
 
-// Close unmaps the file, and closes what [Posterior.OnClose] was told of. Views and
-// samplers of it are invalid afterwards.
+// Close unmaps the file and calls the functions given to [Posterior.OnClose]. Views and samplers of the posterior are
+// invalid afterwards.
 func (p *Posterior) Close() error {
 	err := p.file.Close()
 	for _, f := range p.onClose {
@@ -219,12 +218,74 @@ func (p *Posterior) Close() error {
 	return err
 }
 
-// OnClose has Close call f too: the posterior is read together with files that it
-// does not know, as those of attached checkpoints.
+// OnClose makes Close call f too. It is for other files that the posterior is read with, such as those of attached
+// checkpoints.
 func (p *Posterior) OnClose(f func() error) { p.onClose = append(p.onClose, f) }
 
-// Verify reads the whole file and checks it against its checksums.
-func (p *Posterior) Verify() error { return p.file.Verify() }
+// Verify reads the whole file. It checks the checksums, and that each number is one that a fit can write. Another
+// program may have written impossible numbers, and results of the posterior must not carry them on. The error of an
+// impossible number is a [*weights.ImplausibleError] with the path and the section.
+//
+// Statistics must only be finite here. Whether batch norm can have them depends on the graph.
+func (p *Posterior) Verify() error {
+	if err := p.file.Verify(); err != nil {
+		return err
+	}
+	return weights.Guarded(p.possible)()
+}
+
+// possible checks the numbers of all sections.
+func (p *Posterior) possible() error {
+	for _, s := range p.file.Sections {
+		q, known := measures[s.Name]
+		if !known {
+			continue
+		}
+		if err := p.section(s.Name, q); err != nil {
+			return fmt.Errorf("%s: section %q: %w", p.Path, s.Name, err)
+		}
+	}
+	return nil
+}
+
+// measures gives the quantity that each section holds.
+var measures = map[string]weights.Quantity{meanSection: weights.Weight, varianceSection: weights.Variance, beforeSection: weights.Weight,
+	deviationsSection: weights.Deviation, lastSection: weights.Weight, mixingSection: weights.Number, trajectorySection: weights.Weight,
+	statisticsSection: weights.Number}
+
+// section checks the numbers of one section.
+func (p *Posterior) section(name string, q weights.Quantity) error {
+	const length = 1 << 22 // bytes
+	v, _ := p.file.View(name)
+	for off := 0; off < len(v.Data); off += length {
+		part := v.Data[off:min(len(v.Data), off+length)]
+		i := q.FirstImpossible(v.DType, part)
+		p.read(int64(len(part)))
+		if i < 0 {
+			continue
+		}
+		i += int64(off) / v.DType.Size()
+		t, at := p.place(name, i)
+		t.DType = v.DType
+		value := make([]float32, 1)
+		v.Float32s(value, i)
+		return &weights.ImplausibleError{Tensor: t, Index: at, Value: value[0], Want: q.Want()}
+	}
+	return nil
+}
+
+// place returns the tensor of element i of a section, and the index in that tensor. The trajectory and mixing
+// sections have no tensors, so each counts as one.
+func (p *Posterior) place(section string, i int64) (weights.Tensor, int64) {
+	role := weights.Parameter
+	switch section {
+	case mixingSection, trajectorySection:
+		return weights.Tensor{Name: section}, i
+	case statisticsSection:
+		role = weights.Statistic
+	}
+	return p.Layout.At(role, i%p.Layout.Len(role))
+}
 
 // Len returns d, the number of weights.
 func (p *Posterior) Len() int64 { return p.mean.Len() }
@@ -242,15 +303,13 @@ func (p *Posterior) Variance(dst []float64, off int64) {
 	p.read(8 * int64(len(dst)))
 }
 
-// Deviations sets dst[k] to elements [off, off+len(dst[k])) of column k of D̂,
-// for all K = Options.Columns of them; all of dst are of one length. With
-// deviations from the running mean, column k is that of the k-th of the last K
-// iterates, oldest first; with those from the final mean it is the k-th
-// principal direction, largest first. It fails where a checkpoint that holds
-// them cannot be read.
+// Deviations sets dst[k] to elements [off, off+len(dst[k])) of column k of D̂, for all K = Options.Columns columns.
+// All rows of dst have the same length. With deviations from the running mean, column k belongs to the k-th of the
+// last K iterates, oldest first. With deviations from the final mean, it is the k-th principal direction, largest
+// first. Deviations fails if a checkpoint that holds them cannot be read.
 //
-// With fewer rows in dst, they are the columns that a fit of that rank would have
-// kept: those of the last iterates, or the first principal directions.
+// If dst has fewer rows, they are the columns that a fit of that rank would have kept. These belong to the last
+// iterates, or are the first principal directions.
 func (p *Posterior) Deviations(dst [][]float32, off int64) error {
 	first := p.Options.Columns - len(dst)
 	if p.Options.Deviations == Final {
@@ -263,7 +322,7 @@ func (p *Posterior) Deviations(dst [][]float32, off int64) error {
 	return nil
 }
 
-// storedDeviations reads the columns from first on.
+// storedDeviations reads the columns of the file, starting at first.
 func (p *Posterior) storedDeviations(dst [][]float32, first int, off int64) {
 	for k, row := range dst {
 		p.deviations.Float32s(row, int64(first+k)*p.Len()+off)
@@ -271,15 +330,14 @@ func (p *Posterior) storedDeviations(dst [][]float32, first int, off int64) {
 	}
 }
 
-// trajectoryRow reads what the posterior keeps of a model.
+// trajectoryRow reads the weights of model t that the posterior keeps.
 func (p *Posterior) trajectoryRow(t int) []float32 {
 	row := make([]float32, p.trajectory.Shape[1])
 	p.trajectory.Float32s(row, int64(t)*int64(len(row)))
 	return row
 }
 
-// read notes that n bytes of mapped files have been read, and gives their memory
-// back when there are many.
+// read notes that n bytes of mapped files have been read. It gives their memory back once there are many.
 func (p *Posterior) read(n int64) {
 	if p.unreleased.Add(n) < releaseBytes {
 		return

@@ -8,9 +8,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Needs returns the checkpoints that hold what the file leaves out, until they
-// are attached: with deviations from the running mean the last K, with those
-// from the final mean all models.
+// Needs returns the checkpoints that hold the data left out of the file, until they are attached. With deviations
+// from the running mean they are the last K. With deviations from the final mean they are all models.
 func (p *Posterior) Needs() []Checkpoint {
 	switch {
 	case !p.Options.Referenced || p.attached != nil:
@@ -21,7 +20,7 @@ func (p *Posterior) Needs() []Checkpoint {
 	return p.Models()
 }
 
-// Models returns what the moments are of: θ0, if it counts, and the checkpoints.
+// Models returns the models in the moments: θ0, if it counts, and the checkpoints.
 func (p *Posterior) Models() []Checkpoint {
 	if p.Theta0 == nil {
 		return p.Checkpoints
@@ -29,9 +28,9 @@ func (p *Posterior) Models() []Checkpoint {
 	return append([]Checkpoint{*p.Theta0}, p.Checkpoints...)
 }
 
-// Attach gives the posterior the vectors of the checkpoints that it needs, in
-// their order, which must be those that it was fitted to. release, if not nil,
-// is called now and then to give the memory of mapped files back.
+// Attach gives the posterior the vectors of the checkpoints that [Posterior.Needs] lists, in that order. They must be
+// those that it was fitted to. release, if not nil, is called from time to time to give the memory of mapped files
+// back.
 func (p *Posterior) Attach(thetas []weights.Vector, release func()) error {
 	needs := p.Needs()
 	if len(thetas) != len(needs) {
@@ -46,8 +45,8 @@ func (p *Posterior) Attach(thetas []weights.Vector, release func()) error {
 	return nil
 }
 
-// Continues returns nil if a fit can go on from this posterior without the
-// checkpoints that it was fitted to, or says why not.
+// Continues returns nil if a fit can continue from this posterior without its checkpoints. Otherwise the error says
+// why not.
 func (p *Posterior) Continues() error {
 	switch {
 	case p.Options.Compat != "":
@@ -60,14 +59,13 @@ func (p *Posterior) Continues() error {
 	return nil
 }
 
-// rebuilding is the memory that finding deviations again takes.
+// rebuilding holds the buffers that are needed to compute deviations again.
 type rebuilding struct {
 	theta          [][]float32
 	mean, variance []float64
 }
 
-// rebuild computes the deviations that a fit would have stored, with the same
-// bits.
+// rebuild computes the deviations that a fit would have stored, with the same bits.
 func (p *Posterior) rebuild(dst [][]float32, off int64) error {
 	if p.attached == nil {
 		return errors.New("checkpoints are not attached")
@@ -92,6 +90,6 @@ func (p *Posterior) rebuild(dst [][]float32, off int64) error {
 		return nil
 	}
 	p.before.Float64s(r.mean, off)
-	running(r.theta, p.Options.Models-p.Options.Columns, r.mean, r.variance, dst) // only its mean has a meaning here
+	running(r.theta, p.Options.Models-p.Options.Columns, r.mean, r.variance, dst) // the variance is not used
 	return nil
 }

@@ -7,18 +7,17 @@ import (
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
-// Block is a stretch of a posterior.
+// Block is a range of a posterior.
 type Block struct {
 	Off            int64 // index of its first weight
 	Mean, Variance []float64
 	Deviations     [][]float32 // columns of D̂, as rows: see [Posterior.Deviations]
 }
 
-// Reduce reads the posterior once, length weights at a time and several blocks
-// at once, with the given number of columns of D̂: those that a fit of that rank
-// would have kept. part computes what a block is to be reduced to, in a T that was
-// perhaps of another block before, and add takes the blocks' in order, so that
-// sums do not depend on the number of workers. The first error ends it.
+// Reduce reads the posterior once, in blocks of length weights, several blocks at the same time. Blocks have the
+// given number of columns of D̂: those that a fit of that rank would have kept. part computes the contribution of a
+// block in a T, which may hold the contribution of an earlier block. add takes the contributions in order, so sums do
+// not depend on the number of workers. The first error stops Reduce.
 func Reduce[T any](ctx context.Context, p *Posterior, columns, length int, part func(b *Block, of *T), add func(of *T)) error {
 	type buffer struct {
 		Block

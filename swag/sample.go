@@ -21,9 +21,8 @@ const (
 	LowRankPlusDiagonal Covariance = iota
 	// Diagonal is Σ_diag alone: SWAG-Diagonal.
 	Diagonal
-	// Isotropic is tr(Σ_diag + Σ_lr)/d · I: noise that moves the weights as far
-	// as SWAG does on average, but knows nothing of its directions. Where it does
-	// as well as SWAG, the shape of SWAG's covariance is of no use.
+	// Isotropic is tr(Σ_diag + Σ_lr)/d · I: noise that moves the weights as far as SWAG does on average, but without
+	// SWAG's directions. Where it does as well as SWAG, the shape of SWAG's covariance is of no use.
 	Isotropic
 )
 
@@ -50,9 +49,9 @@ func ParseCovariance(s string) (Covariance, error) {
 	return 0, fmt.Errorf("covariance %q: want swag, swag-diag or isotropic", s)
 }
 
-// DefaultScale is the paper's α for the covariance: ½ with the low-rank part,
-// since both parts hold the variance of the weights (footnote to section 3.4),
-// and 1 with the diagonal alone. Isotropic has SWAG's, and so its trace.
+// DefaultScale returns the paper's α for the covariance. It is 1 with the diagonal alone. It is ½ with the low-rank
+// part, since both parts hold the variance of the weights (footnote to section 3.4). Isotropic has the scale of SWAG,
+// and so its trace.
 func (c Covariance) DefaultScale() float64 {
 	if c == Diagonal {
 		return 1
@@ -60,20 +59,17 @@ func (c Covariance) DefaultScale() float64 {
 	return 0.5
 }
 
-// SampleOptions say which distribution to draw from. Scale has no default:
-// see [Covariance.DefaultScale].
+// SampleOptions select the distribution to draw from. Scale has no default: see [Covariance.DefaultScale].
 //
-// Random numbers are common: with one seed, member m has the same z1 and z2 at
-// every scale, with either covariance and from every posterior, so that
-// differences between them are not those of luck.
+// Random numbers are common. With one seed, member m has the same z1 and z2 at every scale, with every covariance and
+// from every posterior. So differences between draws are not due to luck.
 type SampleOptions struct {
 	Seed       uint64
 	Scale      float64 // α ≥ 0, a factor of the covariance; 0 gives θ_SWA
 	Covariance Covariance
-	// Rank, if not 0, is how many columns of D̂ are used, from 2 to
-	// Options.Columns of the posterior: those that a fit of that rank would have
-	// kept, with the divisor that it would have had. Members are those of such a
-	// fit, bit for bit. The diagonal alone has no use for it.
+	// Rank, if not 0, is the number of columns of D̂ to use, from 2 to Options.Columns of the posterior. They are the
+	// columns that a fit of that rank would have kept, with its divisor. Members are those of such a fit, bit for
+	// bit. Rank has no effect with the diagonal alone.
 	Rank int
 	// Antithetic draws members in pairs about the mean: member 2j+1 has −z1 and
 	// −z2 of member 2j.
@@ -88,13 +84,13 @@ const drawBlock = 1 << 16
 type Sampler struct {
 	p       *Posterior
 	opts    SampleOptions
-	k       int // columns of D̂ that members are made of
-	columns int // those that the covariance is made of: k, but for Isotropic
+	k       int // columns of D̂ that members are drawn with
+	columns int // columns of D̂ in the covariance: k, except for Isotropic
 	divisor int // Σ_lr = D̂D̂ᵀ/divisor
 
-	isotropic sync.Mutex // holds what follows
+	isotropic sync.Mutex // guards known and variance
 	known     bool
-	variance  float64 // of every weight, where they all have the same
+	variance  float64 // of every weight, in isotropic noise
 }
 
 // NewSampler checks the options against the posterior. It reads no weights.
@@ -118,9 +114,8 @@ func NewSampler(p *Posterior, opts SampleOptions) (*Sampler, error) {
 	return s, nil
 }
 
-// LowRank returns the number of columns of D̂, and the divisor of Σ_lr, that a
-// fit of the given rank would have had; 0 stands for the posterior's own. It fails
-// where there are none, or where they are in checkpoints that were not attached.
+// LowRank returns the number of columns of D̂, and the divisor of Σ_lr, of a fit of the given rank. Rank 0 means the
+// posterior's own. LowRank fails if there are no columns, or if they are in checkpoints that were not attached.
 func (p *Posterior) LowRank(rank int) (columns, divisor int, err error) {
 	o := p.Options
 	switch {
@@ -156,9 +151,8 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 	return g.Wait()
 }
 
-// Block fills dst[j] with weights [off, off+len(dst[j])) of member members[j];
-// all of dst must be of one length. It is what Draw is made of, for callers
-// that cannot hold a whole member.
+// Block fills dst[j] with weights [off, off+len(dst[j])) of member members[j]. All of dst must have the same length.
+// Block is for callers that cannot hold a whole member.
 func (s *Sampler) Block(ctx context.Context, dst [][]float32, members []int, off int64) error {
 	if err := ctx.Err(); err != nil || len(dst) == 0 {
 		return err
@@ -185,9 +179,8 @@ func (s *Sampler) Block(ctx context.Context, dst [][]float32, members []int, off
 	return nil
 }
 
-// Vector returns a member as a vector whose weights are drawn when they are
-// read, until ctx ends: a member larger than memory can be written piece by
-// piece.
+// Vector returns a member as a vector whose weights are drawn when they are read, until ctx ends. So a member larger
+// than memory can be written piece by piece.
 func (s *Sampler) Vector(ctx context.Context, member int) weights.Vector {
 	return memberVector{ctx, s, member}
 }
@@ -204,9 +197,8 @@ func (v memberVector) ReadAt(dst []float32, off int64) error {
 	return v.s.Block(v.ctx, [][]float32{dst}, []int{v.member}, off)
 }
 
-// tileLen is the number of weights that are drawn at a time. The deviations of
-// a tile are read once for all members, and with 20 columns stay in the first
-// cache.
+// tileLen is the number of weights that are drawn at a time. The deviations of a tile are read once for all members.
+// With 20 columns they stay in the cache.
 const tileLen = 1 << 10
 
 // tile is a stretch of the posterior, and the members' random numbers.
@@ -215,7 +207,7 @@ type tile struct {
 	members    []int
 	z2         [][]float32 // for each member √(α/divisor)·z2, K numbers
 	off        int64
-	mean, sd   []float64 // sd is √α·Σ_diag^½, or that of isotropic noise
+	mean, sd   []float64 // sd is √α·Σ_diag^½, or the standard deviation of isotropic noise
 	deviations [][]float32
 	z1         []float64
 	lowRank    []float32
@@ -224,13 +216,13 @@ type tile struct {
 func (s *Sampler) newTile(members []int) *tile {
 	t := &tile{s: s, members: members, z2: s.coefficients(members),
 		mean: make([]float64, tileLen), sd: make([]float64, tileLen), z1: make([]float64, tileLen), lowRank: make([]float32, tileLen)}
-	// Rows 4 KiB apart would get into each other's way in the first cache.
+	// Rows exactly 4 KiB apart would evict each other from the L1 cache.
 	t.deviations = dense.Rows[float32](s.k, tileLen+16)
 	return t
 }
 
-// coefficients returns √(α/divisor)·z2 of each member: one z2 for all tensors,
-// which is what makes the low-rank part a covariance across tensors.
+// coefficients returns √(α/divisor)·z2 of each member. All tensors share one z2, which makes the low-rank part a
+// covariance across tensors.
 func (s *Sampler) coefficients(members []int) [][]float32 {
 	out := make([][]float32, len(members))
 	factor := math.Sqrt(s.opts.Scale / float64(s.divisor))
@@ -243,7 +235,7 @@ func (s *Sampler) coefficients(members []int) [][]float32 {
 	return out
 }
 
-// stream returns which member's random numbers a member has, and their sign.
+// stream returns the member whose random numbers a member uses, and their sign.
 func (s *Sampler) stream(member int) (stream int, sign float64) {
 	if s.opts.Antithetic && member%2 == 1 {
 		return member - 1, -1
@@ -268,7 +260,7 @@ func (t *tile) read(ctx context.Context, n int, off int64) error {
 	return t.s.p.Deviations(t.deviations, off)
 }
 
-// spread sets dst to the standard deviations of what z1 is multiplied by.
+// spread sets dst to the standard deviations that z1 is multiplied by.
 func (s *Sampler) spread(ctx context.Context, dst []float64, off int64) error {
 	if s.opts.Covariance != Isotropic || s.opts.Scale == 0 {
 		s.p.Variance(dst, off)
@@ -295,7 +287,7 @@ func (t *tile) draw(out []float32, j int) {
 		}
 		return
 	}
-	lowRank(t.lowRank, t.deviations, t.z2[j]) // 0 with the diagonal alone
+	lowRank(t.lowRank, t.deviations, t.z2[j]) // zeros with the diagonal alone
 	stream, sign := t.s.stream(t.members[j])
 	normals(t.z1, t.s.opts.Seed, stream, t.off)
 	if sign < 0 {

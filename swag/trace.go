@@ -2,11 +2,9 @@ package swag
 
 import "context"
 
-// isotropicVariance returns tr(Σ_diag + Σ_lr)/d, the variance that every weight
-// has in isotropic noise of SWAG's total variance. The posterior is read once for
-// it. The sums run over blocks of drawBlock weights, in float64 and in order, and
-// then over the blocks: members of isotropic noise have the bits of them, see
-// docs/formats.md.
+// isotropicVariance returns tr(Σ_diag + Σ_lr)/d, the variance of every weight in isotropic noise with SWAG's total
+// variance. It reads the posterior once. The sums run in float64 and in order, over blocks of drawBlock weights and
+// then over the blocks. The bits of isotropic members depend on this order: see docs/formats.md.
 func (s *Sampler) isotropicVariance(ctx context.Context) (float64, error) {
 	s.isotropic.Lock()
 	defer s.isotropic.Unlock()

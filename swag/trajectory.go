@@ -6,37 +6,34 @@ import (
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
-// A Trajectory is what [FitOptions.Health] goes by: the iterates at some weights,
-// spread evenly over the vector.
+// A Trajectory is the input of [FitOptions.Health]: the iterates at some weights, spread evenly over the vector.
 type Trajectory struct {
 	Weights    int64       // d, of the whole vector
 	Iterates   [][]float32 // T rows, in training order; finite
 	Deviations [][]float32 // the columns of D at the same weights, as rows; empty with the diagonal alone
 	Divisor    int         // Σ_lr = DDᵀ/Divisor
-	Frozen     int64       // of d: never moved, or a variance of at most the reference's floor of 1e-30
-	SubUlp     int64       // of d: moved, but with a standard deviation below half an ulp of the mean as float32
+	Frozen     int64       // weights that never moved: variance at most 1e-30, the reference's floor
+	SubUlp     int64       // moved, but with a standard deviation below half an ulp of the mean as float32
 }
 
-// maxTrajectory is the number of weights that a posterior keeps of every model.
-// Their inner products have a relative error of about a per cent, which is what
-// the health of a trajectory needs, in a megabyte for 20 models.
+// maxTrajectory is the number of weights that a posterior keeps of every model. Their inner products have a relative
+// error of about one per cent, which is enough for the health of a trajectory. They take a megabyte for 20 models.
 const maxTrajectory = 1 << 14
 
-// frozenVariance is the variance at and below which a weight counts as one that
-// never moved: the floor of the reference's code.
+// frozenVariance is the largest variance at which a weight counts as one that never moved. It is the floor of the
+// reference's code.
 const frozenVariance = 1e-30
 
-// trajectoryLen is the number of weights of d that are kept.
+// trajectoryLen returns the number of weights of d that are kept.
 func trajectoryLen(d int64) int64 { return min(d, maxTrajectory) }
 
-// trajectoryIndex is the index in the vector of the j-th of them: they are
-// spread evenly.
+// trajectoryIndex returns the index in the vector of the j-th kept weight. Kept weights are spread evenly.
 func trajectoryIndex(d int64, j int) int64 {
 	m := trajectoryLen(d)
 	return d/m*int64(j) + d%m*int64(j)/m
 }
 
-// trajectoryRange returns those whose index is in [from, to).
+// trajectoryRange returns the range of kept weights whose index is in [from, to).
 func trajectoryRange(d, from, to int64) (first, last int) {
 	m := int(trajectoryLen(d))
 	at := func(i int64) int {

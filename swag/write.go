@@ -9,15 +9,14 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// A section is one of a posterior file's. Those that a posterior has no use for
-// are left out.
+// A section is a section of a posterior file. A posterior that does not need it leaves it out.
 type section struct {
 	weights.Section
 	wanted bool
 }
 
-// sections lists a posterior's, the widest elements first, so that every one is
-// aligned. Of those whose length is free it is not given.
+// sections lists the sections of a posterior file, widest elements first, so that each is aligned. Sections of free
+// length have no shape.
 func (o Options) sections(l *weights.Layout, checkpoints int) []section {
 	d, columns, models := l.Len(weights.Parameter), int64(o.Columns), int64(o.Models)
 	of := func(name string, dtype weights.DType, wanted bool, shape ...int64) section {
@@ -41,7 +40,7 @@ func (o Options) sections(l *weights.Layout, checkpoints int) []section {
 type writer struct {
 	sw         *weights.SafetensorsWriter
 	to         map[string]io.Writer
-	deviations []io.Writer // rows of their section
+	deviations []io.Writer // one for each row of the section
 	healthLen  int
 	err        error
 }
@@ -107,8 +106,8 @@ func (w *writer) float32s(section string, values []float32) {
 	}
 }
 
-// writeMoments writes a block's part of mean, variance and what was made along
-// with them, and adds what is summed over blocks.
+// writeMoments writes a block's part of the mean, the variance and the sections computed with them. It also adds the
+// block to the sums over blocks.
 func (f *fitter) writeMoments(b *block) error {
 	w := f.out
 	w.float64s(meanSection, b.mean)
@@ -138,7 +137,7 @@ func (f *fitter) writeDeviations(b *block) error {
 	return f.out.err
 }
 
-// finish writes what does not come in blocks, and the header.
+// finish writes the sections that do not come in blocks, and the header.
 func (f *fitter) finish() error {
 	w := f.out
 	for _, row := range f.mixing {
@@ -158,7 +157,7 @@ func (f *fitter) finish() error {
 	if err != nil {
 		return err
 	}
-	// Its length had to be known before the content: JSON may end in spaces.
+	// The length had to be known before the content, so the JSON is padded with spaces.
 	if _, err := fmt.Fprintf(w.to[healthSection], "%-*s", w.healthLen, js); err != nil {
 		return err
 	}
@@ -168,9 +167,8 @@ func (f *fitter) finish() error {
 	return w.sw.Close()
 }
 
-// writeStatistics writes a row of batch-norm statistics for each checkpoint,
-// those of the posterior that is continued first. One that is not finite cannot
-// be of a network that was ever run.
+// writeStatistics writes a row of batch-norm statistics for each checkpoint, first those of the continued posterior.
+// A statistic that is not finite is an error: no network that ever ran has one.
 func (f *fitter) writeStatistics() error {
 	if p := f.in.Previous; p != nil {
 		for _, row := range p.StoredStatistics {
@@ -187,7 +185,7 @@ func (f *fitter) writeStatistics() error {
 		}
 		if i := slices.IndexFunc(row, func(v float32) bool { return v-v != 0 }); i >= 0 {
 			tensor, at := f.in.Layout.At(weights.Statistic, int64(i))
-			return fmt.Errorf("%s: %w", c, &weights.ImplausibleError{Tensor: tensor, Index: at, Value: row[i], Want: "finite batch-norm statistics"})
+			return fmt.Errorf("%s: %w", c, &weights.ImplausibleError{Tensor: tensor, Index: at, Value: row[i], Want: "finite batch-norm statistics and buffers"})
 		}
 		f.out.float32s(statisticsSection, row)
 	}

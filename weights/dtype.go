@@ -72,9 +72,8 @@ func (d *DType) UnmarshalText(b []byte) error {
 	return fmt.Errorf("dtype %q: not one of safetensors' types that swagwrap reads", b)
 }
 
-// Float32s decodes len(dst) little-endian floats of type d from src. An F64
-// that float32 cannot hold becomes the nearest float32, or ±Inf.
-// It panics if d is not a float type or src is too short.
+// Float32s decodes len(dst) little-endian floats of type d from src. An F64 value that float32 cannot hold becomes
+// the nearest float32, or ±Inf. Float32s panics if d is not a float type or src is too short.
 func (d DType) Float32s(dst []float32, src []byte) {
 	src = d.first(src, len(dst))
 	switch d {
@@ -97,9 +96,8 @@ func (d DType) Float32s(dst []float32, src []byte) {
 	}
 }
 
-// PutFloat32s encodes src as little-endian floats of type d into dst, rounding
-// to nearest even where d is narrower. It panics if d is not a float type or
-// dst is too short.
+// PutFloat32s encodes src as little-endian floats of type d into dst. It rounds to nearest even if d is narrower. It
+// panics if d is not a float type or dst is too short.
 func (d DType) PutFloat32s(dst []byte, src []float32) {
 	dst = d.first(dst, len(src))
 	switch d {
@@ -165,8 +163,8 @@ func write[T float32 | float64](w io.Writer, values []T) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// littleEndian says that elements lie in memory as they do in files, so that
-// they are copied, or not even that, and not converted one by one.
+// littleEndian says that elements have the same bytes in memory as in files. Then they need no conversion, and often
+// no copy.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // bytesOf returns the bytes that s occupies.
@@ -174,8 +172,8 @@ func bytesOf[T float32 | float64](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(T(0))))
 }
 
-// first returns the bytes of the first n elements. It panics if b is too short,
-// even where its capacity, usually the rest of a mapped file, is not.
+// first returns the bytes of the first n elements. It panics if b is too short, even if its capacity, usually the
+// rest of a mapped file, is not.
 func (d DType) first(b []byte, n int) []byte { return b[:len(b):len(b)][:int64(n)*d.Size()] }
 
 // Float16FromBits widens an IEEE 754 binary16 exactly.
@@ -193,13 +191,13 @@ func Float16FromBits(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
 
-// Float16Bits rounds to the nearest binary16, ties to even, overflow to ±Inf.
+// Float16Bits rounds to the nearest binary16, ties to even. Overflow gives ±Inf.
 func Float16Bits(v float32) uint16 {
 	b := math.Float32bits(v)
 	sign := uint16(b>>16) & 0x8000
 	abs := b & 0x7fffffff
 	switch {
-	case abs > 0x7f800000: // NaN: keep it one
+	case abs > 0x7f800000: // NaN stays NaN
 		return sign | 0x7e00
 	case abs >= 0x47800000: // 65536 and above
 		return sign | 0x7c00

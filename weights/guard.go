@@ -10,12 +10,12 @@ import (
 	"unsafe"
 )
 
-// Guarded returns f as a function that fails where f reads a mapped file that was
-// cut short, or whose disk fails: with a [*ChangedError], or with an error that
-// wraps [syscall.EIO] and names the file. Unguarded, such a read is a signal that
-// ends the process. It holds for the goroutine that calls the function only: every
-// goroutine that reads [Mapping] data, and so all that read a posterior or a
-// model, needs one of its own. Other panics pass.
+// Guarded returns f as a function that fails if f reads a mapped file that was cut short, or whose disk fails. The
+// error is a [*ChangedError], or wraps [syscall.EIO] and names the file. Unguarded, such a read is a signal that ends
+// the process.
+//
+// The guard holds only for the goroutine that calls the function. Every goroutine that reads [Mapping] data needs its
+// own, and so does every goroutine that reads a posterior or a model. Other panics pass.
 func Guarded(f func() error) func() error {
 	return func() (err error) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -26,15 +26,15 @@ func Guarded(f func() error) func() error {
 				}
 			}
 		}()
-		if err = f(); errors.Is(err, syscall.EFAULT) { // write(2) of mapped bytes fails instead
+		if err = f(); errors.Is(err, syscall.EFAULT) { // write(2) of mapped bytes fails instead of faulting
 			err = cmp.Or(Changed(), err)
 		}
 		return err
 	}
 }
 
-// faulted returns the error that a panic stands for which is a fault in a mapped
-// file, or nil. What is deferred on the way here may have closed the file.
+// faulted returns the error for a panic that is a fault in a mapped file, or nil for other panics. Deferred functions
+// may have closed the file already.
 func (r *registry) faulted(panicked any) error {
 	fault, ok := panicked.(interface {
 		runtime.Error
@@ -43,7 +43,7 @@ func (r *registry) faulted(panicked any) error {
 	if !ok {
 		return nil
 	}
-	// in returns where the fault is in data, and whether it is.
+	// in returns the position of the fault in data, and whether it is in data.
 	in := func(data []byte) (at uintptr, ok bool) {
 		at = fault.Addr() - uintptr(unsafe.Pointer(unsafe.SliceData(data)))
 		return at, at < uintptr(len(data))

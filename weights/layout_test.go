@@ -140,7 +140,7 @@ func TestTieErrors(t *testing.T) {
 		"absent":            {[]Tensor{first, tied("v", false, 2, 3)}, `"t": tied to "v", which does not stand before it`},
 		"itself":            {[]Tensor{tied("t", false, 2, 3)}, `"t": tied to "t", which does not stand before it`},
 		"later":             {[]Tensor{tied("w", false, 2, 3), first}, `"t": tied to "w", which does not stand before it`},
-		"shape":             {[]Tensor{first, tied("w", false, 3, 2)}, `"t": cannot be tied to "w", a parameter of shape [2 3]`},
+		"shape":             {[]Tensor{first, tied("w", false, 3, 3)}, `"t": cannot be tied to "w", a parameter of shape [2 3]`},
 		"transposed shape":  {[]Tensor{first, tied("w", true, 2, 3)}, "cannot be tied"},
 		"transposed vector": {[]Tensor{{Name: "w", Shape: []int64{2}, DType: F32, Role: Parameter}, tied("w", true, 2)}, "cannot be tied"},
 		"statistic":         {[]Tensor{first, statistic}, "cannot be tied"},

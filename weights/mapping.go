@@ -1,17 +1,18 @@
 package weights
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"syscall"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // Mapping is a file's bytes, mapped read-only into memory.
 type Mapping struct {
 	Path string
-	// Data is valid until Close. Where another program cuts the file short
-	// meanwhile, reading what is gone is a fault, which ends the process unless the
-	// goroutine that reads is [Guarded].
+	// Data is valid until Close. If another program cuts the file short meanwhile, reading the lost part is a fault.
+	// The fault ends the process unless the reading goroutine is [Guarded].
 	Data []byte
 
 	watch Watch
@@ -19,22 +20,24 @@ type Mapping struct {
 	unmap func() error
 }
 
-// OnMap, if not nil, is called with each file before it is mapped, and may refuse
-// it: so a program sees all files that it reads, those that others refer to among
-// them. It is set before the first file is mapped.
+// OnMap, if not nil, is called with each file before it is mapped, and may refuse it. So a program sees all files
+// that it reads, including files that other files refer to. Set it before the first file is mapped.
 var OnMap func(*os.File) error
 
 // Map maps the regular file at path. Errors name the path.
 func Map(path string) (*Mapping, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not wait for a writer
+	f, _, err := file.Regular(path)
+	if errors.Is(err, file.ErrNotRegular) {
+		return nil, file.Error(path, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return MapFile(f)
 }
 
-// MapFile maps the regular file f, and keeps it open until Close, to see whether
-// it changes: see [Changed]. Where it fails it has closed f.
+// MapFile maps the regular file f. It keeps f open until Close, to see whether it changes: see [Changed]. If MapFile
+// fails, it has closed f.
 func MapFile(f *os.File) (*Mapping, error) {
 	m, err := mapWhole(f)
 	if err != nil {
@@ -69,10 +72,9 @@ func mapWhole(f *os.File) (*Mapping, error) {
 	return m, nil
 }
 
-// Release takes the file's pages out of this process's memory; what is read
-// again comes back from the system's cache. Readers of Data may go on
-// meanwhile. A pass over large files calls it now and then, or all that it has
-// read counts as its memory.
+// Release takes the file's pages out of this process's memory. Pages that are read again come back from the system's
+// cache. Readers of Data may continue meanwhile. A pass over large files calls Release from time to time, because
+// otherwise all pages that it has read count as its memory.
 func (m *Mapping) Release() {
 	if m.file && len(m.Data) > 0 {
 		release(m.Data)

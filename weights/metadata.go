@@ -3,10 +3,11 @@ package weights
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
-// NewMetadata returns the metadata that says what a file of ours is: its kind,
-// the version of its format, the program that wrote it, and values in JSON.
+// NewMetadata returns the metadata that identifies a file of ours. It holds the kind, the version of the format, the
+// program that wrote it, and values in JSON.
 func NewMetadata(kind string, version int, producer string, values map[string]any) (map[string]string, error) {
 	m := map[string]string{
 		"kind":           kind,
@@ -23,8 +24,7 @@ func NewMetadata(kind string, version int, producer string, values map[string]an
 	return m, nil
 }
 
-// CheckKind checks that the file says it is of the given kind and of a version
-// that is understood.
+// CheckKind checks that the file has the given kind and version.
 func (st *Safetensors) CheckKind(kind string, version int) error {
 	if got := st.Metadata["kind"]; got != kind {
 		return fmt.Errorf("kind is %q, want %q", got, kind)
@@ -35,7 +35,18 @@ func (st *Safetensors) CheckKind(kind string, version int) error {
 	return nil
 }
 
-// DecodeMetadata reads values that NewMetadata wrote into the pointers given.
+// FewMetadata fails if one of the metadata texts has more than most values. A decoded value can take a hundred times
+// as much memory as its text. Call it before [Safetensors.DecodeMetadata] if the file may come from anywhere.
+func (st *Safetensors) FewMetadata(most int) error {
+	for key, js := range st.Metadata {
+		if n := strings.Count(js, ","); n > most {
+			return fmt.Errorf("metadata %q: %d values, want at most %d", key, n, most)
+		}
+	}
+	return nil
+}
+
+// DecodeMetadata decodes values that NewMetadata wrote into the given pointers.
 func (st *Safetensors) DecodeMetadata(values map[string]any) error {
 	for key, v := range values {
 		if err := json.Unmarshal([]byte(st.Metadata[key]), v); err != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// mapFile reads the whole of f where memory mapping is not at hand.
+// mapFile reads the whole of f on systems without memory mapping.
 func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	data := make([]byte, size)
 	if _, err := io.ReadFull(f, data); err != nil {
@@ -16,5 +16,5 @@ func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	return data, func() error { return nil }, nil
 }
 
-// release has nothing to give back: the data is no mapping.
+// release does nothing: the data is no mapping.
 func release([]byte) {}

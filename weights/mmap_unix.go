@@ -21,6 +21,5 @@ func mapFile(f *os.File, size int64) ([]byte, func() error, error) {
 	return data, func() error { return unix.Munmap(data) }, nil
 }
 
-// release forgets the pages of a shared file mapping, which nothing has
-// written to. A failure costs memory and nothing else.
+// release forgets the pages of a shared file mapping that nothing has written to. A failure only costs memory.
 func release(data []byte) { unix.Madvise(data, unix.MADV_DONTNEED) }

@@ -1,21 +1,19 @@
 package weights
 
-// Array is the elements of one tensor that do not lie side by side in row-major
-// order and little-endian, as where a file holds a view. Implementations are safe
-// for concurrent use.
+// Array holds the elements of one tensor that are not stored side by side, row-major and little-endian. An example is
+// a view in a file. Implementations are safe for concurrent use.
 type Array interface {
 	// Len returns the number of elements.
 	Len() int64
-	// ReadBytes fills dst with the little-endian bytes of the elements from off on,
-	// counted in row-major order.
+	// ReadBytes fills dst with the little-endian bytes of the elements, starting at element off in row-major order.
 	ReadBytes(dst []byte, off int64)
 }
 
-// Piece is one tensor's stored elements: a stretch of a [Concat].
+// Piece is the stored elements of one tensor, and a part of a [Concat].
 type Piece struct {
 	DType DType
 	Data  []byte // little-endian
-	Array Array  // has the elements in place of Data where it is not nil
+	Array Array  // if not nil, holds the elements, and Data is unused
 }
 
 // Len returns the number of elements.
@@ -26,8 +24,7 @@ func (p Piece) Len() int64 {
 	return int64(len(p.Data)) / p.DType.Size()
 }
 
-// Stretch returns the bytes of elements [off, off+n), little-endian: those of
-// Data, or a copy.
+// Stretch returns the little-endian bytes of elements [off, off+n). They are part of Data, or a copy.
 func (p Piece) Stretch(off, n int64) []byte {
 	size := p.DType.Size()
 	if p.Array == nil {

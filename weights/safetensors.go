@@ -22,11 +22,11 @@ const (
 	headerAlign = 8         // data begins at a multiple of this
 )
 
-// metadataKey is the one name in a header that is no section's.
+// metadataKey is the only name in a header that is not the name of a section.
 const metadataKey = "__metadata__"
 
-// Keys of __metadata__ that hold the checksums of a file written here. Both
-// are optional to a reader: other programs' files do not have them.
+// Keys of __metadata__ that hold the checksums of a file written here. Both are optional for a reader, because files
+// of other programs do not have them.
 const (
 	sectionSumsKey = "crc32c"        // JSON object: section name → eight hex digits
 	headerSumKey   = "crc32c_header" // eight hex digits, over the header with these digits as zeros
@@ -44,19 +44,18 @@ func (s Section) bytes() int64 {
 	return n * s.DType.Size()
 }
 
-// A SafetensorsWriter writes a safetensors file whose sections are known
-// beforehand and are filled piecemeal, in any interleaving: a fit produces one
-// block of every section, and of every row of some, at a time.
+// A SafetensorsWriter writes a safetensors file. Its sections are known in advance and are filled part by part, in
+// any interleaving. A fit produces one block of every section at a time, and of every row of some sections.
 type SafetensorsWriter struct {
 	w        io.WriterAt
 	sections []Section
 	metadata map[string]string
 	starts   []int64       // file offset of each section
-	rows     [][]*appender // of each section; a single one but for those that Rows was called for
+	rows     [][]*appender // of each section; only one, unless Rows was called
 }
 
-// NewSafetensorsWriter plans the file. Nothing is written yet; the header goes
-// out last, with [SafetensorsWriter.Close], since it holds the checksums.
+// NewSafetensorsWriter plans the file and writes nothing yet. [SafetensorsWriter.Close] writes the header last,
+// because it holds the checksums.
 func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string]string) (*SafetensorsWriter, error) {
 	sw := &SafetensorsWriter{
 		w:        w,
@@ -65,16 +64,18 @@ func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string
 		rows:     make([][]*appender, len(sections)),
 	}
 	maps.Copy(sw.metadata, metadata)
-	for i, s := range sections {
+	seen := make(map[string]bool, len(sections))
+	for _, s := range sections {
 		if _, err := Elements(s.Shape); err != nil {
 			return nil, fmt.Errorf("section %q: %w", s.Name, err)
 		}
 		if s.DType == Invalid || s.Name == metadataKey {
 			return nil, fmt.Errorf("section %q: %v cannot be written under this name", s.Name, s.DType)
 		}
-		if slices.ContainsFunc(sections[:i], func(o Section) bool { return o.Name == s.Name }) {
+		if seen[s.Name] {
 			return nil, fmt.Errorf("section %q: listed twice", s.Name)
 		}
+		seen[s.Name] = true
 	}
 	header, err := sw.encodeHeader()
 	if err != nil {
@@ -96,9 +97,8 @@ func NewSafetensorsWriter(w io.WriterAt, sections []Section, metadata map[string
 // list given to [NewSafetensorsWriter].
 func (sw *SafetensorsWriter) Section(i int) io.Writer { return sw.rows[i][0] }
 
-// Rows returns writers that append to the rows of section i, the slices of its
-// first dimension. They may be used from different goroutines. It takes the
-// place of Section for i.
+// Rows returns writers that append to the rows of section i, the slices of its first dimension. They may be used from
+// different goroutines. Use either Rows or Section for a section.
 func (sw *SafetensorsWriter) Rows(i int) []io.Writer {
 	sw.split(i, sw.sections[i].Shape[0])
 	var out []io.Writer
@@ -117,7 +117,7 @@ func (sw *SafetensorsWriter) split(i int, n int64) {
 	}
 }
 
-// appender fills one stretch of a file.
+// appender fills one range of a file.
 type appender struct {
 	w           io.WriterAt
 	name        string // of the section
@@ -153,7 +153,7 @@ func (sw *SafetensorsWriter) Close() error {
 	return err
 }
 
-// sum returns the checksum of what was written of section i.
+// sum returns the checksum of the bytes of section i written so far.
 func (sw *SafetensorsWriter) sum(i int) checksum {
 	var sum checksum
 	for _, r := range sw.rows[i] {
@@ -162,15 +162,15 @@ func (sw *SafetensorsWriter) sum(i int) checksum {
 	return sum
 }
 
-// headerEntry is what a header says of a section.
+// headerEntry is a header's entry for a section.
 type headerEntry struct {
 	DType   DType   `json:"dtype"`
 	Shape   []int64 `json:"shape"`
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// encodeHeader renders the JSON header with the present section sums and a
-// header sum of zeros. Its length does not depend on the sums.
+// encodeHeader renders the JSON header with the current section sums and a header sum of zeros. Its length does not
+// depend on the sums.
 func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
 	meta := maps.Clone(sw.metadata)
 	sums := map[string]string{}
@@ -212,7 +212,7 @@ func (sw *SafetensorsWriter) encodeHeader() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// headerSumAt finds the eight digits of the header sum, or -1.
+// headerSumAt returns the position of the eight digits of the header sum, or -1.
 func headerSumAt(header []byte) int {
 	mark := []byte(`"` + headerSumKey + `":"`)
 	i := bytes.Index(header, mark)
@@ -232,14 +232,21 @@ type Safetensors struct {
 	Metadata map[string]string
 	Sections []Section // in file order
 
-	views   map[string]View
+	places  map[string]place
+	body    []byte // all sections
 	header  []byte
 	mapping *Mapping
 }
 
-// OpenSafetensors maps the file at path and checks its header: size, JSON,
-// duplicate keys, shapes, and offsets that cover the data without holes or
-// overlap. It does not read the data; see [Safetensors.Verify].
+// place is the place of a section. It is small, since a file can have hundreds of thousands of sections.
+type place struct {
+	index int // of Sections
+	from  int64
+}
+
+// OpenSafetensors maps the file at path and checks its header: size, JSON, duplicate keys, shapes, and offsets. The
+// offsets must cover the data without holes or overlap. OpenSafetensors does not read the data; see
+// [Safetensors.Verify].
 func OpenSafetensors(path string) (*Safetensors, error) {
 	m, err := Map(path)
 	if err != nil {
@@ -257,7 +264,7 @@ func OpenSafetensors(path string) (*Safetensors, error) {
 // ParseSafetensors is [OpenSafetensors] for bytes in memory; path is for
 // error messages.
 func ParseSafetensors(path string, data []byte) (*Safetensors, error) {
-	st := &Safetensors{Path: path, Metadata: map[string]string{}, views: map[string]View{}}
+	st := &Safetensors{Path: path, Metadata: map[string]string{}}
 	if err := st.parse(data); err != nil {
 		return nil, fmt.Errorf("%s: not a readable safetensors file: %w", path, err)
 	}
@@ -274,8 +281,12 @@ func (st *Safetensors) Close() error {
 
 // View returns the section named name.
 func (st *Safetensors) View(name string) (View, bool) {
-	v, ok := st.views[name]
-	return v, ok
+	p, ok := st.places[name]
+	if !ok {
+		return View{}, false
+	}
+	section := st.Sections[p.index]
+	return View{section, st.body[p.from : p.from+section.bytes()]}, true
 }
 
 // HasChecksums reports whether the file was written with checksums.
@@ -283,15 +294,14 @@ func (st *Safetensors) HasChecksums() bool {
 	return st.Metadata[sectionSumsKey] != "" && headerSumAt(st.header) >= 0
 }
 
-// Release gives the memory that reads have taken back to the system: see
-// [Mapping.Release].
+// Release gives the memory taken by reads back to the system: see [Mapping.Release].
 func (st *Safetensors) Release() {
 	if st.mapping != nil {
 		st.mapping.Release()
 	}
 }
 
-// verifyStretch is the number of bytes that Verify holds at a time.
+// verifyStretch is the number of bytes that Verify reads between calls of Release.
 const verifyStretch = 64 << 20
 
 // Verify checks header and sections against their checksums, reading the
@@ -314,7 +324,8 @@ func (st *Safetensors) verify() error {
 	}
 	for _, s := range st.Sections {
 		var sum checksum
-		for stretch := range slices.Chunk(st.views[s.Name].Data, verifyStretch) {
+		v, _ := st.View(s.Name)
+		for stretch := range slices.Chunk(v.Data, verifyStretch) {
 			sum.write(stretch)
 			st.Release()
 		}
@@ -333,7 +344,7 @@ func (st *Safetensors) ID() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// View is a section's elements, in the file.
+// View is a section and its elements in the file.
 type View struct {
 	Section
 	Data []byte
@@ -378,8 +389,8 @@ func (st *Safetensors) parse(data []byte) error {
 	return nil
 }
 
-// parseHeader walks the JSON token by token, since encoding/json would let a
-// duplicate key pass, and returns where the last section ends.
+// parseHeader reads the JSON token by token, since encoding/json would accept a duplicate key. It returns where the
+// last section ends.
 func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 	dec := json.NewDecoder(bytes.NewReader(st.header))
 	if _, err := dec.Token(); err != nil {
@@ -389,19 +400,23 @@ func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 		Section
 		from, to int64
 	}
-	var all []placed
-	seen := map[string]bool{}
+	// Slices with enough room from the start take a fifth of the memory of slices that grow. least is the length of
+	// the shortest JSON of a section.
+	const least = len(`"":{"dtype":"F32","shape":[],"data_offsets":[0,0]}`)
+	all := make([]placed, 0, min(bytes.Count(st.header, []byte(`"data_offsets"`)), len(st.header)/least))
+	st.places = make(map[string]place, cap(all))
+	metadata := false
 	for dec.More() {
 		tok, err := dec.Token()
 		if err != nil {
 			return 0, err
 		}
 		name := tok.(string)
-		if seen[name] {
+		if _, twice := st.places[name]; twice || metadata && name == metadataKey {
 			return 0, fmt.Errorf("section %q: listed twice", name)
 		}
-		seen[name] = true
 		if name == metadataKey {
+			metadata = true
 			if err := dec.Decode(&st.Metadata); err != nil {
 				return 0, fmt.Errorf(metadataKey+": %w", err)
 			}
@@ -426,6 +441,7 @@ func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 			return 0, fmt.Errorf("section %q: %d bytes, want %d for %v %v", name, to-from, n*e.DType.Size(), e.DType, e.Shape)
 		}
 		all = append(all, placed{Section{name, e.DType, e.Shape}, from, to})
+		st.places[name] = place{}
 	}
 	if _, err := dec.Token(); err != nil { // the closing brace
 		return 0, err
@@ -436,14 +452,15 @@ func (st *Safetensors) parseHeader(body []byte) (int64, error) {
 	slices.SortStableFunc(all, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) // empty sections first
 	})
+	st.Sections, st.body = make([]Section, 0, len(all)), body
 	var end int64
 	for _, p := range all {
 		if p.from != end {
 			return 0, fmt.Errorf("section %q: begins at byte %d, want %d: holes and overlaps are not allowed", p.Name, p.from, end)
 		}
 		end = p.to
+		st.places[p.Name] = place{len(st.Sections), p.from}
 		st.Sections = append(st.Sections, p.Section)
-		st.views[p.Name] = View{p.Section, body[p.from:p.to]}
 	}
 	return end, nil
 }

@@ -5,14 +5,12 @@ import (
 	"sort"
 )
 
-// Vector is a flat vector of weights that is read stretch by stretch.
-// Implementations are safe for concurrent use.
+// Vector is a flat vector of weights that is read in parts. Implementations are safe for concurrent use.
 type Vector interface {
 	// Len returns the number of elements.
 	Len() int64
-	// ReadAt fills dst with elements [off, off+len(dst)). It fails, with an
-	// error naming file and tensor, where the elements cannot be read, and
-	// panics if the stretch is outside the vector.
+	// ReadAt fills dst with elements [off, off+len(dst)). If they cannot be read, it returns an error that names file
+	// and tensor. It panics if the range is outside the vector.
 	ReadAt(dst []float32, off int64) error
 }
 
@@ -24,12 +22,12 @@ func (s Slice) Len() int64 { return int64(len(s)) }
 
 // ReadAt copies elements [off, off+len(dst)).
 func (s Slice) ReadAt(dst []float32, off int64) error {
-	copy(dst, s[off:len(s):len(s)][:len(dst)]) // not from what lies beyond len(s)
+	copy(dst, s[off:len(s):len(s)][:len(dst)]) // never beyond len(s)
 	return nil
 }
 
-// Concat is a [Vector] made of pieces laid end to end, each read from its
-// stored bytes, which are usually part of a mapped file.
+// Concat is a [Vector] of pieces laid end to end. Each is read from its stored bytes, which are usually part of a
+// mapped file.
 type Concat struct {
 	pieces []Piece
 	starts []int64 // element index of each piece, then the length
@@ -64,8 +62,7 @@ func (c *Concat) ReadAt(dst []float32, off int64) error {
 	return nil
 }
 
-// Stored returns elements [off, off+n) as they are stored, if one piece holds
-// them all, side by side.
+// Stored returns elements [off, off+n) as they are stored, if one piece holds them all, side by side.
 func (c *Concat) Stored(off, n int64) (Piece, bool) {
 	if off < 0 || n <= 0 || off+n > c.Len() {
 		return Piece{}, false

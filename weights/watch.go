@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// A ChangedError says that another program wrote to a file while it was read.
-// What was computed from it is of no file that ever was.
+// A ChangedError says that another program wrote to a file while it was read. Results may mix the old and the new
+// content.
 type ChangedError struct {
 	Path string
-	What string // has changed
+	What string // what has changed
 }
 
 func (e *ChangedError) Error() string { return e.Path + ": changed while it was read: " + e.What }
 
-// A Watch remembers what an open file was like when reading it began. A file that
-// another one takes the place of, under its name, does not change: what is open is
-// the old one, whole.
+// A Watch remembers the state of an open file when reading began. If another file replaces it under its name, it has
+// not changed: the old file is still open and whole.
 type Watch struct {
 	file     *os.File
 	size     int64
 	modified time.Time
 }
 
-// NewWatch begins to watch f, which must stay open.
+// NewWatch starts to watch f, which must stay open.
 func NewWatch(f *os.File) (Watch, error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -36,9 +35,8 @@ func NewWatch(f *os.File) (Watch, error) {
 
 func watch(f *os.File, fi os.FileInfo) Watch { return Watch{f, fi.Size(), fi.ModTime()} }
 
-// Changed returns a [*ChangedError] if the file has another size or another time
-// of modification than when Watch began. It does not look at the time of the last
-// change of status, which a new name for the file moves too.
+// Changed returns a [*ChangedError] if the size or modification time of the file differs from when the Watch began.
+// It does not compare the time of the last change of status, which a new name for the file changes too.
 func (w Watch) Changed() error {
 	fi, err := w.file.Stat()
 	switch {
@@ -52,18 +50,18 @@ func (w Watch) Changed() error {
 	return nil
 }
 
-// live is the files that this process has mapped.
+// live holds the files that this process has mapped.
 var live registry
 
 type registry struct {
 	mu     sync.Mutex
 	files  map[*Mapping]bool
-	closed []gone // those that had changed when they were closed
+	closed []gone // files that had changed when they were closed
 }
 
-// gone is a file that was mapped and changed, and where its bytes were.
+// gone is a mapped file that changed, and the place of its bytes.
 type gone struct {
-	data []byte // not to be read
+	data []byte // must not be read
 	err  error
 }
 
@@ -76,7 +74,7 @@ func (r *registry) add(m *Mapping) {
 	r.files[m] = true
 }
 
-// remove takes a mapping out, and reports whether it was in.
+// remove removes a mapping, and reports whether it was registered.
 func (r *registry) remove(m *Mapping) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,8 +104,7 @@ func (r *registry) changed() error {
 	return nil
 }
 
-// Changed returns a [*ChangedError] if another program changed a file while this
-// process had it mapped: one that is mapped still, or was when Changed was last
-// called. Whoever keeps a result asks before: some of it may come from the old
-// content and some from the new.
+// Changed returns a [*ChangedError] if another program changed a file while this process had it mapped. It checks the
+// files that are still mapped, and those closed since the last call of Changed. Call it before keeping a result: some
+// of it may come from the old content and some from the new.
 func Changed() error { return live.changed() }

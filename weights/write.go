@@ -11,11 +11,10 @@ import (
 // writeBlock is the number of elements that are converted at a time.
 const writeBlock = 1 << 16
 
-// WriteTensor writes the elements of one tensor, in its type, from the vector of
-// its role. They are rounded where the type is narrower, and one that is too large
-// for it is an error that names the tensor; a vector that stores them
-// in this very type, as a [Concat] may, has them copied. What must be converted, or
-// drawn, is so on all cores, a block on each.
+// WriteTensor writes the elements of one tensor, in its type, from the vector of its role. It rounds them if the type
+// is narrower. An element that is too large for the type is an error that names the tensor. If the vector stores the
+// elements in the same type, as a [Concat] may, they are copied. Otherwise all cores convert or draw them, a block on
+// each.
 func WriteTensor(w io.Writer, entry Tensor, from Vector) error {
 	n := entry.Len()
 	if entry.Tied != "" && entry.Transposed {
@@ -48,8 +47,7 @@ func WriteTensor(w io.Writer, entry Tensor, from Vector) error {
 	return nil
 }
 
-// stored returns the elements of a tensor where the vector holds them in its
-// very type.
+// stored returns the elements of a tensor if the vector stores them in the same type.
 func stored(entry Tensor, from Vector) ([]byte, bool) {
 	if v, ok := from.(interface {
 		Stored(off, n int64) (Piece, bool)
@@ -95,12 +93,11 @@ func overflow(d DType, encoded []byte) int {
 	return -1
 }
 
-// transposeBytes bounds what is held of a matrix that is written as its
-// transpose.
+// transposeBytes bounds the memory for a matrix that is written as its transpose.
 const transposeBytes = 64 << 20
 
-// writeTransposed writes a tied matrix whose transpose is in the vector: as many
-// rows at a time as fit into limit bytes, which are a stretch of each row there.
+// writeTransposed writes a tied matrix whose transpose is in the vector. It writes as many rows at a time as fit into
+// limit bytes. They are a part of each row in the vector.
 func writeTransposed(w io.Writer, entry Tensor, from Vector, limit int64) error {
 	rows, columns, size := entry.Shape[0], entry.Shape[1], entry.DType.Size()
 	whole, isStored := stored(entry, from)

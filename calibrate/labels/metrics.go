@@ -13,45 +13,44 @@ type EvaluateOptions struct {
 	ECE calibrate.ECEOptions // zero: 20 bins of equal mass
 }
 
-// Label are the scores of one label.
+// Label holds the scores of one label.
 type Label struct {
-	Known     int     // examples of which it is known
-	Positives int     // of them, those that have it
-	NLL       float64 // mean over those known, nats; NaN of none
-	Brier     float64 // mean of (p−y)², 0 to 1; NaN of none
+	Known     int     // examples for which the label is known
+	Positives int     // examples that have the label
+	NLL       float64 // mean over the known examples, nats; NaN if there are none
+	Brier     float64 // mean of (p−y)², 0 to 1; NaN if there are none
 
-	// NaN where the label is degenerate.
+	// The following are NaN if the label is degenerate.
 	ECE              float64 // calibration error of p, 0 to 1
 	AveragePrecision float64 // by the step rule of scikit-learn: see [calibrate.AUPR]
 	AUROC            float64
 }
 
-// Degenerate says that what is known of the label has one value or none.
+// Degenerate reports whether the known values of the label are all equal, or there are none.
 func (l Label) Degenerate() bool { return l.Positives == 0 || l.Positives == l.Known }
 
 // Metrics are the scores of a set of predictions.
 type Metrics struct {
 	N     int // examples
-	Known int // labels of all examples that are known
+	Known int // known labels of all examples
 
 	NLL   float64 // mean over all known labels, nats; +Inf if the truth has probability 0
-	Brier float64 // mean of (p−y)² over the same, 0 to 1: half of what two classes have
+	Brier float64 // mean of (p−y)² over the same, 0 to 1: half of the Brier score of two classes
 
-	// The next are of labels that are not degenerate, and NaN if all are.
-	MicroECE             float64 // of all their probabilities together
+	// The following leave out degenerate labels, and are NaN if all are degenerate.
+	MicroECE             float64 // of all probabilities together
 	MacroECE             float64 // mean of Label.ECE
 	MeanAveragePrecision float64 // mean of Label.AveragePrecision
 	AUROC                float64 // mean of Label.AUROC
 
-	Each []Label // one for each label
+	Each []Label // by label
 
-	// Warnings say why a score should not be taken at face value. They are not
-	// failures, but whoever reads the scores must see them.
+	// Warnings are reasons not to take a score at face value. They are not failures, but the user must see them.
 	Warnings []error
 }
 
-// NegLogLikelihoods stores −log p of labels that are there, and −log(1−p) of those that
-// are not, in nats, in dst of length n×Labels; 0 of those unknown, which are in no mean.
+// NegLogLikelihoods stores −log p of present labels and −log(1−p) of absent ones in dst of length n×Labels, in nats.
+// It stores 0 for unknown labels, which no mean may include.
 func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
 	p.check()
 	dst = destination(dst, len(p.Truth))
@@ -70,7 +69,7 @@ func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
 	return dst
 }
 
-// Briers stores (p−y)² of each label in dst of length n×Labels; 0 of those unknown.
+// Briers stores (p−y)² of each label in dst of length n×Labels, and 0 for unknown labels.
 func Briers(dst []float64, p Predictions) []float64 {
 	p.check()
 	dst = destination(dst, len(p.Truth))
@@ -87,13 +86,13 @@ func Briers(dst []float64, p Predictions) []float64 {
 	return dst
 }
 
-// Evaluate returns the scores of p. The calibration error of a label is that of the
-// probability of one of two classes,
+// Evaluate returns the scores of p. The calibration error of a label is that of the probability of one of two
+// classes,
 //
-//	Σ_b (n_b/n) |mean p − share that has it|
+//	Σ_b (n_b/n) |mean p − share of examples with the label|
 //
-// over the bins of opts (Naeini et al. 2015). Evaluate warns if the truth has probability 0
-// somewhere, of degenerate labels, and of too few examples to a bin.
+// over the bins of opts (Naeini et al. 2015). Evaluate warns if a true value has probability 0, if a label is
+// degenerate, and if there are too few examples per bin.
 func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	p.check()
 	m := Metrics{N: p.Len(), MicroECE: math.NaN()}
@@ -104,7 +103,7 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		c := p.column(label)
 		nan := math.NaN()
 		l := Label{Known: len(c.top), Positives: len(c.out), ECE: nan, AveragePrecision: nan, AUROC: nan}
-		for k := label; k < len(p.Truth); k += p.Labels { // 0 of those unknown
+		for k := label; k < len(p.Truth); k += p.Labels { // 0 for unknown labels
 			l.NLL += losses[k]
 			l.Brier += briers[k]
 			if math.IsInf(losses[k], 1) {
@@ -132,7 +131,7 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	return m
 }
 
-// mean is that of a score over the labels that are not degenerate, NaN of none.
+// mean returns the mean of a score over the labels that are not degenerate, or NaN if there are none.
 func (m *Metrics) mean(of func(Label) float64) float64 {
 	sum, count := 0.0, 0.0
 	for _, l := range m.Each {
@@ -144,7 +143,7 @@ func (m *Metrics) mean(of func(Label) float64) float64 {
 	return sum / count
 }
 
-// minPerBin is the number of predictions a bin should hold, as in package calibrate.
+// minPerBin is the number of predictions that a bin should contain, as in package calibrate.
 const minPerBin = 10
 
 func (m *Metrics) warn(infinite, fewest int, opts EvaluateOptions) {
@@ -176,5 +175,5 @@ func (m *Metrics) warn(infinite, fewest int, opts EvaluateOptions) {
 	}
 }
 
-// defaultBins are those of the zero [calibrate.ECEOptions].
+// defaultBins is the number of bins of the zero [calibrate.ECEOptions].
 const defaultBins = 20

@@ -6,23 +6,22 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// PlattRidge is the weight of the ridge in Platt scaling, which draws towards a = 1 and
-// b = 0. It makes the minimum one finite point where labels are separated, or all logits
-// equal, and is [calibrate.VectorRidge]: moving a from 1 to 2 costs as much as 0.005 nats
-// in one of 1,000 examples. Platt's own remedy, targets (N+1)/(N+2) in place of 1, would
-// change every other fit too, as would scikit-learn's.
+// PlattRidge is the weight of the ridge in Platt scaling, which pulls towards a = 1 and b = 0. The ridge makes the
+// minimum finite and unique if labels are separated or all logits equal. It equals [calibrate.VectorRidge]: moving a
+// from 1 to 2 costs as much as 0.005 nats in one of 1,000 examples. Platt's own remedy, the target (N+1)/(N+2)
+// instead of 1, would change every other fit too, and so would scikit-learn's.
 const PlattRidge = calibrate.VectorRidge
 
 const (
 	plattSteps = 200
-	// decrementTolerance is the Newton decrement, in nats, at which convergence is
-	// quadratic and what is left is rounding.
+	// decrementTolerance is the Newton decrement, in nats, at which convergence is quadratic and the rest is
+	// rounding.
 	decrementTolerance = 1e-24
 )
 
-// platt returns the minimum of the mean NLL and the ridge. The problem is convex, and is
-// solved by Newton's method with halved steps, from a start where no logit saturates.
-// separated says that a threshold of the logits tells the label without a mistake.
+// platt returns the minimum of the mean NLL plus the ridge. The problem is convex. Newton's method with halved steps
+// solves it, from a start where no logit saturates. It also reports whether a threshold of the logits separates the
+// labels.
 func (l known) platt() (a, b float64, separated bool) {
 	largest := 1.0
 	for _, z := range l.logits {
@@ -37,12 +36,12 @@ func (l known) platt() (a, b float64, separated bool) {
 		}
 		step, next := 1.0, 0.0
 		for ; step > 1e-10; step /= 2 {
-			// A quarter of what the slope promises for small steps (Armijo).
+			// A quarter of the decrease that the slope predicts for small steps (Armijo).
 			if next = l.objective(a+step*da, b+step*db); next <= value-step*decrement/4 {
 				break
 			}
 		}
-		if step <= 1e-10 { // the step is lost in rounding, and is the last
+		if step <= 1e-10 { // the step is lost in rounding and is the last
 			a, b = a+da, b+db
 			break
 		}
@@ -55,9 +54,9 @@ func (l known) objective(a, b float64) float64 {
 	return l.loss(a, b)/float64(len(l.truth)) + PlattRidge/2*((a-1)*(a-1)+b*b)
 }
 
-// newton returns a step of Newton's method and its decrement, −2 times what a quadratic
-// would fall. With w = p(1−p), W = mean w, m = mean wz/W and C = mean w(z−m)² the Hessian
-// is (C + Wm² + R, Wm; Wm, W + R), and its determinant a sum of what is positive.
+// newton returns a step of Newton's method and its decrement, −2 times the decrease of a quadratic function. Let w =
+// p(1−p), W = mean w, m = mean wz/W and C = mean w(z−m)². The Hessian is (C + Wm² + R, Wm; Wm, W + R). Its
+// determinant is a sum of positive terms.
 func (l known) newton(a, b float64) (da, db, decrement float64) {
 	const r = PlattRidge
 	n := float64(len(l.truth))
@@ -85,8 +84,7 @@ func (l known) newton(a, b float64) (da, db, decrement float64) {
 	return da, db, hbb*rest*rest/det + gb*gb/hbb
 }
 
-// separated says that all logits of one truth are at or above all of the other, and
-// differ somewhere.
+// separated reports whether all logits of one truth are above all logits of the other.
 func (l known) separated() bool {
 	lo, hi := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	for i, z := range l.logits {

@@ -13,30 +13,29 @@ const (
 	badDst   = "labels: length of dst does not match"
 )
 
-// Unknown is the truth about a label that nobody knows.
+// Unknown is the truth about a label that is not known.
 const Unknown = -1
 
 // Predictions are the probabilities of the labels of n examples.
 //
-// [NewPredictions] checks the values. The functions of this package panic if the lengths
-// disagree or if there is no example, and rely on the rest.
+// [NewPredictions] checks the values. The functions of this package panic if the lengths disagree or if there is no
+// example. They do not check anything else.
 type Predictions struct {
-	Labels int       // of an example, at least 1
-	Probs  []float64 // row-major, n×Labels; that the example has the label
-	Truth  []int     // n×Labels; 1 it has it, 0 it has not, Unknown
+	Labels int       // per example, at least 1
+	Probs  []float64 // row-major, n×Labels; probability that the example has the label
+	Truth  []int     // n×Labels; 1 with the label, 0 without it, or Unknown
 
-	// Complements are 1 − Probs, n×Labels, where they are known to more digits than
-	// that difference has; else nil. The loss of a label that is not there, but has a
-	// probability near 1, needs them: with a sigmoid above 37 the difference is 0.
+	// Complements are 1 − Probs, n×Labels, if they are known with more digits than that difference has, else nil. The
+	// loss of an absent label with a probability near 1 needs them: for a sigmoid above 37 the difference is 0.
 	Complements []float64
 }
 
-// NewPredictions returns the predictions probs, n×labels in row-major order, for examples
-// with the given truth. complements may be nil. The slices are kept, not copied.
+// NewPredictions returns the predictions probs, n×labels in row-major order, for examples with the given truth. The
+// argument complements may be nil. The slices are kept, not copied.
 //
-// It is an error, which names the first row and label at fault, if the lengths disagree,
-// there is no row or no label, a probability is not in [0, 1], it and its complement do
-// not sum to 1 within 1e-6, or a truth is not 0, 1 or [Unknown].
+// It is an error if the lengths disagree, there is no row or no label, or a probability is not in [0, 1]. A
+// probability and its complement must sum to 1 within 1e-6, and a truth must be 0, 1 or [Unknown]. The error names
+// the first bad row and label.
 func NewPredictions(probs, complements []float64, labels int, truth []int) (Predictions, error) {
 	p := Predictions{Labels: labels, Probs: probs, Truth: truth, Complements: complements}
 	switch {
@@ -77,7 +76,7 @@ func (p Predictions) check() {
 	}
 }
 
-// not is the probability that the label is not there.
+// not returns the probability that the label is absent.
 func (p Predictions) not(k int) float64 {
 	if p.Complements == nil {
 		return 1 - p.Probs[k]
@@ -85,11 +84,11 @@ func (p Predictions) not(k int) float64 {
 	return p.Complements[k]
 }
 
-// column gathers what is known of a label. It orders by log-odds where complements are
-// known, since probabilities that differ may both be 1.
+// column holds the known values of one label. With complements, examples are ordered by log-odds, because different
+// probabilities may both round to 1.
 type column struct {
 	top     []calibrate.TopLabel
-	in, out []float64 // scores of the examples without the label, and with it
+	in, out []float64 // scores of the examples without and with the label
 }
 
 func (p Predictions) column(label int) (c column) {
@@ -111,7 +110,7 @@ func (p Predictions) column(label int) (c column) {
 	return c
 }
 
-// destination returns dst, or a new slice in place of nil.
+// destination returns dst, or a new slice if dst is nil.
 func destination(dst []float64, n int) []float64 {
 	if dst == nil {
 		return make([]float64, n)

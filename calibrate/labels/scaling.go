@@ -10,56 +10,52 @@ import (
 
 const badScaling = "labels: number of logits is not a multiple of the labels scaled"
 
-// Scaler is a way to repair probabilities by what is fitted to labelled ones. Its value is
-// its name in flags and files.
+// Scaler is a way to repair probabilities by a fit to labelled examples. Its value is its name in flags and files.
 type Scaler string
 
 const (
 	ByTemperature  Scaler = "temperature"  // one T for all labels: p = σ(z/T)
-	ByTemperatures Scaler = "temperatures" // one T for each
-	ByPlatt        Scaler = "platt"        // a and b for each: p = σ(a·z + b)
+	ByTemperatures Scaler = "temperatures" // one T for each label
+	ByPlatt        Scaler = "platt"        // a and b for each label: p = σ(a·z + b)
 )
 
-// Scalers lists them.
+// Scalers returns all scalers.
 func Scalers() []Scaler { return []Scaler{ByTemperature, ByTemperatures, ByPlatt} }
 
-// Scaling is what a [Scaler] was fitted to: p = σ(A·z + B) for each label, with A = 1/T
-// where it is a temperature.
+// Scaling is the result of fitting a [Scaler]: p = σ(A·z + B) for each label. For a temperature T, A is 1/T.
 type Scaling struct {
-	A, B []float64 // one of each for every label
+	A, B []float64 // one value for each label
 
-	// NLLBefore and NLLAfter are the mean NLLs over the known labels of the fitting set
-	// without the scaling and with it, in nats. NLLAfter is never the larger.
+	// NLLBefore and NLLAfter are the mean NLLs over the known labels of the fitting set without and with the scaling,
+	// in nats. NLLAfter is never the larger.
 	NLLBefore, NLLAfter float64
 
-	// AtBound are labels whose temperature is at [calibrate.MinTemperature] or
-	// [calibrate.MaxTemperature], which tells the direction only; with ByTemperature all or
-	// none. With ByPlatt they are those that some threshold tells apart without a
-	// mistake, where the ridge alone ends the growth of A.
+	// AtBound lists the labels whose temperature is [calibrate.MinTemperature] or [calibrate.MaxTemperature], which
+	// only shows the direction. With ByTemperature it lists all or none. With ByPlatt it lists the labels that a
+	// threshold separates without a mistake, so that only the ridge bounds A.
 	AtBound []int
-	// Kept are degenerate labels, of which nothing can be learnt: A is 1 and B is 0. With
-	// ByTemperature they are scaled with the rest, and there are none.
+	// Kept lists degenerate labels, from which nothing can be learnt: A is 1 and B is 0. With ByTemperature they are
+	// scaled with the others, and Kept is empty.
 	Kept []int
 
-	// Warnings say why the scaling should not be taken at face value.
+	// Warnings are reasons not to take the scaling at face value.
 	Warnings []error
 }
 
-// Fit fits to log-odds z, n×labels in row-major order, given the truth, which has the same
-// shape and order. For probabilities pass [LogOdds].
+// Fit fits to log-odds z, n×labels in row-major order, given the truth, which has the same shape and order. For
+// probabilities pass [LogOdds].
 //
-// Temperatures minimise the mean NLL of the known labels, by [calibrate.FitTemperature] for
-// the two classes with logits 0 and z. Platt's a and b minimise
+// Temperatures minimise the mean NLL of the known labels, by [calibrate.FitTemperature] for the two classes with
+// logits 0 and z. Platt's a and b minimise, for each label,
 //
 //	mean NLL of σ(a·z + b) + ½ PlattRidge ((a−1)² + b²)
 //
-// for each label.
+// Fit warns if temperatures are at a bound, labels are separated or degenerate labels are kept. It also warns if an a
+// is negative, which reverses the order of the examples.
 //
-// Fit warns if temperatures are at a bound, labels separated, degenerate labels kept, and
-// an a is negative, which turns the order of the examples round. It is an error, which
-// names the first row and label at fault, if there is no row, nothing is known, a logit is
-// NaN, or infinite where it is wrong or, with ByPlatt, at all; or if a truth is not 0, 1 or
-// [Unknown]. Fit panics if the shapes disagree or the scaler is unknown.
+// It is an error if there is no row, if no label is known, or if a truth is not 0, 1 or [Unknown]. A logit must not
+// be NaN. It must not be infinite if it is wrong or if the scaler is ByPlatt. The error names the first bad row and
+// label. Fit panics if the shapes disagree or the scaler is unknown.
 func (m Scaler) Fit(logits []float64, labels int, truth []int) (*Scaling, error) {
 	if labels < 1 || len(truth)%labels != 0 || len(logits) != len(truth) {
 		panic(badShape)
@@ -149,9 +145,8 @@ func (s *Scaling) warn(m Scaler) {
 	add(turned, "%d of %d labels are turned round, the more probable being the less so: the first is %d")
 }
 
-// LogOdds stores A·z + B in dst for log-odds z, n×labels in row-major order. One that is
-// infinite stays so. LogOdds panics if the number of logits is not a multiple of the
-// labels.
+// LogOdds stores A·z + B in dst for log-odds z, n×labels in row-major order. Infinite values stay infinite. LogOdds
+// panics if the number of logits is not a multiple of the labels.
 func (s *Scaling) LogOdds(dst, logits []float64) []float64 {
 	labels := len(s.A)
 	if labels == 0 || len(s.B) != labels || len(logits)%labels != 0 {
@@ -164,19 +159,19 @@ func (s *Scaling) LogOdds(dst, logits []float64) []float64 {
 	return dst
 }
 
-// Apply stores σ(A·z + B) in dst, as LogOdds stores its argument.
+// Apply stores σ(A·z + B) in dst, with the same rules as LogOdds.
 func (s *Scaling) Apply(dst, logits []float64) []float64 {
 	dst = s.LogOdds(dst, logits)
 	return Sigmoid(dst, dst)
 }
 
-// known are the log-odds of a label, and its truth, where that is known.
+// known holds the log-odds and the truth of one label, for the examples where the truth is known.
 type known struct {
 	logits []float64
 	truth  []int
 }
 
-// gather checks the logits and sorts them by label.
+// gather checks the logits and groups them by label.
 func (m Scaler) gather(logits []float64, labels int, truth []int) ([]known, error) {
 	data, found := make([]known, labels), false
 	for k, y := range truth {
@@ -189,7 +184,7 @@ func (m Scaler) gather(logits []float64, labels int, truth []int) ([]known, erro
 			return nil, fmt.Errorf("row %d: label %d: logit %v, want a finite number", k/labels, k%labels, z)
 		case y == Unknown:
 			continue
-		case math.IsInf(z, 1-2*y): // +Inf where it is not there
+		case math.IsInf(z, 1-2*y): // +Inf for an absent label, −Inf for a present one
 			return nil, fmt.Errorf("row %d: label %d: the truth has probability 0 at every temperature", k/labels, k%labels)
 		}
 		found = true
@@ -211,7 +206,7 @@ func (l known) degenerate() bool {
 	return true
 }
 
-// loss is the sum of the NLLs of σ(a·z + b).
+// loss returns the sum of the NLLs of σ(a·z + b).
 func (l known) loss(a, b float64) (sum float64) {
 	for i, z := range l.logits {
 		sum += loss(float64(2*l.truth[i]-1) * (a*z + b))
@@ -219,8 +214,7 @@ func (l known) loss(a, b float64) (sum float64) {
 	return sum
 }
 
-// temperature returns the best 1/T. Of the two logits the larger is 0, so that an
-// infinite one rules out the other.
+// temperature returns the best 1/T. The larger of the two logits is 0, so that an infinite one rules out the other.
 func (l known) temperature() (beta float64, atBound bool) {
 	pairs := make([]float64, 0, 2*len(l.logits))
 	for _, z := range l.logits {
@@ -228,7 +222,7 @@ func (l known) temperature() (beta float64, atBound bool) {
 	}
 	t, err := calibrate.FitTemperature(pairs, 2, l.truth)
 	if err != nil {
-		panic("labels: " + err.Error()) // gather has refused whatever it refuses
+		panic("labels: " + err.Error()) // gather has refused bad data already
 	}
 	return 1 / t.T, t.AtBound
 }

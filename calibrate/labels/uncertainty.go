@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// entropyRounding is the most by which rounding can make a mutual information
-// negative, in nats, as in package calibrate.
+// entropyRounding is the largest negative mutual information that rounding can cause, in nats, as in package
+// calibrate.
 const entropyRounding = 1e-10
 
 // Entropy returns −p log p − (1−p) log(1−p), in nats, with 0·log 0 = 0.
@@ -22,8 +22,8 @@ func Entropy(p float64) float64 {
 	return h
 }
 
-// PredictiveEntropy stores the [Entropy] of each of probs in dst of that length. For the
-// averaged probabilities of an ensemble this is the total uncertainty of each label.
+// PredictiveEntropy stores the [Entropy] of each of probs in dst of that length. For averaged probabilities of an
+// ensemble this is the total uncertainty of each label.
 func PredictiveEntropy(dst, probs []float64) []float64 {
 	dst = destination(dst, len(probs))
 	for k, p := range probs {
@@ -32,10 +32,10 @@ func PredictiveEntropy(dst, probs []float64) []float64 {
 	return dst
 }
 
-// MutualInformation stores H(mean p) − mean H(p) in dst, in nats. probs are the
-// members' averaged probabilities and expected the means of their entropies, in one
-// order. Rounding below 0, down to −1e−10, is set to 0; anything below means that
-// expected does not belong to probs, and is left for the caller to see.
+// MutualInformation stores H(mean p) − mean H(p) in dst, in nats. The argument probs holds the members' averaged
+// probabilities, and expected the means of their entropies, in the same order. Values from −1e−10 to 0 are rounding
+// and become 0. A lower value means that expected does not belong to probs, and is kept so that the caller can see
+// it.
 func MutualInformation(dst, probs, expected []float64) []float64 {
 	if len(probs) != len(expected) {
 		panic(badShape)
@@ -50,8 +50,7 @@ func MutualInformation(dst, probs, expected []float64) []float64 {
 	return dst
 }
 
-// Sums stores the sum over the labels of each of n examples in dst of length n; values
-// are n×labels, row-major.
+// Sums stores the sum over the labels of each of n examples in dst of length n. The values are n×labels, row-major.
 func Sums(dst, values []float64, labels int) []float64 {
 	if labels < 1 || len(values)%labels != 0 {
 		panic(badShape)

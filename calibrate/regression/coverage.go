@@ -2,9 +2,8 @@ package regression
 
 import "math"
 
-// Coverages returns, for each level, the share of PIT values in the central interval that
-// is to hold that share: |2u − 1| ≤ level. Where distributions are right it is the level.
-// It panics if there is no PIT value.
+// Coverages returns, for each level, the share of PIT values u in the central interval of that level: |2u − 1| ≤
+// level. If the distributions are correct, the share is the level. It panics if there is no PIT value.
 func Coverages(pits, levels []float64) []float64 {
 	if len(pits) == 0 {
 		panic(badScores)
@@ -22,14 +21,13 @@ func Coverages(pits, levels []float64) []float64 {
 	return out
 }
 
-// maceLevels is how many levels from 0 to 1 the MACE is a mean over, as in
-// uncertainty-toolbox.
+// maceLevels is the number of levels from 0 to 1 over which MACE takes the mean, as in uncertainty-toolbox.
 const maceLevels = 100
 
-// MACE is the mean absolute calibration error, the mean of |[Coverages] − level| over 100
-// levels from 0 to 1 (Kuleshov et al. 2018 have its square; Chung et al., arXiv 2109.10254,
-// section 3, and uncertainty-toolbox's mean_absolute_calibration_error this). Of n
-// predictions that are calibrated it is about 0.3/√n, not 0.
+// MACE returns the mean absolute calibration error: the mean absolute difference between [Coverages] and the level
+// over 100 levels from 0 to 1. This is mean_absolute_calibration_error of uncertainty-toolbox (Chung et al., arXiv
+// 2109.10254, section 3). Kuleshov et al. 2018 use the square instead. For n calibrated predictions it is about
+// 0.3/√n, not 0.
 func MACE(pits []float64) (mace float64) {
 	levels := make([]float64, maceLevels)
 	for i := range levels {

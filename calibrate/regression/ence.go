@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// ErrorBin is a group of predictions of similar variance: a point of the reliability
-// diagram of Levi et al. (2019), which plots RMSE against RMV.
+// ErrorBin is a group of predictions of similar variance. It is a point of the reliability diagram of Levi et al.
+// (2019), which plots RMSE against RMV.
 type ErrorBin struct {
 	Count int
 	RMV   float64 // root of the mean predicted variance
 	RMSE  float64 // root of the mean squared error
 }
 
-// ErrorBins sorts n predictions of one target by predicted variance and cuts them into
-// bins before the elements floor(b·n/bins). A cut that would part equal variances moves
-// up to the end of their run, so that the order of predictions does not count; bins
-// that come out empty are left out. Zero bins mean 10.
+// ErrorBins sorts n predictions of one target by predicted variance and cuts them into bins before the elements
+// floor(b·n/bins). A cut within equal variances moves to the end of their run, so the order of predictions does not
+// matter. Empty bins are left out. Zero bins mean 10.
 //
 // ErrorBins panics if there are no scores or bins is negative.
 func ErrorBins(scores []Score, bins int) []ErrorBin {
@@ -33,7 +32,7 @@ func ErrorBins(scores []Score, bins int) []ErrorBin {
 	for i, s := range scores {
 		all[i] = pair{s.Moments.Variance(), s.Error() * s.Error()}
 	}
-	slices.SortFunc(all, func(a, b pair) int { // by error too, so that sums do not hang on the order
+	slices.SortFunc(all, func(a, b pair) int { // by error too, so that sums do not depend on the order
 		return cmp.Or(cmp.Compare(a.variance, b.variance), cmp.Compare(a.square, b.square))
 	})
 	var out []ErrorBin
@@ -58,13 +57,12 @@ func ErrorBins(scores []Score, bins int) []ErrorBin {
 	return out
 }
 
-// ENCE is the expected normalised calibration error of the variances of one target,
+// ENCE returns the expected normalised calibration error of the variances of one target,
 //
 //	mean over bins of |RMV_b − RMSE_b| / RMV_b
 //
-// over the bins of [ErrorBins] (Levi, Gispan, Giladi and Fetaya 2019, arXiv
-// 1905.11659). Of predictions that are calibrated it is about √(1/πm) with
-// m examples to a bin, not 0: compare it between equally many.
+// over the bins of [ErrorBins] (Levi, Gispan, Giladi and Fetaya 2019, arXiv 1905.11659). For calibrated predictions
+// it is about √(1/πm) with m examples per bin, not 0. So compare it only between equal numbers of examples.
 func ENCE(scores []Score, bins int) (ence float64) {
 	all := ErrorBins(scores, bins)
 	for _, b := range all {

@@ -3,36 +3,40 @@ package regression
 import (
 	"fmt"
 	"math"
+
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 const badDst = "regression: length of dst does not match"
 
-// VarianceHead is what a network gives out in place of a variance. Its value is its
-// name in flags and files.
+// VarianceHead describes the output of a network that stands for a variance. Its value is its name in flags and
+// files.
 type VarianceHead string
 
 const (
-	ByVariance    VarianceHead = "variance"     // v itself
+	ByVariance    VarianceHead = "variance"     // v
 	ByLogVariance VarianceHead = "log-variance" // log v
 	BySoftplus    VarianceHead = "softplus"     // x with v = log(1 + eˣ)
 )
 
-// VarianceHeads lists them.
+// VarianceHeads returns all variance heads.
 func VarianceHeads() []VarianceHead { return []VarianceHead{ByVariance, ByLogVariance, BySoftplus} }
 
-// Check returns an error for a name that is none of [VarianceHeads].
+// Check returns an error unless h is one of [VarianceHeads].
 func (h VarianceHead) Check() error {
-	for _, known := range VarianceHeads() {
-		if h == known {
-			return nil
-		}
+	var known []string
+	for _, v := range VarianceHeads() {
+		known = append(known, string(v))
 	}
-	return fmt.Errorf("no variance head %q, want one of %q", string(h), VarianceHeads())
+	if err := word.Check(string(h), known...); err != nil {
+		return fmt.Errorf("variance head %w", err)
+	}
+	return nil
 }
 
-// Variance returns the variance that x stands for. It is an error if that is not a
-// positive finite number, as with NaN, a negative x of [ByVariance], and numbers so far
-// out that float64 has no such variance. Variance panics on an unknown head.
+// Variance returns the variance for the output x. It fails if that is not a positive finite number. This happens for
+// NaN, for a negative x of [ByVariance], and for an x so large that the variance is out of float64's range. Variance
+// panics on an unknown head.
 func (h VarianceHead) Variance(x float64) (float64, error) {
 	v := x
 	switch h {
@@ -53,9 +57,8 @@ func (h VarianceHead) Variance(x float64) (float64, error) {
 	return v, nil
 }
 
-// Apply stores the variances that raw outputs stand for in dst, which has their length
-// and may be the same slice; nil allocates one. Errors are those of Variance and name
-// the place of the first at fault.
+// Apply stores the variances for raw outputs in dst. dst has the same length and may be the same slice; nil allocates
+// one. Errors are those of Variance and contain the index of the first bad output.
 func (h VarianceHead) Apply(dst, raw []float64) ([]float64, error) {
 	if dst == nil {
 		dst = make([]float64, len(raw))

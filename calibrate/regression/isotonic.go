@@ -9,32 +9,29 @@ import (
 
 const badPIT = "regression: a PIT value is not between 0 and 1"
 
-// tailRows is how many rows leave one, by expectation, beyond each end of a 95 % interval.
+// tailRows is the number of rows for which one is expected beyond each end of a 95 % interval.
 const tailRows = 40
 
-// Isotonic recalibrates distribution functions by a rising map R of [0, 1] to itself:
-// R(F(y)) takes the place of F(y). It goes in straight lines from (0, 0) through its
-// knots, and is 1 beyond the last.
+// Isotonic recalibrates distribution functions by an increasing map R of [0, 1] to itself: it replaces F(y) with
+// R(F(y)). R is linear between its knots, starts at (0, 0), and is 1 beyond the last knot.
 //
-// It has no density worth the name, the derivative of R being the noise of the
-// knots: it is for probabilities, quantiles and intervals.
+// Use it for probabilities, quantiles and intervals only. Its density is useless, because the derivative of R is
+// dominated by the noise of the knots.
 type Isotonic struct {
-	Knots  []float64 // ascending, each once
+	Knots  []float64 // ascending and distinct
 	Levels []float64 // R at the knots, ascending; the last is 1
 
-	// Warnings say why the map should not be taken at face value.
+	// Warnings are reasons not to take the map at face value.
 	Warnings []error
 }
 
-// FitIsotonic fits R to the PIT values of n examples, each the predicted distribution
-// function at its true value: the isotonic regression of the share of PIT values up to
-// each of them on that one (Kuleshov, Fenner and Ermon, "Accurate uncertainties for deep
-// learning using calibrated regression", ICML 2018, algorithm 1). These points ascend, so
-// that there are no adjacent violators to pool: the regression goes through all.
+// FitIsotonic fits R to the PIT values of n examples. A PIT value is the predicted distribution function at the true
+// value. R is the isotonic regression of the empirical distribution of the PIT values on these values. The points
+// ascend already, so the regression goes through all of them without pooling. This is algorithm 1 of Kuleshov, Fenner
+// and Ermon, "Accurate uncertainties for deep learning using calibrated regression", ICML 2018.
 //
-// It warns of fewer than 40 rows, where each end of a 95 % interval rests on less than
-// one. It is an error, which names the first row at fault, if there is none or a value is
-// not in [0, 1].
+// It warns if there are fewer than 40 rows, because then less than one is expected beyond each end of a 95 %
+// interval. It returns an error, which names the first bad row, if there is no row or a value is not in [0, 1].
 func FitIsotonic(pits []float64) (*Isotonic, error) {
 	if len(pits) == 0 {
 		return nil, errEmpty
@@ -73,7 +70,7 @@ func (r *Isotonic) Apply(p float64) float64 {
 	return between(p, r.below(i), r.Knots[i], r.levelBelow(i), r.Levels[i])
 }
 
-// Inverse returns the least p with R(p) ≥ level. It panics unless 0 ≤ level ≤ 1.
+// Inverse returns the smallest p with R(p) ≥ level. It panics unless 0 ≤ level ≤ 1.
 func (r *Isotonic) Inverse(level float64) float64 {
 	if !(0 <= level && level <= 1) {
 		panic(badLevel)
@@ -99,7 +96,7 @@ func (r *Isotonic) levelBelow(i int) float64 {
 	return r.Levels[i-1]
 }
 
-// between returns what lies between u and v as x does between a and b.
+// between maps x from [a, b] linearly to [u, v].
 func between(x, a, b, u, v float64) float64 {
 	t := (x - a) / (b - a)
 	return (1-t)*u + t*v
@@ -108,21 +105,20 @@ func between(x, a, b, u, v float64) float64 {
 // CDF returns R(F(y)).
 func (r *Isotonic) CDF(d Distribution, y float64) float64 { return r.Apply(d.CDF(y)) }
 
-// Quantile returns the least y with R(F(y)) ≥ p: F's quantile at R⁻¹(p). It is infinite
-// where that is 0 or 1, as it is if true values were so far out that F was. Quantile panics
-// unless 0 ≤ p ≤ 1.
+// Quantile returns the smallest y with R(F(y)) ≥ p, which is F's quantile at R⁻¹(p). It is infinite if R⁻¹(p) is 0 or
+// 1. This happens if true values were so extreme that F was 0 or 1. Quantile panics unless 0 ≤ p ≤ 1.
 func (r *Isotonic) Quantile(d Distribution, p float64) float64 {
 	return d.Quantile(r.Inverse(p))
 }
 
-// Interval returns the central interval that holds the given share after
-// recalibration. It panics unless 0 ≤ level ≤ 1.
+// Interval returns the central interval with the given probability after recalibration. It panics unless 0 ≤ level ≤
+// 1.
 func (r *Isotonic) Interval(d Distribution, level float64) (low, high float64) {
 	return r.Quantile(d, (1-level)/2), r.Quantile(d, (1+level)/2)
 }
 
-// Marks judges a recalibrated distribution beside the true value: its PIT and its 95 %
-// interval. It has no log-likelihood, and no closed form of the CRPS: these are NaN.
+// Marks scores a recalibrated distribution against the true value, with its PIT value and its 95 % interval. The
+// log-likelihood and the CRPS are NaN, because the former does not exist and the latter has no closed form.
 func (r *Isotonic) Marks(d Distribution, y float64) Marks {
 	m := Marks{LogLikelihood: math.NaN(), CRPS: math.NaN(), PIT: r.CDF(d, y)}
 	m.Low, m.High = r.Interval(d, Level)

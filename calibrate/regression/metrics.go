@@ -15,11 +15,10 @@ const (
 )
 
 const (
-	// defaultBins are few, since test sets of tables are small and the ENCE grows with
-	// the noise of a bin.
+	// defaultBins is small, because test sets of tables are small and the ENCE grows with the noise of a bin.
 	defaultBins = 10
-	// minPerBin is the number of predictions that a bin should hold: with 10 its RMSE
-	// has a standard error of 22 %.
+	// minPerBin is the number of predictions that a bin should contain. With 10, the standard error of its RMSE is 22
+	// %.
 	minPerBin = 10
 )
 
@@ -29,15 +28,14 @@ type EvaluateOptions struct {
 	PITBins int // of the histograms; 0 means 10
 }
 
-// Quality is what distributions are worth beside the true values.
+// Quality holds the scores of distributions against the true values.
 type Quality struct {
 	LogLikelihood float64 // mean per example, nats
 	CRPS          float64 // mean, in the target's units
 	Coverage      float64 // share of true values in their 95 % intervals, 0 to 1
-	Width         float64 // mean width of these, in the target's units
-	// PIT counts the PIT values in bins of equal width from 0 to 1, the last of which
-	// holds 1: all alike where the distributions are right (Gneiting et al. 2007,
-	// section 3.1). It is nil where there are none.
+	Width         float64 // mean width of these intervals, in the target's units
+	// PIT counts the PIT values in bins of equal width from 0 to 1; the last bin includes 1. The counts are equal if
+	// the distributions are correct (Gneiting et al. 2007, section 3.1). PIT is nil if there are no PIT values.
 	PIT []int
 }
 
@@ -46,32 +44,29 @@ type Metrics struct {
 	N         int     // examples
 	RMSE, MAE float64 // of the mean, in the target's units
 	Std       float64 // mean predicted standard deviation
-	Aleatoric float64 // mean of that part of the variance
+	Aleatoric float64 // mean aleatoric variance
 	Epistemic float64
 	ENCE      float64 // see [ENCE]; 0 is calibrated
 
-	Mixture  Quality // NaN where a score has no mixture
-	Gaussian Quality // of the moment-matched ones, with the paper's intervals
+	Mixture  Quality // NaN if a score has no mixture
+	Gaussian Quality // of the moment-matched Gaussians, with the paper's intervals
 
-	// Warnings say why a score should not be taken at face value. They are not
-	// failures, but whoever reads the scores must see them.
+	// Warnings are reasons not to take a score at face value. They are not failures, but the user must see them.
 	Warnings []error
 }
 
-// Evaluation has the metrics of each target, and their means. A mean over targets of
-// different units is in none: it compares methods, and only its log-likelihood and
-// coverage mean something by themselves. Its PIT histograms are of all targets
-// together.
+// Evaluation holds the metrics of each target, and their means. A mean over targets with different units has no unit.
+// Use it to compare methods; only its log-likelihood and coverage have a meaning of their own. Its PIT histograms
+// count all targets together.
 type Evaluation struct {
 	Targets []Metrics
 	Mean    Metrics
 }
 
-// Evaluate returns the metrics of n predictions of each of the targets; scores are
-// n × targets, row-major. It warns if a density is 0, as it is so far out that
-// float64 has no such number, and if there are fewer than 10 predictions to a bin of the
-// ENCE. Evaluate panics if there are no scores, they are not n × targets, or a number
-// of bins is negative.
+// Evaluate returns the metrics of n predictions of each of the targets; scores are n × targets, row-major. It warns
+// if a density is 0, which happens for a true value so far out that float64 underflows. It also warns if there are
+// fewer than 10 predictions per bin of the ENCE. Evaluate panics if there are no scores, if they are not n × targets,
+// or if a number of bins is negative.
 func Evaluate(scores []Score, targets int, opts EvaluateOptions) Evaluation {
 	if targets < 1 || len(scores) == 0 || len(scores)%targets != 0 {
 		panic(badScores)
@@ -133,9 +128,8 @@ func quality(scores []Score, opts EvaluateOptions, of func(Score) Marks) (q Qual
 	return q
 }
 
-// PITHistogram counts PIT values in bins of equal width from 0 to 1, value u in bin
-// min(floor(u·bins), bins−1). Zero bins mean 10. It panics if bins is negative, or a
-// value is not in [0, 1].
+// PITHistogram counts PIT values in bins of equal width from 0 to 1, with value u in bin min(floor(u·bins), bins−1).
+// Zero bins mean 10. It panics if bins is negative or a value is not in [0, 1].
 func PITHistogram(pits []float64, bins int) []int {
 	if bins < 0 {
 		panic(badBins)
@@ -150,7 +144,7 @@ func PITHistogram(pits []float64, bins int) []int {
 	return counts
 }
 
-// add adds a share of the metrics of a target. What several warn of is said once.
+// add adds a share of the metrics of a target. It keeps equal warnings only once.
 func (m *Metrics) add(o Metrics, share float64) {
 	m.N = o.N
 	m.RMSE += share * o.RMSE

@@ -10,19 +10,18 @@ import (
 
 const badMixture = "regression: a mixture has no members, or not as many means, variances and weights"
 
-// weightTolerance is how far weights may sum from 1.
+// weightTolerance is the largest allowed difference between the sum of weights and 1.
 const weightTolerance = 1e-9
 
-// Mixture is what S members predict of one number: Σ_s w_s N(μ_s, v_s). Its methods
-// panic if there are no members or the lengths disagree.
+// Mixture is the prediction of one number by S members: Σ_s w_s N(μ_s, v_s). Its methods panic if there are no
+// members or the lengths disagree.
 type Mixture struct {
 	Means, Variances []float64 // S each
-	Weights          []float64 // S, summing to 1; nil: equal ones
+	Weights          []float64 // S, summing to 1; nil means equal weights
 }
 
-// Check returns an error, which names the first member at fault, for a mean that is
-// not finite, a variance that is not positive and finite, a negative weight, and
-// weights that do not sum to 1 within 1e-9.
+// Check returns an error, which names the first bad member, if a mean is not finite or a variance is not positive and
+// finite. It also fails for a negative weight, and if the weights do not sum to 1 within 1e-9.
 func (m Mixture) Check() error {
 	m.check()
 	for s, v := range m.Variances {
@@ -66,7 +65,7 @@ func (m Mixture) weight(s int) float64 {
 
 func (m Mixture) member(s int) Gaussian { return Gaussian{m.Means[s], m.Variances[s]} }
 
-// mean is Σ w f over the members.
+// mean returns Σ w f over the members.
 func (m Mixture) mean(f func(g Gaussian) float64) (sum float64) {
 	m.check()
 	for s := range m.Means {
@@ -75,7 +74,7 @@ func (m Mixture) mean(f func(g Gaussian) float64) (sum float64) {
 	return sum
 }
 
-// Moments are the mean and the two parts of the variance.
+// Moments returns the mean and the two parts of the variance.
 func (m Mixture) Moments() Moments {
 	mean := m.mean(func(g Gaussian) float64 { return g.Mean })
 	return Moments{
@@ -85,8 +84,8 @@ func (m Mixture) Moments() Moments {
 	}
 }
 
-// LogDensity is log Σ w_s N(y; μ_s, v_s), in nats: what is called the mixture's
-// log-likelihood. It is finite wherever a member's is.
+// LogDensity returns log Σ w_s N(y; μ_s, v_s), in nats, the log-likelihood of the mixture. It is finite wherever that
+// of a member is.
 func (m Mixture) LogDensity(y float64) float64 {
 	m.check()
 	peak, sum := math.Inf(-1), 0.0
@@ -104,18 +103,17 @@ func (m Mixture) LogDensity(y float64) float64 {
 	return peak + math.Log(sum)
 }
 
-// CDF is Σ w_s Φ((y−μ_s)/σ_s); at the true value it is the PIT.
+// CDF returns Σ w_s Φ((y−μ_s)/σ_s). At the true value this is the PIT.
 func (m Mixture) CDF(y float64) float64 {
-	return min(1, m.mean(func(g Gaussian) float64 { return g.CDF(y) })) // or rounding makes it more
+	return min(1, m.mean(func(g Gaussian) float64 { return g.CDF(y) })) // rounding can make the sum larger than 1
 }
 
-// CRPS is E|X − y| − ½E|X − X'|, with A(μ, σ²) for the mean of |N(μ, σ²)|
+// CRPS returns E|X − y| − ½E|X − X'|, which is, with A(μ, σ²) for the mean of |N(μ, σ²)|,
 //
 //	Σ_s w_s A(y−μ_s, v_s) − ½ Σ_s Σ_t w_s w_t A(μ_s−μ_t, v_s+v_t)
 //
-// (Grimit, Gneiting, Berrocal and Johnson, "The continuous ranked probability score
-// for circular variables and its application to mesoscale forecast ensemble
-// verification", QJRMS 2006). It takes S² steps.
+// (Grimit, Gneiting, Berrocal and Johnson, "The continuous ranked probability score for circular variables and its
+// application to mesoscale forecast ensemble verification", QJRMS 2006). It takes S² steps.
 func (m Mixture) CRPS(y float64) float64 {
 	apart := 0.0
 	first := m.mean(func(g Gaussian) float64 { return absolute(y-g.Mean, g.Std()) })
@@ -130,8 +128,7 @@ func (m Mixture) CRPS(y float64) float64 {
 	return max(0, first-apart)
 }
 
-// moved stores the mixture of to + b·(X − from) in dst. dst may be m; where it has no
-// slices new ones are allocated.
+// moved stores the mixture of to + b·(X − from) in dst. dst may be m. If dst has no slices, new ones are allocated.
 func (m Mixture) moved(dst Mixture, from, to, b float64) Mixture {
 	m.check()
 	if dst.Means == nil && dst.Variances == nil {

@@ -5,27 +5,25 @@ import (
 	"math"
 )
 
-// noiseFloor is the least noise that [FitMomentNoise] returns, as a share of the mean
-// squared error: a thousandth of the RMSE.
+// noiseFloor is the smallest variance that [FitMomentNoise] returns, as a share of the mean squared error. As a
+// standard deviation it is a thousandth of the RMSE.
 const noiseFloor = 1e-6
 
-// FitMomentNoise returns the variance σ² that maximises the likelihood of the Gaussians
-// N(μ*, e + σ²) of the n targets y, given the means μ* and the epistemic variances e of
-// mixtures whose members give no variance: what [FitMixtureNoise] does, from moments alone.
-// Of one network, whose e are 0, it is mean((y−μ)²).
+// FitMomentNoise returns the variance σ² that maximises the likelihood of the Gaussians N(μ*, e + σ²) for the n
+// targets y. The means μ* and the epistemic variances e belong to mixtures whose members predict no variance. It is
+// [FitMixtureNoise] from moments alone. For one network all e are 0, and the result is mean((y−μ)²).
 //
 // The likelihood is stationary where
 //
 //	σ² = Σ w ((y−μ*)² − e) / Σ w,   w = 1/(e + σ²)²
 //
-// so that no maximum is above the largest (y−μ*)². The best of 64 variances from there down
-// to a millionth of the mean squared error is refined by halving. Where members differ by
-// more than they are wrong, the likelihood rises down to no noise at all: atBound says that
-// the result is the least that was tried, and only tells the direction.
+// so no maximum is above the largest (y−μ*)². The function tries 64 variances from there down to a millionth of the
+// mean squared error, and refines the best one by bisection. If members differ from each other by more than from the
+// targets, the likelihood grows down to no noise at all. Then atBound is true, and the result is the smallest
+// variance tried, which only shows the direction.
 //
-// It is an error, which names the first row at fault, if there is no row, a number is not
-// finite, an epistemic variance is negative, or every prediction is exact. It panics if the
-// lengths disagree.
+// It is an error if there is no row, a number is not finite, an epistemic variance is negative, or every prediction
+// is exact. The error names the first bad row. It panics if the lengths disagree.
 func FitMomentNoise(y, means, epistemic []float64) (variance float64, atBound bool, err error) {
 	if len(means) != len(y) || len(epistemic) != len(y) {
 		panic(badRows)
@@ -57,10 +55,10 @@ func FitMomentNoise(y, means, epistemic []float64) (variance float64, atBound bo
 	return variance, atBound, nil
 }
 
-// momentNoise is what the likelihood depends on.
+// momentNoise holds the data of the likelihood.
 type momentNoise struct{ squares, epistemic []float64 }
 
-// maximum returns the likeliest variance from least to most, and whether that is least.
+// maximum returns the most likely variance from least to most, and whether it is least.
 func (p momentNoise) maximum(least, most float64) (variance float64, atBound bool) {
 	ratio := math.Log(most / least)
 	at := func(k int) float64 { return least * math.Exp(ratio*float64(k)/(noisePoints-1)) }
@@ -85,7 +83,7 @@ func (p momentNoise) maximum(least, most float64) (variance float64, atBound boo
 			lo = middle
 		}
 	}
-	// With several maxima between two of the points, halving may end beside the best.
+	// If several maxima lie between two points, bisection may miss the best one.
 	found := lo + (hi-lo)/2
 	if p.value(found) < value-1e-12*math.Abs(value) {
 		return at(best), false
@@ -93,7 +91,7 @@ func (p momentNoise) maximum(least, most float64) (variance float64, atBound boo
 	return found, false
 }
 
-// value is twice the mean log-likelihood, but for a constant.
+// value returns twice the mean log-likelihood, without a constant.
 func (p momentNoise) value(variance float64) (value float64) {
 	for i, square := range p.squares {
 		v := p.epistemic[i] + variance
@@ -102,7 +100,7 @@ func (p momentNoise) value(variance float64) (value float64) {
 	return value
 }
 
-// slope has the sign of the derivative of value.
+// slope returns a number with the sign of the derivative of value.
 func (p momentNoise) slope(variance float64) (slope float64) {
 	for i, square := range p.squares {
 		v := p.epistemic[i] + variance

@@ -118,7 +118,7 @@ func TestVarianceHeadRefuses(t *testing.T) {
 	for _, h := range regression.VarianceHeads() {
 		refused(t, h.Check(), "")
 	}
-	refused(t, regression.VarianceHead("std").Check(), `no variance head "std", want one of ["variance" "log-variance" "softplus"]`)
+	refused(t, regression.VarianceHead("std").Check(), `variance head "std": want one of variance, log-variance or softplus`)
 	raw := []float64{0.5, 2}
 	if got, err := regression.ByLogVariance.Apply(raw, raw); err != nil || raw[1] != math.Exp(2) || &got[0] != &raw[0] {
 		t.Errorf("in place: %v, %v", got, err)

@@ -5,34 +5,32 @@ import (
 	"math"
 )
 
-// noisePoints are how many variances FitMixtureNoise tries before it closes in on the
-// best: a likelihood can have several maxima.
+// noisePoints is the number of variances that FitMixtureNoise tries before it refines the best one. A grid is needed
+// because a likelihood can have several maxima.
 const noisePoints = 64
 
-// FitNoise returns the variance σ² that maximises the likelihood of N(μ, σ²) of the
-// targets y, given predicted means of one network: mean((y−μ)²). It is for networks
-// without a variance head, on validation data.
+// FitNoise returns the variance σ² that maximises the likelihood of N(μ, σ²) for the targets y, given the means that
+// one network predicts: mean((y−μ)²). It is for networks without a variance head; use validation data.
 //
-// It is an error, which names the first row at fault, if there is no row, a number is not
-// finite, or every prediction is exact. It panics if the lengths disagree.
+// It returns an error, which names the first bad row, if there is no row, a number is not finite, or every prediction
+// is exact. It panics if the lengths disagree.
 func FitNoise(y, means []float64) (float64, error) { return FitMixtureNoise(y, means, 1, nil) }
 
-// FitMixtureNoise returns the variance σ² that maximises the mean log-likelihood of
-// the mixtures Σ_s w_s N(μ_s, σ²) of the n targets y. means are n × members, row-major;
-// weights are the members', nil for equal ones.
+// FitMixtureNoise returns the variance σ² that maximises the mean log-likelihood of the mixtures Σ_s w_s N(μ_s, σ²)
+// for the n targets y. The means are n × members, row-major. The members have the given weights, or equal ones if
+// nil.
 //
-// With r_s the share of member s in the density of a row, the likelihood is stationary
-// where
+// With r_s the share of member s in the density of a row, the likelihood is stationary where
 //
 //	σ² = mean over rows of Σ_s r_s (y−μ_s)²
 //
-// which rises with σ² from the mean of the least to the mean of the average squared
-// distance: no maximum is outside these. The best of 64 variances there is refined by
-// halving. It takes some 100 · n · members exponentials.
+// The right side grows with σ². It lies between the mean over rows of the smallest squared distance and that of the
+// average squared distance, and so does every maximum. The function tries 64 variances in this range and refines the
+// best one by bisection. It takes about 100 · n · members exponentials.
 //
-// It is an error, which names the first row at fault, if there is no row, a number is not
-// finite, weights are not shares, or a member is exact in every row, for then the
-// likelihood has no maximum. It panics if the lengths disagree.
+// It is an error if there is no row, a number is not finite, or weights are not shares. It is also an error if a
+// member is exact in every row, because then the likelihood has no maximum. The error names the first bad row.
+// FitMixtureNoise panics if the lengths disagree.
 func FitMixtureNoise(y, means []float64, members int, weights []float64) (float64, error) {
 	if members < 1 || len(means)%members != 0 || len(means)/members != len(y) || weights != nil && len(weights) != members {
 		panic(badRows)
@@ -79,7 +77,7 @@ func (p noiseProblem) row(i int) Mixture {
 	return Mixture{Means: p.means[i*members : (i+1)*members], Variances: p.ones, Weights: p.weights}
 }
 
-// maximum returns the likeliest variance from least to most.
+// maximum returns the most likely variance from least to most.
 func (p noiseProblem) maximum(least, most float64) float64 {
 	ratio := math.Log(most / least)
 	at := func(k int) float64 { return least * math.Exp(ratio*float64(k)/(noisePoints-1)) }
@@ -95,14 +93,14 @@ func (p noiseProblem) maximum(least, most float64) float64 {
 		if middle <= lo || middle >= hi {
 			break
 		}
-		// Above the maximum what the fixed point asks for is less.
+		// Above the maximum, the right side of the fixed-point equation is smaller.
 		if _, square := p.at(middle); square < middle {
 			hi = middle
 		} else {
 			lo = middle
 		}
 	}
-	// With several maxima between two of the points, halving may end beside the best.
+	// If several maxima lie between two points, bisection may miss the best one.
 	found := lo + (hi-lo)/2
 	if v, _ := p.at(found); v < value-1e-12*math.Abs(value) {
 		return at(best)
@@ -110,8 +108,7 @@ func (p noiseProblem) maximum(least, most float64) float64 {
 	return found
 }
 
-// at returns the mean log-likelihood at a variance, and the mean of Σ_s r_s (y−μ_s)²
-// there.
+// at returns the mean log-likelihood at a variance, and the mean of Σ_s r_s (y−μ_s)² there.
 func (p noiseProblem) at(variance float64) (value, square float64) {
 	n, std := float64(len(p.y)), math.Sqrt(variance)
 	for i, y := range p.y {

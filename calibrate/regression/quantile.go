@@ -5,20 +5,17 @@ import "math"
 // Level is the level of the intervals of [Score].
 const Level = 0.95
 
-// quantileSteps is a safety net: halving a bracket whose ends are of one size to
-// two roundings takes some 55 steps.
+// quantileSteps is a safety limit: bisecting a bracket whose ends have the same magnitude takes about 55 steps.
 const quantileSteps = 2000
 
-// rounding is the relative distance of neighbouring numbers.
+// rounding is the relative distance between neighbouring float64 numbers.
 const rounding = 0x1p-52
 
-// Quantile returns where CDF is p, ±Inf at 0 and 1. Where the distribution function is
-// flat to within rounding, as between members of tiny variances that are far apart, it
-// is one of the points where it is p. Quantile panics unless 0 ≤ p ≤ 1.
+// Quantile returns the inverse of CDF, which is ±Inf at 0 and 1. Between distant members of tiny variance the CDF can
+// be flat to within rounding. Quantile then returns one of the points where CDF is p. It panics unless 0 ≤ p ≤ 1.
 //
-// It lies between the least and the largest quantile of the members. Newton's method
-// starts there, and is replaced by halving wherever it leaves the bracket or is
-// slow.
+// The result lies between the smallest and the largest quantile of the members. Newton's method starts in this
+// bracket, and bisection replaces it where it leaves the bracket or is slow.
 func (m Mixture) Quantile(p float64) float64 {
 	m.check()
 	z := normalQuantile(p)
@@ -61,8 +58,7 @@ func (m Mixture) Quantile(p float64) float64 {
 	return x
 }
 
-// excess returns CDF(x) − p and the density at x. It is formed in the nearer tail,
-// where it has all its digits.
+// excess returns CDF(x) − p and the density at x. It uses the nearer tail for full precision.
 func (m Mixture) excess(x, p float64) (excess, density float64) {
 	sum := 0.0
 	for s := range m.Means {
@@ -80,8 +76,8 @@ func (m Mixture) excess(x, p float64) (excess, density float64) {
 	return (1 - p) - sum, density
 }
 
-// Interval returns the central interval that holds the given share of the mixture, as
-// much of the rest being above it as below. It panics unless 0 ≤ level ≤ 1.
+// Interval returns the central interval with the given probability of the mixture. The rest is split equally above
+// and below it. It panics unless 0 ≤ level ≤ 1.
 func (m Mixture) Interval(level float64) (low, high float64) {
 	return m.Quantile((1 - level) / 2), m.Quantile((1 + level) / 2)
 }

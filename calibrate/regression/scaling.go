@@ -14,28 +14,26 @@ var (
 	errTooFar = errors.New("the mean squared error is too large for float64")
 )
 
-// VarianceScaling multiplies predicted variances by a number: what a temperature is to
-// classes.
+// VarianceScaling multiplies predicted variances by a number. It is the equivalent of a temperature for regression.
 type VarianceScaling struct {
 	Factor float64 // s², positive
 
-	// Before and After are the mean log-likelihoods of the rows fitted on, of Gaussians
-	// with the given moments, in nats. After is never the smaller.
+	// Before and After are the mean log-likelihoods of the fitting rows, in nats, for Gaussians with the given and
+	// the scaled variances. After is never the smaller.
 	Before, After float64
 }
 
-// FitVarianceScaling returns the s² that maximises the likelihood of N(μ, s²σ²) of n
-// targets y, given predicted means and variances,
+// FitVarianceScaling returns the s² that maximises the likelihood of N(μ, s²σ²) for n targets y, given predicted
+// means and variances,
 //
 //	s² = mean((y−μ)²/σ²)
 //
-// in closed form (Laves et al., "Well-calibrated regression uncertainty in medical
-// imaging with deep learning", MIDL 2020). With the moments of mixtures it
-// is the scaling of the moment-matched Gaussians.
+// in closed form (Laves et al., "Well-calibrated regression uncertainty in medical imaging with deep learning", MIDL
+// 2020). With the moments of mixtures it scales the moment-matched Gaussians.
 //
-// It is an error, which names the first row at fault, if there is none, a target or mean is
-// not finite, a variance is not positive and finite, or every prediction is exact. It
-// panics if the lengths disagree.
+// It is an error if there is no row, a target or mean is not finite, or a variance is not positive and finite. It is
+// also an error if every prediction is exact. The error names the first bad row. FitVarianceScaling panics if the
+// lengths disagree.
 func FitVarianceScaling(y, means, variances []float64) (VarianceScaling, error) {
 	if len(means) != len(y) || len(variances) != len(y) {
 		panic(badRows)
@@ -61,7 +59,7 @@ func FitVarianceScaling(y, means, variances []float64) (VarianceScaling, error) 
 		}
 		return VarianceScaling{}, fmt.Errorf("factor of the %w", err)
 	}
-	// log σ² becomes log s²σ², and the mean of z², which is s², becomes 1.
+	// log σ² becomes log s²σ², and the mean of z² changes from s² to 1.
 	s.After = s.Before + (s.Factor-1-math.Log(s.Factor))/2
 	return s, nil
 }
@@ -71,9 +69,9 @@ func (s VarianceScaling) Moments(m Moments) Moments {
 	return Moments{m.Mean, s.Factor * m.Aleatoric, s.Factor * m.Epistemic}
 }
 
-// Mixture stores in dst the mixture drawn out about its mean, with μ* + s(μ_s − μ*) and
-// s²v_s, such that its moments are those of Moments and its shape stays. dst may be m;
-// without slices it is given new ones.
+// Mixture stores in dst the mixture stretched around its mean, with means μ* + s(μ_s − μ*) and variances s²v_s. It
+// has the moments that Moments returns, and the same shape. dst may be m. If dst has no slices, new ones are
+// allocated.
 func (s VarianceScaling) Mixture(dst, m Mixture) Mixture {
 	mean := m.Moments().Mean
 	return m.moved(dst, mean, mean, math.Sqrt(s.Factor))

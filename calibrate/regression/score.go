@@ -2,34 +2,33 @@ package regression
 
 import "math"
 
-// PaperZ is how many standard deviations the intervals of the SWAG paper reach to
-// either side (github.com/wjmaddox/drbayes, its UCI experiments).
+// PaperZ is the half-width of the SWAG paper's intervals in standard deviations (github.com/wjmaddox/drbayes, its UCI
+// experiments).
 const PaperZ = 1.96
 
-// Marks are what a distribution is worth beside the true value y.
+// Marks are the scores of a distribution against the true value y.
 type Marks struct {
 	LogLikelihood float64 // log density at y, nats
-	CRPS          float64 // in the target's units; less is better
+	CRPS          float64 // in the target's units; lower is better
 	PIT           float64 // its CDF at y, 0 to 1
 	Low, High     float64 // its 95 % interval
 }
 
-// Score is what is kept of a prediction beside the true value: a few numbers, whatever
-// the number of members.
+// Score holds the scores of one prediction against the true value. Its size does not depend on the number of members.
 type Score struct {
 	Y       float64
 	Moments Moments
-	// Mixture is of the mixture itself, with its central interval of [Level]. It is NaN
-	// where no more than moments were known.
+	// Mixture scores the mixture itself, with its central interval of [Level]. It is NaN if only the moments were
+	// known.
 	Mixture Marks
-	// Gaussian is of the moment-matched one, with the paper's interval μ* ± 1.96σ*.
+	// Gaussian scores the moment-matched Gaussian, with the paper's interval μ* ± 1.96σ*.
 	Gaussian Marks
 }
 
-// Error is y − μ*.
+// Error returns y − μ*.
 func (s Score) Error() float64 { return s.Y - s.Moments.Mean }
 
-// Score judges a prediction. y is in the units of the mixture.
+// Score scores a prediction. y is in the units of the mixture.
 func (m Mixture) Score(y float64) Score {
 	out := m.Moments().Score(y)
 	out.Mixture = marks(m, y)
@@ -37,7 +36,7 @@ func (m Mixture) Score(y float64) Score {
 	return out
 }
 
-// Score judges a prediction of which no more than the moments is known.
+// Score scores a prediction that is only known by its moments.
 func (m Moments) Score(y float64) Score {
 	nan, g := math.NaN(), m.Gaussian()
 	out := Score{Y: y, Moments: m, Mixture: Marks{nan, nan, nan, nan, nan}, Gaussian: marks(g, y)}

@@ -8,18 +8,18 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Units say which numbers a network was trained on: z of the target y = Mean + Std·z.
+// Units relate the numbers z that a network was trained on to the target y = Mean + Std·z.
 type Units struct {
 	Mean, Std float64
 }
 
-// FitUnits returns the units in which the targets have mean 0 and variance 1, over n.
-// It is an error if there is no target, one is not finite, or all are equal.
+// FitUnits returns the units in which the targets have mean 0 and population variance 1. It fails if there is no
+// target, a target is not finite, or all are equal.
 func FitUnits(targets []float64) (Units, error) {
 	if err := CheckTargets(targets); err != nil {
 		return Units{}, err
 	}
-	if slices.Min(targets) == slices.Max(targets) { // whose mean, rounded, may leave some deviation
+	if slices.Min(targets) == slices.Max(targets) { // their rounded mean may differ from them
 		return Units{}, fmt.Errorf("all %d targets are %v: they have no scale", len(targets), targets[0])
 	}
 	mean, std := stat.PopMeanStdDev(targets, nil)
@@ -44,21 +44,19 @@ func (u Units) Target(z float64) float64 { return u.Mean + u.Std*z }
 // Network returns z = (y − Mean)/Std.
 func (u Units) Network(y float64) float64 { return (y - u.Mean) / u.Std }
 
-// LogDensity turns the logarithm of a density of z into that of y: it is less by log
-// Std.
+// LogDensity converts the logarithm of a density of z to that of y by subtracting log Std.
 func (u Units) LogDensity(ofZ float64) float64 { return ofZ - math.Log(u.Std) }
 
-// Moments turns those of z into those of y.
+// Moments converts the moments of z to those of y.
 func (u Units) Moments(z Moments) Moments {
 	return Moments{u.Target(z.Mean), u.Std * u.Std * z.Aleatoric, u.Std * u.Std * z.Epistemic}
 }
 
-// Mixture stores that of y in dst, given that of z. dst may be z; without slices it is
-// given new ones.
+// Mixture stores the mixture of y in dst, given that of z. dst may be z. If dst has no slices, new ones are
+// allocated.
 func (u Units) Mixture(dst, z Mixture) Mixture { return z.moved(dst, 0, u.Mean, u.Std) }
 
-// CheckTargets returns an error, which names the first at fault, unless there is a
-// target and all are finite.
+// CheckTargets returns an error, which names the first bad row, unless there is a target and all are finite.
 func CheckTargets(y []float64) error {
 	if len(y) == 0 {
 		return errEmpty

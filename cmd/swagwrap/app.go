@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,28 +16,29 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/shell"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 // app is one run of the program.
 type app struct {
 	*flags.Env
-	parsed func() // is called when an action begins
+	parsed func() // called when an action begins
 }
 
-// parsing is held by who reads a command line: flags are the process's, and the library
-// writes to them.
+// parsing is held while a command line is parsed. The library stores its flags in global variables.
 var parsing sync.Mutex
 
-// run is what main and every test call. It returns the exit code.
+// run runs the program for main and for every test. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	parsing.Lock()
 	parsed := sync.OnceFunc(parsing.Unlock)
 	defer parsed()
 	file.Forget()
-	a := &app{&flags.Env{Stdout: stdout, Stderr: stderr}, parsed}
+	a := &app{&flags.Env{Stdout: flags.NewStdout(stdout), Stderr: stderr}, parsed}
 	program := a.cli()
 	err := weights.Guarded(func() error { return program.RunContext(ctx, flags.Anywhere(program, args)) })()
+	err = a.Stdout.Outcome(err)
 	if err != nil {
 		err = flags.Changed(err)
 		flags.PrintError(stderr, ctx, err)
@@ -50,7 +54,8 @@ func init() {
 const exitStatus = `
 EXIT STATUS
    0 done; 1 failed, may be retried; 3 finished, some inputs unreadable; 4 parts are missing; 64 usage; 65 bad model, posterior or data; 69 no usable ONNX Runtime;
-   75 disk full, I/O, or no memory or thread to be had; 130, 138, 143 interrupted by SIGINT, SIGUSR1, SIGTERM`
+   75 disk full, I/O, or no memory or thread to be had; 130, 138, 143 interrupted by SIGINT, SIGUSR1, SIGTERM;
+   141 the reader of standard output went away, as head does`
 
 func (a *app) cli() *cli.App {
 	c := &cli.App{
@@ -71,8 +76,8 @@ No training framework is needed, no Python, and no gradients.`,
 			a.listCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
 			shell.Completion(), shell.Man(exitStatus),
 		},
-		// The defaults of the library print help on stdout, exit inside Run, split
-		// flags at commas and ignore unknown commands.
+		// By default the library prints help on stdout, exits inside Run, splits flags at commas and ignores unknown
+		// commands.
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              onUsageError,
 		DisableSliceFlagSeparator: true,
@@ -80,7 +85,7 @@ No training framework is needed, no Python, and no gradients.`,
 		EnableBashCompletion:      true,
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return flags.Usagef("swagwrap --help lists the commands", "unknown command %q", c.Args().First())
+				return unknownCommand(c, c.Args().First())
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -100,16 +105,56 @@ No training framework is needed, no Python, and no gradients.`,
 	return c
 }
 
+// fromElsewhere maps names that other programs use for commands.
+var fromElsewhere = map[string]string{
+	"predict": "score", "infer": "score", "inference": "score", "run": "score", "evaluate": "compare", "eval": "compare", "test": "compare", "benchmark": "compare",
+	"train": "fit", "posterior": "fit", "draw": "sample", "ensemble": "sample", "convert": "export", "onnx": "export", "info": "inspect", "show": "inspect",
+	"install": "setup", "check": "doctor", "tune": "sweep", "temperature": "calibrate",
+}
+
+// unknownCommand returns the error for a command that does not exist.
+func unknownCommand(c *cli.Context, name string) error {
+	var names []string
+	for _, cmd := range c.App.VisibleCommands() {
+		names = append(names, cmd.Name)
+	}
+	meant := cmp.Or(fromElsewhere[strings.ToLower(name)], word.Nearest(name, names))
+	hints := []string{"swagwrap --help lists the commands"}
+	if meant != "" {
+		hints = append([]string{fmt.Sprintf("did you mean swagwrap %s (%s)?", meant, c.App.Command(meant).Usage)}, hints...)
+	}
+	return flags.Usagef(strings.Join(hints, "\n"), "unknown command %q", name)
+}
+
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	name := "swagwrap"
+	name, known := "swagwrap", c.App.VisibleFlags()
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != name {
-		name += " " + c.Command.Name
+		name, known = name+" "+c.Command.Name, c.Command.VisibleFlags()
 	}
-	hint := name + " --help lists the flags"
-	if _, flag, ok := strings.Cut(err.Error(), "not defined: -"); ok && flags.OnCard(flag) {
-		hint = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
+	list := name + " --help lists the flags"
+	_, flag, unknown := strings.Cut(err.Error(), "not defined: -")
+	switch {
+	case !unknown:
+		return flags.Usagef(list, "%w", err)
+	case flags.OnCard(flag):
+		list = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
+	case len(flag) > 1: // single letters are too similar to each other
+		var names, others []string
+		for _, f := range known {
+			names = append(names, f.Names()...)
+		}
+		for _, cmd := range c.App.VisibleCommands() {
+			if slices.ContainsFunc(cmd.VisibleFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), flag) }) {
+				others = append(others, cmd.Name)
+			}
+		}
+		if meant := word.Nearest(flag, names); meant != "" {
+			list = fmt.Sprintf("did you mean --%s?\n%s", meant, list)
+		} else if others != nil {
+			list = fmt.Sprintf("--%s is a flag of other commands: %s\n%s", flag, strings.Join(others, ", "), list)
+		}
 	}
-	return flags.Usagef(hint, "%w", err)
+	return flags.Usagef(list, "unknown flag --%s", flag)
 }
 
 func (a *app) setupCommand() *cli.Command {

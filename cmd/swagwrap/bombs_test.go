@@ -58,17 +58,40 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// Where the shell allows too few addresses, Go ends in a dump. It does not begin.
+// Where the shell allows too few open files, a command ends with 75: elsewhere it may work.
+func TestFewFiles(t *testing.T) {
+	c := small(t)
+	run := executable(t, t.TempDir())
+	refused := 0
+	for _, limit := range []string{"9", "10", "11", "12", "13"} {
+		out, _ := exec.Command("sh", append([]string{"-c", `ulimit -n "$1"; shift; "$@"; echo $?`, "", limit, run, "fit", "--task", "classes", "--force", "-q", "-o", c.at("p")}, c.paths[:]...)...).CombinedOutput()
+		switch lines := strings.Split(strings.TrimSpace(string(out)), "\n"); lines[len(lines)-1] {
+		case "0":
+		case "75":
+			refused++
+			if !strings.HasPrefix(lines[0], "error: ") || !strings.Contains(lines[0], "too many open files") || !strings.Contains(string(out), "\nhint: ulimit -n ") {
+				t.Errorf("ulimit -n %s: %s", limit, out)
+			}
+		default:
+			t.Errorf("ulimit -n %s: %.500s", limit, out)
+		}
+	}
+	if refused == 0 {
+		t.Error("no limit was too low")
+	}
+}
+
+// Where the shell allows too few addresses or too little data, Go ends in a dump. It does not begin.
 func TestFewAddresses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // the limit is Linux's
 	}
-	for kilobytes, want := range map[string]int{"400000": 75, "1500000": 75, "3000000": 0} {
-		out, _ := exec.Command("sh", "-c", `ulimit -v "$1"; "$2" --help; echo $?`, "", kilobytes, executable(t, t.TempDir())).CombinedOutput()
+	for limit, want := range map[string]int{"-v 400000": 75, "-v 1500000": 75, "-v 3000000": 0, "-d 40000": 75, "-d 100000": 75, "-d 4000000": 0} {
+		out, _ := exec.Command("sh", "-c", `ulimit $1; "$2" --help; echo $?`, "", limit, executable(t, t.TempDir())).CombinedOutput()
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		refused := len(lines) == 3 && strings.HasPrefix(lines[0], "error: ulimit -v ") && strings.HasPrefix(lines[1], "hint: ")
+		refused := len(lines) == 3 && strings.HasPrefix(lines[0], "error: ulimit "+limit[:2]+" ") && strings.HasPrefix(lines[1], "hint: ")
 		if code := lines[len(lines)-1]; code == "75" != (want == 75) || refused != (want == 75) {
-			t.Errorf("ulimit -v %s: %.300s", kilobytes, out)
+			t.Errorf("ulimit %s: %.300s", limit, out)
 		}
 	}
 }

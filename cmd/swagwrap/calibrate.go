@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -74,8 +74,8 @@ epistemic_std), and member_mean and member_std; columns have these names, with _
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
 	scaling.Scaling
-	repair   *scaling.Repair // of other tasks than classes, or nil
-	of       string          // the predictions
+	repair   *scaling.Repair // for tasks other than classes, or nil
+	of       string          // path of the predictions
 	ensemble *ensemble.Ensemble
 	outputs  []*flags.Output
 	found    *scaling.Result
@@ -110,19 +110,16 @@ func (a *app) calibrate(c *cli.Context) error {
 		return flags.BadInput(fmt.Errorf("%s: %w", job.Fit.Path, err), hint)
 	}
 	a.Logf(c, "%s", job.found.Describe())
-	if err := job.write(c, job.found, job.writeApplied); err != nil {
-		return err
-	}
 	tables := []*report.Table{job.found.Table()}
 	if two := job.found.ClassTable(); two != nil {
 		tables = append(tables, two)
 	}
-	return a.showScaling(c, tables...)
+	return job.write(c, job.found, job.writeApplied, func() error { return a.showScaling(c, tables...) })
 }
 
-// showScaling prints tables, beside data that goes to standard output.
+// showScaling prints tables. If the data goes to standard output, the tables go to standard error.
 func (a *app) showScaling(c *cli.Context, tables ...*report.Table) error {
-	out := a.Stdout
+	var out io.Writer = a.Stdout
 	if flags.IsStdout(c.String("output")) {
 		out = a.Stderr
 	}
@@ -141,9 +138,10 @@ func (a *app) showScaling(c *cli.Context, tables ...*report.Table) error {
 func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	job := &calibrationJob{Scaling: scaling.Scaling{Method: calibrate.Scaler(c.String("method")), Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
 	apply := c.String("apply")
+	if err := flags.Word(c, "task", "auto", "classes", "labels", "regression"); err != nil {
+		return nil, err
+	}
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case !slices.Contains([]string{"auto", "classes", "labels", "regression"}, c.String("task")):
-		return nil, flags.Usagef("", "--task %q: want auto, classes, labels or regression", c.String("task"))
 	case job.Folds < 2:
 		return nil, flags.Usagef("", "--folds %d: want at least 2", job.Folds)
 	case c.String("test-labels") != "" && c.String("test") == "":
@@ -151,7 +149,10 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	case apply != "" && ext != ".csv" && ext != ".npz":
 		return nil, flags.Usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
 	}
-	var err error
+	err := a.Stdout.Ready() // for the tables
+	if err != nil {
+		return nil, err
+	}
 	if job.Threshold, job.By, err = thresholdRule(c); err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func (job *calibrationJob) abort() {
 	}
 }
 
-// readPredictions reads what to fit on and what to test on.
+// readPredictions reads the predictions to fit on and those to test on.
 func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	of := c.String("task")
 	if of == "auto" {
@@ -197,7 +198,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 			return flags.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
 		}
 	default:
-		return flags.Usagef("", "--method %q: want %s, %s or %s", job.Method, calibrate.ByTemperature, calibrate.ByVector, scaling.None)
+		return flags.Word(c, "method", string(calibrate.ByTemperature), string(calibrate.ByVector), string(scaling.None))
 	}
 	if job.Fit, err = a.openLogits(c, c.Args().First(), c.String("labels"), "--labels"); err != nil {
 		return err
@@ -219,7 +220,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*scaling.Logits, error) {
 	p, err := predictions.Read(path, predictions.ReadOptions{Labels: labels, Key: c.String("key")})
 	if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, flags.WrongKind(c, err, path, flags.Predictions)
 	}
 	what := "logits"
 	if p.Probabilities {
@@ -235,8 +236,7 @@ func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*scaling.Lo
 	return scaling.NewLogits(p), nil
 }
 
-// openEnsemble opens the ensemble of --ensemble, and checks that the predictions
-// are its own.
+// openEnsemble opens the ensemble of --ensemble, and checks that the predictions come from it.
 func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	path := c.String("ensemble")
 	if path == "" {
@@ -251,10 +251,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	}
 	var meta sidecar
 	beside := job.of + ".meta.json"
-	if err := file.Input(beside); err != nil {
-		return err
-	}
-	b, err := os.ReadFile(beside)
+	b, err := file.Read(beside, maxSidecar)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.of, path)

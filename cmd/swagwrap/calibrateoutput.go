@@ -11,9 +11,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 )
 
-// write writes the outputs, and puts them in their places: what was found, or the ensemble
-// that carries it, and what apply writes.
-func (job *calibrationJob) write(c *cli.Context, found any, apply func(*flags.Output) error) error {
+// write writes the outputs, and puts them in their places. The first output is found as JSON, or the ensemble with the
+// calibration. apply writes the second one. show prints the result.
+func (job *calibrationJob) write(c *cli.Context, found any, apply func(*flags.Output) error, show func() error) error {
 	var err error
 	if out := job.outputs[0]; job.ensemble != nil {
 		err = job.writeEnsemble(out, c.String("ensemble"))
@@ -28,16 +28,11 @@ func (job *calibrationJob) write(c *cli.Context, found any, apply func(*flags.Ou
 			return flags.BadOutput(err)
 		}
 	}
-	for _, out := range job.outputs {
-		if err := out.Commit(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return flags.Together{Print: show}.Commit(job.outputs...)
 }
 
-// writeEnsemble writes the ensemble with what was fitted. The paths of its
-// posteriors and checkpoints are seen from another folder now.
+// writeEnsemble writes the ensemble with the fitted calibration. It adapts the paths of posteriors and checkpoints to
+// the new folder.
 func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	e := job.ensemble
 	if job.repair == nil {
@@ -63,7 +58,7 @@ func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
 	return e.Write(out, flags.Producer())
 }
 
-// carry has the ensemble apply a scaling.
+// carry stores a calibration in the ensemble.
 func carry(e *ensemble.Ensemble, s *calibrate.Scaling) {
 	if v := s.Vector; v != nil {
 		e.Vector = &ensemble.VectorScaling{Scale: v.Scale, Bias: v.Bias}
@@ -72,8 +67,7 @@ func carry(e *ensemble.Ensemble, s *calibrate.Scaling) {
 	}
 }
 
-// writeApplied writes the calibrated probabilities of what is tested, else of what is
-// fitted on.
+// writeApplied writes the calibrated probabilities of the test data, or else of the data of the fit.
 func (job *calibrationJob) writeApplied(out *flags.Output) error {
 	l := job.Test
 	if l == nil {

@@ -45,7 +45,7 @@ func (a *app) openSaved(c *cli.Context, path, of, known, flag string) (*scaling.
 		return nil, flags.BadInput(err, flag+" FILE reads them from a file of their own")
 	}
 	if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, flags.WrongKind(c, err, path, flags.Predictions)
 	}
 	with := ""
 	if p.Members > 0 {
@@ -58,7 +58,7 @@ func (a *app) openSaved(c *cli.Context, path, of, known, flag string) (*scaling.
 	return p, nil
 }
 
-// calibrateTask fits to what was read.
+// calibrateTask fits the calibration of labels or of a regression.
 func (a *app) calibrateTask(c *cli.Context, job *calibrationJob) error {
 	r := job.repair
 	if e := job.ensemble; e != nil {
@@ -100,8 +100,5 @@ func (a *app) calibrateTask(c *cli.Context, job *calibrationJob) error {
 		}
 		return found.WriteApplied(out, p, strings.ToLower(filepath.Ext(out.Path)) == ".npz")
 	}
-	if err := job.write(c, found.JSON(), apply); err != nil {
-		return err
-	}
-	return a.showScaling(c, found.Table())
+	return job.write(c, found.JSON(), apply, func() error { return a.showScaling(c, found.Table()) })
 }

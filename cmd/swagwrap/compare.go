@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 func (a *app) compareCommand() *cli.Command {
@@ -63,8 +64,8 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
-	if !allMetrics && c.String("metrics") != "main" {
-		return flags.Usagef("", "--metrics %q: want main or all", c.String("metrics"))
+	if err := flags.Word(c, "metrics", "main", "all"); err != nil {
+		return err
 	}
 	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics}
 	var err error
@@ -77,7 +78,7 @@ func (a *app) compare(c *cli.Context) error {
 	if cmp.By.Name != "" && c.String("val") == "" {
 		return flags.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
 	}
-	pages, err := flags.OpenPages(c)
+	pages, err := a.OpenPages(c)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (a *app) compare(c *cli.Context) error {
 	if err := a.openStore(c, engine, in.Networks(), "save", "tune"); err != nil {
 		return err
 	}
-	if err := a.SettleInputs(c, in, engine, cmp.Test); err != nil {
+	if err := a.SettleInputs(c, in, engine, cmp.Test, test); err != nil {
 		return err
 	}
 	if err := a.tune(c, settings, in, engine); err != nil {
@@ -140,13 +141,14 @@ func (a *app) compare(c *cli.Context) error {
 	if err := saved.finish(cmp.Test.Labels()); err != nil {
 		return err
 	}
-	if err := settings.finish(found); err != nil {
+	tuned, err := settings.finish(found)
+	if err != nil {
 		return err
 	}
-	return a.Show(c, pages, &found.BatchNorm, found)
+	return a.Show(c, pages, &found.BatchNorm, found, saved.out, tuned)
 }
 
-// savedPredictions is what --save writes.
+// savedPredictions is the file of --save.
 type savedPredictions struct {
 	out     *flags.Output // nil without --save
 	archive *predictions.Archive
@@ -168,8 +170,7 @@ func openSaved(c *cli.Context) (*savedPredictions, error) {
 	return &savedPredictions{out, predictions.NewArchive(out), make(map[string]bool)}, nil
 }
 
-// add writes the outcomes of a method under its key, and a number where
-// there are several of it.
+// add writes the outcomes of a method under its key. It appends a number if the key already exists.
 func (s *savedPredictions) add(key string, outcomes []float64, width int) error {
 	if s.out == nil {
 		return nil
@@ -193,10 +194,7 @@ func (s *savedPredictions) finish(labels truth.Truth) error {
 	if err != nil {
 		return flags.BadOutput(err)
 	}
-	if err := s.archive.Close(); err != nil {
-		return flags.BadOutput(err)
-	}
-	return s.out.Commit()
+	return flags.BadOutput(s.archive.Close())
 }
 
 func (s *savedPredictions) abort() {
@@ -205,15 +203,17 @@ func (s *savedPredictions) abort() {
 	}
 }
 
-// eceFlag chooses the bins of the calibration error that tables lead with.
+// eceFlag selects the bins of the calibration error that tables show first.
 var eceFlag = &cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: 20 equal-mass|equal-width|swag-reference, or those of most papers, equal-width-15",
 	Value: calibrate.EqualMass.String()}
 
 func binning(s string) (calibrate.ECEOptions, error) {
+	var known []string
 	for _, o := range []calibrate.ECEOptions{{}, {Binning: calibrate.EqualWidth}, {Binning: calibrate.SwagReference}, calibrate.GuoBins()} {
 		if s == o.Name() {
 			return o, nil
 		}
+		known = append(known, o.Name())
 	}
-	return calibrate.ECEOptions{}, flags.Usagef("", "--ece %q: want equal-mass, equal-width, equal-width-15 or swag-reference", s)
+	return calibrate.ECEOptions{}, flags.Usagef("", "--ece %w", &word.Unknown{Word: s, Want: known})
 }

@@ -79,7 +79,7 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) error {
 	return nil
 }
 
-// join leaves out what is empty.
+// join joins the parts that are not empty.
 func join(sep string, parts ...string) string {
 	var some []string
 	for _, p := range parts {

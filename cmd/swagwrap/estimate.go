@@ -30,7 +30,7 @@ var estimateFlags = []cli.Flag{
 	&cli.BoolFlag{Name: "json", Usage: "with --estimate: print JSON instead of text"},
 }
 
-// estimate is what --estimate says.
+// estimate is the output of --estimate.
 type estimate struct {
 	Images     int     `json:"images"`
 	Members    int     `json:"members"`
@@ -42,8 +42,8 @@ type estimate struct {
 	Fastest    float64 `json:"images_a_second_in_the_fastest_piece"`
 	Pieces     int     `json:"pieces"`
 	Measured   float64 `json:"measured_seconds"`
-	Reading    float64 `json:"reading_share"` // of the time
-	Start      float64 `json:"start_seconds"` // before the first batch
+	Reading    float64 `json:"reading_share"` // share of the time
+	Start      float64 `json:"start_seconds"` // time before the first batch
 	Memory     int64   `json:"memory_bytes"`
 	All        float64 `json:"seconds_in_all"`
 	Parts      int     `json:"parts_of_an_hour"`
@@ -51,22 +51,22 @@ type estimate struct {
 }
 
 const (
-	// estimateTime is how long reading and running are timed at least.
+	// estimateTime is the minimum time for measuring reading and running.
 	estimateTime = 3 * time.Second
-	// estimateRounds bounds how often few images are scored again to fill that time.
+	// estimateRounds is the largest number of rounds, if few images are scored again and again.
 	estimateRounds = 100
-	estimateMost   = 4096 // images in a round
+	estimateMost   = 4096 // largest number of images in a round
 	hour           = 3600
 )
 
-// runEstimate measures, and prints what it finds.
+// runEstimate measures and prints the estimate.
 func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring, began time.Time) error {
 	x := &timing{job: job, scoring: scoring, threads: job.scorer.Threads()}
 	own := *engine
 	own.Workers = x.threads
 	x.engine = &own
 	start := time.Since(began)
-	// The first batch of each thread opens the way for the others, and is not timed.
+	// The first batch of each thread warms up the runtime, and is not timed.
 	block := x.threads * slices.Max(job.scorer.BatchSizes())
 	for round := 0; round < estimateRounds && x.took() < estimateTime; round++ {
 		images := 3 * block
@@ -88,7 +88,7 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, s
 	return flags.BadOutput(a.printEstimate(c, job, e))
 }
 
-// timing adds up rounds, each of which scores some images.
+// timing adds up rounds. Each round scores some images.
 type timing struct {
 	job     *scoreJob
 	engine  *infer.Engine
@@ -99,21 +99,20 @@ type timing struct {
 	reading  time.Duration
 	timed    int // images × members
 	networks time.Duration
-	pieces   []float64 // seconds for an image × member, of stretches of a round
-	rounds   []float64 // seconds for an image, reading included
-	next     int       // example that was not read yet
+	pieces   []float64 // seconds per image × member, for stretches of a round
+	rounds   []float64 // seconds per image, including reading
+	next     int       // the next example to read
 	opening  time.Duration
-	memory   int64 // of a chunk of the whole run, beyond one of a round
+	memory   int64 // of a chunk of the whole run, in addition to a chunk of a round
 }
 
-// mark is when so many images × members were done.
+// mark is the time when a number of images × members was done.
 type mark struct {
 	at   time.Duration
 	done int
 }
 
-// round reads images, then scores them. What is timed of that is what comes after the
-// first block.
+// round reads images, and then scores them. It does not time the first block.
 func (x *timing) round(ctx context.Context, images, block int) error {
 	if x.next+images > x.job.data.Len() {
 		x.next = 0
@@ -122,7 +121,7 @@ func (x *timing) round(ctx context.Context, images, block int) error {
 		return err
 	}
 	data := dataset.Part(x.job.data, x.next, x.next+images)
-	x.next += images // what was read once comes faster
+	x.next += images // reading the same images again would be faster
 	reading, err := x.readAll(ctx, data)
 	if err != nil {
 		return err
@@ -145,7 +144,7 @@ func (x *timing) round(ctx context.Context, images, block int) error {
 		marks = append(marks, mark{time.Since(start), sum})
 	}
 	err = s.Run(ctx, 0, func(chunk *infer.Chunk) error {
-		for range s.Rows(chunk) { // a part of the work
+		for range s.Rows(chunk) { // reading the rows is also work
 		}
 		return weights.Changed()
 	})
@@ -160,14 +159,14 @@ func (x *timing) round(ctx context.Context, images, block int) error {
 	return nil
 }
 
-// add times what was done after the first so many images × members, and pieces of it.
+// add times the work after the first warm images × members, as a whole and in pieces.
 func (x *timing) add(marks []mark, warm int) (done int, took time.Duration) {
 	first := 0
 	for first < len(marks)/2 && marks[first].done < warm {
 		first++
 	}
 	last, from := marks[len(marks)-1], marks[first]
-	if from.done == last.done { // too few to leave anything out
+	if from.done == last.done { // too few marks for a warm-up
 		from = mark{}
 	}
 	marks = marks[first:]
@@ -184,8 +183,7 @@ func (x *timing) add(marks []mark, warm int) (done int, took time.Duration) {
 	return done, took
 }
 
-// readAll reads all examples on as many threads as a run does, and returns how long
-// that takes.
+// readAll reads all examples on as many threads as a run uses. It returns the time.
 func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Duration, error) {
 	size, err := weights.Elements(data.Shape())
 	if err != nil {
@@ -215,21 +213,20 @@ func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Durati
 	return time.Since(start), err
 }
 
-// image is how long an image takes: reading and networks share the processor's cores.
+// image returns the time for an image. Reading and networks share the processor's cores, so the times add up.
 func (x *timing) image(reading, network float64) float64 {
 	return reading + network*float64(x.job.ensemble.Members())
 }
 
-// took is how long it all took that counts.
+// took returns the measured time so far.
 func (x *timing) took() time.Duration { return x.reading + x.networks }
 
-// mean is how long an image takes, of all rounds.
+// mean returns the mean time for an image, in seconds.
 func (x *timing) mean() float64 {
 	return x.image(x.reading.Seconds()/float64(x.read), x.networks.Seconds()/float64(x.timed))
 }
 
-// result is what the rounds say. The spread is that of rounds, or of pieces where there
-// are few.
+// result returns the estimate. Its spread is the spread of the rounds, or of pieces if there are few rounds.
 func (x *timing) result() *estimate {
 	reading := x.reading.Seconds() / float64(x.read)
 	mean := x.mean()
@@ -270,7 +267,7 @@ func (a *app) printEstimate(c *cli.Context, job *scoreJob, e *estimate) error {
 	return nil
 }
 
-// digits writes a number with three digits that count.
+// digits formats a number with three significant digits.
 func digits(x float64) string {
 	if x <= 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		return "?"
@@ -281,7 +278,7 @@ func digits(x float64) string {
 	return report.Fixed(x, max(0, 2-int(math.Floor(math.Log10(x)))))
 }
 
-// span writes seconds for people.
+// span formats seconds for humans, such as "2.50 hours".
 func span(seconds float64) string {
 	switch {
 	case seconds < 100:
@@ -294,7 +291,7 @@ func span(seconds float64) string {
 	return digits(seconds/hour/24) + " days"
 }
 
-// peakMemory is the most memory that this process had, in bytes.
+// peakMemory returns the largest memory of this process so far, in bytes.
 func peakMemory() int64 {
 	b, err := os.ReadFile("/proc/self/status")
 	_, rest, ok := strings.Cut(string(b), "VmHWM:")
@@ -304,10 +301,10 @@ func peakMemory() int64 {
 	}
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return u.Maxrss // in bytes where there is no /proc
+	return u.Maxrss // it is in bytes on systems without /proc
 }
 
-// checkEstimate refuses what does not go with --estimate.
+// checkEstimate refuses flags that conflict with --estimate.
 func checkEstimate(c *cli.Context) error {
 	if !c.Bool("estimate") {
 		if c.Bool("json") {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -52,7 +51,7 @@ External data goes into a file beside the model, as in the checkpoints.`,
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
-		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
+		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.export,
 	}
 }
@@ -71,7 +70,7 @@ func (a *app) export(c *cli.Context) error {
 	if path == "" {
 		return a.exportCheckpoint(c, out)
 	}
-	if !c.IsSet("member") && !isPosterior(path) {
+	if !c.IsSet("member") && flags.KindOf(path) != flags.Posterior {
 		return a.exportEnsemble(c, out, path)
 	}
 	if err := onlyOf(c, ensembleFlags, "one model of an ENSEMBLE"); err != nil {
@@ -80,7 +79,7 @@ func (a *app) export(c *cli.Context) error {
 	var n *infer.Network
 	var parameters, statistics weights.Vector
 	var err error
-	if c.IsSet("member") && !isPosterior(path) {
+	if c.IsSet("member") && flags.KindOf(path) != flags.Posterior {
 		n, parameters, statistics, err = a.member(c, path)
 	} else {
 		n, parameters, statistics, err = a.fromPosterior(c, path)
@@ -92,13 +91,16 @@ func (a *app) export(c *cli.Context) error {
 		return err
 	}
 	if err := n.Files().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
-		return flags.BadInput(err) // files being written speak for themselves
+		return flags.BadInput(err) // files being written have their own error
 	}
-	return out.commit()
+	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
+		a.Logf(c, "%s gives %s", out.path, gives)
+	}
+	return out.commit(nil)
 }
 
-// exportCheckpoint writes --checkpoint as a model, without a posterior: the template
-// filled with the checkpoint's weights.
+// exportCheckpoint writes --checkpoint as a model, without a posterior. The model is the template with the checkpoint's
+// weights.
 func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 	for _, flag := range []string{"template", "checkpoint"} {
 		if c.String(flag) == "" {
@@ -123,16 +125,19 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 		return err
 	}
 	defer flags.CloseModels(models)
+	if err := checkpoints.Sound(models[0]); err != nil {
+		return flags.BadInput(err)
+	}
 	none := &weights.Layout{}
 	t, err := onnxio.NewTemplate(models[0], none)
 	if err == nil {
 		err = t.Write(filepath.Base(out.path), out.create, none, weights.Slice{}, weights.Slice{})
 	}
 	if err != nil {
-		return flags.BadInput(err) // files being written speak for themselves
+		return flags.BadInput(err) // files being written have their own error
 	}
 	a.LogNotes(c, source)
-	return out.commit()
+	return out.commit(nil)
 }
 
 // modelOutput is a model with its data files, written to one folder.
@@ -171,32 +176,15 @@ func (m *modelOutput) create(name string) (io.Writer, error) {
 	return w, nil
 }
 
-// commit puts the files in their places, the model last. Where one has been taken
-// meanwhile, those placed before it go again, unless they replaced what was there.
-func (m *modelOutput) commit() error {
+// commit puts the files in their places, the model last, and then calls check, which may be nil. If check fails, the
+// files are removed.
+func (m *modelOutput) commit(check func() error) error {
 	for _, w := range m.buffer {
 		if err := w.Flush(); err != nil {
 			return flags.BadOutput(err)
 		}
 	}
-	for i, out := range m.files {
-		if err := out.Commit(); err != nil {
-			for _, placed := range m.files[:i] {
-				if !m.force {
-					os.Remove(placed.Path)
-				}
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// remove takes away what commit has placed, the model first.
-func (m *modelOutput) remove() {
-	for _, out := range slices.Backward(m.files) {
-		os.Remove(out.Path)
-	}
+	return flags.Together{Check: check}.Commit(m.files...)
 }
 
 func (m *modelOutput) abort() {
@@ -205,8 +193,7 @@ func (m *modelOutput) abort() {
 	}
 }
 
-// member returns what makes member --member of the ensemble at path. Of the
-// ensemble's posteriors only the member's own is needed.
+// member returns member --member of the ensemble at path. It opens only the member's own posterior.
 func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vector, weights.Vector, error) {
 	e, err := a.openEnsemble(c, path)
 	if err != nil {
@@ -228,23 +215,13 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 	return n, parameters, statistics, flags.BadInput(err)
 }
 
-// drawn returns one member, whose weights are drawn as they are written.
+// drawn returns one member. Its weights are drawn while they are written.
 func drawn(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, member int) (weights.Vector, error) {
 	s, err := swag.NewSampler(p, opts)
 	if err != nil {
 		return nil, err
 	}
 	return s.Vector(ctx, member), nil
-}
-
-// isPosterior tells a posterior from an ensemble.
-func isPosterior(path string) bool {
-	st, err := weights.OpenSafetensors(path)
-	if err != nil {
-		return false // the reader that expects an ensemble says why
-	}
-	defer st.Close()
-	return st.Metadata["kind"] == swag.PosteriorKind
 }
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
@@ -264,7 +241,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 			return n, nil, nil, err
 		}
 		n.Posterior.OnClose(models[0].Close)
-		parameters, statistics, err := n.Vectors(models[0]) // which read from it
+		parameters, statistics, err := n.Vectors(models[0]) // the vectors read from the model
 		return n, parameters, statistics, flags.BadInput(err)
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
@@ -290,10 +267,13 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		return n, nil, nil, err
 	}
 	engine := &infer.Engine{}
-	if n.Recomputes() {
+	if n.Recomputes() || bn.Data != nil {
 		if engine, err = a.Engine(c); err != nil {
 			return n, nil, nil, err
 		}
+	}
+	if err := a.CheckStudy(c, engine, bn, nil, nil, ""); err != nil {
+		return n, nil, nil, err
 	}
 	if err := a.Settle(c, engine, bn, opts); err != nil {
 		return n, nil, nil, err
@@ -305,14 +285,14 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
 
-// posteriorFlag is for posteriors that are no longer where the ensemble says.
+// posteriorFlag gives the new paths of posteriors that have moved since the ensemble was written.
 var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
 
-// openEnsemble opens an ensemble, and says what a user of its statistics must know.
+// openEnsemble opens an ensemble, and prints warnings about its statistics.
 func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
-		return nil, flags.BadInput(err, flags.KindHint(path)...)
+		return nil, flags.WrongKind(c, err, path, flags.Ensemble)
 	}
 	for i, part := range e.Components {
 		var members []string
@@ -321,6 +301,11 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 		}
 		if err := flags.InputPosterior(e.PosteriorPath(i), members...); err != nil {
 			return nil, err
+		}
+		if r := part.Intake; r != nil {
+			for _, w := range r.Warnings {
+				a.WarnLong(c, path+": "+r.Data+": "+w)
+			}
 		}
 		if part.BatchNorm == nil {
 			continue
@@ -338,5 +323,13 @@ func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*infer
 	if err != nil {
 		return nil, flags.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
 	}
-	return a.Network(c, p)
+	n, err := a.Network(c, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.SoundStatistics(i, n); err != nil {
+		p.Close()
+		return nil, flags.BadInput(err)
+	}
+	return n, nil
 }

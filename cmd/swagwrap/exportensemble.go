@@ -12,13 +12,14 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio/joint"
 )
 
-// ensembleFlags say how an ensemble becomes one model.
+// ensembleFlags control the export of an ensemble as one model.
 var ensembleFlags = []cli.Flag{
 	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
 	&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32|int8. int8 keeps their mean in float32, and each member's deviations in 8 bits", Value: "f32"},
@@ -27,7 +28,7 @@ var ensembleFlags = []cli.Flag{
 	&cli.StringFlag{Name: "check", Usage: "run the images `DATA` through the model and through the members, and say how far they are apart"},
 }
 
-// onlyOf refuses flags that are of use for something else.
+// onlyOf refuses flags that apply only to something else.
 func onlyOf(c *cli.Context, list []cli.Flag, what string) error {
 	for _, f := range list {
 		if name := f.Names()[0]; c.IsSet(name) {
@@ -44,9 +45,9 @@ var storages = []string{joint.Float32: "f32", joint.Int8: "int8"}
 func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
 	storage := slices.Index(storages, c.String("storage"))
 	if storage < 0 {
-		return flags.Usagef("", "--storage %q: want f32 or int8", c.String("storage"))
+		return flags.Word(c, "storage", storages...)
 	}
-	e, err := a.openEnsemble(c, path) // first: a damaged posterior lies in no reader's format, and must be called damaged
+	e, err := a.openEnsemble(c, path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,8 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 		return err
 	}
 	var engine *infer.Engine
-	if j.Needs() || c.IsSet("check") {
+	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
+	if j.Needs() || unknown || c.IsSet("check") {
 		if engine, err = a.Engine(c); err != nil {
 			return err
 		}
@@ -89,16 +91,31 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 			return err
 		}
 	}
-	if err := a.writeJoint(c, j, engine, out); err != nil {
-		return err
+	if data == nil && unknown {
+		if err := a.checkOnNoise(c, engine, j.Networks); err != nil {
+			return err
+		}
+	}
+	if data != nil {
+		if err := batchOf(engine, e); err != nil {
+			return err
+		}
+		in := flags.Intake{Networks: j.Networks, Data: data, Path: c.String("check")}
+		in.Trained, in.From = flags.Trained(e.Components[0].Intake)
+		if _, err := a.CheckIntake(c, engine, in); err != nil {
+			return err
+		}
 	}
 	if data == nil {
-		return nil
+		return a.writeJoint(c, j, engine, out, nil)
 	}
-	d, err := j.Check(c.Context, engine, out.path, data)
-	if err != nil {
-		out.remove() // a command that fails leaves no output
+	var d ensemble.Difference
+	err = a.writeJoint(c, j, engine, out, func() (err error) {
+		d, err = j.Check(c.Context, engine, out.path, data)
 		return flags.BadInput(err)
+	})
+	if err != nil {
+		return err
 	}
 	if task.Truth(e.Card.Task) == truth.Numbers {
 		a.Logf(c, "%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
@@ -110,8 +127,26 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 	return nil
 }
 
-// writeJoint writes the model and says how large it is.
-func (a *app) writeJoint(c *cli.Context, j *ensemble.Joint, engine *infer.Engine, out *modelOutput) error {
+// checkOnNoise decides the form of scores if nothing is recorded about it. Rows of probabilities add up to 1 for any
+// input.
+func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Network) error {
+	for _, n := range networks {
+		if !n.Undecided() {
+			continue
+		}
+		noise, err := infer.NewNoise(n, intake.Examples)
+		if err != nil {
+			return flags.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
+		}
+		if _, err := a.CheckIntake(c, e, flags.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeJoint writes the model, runs check on it, and prints its size.
+func (a *app) writeJoint(c *cli.Context, j *ensemble.Joint, engine *infer.Engine, out *modelOutput, check func() error) error {
 	m, err := j.Model(c.Context, engine)
 	if err != nil {
 		return flags.BadInput(err)
@@ -127,14 +162,14 @@ func (a *app) writeJoint(c *cli.Context, j *ensemble.Joint, engine *infer.Engine
 	}
 	create := func(file string) (io.Writer, error) { return out.create(file) }
 	if err := j.Write(c.Context, m, name, create, c.Int("threads")); err != nil {
-		return flags.BadInput(err) // files being written speak for themselves
+		return flags.BadInput(err) // files being written have their own error
 	}
-	if err := out.commit(); err != nil {
+	if err := out.commit(check); err != nil {
 		return err
 	}
 	a.Logf(c, "%s: %s, %s", out.path, report.Plural(len(j.Members), "member"), megabytes(model+data))
 	return nil
 }
 
-// megabytes writes a size.
+// megabytes formats a size.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
@@ -50,6 +51,7 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
 			&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"},
 			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
+			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor; NAME=buffer keeps it out, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
 			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},
 			flags.ThreadsFlag,
 		}),
@@ -58,7 +60,7 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 }
 
 // inherited are the flags that --extend takes from the older posterior.
-var inherited = []string{"rank", "diag-only", "deviations", "theta0", "compat", "reference-checkpoints", "dropout"}
+var inherited = []string{"rank", "diag-only", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role"}
 
 func (a *app) fit(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
@@ -109,7 +111,7 @@ func (a *app) fit(c *cli.Context) error {
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Deviations: swag.Deviations(c.String("deviations")),
 		Reference: c.String("compat") != "", ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
-		Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
+		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
 		for _, flag := range inherited {
@@ -119,8 +121,8 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 		}
 	case !opts.DiagOnly && opts.Rank < 2:
 		return opts, flags.Usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
-	case opts.Deviations != swag.Running && opts.Deviations != swag.Final:
-		return opts, flags.Usagef("", "--deviations %q: want running or final", opts.Deviations)
+	case word.Check(string(opts.Deviations), string(swag.Running), string(swag.Final)) != nil:
+		return opts, flags.Word(c, "deviations", string(swag.Running), string(swag.Final))
 	case opts.Reference && c.String("compat") != "reference":
 		return opts, flags.Usagef("", "--compat %q: want reference", c.String("compat"))
 	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):
@@ -128,11 +130,16 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	case opts.Workers < 0:
 		return opts, flags.Usagef("", "--threads %d: want a positive number", opts.Workers)
 	}
+	for _, rule := range opts.Roles {
+		if _, err := checkpoints.ParseRoleRule(rule); err != nil {
+			return opts, flags.Usagef("NAME is a tensor's, as inspect lists them; quote a * for the shell", "--role %w", err)
+		}
+	}
 	return opts, nil
 }
 
-// describeTargets says what --target-units found. A single target of the file is not for all
-// of a network's.
+// describeTargets prints the targets that --target-units found. It fails if their number differs from that of the
+// network's targets.
 func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network) error {
 	path := c.String("target-units")
 	if path == "" {
@@ -149,8 +156,8 @@ func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network)
 	return nil
 }
 
-// describeFit says what was made, before it takes its name: a posterior of a network that nothing can be done with is
-// an error.
+// describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
+// the posterior.
 func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
 	p, err := swag.Open(out.Name())
 	if err != nil {

@@ -40,7 +40,7 @@ scale and the diagonal part of the covariance.`,
 			&cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the images", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
-		}, flags.ReportFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
+		}, flags.ReportFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.geometry,
 	}
 }
@@ -53,7 +53,7 @@ func (a *app) geometry(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	pages, err := flags.OpenPages(c)
+	pages, err := a.OpenPages(c)
 	if err != nil {
 		return err
 	}
@@ -84,11 +84,14 @@ func (a *app) geometry(c *cli.Context) error {
 		return err
 	}
 	a.Debugf(c, "%d networks, each over %s images", l.Points(), report.Thousands(l.Data.Len()))
+	if err := a.CheckStudy(c, engine, bn, nil, l.Data, c.Args().Get(1)); err != nil {
+		return err
+	}
 	if err := a.Settle(c, engine, bn, swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}); err != nil {
 		return err
 	}
 	l.BatchNorm = bn.Training
-	if engine.Provider.Precision == ort.BF16 { // losses of single networks have no Monte Carlo error to hide in: auto is float32
+	if engine.Provider.Precision == ort.BF16 { // no Monte Carlo error hides the rounding in losses of single networks, so auto is float32
 		d := batchnorm.Draws{Network: l.Network, BatchNorm: l.BatchNorm, How: swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}, Count: defaultMembers}
 		if err := a.DrawnPrecision(c, engine, d, l.Data); err != nil {
 			return err

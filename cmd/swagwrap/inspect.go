@@ -12,9 +12,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -25,7 +29,7 @@ func (a *app) inspectCommand() *cli.Command {
 		Name:      "inspect",
 		Usage:     "say what models hold, whether a posterior can be built from them, and if not, why",
 		ArgsUsage: "FILE...",
-		Description: `For one ONNX model: its inputs and outputs, producer, tensors with their roles, batch-norm layers. For several: which
+		Description: `For one ONNX model: its inputs and outputs, producer, tensors with their roles and the reasons, batch-norm layers. For several: which
 tensors differ between them, how far each checkpoint moved from the one before, duplicates and values that no
 training leaves. For a posterior or ensemble: what it was made of. For PyTorch's checkpoints: the
 state_dicts in them; with --template, the exported graph, the same as for ONNX models. The last line is the verdict: usable, usable with
@@ -34,7 +38,10 @@ warnings, or not usable and why; then the exit code is 65.
    swagwrap inspect checkpoints/epoch-01.onnx
    swagwrap inspect checkpoints/*.onnx
    swagwrap inspect --template model.onnx checkpoints/*.pt`,
-		Flags:  flags.Join([]cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"}}, flags.TemplateFlags),
+		Flags: flags.Join([]cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"},
+			&cli.BoolFlag{Name: "tensors", Usage: "list every tensor with its role, also where they are many"},
+		}, flags.TemplateFlags),
 		Action: a.inspect,
 	}
 }
@@ -67,9 +74,10 @@ func (a *app) inspect(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
+	d.AllTensors = c.Bool("tensors")
 	if c.Bool("json") {
 		err = flags.WriteJSON(a.Stdout, d)
-	} else if err = a.writeTemplate(paths, source); err == nil {
+	} else if err = a.writeTemplate(c, paths, source); err == nil {
 		err = d.WriteText(a.Stdout)
 	}
 	if err != nil {
@@ -92,12 +100,15 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 			return flags.BadInput(err)
 		}
 	}
+	if err := sound(path, st.Metadata["kind"]); err != nil {
+		return flags.BadInput(err)
+	}
 	if c.Bool("json") {
 		return flags.BadOutput(flags.WriteJSON(a.Stdout, st.Metadata))
 	}
 	text.Line(a.Stdout, "%s", path)
 	text.Line(a.Stdout, "  kind       %s, format version %s, written by %s", st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	// what an ensemble is calibrated by is written as 0 or null where it is not
+	// the calibration of an ensemble is 0 or null if there is none
 	for _, m := range []struct{ key, name string }{{"options", "options"}, {"components", "components"}, {"sampling", "sampling"},
 		{"temperature", "temperature"}, {"vector_scaling", "vector scaling"}, {"threshold", "threshold"}} {
 		if v := st.Metadata[m.key]; v != "" && v != "0" && v != "null" {
@@ -124,11 +135,56 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	_, err = fmt.Fprintf(a.Stdout, "\n%s\n", strings.Join(health, "\n"))
+	fmt.Fprintln(a.Stdout)
+	if err := diagnosis.WriteTensors(a.Stdout, p.Layout.Tensors, len(p.Checkpoints), c.Bool("tensors")); err != nil {
+		return flags.BadOutput(err)
+	}
+	for _, w := range p.Warnings {
+		text.Line(a.Stdout, "warning: %s", w)
+	}
+	_, err = fmt.Fprintf(a.Stdout, "%s\n", strings.Join(health, "\n"))
 	return flags.BadOutput(err)
 }
 
-// writeCard prints a model card. Its preprocessing is what --preprocess reads.
+// sound fails if a posterior or an ensemble holds impossible numbers. The variances of an ensemble can be checked only
+// if its posteriors are there.
+func sound(path, kind string) error {
+	switch kind {
+	case swag.PosteriorKind:
+		p, err := swag.Open(path)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		if err := p.Verify(); err != nil {
+			return err
+		}
+		_, err = infer.NewNetwork(p, infer.KeepAll, "")
+		return err
+	case ensemble.Kind:
+		e, err := ensemble.Open(path)
+		if err != nil {
+			return err
+		}
+		for i := range e.Components {
+			p, err := e.OpenPosterior(i, nil)
+			if err != nil {
+				continue // it has moved: score asks for it
+			}
+			defer p.Close()
+			n, err := infer.NewNetwork(p, infer.KeepAll, "")
+			if err == nil {
+				err = e.SoundStatistics(i, n)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeCard prints a model card. It prints the preprocessing in the form that --preprocess reads.
 func writeCard(w io.Writer, js string) error {
 	var card swag.Card
 	if js == "" {
@@ -155,8 +211,12 @@ func writeCard(w io.Writer, js string) error {
 		inputs = append(inputs, fmt.Sprintf("%s is padded with %v", name, v))
 	}
 	slices.Sort(inputs)
+	scores := ""
+	if task.Truth(card.Task) != truth.Numbers {
+		scores = cmp.Or(card.Scores, "what the values say, as a run looks at them (--scores)")
+	}
 	fmt.Fprintln(w, "\nmodel card")
-	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"classes", cmp.Or(names, "no names")},
+	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"scores", scores}, {"classes", cmp.Or(names, "no names")},
 		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
 		if line[1] != "" {
 			text.Line(w, "  %-10s %s", line[0], line[1])
@@ -168,7 +228,7 @@ func writeCard(w io.Writer, js string) error {
 	return nil
 }
 
-// describeCardTargets says what a model card has of a regression, "" of other tasks.
+// describeCardTargets describes a regression's targets in a model card. It returns "" for other tasks.
 func describeCardTargets(t *swag.Targets) string {
 	if t == nil {
 		return ""

@@ -10,14 +10,16 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// torchFile is what inspect says of a checkpoint of PyTorch, as JSON has it too.
+// torchFile is the output of inspect for a PyTorch checkpoint. JSON has the same fields.
 type torchFile struct {
 	Path       string        `json:"path"`
 	Epoch      *int64        `json:"epoch"` // stored in it, or null
 	Step       *int64        `json:"step"`
+	Legacy     bool          `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
 	StateDicts []stateDict   `json:"state_dicts"`
 	PassedOver []notInWeight `json:"passed_over"`
 }
@@ -41,10 +43,10 @@ type notInWeight struct {
 	What string `json:"what"`
 }
 
-// inspectTorch says what PyTorch's checkpoints hold. Without the graph it cannot be
-// said whether a posterior can be built from them.
+// inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
+// built from them.
 func (a *app) inspectTorch(c *cli.Context, paths []string) error {
-	files, err := describeAll(paths)
+	files, err := describeAll(c, paths)
 	if err != nil {
 		return err
 	}
@@ -58,14 +60,22 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 		a.listTensors(files[0])
 	}
 	a.listPassedOver(files[0])
+	var legacy []string
+	for _, f := range files {
+		if f.Legacy {
+			legacy = append(legacy, f.Path)
+		}
+	}
+	if len(legacy) > 0 {
+		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
+	}
 	_, err = fmt.Fprintln(a.Stdout, "\nwhether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
 	return flags.BadOutput(err)
 }
 
-// writeTemplate says what PyTorch's checkpoints hold, and what of it is not in the
-// template.
-func (a *app) writeTemplate(paths []string, source *flags.Source) error {
-	files, err := describeAll(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+// writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
+func (a *app) writeTemplate(c *cli.Context, paths []string, source *flags.Source) error {
+	files, err := describeAll(c, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}
@@ -80,11 +90,11 @@ func (a *app) writeTemplate(paths []string, source *flags.Source) error {
 	return flags.BadOutput(err)
 }
 
-func describeAll(paths []string) (files []torchFile, err error) {
+func describeAll(c *cli.Context, paths []string) (files []torchFile, err error) {
 	for _, path := range paths {
 		f, err := describeTorch(path)
 		if err != nil {
-			return nil, flags.BadInput(err)
+			return nil, flags.WrongKind(c, err, path, flags.Checkpoint)
 		}
 		files = append(files, f)
 	}
@@ -109,7 +119,7 @@ func describeTorch(path string) (d torchFile, err error) {
 		return d, err
 	}
 	defer f.Close()
-	d = torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), PassedOver: passedOver(f.Ignored)}
+	d = torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: passedOver(f.Ignored)}
 	for _, sd := range f.StateDicts() {
 		s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: passedOver(sd.Ignored)}
 		if err := sd.Err(); err != nil {
@@ -123,7 +133,7 @@ func describeTorch(path string) (d torchFile, err error) {
 	return d, nil
 }
 
-// known returns a number that a file may have stored, nil where it has not.
+// known returns a pointer to a number from a file, or nil if the file does not have it.
 func known(n int64) *int64 {
 	if n < 0 {
 		return nil
@@ -146,7 +156,7 @@ func passedOver(all []torch.Ignored) []notInWeight {
 	return out
 }
 
-// keyOf names a state_dict as --state-dict takes it.
+// keyOf returns the key of a state_dict in the form that --state-dict takes.
 func keyOf(sd stateDict) string {
 	switch {
 	case sd.Error != "":
@@ -178,11 +188,11 @@ func (a *app) listTensors(f torchFile) {
 		for _, x := range sd.Tensors {
 			t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
 		}
-		t.WriteText(a.Stdout) // what fails here fails below too
+		t.WriteText(a.Stdout) // an error here occurs again below
 	}
 }
 
-// listPassedOver prints what a file holds that is no weight.
+// listPassedOver prints the entries of a file that are not weights.
 func (a *app) listPassedOver(f torchFile) {
 	over := f.PassedOver
 	for _, sd := range f.StateDicts {

@@ -69,7 +69,7 @@ func (a *app) list(c *cli.Context) error {
 	})
 	switch {
 	case err != nil:
-		return flags.BadInput(err)
+		return flags.WrongData(c, err, c.Args().Slice()...)
 	case failed != nil && !skip:
 		return flags.BadInput(failed, "--on-error skip lists it with the error")
 	case c.Context.Err() != nil:
@@ -90,8 +90,8 @@ func (a *app) list(c *cli.Context) error {
 	return nil
 }
 
-// seenFrom returns what turns a path into that from the folder of a listing, if it is a
-// relative one: millions are, so [flags.RelativeTo] is too slow.
+// seenFrom returns a function that converts a relative path to a path from the folder of a listing. [flags.RelativeTo]
+// is too slow for millions of paths.
 func seenFrom(listing string) (func(path string) string, error) {
 	here, err := os.Getwd()
 	if err != nil {

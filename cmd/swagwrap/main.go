@@ -1,5 +1,4 @@
-// Command swagwrap gives trained networks calibrated, uncertainty-aware
-// predictions: see README.md.
+// Command swagwrap gives trained networks calibrated, uncertainty-aware predictions. See README.md.
 package main
 
 import (
@@ -17,17 +16,18 @@ func main() { os.Exit(mainExitCode()) }
 func mainExitCode() int {
 	ctx, stop := interruptible()
 	defer stop()
+	// With SIGPIPE caught, a write to a closed pipe returns an error, and the command cleans up before it ends.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return run(ctx, os.Args, os.Stdout, os.Stderr)
 }
 
-// patience is how long the work may take to end after a signal. Schedulers kill ten
-// seconds after it or more.
+// patience is the time that the work has to end after a signal. Schedulers kill the process ten seconds after the
+// signal, or later.
 const patience = 8 * time.Second
 
-// interruptible returns a context that the first SIGINT, SIGTERM or SIGUSR1 ends,
-// which Slurm sends before a job's time is up. Where the work does not end soon,
-// since ONNX Runtime is in the midst of something, and after a second signal, the
-// process ends without it.
+// interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGUSR1. Slurm sends SIGUSR1 before a
+// job's time is up. If the work does not end soon, because ONNX Runtime is running, the process ends without it. It
+// also does so after a second signal.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)

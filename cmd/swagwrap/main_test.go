@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/script: one file a command, and one for what users
 // get wrong. In them $FIXTURES is fixtures/mnist, $FEW the same with the first 300
 // images of each file, $IMAGES holds pictures, and $T the small
-// models that testdata/make.py made.
+// models that testdata/make.py made. $ENDINGS holds tiny networks whose outputs end in
+// every way.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	runScripts(t, testscript.Params{Dir: filepath.Join("testdata", "script")})
@@ -71,10 +72,12 @@ func runScripts(t *testing.T, p testscript.Params) {
 	few := fewImages(t, fixtures, 300)
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv(ort.LibraryEnv, library)
+		env.Setenv("CACHED", "swagwrap/onnxruntime-"+ort.Version) // the folder of the library in a user's cache
 		env.Setenv("FIXTURES", fixtures)
 		env.Setenv("FEW", few)
 		env.Setenv("T", absolute(t, "testdata"))
 		env.Setenv("IMAGES", absolute(t, "..", "..", "fixtures", "images", "files"))
+		env.Setenv("ENDINGS", absolute(t, "..", "..", "internal", "infer", "intake", "testdata"))
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){

@@ -15,7 +15,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -78,10 +77,10 @@ func (a *app) merge(c *cli.Context) error {
 	return nil
 }
 
-// mergePredictions makes one file of rows.
+// mergePredictions merges parts of predictions into one file.
 func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string, paths []string) error {
 	output := out.Path
-	parts, err := readParts(output, paths)
+	parts, err := readParts(c, output, paths)
 	if err != nil {
 		return err
 	}
@@ -118,21 +117,15 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 	if err != nil {
 		return flags.BadOutput(err)
 	}
-	if err := writeMerged(output, format, parts[0], failed); err != nil {
+	beside, err := merged(output, format, parts[0], failed)
+	if err != nil {
 		return err
 	}
-	if err := out.Commit(); err != nil {
+	if err := flags.Commit(beside, out); err != nil {
 		return err
 	}
 	a.Logf(c, "%s: %s of %s", output, report.Plural(sum.rows, "example"), report.Plural(len(parts), "part"))
 	return a.tell(c, output, &sum)
-}
-
-// piece is what is common to parts of all kinds.
-type piece struct {
-	path                  string
-	index, of, first, end int
-	all                   int // examples or members of all parts
 }
 
 // findParts lists the files of the parts to merge.
@@ -150,71 +143,129 @@ func findParts(c *cli.Context, output string) ([]string, error) {
 	return paths, nil
 }
 
-// inOrder puts parts in order. It refuses parts of different runs, one that is there twice,
-// and, with what was wrong with those that could not be read, that some are missing. differ
-// says in what parts of different runs differ.
-func inOrder[P any](output string, parts []P, broken []error, of func(P) piece, differ func(a, b P) []string) error {
-	if len(parts) == 0 {
-		return flags.BadInput(broken[0])
-	}
-	slices.SortFunc(parts, func(a, b P) int { return cmp.Or(of(a).index-of(b).index, strings.Compare(of(a).path, of(b).path)) })
-	first := of(parts[0])
-	before, missing := piece{index: -1}, []int(nil)
-	for _, part := range parts {
-		p := of(part)
+// piece describes one part of predictions or of an ensemble.
+type piece struct {
+	path                  string
+	index, of, first, end int
+	all                   int // number of examples or members of all parts
+}
+
+// assembly collects the parts of one run. Its memory grows with the parts that exist, not with the missing ones.
+type assembly[P any] struct {
+	output string
+	of     func(P) piece
+	unlike func(part, first P) []string // differences that show another run
+	parts  []P
+	broken error // error of the first part that cannot be read
+}
+
+// add adds a part. It refuses a part of another run.
+func (a *assembly[P]) add(part P) error {
+	if len(a.parts) > 0 {
+		p, first := a.of(part), a.of(a.parts[0])
 		if p.of != first.of {
 			return flags.BadInput(fmt.Errorf("%s: is one of %d parts, and %s one of %d", p.path, p.of, first.path, first.of))
 		}
-		if d := differ(parts[0], part); d != nil {
+		if d := a.unlike(part, a.parts[0]); d != nil {
 			return flags.BadInput(fmt.Errorf("%s: is not of the same run as %s: %s", p.path, first.path, strings.Join(d, "; ")))
 		}
-		switch {
-		case p.index == before.index:
-			return flags.BadInput(fmt.Errorf("%s: is part %d, and so is %s", p.path, p.index, before.path))
-		case p.all != first.all, p.index == before.index+1 && p.first != before.end, p.index == p.of-1 && p.end != p.all:
-			return flags.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", p.path, p.first, p.end, p.all, before.end, first.all))
-		}
-		for i := before.index + 1; i < p.index; i++ {
-			missing = append(missing, i)
-		}
-		before = p
 	}
-	for i := before.index + 1; i < first.of; i++ {
-		missing = append(missing, i)
-	}
-	if missing == nil {
-		return nil
-	}
-	array, why := ensemble.Ranges(missing), ""
-	if broken != nil {
-		why = fmt.Sprintf(" (%v)", broken[0])
-	}
-	return flags.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(first.of)+" for each",
-		"%s: %s of %d missing: --array=%s%s", output, report.Plural(len(missing), "part"), first.of, array, why)
+	a.parts = append(a.parts, part)
+	return nil
 }
 
-// readParts reads the heads of all parts, and every row once, so that nothing is begun
-// that cannot be ended. They come back in order.
-func readParts(output string, paths []string) ([]*predictions.PartFile, error) {
-	var parts []*predictions.PartFile
-	var broken []error
+// damaged records a part that cannot be read. It counts as missing.
+func (a *assembly[P]) damaged(err error) {
+	if a.broken == nil {
+		a.broken = err
+	}
+}
+
+// inOrder returns all parts in order. It fails if a part occurs twice or is missing, or if two parts do not adjoin.
+func (a *assembly[P]) inOrder() ([]P, error) {
+	if len(a.parts) == 0 {
+		return nil, flags.BadInput(a.broken)
+	}
+	slices.SortFunc(a.parts, func(p, q P) int {
+		return cmp.Or(a.of(p).index-a.of(q).index, strings.Compare(a.of(p).path, a.of(q).path))
+	})
+	first := a.of(a.parts[0])
+	before, gaps := piece{index: -1}, gaps{}
+	for _, part := range a.parts {
+		p := a.of(part)
+		switch {
+		case p.index == before.index:
+			return nil, flags.BadInput(fmt.Errorf("%s: is part %d, and so is %s", p.path, p.index, before.path))
+		case p.all != first.all, p.index == before.index+1 && p.first != before.end, p.index == p.of-1 && p.end != p.all:
+			return nil, flags.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", p.path, p.first, p.end, p.all, before.end, first.all))
+		}
+		gaps.add(before.index+1, p.index)
+		before = p
+	}
+	gaps.add(before.index+1, first.of)
+	if gaps.count == 0 {
+		return a.parts, nil
+	}
+	array, why := strings.Join(gaps.ranges, ","), ""
+	if a.broken != nil {
+		why = fmt.Sprintf(" (%v)", a.broken)
+	}
+	return nil, flags.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(first.of)+" for each",
+		"%s: %s of %d missing: --array=%s%s", a.output, report.Plural(gaps.count, "part"), first.of, array, why)
+}
+
+// gaps holds the numbers of missing parts, as ranges.
+type gaps struct {
+	count  int
+	ranges []string
+}
+
+// add adds the numbers in [from, end).
+func (g *gaps) add(from, end int) {
+	switch n := end - from; {
+	case n <= 0:
+		return
+	case n == 1:
+		g.ranges = append(g.ranges, strconv.Itoa(from))
+	default:
+		g.ranges = append(g.ranges, fmt.Sprintf("%d-%d", from, end-1))
+	}
+	g.count += end - from
+}
+
+// readParts reads the heads of all parts, and every row once, so that it finds damaged parts before the merge begins.
+// It returns the parts in order.
+func readParts(c *cli.Context, output string, paths []string) ([]*predictions.PartFile, error) {
+	all := assembly[*predictions.PartFile]{output: output, unlike: (*predictions.PartFile).Unlike,
+		of: func(p *predictions.PartFile) piece { return piece{p.Path, p.Index, p.Of, p.First, p.End, p.Examples} }}
 	for _, path := range paths {
 		p, err := predictions.ReadPart(path)
 		switch {
+		case errors.Is(err, predictions.ErrDamaged) && isOther(path, flags.ScorePart):
+			return nil, flags.WrongKind(c, err, path, flags.ScorePart)
 		case errors.Is(err, predictions.ErrDamaged), errors.Is(err, fs.ErrNotExist):
-			broken = append(broken, err)
+			all.damaged(err)
+			continue
 		case err != nil:
 			return nil, flags.BadOutput(err)
-		default:
-			parts = append(parts, p)
+		}
+		if p.Index > 0 {
+			p.About = nil // part 0 has the same
+		}
+		if err := all.add(p); err != nil {
+			return nil, err
 		}
 	}
-	return parts, inOrder(output, parts, broken,
-		func(p *predictions.PartFile) piece { return piece{p.Path, p.Index, p.Of, p.First, p.End, p.Examples} },
-		func(a, b *predictions.PartFile) []string { return a.Parameters.Differences(b.Parameters) })
+	return all.inOrder()
 }
 
-// processors lists those that parts were scored on.
+// isOther reports whether a file that cannot be read as a part has another kind, and is not just damaged.
+func isOther(path string, part flags.Kind) bool {
+	kind := flags.KindOf(path)
+	return kind != part && kind != flags.Unknown && kind != flags.WorkFile
+}
+
+// processors lists the processors on which the parts were scored.
 func processors(parts []*predictions.PartFile) []string {
 	var names []string
 	for _, p := range parts {
@@ -225,14 +276,14 @@ func processors(parts []*predictions.PartFile) []string {
 	return names
 }
 
-// hasOutcomes reports whether rows have all that a task has of averaged outcomes.
-// warnProcessors says that what was done was done on processors of several kinds, if it was.
+// warnProcessors warns if the work was done on several kinds of processors. done describes the work.
 func (a *app) warnProcessors(c *cli.Context, done string, kinds []string) {
 	if len(kinds) > 1 {
 		a.Warnf(c, "%s on %s, which may differ in the last bits: %s", done, report.Plural(len(kinds), "kind of processor"), strings.Join(kinds, ", "))
 	}
 }
 
+// hasOutcomes reports whether rows have all columns for the averaged outcomes of a task.
 func hasOutcomes(t task.Task, s *predictions.Schema) bool {
 	for _, want := range t.Columns(task.Want{Outcomes: true}) {
 		if !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Name == want.Name }) {
@@ -250,11 +301,11 @@ func taskOf(p *predictions.PartFile) (task.Task, error) {
 	return t, nil
 }
 
-// writeMerged writes what score writes beside its result.
-func writeMerged(output, format string, p *predictions.PartFile, failed int) error {
+// merged writes the sidecar of the result, with the content that score writes.
+func merged(output, format string, p *predictions.PartFile, failed int) (*flags.Output, error) {
 	var s sidecar
 	if err := json.Unmarshal(p.About, &s); err != nil {
-		return flags.BadInput(file.Error(p.Path, err))
+		return nil, flags.BadInput(file.Error(p.Path, err))
 	}
 	s.Command, s.Format, s.Columns, s.Rows, s.Errors, s.Parameters = os.Args, format, p.Schema.Header(), p.Examples, failed, p.Parameters
 	return s.write(output)

@@ -8,20 +8,24 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// mergeEnsemble makes one ensemble of parts with some members each.
+// mergeEnsemble merges parts with some members each into one ensemble.
 func (a *app) mergeEnsemble(c *cli.Context, out *flags.Output, paths []string) error {
-	var parts []*ensemble.PartFile
-	var broken []error
+	all := assembly[*ensemble.PartFile]{output: out.Path, unlike: (*ensemble.PartFile).Unlike,
+		of: func(p *ensemble.PartFile) piece { return piece{p.Path, p.Index, p.Of, p.First, p.End, p.Members()} }}
 	for _, path := range paths {
-		if p, err := ensemble.OpenPart(path); err != nil {
-			broken = append(broken, err)
-		} else {
-			parts = append(parts, p)
+		p, err := ensemble.OpenPart(path)
+		switch {
+		case err != nil && isOther(path, flags.EnsemblePart):
+			return flags.WrongKind(c, err, path, flags.EnsemblePart)
+		case err != nil:
+			all.damaged(err)
+			continue
+		}
+		if err := all.add(p); err != nil {
+			return err
 		}
 	}
-	err := inOrder(out.Path, parts, broken,
-		func(p *ensemble.PartFile) piece { return piece{p.Path, p.Index, p.Of, p.First, p.End, p.Members()} },
-		func(a, b *ensemble.PartFile) []string { return a.Differences(b) })
+	parts, err := all.inOrder()
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// A drawing may take 1 GiB; a hundred images for each section need a fifth.
+// A drawing may take 1 GiB. With a hundred images in each section it takes a fifth of that.
 const (
 	defaultTiles = 12
 	maxTiles     = 100
@@ -27,17 +27,17 @@ var montageFlags = []cli.Flag{
 	&cli.IntFlag{Name: "montage-images", Value: defaultTiles, Usage: fmt.Sprintf("show `N` images of each kind there, at most %d", maxTiles)},
 }
 
-// montage picks examples while they are scored, and shows them when all are.
+// montage selects examples while they are scored, and draws them at the end.
 type montage struct {
 	*report.Selection
 	write func(*report.Montage, io.Writer) error
 	data  dataset.Dataset
 	view  preprocess.View
-	// legend says what tiles show; "" for that of classes.
+	// legend explains the tiles. It is "" for the legend of classes.
 	legend string
 }
 
-// of has the montage picked and explained as the task has it.
+// of sets the selection and the explanations for the task.
 func (m *montage) of(t task.Task) {
 	if t, ok := t.(task.Pictured); ok && m != nil {
 		s := t.Selection()
@@ -45,7 +45,7 @@ func (m *montage) of(t task.Task) {
 	}
 }
 
-// told is a tile as reports take it.
+// told converts a tile to the type that reports use.
 func told(t task.Tile) *report.Told {
 	out := &report.Told{Verdict: t.Verdict, Wrong: t.Wrong, Uncertain: t.Uncertain, Disagree: t.Disagree, Uncertainty: t.Uncertainty, Disagreement: t.Disagreement, Error: t.Error}
 	for _, l := range t.Lines {
@@ -54,7 +54,7 @@ func told(t task.Tile) *report.Told {
 	return out
 }
 
-// name is that of a label.
+// name returns the name of a label.
 func (job *scoreJob) name(label int) string {
 	if names := job.schema.ClassNames; label < len(names) {
 		return names[label]
@@ -62,8 +62,8 @@ func (job *scoreJob) name(label int) string {
 	return fmt.Sprintf("label %d", label)
 }
 
-// newMontage reads the flags. It returns nil if no montage is asked for, and
-// fails if data holds no images: before the work, not after it.
+// newMontage reads the flags. It returns nil if no montage is wanted. It fails before the work begins if data holds no
+// images.
 func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*montage, error) {
 	path, n := c.String("montage"), c.Int("montage-images")
 	if path == "" {
@@ -91,8 +91,8 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*m
 	return m, nil
 }
 
-// show writes the montage of what was added. Images are read once more. The
-// title and the note say which ensemble and which data it is.
+// show writes the montage of the selected examples. It reads their images again. title and note name the ensemble and
+// the data.
 func (m *montage) show(w io.Writer, title, note string, classes []string) error {
 	return m.write(&report.Montage{
 		Title: title, Note: note, Legend: m.legend, Classes: classes, Sections: m.Sections(),
@@ -101,7 +101,7 @@ func (m *montage) show(w io.Writer, title, note string, classes []string) error 
 	}, w)
 }
 
-// image returns example i as a person sees it.
+// image returns example i as an image for display.
 func (m *montage) image(i int) (image.Image, error) {
 	size := 1
 	for _, d := range m.data.Shape() {
@@ -121,19 +121,20 @@ func (m *montage) image(i int) (image.Image, error) {
 	return m.view.Floats(values).Image(), nil
 }
 
-func (a *app) showMontage(c *cli.Context, job *scoreJob) error {
+// drawMontage draws the montage of all rows, if one is asked for. It appears together with the result.
+func drawMontage(c *cli.Context, job *scoreJob) (*flags.Output, error) {
 	if job.montage == nil {
-		return nil
+		return nil, nil
 	}
 	out, err := flags.CreateOutput(c.String("montage"), true)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer out.Abort()
 	title := fmt.Sprintf("%s, %s", job.ensemble.Path, report.Plural(job.ensemble.Members(), "member"))
 	note := fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.rows, "image"))
 	if err := job.montage.show(out, title, note, job.schema.ClassNames); err != nil {
-		return flags.BadOutput(err)
+		out.Abort()
+		return nil, flags.BadOutput(err)
 	}
-	return out.Commit()
+	return out, nil
 }

@@ -52,7 +52,7 @@ func (a *app) ood(c *cli.Context) error {
 	if len(args) < 2 {
 		return flags.Usagef("swagwrap ood --help shows an example", "%s, want POSTERIOR... IN OUT, or two files of predictions", report.Plural(len(args), "argument"))
 	}
-	pages, err := flags.OpenPages(c)
+	pages, err := a.OpenPages(c)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (a *app) ood(c *cli.Context) error {
 	return a.Show(c, pages, &found.BatchNorm, found)
 }
 
-// detection runs methods over the images.
+// detection runs the methods on the images.
 func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	n := len(args) - 2
 	in, err := a.OpenInputs(c, args[:n])
@@ -90,7 +90,10 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	if err := a.openStore(c, engine, in.Networks()); err != nil {
 		return nil, err
 	}
-	if err := a.SettleInputs(c, in, engine, d.In); err != nil {
+	if err := a.SettleInputs(c, in, engine, d.In, args[n]); err != nil {
+		return nil, err
+	}
+	if err := a.CheckForeign(c, in, engine, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
@@ -118,7 +121,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	return found, nil
 }
 
-// savedDetection scores predictions that were saved.
+// savedDetection scores saved predictions.
 func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 	var probs [2][]float64
 	var settings, provenance []report.Fact
@@ -132,7 +135,7 @@ func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 			return measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
-			return nil, flags.BadInput(err)
+			return nil, flags.WrongKind(c, err, path, flags.Predictions)
 		}
 		if i > 0 && p.Classes != classes {
 			return nil, flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, p.Classes, classes, in))

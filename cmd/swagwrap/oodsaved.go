@@ -11,14 +11,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/ood"
 )
 
-// measures are the columns by which rows of a task say how uncertain they are, the main one
-// first.
+// measures lists the columns of a task that measure uncertainty, the main one first.
 var measures = map[string][]struct{ column, key, name string }{
 	"labels":     {{"predictive_entropy", "entropy", "entropy"}, {"mutual_information", "mutual_information", "mutual information"}},
 	"regression": {{"std", "std", "standard deviation"}, {"epistemic_std", "epistemic_std", "epistemic standard deviation"}},
 }
 
-// measuredDetection scores saved rows of the task by their own columns, those that both have.
+// measuredDetection scores saved rows by the columns of the task that both files have.
 func measuredDetection(task, in, out string) (*ood.Result, error) {
 	var wanted []predictions.Wanted
 	for _, m := range measures[task] {
@@ -59,8 +58,8 @@ func measuredDetection(task, in, out string) (*ood.Result, error) {
 	return r, nil
 }
 
-// geometricMeans are those of each row's numbers, of which there are width; rows that lack
-// some are left out, as those of examples that could not be read.
+// geometricMeans returns the geometric mean of each row of width numbers. Rows with missing numbers, such as those of
+// unreadable examples, are left out.
 func geometricMeans(values []float64, width int) (means []float64) {
 	for at := 0; at < len(values); at += width {
 		mean := values[at]

@@ -18,18 +18,16 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// partFlag is that of a command which does a part of something.
+// partFlag returns --part for a command. what describes its work.
 func partFlag(what string) cli.Flag {
 	return &cli.StringFlag{Name: "part", Usage: what + " part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch"}
 }
 
-// indices are the environment variables in which schedulers say which task of an array
-// a process is. How many there are none of them says: of a part of an array that is run
-// again they count that part.
+// indices are the environment variables with the index of a task in a scheduler's array. None of them gives the size of
+// the original array: if some tasks of an array run again, schedulers count only these.
 var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}
 
-// partOf reads --part of a command that writes a file: part i of n, or of 0 if it is not
-// given.
+// partOf reads --part of a command that writes a file. It returns part i of n. n is 0 if the flag was not given.
 func partOf(c *cli.Context, others ...string) (i, n int, err error) {
 	if i, n, err = parsePart(c, others...); n > 0 && err == nil && flags.IsStdout(c.String("output")) {
 		err = flags.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
@@ -37,15 +35,15 @@ func partOf(c *cli.Context, others ...string) (i, n int, err error) {
 	return i, n, err
 }
 
-// parsePart reads --part. others are flags that do not go with it.
+// parsePart reads --part. others are flags that conflict with it.
 func parsePart(c *cli.Context, others ...string) (i, n int, err error) {
 	s := c.String("part")
 	if !c.IsSet("part") {
 		return 0, 0, nil
 	}
 	which, of, _ := strings.Cut(s, "/")
-	if n, err = strconv.Atoi(of); err != nil || n < 1 {
-		return 0, 0, flags.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N", s)
+	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > predictions.MaxParts {
+		return 0, 0, flags.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, predictions.MaxParts)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
@@ -63,7 +61,7 @@ func parsePart(c *cli.Context, others ...string) (i, n int, err error) {
 	return i, n, nil
 }
 
-// ownIndex is what the scheduler says.
+// ownIndex returns the index that the scheduler sets.
 func ownIndex() (index string, err error) {
 	from := ""
 	for _, name := range indices {
@@ -81,7 +79,7 @@ func ownIndex() (index string, err error) {
 	return index, nil
 }
 
-// target is the path of what the run writes.
+// target returns the path of the run's output.
 func (job *scoreJob) target() string {
 	if p := job.part; p != nil {
 		return predictions.PartName(job.output, p.Index, p.Of)
@@ -89,7 +87,7 @@ func (job *scoreJob) target() string {
 	return job.output
 }
 
-// rows is how many there will be.
+// rows returns the number of rows that the run writes.
 func (job *scoreJob) rows() int {
 	if p := job.part; p != nil {
 		return p.End - p.First
@@ -97,8 +95,8 @@ func (job *scoreJob) rows() int {
 	return job.data.Len()
 }
 
-// scorePart writes the rows of a part to its file. What an earlier run of it left is
-// gone on with: a scheduler starts the same command again.
+// scorePart writes the rows of a part to its file. It continues the work of an earlier run, because a scheduler starts
+// the same command again.
 func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
 	p := job.part
 	p.Schema, p.Task, p.Processor = job.schema, job.scorer.Task().Name(), ort.Processor()
@@ -114,7 +112,7 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 	if err != nil {
 		return err
 	}
-	if done, err := a.partComplete(c, job); done || err != nil { // another job of the same index may just have done so
+	if done, err := a.partComplete(c, job); done || err != nil { // another job of the same index may just have completed it
 		return errors.Join(err, records.Remove())
 	}
 	if p.First < p.End {
@@ -134,8 +132,8 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 	return nil
 }
 
-// partComplete reports whether the part's file is there and whole. One of other
-// parameters is an error, a damaged one is made anew.
+// partComplete reports whether the part's file exists and is complete. A file with other parameters is an error. A
+// damaged file is written again.
 func (a *app) partComplete(c *cli.Context, job *scoreJob) (bool, error) {
 	if c.Bool("force") {
 		return false, nil

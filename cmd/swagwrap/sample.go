@@ -49,7 +49,7 @@ but their input and their classes.
 			partFlag("draw of the members"),
 		}, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
-		}, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
+		}, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.sample,
 	}
 }
@@ -99,6 +99,12 @@ func (a *app) sample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	for i, n := range networks {
+		e.Components[i].Scores = string(n.Form())
+		if r := e.Components[i].Intake; r != nil && r.Scores != nil {
+			e.Components[i].Scores = string(r.Scores.Form)
+		}
+	}
 	if c.IsSet("part") {
 		err = e.WritePart(out, flags.Producer(), part, asked(c))
 	} else {
@@ -124,7 +130,7 @@ func (a *app) sample(c *cli.Context) error {
 	return nil
 }
 
-// plan says what the ensemble shall be.
+// plan returns the ensemble to make, without its members.
 func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
 	ratio, err := flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2")
 	if err != nil {
@@ -140,14 +146,14 @@ func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
 	}
 	if s.Method == ensemble.Iterates && s.Members == 0 {
 		for i := range e.Components {
-			e.Components[i].Members = 0 // all, once it is known how many there are
+			e.Components[i].Members = 0 // all; their number is not known yet
 		}
 	}
 	return e, nil
 }
 
-// openNetworks opens the posteriors that the ensemble's members are to be of, and checks
-// that they can be, and go together.
+// openNetworks opens the posteriors of the ensemble's members. It checks that members can be drawn from them, and that
+// the networks match.
 func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string) ([]*infer.Network, error) {
 	var networks []*infer.Network
 	for i, path := range paths {
@@ -176,7 +182,7 @@ func closeNetworks(networks []*infer.Network) {
 	}
 }
 
-// setNoise has the ensemble say what the noise is, where that was given.
+// setNoise stores the noise in the ensemble, if it was given.
 func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 	if std == nil {
 		return nil
@@ -190,14 +196,14 @@ func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 	return nil
 }
 
-// addCheckpoints makes checkpoints the members.
+// addCheckpoints makes the checkpoints the members.
 func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
 	folders := c.StringSlice("checkpoints")
 	if len(folders) == 0 {
 		folders = make([]string, len(networks))
 	}
-	if c.String("bn-data") != "" {
-		a.Logf(c, "checkpoints have batch-norm statistics of their own: --bn-data is not used")
+	if err := a.noteTraining(c, networks, e); err != nil {
+		return err
 	}
 	record := func(path string) string { return flags.RelativeTo(e.Path, path) }
 	for i, n := range networks {
@@ -209,7 +215,38 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 	return nil
 }
 
-// drawMembers fills in the statistics of members that are drawn, those of a part.
+// noteTraining stores statistics of the training inputs in an ensemble of checkpoints. These have their own batch-norm
+// statistics.
+func (a *app) noteTraining(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
+	if c.String("bn-data") == "" {
+		return nil
+	}
+	a.Logf(c, "checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
+	pre, err := flags.Preprocessing(c, e.Card)
+	if err != nil {
+		return err
+	}
+	bn, err := a.OpenTraining(c, networks, pre)
+	if err != nil {
+		return err
+	}
+	engine, err := a.Engine(c)
+	if err == nil {
+		err = a.checkTraining(c, engine, bn, e)
+	}
+	return err
+}
+
+// checkTraining checks the training data. The ensemble keeps the findings, and score compares other data with them.
+func (a *app) checkTraining(c *cli.Context, engine *infer.Engine, bn *flags.BatchNorm, e *ensemble.Ensemble) error {
+	err := a.CheckStudy(c, engine, bn, nil, nil, "")
+	for i, r := range bn.Intake {
+		e.Components[i].Intake = r
+	}
+	return err
+}
+
+// drawMembers computes the statistics of the members of a part.
 func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, p ensemble.Part) error {
 	pre, err := flags.Preprocessing(c, e.Card)
 	if err != nil {
@@ -223,13 +260,16 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	if err != nil {
 		return err
 	}
-	// As compare has it, members of SWAG tell how many images all methods need, so that both
-	// have the same statistics, unless it is said how members are drawn.
+	// As in compare, members of SWAG decide how many images all methods need, so that both commands have the same
+	// statistics. The flags --scale and --rank override this.
 	how := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 	if c.IsSet("scale") || c.IsSet("rank") {
 		if how, err = e.Sampling.Options(); err != nil {
 			return err
 		}
+	}
+	if err := a.checkTraining(c, engine, bn, e); err != nil {
+		return err
 	}
 	if err := a.Settle(c, engine, bn, how); err != nil {
 		return err
@@ -263,8 +303,8 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	return flags.BadInput(err)
 }
 
-// batchNormPrecision measures what a precision below float32 changes in a component's
-// batch-norm passes, says so and keeps it. All parts measure the same.
+// batchNormPrecision measures, prints and stores the effect of a precision below float32 on a component's batch-norm
+// passes. All parts measure the same.
 func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d batchnorm.Draws) (err error) {
 	if d.How, err = e.Sampling.Options(); err != nil {
 		return err

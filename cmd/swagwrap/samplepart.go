@@ -14,8 +14,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 )
 
-// samplePart says which members sample is to draw, and the path of its output. done says
-// that they are there: whole, and as they are asked for now.
+// samplePart returns the members to draw, and the path of the output. done reports whether the output already exists,
+// is complete, and has the requested parameters.
 func (a *app) samplePart(c *cli.Context, e *ensemble.Ensemble) (p ensemble.Part, path string, done bool, err error) {
 	i, n, err := partOf(c)
 	switch {
@@ -44,7 +44,7 @@ func (a *app) samplePart(c *cli.Context, e *ensemble.Ensemble) (p ensemble.Part,
 	return p, path, true, nil
 }
 
-// asked is what the command was told that its result depends on.
+// asked returns the arguments and flags that the result depends on.
 func asked(c *cli.Context) []string {
 	all := c.Args().Slice()
 	for _, f := range c.Command.Flags {

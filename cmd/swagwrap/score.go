@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -51,12 +54,10 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "on-error", Usage: "on an image that cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
-			flags.PreprocessFlag,
-			flags.ColumnsFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag("score of the images"),
-		}, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
+		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
 			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
 			flags.MemoryFlag,
@@ -65,7 +66,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 	}
 }
 
-// scoreJob is a run of score: what it reads, and what it writes.
+// scoreJob is a run of score: its inputs and its outputs.
 type scoreJob struct {
 	output, format string
 	part           *predictions.Part // nil for all
@@ -77,7 +78,10 @@ type scoreJob struct {
 	parameters     predictions.Parameters
 	provider       ort.Provider
 	rounding       *rounding.Change // nil in float32
+	intake         []*intake.Report // for each network
+	whole          int              // a run is resumed only after a multiple of this number of rows
 	montage        *montage
+	batch          *flags.Output // of --save-batch, or nil
 	summary        summary
 }
 
@@ -86,12 +90,12 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	began := time.Now()
-	job, scoring, err := scoreFlags(c)
+	job, scoring, err := a.scoreFlags(c)
 	if err != nil {
 		return err
 	}
-	// Large buffers live long here, and hold no pointers: collecting often is
-	// cheap, and keeps what images leave behind from doubling them.
+	// Large buffers live long here and hold no pointers. So frequent garbage collection is cheap, and garbage from
+	// images does not double the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 
 	path, images := c.Args().First(), c.Args().Tail()
@@ -130,6 +134,9 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
+	if err := a.checkScored(c, job, engine, scoring, flags.Shortened(images)); err != nil {
+		return err
+	}
 	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
 		return err
 	}
@@ -139,7 +146,11 @@ func (a *app) score(c *cli.Context) error {
 	if c.Bool("estimate") {
 		return a.runEstimate(c, job, engine, scoring, began)
 	}
-	if err := saveBatch(c, job, networks[0]); err != nil {
+	err = saveBatch(c, job, networks[0])
+	if job.batch != nil {
+		defer job.batch.Abort()
+	}
+	if err != nil {
 		return err
 	}
 	switch {
@@ -151,8 +162,8 @@ func (a *app) score(c *cli.Context) error {
 	return a.scoreFile(c, job, engine)
 }
 
-// scoreFlags reads what the flags say of the rows.
-func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
+// scoreFlags reads the flags about the rows.
+func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	var s ensemble.Scoring
 	job := &scoreJob{output: c.String("output")}
 	err := checkEstimate(c)
@@ -162,8 +173,14 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if flags.IsStdout(job.output) || c.Bool("estimate") && job.output == "" {
 		job.output = "-"
 	}
+	if job.output == "" {
+		return nil, s, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
+	}
 	if job.format, err = predictions.Format(job.output); err != nil {
-		return nil, s, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "%w", err)
+		return nil, s, flags.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output", "%w", err)
+	}
+	if err := a.Stdout.Ready(); job.output == "-" && err != nil {
+		return nil, s, err
 	}
 	if job.output == "-" && c.Bool("resume") {
 		return nil, s, flags.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
@@ -210,18 +227,17 @@ func scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 
 // skipErrors reads --on-error.
 func skipErrors(c *cli.Context) (bool, error) {
-	switch on := c.String("on-error"); on {
+	switch c.String("on-error") {
 	case "fail":
 		return false, nil
 	case "skip":
 		return true, nil
 	default:
-		return false, flags.Usagef("", "--on-error %q: want fail or skip", on)
+		return false, flags.Word(c, "on-error", "fail", "skip")
 	}
 }
 
-// scoreData opens the images. Folders that are no classes of the network's have no
-// labels in their names.
+// scoreData opens the images. Names of folders that are not classes of the network give no labels.
 func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
 	opts, err := flags.DataOptions(c, c.String("labels"), n, scoring.Preprocess)
 	if err != nil {
@@ -237,7 +253,43 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 		opts.ClassNames, opts.Unlabelled = nil, true
 		d, err = dataset.Open(images, opts)
 	}
-	return d, flags.BadInput(err, flags.DataHints(err)...)
+	return d, flags.WrongData(c, err, images...)
+}
+
+// checkScored checks the data and the networks' scores on it. All parts check the same examples, which are spread over
+// all data. If commands make the images, a part checks only its own, because it must not run the other commands.
+// --estimate writes nothing, so it checks nothing.
+func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scoring ensemble.Scoring, path string) (err error) {
+	if c.Bool("estimate") {
+		return nil
+	}
+	data := job.data
+	if job.part != nil && c.Bool("allow-pipe") {
+		if data, err = scoring.Own(c.Context, e); err != nil {
+			return flags.BadInput(err)
+		}
+	}
+	if err := batchOf(e, job.ensemble); err != nil {
+		return err
+	}
+	in := flags.Intake{Networks: scoring.Networks, Data: data, Path: path, SkipErrors: scoring.SkipErrors}
+	in.Trained, in.From = flags.Trained(job.ensemble.Components[0].Intake)
+	job.intake, err = a.CheckIntake(c, e, in)
+	return err
+}
+
+// batchOf sets the batch size that the ensemble was made for, if the networks' examples depend on each other.
+func batchOf(e *infer.Engine, of *ensemble.Ensemble) error {
+	for _, x := range of.Components {
+		switch {
+		case x.Intake == nil || x.Intake.BatchSize == 0:
+		case e.BatchSize == 0:
+			e.BatchSize = x.Intake.BatchSize
+		case e.BatchSize != x.Intake.BatchSize:
+			return flags.Usagef("leave out --batch-size, or make the ensemble anew with another one", "--batch-size %d: %s was made for batches of %d, and its examples depend on each other", e.BatchSize, of.Path, x.Intake.BatchSize)
+		}
+	}
+	return nil
 }
 
 // components opens the posteriors of the ensemble.
@@ -253,7 +305,7 @@ func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*infer.Network
 	return networks, flags.BadInput(infer.Align(networks))
 }
 
-// prepare makes the scorer, and says how it understands its task.
+// prepare makes the scorer, and prints the task of each network.
 func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring) error {
 	var err error
 	if job.scorer, err = ensemble.NewScorer(c.Context, engine, scoring); err != nil {
@@ -269,18 +321,22 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 		a.Warnf(c, "%v", w)
 	}
 	a.Debugf(c, "%s", job.scorer.Plan())
-	job.schema = job.scorer.Schema(c.Int("topk")) // a montage has more
+	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
 	job.summary.scores = job.scorer.Task().NewSummary()
 	job.montage.of(job.scorer.Task())
 	job.provider = engine.Provider
 	job.rounding, _ = engine.Rounding.(*rounding.Change)
+	job.whole = 1
+	for _, r := range job.intake {
+		job.whole = max(job.whole, r.BatchSize)
+	}
 	job.parameters, err = job.scorer.Parameters(flags.Producer())
 	return err
 }
 
-// check refuses an output that cannot be written, before the work.
+// check fails before the work if an output cannot be written.
 func (job *scoreJob) check(c *cli.Context) error {
-	overwrite := c.Bool("force") || c.Bool("resume") || job.part != nil // a complete result is looked at later
+	overwrite := c.Bool("force") || c.Bool("resume") || job.part != nil // a complete result is checked later
 	paths := []string{c.String("montage"), c.String("save-batch")}
 	switch {
 	case job.part != nil:
@@ -292,7 +348,7 @@ func (job *scoreJob) check(c *cli.Context) error {
 		if path == "" {
 			continue
 		}
-		out, err := flags.CreateOutput(path, overwrite || path == job.partial()) // openRecords looks at that
+		out, err := flags.CreateOutput(path, overwrite || path == job.partial()) // openRecords checks it
 		if err != nil {
 			return err
 		}
@@ -301,7 +357,7 @@ func (job *scoreJob) check(c *cli.Context) error {
 	return nil
 }
 
-// scoreStream writes rows to standard output as they come.
+// scoreStream writes rows to standard output as soon as they are ready.
 func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
 	bar := a.Progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
 	engine.Progress = bar.Add
@@ -322,20 +378,34 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) e
 	if err != nil {
 		return blame(err)
 	}
+	if err := commitBeside(c, job); err != nil {
+		return err
+	}
 	return a.conclude(c, job)
 }
 
-// scoreFile collects rows in the work file, and writes the output when they are
-// complete.
+// commitBeside puts the additional outputs in their places, together with the given files.
+func commitBeside(c *cli.Context, job *scoreJob, files ...*flags.Output) error {
+	montage, err := drawMontage(c, job)
+	if err != nil {
+		return err
+	}
+	return flags.Commit(append([]*flags.Output{job.batch, montage}, files...)...)
+}
+
+// scoreFile collects rows in the work file, and writes the output when they are complete.
 func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
 	if done, err := a.complete(c, job); done || err != nil {
+		if done {
+			err = cmp.Or(flags.Commit(job.batch), err)
+		}
 		return err
 	}
 	records, err := a.openRecords(c, job)
 	if err != nil {
 		return err
 	}
-	// Nobody else who scores can write the output now, but may just have done so.
+	// No other run can write the output now, but one may just have done so.
 	if _, err = os.Lstat(job.output); !c.Bool("force") && err == nil {
 		err = flags.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
 	} else {
@@ -350,8 +420,8 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 	return a.conclude(c, job)
 }
 
-// complete reports whether the output is there already: of a run with the same
-// parameters, as --resume finds it when a finished job is started again.
+// complete reports whether the output of a run with the same parameters already exists. With --resume a finished job
+// may be started again.
 func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	if !c.Bool("resume") {
 		return false, nil
@@ -360,7 +430,7 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		return false, nil
 	}
 	var was sidecar
-	js, err := os.ReadFile(sidecarOf(job.output))
+	js, err := file.Content(sidecarOf(job.output), maxSidecar)
 	if err == nil {
 		err = json.Unmarshal(js, &was)
 	}
@@ -372,7 +442,7 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	}
 	a.Logf(c, "%s: is complete", job.output)
 	if r, err := predictions.OpenRecords(job.partial(), job.schema, job.parameters, predictions.Resume); err == nil {
-		r.Remove() // the run was killed before it could
+		r.Remove() // the run was killed before it removed the file
 	}
 	if was.Errors > 0 {
 		return true, incomplete(job.output, was.Errors, was.Rows)
@@ -406,12 +476,16 @@ func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, 
 		return nil, flags.BadOutput(err, "--force begins anew")
 	}
 	if n := records.Rows(); n > 0 {
+		if n%job.whole > 0 && n < job.rows() {
+			records.Close()
+			return nil, flags.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other", records.Path, n, job.whole), "start over: --force")
+		}
 		a.Logf(c, "%s: %s of %s rows are done", records.Path, report.Thousands(n), report.Thousands(job.rows()))
 	}
 	return records, nil
 }
 
-// addRows makes the rows that are missing.
+// addRows computes the missing rows.
 func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
 	members, from := job.ensemble.Members(), records.Rows()
 	bar := a.Progress(c, "score", int64(members)*int64(job.rows()))
@@ -419,7 +493,7 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, recor
 	engine.Progress = bar.Add
 	err := job.scorer.Run(c.Context, from, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
-			return err // rows that are kept are of the posterior that was opened
+			return err // stored rows must come from the posterior that was opened
 		}
 		return flags.BadOutput(records.Append(chunk.First, job.scorer.Rows(chunk)))
 	})
@@ -433,7 +507,7 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, recor
 	return nil
 }
 
-// scoreRecords makes the rows that are missing, then the output of all.
+// scoreRecords computes the missing rows, and then writes the output.
 func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
 	if err := a.addRows(c, job, engine, records); err != nil {
 		return err
@@ -457,13 +531,15 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	}
 	beside := job.about(c)
 	beside.Errors = records.Errors()
-	if err := beside.write(job.output); err != nil {
+	meta, err := beside.write(job.output)
+	if err != nil {
 		return err
 	}
-	return out.Commit()
+	defer meta.Abort()
+	return commitBeside(c, job, meta, out)
 }
 
-// blame marks an error as the input's fault, if it is not marked already.
+// blame marks an error as the fault of the input, unless it is already marked.
 func blame(err error) error {
 	if f := new(flags.Failure); errors.As(err, &f) {
 		return err
@@ -471,8 +547,7 @@ func blame(err error) error {
 	return flags.BadInput(err)
 }
 
-// keep closes the work file of a run that failed. With no rows in it, it is
-// of no use.
+// keep closes the work file of a failed run. It removes the file if it has no rows.
 func keep(records *predictions.Records, job *scoreJob, err error) error {
 	rows := records.Rows()
 	if rows == 0 {

@@ -12,16 +12,16 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 )
 
-// chosenSettings are what sample's members are to be.
+// chosenSettings are the settings for the members of sample.
 type chosenSettings struct {
 	ensemble.Settings
-	of ensemble.Reference // the posterior that a study chose them for
+	of ensemble.Reference // the posterior for which a study chose them
 }
 
-// maxSettings bounds a file of settings.
+// maxSettings is the largest size of a settings file, in bytes.
 const maxSettings = 1 << 20
 
-// readSettings reads --settings, or the flags that say the same.
+// readSettings reads --settings, or the flags with the same meaning.
 func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	if c.IsSet("settings") {
 		return readSettingsFile(c)
@@ -81,7 +81,7 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 			return s, given("diagonal")
 		}
 	default:
-		return s, nil // Check says what is wrong
+		return s, nil // Check returns the error
 	}
 	members, err := flags.Members(c)
 	if err != nil {
@@ -108,14 +108,14 @@ func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
 	}
 	found, err := ensemble.ParseSettings(js)
 	if err != nil {
-		return s, flags.BadInput(fmt.Errorf("%s: %w", path, err))
+		return s, flags.WrongKind(c, fmt.Errorf("%s: %w", path, err), path, flags.Settings)
 	}
-	// The order of batch-norm images goes by the same seed.
+	// The seed also sets the order of batch-norm images.
 	return chosenSettings{found.Settings, found.Posterior}, c.Set("seed", strconv.FormatUint(found.Seed, 10))
 }
 
-// fits refuses settings of a file that were chosen for another posterior: neither a scale
-// nor a temperature says anything about it.
+// fits refuses a settings file that was chosen for another posterior. Its scale and temperature are meaningless for
+// this one.
 func (s chosenSettings) fits(c *cli.Context, networks []*infer.Network) error {
 	if s.of.ID == "" || len(networks) == 1 && networks[0].Posterior.ID == s.of.ID {
 		return nil
@@ -124,7 +124,7 @@ func (s chosenSettings) fits(c *cli.Context, networks []*infer.Network) error {
 		"choose anew: swagwrap compare --tune")
 }
 
-// describe says what the members are.
+// describe describes the members.
 func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 	what := fmt.Sprintf("%s, scale %g, seed %d", s.Method, s.Scale, s.Seed)
 	switch s.Method {

@@ -12,14 +12,14 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// storeFlags are those of studies, whose networks several jobs may run.
+// storeFlags are the flags of studies that several jobs may share.
 var storeFlags = []cli.Flag{
 	&cli.StringFlag{Name: "store", Usage: "keep what networks give out in `FOLDER`, and compute nothing that is there"},
 	&cli.StringFlag{Name: "part", Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or AWS Batch"},
 }
 
-// openStore has an engine use the store of a study, and says which share of the networks
-// is to be run. results are flags that ask for what a part does not make.
+// openStore makes the engine use the store of a study, and sets its share of the networks. results are flags whose
+// outputs a part does not make.
 func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Network, results ...string) error {
 	i, n, err := parsePart(c, append(results, "report", "plots", "json")...)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Netwo
 	return nil
 }
 
-// fill runs a part's share of a study's networks: images is how many all of them see.
+// fill runs a part's share of a study's networks. images is the number of images that all networks see together.
 func (a *app) fill(c *cli.Context, e *infer.Engine, images int64, fill func(context.Context, *infer.Engine) error) error {
 	bar := a.Progress(c, c.Command.Name, images/int64(e.Share.Of))
 	e.Progress = bar.Add
@@ -58,7 +58,7 @@ func (a *app) fill(c *cli.Context, e *infer.Engine, images int64, fill func(cont
 	return flags.BadInput(err)
 }
 
-// tellStore says how much the store has spared.
+// tellStore prints how many results came from the store.
 func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
 	if e.Store == nil {
 		return

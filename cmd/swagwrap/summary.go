@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// note adds a row to what is said at the end.
+// note adds a row to the summary and to the montage.
 func (job *scoreJob) note(r *predictions.Row) {
 	job.summary.add(r)
 	if job.montage == nil || r.Error != "" {
@@ -39,10 +39,10 @@ func (job *scoreJob) note(r *predictions.Row) {
 	job.montage.Add(e)
 }
 
-// summary adds up how good the predictions are.
+// summary adds up the scores of the predictions.
 type summary struct {
 	rows, failed int
-	first        string // error
+	first        string // the first error
 	labelled     int
 	scores       task.Summary
 }
@@ -60,7 +60,7 @@ func (s *summary) add(r *predictions.Row) {
 	}
 }
 
-// String lists the scores.
+// String returns the scores as text.
 func (s *summary) String() string {
 	var list []string
 	for _, x := range s.scores.Scores() {
@@ -73,17 +73,14 @@ func (s *summary) String() string {
 	return strings.Join(list, ", ")
 }
 
-// conclude says what was written, and how good it is where labels tell.
+// conclude prints what was written, and its scores if there are labels.
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := &job.summary
 	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.ensemble.Members(), "member"))
-	if err := a.showMontage(c, job); err != nil {
-		return err
-	}
 	return a.tell(c, job.output, s)
 }
 
-// tell says how good the rows of the result at path are.
+// tell prints the scores of the rows of the result at path.
 func (a *app) tell(c *cli.Context, path string, s *summary) error {
 	if s.labelled > 0 {
 		a.Logf(c, "%s", s)
@@ -98,7 +95,7 @@ func (a *app) tell(c *cli.Context, path string, s *summary) error {
 	return nil
 }
 
-// incomplete is the end of a run that could not read all.
+// incomplete returns the error of a run that could not read all examples.
 func incomplete(path string, failed, rows int) error {
 	return flags.Incomplete("%s: %s of %s rows have an error and no prediction", path, report.Thousands(failed), report.Thousands(rows))
 }

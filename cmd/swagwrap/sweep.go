@@ -49,7 +49,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
 			eceFlag,
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
-		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, []cli.Flag{flags.PreprocessFlag, flags.ColumnsFlag}, flags.RunFlags),
+		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.sweep,
 	}
 }
@@ -62,7 +62,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := sweepFlags(c, s); err != nil {
 		return err
 	}
-	pages, err := flags.OpenPages(c)
+	pages, err := a.OpenPages(c)
 	if err != nil {
 		return err
 	}
@@ -100,6 +100,9 @@ func (a *app) sweep(c *cli.Context) error {
 	if engine.Share != nil && s.Members == 0 {
 		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it goes by the results of all")
 	}
+	if err := a.CheckStudy(c, engine, bn, s.Validation, s.Test, c.Args().Get(1)); err != nil {
+		return err
+	}
 	if err := a.Settle(c, engine, bn, s.Sampling()); err != nil {
 		return err
 	}
@@ -129,7 +132,7 @@ func (a *app) sweep(c *cli.Context) error {
 // defaultMembers is the paper's S.
 const defaultMembers = 30
 
-// sweepFlags reads what does not depend on the posterior.
+// sweepFlags reads the flags that do not depend on the posterior.
 func sweepFlags(c *cli.Context, s *sweep.Sweep) (err error) {
 	if n := c.String("members"); n != "auto" {
 		if s.Members, err = strconv.Atoi(n); err != nil || s.Members < 1 || s.Members >= swag.MaxMembers {
@@ -152,7 +155,7 @@ func sweepFlags(c *cli.Context, s *sweep.Sweep) (err error) {
 	return err
 }
 
-// sweepRanks reads --ranks, or takes the usual ones that the posterior has.
+// sweepRanks reads --ranks. The default is the usual ranks that the posterior allows.
 func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 	columns := s.Network.Posterior.Options.Columns
 	given, err := flags.Numbers(c, "ranks", "give numbers of columns with commas between: --ranks 0,5,20")
@@ -172,8 +175,7 @@ func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 	return nil
 }
 
-// openScored opens labelled data that many networks go over: as much of it as
-// --samples says.
+// openScored opens labelled data that many networks read. --samples limits it.
 func openScored(c *cli.Context, path, labels string, n *infer.Network, pre preprocess.Settings) (dataset.Dataset, error) {
 	d, err := flags.OpenLabelled(c, path, labels, n, pre)
 	if err != nil {

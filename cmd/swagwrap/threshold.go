@@ -10,12 +10,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// thresholdFlag is for what predicts.
+// thresholdFlag returns --threshold for commands that predict. of describes the default.
 func thresholdFlag(of string) cli.Flag {
 	return &cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of}
 }
 
-// threshold reads it: 0 where it is not given.
+// threshold reads --threshold. It returns 0 if the flag is not given.
 func threshold(c *cli.Context) (float64, error) {
 	t := c.Float64("threshold")
 	if c.IsSet("threshold") && !(t > 0 && t <= 1) {
@@ -24,8 +24,7 @@ func threshold(c *cli.Context) (float64, error) {
 	return t, nil
 }
 
-// thresholdFits refuses a threshold of a task that predicts in another way. name is that of
-// the model card.
+// thresholdFits refuses a threshold for any task except binary. name is the task in the model card.
 func thresholdFits(c *cli.Context, name string) error {
 	if c.IsSet("threshold") && name != "" {
 		t, err := task.OfWidth(name, 2)

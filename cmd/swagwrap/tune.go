@@ -14,7 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 )
 
-// tunedSettings is what --tune writes.
+// tunedSettings is the output of --tune.
 type tunedSettings struct {
 	out    *flags.Output // nil without --tune
 	chosen *sweep.Tuned
@@ -35,7 +35,7 @@ func openTuned(c *cli.Context) (*tunedSettings, error) {
 	return &tunedSettings{out: out}, err
 }
 
-// tune has a sweep choose how SWAG's members are drawn.
+// tune runs a sweep to choose how SWAG's members are drawn.
 func (a *app) tune(c *cli.Context, t *tunedSettings, in *flags.Inputs, e *infer.Engine) error {
 	if t.out == nil {
 		return nil
@@ -59,7 +59,7 @@ func (a *app) tune(c *cli.Context, t *tunedSettings, in *flags.Inputs, e *infer.
 	return nil
 }
 
-// String says how the settings were chosen.
+// String describes how the settings were chosen.
 func (t *tunedSettings) String() string {
 	if t.chosen == nil {
 		return ""
@@ -67,20 +67,17 @@ func (t *tunedSettings) String() string {
 	return t.chosen.String()
 }
 
-// finish writes the settings with the temperature that the comparison shows.
-func (t *tunedSettings) finish(r *compare.Result) error {
+// finish writes the settings with the temperature of the comparison. It returns the output, or nil if there is none.
+func (t *tunedSettings) finish(r *compare.Result) (*flags.Output, error) {
 	i := slices.IndexFunc(r.Methods, func(m compare.Method) bool { return m.Key == baseline.SWAGTuned })
 	if t.out == nil || i < 0 {
-		return nil
+		return nil, nil
 	}
 	p := r.Runs[0].Network.Posterior
 	chosen := study.Fields("setting", t.chosen.Setting.String(), "of_settings", t.chosen.Candidates, "validation", r.Validation.Sources(),
 		"images", t.chosen.Images, "nll", study.Finite(t.chosen.NLL), "bootstrap_share", t.chosen.Share)
 	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, flags.Producer())
-	if err := flags.WriteJSON(t.out, file); err != nil {
-		return flags.BadOutput(err)
-	}
-	return t.out.Commit()
+	return t.out, flags.BadOutput(flags.WriteJSON(t.out, file))
 }
 
 func (t *tunedSettings) abort() {

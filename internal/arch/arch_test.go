@@ -1,5 +1,4 @@
-// Package arch holds no code, only the test that keeps the import arrows
-// pointing down: the program's layers and what each may import.
+// Package arch contains only tests. They check which packages each layer of the program may import.
 package arch
 
 import (
@@ -21,8 +20,7 @@ const (
 	cli     = "github.com/urfave/cli"
 )
 
-// A rule says what one package may import. Import paths cover what lies below
-// them.
+// A rule says what one package may import. An import path also covers the packages below it.
 type rule struct {
 	own   []string // packages of this module
 	third []string // other modules; nil allows any that is not forbidden
@@ -33,18 +31,18 @@ type rule struct {
 var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/joint", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
-	// Each may import those before it.
-	data   = []string{"internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
-	models = slices.Concat(public, data, []string{"internal/ort", "internal/task"})
-	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
+	// Each package may import those before it.
+	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
+	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task"})
+	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
 	tables = append(slices.Clone(runs), "internal/study")
 )
 
 // rules is the table of the design. A new package must be listed.
 var rules = map[string]rule{
-	"weights":              {own: none, third: []string{"golang.org/x/sys"}, pure: true},
-	"weights/torch":        {own: []string{"weights"}, third: none, pure: true},
+	"weights":              {own: []string{"internal/file"}, third: []string{"golang.org/x/sys"}, pure: true},
+	"weights/torch":        {own: []string{"weights", "internal/file"}, third: none, pure: true},
 	"onnxio/internal/wire": {own: none, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
 	"onnxio":               {own: []string{"weights", "onnxio/internal/wire"}, third: none, pure: true},
 	"onnxio/checkpoints":   {own: []string{"weights", "weights/torch", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
@@ -53,33 +51,36 @@ var rules = map[string]rule{
 	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
 	"swag/trajectory":      {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag/geometry":        {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
-	"bnupdate":             {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"bnupdate":             {own: []string{"internal/word", "weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"internal/moments":     {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io"}, pure: true},
 	"internal/splitmix":    {own: none, third: none, pure: true},
-	"calibrate":            {own: []string{"internal/splitmix"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
-	"calibrate/regression": {own: []string{"calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate":            {own: []string{"internal/word", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate/regression": {own: []string{"internal/word", "calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/labels":     {own: []string{"calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
+	"internal/word":               {own: none, third: none, pure: true},
 	"internal/unfinished":         {own: none, third: none, pure: true},
-	"internal/ort":                {own: []string{"onnxio", "weights", "internal/unfinished"}},
+	"internal/ort":                {own: []string{"onnxio", "weights", "internal/file", "internal/unfinished"}},
 	"internal/cell":               {own: none, third: none, pure: true},
 	"internal/truth":              {own: none, third: none, pure: true},
 	"internal/file":               {own: none, third: none, pure: true},
 	"internal/numpy":              {own: []string{"internal/truth", "internal/file", "weights"}, third: none, pure: true},
 	"internal/picture/jpeg":       {own: none, third: none, pure: true},
-	"internal/picture":            {own: []string{"internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
+	"internal/picture":            {own: []string{"internal/word", "internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":            {own: []string{"internal/file", "internal/picture"}, pure: true},
-	"internal/preprocess":         {own: []string{"internal/file", "internal/picture"}, third: none, pure: true},
+	"internal/preprocess":         {own: []string{"internal/word", "internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset/filelist":   {own: []string{"internal/file", "internal/cell"}},
 	"internal/dataset/listing":    {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/unfinished"}},
 	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/cell"}},
-	"internal/dataset":            {own: []string{"internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/unfinished"}},
-	"internal/task":               {own: []string{"internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
-	"internal/predictions":        {own: []string{"weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/unfinished"}},
+	"internal/dataset":            {own: []string{"internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/unfinished"}},
+	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
+	"internal/predictions":        {own: []string{"internal/word", "weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/unfinished"}},
 	"internal/infer/store":        {own: []string{"weights", "internal/file", "internal/unfinished"}, third: none, pure: true},
 	"internal/infer":              {own: append(slices.Clone(models), "internal/infer/store")},
-	"internal/infer/rounding":     {own: append(slices.Clone(models), "internal/infer", "internal/infer/store")},
-	"internal/infer/batchnorm":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/rounding")},
-	"internal/infer/infertest":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/rounding", "internal/infer/batchnorm")},
+	"internal/infer/intake":       {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/splitmix")},
+	"internal/infer/rounding":     {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake")},
+	"internal/infer/batchnorm":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding")},
+	"internal/infer/infertest":    {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":           {own: files},
 	"internal/baseline":           {own: append(slices.Clone(files), "internal/ensemble")},
 	"internal/report":             {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
@@ -94,8 +95,10 @@ var rules = map[string]rule{
 	"internal/study/landscape":    {own: tables},
 	"internal/arch":               {own: none},
 	"internal/promise":            {own: none, third: none, pure: true},
-	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/study/diagnosis", "internal/unfinished")},
-	"cmd/swagwrap/internal/shell": {own: []string{"cmd/swagwrap/internal/flags"}},
+	"internal/promise/forge":      {own: []string{"weights", "internal/promise"}, third: none, pure: true},
+	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/study/diagnosis", "internal/unfinished", "cmd/swagwrap/internal/stdio")},
+	"cmd/swagwrap/internal/stdio": {own: none, third: none},
+	"cmd/swagwrap/internal/shell": {own: []string{"internal/word", "cmd/swagwrap/internal/flags"}},
 	"cmd/swagwrap":                {own: append(slices.Clone(tables), "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/scaling")},
 	"internal/measure":            {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench":              {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "internal/measure"}, pure: true},
@@ -105,10 +108,10 @@ var rules = map[string]rule{
 	"fixtures/cluster/simulate":   {own: none, third: none, pure: true},
 }
 
-// libraries never log, print or exit; flags belong to the program.
+// Libraries never log, print or exit. Flags belong to the program.
 var onlyInProgram = []string{cli, "log", "flag"}
 
-// A listed package, as go list prints it.
+// pkg is a package, as go list prints it.
 type pkg struct {
 	ImportPath string
 	Imports    []string
@@ -149,7 +152,7 @@ func violations(rules map[string]rule, pkgs []pkg) []string {
 	return bad
 }
 
-// refuses returns why the package must not import imp, or "".
+// refuses returns the reason why the package must not import imp, or "".
 func (r rule) refuses(name, imp string, standard bool) string {
 	own, isOwn := strings.CutPrefix(imp, module+"/")
 	switch {
@@ -167,13 +170,13 @@ func (r rule) refuses(name, imp string, standard bool) string {
 	return ""
 }
 
-// within reports whether path is one of the given ones or lies below one.
+// within reports whether path is one of the given paths or below one of them.
 func within(path string, of []string) bool {
 	return slices.ContainsFunc(of, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
 }
 
 func TestImports(t *testing.T) {
-	// With cgo on, or the imports of "C" are not seen.
+	// Without cgo, go list would not show the imports of "C".
 	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps,Standard", module+"/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1")
 	var stderr bytes.Buffer
@@ -197,7 +200,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The rules can fail: one package that breaks each.
+// The rules can fail. Each of these packages breaks one rule.
 func TestViolations(t *testing.T) {
 	tests := []struct {
 		name    string

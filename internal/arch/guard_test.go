@@ -10,12 +10,11 @@ import (
 	"testing"
 )
 
-// unguarded are files whose goroutines read no file that is mapped.
+// unguarded are files whose goroutines read no mapped file.
 var unguarded = []string{"cmd/swagwrap/main.go"}
 
-// Every goroutine of the program and its library fails where a mapped file is cut
-// short under it: what it runs is weights.Guarded. One that is not ends the
-// process, and leaves unfinished files behind.
+// Every goroutine of the program and its library must run its work in weights.Guarded. It then fails with an error if a
+// mapped file is truncated. An unguarded goroutine would crash the process and leave unfinished files behind.
 func TestGoroutinesAreGuarded(t *testing.T) {
 	found := 0
 	root := filepath.Join("..", "..")
@@ -60,7 +59,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 	}
 }
 
-// mentions reports whether a name stands anywhere below a node.
+// mentions reports whether a name occurs anywhere below a node.
 func mentions(n ast.Node, name string) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)

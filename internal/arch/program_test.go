@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The program that docs/go.md shows is one that the library, as it is, compiles.
+// The program in docs/go.md must compile with the current library.
 func TestProgram(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "go.md"))
 	if err != nil {

@@ -1,32 +1,27 @@
-// Package augment changes pictures at random as they were changed in training:
-// torchvision's transforms on PIL images, and timm's where they differ. Batch-norm
-// statistics belong to the pictures that the network was trained on, so they are
-// computed on these.
+// Package augment changes pictures at random as training did, with torchvision's transforms on PIL images and timm's
+// variants. Batch-norm statistics belong to the pictures that the network was trained on, so they are computed on
+// augmented pictures.
 //
-// [Parse] reads a pipeline from text: torchvision's code, the printed form of a
-// Compose, or a preset; [ReadFile] reads timm's args.yaml. A pipeline has two
-// stages: [Pipeline.Picture] changes 8-bit pixels, [Pipeline.Erase] the normalised
-// values that the network takes.
+// [Parse] reads a pipeline from text: torchvision's code, the printed form of a Compose, or a preset. [ReadFile] reads
+// timm's args.yaml. A pipeline has two stages. [Pipeline.Picture] changes 8-bit pixels, and [Pipeline.Erase] changes
+// the normalised values that the network takes.
 //
-// For given parameters pixels are those of torchvision 0.29 with Pillow 13, bit
-// for bit, and the parameters have the distributions that torchvision's
-// get_params gives them. The random numbers themselves are others: those of
-// math/rand/v2's PCG, seeded by the picture's number.
+// For given parameters, pixels equal those of torchvision 0.29 with Pillow 13, bit for bit. The parameters have the
+// distributions of torchvision's get_params. The random numbers differ: they come from math/rand/v2's PCG, seeded
+// with the picture's number.
 //
-// What stands behind ToTensor or ToImage is computed on 8-bit pixels all the
-// same, which is not torchvision's arithmetic for tensors to the last level.
+// Transforms after ToTensor or ToImage are computed on 8-bit pixels too. So they can differ by a level from
+// torchvision's arithmetic for tensors.
 //
 // # Invariants
 //
-// Picture and Erase are pure functions of their arguments: the same picture with
-// the same key comes out alike in every run and from every goroutine. A pipeline
-// that [Pipeline.Resolve] returned leaves no size open. The text of
-// [Pipeline.String] is read back by Parse to an equal pipeline.
+// Picture and Erase are pure functions of their arguments. The same picture with the same key gives the same result
+// in every run and in every goroutine. A pipeline from [Pipeline.Resolve] leaves no size open. Parse turns the text
+// of [Pipeline.String] into an equal pipeline.
 //
 // # Concurrency
 //
-// A Pipeline does not change; its methods may be called from any number of
-// goroutines.
+// A Pipeline does not change; its methods may be called from any number of goroutines.
 package augment
 
 import (
@@ -39,38 +34,35 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// Pipeline is a list of random changes, in the order in which they are made. The
-// zero value changes nothing.
+// Pipeline is a list of random changes in the order of their application. The zero value changes nothing.
 type Pipeline struct {
 	ops    []op // on pixels
 	erases []erase
-	// Mean and Std are those of the Normalize that the text has, one value for a
-	// channel or a single one, or nil. They are not applied here: the caller
-	// compares them with its own preprocessing.
+	// Mean and Std are the arguments of the text's Normalize: one value per channel, a single one, or nil. They are
+	// not applied here. The caller compares them with its own preprocessing.
 	Mean, Std []float64
 }
 
-// An op is a change of a picture.
+// An op is one change of a picture.
 type op interface {
-	// String is the text that Parse reads back.
+	// String returns text that Parse reads.
 	String() string
-	// fit fills in the network's height and width where the size is left open.
+	// fit fills in the network's height and width if the op leaves the size open.
 	fit(h, w int) op
-	// size returns the height and width that a picture of h by w has afterwards,
-	// with zeros for what is not known.
+	// size returns the height and width after the op for a picture of h by w pixels. Zeros mean unknown.
 	size(h, w int) (int, int, error)
-	// apply draws parameters and changes the picture by them.
+	// apply draws random parameters and changes the picture.
 	apply(c *canvas, r *random) error
 }
 
-// None says that the pipeline changes nothing.
+// None reports whether the pipeline changes nothing.
 func (p Pipeline) None() bool { return len(p.ops) == 0 && len(p.erases) == 0 }
 
-// Erases says that there is something for [Pipeline.Erase] to do.
+// Erases reports whether [Pipeline.Erase] changes anything.
 func (p Pipeline) Erases() bool { return len(p.erases) > 0 }
 
-// String returns the pipeline as text, with defaults left out: "none", or
-// "RandomCrop(32, padding=4), RandomHorizontalFlip".
+// String returns the pipeline as text without default arguments: "none", or "RandomCrop(32, padding=4),
+// RandomHorizontalFlip".
 func (p Pipeline) String() string {
 	var words []string
 	for _, o := range p.ops {
@@ -88,10 +80,10 @@ func (p Pipeline) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Equal says that both make the same of every picture.
+// Equal reports whether both pipelines change every picture in the same way.
 func (p Pipeline) Equal(q Pipeline) bool { return p.String() == q.String() }
 
-// MarshalText is String.
+// MarshalText returns [Pipeline.String].
 func (p Pipeline) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText is [Parse].
@@ -100,8 +92,8 @@ func (p *Pipeline) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Resolve fills in the network's height and width, in pixels, where the pipeline
-// leaves a size open. It fails if pictures would not end with that size.
+// Resolve fills in the network's height and width, in pixels, where the pipeline leaves a size open. It fails if
+// pictures would end with another size.
 func (p Pipeline) Resolve(h, w int) (Pipeline, error) {
 	if err := picture.CheckSize(w, h); err != nil {
 		return p, err
@@ -123,9 +115,8 @@ func (p Pipeline) Resolve(h, w int) (Pipeline, error) {
 	return p, nil
 }
 
-// Size returns the height and width in pixels that all pictures end with, or
-// zeros if that depends on the picture or is left open. It fails where a step
-// wants a larger picture than the one before it makes.
+// Size returns the final height and width of all pictures in pixels. It returns zeros if the size depends on the
+// picture or is left open. It fails if a step needs a larger picture than the previous step returns.
 func (p Pipeline) Size() (h, w int, err error) {
 	for _, o := range p.ops {
 		if h, w, err = o.size(h, w); err != nil {
@@ -135,7 +126,7 @@ func (p Pipeline) Size() (h, w int, err error) {
 	return h, w, nil
 }
 
-// CheckChannels refuses a pipeline that names values for other than c channels.
+// CheckChannels returns an error if the pipeline has per-channel values and their number is not c.
 func (p Pipeline) CheckChannels(c int) error {
 	for _, o := range p.ops {
 		if o, ok := o.(randomCrop); ok && len(o.fill) > 1 && len(o.fill) != c {
@@ -152,10 +143,9 @@ func (p Pipeline) CheckChannels(c int) error {
 
 var errOpen = errors.New("the size is left open, want the network's: Resolve first")
 
-// Picture returns src as one epoch of training might have seen it: the same for
-// the same key, which is the picture's number. src has 1 or 3 channels, red
-// first, and is not changed; the result may share its memory. An error says what
-// the pipeline wants of a picture that this one is not.
+// Picture returns src as one epoch of training might have seen it. The result depends only on src and on key, the
+// picture's number. src has 1 or 3 channels, red first, and is not changed; the result may share its memory. An error
+// says which requirement of the pipeline the picture does not meet.
 func (p Pipeline) Picture(src picture.Picture, key uint64) (picture.Picture, error) {
 	c := canvas{Picture: src}
 	r := newRandom(key, pictureStream)
@@ -167,10 +157,9 @@ func (p Pipeline) Picture(src picture.Picture, key uint64) (picture.Picture, err
 	return c.Picture, nil
 }
 
-// Erase makes the changes that torchvision makes after Normalize: it overwrites
-// rectangles of dst, the normalised values of a picture with c channels of h by w
-// values, which come last if last is true and else first. Key is the picture's
-// number. Erase panics if dst has another length.
+// Erase makes the changes that torchvision makes after Normalize: it overwrites rectangles of dst. The normalised
+// values dst belong to a picture with c channels of h by w values. Channels are the last dimension if last is true,
+// else the first. The argument key is the picture's number. Erase panics if dst does not have c·h·w values.
 func (p Pipeline) Erase(dst []float32, c, h, w int, last bool, key uint64) {
 	if len(dst) != c*h*w {
 		panic("augment: dst is not c·h·w long")
@@ -181,27 +170,26 @@ func (p Pipeline) Erase(dst []float32, c, h, w int, last bool, key uint64) {
 	}
 }
 
-// canvas is the picture that a pipeline works on.
+// canvas is the picture that a pipeline changes.
 type canvas struct {
 	picture.Picture
-	own bool // Pix is the pipeline's own, and may be overwritten
+	own bool // the pipeline owns Pix and may overwrite it
 }
 
 // set replaces the picture by a new one.
 func (c *canvas) set(p picture.Picture) { c.Picture, c.own = p, true }
 
-// mine makes sure that Pix may be overwritten.
+// mine copies Pix unless the pipeline owns it already.
 func (c *canvas) mine() {
 	if !c.own {
 		c.Pix, c.own = slices.Clone(c.Pix), true
 	}
 }
 
-// random draws what get_params of torchvision's transforms draw.
+// random draws the random parameters that torchvision's get_params draws.
 type random struct{ *rand.Rand }
 
-// Each stage has a stream of its own: caching the first must not change the
-// second.
+// Each stage has its own stream, so that caching the result of the first does not change the second.
 const (
 	pictureStream = 0x70696374757265 // "picture"
 	eraseStream   = 0x6572617365     // "erase"
@@ -209,8 +197,8 @@ const (
 
 func newRandom(key, stream uint64) *random { return &random{rand.New(rand.NewPCG(key, stream))} }
 
-// between is uniform in lo to hi. The product is rounded before it is added to,
-// so that no processor may fuse the two.
+// between returns a uniform number between v[0] and v[1]. The conversion rounds the product, so no processor can fuse
+// it with the addition.
 func (r *random) between(v [2]float64) float64 {
 	return v[0] + float64((v[1]-v[0])*r.Float64())
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// factors is a range of factors; nil where a property is not changed.
+// factors is a range of factors, or nil if the property is not changed.
 type factors = *[2]float64
 
-// jitter is ColorJitter: brightness, contrast, saturation and hue, in this order.
+// jitter is torchvision's ColorJitter: brightness, contrast, saturation and hue, in this order.
 type jitter [4]factors
 
 var jitterNames = [4]string{"brightness", "contrast", "saturation", "hue"}
@@ -27,13 +27,13 @@ func (o jitter) String() string {
 func (o jitter) fit(_, _ int) op                 { return o }
 func (o jitter) size(h, w int) (int, int, error) { return h, w, nil }
 
-// An adjustment changes one property, by its place in jitterNames, by a factor.
+// An adjustment changes one property, an index of jitterNames, by a factor.
 type adjustment struct {
 	property int
 	by       float64
 }
 
-// draw is ColorJitter.get_params: every order of the four is as likely.
+// draw follows ColorJitter.get_params. All orders of the four properties are equally likely.
 func (o jitter) draw(r *random) []adjustment {
 	order := [4]int{0, 1, 2, 3}
 	for i := 3; i > 0; i-- {
@@ -77,16 +77,14 @@ func (a adjustment) apply(p picture.Picture) {
 	}
 }
 
-// blend is Image.blend of Pillow for one value: in float32, cut off, not rounded.
-// The product is rounded before it is added to, so that no processor may fuse
-// the two.
+// blend is Pillow's Image.blend for one value: it truncates a float32. The conversion rounds the product, so no
+// processor can fuse it with the addition.
 func blend(from, to byte, f float32) byte {
 	v := float32(from) + float32(f*float32(int(to)-int(from)))
 	return byte(max(0, min(v, 255)))
 }
 
-// blendConstant blends p with one grey level, as ImageEnhance's Brightness (0)
-// and Contrast do.
+// blendConstant blends p with one grey level, as Pillow's ImageEnhance.Brightness (level 0) and Contrast do.
 func blendConstant(p picture.Picture, level byte, f float32) {
 	var table [256]byte
 	for v := range table {
@@ -97,7 +95,7 @@ func blendConstant(p picture.Picture, level byte, f float32) {
 	}
 }
 
-// meanLuma is the mean of the picture in grey, rounded half up.
+// meanLuma returns the mean of the picture in grey, rounded half up.
 func meanLuma(p picture.Picture) byte {
 	sum := 0
 	if p.C == 1 {
@@ -112,7 +110,7 @@ func meanLuma(p picture.Picture) byte {
 	return byte(float64(sum)/float64(p.W*p.H) + 0.5)
 }
 
-// saturate blends p with itself in grey: ImageEnhance.Color.
+// saturate blends p with its grey version, as Pillow's ImageEnhance.Color does.
 func saturate(p picture.Picture, f float32) {
 	if p.C == 1 {
 		return
@@ -124,13 +122,13 @@ func saturate(p picture.Picture, f float32) {
 	}
 }
 
-// turnHue adds a part of the circle to the hue: torchvision's adjust_hue, which
-// goes through Pillow's HSV of 8 bits. Grey pictures have none.
+// turnHue adds a part of a full turn to the hue, as torchvision's adjust_hue does with Pillow's 8-bit HSV. Grey
+// pictures have no hue.
 func turnHue(p picture.Picture, by float64) {
 	if p.C == 1 {
 		return
 	}
-	shift := byte(int(by * 255)) // towards 0, then modulo 256
+	shift := byte(int(by * 255)) // truncated, then modulo 256
 	for i := 0; i < len(p.Pix); i += 3 {
 		s := p.Pix[i : i+3 : i+3]
 		h, sat, v := toHSV(s[0], s[1], s[2])
@@ -138,8 +136,8 @@ func turnHue(p picture.Picture, by float64) {
 	}
 }
 
-// toHSV is Pillow's convert("HSV"), colorsys.rgb_to_hsv in single precision: hue
-// and saturation are cut off to 8 bits.
+// toHSV is Pillow's convert("HSV"), which is colorsys.rgb_to_hsv in single precision. Hue and saturation are
+// truncated to 8 bits.
 func toHSV(r, g, b byte) (h, s, v byte) {
 	v = max(r, g, b)
 	spread := float32(v - min(r, g, b))
@@ -164,7 +162,7 @@ func toHSV(r, g, b byte) (h, s, v byte) {
 	return byte(float64(hue) * 255), byte(float64(spread/float32(v)) * 255), v
 }
 
-// fromHSV is Pillow's way back, rounded half away from zero.
+// fromHSV is Pillow's conversion back, rounded half away from zero.
 func fromHSV(h, s, v byte) (r, g, b byte) {
 	if s == 0 {
 		return v, v, v
@@ -189,7 +187,7 @@ func fromHSV(h, s, v byte) (r, g, b byte) {
 	return v, p, q
 }
 
-// greyscale is RandomGrayscale.
+// greyscale is torchvision's RandomGrayscale.
 type greyscale struct{ p float64 }
 
 func (o greyscale) String() string                  { return call("RandomGrayscale", probabilityArg(o.p, 0.1)) }

@@ -7,20 +7,19 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// padMode says what stands outside of a picture.
+// padMode is the way to fill the area outside a picture.
 type padMode string
 
 const (
 	constant  padMode = "constant"
 	edge      padMode = "edge"
 	reflect   padMode = "reflect"   // the pixel at the edge is not repeated
-	symmetric padMode = "symmetric" // it is
+	symmetric padMode = "symmetric" // the pixel at the edge is repeated
 )
 
 var padModes = []padMode{constant, edge, reflect, symmetric}
 
-// inside returns the place among n pixels of what stands at p, or −1 for the
-// constant.
+// inside returns the index, among n pixels, of the pixel that position p shows, or −1 for the constant.
 func (m padMode) inside(p, n int) int {
 	if p >= 0 && p < n {
 		return p
@@ -39,12 +38,12 @@ func (m padMode) inside(p, n int) int {
 	return min(p, 2*n-1-p)
 }
 
-// randomCrop is RandomCrop.
+// randomCrop is torchvision's RandomCrop.
 type randomCrop struct {
 	to       [2]int // height and width; 0 is open
 	padding  [4]int // left, top, right, bottom
 	ifNeeded bool
-	fill     []byte // nil is 0; else 1 or 3 values
+	fill     []byte // nil means 0; else 1 or 3 values
 	mode     padMode
 }
 
@@ -78,13 +77,13 @@ func (o randomCrop) size(h, w int) (int, int, error) {
 	return o.to[0], o.to[1], err
 }
 
-// A span is one axis of a crop: n pixels of a picture that is padded with before
-// and, where it is still too short, with more on either side.
+// A span is one axis of a crop. The size of the picture is have, and padded after the padding, with before pixels at
+// the start. If padded is too small, more pixels are added on both sides. The size of the crop is want.
 type span struct {
 	have, before, padded, more, want int
 }
 
-// spare is how many places the crop can have, less one.
+// spare returns the number of possible positions of the crop, minus one.
 func (s span) spare() int { return s.padded + 2*s.more - s.want }
 
 func (o randomCrop) spans(h, w int) (down, across span, err error) {
@@ -101,13 +100,12 @@ func (o randomCrop) spans(h, w int) (down, across span, err error) {
 	return down, across, nil
 }
 
-// draw returns where the crop begins in the padded picture.
+// draw returns the position of the crop in the padded picture.
 func (o randomCrop) draw(down, across span, r *random) (top, left int) {
 	return r.IntN(down.spare() + 1), r.IntN(across.spare() + 1)
 }
 
-// from lists the source of each pixel of a crop that begins at start. Padding a
-// second time mirrors the padded picture.
+// from lists the source of each pixel of a crop that begins at start. The second padding mirrors the padded picture.
 func (s span) from(start int, m padMode) []int {
 	at := make([]int, s.want)
 	for i := range at {
@@ -135,7 +133,7 @@ func (o randomCrop) apply(c *canvas, r *random) error {
 	return nil
 }
 
-// centreCrop is CenterCrop.
+// centreCrop is torchvision's CenterCrop.
 type centreCrop struct{ to [2]int }
 
 func (o centreCrop) String() string                    { return call("CenterCrop", sizeArg(o.to)) }
@@ -151,8 +149,7 @@ func (o centreCrop) apply(c *canvas, _ *random) error {
 	return nil
 }
 
-// part returns h rows and w columns of src, from top and left on. What lies
-// outside is black.
+// part returns h rows and w columns of src, starting at top and left. The area outside src is black.
 func part(src picture.Picture, top, left, h, w int) picture.Picture {
 	if left == 0 && w == src.W && top >= 0 && top+h <= src.H {
 		return picture.Picture{W: w, H: h, C: src.C, Pix: src.Pix[top*w*src.C : (top+h)*w*src.C]}
@@ -162,8 +159,7 @@ func part(src picture.Picture, top, left, h, w int) picture.Picture {
 	return cut(src, down.from(top, constant), across.from(left, constant), nil)
 }
 
-// cut makes a picture of the given rows and columns of src. Where one is −1 the
-// colour is that of fill, or black.
+// cut returns the given rows and columns of src. A row or column of −1 has the colour fill, or black if fill is nil.
 func cut(src picture.Picture, rows, columns []int, fill []byte) picture.Picture {
 	dst := picture.New(len(columns), len(rows), src.C)
 	if fill != nil {
@@ -171,7 +167,7 @@ func cut(src picture.Picture, rows, columns []int, fill []byte) picture.Picture 
 			dst.Pix[i] = fill[i%src.C%len(fill)]
 		}
 	}
-	// Columns that are neighbours in both are copied at once.
+	// Neighbouring columns that are neighbours in src too are copied together.
 	type run struct{ to, from, n int } // in bytes
 	var runs []run
 	for i, at := range columns {
@@ -195,7 +191,7 @@ func cut(src picture.Picture, rows, columns []int, fill []byte) picture.Picture 
 	return dst
 }
 
-// flip is RandomHorizontalFlip or RandomVerticalFlip.
+// flip is torchvision's RandomHorizontalFlip or RandomVerticalFlip.
 type flip struct {
 	vertical bool
 	p        float64

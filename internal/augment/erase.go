@@ -1,22 +1,22 @@
 package augment
 
-// erase is RandomErasing of torchvision, and timm's, which erases several
-// rectangles and knows one random colour for each.
+// erase is RandomErasing of torchvision or timm. Timm's can erase several rectangles, and can fill each with one
+// random colour.
 type erase struct {
 	p            float64
 	scale, ratio [2]float64
-	value        []float64 // 1 value or one for each channel; nil for random ones
-	colour       bool      // one random colour for a rectangle (timm: rand)
-	count        [2]int    // least and most rectangles, which share the area
+	value        []float64 // 1 value or one per channel; nil for random values
+	colour       bool      // one random colour per rectangle (timm: rand)
+	count        [2]int    // minimum and maximum number of rectangles, which share the area
 }
 
-// Torchvision's defaults, and timm's.
+// The defaults of torchvision and of timm.
 var (
 	eraseScale, eraseRatio         = [2]float64{0.02, 0.33}, [2]float64{0.3, 3.3}
 	timmEraseScale, timmEraseRatio = [2]float64{0.02, 1.0 / 3}, [2]float64{0.3, 1 / 0.3}
 )
 
-// timm says that the text must be in timm's words.
+// timm reports whether the op can only be written with timm's arguments.
 func (e erase) timm() bool { return e.colour || e.count != [2]int{1, 1} }
 
 func (e erase) String() string {
@@ -41,11 +41,11 @@ func (e erase) String() string {
 		unless(e.count, [2]int{1, 1}, "count=(%d, %d)", e.count[0], e.count[1]))
 }
 
-// tensor is a picture's values as the network takes them.
+// tensor holds a picture's values in the network's layout.
 type tensor struct {
 	x       []float32
 	c, h, w int
-	last    bool // channels
+	last    bool // channels are the last dimension
 }
 
 func (e erase) apply(t tensor, r *random) {
@@ -60,9 +60,8 @@ func (e erase) apply(t tensor, r *random) {
 	}
 }
 
-// draw is RandomErasing.get_params for one of count rectangles. It is smaller
-// than the picture in both directions; if ten attempts yield none such there is
-// none.
+// draw is RandomErasing.get_params for one of count rectangles. The rectangle is smaller than the picture in both
+// directions. If ten attempts find none, draw returns false.
 func (e erase) draw(h, w, count int, r *random) (box, bool) {
 	area := float64(h) * float64(w)
 	for range 10 {

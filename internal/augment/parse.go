@@ -8,23 +8,21 @@ import (
 	"strings"
 )
 
-// advice is what to do about training that this package cannot repeat.
+// advice tells the user what to do about training that this package cannot repeat.
 const advice = "save what the training loader yields as an array instead (--bn-data)"
 
-// maxText is far above what a pipeline needs, in bytes.
+// maxText is far more than a pipeline needs, in bytes.
 const maxText = 1 << 16
 
-// Parse reads a pipeline: transforms between commas or line ends, with arguments
-// as in Python,
+// Parse reads a pipeline. Transforms are separated by commas or line ends, with arguments as in Python:
 //
 //	RandomCrop(32, padding=4), RandomHorizontalFlip
 //
-// the source or the printed form of a Compose of torchvision, v1 or v2, or of
-// timm, and presets: none, cifar (RandomCrop(padding=4), RandomHorizontalFlip)
-// and imagenet (RandomResizedCrop, RandomHorizontalFlip). A size that is left out
-// is the network's. What changes pixels and is not known is an error, never
-// passed over. A printed RandomCrop of v1 tells nothing of pad_if_needed, fill
-// and padding_mode: they are taken for the defaults.
+// Parse also reads the source or the printed form of a Compose of torchvision, v1 or v2, or of timm. It knows the
+// presets none, cifar (RandomCrop(padding=4), RandomHorizontalFlip) and imagenet (RandomResizedCrop,
+// RandomHorizontalFlip). A missing size means the network's. An unknown transform is an error, and so is an unknown
+// argument of a transform that changes pixels. A printed RandomCrop of v1 omits pad_if_needed, fill and padding_mode,
+// so Parse assumes the defaults.
 func Parse(spec string) (Pipeline, error) {
 	if len(spec) > maxText {
 		return Pipeline{}, fmt.Errorf("%d bytes of text, want at most %d", len(spec), maxText)
@@ -39,7 +37,7 @@ func Parse(spec string) (Pipeline, error) {
 	return b.Pipeline, nil
 }
 
-// presets are known by name.
+// presets are the pipelines with names.
 var presets = []struct {
 	name string
 	ops  []op
@@ -57,14 +55,14 @@ func presetNames() []string {
 	return names
 }
 
-// builder collects the steps of a pipeline in their order.
+// builder collects the steps of a pipeline in order.
 type builder struct {
 	Pipeline
 	steps  int
 	tensor bool // a conversion to a tensor has been seen
 }
 
-// items reads transforms up to the closing bracket, or to the end.
+// items reads transforms up to the closing bracket or the end.
 func (b *builder) items(s *scanner, depth int, closing token) error {
 	if depth > maxDepth {
 		return errDeep
@@ -81,7 +79,7 @@ func (b *builder) items(s *scanner, depth int, closing token) error {
 		if depth == 0 && s.take('=') { // train = Compose([...
 			continue
 		}
-		printed := closing == ')' // a Compose that is printed has no list in it
+		printed := closing == ')' // a printed Compose contains no list
 		if err := b.item(s, name, depth, printed); err != nil {
 			return err
 		}
@@ -92,7 +90,7 @@ func (b *builder) items(s *scanner, depth int, closing token) error {
 	return nil
 }
 
-// item reads what follows a transform's name, and adds the transform.
+// item reads the rest of a transform after its name, and adds the transform.
 func (b *builder) item(s *scanner, name string, depth int, printed bool) error {
 	for _, p := range presets {
 		if p.name == name {
@@ -105,7 +103,7 @@ func (b *builder) item(s *scanner, name string, depth int, printed bool) error {
 	if short == "Compose" {
 		return b.compose(s, depth)
 	}
-	// Before its arguments are read, which may be anything.
+	// Check the name before the arguments, which may be anything.
 	isConversion := slices.Contains(conversions, short)
 	t, ok := transforms[short]
 	if !ok && !isConversion {
@@ -168,11 +166,11 @@ func (b *builder) normalize(mean, std []float64) error {
 	return nil
 }
 
-// conversions are transforms that change no level of a picture.
+// conversions are transforms that change no pixel.
 var conversions = []string{"ToTensor", "PILToTensor", "ToImage", "ToImageTensor", "ToDtype", "ConvertImageDtype", "ConvertDtype",
 	"ToPureTensor", "ToPILImage", "MaybeToTensor", "MaybePILToTensor"}
 
-// A value is an argument.
+// A value is the value of an argument.
 type value struct {
 	kind   byte // 'n'umber, 'w'ord, 's'tring or 'l'ist
 	number float64
@@ -194,17 +192,16 @@ func (v value) String() string {
 	return fmt.Sprintf("%.40s", v.word)
 }
 
-// arguments are those of one transform.
+// arguments holds the arguments of one transform.
 type arguments struct {
-	printed bool // not source but what Python prints
-	tensor  bool // stands behind a conversion
+	printed bool // read from Python's printed form, not from source
+	tensor  bool // the transform comes after a conversion to a tensor
 	places  []value
 	named   map[string]value
-	err     error // the first that a getter has met
+	err     error // the first error of a getter
 }
 
-// bind gives the arguments without a name theirs, refuses what is not among the
-// names, and adds the transform.
+// bind assigns names to the arguments without a name, refuses unknown names, and adds the transform.
 func (t transform) bind(b *builder, a *arguments) error {
 	if len(a.places) > len(t.names) {
 		return fmt.Errorf("%d arguments, want at most %d: %s", len(a.places), len(t.names), strings.Join(t.names, ", "))
@@ -226,7 +223,7 @@ func (t transform) bind(b *builder, a *arguments) error {
 	return a.err
 }
 
-// get returns an argument, unless it is left out or None.
+// get returns an argument and reports whether it was given and is not None.
 func (a *arguments) get(name string) (value, bool) {
 	v, ok := a.named[name]
 	return v, ok && !(v.kind == 'w' && v.word == "None")
@@ -238,7 +235,7 @@ func (a *arguments) fail(name string, v value, want string) {
 	}
 }
 
-// number returns a number from lo to hi.
+// number returns the number, which must lie between lo and hi.
 func (a *arguments) number(name string, unset, lo, hi float64, want string) float64 {
 	v, ok := a.get(name)
 	if !ok {
@@ -254,7 +251,7 @@ func (a *arguments) probability(unset float64) float64 {
 	return a.number("p", unset, 0, 1, "a number from 0 to 1")
 }
 
-// span returns two numbers from lo to hi, the first not above the second.
+// span returns two numbers between lo and hi, in ascending order.
 func (a *arguments) span(name string, unset [2]float64, lo, hi float64, want string) [2]float64 {
 	v, ok := a.get(name)
 	if !ok {
@@ -268,7 +265,7 @@ func (a *arguments) span(name string, unset [2]float64, lo, hi float64, want str
 	return [2]float64{x[0], x[1]}
 }
 
-// flag returns True or False.
+// flag returns the value of a Boolean.
 func (a *arguments) flag(name string) bool {
 	v, ok := a.get(name)
 	if ok && !(v.kind == 'w' && (v.word == "True" || v.word == "False")) {
@@ -292,8 +289,7 @@ func (v value) numbers() ([]float64, bool) {
 	return x, v.kind == 'l'
 }
 
-// whole returns whole numbers from lo to hi, of which there must be as many as
-// one of counts.
+// whole returns integers between lo and hi. Their number must be one of counts.
 func (a *arguments) whole(name string, lo, hi int, counts []int, want string) []int {
 	v, ok := a.get(name)
 	if !ok {

@@ -259,7 +259,7 @@ func TestReadFile(t *testing.T) {
 		{"a.yaml", with("color_jitter_prob: 0.8"), "color_jitter_prob is 0.8, colour jitter of some"},
 		{"a.yaml", with("aug_splits: 3"), "aug_splits is 3, several versions"},
 		{"a.yaml", with("train_crop_mode: rkrc"), `train_crop_mode is "rkrc", and only rrc is supported`},
-		{"a.yaml", with("no_aug: true"), `no_aug: pictures were resized with the network's own filter, and interpolation "", want one of`},
+		{"a.yaml", with("no_aug: true"), `no_aug: pictures were resized with the network's own filter, and interpolation "": want one of`},
 		{"a.yaml", with("hflip: 2"), "RandomHorizontalFlip: p is 2, want a number from 0 to 1"},
 		{"a.yaml", with("hflip: much"), "cannot unmarshal"},
 		{"a.yaml", with("scale: [1]"), "RandomResizedCropAndInterpolation: scale is (1), want"},

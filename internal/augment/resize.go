@@ -8,13 +8,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// randomResizedCrop is RandomResizedCrop, and timm's
-// RandomResizedCropAndInterpolation.
+// randomResizedCrop is torchvision's RandomResizedCrop and timm's RandomResizedCropAndInterpolation.
 type randomResizedCrop struct {
 	to           [2]int // height and width; 0 is open
 	scale, ratio [2]float64
 	filter       picture.Filter
-	either       bool // bilinear or bicubic, by chance (timm)
+	either       bool // bilinear or bicubic, chosen at random (timm)
 }
 
 var (
@@ -37,10 +36,10 @@ func (o randomResizedCrop) fit(h, w int) op {
 
 func (o randomResizedCrop) size(_, _ int) (int, int, error) { return o.to[0], o.to[1], nil }
 
-// box is a part of a picture.
+// box is a rectangle in a picture.
 type box struct{ top, left, h, w int }
 
-// draw is RandomResizedCrop.get_params.
+// draw follows RandomResizedCrop.get_params.
 func (o randomResizedCrop) draw(h, w int, r *random) box {
 	area := float64(h) * float64(w)
 	for range 10 {
@@ -59,13 +58,13 @@ func (o randomResizedCrop) draw(h, w int, r *random) box {
 	return box{(h - bh) / 2, (w - bw) / 2, bh, bw}
 }
 
-// shape returns the sides of a rectangle of that area, rounded to even as Python
-// does; the first is ratio times as long as the second.
+// shape returns the sides of a rectangle of the given area, rounded to even as in Python. The first side is ratio
+// times the second.
 func shape(area, ratio float64) (int, int) {
 	return int(math.RoundToEven(math.Sqrt(area * ratio))), int(math.RoundToEven(math.Sqrt(area / ratio)))
 }
 
-// logBetween is uniform in its logarithm: ½ is as likely as 2.
+// logBetween returns a number whose logarithm is uniform, so that ½ is as likely as 2.
 func logBetween(v [2]float64, r *random) float64 {
 	return math.Exp(r.between([2]float64{math.Log(v[0]), math.Log(v[1])}))
 }
@@ -91,8 +90,7 @@ func (o randomResizedCrop) apply(c *canvas, r *random) error {
 	return err
 }
 
-// resizedCrop is torchvision's resized_crop: pixels outside of the crop do not
-// count.
+// resizedCrop is torchvision's resized_crop. Pixels outside the crop have no influence.
 func resizedCrop(src picture.Picture, b box, to [2]int, f picture.Filter) (picture.Picture, error) {
 	return scale(part(src, b.top, b.left, b.h, b.w), to, f)
 }
@@ -102,10 +100,10 @@ func scale(src picture.Picture, to [2]int, f picture.Filter) (picture.Picture, e
 	return picture.Resize(src, to[1], to[0], f, image.Rect(0, 0, to[1], to[0]))
 }
 
-// resize is Resize.
+// resize is torchvision's Resize.
 type resize struct {
 	to     [2]int // height and width; 0 is open
-	short  int    // the shorter side, or 0 where to counts
+	short  int    // the shorter side, or 0 to use the field to
 	filter picture.Filter
 }
 
@@ -153,7 +151,7 @@ func (o resize) apply(c *canvas, _ *random) error {
 	return err
 }
 
-// fitted fills in a height and width that are open.
+// fitted returns to, or the given height and width if it is open.
 func fitted(to [2]int, h, w int) [2]int {
 	if to[0] == 0 {
 		return [2]int{h, w}

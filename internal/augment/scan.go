@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// scanner reads Python as far as transforms need it, token by token.
+// scanner reads the part of Python's syntax that transforms need, token by token.
 type scanner struct {
-	rest  string // of the text, from the token on
+	rest  string // text from the token on
 	token token
 	text  string // of the token
-	line  bool   // a line has ended before the token
+	line  bool   // a line end comes before the token
 }
 
-// token is a kind of token: one of these, or the character that it consists of.
+// token is a kind of token: one of the constants, or the character itself.
 type token byte
 
 const (
 	end     token = 0
-	word    token = 'w' // a name, with dots and hyphens in it: nearest-exact
+	word    token = 'w' // a name that may contain dots and hyphens, such as nearest-exact
 	digits  token = 'n'
 	quoted  token = 's'
 	unknown token = '?'
@@ -39,7 +39,7 @@ func newScanner(text string) *scanner {
 	return s
 }
 
-// next goes to the next token. It returns the text of the one before.
+// next moves to the next token. It returns the text of the previous one.
 func (s *scanner) next() string {
 	before := s.text
 	s.rest = s.rest[len(before):]
@@ -66,7 +66,7 @@ func (s *scanner) next() string {
 	return before
 }
 
-// take goes on if the token is t, and says whether it was.
+// take moves on if the token is t, and reports whether it was.
 func (s *scanner) take(t token) bool {
 	if s.token != t {
 		return false
@@ -75,13 +75,13 @@ func (s *scanner) take(t token) bool {
 	return true
 }
 
-// maxDepth bounds how deep brackets may lie in each other.
+// maxDepth bounds the nesting of brackets.
 const maxDepth = 10
 
 var errDeep = errors.New("brackets too deep")
 
-// list reads arguments up to the bracket that closes: those without a name, and
-// then those with one. comma says that the last of them has one behind it.
+// list reads arguments up to the closing bracket: first those without a name, then those with one. It reports whether
+// a comma follows the last argument.
 func (s *scanner) list(closing token, depth int) (places []value, named map[string]value, comma bool, err error) {
 	named = map[string]value{}
 	for !s.take(closing) {
@@ -124,7 +124,7 @@ func (s *scanner) argument(depth int) (name string, v value, err error) {
 	return name, v, err
 }
 
-// value reads an argument without its name.
+// value reads the value of an argument.
 func (s *scanner) value(depth int) (value, error) {
 	if depth > maxDepth {
 		return value{}, errDeep
@@ -152,7 +152,7 @@ func (s *scanner) value(depth int) (value, error) {
 	return value{kind: 'n', number: x}, err
 }
 
-// sequence reads a tuple or a list up to its end. (5) is a number, and (5,) is not.
+// sequence reads a tuple or a list up to its end. As in Python, (5) is a number and (5,) is a tuple.
 func (s *scanner) sequence(open string, depth int) (value, error) {
 	closing := map[string]token{"(": ')', "[": ']'}[open]
 	list, named, comma, err := s.list(closing, depth+1)
@@ -165,7 +165,7 @@ func (s *scanner) sequence(open string, depth int) (value, error) {
 	return value{kind: 'l', list: list}, err
 }
 
-// named reads on after a word: tensor([0.5]), or timm's "bilinear bicubic".
+// named reads the rest of a value that begins with a word, such as tensor([0.5]) or timm's "bilinear bicubic".
 func (s *scanner) named(name string, depth int) (value, error) {
 	if s.take('(') {
 		if name != "tensor" && name != "torch.tensor" {

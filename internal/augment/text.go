@@ -9,10 +9,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// What is written here is read back by Parse to the same. Arguments that have
-// their default are written as "", and left out.
+// Parse reads the text that these functions write. A default argument is written as "" and left out.
 
-// call writes a transform with its arguments.
+// call returns a transform with its arguments as text.
 func call(name string, arguments ...string) string {
 	arguments = slices.DeleteFunc(arguments, func(a string) bool { return a == "" })
 	if len(arguments) == 0 {
@@ -21,7 +20,7 @@ func call(name string, arguments ...string) string {
 	return name + "(" + strings.Join(arguments, ", ") + ")"
 }
 
-// unless writes an argument that differs from its default.
+// unless returns an argument as text, or "" if it has the default value unset.
 func unless[T comparable](value, unset T, format string, args ...any) string {
 	if value == unset {
 		return ""
@@ -37,7 +36,7 @@ func spanArg(name string, v, unset [2]float64) string {
 
 func filterArg(f picture.Filter) string { return unless(f, picture.Bilinear, "interpolation='%s'", f) }
 
-// sizeArg writes height and width; 0 is open.
+// sizeArg returns height and width as text; 0 is open.
 func sizeArg(to [2]int) string {
 	if to[0] == to[1] {
 		return unless(to[0], 0, "%d", to[0])
@@ -45,10 +44,10 @@ func sizeArg(to [2]int) string {
 	return fmt.Sprintf("(%d, %d)", to[0], to[1])
 }
 
-// number writes x so that it is read back exactly.
+// number returns x as text that is read back exactly.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// numberList writes numbers with commas between them.
+// numberList returns numbers separated by commas.
 func numberList(x []float64) string {
 	var words []string
 	for _, v := range x {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,14 +14,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// ReadFile reads a pipeline from a file: the args.yaml that timm's train.py
-// writes beside its checkpoints, if the name ends in .yaml or .yml, else text for
-// [Parse].
+// ReadFile reads a pipeline from a file. A name that ends in .yaml or .yml means the args.yaml that timm's train.py
+// writes next to its checkpoints. Other files contain text for [Parse].
 func ReadFile(path string) (Pipeline, error) {
 	if err := file.Input(path); err != nil {
 		return Pipeline{}, err
 	}
-	f, err := os.Open(path)
+	f, _, err := file.Regular(path)
 	if err != nil {
 		return Pipeline{}, file.Error(path, err)
 	}
@@ -44,8 +42,7 @@ func ReadFile(path string) (Pipeline, error) {
 	return p, nil
 }
 
-// timmArgs are the arguments of timm's train.py that change pictures. The other
-// ones are read over.
+// timmArgs are the arguments of timm's train.py that change pictures. Other arguments are ignored.
 type timmArgs struct {
 	NoAug         bool      `yaml:"no_aug"`
 	TrainCropMode string    `yaml:"train_crop_mode"`
@@ -54,7 +51,7 @@ type timmArgs struct {
 	HFlip         float64   `yaml:"hflip"`
 	VFlip         float64   `yaml:"vflip"`
 	ColorJitter   numbers   `yaml:"color_jitter"`
-	Interpolation string    `yaml:"interpolation"` // the evaluation's
+	Interpolation string    `yaml:"interpolation"` // of the evaluation
 	TrainFilter   string    `yaml:"train_interpolation"`
 	ReProb        float64   `yaml:"reprob"`
 	ReMode        string    `yaml:"remode"`
@@ -66,7 +63,7 @@ type timmArgs struct {
 	Std           []float64 `yaml:"std"`
 }
 
-// timmDefaults are those of train.py in timm 1.0.31.
+// timmDefaults returns the defaults of train.py in timm 1.0.31.
 func timmDefaults() timmArgs {
 	return timmArgs{
 		Scale: cropScale[:], Ratio: cropRatio[:], HFlip: 0.5, ColorJitter: numbers{0.4},
@@ -74,7 +71,7 @@ func timmDefaults() timmArgs {
 	}
 }
 
-// numbers is a number or a list of them.
+// numbers is a number or a list of numbers.
 type numbers []float64
 
 func (n *numbers) UnmarshalYAML(node *yaml.Node) error {
@@ -89,8 +86,7 @@ func (n *numbers) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// timmRefused are arguments whose work on pictures is not repeated here, and
-// what they do.
+// timmRefused lists arguments that change pictures in a way that is not supported, and what they do.
 var timmRefused = []struct{ key, does string }{
 	{"aa", "AutoAugment or RandAugment"},
 	{"mixup", "a mixture of two pictures"},
@@ -104,7 +100,7 @@ var timmRefused = []struct{ key, does string }{
 	{"tf_preprocessing", "TensorFlow's preprocessing"},
 }
 
-// timmKeys are some of the keys that every args.yaml has.
+// timmKeys lists some keys that every args.yaml has.
 var timmKeys = []string{"hflip", "scale", "reprob", "train_interpolation", "no_aug", "color_jitter"}
 
 func parseTimm(text []byte) (Pipeline, error) {
@@ -123,7 +119,7 @@ func parseTimm(text []byte) (Pipeline, error) {
 		return Pipeline{}, err
 	}
 	for _, r := range timmRefused {
-		// With no_aug only what mixes pictures or batches is still done.
+		// With no_aug, train.py still mixes pictures and batches.
 		skipped := a.NoAug && (r.key == "aa" || r.key == "gaussian_blur_prob" || r.key == "color_jitter_prob")
 		if v, ok := all[r.key]; ok && !off(v) && !skipped {
 			return Pipeline{}, fmt.Errorf("%s is %v, %s: not supported, %s", r.key, v, r.does, advice)
@@ -135,7 +131,7 @@ func parseTimm(text []byte) (Pipeline, error) {
 	return a.pipeline()
 }
 
-// off says that the value of a key switches nothing on.
+// off reports whether the value of a key switches nothing on.
 func off(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -152,11 +148,10 @@ func off(v any) bool {
 	return false
 }
 
-// pipeline is transforms_imagenet_train and transforms_noaug_train of timm's
-// data/transforms_factory.py, and the erasing of data/loader.py. The numbers are
-// checked by Parse, as those of any pipeline.
+// pipeline follows transforms_imagenet_train and transforms_noaug_train of timm's data/transforms_factory.py, and the
+// erasing of data/loader.py. Parse checks the numbers.
 func (a timmArgs) pipeline() (Pipeline, error) {
-	size := unless(a.ImgSize, 0, "(%d, %d)", a.ImgSize, a.ImgSize) // the network's own if neither says
+	size := unless(a.ImgSize, 0, "(%d, %d)", a.ImgSize, a.ImgSize) // the network's own size if both are missing
 	if n := a.InputSize; len(n) == 3 {
 		size = fmt.Sprintf("(%d, %d)", n[1], n[2])
 	} else if n != nil {
@@ -168,7 +163,7 @@ func (a timmArgs) pipeline() (Pipeline, error) {
 	}
 	switch {
 	case a.NoAug:
-		// The network's own filter, which only "interpolation" tells.
+		// The evaluation's filter, which only "interpolation" contains.
 		f, err := picture.ParseFilter(a.Interpolation)
 		if err != nil {
 			return Pipeline{}, fmt.Errorf("no_aug: pictures were resized with the network's own filter, and %w: give Resize(interpolation='...') as text", err)
@@ -177,7 +172,7 @@ func (a timmArgs) pipeline() (Pipeline, error) {
 	case a.TrainCropMode != "" && a.TrainCropMode != "rrc":
 		return Pipeline{}, fmt.Errorf("train_crop_mode is %q, and only rrc is supported: %s", a.TrainCropMode, advice)
 	}
-	jitter := "" // of one number: brightness, contrast and saturation, no hue
+	jitter := "" // one number means brightness, contrast and saturation without hue
 	if j := a.ColorJitter; len(j) == 1 {
 		jitter = call("ColorJitter", numberList([]float64{j[0], j[0], j[0]}))
 	} else if j != nil {

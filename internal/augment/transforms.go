@@ -11,14 +11,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// A transform is a name that Parse knows: its arguments in their order, and what
-// adds it to a pipeline.
+// A transform describes a name that Parse knows: its arguments in order, and the function that adds it to a pipeline.
 type transform struct {
 	names []string
 	add   func(b *builder, a *arguments) error
 }
 
-// transforms is filled in init, or it would depend on itself.
+// transforms is filled in init to avoid an initialisation cycle.
 var transforms map[string]transform
 
 func init() {
@@ -38,13 +37,12 @@ func init() {
 	}
 }
 
-// known lists the transforms that change a picture.
+// known returns the names of the transforms that change a picture.
 func known() []string { return slices.Sorted(maps.Keys(transforms)) }
 
 const sides = "whole numbers from 1 to 1048576: one, or height and width"
 
-// size returns the argument of that name as height and width; zeros if it is
-// left out.
+// size returns the argument size as height and width, or zeros if it is missing.
 func (a *arguments) size() [2]int {
 	switch n := a.whole("size", 1, picture.MaxSide, []int{1, 2}, sides); len(n) {
 	case 1:
@@ -70,7 +68,7 @@ func addRandomCrop(b *builder, a *arguments) error {
 		o.padding = [4]int{n[0], n[1], n[0], n[1]}
 	case 4:
 		o.padding = [4]int(n)
-		// Version 2 prints its own order: left, right, top, bottom.
+		// Version 2 prints another order: left, right, top, bottom.
 		if _, v2 := a.named["padding_mode"]; a.printed && v2 {
 			o.padding = [4]int{n[0], n[2], n[1], n[3]}
 		}
@@ -79,8 +77,7 @@ func addRandomCrop(b *builder, a *arguments) error {
 	return b.picture(o)
 }
 
-// fill returns levels for what lies outside of a picture, cut off to whole ones
-// as torchvision does it.
+// fill returns the levels for the area outside a picture, truncated to integers as torchvision does.
 func (a *arguments) fill() []byte {
 	v, ok := a.get("fill")
 	if !ok {
@@ -106,8 +103,7 @@ func (a *arguments) fill() []byte {
 	return fill
 }
 
-// What ratios, areas and factors may be: far beyond any use, and far from where
-// arithmetic ends.
+// Limits of ratios, areas and factors: far beyond any use, and far from overflow.
 const least, most = 1e-6, 1e6
 
 func (a *arguments) ratio(unset [2]float64) [2]float64 {
@@ -135,8 +131,8 @@ func addRandomResizedCrop(b *builder, a *arguments) error {
 	return b.picture(o)
 }
 
-// filter returns the interpolation. antialias=False tells nothing of pictures,
-// which are never resized without it, but much of tensors.
+// filter returns the interpolation. It rejects antialias=False after a conversion to a tensor. Before one the
+// argument has no effect, because pictures are always resized with antialiasing.
 func (a *arguments) filter() picture.Filter {
 	f := picture.Bilinear
 	if v, ok := a.get("interpolation"); ok {
@@ -241,7 +237,7 @@ func addErase(b *builder, a *arguments) error {
 		}
 		e.value = x
 	case a.printed && all && !isTimm:
-		e.value = nil // version 2 prints no value where it is random
+		e.value = nil // version 2 prints no value if it is random
 	case isTimm && mode.word == "rand":
 		e.value, e.colour = nil, true
 	case isTimm && mode.word == "pixel":

@@ -1,14 +1,14 @@
-// Package baseline holds the methods that SWAG is compared with, and SWAG itself:
-// one file a method, with its key, what it needs, its cost, and its run.
+// Package baseline holds SWAG and the methods that it is compared with. Each method has one file with its key, its
+// needs, its cost and its run.
 //
 // # Invariants
 //
-// All methods see the same data, in the same batches. Members of all are drawn by
-// the same seed, and have batch-norm statistics from the same images.
+// All methods see the same data in the same batches. All members are drawn with the same seed, and their batch-norm
+// statistics come from the same images.
 //
 // # Concurrency
 //
-// One method runs at a time; networks run on as many threads as the engine has.
+// One method runs at a time. Its networks run on as many threads as the engine has.
 package baseline
 
 import (
@@ -22,49 +22,52 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// A Method predicts data from what training left.
+// A Method predicts data from the results of training.
 type Method struct {
-	Key  string                  // as --methods has it
-	Name func(in *Inputs) string // as tables have it
-	// Needs says what the inputs lack for it, or returns "". What a graph keeps of
-	// Dropout, and what its last layer is, shows only when the method runs: see unfit.
+	Key  string                  // for --methods
+	Name func(in *Inputs) string // for tables
+	// Needs returns what the inputs lack for the method, or "". A missing Dropout or an unsuitable last layer is only
+	// detected when the method runs: see unfit.
 	Needs func(in *Inputs) string
-	// Cost is about how many images it sends through networks.
+	// Stored reports whether the method runs checkpoints alone, with the batch-norm statistics
+	// that they store, so that none are recomputed. nil is a method that recomputes them.
+	Stored func(in *Inputs) bool
+	// Cost returns about how many images the method sends through networks.
 	Cost func(in *Inputs, c Cost) int64
 	Run  func(w *work) error
-	// From names what the method begins with, if others begin with it too: it is
-	// kept until the last of them has run.
+	// From names a result that several methods start from. It is kept until the last of them has run.
 	From string
 	// Asked methods run only if --methods names them.
 	Asked bool
-	// Deploy says what sample makes the method's ensemble by: see [Inputs.Deploy]. nil
-	// where there is none.
+	// Deploy returns the settings with which sample makes the method's ensemble: see [Inputs.Deploy]. It is nil for
+	// methods without an ensemble.
 	Deploy func(in *Inputs) *ensemble.Settings
-	// AllRuns says that it has members of every run, and not of the first alone.
+	// AllRuns reports that the method has members from every run, not only from the first.
 	AllRuns bool
-	// OneNetwork says that its members are draws of what one network gives out.
+	// OneNetwork reports that the members are draws from the output of one network.
 	OneNetwork bool
-	// Scores is set where the method changes scores of labelled classes only, or shows
-	// what a mistake costs: it has nothing to say about images of another domain.
+	// Scores reports that the method only changes scores of labelled classes, or shows the cost of a mistake. Such
+	// methods cannot detect images of another domain.
 	Scores bool
 }
 
-// Cost is what methods' costs are made of, in images.
+// Cost holds the parts of methods' costs, in images.
 type Cost struct {
 	Data      int64 // one network over all data
 	BatchNorm int64 // one recomputation of batch-norm statistics
 	Orders    int64 // SWA with the batch-norm images in other orders
-	Begun     bool  // an earlier method has run what this one begins with: see [Method.From]
+	Begun     bool  // an earlier method has made the result of [Method.From]
 }
 
-// methods are in the order of the tables.
+// methods are in the order of tables.
 var methods = []*Method{sgd, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
 
-// Keys of methods that studies speak about.
+// Keys of methods that studies mention.
 const (
 	SWA       = "swa"
 	SWATemp   = "swa-temp"
@@ -77,11 +80,10 @@ const (
 	Laplace   = "swa-laplace"
 )
 
-// Keys lists all methods.
+// Keys returns the keys of all methods.
 func Keys() []string { return keys(func(*Method) bool { return true }) }
 
-// Detectors lists those that run to detect other domains, unless others are asked
-// for.
+// Detectors returns the keys of the methods that detect other domains by default.
 func Detectors() []string { return keys(func(m *Method) bool { return !m.Asked && !m.Scores }) }
 
 func keys(which func(*Method) bool) []string {
@@ -94,7 +96,7 @@ func keys(which func(*Method) bool) []string {
 	return out
 }
 
-// Parse reads a list of methods separated by commas; "all" is all of them.
+// Parse reads a list of methods separated by commas; "all" means every method.
 func Parse(list string) ([]string, error) {
 	var out []string
 	for _, key := range strings.Split(list, ",") {
@@ -104,7 +106,7 @@ func Parse(list string) ([]string, error) {
 		case find(key) != nil:
 			out = append(out, key)
 		default:
-			return nil, fmt.Errorf("no method %q: want all, or some of %s", key, strings.Join(Keys(), ", "))
+			return nil, fmt.Errorf("method %w", &word.Unknown{Word: key, Want: append(Keys(), "all")})
 		}
 	}
 	return out, nil
@@ -117,33 +119,31 @@ func find(key string) *Method {
 	return nil
 }
 
-// Run is what one training run left: its posterior, and the checkpoints that it
-// was fitted to, or none where they cannot be found.
+// Run is the result of one training run: its posterior, and its checkpoints or nil if they cannot be found.
 type Run struct {
 	Network     *infer.Network
 	Checkpoints []*onnxio.Model
 }
 
-// Inputs are what the methods are given. Methods of a single run use the first;
-// several runs make deep ensembles and MultiSWAG.
+// Inputs are the inputs of the methods. Methods of a single run use the first. Deep ensembles and MultiSWAG use
+// several.
 type Inputs struct {
 	Runs      []Run
 	External  []External
-	BatchNorm batchnorm.Training // training images; Laplace has use for them too
-	// Asked are the keys of the methods to run. nil means Preset, or where that is
-	// nil too all but those that are to be asked for. Those that lack something are
-	// left out: see Missing.
+	BatchNorm batchnorm.Training // training images; Laplace uses them too
+	// Asked holds the keys of the methods to run. Nil means Preset. If both are nil, all methods run except those
+	// with Method.Asked. Methods that lack an input are left out: see Missing.
 	Asked, Preset []string
 
 	Members int
 	Seed    uint64
-	Scale   float64 // α of SWAG and of isotropic noise; SWAG-Diag has 1, as in the paper
-	// Tuned is how SWAG's members are drawn where validation data has chosen it, or nil.
-	// At scale 0 it is SWA. Its seed is Seed.
+	Scale   float64 // α of SWAG and of isotropic noise; SWAG-Diag uses 1, as in the paper
+	// Tuned holds the sampling options that validation data chose for SWAG, or nil. At scale 0 it is SWA. Its seed is
+	// Seed.
 	Tuned *swag.SampleOptions
 }
 
-// Networks are those of all runs.
+// Networks returns the networks of all runs.
 func (in *Inputs) Networks() []*infer.Network {
 	var networks []*infer.Network
 	for _, r := range in.Runs {
@@ -152,7 +152,7 @@ func (in *Inputs) Networks() []*infer.Network {
 	return networks
 }
 
-// Wants reports whether a method is to run and has what it needs.
+// Wants reports whether a method is selected and lacks nothing.
 func (in *Inputs) Wants(key string) bool {
 	chosen := in.Asked
 	switch {
@@ -164,7 +164,22 @@ func (in *Inputs) Wants(key string) bool {
 	return slices.Contains(chosen, key) && in.Missing(key) == ""
 }
 
-// Missing says what a method lacks, or returns "".
+// Recomputing lists the methods that will run with recomputed batch-norm statistics, and
+// says whether others will run that need none.
+func (in *Inputs) Recomputing() (methodKeys []string, others bool) {
+	for _, m := range methods {
+		switch {
+		case !in.Wants(m.Key):
+		case m.Stored != nil && m.Stored(in):
+			others = true
+		default:
+			methodKeys = append(methodKeys, m.Key)
+		}
+	}
+	return methodKeys, others
+}
+
+// Missing returns what a method lacks, or "".
 func (in *Inputs) Missing(key string) string {
 	if m := find(key); m.Needs != nil {
 		return m.Needs(in)
@@ -172,18 +187,18 @@ func (in *Inputs) Missing(key string) string {
 	return ""
 }
 
-// Targets are what the methods predict.
+// Targets are the data sets that the methods predict.
 type Targets struct {
 	Data []dataset.Dataset
-	// Validation is what temperatures and the like are fitted on, or nil.
+	// Validation is the data for fitting temperatures and other parameters, or nil.
 	Validation dataset.Dataset
-	// Noise asks for what tells how much hangs on random draws: see [Predicted].
+	// Noise requests predictions that show how much results depend on random draws: see [Predicted].
 	Noise bool
-	// Members asks for what each network says of the first data set.
+	// Members requests the predictions of each network for the first data set.
 	Members bool
 }
 
-// all lists the data sets, the validation data last.
+// all returns the data sets, with the validation data last.
 func (t Targets) all() []dataset.Dataset {
 	if t.Validation == nil {
 		return t.Data
@@ -201,7 +216,7 @@ func (in *Inputs) Images(t Targets) int64 {
 		c.Data += int64(d.Len())
 	}
 	c.Orders = int64(in.reorders(t)) * (c.Data + int64(in.BatchNorm.Visited()))
-	total := c.BatchNorm // SWA's
+	total := c.BatchNorm // of SWA
 	begun := map[string]bool{}
 	for _, m := range methods {
 		if !in.Wants(m.Key) {
@@ -217,10 +232,10 @@ func (in *Inputs) Images(t Targets) int64 {
 	return total
 }
 
-// InOrder sorts results as tables list their methods. None at all is an error.
-func InOrder[R any](results []R, key func(R) string) error {
+// InOrder sorts results by the order of methods in tables. It fails if there are none.
+func InOrder[R any](results []R, notes []string, key func(R) string) error {
 	if len(results) == 0 {
-		return errors.New("no method is left to compare")
+		return errors.New(strings.Join(append([]string{"no method is left to compare"}, notes...), "; "))
 	}
 	slices.SortStableFunc(results, func(a, b R) int { return cmp.Compare(place(key(a)), place(key(b))) })
 	return nil
@@ -230,13 +245,15 @@ func place(key string) int {
 	return slices.IndexFunc(methods, func(m *Method) bool { return m.Key == key })
 }
 
-// What methods need, and what they cost.
+// Functions for the needs and costs of methods.
 
 func called(name string) func(*Inputs) string { return func(*Inputs) string { return name } }
 
 func oneNetwork(_ *Inputs, c Cost) int64 { return c.Data }
 
 func eachMember(in *Inputs, c Cost) int64 { return int64(in.Members) * (c.Data + c.BatchNorm) }
+
+func always(*Inputs) bool { return true }
 
 func needsCheckpoints(in *Inputs) string {
 	if len(in.Runs[0].Checkpoints) == 0 {

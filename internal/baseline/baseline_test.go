@@ -248,7 +248,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%q, %v", all, err)
 	}
 	_, err = baseline.Parse("swa,swog")
-	infertest.WantError(t, err, `no method "swog"`)
+	infertest.WantError(t, err, `method "swog": want one of sgd`)
 }
 
 // What methods lack, and what runs unless it is asked for.
@@ -287,8 +287,8 @@ func TestMissing(t *testing.T) {
 func TestInOrder(t *testing.T) {
 	keys := []string{baseline.SWAG, baseline.SWA, baseline.SGD}
 	itself := func(key string) string { return key }
-	if err := baseline.InOrder(keys, itself); err != nil || !slices.Equal(keys, []string{baseline.SGD, baseline.SWA, baseline.SWAG}) {
+	if err := baseline.InOrder(keys, nil, itself); err != nil || !slices.Equal(keys, []string{baseline.SGD, baseline.SWA, baseline.SWAG}) {
 		t.Errorf("%q, %v", keys, err)
 	}
-	infertest.WantError(t, baseline.InOrder(nil, itself), "no method is left to compare")
+	infertest.WantError(t, baseline.InOrder(nil, []string{"SWA is left out: why"}, itself), "no method is left to compare; SWA is left out: why")
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 )
 
-// deepSGD is a deep ensemble: the last checkpoints of several runs
-// (Lakshminarayanan et al. 2017).
+// deepSGD is a deep ensemble of the last checkpoints of several runs (Lakshminarayanan et al. 2017).
 var deepSGD = &Method{
 	Key:     "deep-sgd",
 	From:    fromLast,
 	AllRuns: true,
+	Stored:  always,
 	Deploy:  func(in *Inputs) *ensemble.Settings { return lastCheckpoints(len(in.Runs)) },
 	Name:    func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
 	Needs: func(in *Inputs) string {

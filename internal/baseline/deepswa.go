@@ -2,7 +2,7 @@ package baseline
 
 import "fmt"
 
-// deepSWA is a deep ensemble of several runs' SWAs.
+// deepSWA is a deep ensemble of the SWA networks of several runs.
 var deepSWA = &Method{
 	Key:     "deep-swa",
 	From:    fromSWA,

@@ -5,9 +5,9 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// Deploy returns what sample makes the ensemble of a method by, and of which runs. No
-// ensemble is what MC dropout says, Laplace's approximation, checkpoints from
-// elsewhere, or a control: then it returns nil.
+// Deploy returns the settings with which sample makes the ensemble of a method, and the runs that it needs. It
+// returns nil for MC dropout, the Laplace approximation, external checkpoints and controls, which cannot be saved as
+// ensembles.
 func (in *Inputs) Deploy(key string) (*ensemble.Settings, []Run) {
 	m := find(key)
 	if m.Deploy == nil {
@@ -19,7 +19,7 @@ func (in *Inputs) Deploy(key string) (*ensemble.Settings, []Run) {
 	return m.Deploy(in), in.Runs[:min(1, len(in.Runs))]
 }
 
-// Networks is how many networks a prediction of the method takes.
+// Networks returns the number of networks that the method needs for a prediction.
 func (p *Predicted) Networks() int {
 	if find(p.Key).OneNetwork {
 		return 1
@@ -27,7 +27,7 @@ func (p *Predicted) Networks() int {
 	return p.Members
 }
 
-// What methods are made of.
+// Functions for Method.Deploy.
 
 func averaged(in *Inputs) *ensemble.Settings { return in.drawn(swag.SampleOptions{}) }
 
@@ -42,7 +42,7 @@ func allCheckpoints(*Inputs) *ensemble.Settings {
 	return &ensemble.Settings{Method: ensemble.Iterates, Seed: 1}
 }
 
-// lastCheckpoints are those of so many runs.
+// lastCheckpoints returns the settings for the last checkpoint of each run.
 func lastCheckpoints(runs int) *ensemble.Settings {
 	return &ensemble.Settings{Method: ensemble.Iterates, Members: runs, Seed: 1}
 }

@@ -13,13 +13,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// dropout is Monte-Carlo dropout on the SWA weights: S passes in which the
-// network's Dropout layers drop as in training, and batch norm stays as in
-// predictions (Gal and Ghahramani 2016; SWA-Dropout in the paper's appendix).
+// dropout is Monte-Carlo dropout on the SWA weights (Gal and Ghahramani 2016; SWA-Dropout in the paper's appendix).
+// It makes S passes in which Dropout layers are active as in training, and batch norm works as in prediction.
 //
-// ONNX Runtime draws the masks of a session one run after the other. So each pass
-// has a session of its own with seeds of its own and goes through its batches in
-// order, while other passes run beside it: nothing depends on the number of
+// A session of ONNX Runtime draws its masks one run after the other. So each pass has its own session with its own
+// seeds, and takes its batches in order. Passes run in parallel, and the result does not depend on the number of
 // workers.
 var dropout = &Method{
 	Key:  "swa-dropout",
@@ -58,7 +56,7 @@ func (w *work) dropout() error {
 		}
 		for _, pass := range passes {
 			if pass == nil {
-				continue // another job's
+				continue // of another job
 			}
 			p.Take(pass, p.group(pass))
 		}
@@ -66,7 +64,7 @@ func (w *work) dropout() error {
 	return w.yield(p)
 }
 
-// dropoutPass is what the network says of the data in pass k.
+// dropoutPass returns the predictions of pass k.
 func (w *work) dropoutPass(swa *swaWeights, k int) (*Predicted, error) {
 	m, err := w.dropping(swa, k)
 	if err != nil {
@@ -80,12 +78,12 @@ func (w *work) dropoutPass(swa *swaWeights, k int) (*Predicted, error) {
 	return pass, alone.run(pass, m)
 }
 
-// dropping is the network with its layers on, with the seeds of pass k.
+// dropping returns the network with active Dropout layers and the seeds of pass k.
 func (w *work) dropping(swa *swaWeights, k int) (infer.Model, error) {
 	n := w.Runs[0].Network
 	rng := rand.New(rand.NewPCG(w.Seed^dropoutStream, uint64(k)))
-	// ONNX Runtime counts up from a seed, one for each run: seeds next to each
-	// other would give the masks of one batch to the next in another pass.
+	// ONNX Runtime adds 1 to a seed in each run. With neighbouring seeds, two passes would share masks in different
+	// batches.
 	template, err := onnxio.DropoutTemplate(n.Skeleton(), n.Posterior.Layout, func(int) int64 { return int64(rng.Uint32() >> 1) })
 	if errors.Is(err, onnxio.ErrNoDropout) {
 		return infer.Model{}, &unfit{err: err, plain: true}
@@ -96,7 +94,7 @@ func (w *work) dropping(swa *swaWeights, k int) (infer.Model, error) {
 	return n.Other(template, fmt.Sprintf("dropout pass %d", k), swa.parameters, swa.statistics)
 }
 
-// Streams keep the uses of a seed apart: "dropout" and "laplace" in ASCII.
+// The streams separate the uses of a seed: "dropout" and "laplace" in ASCII.
 const (
 	dropoutStream = 0x64726f706f7574
 	laplaceStream = 0x6c61706c616365

@@ -5,29 +5,25 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Random draws are kept in groups beside their sum, so that a study can leave one group
-// out after the other and see how much hangs on the draws: see
-// [github.com/swagwrap/swagwrap/calibrate.Jackknife]. Memory grows with the groups,
-// not with the members.
+// Members from random draws are also summed in groups. A study leaves out one group at a time to estimate the effect
+// of the draws: see [github.com/swagwrap/swagwrap/calibrate.Jackknife]. Memory grows with the groups, not with the
+// members.
 const (
 	groups = 10
-	// groupBytes is what groups may take before there are fewer, of which there are
-	// never fewer than fewestGroups.
+	// groupBytes bounds the memory of groups. Above it there are fewer groups, but at least fewestGroups.
 	groupBytes   = 1 << 30
 	fewestGroups = 5
-	// otherOrders is how many times more SWA runs, each with the batch-norm images in
-	// another order.
+	// otherOrders is the number of extra runs of SWA, each with another order of the batch-norm images.
 	otherOrders = 4
 )
 
-// Group is what some members say of the data, in float32: of a difference between
-// averages that takes away nothing that counts.
+// Group is the sum of some members' predictions in float32, which is precise enough for differences between averages.
 type Group struct {
-	Weight  float32     // added up as the outcomes are: what is at most 1 stays so
-	outcome [][]float32 // Σ w·outcome by data set, the validation data last
+	Weight  float32     // Σ w, rounded like outcome: so averages of values up to 1 stay up to 1
+	outcome [][]float32 // Σ w·outcome by data set, with the validation data last
 }
 
-// add adds what members say.
+// add adds the predictions of p.
 func (g *Group) add(p *Predicted) {
 	sums := p.sums()
 	if g.outcome == nil {
@@ -44,7 +40,7 @@ func (g *Group) add(p *Predicted) {
 	g.Weight += float32(sums[0].Weight)
 }
 
-// Take adds the members of o, as those of group k.
+// Take adds the members of o to p and to its group k.
 func (p *Predicted) Take(o *Predicted, k int) {
 	if p.Drawn {
 		for len(p.Groups) <= k {
@@ -55,7 +51,7 @@ func (p *Predicted) Take(o *Predicted, k int) {
 	p.merge(o)
 }
 
-// group is where the next member belongs.
+// group returns the group of the next member.
 func (p *Predicted) group(o *Predicted) int {
 	bytes := 0
 	for _, s := range o.sums() {
@@ -64,8 +60,8 @@ func (p *Predicted) group(o *Predicted) int {
 	return p.Members % min(groups, max(fewestGroups, groupBytes/max(1, bytes)))
 }
 
-// Average returns the average outcomes of some groups, n×width by data set, the
-// validation data last.
+// Average returns the average outcomes of some groups. They are n×width for each data set, with the validation data
+// last.
 func Average(groups ...*Group) [][]float64 {
 	out, weight := make([][]float64, len(groups[0].outcome)), 0.0
 	for _, g := range groups {
@@ -85,7 +81,7 @@ func Average(groups ...*Group) [][]float64 {
 	return out
 }
 
-// reorders is how many other orders of the batch-norm images SWA is run with.
+// reorders returns the number of extra runs of SWA with other orders of the batch-norm images.
 func (in *Inputs) reorders(t Targets) int {
 	if !t.Noise || !in.Runs[0].Network.Recomputes() || !in.BatchNorm.Order.Shuffle {
 		return 0
@@ -93,7 +89,7 @@ func (in *Inputs) reorders(t Targets) int {
 	return otherOrders
 }
 
-// reorder runs SWA with the batch-norm images in other orders.
+// reorder runs SWA with other orders of the batch-norm images.
 func (w *work) reorder(p *Predicted, swa *swaWeights) error {
 	n := w.Runs[0].Network
 	for k := range w.reorders(w.targets) {

@@ -1,21 +1,27 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/onnxio"
+import (
+	"slices"
 
-// External is checkpoints from elsewhere that take the same input: iterates of
-// SGLD, of another schedule, of a deep ensemble. Each has the batch-norm statistics
-// that are in it; those of the first run's network can have recomputed ones in a
-// row of their own.
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// External holds checkpoints from elsewhere that take the same input, such as iterates of SGLD or of another
+// schedule, or a deep ensemble. Each uses its own batch-norm statistics. Checkpoints of the first run's network can
+// have a second row with recomputed statistics.
 type External struct {
 	Name      string
 	Models    []*onnxio.Model
 	Recompute bool
 }
 
-// iterates are ensembles of external checkpoints.
+// iterates evaluates ensembles of external checkpoints.
 var iterates = &Method{
 	Key:  "iterates",
 	Name: called("iterates"),
+	Stored: func(in *Inputs) bool {
+		return !slices.ContainsFunc(in.External, func(x External) bool { return x.Recompute })
+	},
 	Needs: func(in *Inputs) string {
 		if len(in.External) == 0 {
 			return "checkpoints from elsewhere"

@@ -22,11 +22,10 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// laplace is the Kronecker-factored Laplace approximation (Ritter, Botev and
-// Barber, "A scalable Laplace approximation for neural networks", ICLR 2018) of
-// the last layer (Daxberger et al., "Laplace redux", NeurIPS 2021) about the SWA
-// weights. All below the layer stays as it is, so the layer's features are
-// enough, and no gradients are needed.
+// laplace is the Kronecker-factored Laplace approximation of the last layer at the SWA weights. The layers below it
+// do not change, so it needs only the last layer's features, and no gradients. See Ritter, Botev and Barber, "A
+// scalable Laplace approximation for neural networks", ICLR 2018, and Daxberger et al., "Laplace redux", NeurIPS
+// 2021.
 var laplace = &Method{
 	Key:        Laplace,
 	Name:       called("SWA-Laplace, last layer"),
@@ -73,21 +72,18 @@ func (w *work) laplace() error {
 	return w.yield(p)
 }
 
-// TauNote says what the number in the name of Laplace is, and by whose convention. The
-// covariance is that of laplace-torch 0.3 (KronDecomposed) with damping, to rounding; its
-// default, (N·G⊗A + τ·I)⁻¹, is wider at the same τ.
+// TauNote explains the number in the name of Laplace and its convention. The covariance equals that of laplace-torch
+// 0.3 (KronDecomposed) with damping, up to rounding. Its default, (N·G⊗A + τ·I)⁻¹, is wider at the same τ.
 const TauNote = "τ: precision of the prior N(0, I/τ) of the last layer's weights, prior_precision in Laplace Redux (Daxberger et al. 2021); " +
 	"covariance (√N·G + √τ·I)⁻¹ ⊗ (√N·A + √τ·I)⁻¹, as Ritter et al. 2018 damp it"
 
-// kfac is a matrix normal over the weights W of the last layer, scores×columns,
+// kfac is a matrix normal distribution over the weights W of the last layer, scores×columns,
 //
 //	MN(W_SWA, U, V)    U = (√N·G + √τ·I)⁻¹    V = (√N·A + √τ·I)⁻¹
 //
-// whose covariance is the Kronecker product of U and V: equation (9) of Ritter et
-// al., with A = E[ããᵀ] of the features ã, the bias's 1 among them, and G the
-// expected Hessian of the loss in the scores, which for a softmax is E[diag(p) −
-// ppᵀ] and depends on no label. N is the number of training images and τ the
-// precision of the prior.
+// with covariance U⊗V: equation (9) of Ritter et al. Here A = E[ããᵀ] for the features ã, which include a 1 for the
+// bias. G is the expected Hessian of the loss in the scores. For a softmax it is E[diag(p) − ppᵀ], and it depends on
+// no label. N is the number of training images and τ the precision of the prior.
 type kfac struct {
 	task   task.Curved
 	mean   *mat.Dense // W_SWA
@@ -95,7 +91,7 @@ type kfac struct {
 	a, g   *mat.SymDense
 }
 
-// at returns U⁻¹ by its Cholesky factor, and V, at prior precision tau.
+// at returns the Cholesky factor of U⁻¹, and V, at prior precision tau.
 func (k *kfac) at(tau float64) (u mat.Cholesky, v *mat.SymDense, err error) {
 	damped := func(m *mat.SymDense) *mat.SymDense {
 		out := mat.NewSymDense(m.SymmetricDim(), nil)
@@ -116,8 +112,8 @@ func (k *kfac) at(tau float64) (u mat.Cholesky, v *mat.SymDense, err error) {
 	return u, v, nil
 }
 
-// draws returns n draws from N(0, U), one a row: half of pairs. The normal variates are the same
-// at every tau.
+// draws returns n draws from N(0, U) as rows. Each is one half of an antithetic pair. The normal variates are the
+// same at every tau.
 func draws(u *mat.Cholesky, seed uint64, n int) (*mat.Dense, error) {
 	var l mat.TriDense
 	u.LTo(&l)
@@ -137,7 +133,7 @@ func draws(u *mat.Cholesky, seed uint64, n int) (*mat.Dense, error) {
 	return out, nil
 }
 
-// curvature runs the training images through the network.
+// curvature computes A and G from the training images.
 func (w *work) curvature(l *lastLayer) (*kfac, error) {
 	train := w.BatchNorm
 	size, err := w.engine.TrainingBatch(l.Session)
@@ -173,15 +169,14 @@ func (w *work) curvature(l *lastLayer) (*kfac, error) {
 	return &kfac{task: l.task, mean: l.mean, images: float64(train.Data.Len()), a: mean(a), g: mean(g)}, nil
 }
 
-// featureSet is what the last layer is given of a data set, and its scores under
-// the mean.
+// featureSet holds the inputs of the last layer for a data set, and its scores at the mean weights.
 type featureSet struct {
 	data     dataset.Dataset
 	features []float32 // n×columns
 	mean     []float32 // n×scores
 }
 
-// features runs a data set through the network.
+// features computes the feature set of a data set.
 func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error) {
 	size, err := w.engine.TrainingBatch(l.Session)
 	if err != nil {
@@ -203,26 +198,26 @@ func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error)
 	})
 }
 
-// Draws cost next to nothing once the features are there: 500 for each image leave
-// less noise than can be seen. They are so many pairs in each group, from a pool of so many; a
-// pair is a draw and its opposite, which takes out what is odd in the draw.
+// Draws are cheap once the features are known. 500 per image make their noise negligible. Each group has laplacePairs
+// pairs per image, from a pool of drawPool draws. A pair is a draw and its negative, which cancels the odd part of
+// the noise.
 const (
 	laplacePairs = 25
 	drawPool     = 500
-	tuningPairs  = 5 // the same at every precision
+	tuningPairs  = 5 // the same pairs at every precision
 )
 
-// scatter is how the scores of some images vary at one prior precision.
+// scatter is the distribution of the scores of some images at one prior precision.
 type scatter struct {
 	rows   []int
-	spread []float64  // of each row
-	drawn  *mat.Dense // from N(0, U), a pool for each group
+	spread []float64  // √(ãᵀVã) of each row
+	drawn  *mat.Dense // from N(0, U), with a pool for each group
 	pool   int
 }
 
-// at τ scores are linear in W, so those of an image are N(W_SWA·ã, (ãᵀVã)·U): drawing
-// from that instead of W itself gives the same averages and takes a thousandth of the
-// time (the local reparameterisation of Kingma et al. 2015). It fails if ctx ends.
+// scatter computes the distribution of scores at τ. Scores are linear in W, so those of an image are N(W_SWA·ã,
+// (ãᵀVã)·U). Drawing scores instead of W gives the same averages in a thousandth of the time (the local
+// reparameterisation of Kingma et al. 2015). It fails if ctx ends.
 func (k *kfac) scatter(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, groups, pool int) (*scatter, error) {
 	_, columns := k.mean.Dims()
 	u, v, err := k.at(tau)
@@ -249,7 +244,7 @@ func (k *kfac) scatter(ctx context.Context, set *featureSet, rows []int, tau flo
 	})
 }
 
-// eachPart calls f with parts of n rows, several at a time.
+// eachPart calls f for ranges of n rows in parallel.
 func eachPart(ctx context.Context, n int, f func(from, to int)) error {
 	const chunk = 256
 	g, ctx := errgroup.WithContext(ctx)
@@ -266,9 +261,8 @@ func eachPart(ctx context.Context, n int, f func(from, to int)) error {
 	return g.Wait()
 }
 
-// average adds pairs of draws of a group to sums, whose row i is of the scatter's row
-// i. It fails if ctx ends. Each image's begin at another place in the pool: with the same for
-// all images one unlucky draw would affect them all.
+// average adds pairs of draws of a group to sums, whose rows are those of s. It fails if ctx ends. Each image starts
+// at another place in the pool, so that one unlucky draw does not affect all images.
 func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, group, pairs int, sums *infer.Sums) error {
 	scores, _ := k.mean.Dims()
 	sums.Init("Laplace", len(s.rows), k.task)
@@ -292,21 +286,19 @@ func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, group, 
 	})
 }
 
-// poolStride is how far apart images begin in the pool, a prime.
+// poolStride is the distance between the starts of two images in the pool, a prime.
 const poolStride = 181
 
-// The prior's precision is chosen among powers of ten, and then from the half
-// powers beside the best one.
+// The prior precision is chosen among powers of ten, and then also among the two half powers next to the best one.
 const (
 	minPriorPower = -3
 	maxPriorPower = 5
 )
 
-// tuningRows bounds the images that the precision is chosen on: their NLL is as
-// good a guide as that of all.
+// tuningRows bounds the number of images for choosing the precision. They are as good a guide as all images.
 const tuningRows = 2000
 
-// tune returns the precision with the least NLL on the given rows.
+// tune returns the precision with the lowest NLL on the given rows, and whether it is at the end of the grid.
 func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint64) (best float64, atBound bool, err error) {
 	rows = rows[:min(len(rows), tuningRows)]
 	least, power := math.Inf(1), 0.0
@@ -346,8 +338,8 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 	return math.Pow(10, power), atBound, nil
 }
 
-// choosePrior fits the precision on the validation data, or on each half of the
-// data for the other, and averages the members.
+// choosePrior fits the precision on the validation data and adds the predictions to p. Without validation data it
+// fits on each half of the data for the other half.
 func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	last := sets[len(sets)-1]
 	labels, n := last.data.Labels(), last.data.Len()
@@ -387,7 +379,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	})
 }
 
-// grouped adds all draws to p, one group after the other.
+// grouped adds the draws of all groups to p.
 func (w *work) grouped(p *Predicted, draw func(part *Predicted, group int) error) error {
 	for g := range groups {
 		part := w.predicted()
@@ -400,7 +392,7 @@ func (w *work) grouped(p *Predicted, draw func(part *Predicted, group int) error
 	return nil
 }
 
-// prior is the precision for some rows, with a note where they do not determine it.
+// prior returns the precision for some rows. It adds a note if the rows do not determine it.
 func (w *work) prior(p *Predicted, k *kfac, set *featureSet, rows []int) (float64, error) {
 	tau, atBound, err := k.tune(w.ctx, set, rows, w.Seed)
 	if atBound && len(p.Notes) == 0 {
@@ -409,8 +401,7 @@ func (w *work) prior(p *Predicted, k *kfac, set *featureSet, rows []int) (float6
 	return tau, err
 }
 
-// crossPrior predicts each half of the data with the precision that is best for
-// the other.
+// crossPrior predicts each half of the data with the precision that is best for the other half.
 func (w *work) crossPrior(p *Predicted, k *kfac, set *featureSet, order []int) error {
 	var taus []float64
 	var scatters []*scatter

@@ -15,21 +15,24 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// lastLayer is a network that gives out the features of its last layer.
+// lastLayer is a network that outputs the input features of its last layer.
 type lastLayer struct {
 	*infer.Session
 	graph *infer.Graph
 	head  *onnxio.Head
 	task  task.Curved
-	mean  *mat.Dense // the layer's weights, scores×width; the bias is the last column
+	mean  *mat.Dense // the layer's weights, scores×columns; the last column is the bias
 	name  string     // for errors
 }
 
-// openLastLayer opens the SWA network with its last layer. It fails with unfit
-// unless that is linear and its weights are in the posterior.
+// openLastLayer opens the SWA network and its last layer. It returns unfit unless the layer is linear and its weights
+// are in the posterior.
 func (w *work) openLastLayer(swa *swaWeights) (*lastLayer, error) {
 	n := w.Runs[0].Network
 	head, err := n.Skeleton().Head(n.Output())
+	if f := n.Form(); err == nil && f != n.Proven() && f != task.Logits && f != "" {
+		err = fmt.Errorf("its scores are %s, and no activation stands between them and the last linear layer", f)
+	}
 	if err != nil {
 		return nil, &unfit{err: err}
 	}
@@ -58,7 +61,7 @@ func (w *work) openLastLayer(swa *swaWeights) (*lastLayer, error) {
 	return l, err
 }
 
-// headWeights returns the layer's weights as one matrix.
+// headWeights returns the layer's weights and bias as one matrix.
 func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (*mat.Dense, error) {
 	read := func(name string) ([]float64, error) {
 		t, ok := l.Find(name)
@@ -104,9 +107,8 @@ func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (
 	return m, nil
 }
 
-// eachBatch runs the network over the examples of the given batches and calls f
-// with their features, rows×columns of the layer's weights, in the order of the
-// batches.
+// eachBatch runs the network on the given batches. It calls f in order with the features of each batch, a matrix of
+// examples × columns.
 func (w *work) eachBatch(l *lastLayer, data dataset.Dataset, batches [][]int, f func(k int, features *mat.Dense) error) error {
 	width := w.engine.Threads()
 	for first := 0; first < len(batches); first += width {
@@ -165,12 +167,12 @@ func (l *lastLayer) rows(out ort.Tensor, n int) (*mat.Dense, error) {
 	return x, nil
 }
 
-// headTolerance is how far probabilities that we compute of the features may be
-// from the network's, which are of float32 or less.
+// headTolerance bounds the difference between probabilities from the features and the network's, which have float32
+// precision or less.
 const headTolerance = 1e-2
 
-// check compares what the layer makes of features with what the network gives
-// out: something else may stand between them.
+// check compares the probabilities from the features with the network's. They differ if the network has other nodes
+// after the last layer.
 func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 	n, _ := features.Dims()
 	count, scores, err := l.graph.Scores(out, n)

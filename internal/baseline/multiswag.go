@@ -7,8 +7,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// multiSWAG is a mixture of several runs' posteriors (Wilson and Izmailov 2020),
-// with as many members in all as SWAG, so that both cost the same.
+// multiSWAG is a mixture of the posteriors of several runs (Wilson and Izmailov 2020). It has as many members in all
+// as SWAG, so both cost the same.
 var multiSWAG = &Method{
 	Key:  MultiSWAG,
 	Name: func(in *Inputs) string { return fmt.Sprintf("MultiSWAG, %d runs", len(in.Runs)) },

@@ -8,6 +8,7 @@ var sgd = &Method{
 	From:   fromLast,
 	Name:   called("SGD, last iterate"),
 	Needs:  needsCheckpoints,
+	Stored: always,
 	Cost:   oneNetwork,
 	Deploy: func(*Inputs) *ensemble.Settings { return lastCheckpoints(1) },
 	Run: func(w *work) error {

@@ -2,15 +2,16 @@ package baseline
 
 import "fmt"
 
-// sgdEnsemble is all checkpoints, each with its own statistics.
+// sgdEnsemble is the ensemble of all checkpoints, each with its own batch-norm statistics.
 var sgdEnsemble = &Method{
 	Key:    "sgd-ensemble",
 	From:   fromLast,
 	Name:   func(in *Inputs) string { return fmt.Sprintf("SGD, all %d iterates", len(in.Runs[0].Checkpoints)) },
 	Needs:  needsCheckpoints,
+	Stored: always,
 	Deploy: allCheckpoints,
 	Cost: func(in *Inputs, c Cost) int64 {
-		return c.Data * int64(len(in.Runs[0].Checkpoints)-1) // the last one is sgd's
+		return c.Data * int64(len(in.Runs[0].Checkpoints)-1) // sgd runs the last one
 	},
 	Run: func(w *work) error {
 		last, err := w.lastIterate()

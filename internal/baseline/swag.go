@@ -8,7 +8,7 @@ var swagMethod = &Method{
 	Run: func(w *work) error { return w.scaled(w.swagOf, "") },
 }
 
-// swag is how SWAG's members are drawn.
+// swag returns the sampling options of SWAG.
 func (in *Inputs) swag() swag.SampleOptions {
 	return swag.SampleOptions{Seed: in.Seed, Scale: in.Scale, Covariance: swag.LowRankPlusDiagonal}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// swagDiag is SWAG with the diagonal alone, at the paper's scale.
+// swagDiag is SWAG with only the diagonal covariance, at the paper's scale.
 var swagDiag = &Method{
 	Key: SWAGDiag, Name: called("SWAG-Diag"), Cost: eachMember,
 	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(diagonal) },

@@ -2,8 +2,8 @@ package baseline
 
 import "github.com/swagwrap/swagwrap/calibrate"
 
-// swagTemp is SWAG with temperature scaling: one temperature for the average of the
-// members' probabilities, softmax(log p̄ / T), as SWA-Temp has one for its own.
+// swagTemp is SWAG with temperature scaling. It has one temperature for the average of the members' probabilities,
+// softmax(log p̄ / T).
 var swagTemp = &Method{
 	Key: SWAGTemp, From: fromSWAG, Name: called("SWAG-Temp"), Needs: needsDeviations, Deploy: likeSWAG,
 	Cost: func(in *Inputs, c Cost) int64 {

@@ -9,8 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// swagTuned is SWAG with the scale, the rank and the covariance that validation data
-// has chosen, and a temperature.
+// swagTuned is SWAG with a temperature, and with the scale, rank and covariance that validation data chose.
 var swagTuned = &Method{
 	Key: SWAGTuned,
 	Name: func(in *Inputs) string {

@@ -1,7 +1,7 @@
 package baseline
 
-// staleSWA is SWA with the last checkpoint's statistics: what leaving out the
-// batch-norm update costs.
+// staleSWA is SWA with the last checkpoint's batch-norm statistics. It shows the cost of skipping the batch-norm
+// update.
 var staleSWA = &Method{
 	Key:    StaleSWA,
 	Name:   called("SWA, stale BN"),
@@ -20,7 +20,11 @@ var staleSWA = &Method{
 		}
 		p, n := w.predicted(), w.Runs[0].Network
 		p.StaleBN = true
-		if err := w.member(p, n, "SWA", 1, s.parameters, n.Posterior.Statistics); err != nil {
+		stale, err := n.State(s.parameters)
+		if err == nil {
+			err = w.member(p, n, "SWA", 1, s.parameters, stale)
+		}
+		if err != nil {
 			return err
 		}
 		return w.yield(p)

@@ -8,5 +8,5 @@ var swaTemp = &Method{
 	Run: func(w *work) error { return w.scaled(w.swaOf, calibrate.ByTemperature) },
 }
 
-// free costs nothing beside SWA.
+// free is the cost of methods that reuse SWA's predictions.
 func free(*Inputs, Cost) int64 { return 0 }

@@ -14,28 +14,27 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Predicted is what one method says of the data.
+// Predicted holds the predictions of one method.
 type Predicted struct {
 	Key, Name string
 	Members   int
-	StaleBN   bool // its batch-norm statistics do not belong to its weights
+	StaleBN   bool // the batch-norm statistics do not belong to the weights
 	Notes     []error
 	Data      []*infer.Sums // by data set
-	// Validation is nil where there is none.
+	// Validation is nil without validation data.
 	Validation *infer.Sums
-	// Groups are the members of a method that draws them, in groups; nil unless
-	// Targets.Noise asks for them. Reordered are the predictions of a method that draws
-	// none with the batch-norm images in other orders, one a group.
+	// Groups holds the members of a method with random draws, in groups. Reordered holds, for a method without draws,
+	// one group for each other order of the batch-norm images. Both are nil unless Targets.Noise is set.
 	Groups, Reordered []*Group
-	// Kept is what each network says of the first data set; nil unless Targets.Members asks
-	// for it, and where it would take more than keptBytes or a method cannot tell.
+	// Kept holds the predictions of each network for the first data set. It is nil unless Targets.Members is set, and
+	// also if it would exceed keptBytes or the method has no single networks.
 	Kept []Kept
-	// Scaler is what the method calibrates these predictions by, or "".
+	// Scaler is the calibration that the method applies to these predictions, or "".
 	Scaler calibrate.Scaler
-	Drawn  bool // Take keeps groups
+	Drawn  bool // Take also adds to groups
 }
 
-// sums lists those of all data sets, the validation data last.
+// sums returns the sums of all data sets, with the validation data last.
 func (p *Predicted) sums() []*infer.Sums {
 	if p.Validation == nil {
 		return p.Data
@@ -43,16 +42,16 @@ func (p *Predicted) sums() []*infer.Sums {
 	return append(slices.Clone(p.Data), p.Validation)
 }
 
-// Kept is what one network says.
+// Kept holds the predictions of one network.
 type Kept struct {
 	Weight   float64
 	Outcomes []float32 // n×Width
 }
 
-// keptBytes is what kept networks of one method may take.
+// keptBytes bounds the kept predictions of one method.
 const keptBytes = 1 << 30
 
-// keep keeps what its only network says.
+// keep stores the predictions of the only network.
 func (p *Predicted) keep() {
 	k := Kept{Weight: p.Data[0].Weight, Outcomes: make([]float32, len(p.Data[0].Outcome))}
 	for i, v := range p.Data[0].Outcome {
@@ -65,7 +64,7 @@ func (p *Predicted) keep() {
 func (p *Predicted) merge(o *Predicted) {
 	switch {
 	case len(p.Kept) < p.Members || len(o.Kept) < o.Members || 4*(len(p.Kept)+len(o.Kept))*len(o.Data[0].Outcome) > keptBytes:
-		p.Kept = nil // some would be missing
+		p.Kept = nil // the list would be incomplete
 	default:
 		p.Kept = append(p.Kept, o.Kept...)
 	}
@@ -75,10 +74,9 @@ func (p *Predicted) merge(o *Predicted) {
 	p.Members += o.Members
 }
 
-// Predict runs the methods over the data and calls f with what each says, in the
-// order of the tables. It returns notes of which methods were left out, and why.
-// The sums of one method at a time are in memory, and those of what several
-// methods begin with.
+// Predict runs the methods on the data, in the order of tables, and calls f with each result. It returns notes about
+// the methods that were left out. It holds the sums of one method in memory, and the results that several methods
+// start from.
 func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func(*Predicted) error) (notes []string, err error) {
 	w := &work{Inputs: in, ctx: ctx, engine: e, targets: t, yield: f, shared: map[string]*Predicted{}}
 	var wanted []*Method
@@ -106,22 +104,22 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 	return notes, nil
 }
 
-// Fill puts into the engine's store what its share of the methods' networks gives out. What
-// is made of features of a network, as Laplace is, and needs one pass, is left to Predict.
+// Fill runs the engine's share of the methods' networks and puts their outputs into its store. Methods that need only
+// one pass over a network's features, such as Laplace, are left to Predict.
 func Fill(ctx context.Context, e *infer.Engine, in *Inputs, t Targets) error {
 	_, err := Predict(ctx, e, in, t, func(*Predicted) error { return nil })
 	return err
 }
 
-// unfit says that a method cannot be used on this network.
+// unfit reports that a method cannot be used on this network.
 type unfit struct {
 	err   error
-	plain bool // not reported unless asked for
+	plain bool // reported only if the user asked for the method
 }
 
 func (u *unfit) Error() string { return u.err.Error() }
 
-// work is methods at work.
+// work is the state of Predict.
 type work struct {
 	*Inputs
 	ctx     context.Context
@@ -131,10 +129,10 @@ type work struct {
 	method  *Method
 
 	average *swaWeights           // of the first run
-	shared  map[string]*Predicted // what more than one method begins with
+	shared  map[string]*Predicted // results that several methods start from
 }
 
-// predicted returns an empty result of the method.
+// predicted returns an empty result for the method.
 func (w *work) predicted() *Predicted {
 	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs)}
 	for range w.targets.Data {
@@ -146,11 +144,11 @@ func (w *work) predicted() *Predicted {
 	return p
 }
 
-// mine reports whether the next network is one that this process is to run. What a method
-// makes of others' is not complete, and nobody looks at it.
+// mine reports whether this process must run the next network. If it runs only a share of them, its results are
+// incomplete and unused.
 func (w *work) mine() bool { return w.engine.Share.Mine() }
 
-// run adds what a model says of all data to p.
+// run adds the predictions of a model for all data to p.
 func (w *work) run(p *Predicted, m infer.Model) error {
 	one, apart := p, p.Drawn || w.targets.Members
 	if apart {
@@ -171,7 +169,7 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 	return nil
 }
 
-// checkpoint runs a checkpoint as it is, with the statistics in it.
+// checkpoint runs a checkpoint with its own statistics.
 func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
 	if !w.mine() {
 		return nil
@@ -183,7 +181,7 @@ func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
 	return w.run(p, model)
 }
 
-// member runs a network of ours with weights and statistics.
+// member runs the network of a run with the given weights and statistics.
 func (w *work) member(p *Predicted, n *infer.Network, who string, weight float64, parameters, statistics weights.Vector) error {
 	if !w.mine() {
 		return nil
@@ -200,7 +198,7 @@ func (w *work) filled(p *Predicted, n *infer.Network, who string, weight float64
 	return w.run(p, m)
 }
 
-// draw runs a member after a pass over the batch-norm images.
+// draw runs a member after it has recomputed the batch-norm statistics.
 func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
 	if !w.mine() {
 		return nil
@@ -212,14 +210,14 @@ func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, 
 	return w.filled(p, n, who, weight, parameters, weights.Slice(fresh.Statistics))
 }
 
-// random returns an empty result of a method that draws its members.
+// random returns an empty result for a method with random draws.
 func (w *work) random() *Predicted {
 	p := w.predicted()
 	p.Drawn = w.targets.Noise
 	return p
 }
 
-// sampled yields members of the first run's posterior.
+// sampled yields the predictions of members of the first run's posterior.
 func (w *work) sampled(how swag.SampleOptions) error {
 	p := w.random()
 	if err := w.sample(p, how); err != nil {
@@ -237,12 +235,12 @@ func (w *work) sample(p *Predicted, how swag.SampleOptions) error {
 	})
 }
 
-// swaWeights is the mean of a posterior with its recomputed statistics.
+// swaWeights holds the mean of a posterior and recomputed batch-norm statistics.
 type swaWeights struct {
 	parameters, statistics weights.Vector
 }
 
-// swa returns the SWA weights of a run. Those of the first are computed once.
+// swa returns the SWA weights of a run. It computes those of the first run once.
 func (w *work) swa(run int) (*swaWeights, error) {
 	if run == 0 && w.average != nil {
 		return w.average, nil
@@ -264,15 +262,14 @@ func (w *work) swa(run int) (*swaWeights, error) {
 	return out, nil
 }
 
-// What methods begin with.
+// Results that several methods start from.
 const (
 	fromLast = "the last iterate"
 	fromSWA  = "SWA"
 	fromSWAG = "SWAG"
 )
 
-// share returns what make adds to an empty result, made once for all methods that
-// begin with it.
+// share calls make with an empty result, once for all methods that start from it, and returns that result.
 func (w *work) share(make func(*Predicted) error) (*Predicted, error) {
 	what := w.method.From
 	if p := w.shared[what]; p != nil {
@@ -286,21 +283,21 @@ func (w *work) share(make func(*Predicted) error) (*Predicted, error) {
 	return p, nil
 }
 
-// as is a shared result under the method's own name.
+// as returns a shared result under the method's own name.
 func (w *work) as(p *Predicted) *Predicted {
 	own := *p
 	own.Key, own.Name = w.method.Key, w.method.Name(w.Inputs)
 	return &own
 }
 
-// lastIterate is what the first run's last checkpoint says.
+// lastIterate returns the predictions of the first run's last checkpoint.
 func (w *work) lastIterate() (*Predicted, error) {
 	return w.share(func(p *Predicted) error { return w.checkpoint(p, last(w.Runs[0])) })
 }
 
 func last(r Run) *onnxio.Model { return r.Checkpoints[len(r.Checkpoints)-1] }
 
-// swaOf is what the first run's SWA says.
+// swaOf returns the predictions of the first run's SWA.
 func (w *work) swaOf() (*Predicted, error) {
 	return w.share(func(p *Predicted) error {
 		s, err := w.swa(0)
@@ -314,7 +311,7 @@ func (w *work) swaOf() (*Predicted, error) {
 	})
 }
 
-// swagOf is what the first run's SWAG says.
+// swagOf returns the predictions of the first run's SWAG.
 func (w *work) swagOf() (*Predicted, error) {
 	return w.share(func(p *Predicted) error {
 		p.Drawn = w.targets.Noise
@@ -322,7 +319,7 @@ func (w *work) swagOf() (*Predicted, error) {
 	})
 }
 
-// scaled yields what a method begins with, to be calibrated by a scaler or by none.
+// scaled yields the result of begin, which is to be calibrated with the given scaler, or "" for none.
 func (w *work) scaled(begin func() (*Predicted, error), by calibrate.Scaler) error {
 	p, err := begin()
 	if err != nil {

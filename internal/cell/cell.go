@@ -1,9 +1,8 @@
-// Package cell keeps the texts in CSV files from being taken for formulas.
+// Package cell protects spreadsheets from texts in CSV files that look like formulas.
 //
-// A spreadsheet computes a cell that begins with = + - or @, and a file's name may
-// begin so. [Guard] puts a single quote before such a text, which spreadsheets take
-// for the mark of a text, as OWASP's page on CSV injection says; [Bare] takes it off.
-// Numbers are no texts, and are never guarded.
+// A spreadsheet computes a cell that begins with = + - or @, and a file name may begin with one of these. Guard
+// puts a single quote before such a text, which marks it as text (OWASP, "CSV Injection"), and Bare removes the quote.
+// Numbers are never guarded.
 //
 // # Concurrency
 //
@@ -12,8 +11,8 @@ package cell
 
 import "strings"
 
-// Guard returns a text as it stands in a cell. One that begins with quotes and then
-// with what is guarded has a quote more, so that Bare gives back every text.
+// Guard returns the cell for text. Guard adds a quote also if quotes stand before the formula already,
+// so that Bare restores every text.
 func Guard(text string) string {
 	if formula(text) {
 		return "'" + text
@@ -21,7 +20,7 @@ func Guard(text string) string {
 	return text
 }
 
-// Bare returns the text of a cell that Guard made.
+// Bare returns the text of a cell that Guard wrote.
 func Bare(text string) string {
 	if strings.HasPrefix(text, "'") && formula(text) {
 		return text[1:]
@@ -29,7 +28,7 @@ func Bare(text string) string {
 	return text
 }
 
-// formula says that behind any quotes stands what a spreadsheet may compute.
+// formula reports whether a spreadsheet may compute the text, ignoring leading quotes.
 func formula(text string) bool {
 	text = strings.TrimLeft(text, "'")
 	return text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0]))

@@ -34,7 +34,7 @@ func openArray(path string, opts Options) (Dataset, error) {
 		return nil, err
 	}
 	var d Dataset
-	if whole != nil && x.Type.Kind != 'f' {
+	if whole != nil && (x.Type.Kind != 'f' || whole.Rows > 0) {
 		d, err = newWhole(path, x, *whole, opts)
 	} else {
 		d, err = newArray(path, x, opts)
@@ -53,8 +53,7 @@ func openArray(path string, opts Options) (Dataset, error) {
 	return d, checkLabels(e.labels, opts.ClassNames, path)
 }
 
-// findLabels finds the labels of an array: in a file of their own, in the same
-// .npz, or nowhere.
+// findLabels finds the labels of an array in a file of their own or in the same .npz file. An array may have none.
 func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) error {
 	path := opts.Labels
 	if path == "" && f.Keys == nil {
@@ -70,9 +69,9 @@ func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) err
 	return err
 }
 
-// labelsSibling returns the label file that belongs to an MNIST image file, or
-// "" if the name is not such or there is none. Downloads are found under both
-// spellings, and one of the two files may have been unpacked.
+// labelsSibling returns the label file that belongs to an MNIST image file. It returns "" if the name is not of that
+// kind, or if there is no such file. Downloads occur with two spellings of the name, and one of the two files may have
+// been unpacked.
 func labelsSibling(path string) string {
 	dir, base := filepath.Split(path)
 	name := strings.NewReplacer("images-idx3", "labels-idx1", "images.idx3", "labels.idx1").Replace(base)
@@ -88,16 +87,16 @@ func labelsSibling(path string) string {
 	return ""
 }
 
-// whole returns the network's input if it is a single one that takes whole numbers, which are
-// no pixels: token ids, say.
+// whole returns the network's input if it is the only one and takes integers that are not pixels, such as token ids.
+// Otherwise it returns nil.
 func (o Options) whole() *Field {
-	if len(o.Fields) == 1 && o.Fields[0].Whole() && o.Fields[0].Type != "uint8" {
+	if len(o.Fields) == 1 && (o.Fields[0].Whole() || o.Fields[0].Rows > 0) && o.Fields[0].Type != "uint8" {
 		return &o.Fields[0]
 	}
 	return nil
 }
 
-// newWhole returns the dataset of whole numbers for such an input.
+// newWhole returns the dataset of an array for such an input.
 func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error) {
 	if len(x.Shape) == 0 {
 		return nil, errors.New("a single number, want the examples along the first dimension")
@@ -106,7 +105,7 @@ func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error
 	if err != nil {
 		return nil, err
 	}
-	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: opts.AsSeen,
+	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true,
 		name: func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(path), i) }}}
 	return d, d.add(0, path, of(p), opts.Fields)
 }
@@ -114,29 +113,34 @@ func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error
 // newArray returns the dataset of an array in memory.
 func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	isUint8 := x.Type.Kind == 'u'
-	asSeen := opts.AsSeen && !isUint8
-	augment := !opts.Augment.None() && !asSeen
 	switch {
-	case augment && !isUint8:
-		return nil, fmt.Errorf("augmentation of %s values, which are what the network sees: want uint8 pictures or image files", x.Type.Name)
 	case len(x.Shape) < 2:
 		return nil, fmt.Errorf("images of shape %d, want the examples along the first of at least 2 dimensions", x.Shape)
 	case opts.Uint8 && !isUint8:
 		return nil, fmt.Errorf("%s values, and the network takes uint8", x.Type.Name)
 	}
-	e := &examples{n: x.Shape[0], classNames: opts.ClassNames, asSeen: asSeen,
+	e := &examples{n: x.Shape[0], classNames: opts.ClassNames,
 		name: func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(path), i) }}
 	var shape []int64
 	for _, v := range x.Shape[1:] {
 		shape = append(shape, int64(v))
 	}
 	e.setShape(shape)
+	stored, err := opts.arrays(x, shape)
+	if err != nil && (isUint8 || opts.fits(shape)) {
+		return nil, err
+	}
+	e.asSeen = stored == Seen
+	augment := !opts.Augment.None() && !e.asSeen
+	if augment && !isUint8 {
+		return nil, fmt.Errorf("augmentation of %s values: want uint8 pictures or image files, or what the network saw", x.Type.Name)
+	}
 	size := e.elems * x.Type.Size
 	example := func(i int) []byte { return x.Data[i*size : (i+1)*size] } // as stored
 	if isUint8 && len(shape) == 2 && opts.fits(plane(shape)) {
 		e.shape = plane(shape)
 	}
-	// What lies as the network takes it may be pictures as they are saved, too.
+	// An array whose shape already fits the network may also hold images in the usual layout.
 	doubtful := len(opts.Shape) == 3 && slices.Max(opts.Shape) > 0 && len(shape) == 3 && shape[0] == 3 && shape[2] == 3
 	if isUint8 && (augment || doubtful || !opts.fits(e.shape)) {
 		return arrayPictures(e, example, opts)
@@ -151,8 +155,8 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if asSeen {
-		p = preprocess.Settings{}
+	if e.asSeen {
+		p = preprocess.Settings{Scale: 1}
 	} else if err := opts.checkNormalize(p); err != nil {
 		return nil, err
 	}

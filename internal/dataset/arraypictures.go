@@ -8,15 +8,14 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// arrayPictures returns the dataset of stored uint8 examples that are pictures, which
-// come to what the network takes as image files do.
+// arrayPictures returns the dataset of stored uint8 images. They are preprocessed like image files.
 func arrayPictures(e *examples, example func(i int) []byte, opts Options) (Dataset, error) {
 	p, err := opts.preprocess()
 	if err != nil {
 		return nil, err
 	}
 	shape := slices.Clone(opts.Shape)
-	if len(shape) == 0 || slices.Max(shape) < 1 { // only what a pixel has: the size is that of the pictures
+	if len(shape) == 0 || slices.Max(shape) < 1 { // the shape gives at most the channels; the images give the size
 		shape = plane(e.shape)
 	}
 	s, err := storedPictures(p, e.shape, shape)
@@ -28,7 +27,7 @@ func arrayPictures(e *examples, example func(i int) []byte, opts Options) (Datas
 	}
 	augmented := !opts.Augment.None()
 	if augmented {
-		p.Image = preprocess.Transform{} // is for files
+		p.Image = preprocess.Transform{} // the transform is for files
 	} else if p.Image.InputSize == [2]int{} {
 		s.setSize(p, shape, s.h, s.w)
 	}
@@ -38,7 +37,7 @@ func arrayPictures(e *examples, example func(i int) []byte, opts Options) (Datas
 	if err != nil || augmented {
 		return d, err
 	}
-	// All have one size: what is wrong with that of one is wrong with all.
+	// All images have the same size, so a failure for one would occur for all.
 	resolved, err := p.Resolve(shape)
 	if err == nil {
 		_, err = resolved.Image.Apply(picture.New(s.w, s.h, resolved.Planes()))
@@ -46,13 +45,13 @@ func arrayPictures(e *examples, example func(i int) []byte, opts Options) (Datas
 	return d, err
 }
 
-// storedAs says how the bytes of an example are those of a picture.
+// storedAs describes how the bytes of an example form an image.
 type storedAs struct {
 	h, w     int
-	channels int // interleaved, as pictures are; 0 where all is as the network takes it
+	channels int // interleaved, as in images; 0 if the example has the network's layout
 }
 
-// plane is the shape of an example with the dimension that grey pictures may lack.
+// plane returns the shape of an example, with the channel dimension that grey images may lack.
 func plane(shape []int64) []int64 {
 	if len(shape) == 2 {
 		return slices.Insert(slices.Clone(shape), 0, 1)
@@ -60,9 +59,9 @@ func plane(shape []int64) []int64 {
 	return slices.Clone(shape)
 }
 
-// storedPictures finds out what stored examples are for a network that takes shape:
-// pictures in the network's own layout, or of H×W or H×W×C with 1, 3 or 4 channels, as
-// most programs save them. It fails where they are neither, or may be both.
+// storedPictures finds the layout of stored examples for a network that takes shape. They may have the network's own
+// layout, or H×W or H×W×C with 1, 3 or 4 channels, as most programs save images. It fails if they have neither layout,
+// or may have both.
 func storedPictures(p preprocess.Settings, stored, shape []int64) (s storedAs, err error) {
 	if len(shape) != 3 || len(stored) != 2 && len(stored) != 3 {
 		return s, mismatch(stored, shape)
@@ -81,12 +80,12 @@ func storedPictures(p preprocess.Settings, stored, shape []int64) (s storedAs, e
 	switch {
 	case !last && !grey && a == 3 && c == 3:
 		return s, fmt.Errorf("examples of shape %d, of which the channels may come first or last, and the network takes %d: save them as image files", stored, shape)
-	// Grey ones lie in memory alike wherever the dimension of size 1 is.
+	// With one channel, the position of the dimension of size 1 does not matter in memory.
 	case grey && a == 1, !last && a == 3 && !grey:
 		return storedAs{h: b, w: c}, nil
 	case grey && c == 1, last && c == 3 && !grey:
 		return storedAs{h: a, w: b}, nil
-	case len(stored) == 2 && c != 3 && c != 4: // else it is rather a single picture
+	case len(stored) == 2 && c != 3 && c != 4: // otherwise it is more likely a single image
 		return storedAs{b, c, 1}, nil
 	case len(stored) == 3 && (c == 1 || c == 3 || c == 4):
 		return storedAs{a, b, c}, nil
@@ -94,8 +93,8 @@ func storedPictures(p preprocess.Settings, stored, shape []int64) (s storedAs, e
 	return s, mismatch(stored, shape)
 }
 
-// setSize sets height and width where the network's shape leaves them open; -1 opens
-// them.
+// setSize sets the height and width that the network's shape leaves open. A negative height or width opens the
+// dimension.
 func (s storedAs) setSize(p preprocess.Settings, shape []int64, h, w int) {
 	at := shape[1:]
 	if p.LayoutOf(shape) == "nhwc" {
@@ -108,12 +107,12 @@ func (s storedAs) setSize(p preprocess.Settings, shape []int64, h, w int) {
 	}
 }
 
-// picture returns an example of resolved preprocessing. It may share memory with it.
+// picture returns an example as an image for the resolved preprocessing. The image may share memory with the example.
 func (s storedAs) picture(p preprocess.Settings, example []byte) picture.Picture {
 	switch s.channels {
 	case 0:
 		return p.Picture(example, s.h, s.w)
-	case 4: // alpha is dropped, as from files
+	case 4: // alpha is dropped, as with files
 		rgb := picture.New(s.w, s.h, 3)
 		for i := range s.h * s.w {
 			copy(rgb.Pix[3*i:], example[4*i:4*i+3])

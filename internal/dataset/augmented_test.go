@@ -257,7 +257,7 @@ func TestAugmentRefuses(t *testing.T) {
 		opts             Options
 		want             string
 	}{
-		{"floats", "testdata/f32.npy", "cifar", Options{}, "augmentation of float32 values, which are what the network sees: want uint8 pictures or image files"},
+		{"floats", "testdata/f32.npy", "cifar", Options{}, "augmentation of float32 values: want uint8 pictures or image files, or what the network saw"},
 		{"table", "testdata/u8.npy", "cifar", Options{Shape: []int64{24}}, "examples of shape [3 4 2], want [24]: as many elements; if they lie in that order, save it again as a.reshape(-1, 24)"},
 		{"grey network", "testdata/u8.npy", "cifar", Options{Shape: []int64{1, 4, 2}}, "examples of shape [3 4 2], want [1 4 2]: 3 channels, and the network takes 1"},
 		{"size", png, "RandomCrop(8)", Options{Shape: []int64{3, 24, 24}}, "augmentation: RandomCrop(8) makes pictures of 8×8 pixels, and the network takes 24×24"},
@@ -315,10 +315,10 @@ func TestNormalizeAlike(t *testing.T) {
 	}
 }
 
-// TestAsSeen: floats are what the network saw, whatever else is asked for; bytes
+// TestAsSeen: floats are what the network saw, whatever else is asked for. uint8 arrays
 // are pictures.
 func TestAsSeen(t *testing.T) {
-	opts := Options{AsSeen: true, Cache: 1 << 20, Augment: pipeline(t, "cifar, Normalize(0.5, 0.5), RandomErasing(p=1)"),
+	opts := Options{Arrays: Seen, Cache: 1 << 20, Augment: pipeline(t, "cifar, Normalize(0.5, 0.5), RandomErasing(p=1)"),
 		Preprocess: preprocess.Settings{Mean: []float64{0.5}, Std: []float64{0.5}, Scale: 1.0 / 255}}
 	for path, size := range map[string]int{"testdata/f32.npy": 4, "testdata/f64.npy": 8, "testdata/f32be.npy": -4} {
 		d, err := Open([]string{path}, opts)
@@ -379,7 +379,7 @@ func TestAsSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		without := opts
-		without.AsSeen = false
+		without.Arrays = Pixels
 		plain, err := Open([]string{path}, without)
 		if err != nil {
 			t.Fatal(err)

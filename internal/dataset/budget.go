@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// DefaultMemory is what reading and decoding pictures may take unless Options says
-// otherwise: enough for 100 million pixels of most kinds.
+// DefaultMemory is the default limit of memory for reading and decoding images, in bytes. It suffices for 100 million
+// pixels of most kinds.
 const DefaultMemory = 1 << 30
 
-// A budget bounds what all goroutines that read a dataset of pictures hold at once: a
-// quarter of the memory for files, the rest for decoding them. A picture that needs
-// more than its share, but no more than all, has the share alone.
+// A budget limits the memory that all goroutines reading a dataset of images hold at once. A quarter is for files, and
+// the rest for decoding them. An image that needs more than a share, but not more than the whole budget, gets the share
+// alone.
 type budget struct {
 	all             int64 // bytes
 	files, decoding share
-	// large is how much memory of one picture is collected before the next may have
-	// it. Else the collector would let half as much again pile up.
+	// large is a number of bytes. The garbage collector runs after decoding an image that needs at least as many.
+	// Otherwise half as much memory again would pile up.
 	large int64
 }
 
@@ -37,17 +37,16 @@ type share struct {
 
 func newShare(size int64) share { return share{semaphore.NewWeighted(size), size} }
 
-// take waits for n bytes, or for the whole share if n is more. It returns what gives
-// them back.
+// take waits for n bytes, or for the whole share if n is larger. The returned function gives them back.
 func (s share) take(n int64) func() {
 	n = min(n, s.size)
-	s.Acquire(context.Background(), n) // cannot fail: n is at most all, and there is no deadline
+	s.Acquire(context.Background(), n) // cannot fail: n is at most the share, and there is no deadline
 	return func() { s.Release(n) }
 }
 
-// MemoryError is the error of a picture that needs more memory than there may be.
+// MemoryError is the error for an image that needs more memory than the limit.
 type MemoryError struct {
-	What         string // needs it
+	What         string // the operation that needs it
 	Bytes, Limit int64
 }
 

@@ -2,8 +2,7 @@ package dataset
 
 import "sync"
 
-// cache keeps images once they are decoded and augmented, as bytes: every member
-// goes over the same ones.
+// cache keeps decoded and augmented images as bytes, because every member reads the same images.
 type cache struct {
 	miss loader
 	size int // bytes of an image
@@ -13,14 +12,13 @@ type cache struct {
 	kept map[int][]byte
 }
 
-// newCache returns a cache that takes up to budget bytes. Images beyond that are
-// decoded whenever they are asked for: members go over them in the same order, and
-// a cache of the latest would have lost each by the time it is due.
+// newCache returns a cache of up to budget bytes. Images beyond that are decoded on every read. All members read images
+// in the same order. A cache of the most recent ones would have lost each image before it is needed again.
 func newCache(size int, budget int64, miss loader) *cache {
 	return &cache{miss: miss, size: size, room: int(budget / int64(size)), kept: make(map[int][]byte)}
 }
 
-// load is a loader.
+// load returns image i from the cache or from miss. It is a loader.
 func (c *cache) load(dst []byte, i int) ([]byte, error) {
 	c.mu.RLock()
 	kept, ok := c.kept[i]

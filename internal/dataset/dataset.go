@@ -1,43 +1,36 @@
-// Package dataset reads labelled examples and hands them out one by one as the
-// values a network takes.
+// Package dataset reads labelled examples, and returns them one by one as the values that a network takes.
 //
-// [Open] tells what an input is by its content, and takes
+// [Open] recognises an input by its content. It accepts:
 //
-//   - folders of images, with or without class folders, as torchvision's
-//     ImageFolder
+//   - folders of images, with or without class folders, as in torchvision's ImageFolder
 //   - image files: JPEG, PNG, WebP, GIF, BMP, TIFF
 //   - lists of image files, with or without labels: .txt, .csv, .tsv
 //   - tars in the layout of WebDataset
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
-//   - listings of all these, made once by [listing.List]: see package filelist. Nothing is
-//     looked at again before it is read; then its size is compared
-//   - arrays: .npy, .npz, IDX, see package numpy
-//   - for a network that takes several tensors, one array for each: an .npz, or a folder
-//     of .npy files, in which there may be pictures for one of them
-//   - tables whose rows are examples, see package table
+//   - listings of all these, made once by [listing.List]; see package filelist. A listed image
+//     is not opened before it is read, and then its size is compared with the listing
+//   - arrays: .npy, .npz, IDX; see package numpy
+//   - for a network with several inputs, an .npz file with an array for each, or a folder
+//     of .npy files, where images may replace arrays
+//   - tables whose rows are examples; see package table
 //
-// Arrays may be uint8, which may be pictures, float32 or float64; labels may be any
-// integer type. They
-// are held in memory. Images are read and decoded when they are asked for. Package
-// preprocess says how they become what the network takes. Pictures may be
-// augmented as in training: see [Options]. [Order] says in which order a dataset is
-// visited.
+// Arrays may be uint8, float32 or float64, and uint8 arrays may be images. Labels may have any integer type. Arrays are
+// held in memory. Images are read and decoded on demand. Package preprocess turns them into the values that the network
+// takes. Images may be augmented as in training; see [Options]. [Order] sets the order of visits to a dataset.
 //
 // # Invariants
 //
-// A Dataset has at least one example, every example has the same shape and at
-// least one element, and Labels is of none or of Len examples, their classes 0 or more, −1 for a
-// folder that cannot be read, which is an example whose Read says so. Read
-// never yields a value that is not finite. Files are untrusted: a length is
-// compared with what the file can hold before memory is taken for it, and bytes
-// after an array are an error. All goroutines that read a dataset hold no more of
-// files and of pictures being decoded than Options.Memory; an image that needs more
-// has a [MemoryError].
+// A Dataset has at least one example. All examples have the same shape, with at least one element. Labels is empty, or
+// has Len examples. Classes are 0 or more, or −1 for a folder that cannot be read. Such a folder is an example, and its
+// Read returns the error. Read never yields a value that is not finite.
+//
+// Files are untrusted. A length is compared with the size of the file before memory is allocated for it. Bytes after an
+// array are an error. All goroutines that read a dataset together hold at most Options.Memory bytes of files and of
+// images that are being decoded. An image that needs more gives a [MemoryError].
 //
 // # Concurrency
 //
-// A Dataset does not change after Open; its methods may be called from any
-// number of goroutines.
+// A Dataset does not change after Open, except by [Load] and [LoadRows]. Any number of goroutines may call its methods.
 package dataset
 
 import (
@@ -58,51 +51,45 @@ import (
 
 // Dataset is a finite list of examples of one shape, with or without labels.
 type Dataset interface {
-	// Len is the number of examples.
+	// Len returns the number of examples.
 	Len() int
-	// Shape is the shape of one example without the batch dimension, for images
-	// [3 224 224], or [224 224 3] if the network takes channels last. The caller
-	// must not change it.
+	// Shape returns the shape of one example without the batch dimension. For images it is [3 224 224], or [224 224 3]
+	// if the network takes channels last. The caller must not change it.
 	Shape() []int64
-	// Labels is what is known of every example: its class, or as [Options].Truth says.
-	// The caller must not change it.
+	// Labels returns the true values of all examples: classes, or the kind that [Options].Truth selects. The caller
+	// must not change them.
 	Labels() truth.Truth
-	// ClassNames holds the name of every class, or is nil when none are known.
-	// The caller must not change it.
+	// ClassNames returns the name of every class, or nil if the names are unknown. The caller must not change them.
 	ClassNames() []string
-	// Name names example i in output rows: "test.npz[17]", "val/cat/1.jpg",
-	// "shard-000.tar/0001.jpg".
+	// Name returns the name of example i in output rows: "test.npz[17]", "val/cat/1.jpg", "shard-000.tar/0001.jpg".
 	Name(i int) string
-	// Read writes the preprocessed example i to dst. An error concerns this
-	// example only, and names it; dst is then undefined. Read panics if i is out
-	// of range or len(dst) is not the product of Shape.
+	// Read writes the preprocessed example i to dst. An error concerns only this example and names it; dst is then
+	// undefined. Read panics if i is out of range or if len(dst) is not the product of Shape.
 	Read(dst []float32, i int) error
-	// Sources lists what the data came from, images first.
+	// Sources lists the inputs of the data, images first.
 	Sources() []Source
 }
 
-// Bytes is a Dataset whose examples are uint8 values until they are normalised:
-// image files, and uint8 arrays. Read is Pixels, then Normalize. Pixels is dear
-// for image files; its result takes a quarter of the memory of Read's and may be
-// kept. It is what a network takes whose input is uint8.
+// Bytes is a Dataset whose examples are uint8 values before they are normalised: image files, and uint8 arrays. Read is
+// Pixels followed by Normalize. Pixels is expensive for image files. Its result takes a quarter of the memory of
+// Read's, and may be kept. A network with a uint8 input takes this result.
 type Bytes interface {
 	Dataset
-	// Pixels writes example i to dst, in the order of Shape: decoded, resized and
-	// cropped, but not normalised. An error concerns this example only, and names
-	// it; dst is then undefined. Pixels panics if i is out of range or len(dst) is
-	// not the product of Shape.
+	// Pixels writes example i to dst, in the order of Shape. It is decoded, resized and cropped, but not normalised. An
+	// error concerns only this example and names it; dst is then undefined. Pixels panics if i is out of range or if
+	// len(dst) is not the product of Shape.
 	Pixels(dst []byte, i int) error
-	// Normalize writes to dst what Read would, from what Pixels wrote. It panics
-	// if the length of either is not the product of Shape.
+	// Normalize turns the result of Pixels into the result of Read, and stores it in dst. It panics if the length of
+	// dst or src is not the product of Shape.
 	Normalize(dst []float32, src []byte)
 }
 
 // Source identifies an input by its content.
 type Source struct {
 	Path string `json:"path"` // as the caller gave it; the first of images given one by one
-	// Kind is empty for a file that was hashed whole, or "listing": for images
-	// SHA256 is that of a line "name\x00size\x00label\n" for each, in the order of
-	// the rows, since a million files are not read for their hash.
+	// Kind is empty for a file whose whole content was hashed. It is "listing" for images: SHA256 is then the hash of a
+	// line "name\x00size\x00label\n" for each image, in the order of the rows. Reading a million files for their hash
+	// would take too long.
 	Kind   string `json:"kind,omitempty"`
 	SHA256 string `json:"sha256"`          // in hex
 	Files  int    `json:"files,omitempty"` // in a listing
@@ -111,70 +98,62 @@ type Source struct {
 // Options says how [Open] reads its inputs. The zero value reads everything it
 // can find in them.
 type Options struct {
-	// Labels is the path of a file with the labels, of any array format that Open
-	// reads. Empty means: an .npz file's own labels; for an IDX file named
-	// *images-idx3* its sibling *labels-idx1*, if there is one; for images those
-	// of class folders, lists and tars; else no labels.
+	// Labels is the path of a file with the labels, in any array format that Open reads. If it is empty, Open takes the
+	// labels of an .npz file from that file. For an IDX file named *images-idx3* it takes the sibling *labels-idx1*, if
+	// there is one. For images it takes them from class folders, lists and tars. Otherwise there are no labels.
 	Labels string
-	// Truth is what labels are taken for. Of labels and numbers a list has a column for
-	// each, as its header names them, or all behind the path; a tar has them in the .cls
-	// or as "label" of the .json, with spaces or commas between; class folders have none.
+	// Truth is the kind of the labels. For the kinds labels and numbers, a list has a column for each label. Its header
+	// names them. Without such names, they are all columns after the path. A tar has them in the .cls file or as
+	// "label" in the .json file, separated by spaces or commas. Class folders cannot have them.
 	Truth truth.Kind
-	// ImagesKey and LabelsKey name arrays inside .npz files. Empty means: the
-	// one array whose name says so ("images", "x", "x_test", "labels", "y" ...).
+	// ImagesKey and LabelsKey name arrays in .npz files. If they are empty, Open takes the one array with a usual name
+	// ("images", "x", "x_test", "labels", "y" ...).
 	ImagesKey, LabelsKey string
-	// ClassNames numbers the classes that class folders, lists and tars name.
-	// Nil means that names have their place when sorted.
+	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
+	// their sorted names.
 	ClassNames []string
-	// Unlabelled says that no labels are wanted: but for those of Labels none are
-	// looked for, and what stands in their place may be anything.
+	// Unlabelled says that no labels are wanted. Then only labels from the file Labels are read, and other labels may
+	// be invalid.
 	Unlabelled bool
-	// Shape is the shape of one example that the network takes, with numbers
-	// below 1 for dimensions that it leaves open. Nil means as stored. An array of
-	// this shape, but for dimensions of size 1, is taken as it is. Other uint8
-	// arrays, of N×H×W or N×H×W×C with 1, 3 or 4 channels, are pictures, and come
-	// to it as image files do; other floats are an error.
+	// Shape is the shape of one example that the network takes. Numbers below 1 stand for open dimensions. nil means
+	// the stored shape. An array of this shape, ignoring dimensions of size 1, is taken unchanged. Other uint8 arrays,
+	// of N×H×W or N×H×W×C with 1, 3 or 4 channels, are images, and are preprocessed like image files. Other float
+	// arrays are an error.
 	Shape []int64
-	// Fields are the inputs of a network. Where there are several they take the place of Shape
-	// and Uint8, and Open reads an .npz file with an array for each, by its name, or a folder
-	// with a NAME.npy for each; see [Pictures] and [Fields]. A table of rows has columns for
-	// them, unless the only one takes pictures.
+	// Fields are the inputs of a network. If there are several, they replace Shape and Uint8. Open then reads an .npz
+	// file with an array for each, by its name, or a folder with a NAME.npy for each. See [Pictures] and [Fields]. A
+	// table of rows has columns for the fields, unless the only field takes images.
 	Fields []Field
-	// Columns says which columns of a table feed which field, and Pad what fills up lists of
-	// a field that are shorter than others. See [Length].
+	// Columns says which columns of a table belong to which field. Pad is the value that fills up the shorter lists of
+	// a field; see [Length].
 	Columns map[string][]string
 	Pad     map[string]float64
-	// Uint8 says that the network takes uint8: Read yields stored values, and
-	// Preprocess must not normalise.
+	// Uint8 says that the network takes uint8. Then Read yields stored values, and Preprocess must not normalise.
 	Uint8 bool
-	// Preprocess turns stored values into what the network takes.
+	// Preprocess turns stored values into the values that the network takes.
 	Preprocess preprocess.Settings
-	// Augment changes pictures at random before they are normalised, as in
-	// training, by their number among the examples: the same in every Read. It
-	// takes the place of Preprocess's resizing and cropping. Its Normalize must
-	// be that of Preprocess. The zero value is none. Arrays must be uint8
-	// pictures then.
+	// Augment changes images at random before they are normalised, as in training. The change depends on the index of
+	// the example, so every Read gives the same image. Augment replaces the resizing and cropping of Preprocess. Its
+	// Normalize must be equal to that of Preprocess. With Augment, arrays must be uint8 images. The zero value changes
+	// nothing.
 	Augment augment.Pipeline
-	// AsSeen says that an array of floats holds what the network saw in training:
-	// neither Preprocess nor Augment is applied to it. Image files and uint8
-	// arrays are not affected.
-	AsSeen bool
-	// Memory is how many bytes image files may take while they are read and decoded,
-	// all at once. 0 means [DefaultMemory].
+	// Arrays says whether arrays hold values that Preprocess must still normalise, or the values that the network saw
+	// in training. It does not affect image files.
+	Arrays Arrays
+	// Memory limits the bytes that all image files together may take while they are read and decoded. 0 means
+	// [DefaultMemory].
 	Memory int64
-	// Parted says that a [Part] of the examples is used and nothing is to be known of the
-	// others: of a listing made before no row is read but by [Load].
+	// Parted says that only a [Part] of the examples is used. Then the rows of an existing listing are read only by
+	// [Load].
 	Parted bool
-	// Pipes allows the commands that a listing names in place of tars, if it is not nil,
-	// and ends them.
+	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
 	Pipes context.Context
-	// Cache is how many bytes of memory may keep decoded and augmented pictures,
-	// so that several passes over them decode each once. Arrays are in memory as
-	// they are, and kept only if they are augmented. 0 keeps none.
+	// Cache is the number of bytes for keeping decoded and augmented images, so that several passes decode each image
+	// once. Arrays are in memory anyway, and are cached only if they are augmented. 0 turns the cache off.
 	Cache int64
 }
 
-// preprocess returns Preprocess as it is to be applied.
+// preprocess returns the settings to apply. They are Preprocess, with scale 1 for uint8 networks.
 func (o Options) preprocess() (preprocess.Settings, error) {
 	p := o.Preprocess
 	if !o.Uint8 {
@@ -187,8 +166,8 @@ func (o Options) preprocess() (preprocess.Settings, error) {
 	return p, nil
 }
 
-// Open opens the examples that the inputs name, one after the other. An array
-// must be the only input; it is read into memory, uint8 as such.
+// Open opens the examples of all inputs, one after the other. An array must be the only input. It is read into memory,
+// and uint8 stays uint8.
 func Open(inputs []string, opts Options) (Dataset, error) {
 	d, err := openAny(inputs, opts)
 	if err == nil {
@@ -231,14 +210,14 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 	return openImages(inputs, opts)
 }
 
-// examples is what the datasets of this package have in common.
+// examples holds the common fields of the datasets in this package.
 type examples struct {
 	n          int
 	shape      []int64
 	elems      int     // product of shape
-	wide       bool    // an element takes the place of two: see wide.go
-	fields     []Field // nil for a network of one input
-	said       any     // what Options say of a table, for the ID; or nil
+	wide       bool    // an element takes two values: see wide.go
+	fields     []Field // nil for a network with one input
+	said       any     // the Options for a table, for the ID; or nil
 	labels     truth.Truth
 	classNames []string
 	sources    []Source
@@ -246,9 +225,10 @@ type examples struct {
 	id         string
 	name       func(i int) string
 	augmented  bool
-	asSeen     bool
+	asSeen     bool          // the values reach the network unchanged
+	decoded    []bool        // for each field: it comes from image files, or from uint8 arrays that are normalised
 	cache      *cache        // of pixels; nil without one
-	loaded     *listing.Part // of which a part is used; or nil
+	loaded     *listing.Part // the listing whose rows are partly loaded; or nil
 }
 
 func (e *examples) Len() int             { return e.n }
@@ -261,7 +241,7 @@ func (e *examples) Name(i int) string    { return e.name(i) }
 
 func (e *examples) common() *examples { return e }
 
-// setShape says the shape of an example.
+// setShape sets the shape of an example.
 func (e *examples) setShape(shape []int64) {
 	e.shape, e.elems = shape, 1
 	for _, d := range shape {
@@ -269,8 +249,8 @@ func (e *examples) setShape(shape []int64) {
 	}
 }
 
-// readLabels reads labels from a file of their own; the examples are those of the
-// array beside, or "", in the file of.
+// readLabels reads labels from a separate file. The examples belong to the file of. beside is the key of their array in
+// it, or "".
 func (e *examples) readLabels(path, beside, of string, opts Options) error {
 	labels, sum, err := numpy.OpenTruth(path, opts.LabelsKey, beside, opts.Truth, e.n, of)
 	e.apart = true
@@ -278,7 +258,7 @@ func (e *examples) readLabels(path, beside, of string, opts Options) error {
 	return err
 }
 
-// checkLabels makes sure that every label has a name, if there are names.
+// checkLabels fails if a label has no name. It accepts all labels if there are no names.
 func checkLabels(labels truth.Truth, names []string, path string) error {
 	if i := slices.IndexFunc(labels.Classes, func(v int) bool { return v >= len(names) }); names != nil && i >= 0 {
 		return fmt.Errorf("%s: label %d is %d, and there are %d class names", path, i, labels.Classes[i], len(names))
@@ -286,8 +266,7 @@ func checkLabels(labels truth.Truth, names []string, path string) error {
 	return nil
 }
 
-// check panics if a buffer has not the length of an example, or if there is no
-// example i.
+// check panics if length is not the length of an example, or if there is no example i.
 func (e *examples) check(length, i int) {
 	if length != e.elems {
 		panic("dataset: length is not the product of Shape")
@@ -297,7 +276,7 @@ func (e *examples) check(length, i int) {
 	}
 }
 
-// of returns what is known of a dataset that Open returned, and else nothing.
+// of returns the examples of a dataset that Open returned, or empty ones for other datasets.
 func of(d Dataset) *examples {
 	if c, ok := d.(interface{ common() *examples }); ok {
 		return c.common()
@@ -305,12 +284,19 @@ func of(d Dataset) *examples {
 	return &examples{}
 }
 
-// AsSeen says that the examples of a dataset that [Open] returned are floats that
-// were taken as they are: see [Options].
+// AsSeen reports whether the values of a dataset that [Open] returned reach the network unchanged. With several inputs
+// it reports this for those that take images.
 func AsSeen(d Dataset) bool { return of(d).asSeen }
 
-// Room returns how many images the cache of a dataset that [Open] returned keeps
-// at most; ok is false if it has none.
+// Decoded reports whether an input of a dataset that [Open] returned comes from image files, or from uint8 arrays that
+// are normalised. field is 0 if there is only one input.
+func Decoded(d Dataset, field int) bool {
+	e := of(d)
+	return field < len(e.decoded) && e.decoded[field]
+}
+
+// Room returns the largest number of images in the cache of a dataset that [Open] returned. ok is false if it has no
+// cache.
 func Room(d Dataset) (images int, ok bool) {
 	c := of(d).cache
 	if c == nil {
@@ -319,14 +305,14 @@ func Room(d Dataset) (images int, ok bool) {
 	return c.room, true
 }
 
-// Fatal says that an error of Read concerns more than its example: a command failed, as
-// it may where a network does, there is no room for what it gives, or the example is
-// about to be overwritten.
+// Fatal reports whether an error of Read concerns more than its example. The causes are a failed command, a lack of
+// space for the output of a command, or an example that is about to be overwritten. A command may fail if the network
+// is down.
 func Fatal(err error) bool {
 	return errors.As(err, new(*listing.PipeError)) || errors.As(err, new(*unfinished.TempError)) || errors.As(err, new(*file.Conflict))
 }
 
-// values is a Dataset whose examples are floats from the beginning.
+// values is a Dataset whose examples are stored as floats.
 type values struct {
 	*examples
 	read func(dst []float32, i int) error
@@ -337,7 +323,7 @@ func (d *values) Read(dst []float32, i int) error {
 	return d.read(dst, i)
 }
 
-// pixels is a Bytes.
+// pixels implements [Bytes].
 type pixels struct {
 	*examples
 	norm    preprocess.Normalizer
@@ -345,12 +331,12 @@ type pixels struct {
 	buffers sync.Pool // of *[]byte, elems long
 }
 
-// A loader returns the bytes of example i: in dst, or in memory that must not be
-// changed.
+// A loader returns the bytes of example i, in dst or in memory that the caller must not change.
 type loader func(dst []byte, i int) ([]byte, error)
 
 func newPixels(e *examples, norm preprocess.Normalizer, load loader) *pixels {
 	d := &pixels{examples: e, norm: norm, load: load}
+	e.decoded = []bool{!e.asSeen}
 	d.buffers.New = func() any { b := make([]byte, e.elems); return &b }
 	return d
 }

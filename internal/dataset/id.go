@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 )
 
-// ID identifies what the examples of d are and the order they are in, without their labels:
-// by the content of arrays, by the names and sizes of image files (see [Source]), and by
-// what is done to them. It is "" for a dataset that does not say, and does not depend on
-// the paths of the inputs.
+// ID identifies the examples of d and their order, without their labels. It depends on the content of arrays, on the
+// names and sizes of image files (see [Source]), and on their preprocessing. It does not depend on the paths of the
+// inputs. It is "" if d has no ID.
 func ID(d Dataset) string {
 	if known, ok := d.(interface{ ID() string }); ok {
 		return known.ID()
@@ -17,8 +16,8 @@ func ID(d Dataset) string {
 	return ""
 }
 
-// IDOf is the ID of what is made of a dataset with the ID of, or "" if that is: how says by
-// what means, in values that encoding/json writes.
+// IDOf returns the ID of data that is derived from a dataset with the ID of. how describes the derivation, in values
+// that encoding/json accepts. IDOf returns "" if of is "".
 func IDOf(of string, how ...any) string {
 	if of == "" {
 		return ""
@@ -35,10 +34,10 @@ func identity(parts []any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ID makes that of a dataset that Open returned.
+// ID returns the ID of a dataset that Open returned.
 func (e *examples) ID() string { return e.id }
 
-// identify notes it.
+// identify computes the ID.
 func (e *examples) identify(opts Options) {
 	sources := e.sources
 	if e.apart {

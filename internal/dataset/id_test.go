@@ -53,7 +53,7 @@ func TestID(t *testing.T) {
 	seen := map[string]string{ID(all): "all"}
 	for name, d := range map[string]Dataset{
 		"normalised": open(idx, Options{Preprocess: preprocess.Settings{Mean: []float64{0.5}, Std: []float64{0.5}}}), "augmented": open(idx, Options{Augment: flip}),
-		"float": open(float, Options{}), "as seen": open(float, Options{AsSeen: true}), "part": Part(all, 0, 2), "another part": Part(all, 1, 3),
+		"float": open(float, Options{}), "as seen": open(float, Options{Arrays: Seen}), "part": Part(all, 0, 2), "another part": Part(all, 1, 3),
 		"shuffled": Subset(all, Order{Shuffle: true, Seed: 1}), "shuffled again": Subset(all, Order{Shuffle: true, Seed: 2}), "limited": Subset(all, Order{Limit: 2}),
 		"part of a part": Part(Part(all, 1, 3), 0, 1),
 	} {

@@ -12,8 +12,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// openImages opens the images that inputs list. They are read and decoded when
-// they are asked for; only their names are kept, some 100 bytes an image.
+// openImages opens the images that the inputs name. They are read and decoded on demand. Only their names are kept,
+// about 100 bytes per image.
 func openImages(inputs []string, opts Options) (Dataset, error) {
 	l, err := listing.Read(inputs, opts.listing())
 	if err != nil {
@@ -22,7 +22,7 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 	return opts.openListing(l, inputs[0])
 }
 
-// openListing opens the images of a listing. of names them all.
+// openListing opens the images of a listing. of is the name of the listing in errors.
 func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err error) {
 	e := &examples{n: l.Len(), classNames: opts.ClassNames, name: func(i int) string { return l.Example(i).Path() }}
 	for _, in := range l.Inputs() {
@@ -36,8 +36,8 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 	return opts.openPictures(e, of, func(i int) (*listing.Example, error) { return l.Example(i), nil })
 }
 
-// openPart opens a listing made before, of which a part is used; nil if all of it must be
-// read to know the classes.
+// openPart opens an existing listing when only a part of it is used. It returns nil if the classes are known only after
+// reading all rows.
 func openPart(input, path string, opts Options) (Dataset, error) {
 	p, err := listing.OpenPart(input, path, opts.Labels == "", opts.listing())
 	if p == nil {
@@ -58,7 +58,7 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 	})
 }
 
-// listing are the options that concern what inputs name.
+// listing returns the options that apply to listing the inputs.
 func (o Options) listing() listing.Options {
 	return listing.Options{Truth: o.Truth, ClassNames: o.ClassNames, Unlabelled: o.Unlabelled, Pipes: o.Pipes}
 }
@@ -67,8 +67,7 @@ func listed(in listing.Input) Source {
 	return Source{Path: in.Path, Kind: "listing", SHA256: in.SHA256, Files: in.Images}
 }
 
-// openPictures returns the dataset of examples that are known one by one. of names them
-// all.
+// openPictures returns the dataset of the examples that at returns. of is their common name in errors.
 func (opts Options) openPictures(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
 	if opts.Labels != "" {
 		err := e.readLabels(opts.Labels, "", of, opts)
@@ -101,7 +100,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 	return d, nil
 }
 
-// decode reads and decodes an example, and calls use with the picture.
+// decode reads and decodes an example, and calls use with the image.
 func decode(e *listing.Example, b *budget, grey bool, use func(picture.Picture) error) error {
 	f, release, off, size, err := e.Open()
 	if err != nil {
@@ -111,7 +110,8 @@ func decode(e *listing.Example, b *budget, grey bool, use func(picture.Picture) 
 	if size > b.all {
 		return &MemoryError{What: "reading a file of this size", Bytes: size, Limit: b.all}
 	}
-	// Decoding is waited for with the file in hand, never the reverse: no deadlock.
+	// A goroutine waits for decoding memory only while it holds file memory, never the reverse, so there is no
+	// deadlock.
 	defer b.files.take(size)()
 	data := make([]byte, size)
 	if _, err := io.ReadFull(io.NewSectionReader(f, off, size), data); err != nil {

@@ -13,14 +13,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
-// Order says which examples are visited, and in which order. The zero value is
-// every example in file order.
+// Order says which examples are visited, and in which order. The zero value visits every example in the order of the
+// file.
 //
-// A shuffle is the same on every machine and in every version of this program.
-// It is Fisher and Yates's: for i from n−1 down to 1, swap a[i] with a[j], j
-// uniform in 0..i by Lemire's method (arXiv:1805.10941): j is the high word of
-// r·(i+1), drawn again while the low word is below 2⁶⁴ mod (i+1). r comes from
-// math/rand/v2's PCG seeded with (Seed, 0x64617461736574).
+// A shuffle is the same on every machine and in every version of this program. It is the Fisher-Yates shuffle: for i
+// from n−1 down to 1, it swaps a[i] with a[j]. j is uniform in 0..i by Lemire's method (arXiv:1805.10941). It is the
+// high word of r·(i+1), drawn again while the low word is below 2⁶⁴ mod (i+1). r comes from the PCG of math/rand/v2
+// seeded with (Seed, 0x64617461736574).
 type Order struct {
 	Shuffle bool
 	Seed    uint64 // used only with Shuffle
@@ -28,7 +27,7 @@ type Order struct {
 	Limit int
 }
 
-// orderStream keeps the shuffle apart from other uses of one seed: "dataset".
+// orderStream separates the shuffle from other uses of the same seed. Its bytes spell "dataset".
 const orderStream = 0x64617461736574
 
 // Indices lists the examples to visit among n.
@@ -50,8 +49,7 @@ func (o Order) Indices(n int) []int {
 	return a
 }
 
-// uniform draws from 0..n-1. It is written out because rand.Rand's own way from
-// bits to a bounded number may change.
+// uniform returns a random number in [0, n). It does not use rand.Rand, whose method for bounded numbers may change.
 func uniform(rng *rand.PCG, n uint64) uint64 {
 	hi, lo := bits.Mul64(rng.Uint64(), n)
 	for reject := -n % n; lo < reject; {
@@ -60,16 +58,14 @@ func uniform(rng *rand.PCG, n uint64) uint64 {
 	return hi
 }
 
-// Batches yields Indices(n) in pieces of batchSize; the last may be shorter. The
-// pieces share memory with each other and must not be changed. Batches panics if
-// batchSize is less than 1.
+// Batches yields Indices(n) in batches of batchSize. The last may be shorter. Batches share memory, and must not be
+// changed. Batches panics if batchSize is less than 1.
 func (o Order) Batches(n, batchSize int) iter.Seq[[]int] {
 	return slices.Chunk(o.Indices(n), batchSize)
 }
 
-// ReadBatch reads the examples idx, one after the other, into dst and returns
-// the part of dst that they fill, so that one buffer serves all batches. It stops
-// at the first error. It panics if dst is too short.
+// ReadBatch reads the examples idx, one after the other, into dst. It returns the part of dst that they fill, so one
+// buffer serves all batches. It stops at the first error. It panics if dst is too short.
 func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
 	elems := 1
 	for _, s := range d.Shape() {
@@ -86,11 +82,10 @@ func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
 	return dst[:len(idx)*elems], nil
 }
 
-// WriteBatch writes the first n examples, or all if there are fewer, as the
-// network sees them: a .npy array of shape [n, Shape...], float32, or uint8 for
-// a network that takes that; an .npz with an array for each of its [Fields], if
-// there are several. With skip, an example that cannot be read is zeros
-// before they are normalised; else it is an error.
+// WriteBatch writes the first n examples, or all if there are fewer, as the network sees them. The output is a .npy
+// array of shape [n, Shape...], in float32, or in uint8 if asBytes is true. For a dataset with several [Fields] it is
+// an .npz file with an array for each. If skip is true, an unreadable example is zeros before normalisation. Otherwise
+// it is an error.
 func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
 	n = min(n, d.Len())
 	values, err := firstRows(d, n, skip)
@@ -143,8 +138,8 @@ func firstRows(d Dataset, n int, skip bool) ([]float32, error) {
 	return all, nil
 }
 
-// write writes the field of n examples, of which the first one's values are the first, and
-// the next one's begin stride after them.
+// write writes the field of n examples. values begins with those of the first example. The values of the next example
+// begin stride values later.
 func (f Field) write(w io.Writer, values []float32, n, stride int) error {
 	shape := []int{n}
 	for _, s := range f.Shape {
@@ -180,6 +175,6 @@ func (f Field) write(w io.Writer, values []float32, n, stride int) error {
 	return nil
 }
 
-// wholeTypes are NumPy's words for the types of inputs that take whole numbers.
+// wholeTypes are NumPy's names for the types of integer inputs.
 var wholeTypes = map[string]string{"bool": "|b1", "int8": "|i1", "uint8": "|u1", "int16": "<i2", "uint16": "<u2",
 	"int32": "<i4", "uint32": "<u4", "int64": "<i8", "uint64": "<u8"}

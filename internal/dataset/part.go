@@ -2,8 +2,8 @@ package dataset
 
 import "github.com/swagwrap/swagwrap/internal/truth"
 
-// Part returns the examples [first, end) of d, under the names that they have there.
-// Sources are those of all. It panics if the range is empty or not in d.
+// Part returns the examples [first, end) of d, with their names in d. Its sources are those of d. It panics if the
+// range is empty or not within d.
 func Part(d Dataset, first, end int) Dataset {
 	if first < 0 || first >= end || end > d.Len() {
 		panic("dataset: part out of range")
@@ -15,14 +15,26 @@ func Part(d Dataset, first, end int) Dataset {
 	return &p
 }
 
-// Load reads what is to be known of the examples [first, end) of d, and forgets all
-// others, where [Options].Parted says that these are enough. It must not run beside
-// other methods of d.
+// Load prepares the examples [first, end) of d for reading, and drops all others. It has an effect only with
+// [Options].Parted. No other method of d may run at the same time.
 func Load(d Dataset, first, end int) error {
 	if p := of(d).loaded; p != nil {
 		return p.Load(first, end)
 	}
 	return nil
+}
+
+// LoadRows is like [Load] for the given examples, in ascending order. It returns their true values. The examples of a
+// [Part] are already loaded.
+func LoadRows(d Dataset, rows []int) (truth.Truth, error) {
+	switch d.(type) {
+	case *part, *bytesPart:
+	default:
+		if p := of(d).loaded; p != nil {
+			return p.LoadRows(rows)
+		}
+	}
+	return d.Labels().Pick(rows), nil
 }
 
 type part struct {
@@ -46,7 +58,7 @@ func (p *part) Labels() truth.Truth {
 	return p.Dataset.Labels().Part(p.first, p.end)
 }
 
-// at is where an example is among all.
+// at returns the index of an example in the whole dataset.
 func (p *part) at(i int) int {
 	if i < 0 || i >= p.Len() {
 		panic("dataset: example out of range")

@@ -10,14 +10,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// A source hands picture i to use, which ends what the picture takes of budgets.
-// The preprocessing is resolved.
+// A source calls use with image i, and afterwards releases the memory budget of the image. p must be resolved.
 type source func(p preprocess.Settings, i int, use func(picture.Picture) error) error
 
-// pictures returns a dataset of pictures from a source, as the options say:
-// resized and cropped or augmented, kept, normalised, and erased. The network
-// takes examples of that shape, h by w pixels where neither it nor the
-// augmentation says.
+// pictures returns a dataset of images from a source. The options say how the images are resized and cropped or
+// augmented, cached, normalised, and erased. The network takes examples of the given shape. h and w are the height and
+// width if neither the shape nor the augmentation sets them.
 func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, w int, from source) (Dataset, error) {
 	var err error
 	if !o.Augment.None() {
@@ -63,7 +61,7 @@ func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, 
 	if !aug.Erases() {
 		return d, nil
 	}
-	// What is erased has no Pixels: they do not say all.
+	// Images with erased parts have no Pixels, because these do not contain the erased values.
 	size := p.Image.InputSize
 	return &values{e, func(dst []float32, i int) error {
 		err := d.Read(dst, i)
@@ -74,7 +72,7 @@ func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, 
 	}}, nil
 }
 
-// augmented returns picture i of a dataset, changed.
+// augmented returns image i after augmentation.
 func augmented(aug augment.Pipeline, p picture.Picture, i int, size [2]int) (picture.Picture, error) {
 	p, err := aug.Picture(p, uint64(i))
 	if err == nil && size != [2]int{p.H, p.W} {
@@ -83,8 +81,7 @@ func augmented(aug augment.Pipeline, p picture.Picture, i int, size [2]int) (pic
 	return p, err
 }
 
-// augmentation returns Augment as it is to be applied to pictures of the resolved
-// preprocessing.
+// augmentation returns Augment, resolved for images with the resolved preprocessing p.
 func (o Options) augmentation(p preprocess.Settings) (augment.Pipeline, error) {
 	aug, err := o.Augment.Resolve(p.Image.InputSize[0], p.Image.InputSize[1])
 	if err == nil {
@@ -99,8 +96,8 @@ func (o Options) augmentation(p preprocess.Settings) (augment.Pipeline, error) {
 	return aug, o.checkNormalize(p)
 }
 
-// checkNormalize compares the augmentation's Normalize, if it has one, with the
-// preprocessing. A network that takes uint8 normalises by itself.
+// checkNormalize compares the Normalize of the augmentation, if any, with the preprocessing. A network that takes uint8
+// normalises internally.
 func (o Options) checkNormalize(p preprocess.Settings) error {
 	mean, std := o.Augment.Mean, o.Augment.Std
 	if o.Uint8 || mean == nil && std == nil || alike(mean, p.Mean, 0) && alike(std, p.Std, 1) {
@@ -109,11 +106,10 @@ func (o Options) checkNormalize(p preprocess.Settings) error {
 	return fmt.Errorf("augmentation: Normalize has mean %v, std %v, and the preprocessing mean %v, std %v: want the same", mean, std, p.Mean, p.Std)
 }
 
-// printedTo is how far a number may be from another that was printed with four
-// digits, as tensors are.
+// printedTo is the largest difference to a number that was printed with four digits, as in printed tensors.
 const printedTo = 6e-5
 
-// alike compares one of mean and std, given once or for each channel.
+// alike compares two means or standard deviations. Each has one value, or one per channel.
 func alike(a, b []float64, unset float64) bool {
 	at := func(v []float64, c int) float64 {
 		switch {
@@ -124,7 +120,7 @@ func alike(a, b []float64, unset float64) bool {
 		case c < len(v):
 			return v[c]
 		}
-		return math.NaN() // as many values as there are other channels
+		return math.NaN() // a value for each of another number of channels
 	}
 	for c := range max(len(a), len(b)) {
 		if !(math.Abs(at(a, c)-at(b, c)) <= printedTo) {
@@ -134,10 +130,10 @@ func alike(a, b []float64, unset float64) bool {
 	return true
 }
 
-// inputSize fills in the height and width that the network leaves open: those of
-// the augmentation, or else the given ones.
+// inputSize sets the height and width that the network leaves open. They come from the augmentation, or else from h and
+// w.
 func (o Options) inputSize(p preprocess.Settings, shape []int64, h, w int) (preprocess.Settings, []int64, error) {
-	p.Image = preprocess.Transform{InputSize: p.Image.InputSize} // augmenting takes its place
+	p.Image = preprocess.Transform{InputSize: p.Image.InputSize} // augmentation replaces the transform
 	ah, aw, err := o.Augment.Size()
 	if err != nil {
 		return p, shape, fmt.Errorf("augmentation: %w", err)
@@ -146,7 +142,7 @@ func (o Options) inputSize(p preprocess.Settings, shape []int64, h, w int) (prep
 		h, w = ah, aw
 	}
 	if len(shape) != 3 {
-		return p, shape, nil // Resolve says what is wrong
+		return p, shape, nil // Resolve returns the error
 	}
 	shape = slices.Clone(shape)
 	first := 1

@@ -9,12 +9,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 )
 
-// ErrNoPad is the error of lists of different lengths where nobody said what fills up the
-// shorter ones.
+// ErrNoPad is the error for lists of different lengths without a value to fill up the shorter ones.
 var ErrNoPad = errors.New("lists differ in length, and nobody said what the shorter ones are filled up with")
 
-// Length returns how long example i of d is in a field along its first dimension, where
-// examples are filled up to the longest; else it is −1.
+// Length returns the length of example i of d along the first dimension of a field, if examples are filled up to the
+// longest one. Otherwise it returns −1.
 func Length(d Dataset, field, i int) int {
 	if r, ok := d.(interface{ Length(field, i int) int }); ok {
 		return r.Length(field, i)
@@ -22,7 +21,7 @@ func Length(d Dataset, field, i int) int {
 	return -1
 }
 
-// Length is for the function of that name.
+// Length implements the function [Length].
 func (d *record) Length(field, i int) int {
 	if d.lengths == nil || d.lengths[field] == nil {
 		return -1
@@ -30,8 +29,8 @@ func (d *record) Length(field, i int) int {
 	return d.lengths[field][i]
 }
 
-// sameLengths makes sure that fields that share a dimension which the network leaves open
-// have it alike in each example.
+// sameLengths checks fields that share an open dimension. The dimension must have the same size for all of them in each
+// example.
 func (d *record) sameLengths(declared []Field) error {
 	for k, f := range declared {
 		if len(f.Dims) == 0 || f.Dims[0] == "" || f.Shape[0] > 0 {
@@ -51,9 +50,9 @@ func (d *record) sameLengths(declared []Field) error {
 	return nil
 }
 
-// columns returns the part of the rows that is made of columns: one number of each, or a
-// list, filled up with pad, which is NaN where nobody said so. lengths are those of lists
-// that were.
+// columns returns the part of the rows that consists of the given columns. Each has one number per row, or a single one
+// has a list per row. Lists are filled up with pad, which is NaN if no value was given. lengths has the lengths of
+// filled-up lists.
 func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengths []int, err error) {
 	for _, c := range of {
 		if c.Lengths != nil && len(of) > 1 {
@@ -71,7 +70,7 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 	if !slices.EqualFunc(shape, f.Shape, func(have, want int64) bool { return want < 1 || have == want }) {
 		switch known := !slices.ContainsFunc(f.Shape, func(d int64) bool { return d < 1 }); {
 		case known && slices.Equal(squeeze(shape), squeeze(f.Shape)):
-			shape = f.Shape // they lie in memory alike
+			shape = f.Shape // the layout in memory is the same
 		case first.Lengths != nil:
 			return nil, nil, fmt.Errorf("column %q: %w", first.Name, mismatch(shape, f.Shape))
 		default:
@@ -105,8 +104,8 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 	return &values{e, v.read}, lengths, nil
 }
 
-// padded returns the shape of a column of lists once they are filled up, and their lengths if
-// the network takes any.
+// padded returns the shape of a column of lists after filling up. It also returns the lengths of the lists if the
+// network takes any length.
 func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []int, err error) {
 	longest, shortest := slices.Max(c.Lengths), slices.Min(c.Lengths)
 	isOpen := len(f.Shape) > 0 && f.Shape[0] < 1
@@ -137,8 +136,8 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 	return shape, lengths, nil
 }
 
-// holds fails for a number that the input does not take, and reports whether there are whole
-// ones that float32 does not hold.
+// holds fails if the input does not take a number of the column. wide reports whether there are integers that float32
+// cannot represent.
 func (f Field) holds(c *table.Column) (wide bool, err error) {
 	row := func(k int) int {
 		if c.Lengths == nil {
@@ -154,7 +153,7 @@ func (f Field) holds(c *table.Column) (wide bool, err error) {
 	least, most := f.Limits()
 	for k, v := range c.Ints {
 		if v < least || v > most {
-			return false, fmt.Errorf("row %d, column %q: %d, want %d to %d: input %q takes %s", row(k), c.Name, v, least, most, f.Name, f.Type)
+			return false, fmt.Errorf("row %d, column %q: %d, want %d to %d: %s", row(k), c.Name, v, least, most, f.takes())
 		}
 		wide = wide || f.Whole() && (v > exact || v < -exact)
 	}
@@ -162,6 +161,9 @@ func (f Field) holds(c *table.Column) (wide bool, err error) {
 		if !f.Whole() {
 			if math.IsInf(float64(float32(v)), 0) {
 				return false, fmt.Errorf("row %d, column %q: %v, want finite float32 values", row(k), c.Name, v)
+			}
+			if err := f.inTable(v); err != nil {
+				return false, fmt.Errorf("row %d, column %q: %w", row(k), c.Name, err)
 			}
 			continue
 		}
@@ -174,14 +176,14 @@ func (f Field) holds(c *table.Column) (wide bool, err error) {
 	return wide, nil
 }
 
-// holdsWhole is holds for one number.
+// holdsWhole is like holds for one number.
 func (f Field) holdsWhole(v float64) (wide bool, err error) {
-	if !f.Whole() {
-		return false, nil
+	if err := f.inTable(v); !f.Whole() || err != nil {
+		return false, err
 	}
 	least, most := f.Limits()
 	if v != math.Trunc(v) || v < float64(least) || v > float64(most) || v >= 1<<63 {
-		return false, fmt.Errorf("%v, want whole numbers: input %q takes %s", v, f.Name, f.Type)
+		return false, fmt.Errorf("%v, want whole numbers: %s", v, f.takes())
 	}
 	return math.Abs(v) > exact, nil
 }
@@ -189,7 +191,7 @@ func (f Field) holdsWhole(v float64) (wide bool, err error) {
 // columnValues reads the rows of columns.
 type columnValues struct {
 	of          []*table.Column
-	begin       []int // of each row's list; nil where columns have numbers
+	begin       []int // index of the first number of each row's list; nil for columns of numbers
 	whole, wide bool
 	pad         float64
 }
@@ -217,7 +219,7 @@ func (v *columnValues) read(dst []float32, i int) error {
 	return nil
 }
 
-// put writes number at of a column to place k of an example.
+// put writes number at of a column as value k of an example.
 func (v *columnValues) put(dst []float32, k int, c *table.Column, at int) {
 	switch {
 	case v.wide && c.Ints != nil:

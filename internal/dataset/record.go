@@ -16,24 +16,25 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// Field is one of several inputs of a network, and the part of an example that goes there.
+// Field is one of several inputs of a network, and the part of an example for this input.
 type Field struct {
 	Name string // of the input, and of the array
-	// Shape is that of the part without the batch dimension. In [Options] a number below 1
-	// leaves a dimension open; Dims are the names of these, "" where there is none.
+	// Shape is the shape of the part, without the batch dimension. In [Options] a number below 1 leaves a dimension
+	// open. Dims are the names of open dimensions, or "".
 	Shape []int64
 	Dims  []string `json:"-"`
-	// Type is the input's: "float32", "float64", "float16", "bool", or an integer type
-	// such as "int64".
+	// Type is the type of the input: "float32", "float64", "float16", "bool", or an integer type such as "int64".
 	Type string
-	// Wide says that the part has whole numbers which float32 does not hold: see [WideAt].
+	// Wide says that the part has integers that float32 cannot represent; see [WideAt].
 	Wide bool `json:",omitempty"`
+	// Rows, if above 0, says that the values are row numbers of a table with Rows rows, such as token ids.
+	Rows int64 `json:"-"`
 }
 
-// Whole reports whether the input takes whole numbers only.
+// Whole reports whether the input takes only integers.
 func (f Field) Whole() bool { return !strings.HasPrefix(f.Type, "float") }
 
-// Elements is how many values an example has, where no dimension is open.
+// Elements returns the number of values per example. No dimension may be open.
 func (f Field) Elements() int {
 	if f.Wide {
 		return 2 * product(f.Shape)
@@ -41,9 +42,9 @@ func (f Field) Elements() int {
 	return product(f.Shape)
 }
 
-// channels is how many channels the pictures have that the input may take, or 0.
+// channels returns the number of channels of the images that the input may take, or 0.
 func (f Field) channels(p preprocess.Settings) int {
-	if f.Whole() && f.Type != "uint8" {
+	if (f.Whole() || f.Rows > 0) && f.Type != "uint8" {
 		return 0
 	}
 	s, err := p.Resolve(f.Shape)
@@ -53,9 +54,9 @@ func (f Field) channels(p preprocess.Settings) int {
 	return s.Planes()
 }
 
-// Pictures says which of the fields take pictures: the first that may, and all others of
-// as many channels. What they take is preprocessed by p as where the network has no other
-// input; all else, such as a mask beside a coloured picture, comes to it as it is.
+// Pictures reports which fields take images: the first that may, and all others with the same number of channels. Their
+// images are preprocessed by p, as in a network with a single input. All other values, such as a mask for a colour
+// image, reach the network unchanged.
 func Pictures(fields []Field, p preprocess.Settings) []bool {
 	take, channels := make([]bool, len(fields)), 0
 	for i, f := range fields {
@@ -68,9 +69,8 @@ func Pictures(fields []Field, p preprocess.Settings) []bool {
 	return take
 }
 
-// Fields returns the parts of each example of d, with their own shapes, in the order in
-// which Read yields them, one behind the other. It is nil where examples are for a network
-// of one input.
+// Fields returns the parts of each example of d with their shapes. Read yields the parts in this order, one after the
+// other. Fields returns nil if the examples are for a network with one input.
 func Fields(d Dataset) []Field {
 	if r, ok := d.(interface{ Fields() []Field }); ok {
 		return r.Fields()
@@ -78,11 +78,11 @@ func Fields(d Dataset) []Field {
 	return nil
 }
 
-// record is a Dataset of which each example has a part for every field.
+// record is a Dataset whose examples have a part for every field.
 type record struct {
 	*examples
 	parts   []Dataset // of one field each
-	lengths [][]int   // of each field's lists, nil where they are not filled up; nil for arrays
+	lengths [][]int   // of each field's lists, nil if they are not filled up; nil for arrays
 }
 
 func (d *record) Read(dst []float32, i int) error {
@@ -97,9 +97,9 @@ func (d *record) Read(dst []float32, i int) error {
 	return nil
 }
 
-// openRecord opens the examples of a network that has several inputs: an .npz with an
-// array for each, by its name, or a folder with a NAME.npy for each. In a folder there may
-// be pictures in the place of an array: a folder NAME, or NAME.txt, .csv, .tsv or .tar.
+// openRecord opens the examples of a network with several inputs. They are an .npz file with an array for each, by its
+// name, or a folder with a NAME.npy for each. In a folder, images may replace an array: a folder NAME, or NAME.txt,
+// .csv, .tsv or .tar.
 func openRecord(inputs []string, opts Options) (Dataset, error) {
 	a, err := openArrays(inputs, opts.Fields)
 	if err != nil {
@@ -110,9 +110,9 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	whose := opts // of parts
+	whose := opts // options for the parts
 	whose.Unlabelled = opts.Unlabelled || opts.Labels != "" || label != ""
-	d := &record{examples: &examples{classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: opts.AsSeen}}
+	d := &record{examples: &examples{classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: true}}
 	d.name = func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(filepath.Clean(a.path)), i) }
 	pictures := Pictures(opts.Fields, opts.Preprocess)
 	for i, f := range opts.Fields {
@@ -124,7 +124,7 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 		if err := d.add(i, a.where(f.Name), of(p), opts.Fields); err != nil {
 			return nil, err
 		}
-		if _, ok := p.(Bytes); ok {
+		if pictures[i] && !of(p).asSeen {
 			d.asSeen = false
 		}
 	}
@@ -143,7 +143,7 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	return d, checkLabels(d.labels, d.classNames, a.path)
 }
 
-// add takes in what is known of field i, whose examples are in where.
+// add adds the properties of field i to d. Its examples are in where.
 func (d *record) add(i int, where string, e *examples, declared []Field) error {
 	if i == 0 {
 		d.n = e.n
@@ -154,7 +154,7 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 		if !slices.Contains(d.sources, s) { // an .npz has several fields
 			d.sources = append(d.sources, s)
 		}
-		if s.Kind != "" && d.labels.None() { // pictures in files, which have names
+		if s.Kind != "" && d.labels.None() { // images in files, which have names
 			d.name, d.labels = e.name, e.labels
 			if e.classNames != nil {
 				d.classNames = e.classNames
@@ -162,6 +162,7 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 		}
 	}
 	d.fields[i].Shape, d.fields[i].Wide = e.shape, e.wide
+	d.decoded = append(d.decoded, len(e.decoded) > 0 && e.decoded[0])
 	for axis, name := range declared[i].Dims {
 		for k, f := range declared[:i] {
 			j := slices.Index(f.Dims, name)
@@ -180,7 +181,7 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 	return nil
 }
 
-// arrays are those of a record: in an .npz file, or files in a folder.
+// arrays are the arrays of a record, in an .npz file or in a folder.
 type arrays struct {
 	path string
 	keys []string
@@ -224,11 +225,10 @@ func openArrays(inputs []string, fields []Field) (*arrays, error) {
 	return a, nil
 }
 
-// pictureFiles are the ends of names of what may hold a field's pictures; a folder has none.
+// pictureFiles are the endings of the names that may hold a field's images. A folder has the ending "".
 var pictureFiles = append([]string{"", ".tar"}, listing.ListExtensions...)
 
-// list lists the files of a folder. What is neither an array nor the pictures of a field is
-// left alone, such as a README.
+// list lists the files of a folder. It ignores files that are neither arrays nor images of a field, such as a README.
 func (a *arrays) list(fields []Field) error {
 	entries, err := os.ReadDir(a.path)
 	if err != nil {
@@ -261,7 +261,7 @@ func (a *arrays) close() {
 	}
 }
 
-// where names an array in errors: in a folder it is its path.
+// where returns the name of an array for errors. In a folder it is the path of the array.
 func (a *arrays) where(key string) string {
 	if a.npz != nil {
 		return a.npz.Where(key)
@@ -269,8 +269,7 @@ func (a *arrays) where(key string) string {
 	return filepath.Join(a.path, a.file[key])
 }
 
-// labels returns the key of the labels, or "". It fails for an array that is neither labels
-// nor of a field.
+// labels returns the key of the labels, or "". It fails for an array that is neither labels nor a field.
 func (a *arrays) labels(opts Options) (string, error) {
 	var found []string
 	for _, key := range a.keys {
@@ -282,14 +281,14 @@ func (a *arrays) labels(opts Options) (string, error) {
 			found = append(found, key)
 		}
 	}
-	if opts.Labels != "" || opts.Unlabelled || len(found) == 0 { // then what stands there may be anything
+	if opts.Labels != "" || opts.Unlabelled || len(found) == 0 { // labels are not wanted, so they may be invalid
 		return "", nil
 	}
 	return (&numpy.File{Path: a.path, Keys: found}).Pick(opts.LabelsKey, numpy.Labels, "")
 }
 
-// part opens the examples of a field. Pictures are not told from other values by their
-// type alone: an array of other whole numbers than uint8 could be either.
+// part opens the examples of a field. pictures says whether the field takes images. Such a field accepts no integers
+// other than uint8, because they could be images or other values.
 func (a *arrays) part(f Field, pictures bool, opts Options) (Dataset, error) {
 	from, key := a.npz, f.Name
 	opts.Fields, opts.Labels, opts.ImagesKey, opts.Parted = nil, "", "", false
@@ -335,7 +334,7 @@ func (a *arrays) part(f Field, pictures bool, opts Options) (Dataset, error) {
 	return d, nil
 }
 
-// values returns the dataset of an array that comes to the network as it is.
+// values returns the dataset of an array whose values reach the network unchanged.
 func (f Field) values(x numpy.Array, where string) (Dataset, error) {
 	e := &examples{n: x.Shape[0]}
 	if err := f.fit(e, x); err != nil {
@@ -357,13 +356,15 @@ func (f Field) values(x numpy.Array, where string) (Dataset, error) {
 			if dst[k] = float32(v); math.IsNaN(v) || math.IsInf(float64(dst[k]), 0) {
 				return fmt.Errorf("%s: element %d of example %d is %v, want finite float32 values", where, unravel(k, e.shape), i, v)
 			}
+			if err := f.inTable(v); err != nil {
+				return fmt.Errorf("%s: element %d of example %d is %w", where, unravel(k, e.shape), i, err)
+			}
 		}
 		return nil
 	}}, nil
 }
 
-// fit notes the shape of a field's examples, and fails for an array that the input does not
-// take.
+// fit sets the shape of a field's examples. It fails if the input does not take the array.
 func (f Field) fit(e *examples, x numpy.Array) error {
 	var shape []int64
 	for _, v := range x.Shape[1:] {
@@ -371,7 +372,7 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 	}
 	fits := slices.EqualFunc(shape, f.Shape, func(have, want int64) bool { return want < 1 || have == want })
 	if known := !slices.ContainsFunc(f.Shape, func(d int64) bool { return d < 1 }); known && slices.Equal(squeeze(shape), squeeze(f.Shape)) {
-		shape, fits = f.Shape, true // they lie in memory alike
+		shape, fits = f.Shape, true // the layout in memory is the same
 	}
 	switch {
 	case !fits && len(f.Shape) == 0:
@@ -389,13 +390,13 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 	wide := false
 	least, most := f.Limits()
 	if !f.Whole() {
-		least, most = -exact, exact
+		least, most = max(least, -exact), min(most, exact)
 	}
 	for i := range e.n * e.elems {
 		v, ok := intAt(x, i)
 		if !ok || v < least || v > most {
-			why := fmt.Sprintf("input %q takes %s", f.Name, f.Type)
-			if !f.Whole() {
+			why := f.takes()
+			if !f.Whole() && (v > exact || v < -exact) {
 				why = "float32 does not hold larger whole numbers"
 			}
 			return fmt.Errorf("element %d of example %d is %.0f, want %d to %d: %s", unravel(i%e.elems, shape), i/e.elems, x.Float64(i), least, most, why)
@@ -408,7 +409,23 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 	return nil
 }
 
-// intAt returns a whole number of an array; ok is false where int64 does not hold it.
+// inTable fails if v, cast to an integer, is not a row of the input's table.
+func (f Field) inTable(v float64) error {
+	if least, most := f.Limits(); f.Rows > 0 && (math.Trunc(v) < float64(least) || v >= float64(most)+1) {
+		return fmt.Errorf("%v, want %d to %d: %s", v, least, most, f.takes())
+	}
+	return nil
+}
+
+// takes describes the values that the input takes.
+func (f Field) takes() string {
+	if f.Rows > 0 {
+		return fmt.Sprintf("input %q takes numbers of rows in a table of %d, such as token ids", f.Name, f.Rows)
+	}
+	return fmt.Sprintf("input %q takes %s", f.Name, f.Type)
+}
+
+// intAt returns an integer of an array. ok is false if int64 cannot represent it.
 func intAt(x numpy.Array, i int) (v int64, ok bool) {
 	b := x.Data[i*x.Type.Size:]
 	for k := range x.Type.Size {
@@ -420,12 +437,14 @@ func intAt(x numpy.Array, i int) (v int64, ok bool) {
 	return v, v >= 0
 }
 
-// exact is the largest whole number up to which float32 holds all.
+// exact is the largest integer such that float32 represents all smaller ones.
 const exact = 1 << 24
 
-// Limits are the least and the largest whole number that the input takes, of those that
-// int64 holds.
+// Limits returns the smallest and the largest integer that the input takes, limited to the range of int64.
 func (f Field) Limits() (least, most int64) {
+	if f.Rows > 0 {
+		return 0, f.Rows - 1
+	}
 	switch f.Type {
 	case "bool":
 		return 0, 1

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// fits says that the network takes stored examples of that shape as they are: alike in
-// all that it declares, but for dimensions of size 1.
+// fits reports whether the network takes stored examples of this shape unchanged. All declared dimensions must be
+// equal, except that dimensions of size 1 do not count.
 func (o Options) fits(shape []int64) bool {
 	switch want := o.Shape; {
 	case len(want) == 0 || slices.Max(want) < 1:
@@ -19,20 +19,17 @@ func (o Options) fits(shape []int64) bool {
 	}
 }
 
-// squeeze drops the dimensions of size 1; two shapes that are equal then lie in
-// memory alike.
+// squeeze removes the dimensions of size 1. Two shapes that are equal afterwards have the same layout in memory.
 func squeeze(shape []int64) []int64 {
 	return slices.DeleteFunc(slices.Clone(shape), func(d int64) bool { return d == 1 })
 }
 
-// mismatch is the error of examples that the network does not take, with the likely
-// cause.
+// mismatch returns the error for examples that the network does not take, with the likely cause.
 func mismatch(shape, want []int64) error {
 	return fmt.Errorf("examples of shape %d, want %d%s", shape, want, cause(shape, want))
 }
 
-// cause says why examples do not have the shape that the network takes; "" if it is not
-// known.
+// cause describes why the shape of the examples is wrong. It returns "" if the cause is unknown.
 func cause(shape, want []int64) string {
 	declared := slices.Min(want) > 0
 	switch pictures := len(shape) == 3 && len(want) == 3; {
@@ -53,7 +50,7 @@ func cause(shape, want []int64) string {
 	return ""
 }
 
-// open puts the dimensions that a network leaves open in the place of those of a shape.
+// open replaces the dimensions of shape that the network leaves open.
 func open(want []int64, shape ...int64) []int64 {
 	for i, d := range want {
 		if d < 1 {
@@ -71,7 +68,7 @@ func product[T int | int64](shape []T) int {
 	return n
 }
 
-// unravel turns a flat index into one per dimension.
+// unravel converts a flat index to one index per dimension.
 func unravel(flat int, shape []int64) []int64 {
 	at := make([]int64, len(shape))
 	for k := len(shape) - 1; k >= 0; k-- {

@@ -2,15 +2,15 @@ package dataset
 
 import "github.com/swagwrap/swagwrap/internal/truth"
 
-// subset is some examples of a dataset.
+// subset is a selection of the examples of a dataset.
 type subset struct {
 	Dataset
 	rows   []int
 	labels truth.Truth
 }
 
-// Subset returns the examples of d that o visits, in its order. Where they are all
-// in theirs, it is d itself.
+// Subset returns the examples of d that o visits, in the order of o. It returns d itself if these are all examples in
+// their order.
 func Subset(d Dataset, o Order) Dataset {
 	if !o.Shuffle && (o.Limit <= 0 || o.Limit >= d.Len()) {
 		return d
@@ -20,6 +20,7 @@ func Subset(d Dataset, o Order) Dataset {
 	return s
 }
 
+func (s *subset) common() *examples               { return of(s.Dataset) }
 func (s *subset) Len() int                        { return len(s.rows) }
 func (s *subset) Labels() truth.Truth             { return s.labels }
 func (s *subset) Fields() []Field                 { return Fields(s.Dataset) }

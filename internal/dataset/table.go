@@ -14,8 +14,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// isTable reports whether the input is a table of examples. For a network whose only input
-// takes pictures such a file is a list of them.
+// isTable reports whether the input is a table of examples. For a network whose only input takes images, such a file is
+// a list of images.
 func isTable(inputs []string, opts Options) bool {
 	if len(inputs) != 1 || len(opts.Fields) == 0 || !table.Is(inputs[0]) {
 		return false
@@ -42,7 +42,7 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &record{examples: &examples{n: t.Rows, classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: opts.AsSeen,
+	d := &record{examples: &examples{n: t.Rows, classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: true,
 		sources: []Source{{Path: t.Path, SHA256: t.SHA256}}}}
 	if d.said = []any{"table", opts.Columns, opts.Pad}; h.path >= 0 {
 		names := columns[t.Names[h.path]].Texts
@@ -76,14 +76,14 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 // head says what the columns of a table are for.
 type head struct {
 	names  []string
-	path   int // of the column that names the rows, or −1
+	path   int // index of the column that names the rows, or −1
 	labels []int
-	inputs [][]string // the columns of each field; nil where path is its pictures
+	inputs [][]string // names of the columns of each field; nil if path holds its images
 }
 
-// newHead finds the columns of each field: those that were said, the one of its name, those
-// whose names begin with its name, the path where it takes pictures, and of a network of
-// one input all that are neither path nor labels.
+// newHead finds the columns of each field. They are the columns in Options, or the column with the field's name, or the
+// columns whose names begin with it. A field that takes images uses the path. The only field of a network takes all
+// columns except the path and the labels.
 func newHead(names []string, opts Options) (*head, error) {
 	h := &head{names: names, inputs: make([][]string, len(opts.Fields))}
 	h.path, h.labels = listing.Head(names, opts.Truth != truth.Classes)
@@ -108,9 +108,13 @@ func newHead(names []string, opts Options) (*head, error) {
 	if h.path >= 0 && used[names[h.path]] {
 		h.path = -1
 	}
+	isLabel := make(map[int]bool, len(h.labels))
+	for _, i := range h.labels {
+		isLabel[i] = true
+	}
 	free := func(of func(name string) bool) (out []string) {
 		for i, name := range names {
-			if i != h.path && !slices.Contains(h.labels, i) && !used[name] && of(name) {
+			if i != h.path && !isLabel[i] && !used[name] && of(name) {
 				out = append(out, name)
 			}
 		}
@@ -143,7 +147,7 @@ func newHead(names []string, opts Options) (*head, error) {
 	return h, nil
 }
 
-// read lists the columns to be read, as text and as numbers.
+// read returns the columns to read as text, and those to read as numbers.
 func (h *head) read(labels bool) (text, numbers []string) {
 	if h.path >= 0 {
 		text = append(text, h.names[h.path])
@@ -190,7 +194,7 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 	return err
 }
 
-// truth is what the label columns say.
+// truth returns the values of the label columns, and the class names.
 func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Options) (truth.Truth, []string, error) {
 	var texts [][]string
 	for _, i := range h.labels {

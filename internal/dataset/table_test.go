@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -23,6 +25,67 @@ func textFile(t *testing.T, name, text string) string {
 
 func floats(name string, shape ...int64) Field {
 	return Field{Name: name, Shape: shape, Dims: make([]string, len(shape)), Type: "float32"}
+}
+
+// Reading takes as long as there are columns: work that grows with their square would
+// take many minutes here.
+func TestWideTables(t *testing.T) {
+	const columns, ofParquet = 100_000, 20_000
+	list := func(format, between string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteString(between)
+			}
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	names, numbers, pairs := list("column%d", ",", columns), list("%d.5", ",", columns), list(`"column%d":1.5`, ",", columns)
+	leaves := parquet.Group{}
+	for i := range ofParquet {
+		leaves[fmt.Sprint("column", i)] = parquet.Leaf(parquet.DoubleType)
+	}
+	row := make(parquet.Row, ofParquet)
+	for i := range row {
+		row[i] = parquet.DoubleValue(1.5).Level(0, 0, i)
+	}
+	var b strings.Builder
+	w := parquet.NewWriter(&b, parquet.NewSchema("x", leaves))
+	if _, err := w.WriteRows([]parquet.Row{row, row}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, text string
+		columns    int64
+		said       []string
+		want       string // of the error
+	}{
+		{"a.csv", names + "\n" + numbers + "\n" + numbers + "\n", columns, nil, ""},
+		{"a.tsv", strings.ReplaceAll(names+"\n"+numbers+"\n"+numbers+"\n", ",", "\t"), columns, []string{"col*"}, ""},
+		{"a.jsonl", "{" + pairs + "}\n{" + pairs + "}\n", columns, nil, ""},
+		{"a.parquet", b.String(), ofParquet, nil, ""},
+		{"twice.csv", names + ",column7\n", columns, nil, `two columns are named "column7"`},
+		{"more.jsonl", "{" + pairs + "}\n{" + pairs + `,"more":1}`, columns, nil, `line 2: "more" is not among the first line's`},
+		{"no.csv", names + "\n" + numbers + "\n", columns, []string{"row"}, `"column19"] and 99980 more: which columns`},
+	} {
+		path := textFile(t, tt.name, tt.text)
+		opts := Options{Fields: []Field{floats("x", tt.columns)}}
+		if tt.said != nil {
+			opts.Columns = map[string][]string{"x": tt.said}
+		}
+		d, err := Open([]string{path}, opts)
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 1000 {
+				t.Errorf("%s: %.200v, want %s", tt.name, err, tt.want)
+			}
+		} else if err != nil || d.Len() != 2 {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
 }
 
 // Columns come to the inputs that were said, that they are named after, that they begin with, or

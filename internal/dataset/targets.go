@@ -10,9 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// ReadTargets reads the numbers that training predicted, and nothing of what it predicted
-// them from: an array, that of an .npz by its name as beside examples, or the columns of a
-// table that are a list's labels. Such a table may have other columns, of any kind.
+// ReadTargets reads only the targets of training examples. They are in an array, with a usual name for labels in an
+// .npz file, or in the columns of a table whose names mark labels. Such a table may have other columns of any kind.
 func ReadTargets(path string) (t truth.Truth, err error) {
 	if !table.Is(path) {
 		return readTargetArray(path)

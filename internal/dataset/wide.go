@@ -2,18 +2,17 @@ package dataset
 
 import "math"
 
-// Whole numbers that float32 does not hold travel as the bits of an int64, in the place of
-// two values: [Field].Wide says so.
+// Integers that float32 cannot represent are stored as the bits of an int64, in two values. [Field].Wide marks them.
 
-// widen doubles the places of an example.
+// widen doubles the number of values of an example.
 func (e *examples) widen() { e.wide, e.elems = true, 2*e.elems }
 
-// putWide writes v in the place of whole number k.
+// putWide stores v as integer k.
 func putWide(dst []float32, k int, v int64) {
 	dst[2*k], dst[2*k+1] = math.Float32frombits(uint32(v)), math.Float32frombits(uint32(v>>32))
 }
 
-// WideAt returns whole number k of the values of a field that is Wide.
+// WideAt returns integer k of the values of a field with Wide set.
 func WideAt(values []float32, k int) int64 {
 	return int64(math.Float32bits(values[2*k])) | int64(math.Float32bits(values[2*k+1]))<<32
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// VectorScaling is what an ensemble carries of it: softmax(w∘log p + b) of the
-// averaged probabilities p.
+// VectorScaling holds the parameters of the vector scaling softmax(w∘log p + b) of the averaged probabilities p. Scale
+// is w and Bias is b, one number per class.
 type VectorScaling struct {
 	Scale []float64 `json:"scale"`
 	Bias  []float64 `json:"bias"`
 }
 
-// calibration is what is done to averaged probabilities, or nothing.
+// calibration is the calibration of the averaged probabilities. Its Scaling is nil if there is none.
 type calibration struct{ *calibrate.Scaling }
 
-// calibration returns what the ensemble carries.
+// calibration returns the calibration that the ensemble file holds.
 func (e *Ensemble) calibration() calibration {
 	switch v := e.Vector; {
 	case v != nil:
@@ -29,7 +29,7 @@ func (e *Ensemble) calibration() calibration {
 	return calibration{}
 }
 
-// checkCalibration refuses what cannot be applied to any probabilities.
+// checkCalibration refuses a temperature, a threshold or a vector scaling that is invalid for every task.
 func (e *Ensemble) checkCalibration() error {
 	if !(e.Temperature >= 0) {
 		return fmt.Errorf("metadata \"temperature\": %v, want a positive number, or 0 for none", e.Temperature)
@@ -48,7 +48,7 @@ func (e *Ensemble) checkCalibration() error {
 	return nil
 }
 
-// checkThreshold refuses one of a task that predicts in another way.
+// checkThreshold refuses a threshold for any task except binary classification.
 func checkThreshold(path string, threshold float64, t task.Task) error {
 	if _, ok := t.(task.Decided); threshold > 0 && !ok {
 		return fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, t.Name())
@@ -56,14 +56,14 @@ func checkThreshold(path string, threshold float64, t task.Task) error {
 	return nil
 }
 
-// apply changes an averaged outcome of the task.
+// apply calibrates an averaged outcome of the task in place.
 func (c calibration) apply(t task.Task, outcome []float64) {
 	if c.Scaling != nil {
 		t.Apply(outcome, c.Scaling, outcome)
 	}
 }
 
-// check refuses vector scaling of another number of classes, or of targets.
+// check refuses vector scaling whose number of classes or targets differs from that of the task.
 func (c calibration) check(path string, t task.Task) error {
 	if c.Scaling == nil || c.Vector == nil {
 		return nil

@@ -1,31 +1,28 @@
-// Package ensemble keeps what makes S members in a file, and scores data with them.
+// Package ensemble stores the recipe for S members in a file, and scores data with these members.
 //
-// An [Ensemble] is the file: where the posteriors are, the seed, each member's
-// batch-norm statistics, and the model card. It holds no weights: those are drawn
-// again from the posteriors, which stay files of their own. The members come from
-// one posterior or, in a mixture ([Mix]), from several. docs/formats.md specifies
-// the file.
+// An [Ensemble] is the content of the file: the paths of the posteriors, the seed, the batch-norm statistics of each
+// member, and the model card. It holds no weights. The weights are drawn again from the posteriors, which are separate
+// files. The members come from one posterior or, in a mixture ([Mix]), from several. docs/formats.md specifies the
+// file.
 //
-// A [Scorer] runs an ensemble over any number of examples, and makes the rows that
-// package predictions writes.
+// A [Scorer] runs an ensemble over any number of examples. It makes the rows that package predictions writes.
 //
 // # Invariants
 //
-// Members are averaged by their probabilities (Bayesian model averaging, section
-// 3.5 of Maddox et al. 2019). Where posteriors are mixed the average is Σ w·p with
-// Σ w = 1, and what the members disagree about, their mutual information, is
-// H(Σ w·p) − Σ w·H(p). The file and its posteriors give the same members, bit for
-// bit, every time: [Ensemble.OpenPosterior] refuses a posterior whose content has
-// changed. Equal [Scorer.Parameters] give equal rows.
+// The probabilities of the members are averaged (Bayesian model averaging, section 3.5 of Maddox et al. 2019). With
+// several posteriors the average is Σ w·p with Σ w = 1. The mutual information of the members, which measures their
+// disagreement, is then H(Σ w·p) − Σ w·H(p). The file and its posteriors always give the same members, bit for bit:
+// [Ensemble.OpenPosterior] refuses a posterior whose content has changed. Equal [Scorer.Parameters] give equal rows.
 //
 // # Concurrency
 //
-// The methods of an [Ensemble] change nothing, and may be called from several
-// goroutines. A [Scorer] uses as many of them as its engine has workers; its own
-// methods are for one at a time.
+// [Ensemble.SetNoise], [Ensemble.AddCheckpoints] and [Ensemble.Take] change the ensemble. Its other methods do not, and
+// several goroutines may call them. A [Scorer] uses as many goroutines as its engine has workers. Only one goroutine at
+// a time may call its methods.
 package ensemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +34,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -49,38 +48,52 @@ const (
 	Version = 1
 )
 
+// MaxPosteriors is the largest number of posteriors of an ensemble.
+// maxValues is the largest number of values in one JSON text of its metadata.
+// maxComponents is the limit for "components", whose values take more memory. A checkpoint that is a member takes three
+// values.
+const (
+	MaxPosteriors = 1000
+	maxValues     = 1 << 17
+	maxComponents = 1 << 15
+)
+
 // statisticsSection returns the name of the section of component i.
 func statisticsSection(i int) string { return fmt.Sprintf("statistics.%d", i) }
 
-// Ensemble is all that rebuilds S members except the posteriors, which stay in
-// files of their own. The members of the first component come first.
+// Ensemble is everything that rebuilds S members except the posteriors, which are separate files. The members of the
+// first component come first.
 type Ensemble struct {
 	Path       string
 	ID         string // identifies the file's content; set by Open
 	Components []Component
 	Sampling   Sampling
 	Card       swag.Card // of its posteriors, and with noise that was found since
-	// Temperature divides the logarithms of the averaged probabilities; 0 means
-	// that they are left as they are.
+	// Temperature divides the logarithms of the averaged probabilities. 0 leaves them unchanged.
 	Temperature float64
-	// Vector scales the averaged probabilities in place of a temperature, or is nil.
+	// Vector scales the averaged probabilities instead of a temperature. It may be nil.
 	Vector *VectorScaling
-	// Threshold on the calibrated probability of class 1 predicts, of the task binary; 0 for
-	// the usual one.
+	// Threshold is a threshold on the calibrated probability of class 1, for the task binary. 0 stands for the usual
+	// one.
 	Threshold float64
 }
 
-// Component is what an ensemble has of one posterior.
+// Component is the part of an ensemble that comes from one posterior.
 type Component struct {
 	Posterior Reference         `json:"posterior"`
 	Members   int               `json:"members"`
-	Weight    float64           `json:"weight"`     // of all its members together; the components' add up to 1
+	Weight    float64           `json:"weight"`     // of all its members together; the components' weights add up to 1
 	BatchNorm *batchnorm.Record `json:"batch_norm"` // nil for a network without batch norm, and for checkpoints
-	// Checkpoints are the members where these are checkpoints: where they were when the
-	// ensemble was written, and their content.
+	// Scores gives the meaning of the networks' scores if it was set after the posterior was made. If it is empty, the
+	// posterior's model card has it.
+	Scores string `json:"scores,omitempty"`
+	// Intake holds the findings of the checks of the training data (sample --bn-data). It is nil without them.
+	Intake *intake.Report `json:"intake,omitempty"`
+	// Checkpoints are set if the members are checkpoints. Each has the path at the time of writing, and identifies its
+	// content.
 	Checkpoints []swag.Checkpoint `json:"checkpoints,omitempty"`
-	// Statistics holds the recomputed batch-norm statistics of each member, or those that
-	// are in it where it is a checkpoint, none for a network without.
+	// Statistics holds the batch-norm statistics of each member. They are recomputed, or read from the checkpoint if
+	// the member is one. The lists are empty for a network without batch norm.
 	Statistics [][]float32 `json:"-"`
 }
 
@@ -99,13 +112,13 @@ type Sampling struct {
 	Antithetic bool    `json:"antithetic"` // in pairs about the mean
 }
 
-// Options returns what a sampler needs; no sampler makes checkpoints.
+// Options returns the options for a sampler. It fails if the members are checkpoints, which no sampler makes.
 func (s Sampling) Options() (swag.SampleOptions, error) {
 	c, err := swag.ParseCovariance(s.Covariance)
 	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Rank: s.Rank, Antithetic: s.Antithetic}, err
 }
 
-// Preprocess is how pictures become inputs.
+// Preprocess returns the settings that turn images into inputs.
 func (e *Ensemble) Preprocess() (preprocess.Settings, error) {
 	s, err := preprocess.Decode(e.Card.Preprocess)
 	if err != nil {
@@ -126,14 +139,13 @@ func (e *Ensemble) first(i int) int {
 	return n
 }
 
-// weight returns what the probabilities of a member of component i count in the
-// average, as a multiple of 1/S.
+// weight returns the weight of each member of component i in the average, as a multiple of 1/S.
 func (e *Ensemble) weight(i int) float64 {
 	c := e.Components[i]
 	return c.Weight * float64(e.Members()) / float64(c.Members)
 }
 
-// Weights are what each member counts in the average; they add up to 1.
+// Weights returns the weight of each member in the average. The weights add up to 1.
 func (e *Ensemble) Weights() (weights []float64) {
 	for k := range e.Members() {
 		i, _ := e.Find(k)
@@ -143,7 +155,7 @@ func (e *Ensemble) Weights() (weights []float64) {
 	return weights
 }
 
-// Find returns the component of member k, one of 0 … S−1, and its place there.
+// Find returns the component of member k in [0, S), and the index of the member in this component.
 func (e *Ensemble) Find(k int) (component, place int) {
 	for k >= e.Components[component].Members {
 		k -= e.Components[component].Members
@@ -157,7 +169,7 @@ func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 	return e.write(w, Kind, producer, map[string]any{})
 }
 
-// write writes a file of an ensemble or of a part, with what else there is to say.
+// write writes the file of an ensemble or of a part. said holds further metadata.
 func (e *Ensemble) write(w io.WriterAt, kind, producer string, said map[string]any) error {
 	maps.Copy(said, map[string]any{
 		"components":     e.Components,
@@ -193,12 +205,12 @@ func (e *Ensemble) write(w io.WriterAt, kind, producer string, said map[string]a
 	return sw.Close()
 }
 
-// Open reads the ensemble file at path, whole, and checks its checksums.
+// Open reads the whole ensemble file at path, and checks its checksums.
 func Open(path string) (*Ensemble, error) {
 	return open(path, Kind, func(*weights.Safetensors) error { return nil })
 }
 
-// open reads an ensemble or a part, of which more is the caller's to read.
+// open reads the file of an ensemble or of a part. more reads the metadata that only a part has.
 func open(path, kind string, more func(*weights.Safetensors) error) (*Ensemble, error) {
 	st, err := weights.OpenSafetensors(path)
 	if err != nil {
@@ -207,6 +219,12 @@ func open(path, kind string, more func(*weights.Safetensors) error) (*Ensemble, 
 	defer st.Close()
 	if err := st.CheckKind(kind, Version); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := st.FewMetadata(maxValues); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if n := strings.Count(st.Metadata["components"], ","); n > maxComponents {
+		return nil, fmt.Errorf("%s: metadata \"components\": %d values, want at most %d", path, n, maxComponents)
 	}
 	if err := st.Verify(); err != nil {
 		return nil, err
@@ -246,10 +264,14 @@ func (e *Ensemble) read(st *weights.Safetensors) error {
 		if !ok || v.DType != weights.F32 || len(v.Shape) != 2 || v.Shape[0] != int64(c.Members) {
 			return fmt.Errorf("section %q: want F32 with a row for each of %d members", statisticsSection(i), c.Members)
 		}
+		c.Statistics = make([][]float32, 0, c.Members)
 		for k := range v.Shape[0] {
 			row := make([]float32, v.Shape[1])
 			v.Float32s(row, k*v.Shape[1])
 			c.Statistics = append(c.Statistics, row)
+		}
+		if at := weights.Number.FirstImpossible(v.DType, v.Data); at >= 0 { // [Ensemble.SoundStatistics] checks more, with the graph
+			return fmt.Errorf("section %q: member %d: value %v at index %d, want finite batch-norm statistics", statisticsSection(i), at/v.Shape[1], c.Statistics[at/v.Shape[1]][at%v.Shape[1]], at%v.Shape[1])
 		}
 	}
 	return nil
@@ -257,7 +279,10 @@ func (e *Ensemble) read(st *weights.Safetensors) error {
 
 // check refuses components that are invalid.
 func (e *Ensemble) check() error {
-	total := 0.0
+	if n := len(e.Components); n > MaxPosteriors {
+		return fmt.Errorf("%d posteriors, want at most %d", n, MaxPosteriors)
+	}
+	total, members := 0.0, 0
 	for _, c := range e.Components {
 		switch {
 		case c.Members < 1 || c.Members >= swag.MaxMembers:
@@ -270,15 +295,25 @@ func (e *Ensemble) check() error {
 			return fmt.Errorf("weight %v of %s, want a positive number", c.Weight, c.Posterior.Path)
 		}
 		total += c.Weight
+		if members += c.Members; members >= swag.MaxMembers {
+			return fmt.Errorf("%d members, want at most %d", members, swag.MaxMembers-1)
+		}
 	}
-	if !(math.Abs(total-1) <= 1e-9) { // rounded sums of shares are closer
+	if !(math.Abs(total-1) <= 1e-9) { // the rounding of shares changes their sum by less
 		return fmt.Errorf("weights of %d posteriors add up to %v, want 1", len(e.Components), total)
 	}
 	return nil
 }
 
-// PosteriorPath returns where the posterior of component i was when the ensemble was
-// written.
+// SoundStatistics fails if the batch-norm statistics of a member are impossible for the network of component i.
+func (e *Ensemble) SoundStatistics(i int, n *infer.Network) error {
+	if err := n.SoundStatistics(e.Components[i].Statistics); err != nil {
+		return fmt.Errorf("%s: section %q: %w", e.Path, statisticsSection(i), err)
+	}
+	return nil
+}
+
+// PosteriorPath returns the path of the posterior of component i at the time when the ensemble was written.
 func (e *Ensemble) PosteriorPath(i int) string {
 	path := e.Components[i].Posterior.Path
 	if !filepath.IsAbs(path) {
@@ -287,11 +322,9 @@ func (e *Ensemble) PosteriorPath(i int) string {
 	return path
 }
 
-// OpenPosterior opens the posterior of component i, with the noise that the ensemble's model
-// card has: the one among the moved
-// files that has its content, in whatever order they come, or else the one that
-// the ensemble names. It fails if the content is not what it was, or if a moved
-// file is of no component.
+// OpenPosterior opens the posterior of component i. It takes the file in moved that has the right content, in any
+// order, or else the file that the ensemble names. The posterior gets the noise of the ensemble's model card if its own
+// card has none. OpenPosterior fails if the content has changed, or if a moved file belongs to no component.
 func (e *Ensemble) OpenPosterior(i int, moved []string) (*swag.Posterior, error) {
 	c, path := e.Components[i], e.PosteriorPath(i)
 	for _, candidate := range moved {
@@ -319,6 +352,7 @@ func (e *Ensemble) OpenPosterior(i int, moved []string) (*swag.Posterior, error)
 		return nil, fmt.Errorf("%s: %d batch-norm statistics for each member of %s, want %d", e.Path, len(c.Statistics[0]), path, n)
 	}
 	e.addNoise(p)
+	p.Card.Scores = cmp.Or(p.Card.Scores, c.Scores)
 	return p, nil
 }
 
@@ -330,7 +364,7 @@ func posteriorID(path string) (string, error) {
 	return p.ID, p.Close()
 }
 
-// strange is the error of a posterior that is not one of the ensemble's in want.
+// strange returns the error for a posterior that is not one of the components in want.
 func (e *Ensemble) strange(path, id string, want []Component) error {
 	var sums []string
 	for _, c := range want {

@@ -11,8 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// CheckpointPath returns where a checkpoint that is a member was when the ensemble was
-// written.
+// CheckpointPath returns the path of a member's checkpoint at the time when the ensemble was written.
 func (e *Ensemble) CheckpointPath(c swag.Checkpoint) string {
 	path := filepath.FromSlash(c.Path)
 	if !filepath.IsAbs(path) {
@@ -21,14 +20,14 @@ func (e *Ensemble) CheckpointPath(c swag.Checkpoint) string {
 	return path
 }
 
-// A drawer makes members of one component, by their numbers in the ensemble. Weights are
-// valid during the call only.
+// A drawer makes the members of one component, by their numbers in the ensemble. The weights are valid only during the
+// call of f.
 type drawer interface {
 	Each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error
 }
 
-// drawer returns what makes the members of component i; n is its network. A drawer of
-// members at random holds at most so many bytes of weights.
+// drawer returns the source of the members of component i, whose network is n. A drawer of random members holds at most
+// the given number of bytes of weights.
 func (e *Ensemble) drawer(ctx context.Context, i int, n *infer.Network, workers int, bytes int64) (drawer, error) {
 	if e.Sampling.Covariance == Iterates {
 		models, err := n.OpenAll(ctx, e.Components[i].Checkpoints, e.CheckpointPath)
@@ -42,9 +41,9 @@ func (e *Ensemble) drawer(ctx context.Context, i int, n *infer.Network, workers 
 	return infer.NewDrawer(n.Posterior, opts, bytes)
 }
 
-// iterates are checkpoints that are members.
+// iterates are members that are checkpoints.
 type iterates struct {
-	first  int // number of the first
+	first  int // number of the first one in the ensemble
 	n      *infer.Network
 	models []*onnxio.Model
 }
@@ -67,8 +66,8 @@ func (it *iterates) Each(ctx context.Context, first, count int, f func(member in
 	return nil
 }
 
-// Member returns the weights of member k, read or drawn as they are used, and its
-// statistics; n is the network of its component. Of checkpoints it opens that one only.
+// Member returns the weights and the statistics of member k. It draws the weights or reads them from the checkpoint. n
+// is the network of its component. If the members are checkpoints, it opens only one of them.
 func (e *Ensemble) Member(ctx context.Context, k int, n *infer.Network) (parameters, statistics weights.Vector, err error) {
 	i, place := e.Find(k)
 	c := e.Components[i]
@@ -92,9 +91,9 @@ func (e *Ensemble) Member(ctx context.Context, k int, n *infer.Network) (paramet
 	return s.Vector(ctx, k), statistics, nil
 }
 
-// AddCheckpoints makes the last checkpoints of a posterior members, as many as component
-// i has, or all where that is not said: each with the batch-norm statistics in it. at says
-// where they are, and record how the ensemble's file is to name that.
+// AddCheckpoints makes the last checkpoints of a posterior members of component i, each with its own batch-norm
+// statistics. It takes as many as the component has members, or all if that number is 0. at returns the path of a
+// checkpoint. record returns the path to store in the ensemble file.
 func (e *Ensemble) AddCheckpoints(ctx context.Context, i int, n *infer.Network, at func(swag.Checkpoint) string, record func(path string) string) error {
 	c, all := &e.Components[i], n.Posterior.Checkpoints
 	if c.Members == 0 {

@@ -17,14 +17,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Joint is an ensemble, or some of its members, as one ONNX model that gives what a
-// [Scorer] says of them together.
+// Joint is an ensemble, or some of its members, as one ONNX model. The model gives the same average as a [Scorer].
 type Joint struct {
 	Ensemble *Ensemble
 	Networks []*infer.Network // of the ensemble's components
 	Members  []int            // numbers in ascending order
-	// Pixels has the model take 8-bit pixels, [batch, height, width, channels] in the
-	// order red, green, blue, and make of them what the networks take.
+	// Pixels makes the model take 8-bit pixels of shape [batch, height, width, channels], with the channels red, green,
+	// blue. The model then preprocesses them itself.
 	Pixels bool
 	// Storage, External, Producer and Version are as in [joint.Options].
 	Storage           joint.Storage
@@ -43,8 +42,7 @@ func (e *Ensemble) All() []int {
 	return all
 }
 
-// Model plans the model. e runs networks whose graphs alone do not tell what is needed; see
-// [Joint.Needs].
+// Model plans the model. e runs the networks if their graphs alone do not tell enough; see [Joint.Needs].
 func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error) {
 	if err := j.learn(ctx, e); err != nil {
 		return nil, err
@@ -57,7 +55,7 @@ func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error
 		return nil, err
 	}
 	var networks []*joint.Network
-	place := make(map[int]int) // of a component's network among those
+	place := make(map[int]int) // from a component to the index of its network in networks
 	var members []joint.Member
 	for _, k := range j.Members {
 		i, row := j.Ensemble.Find(k)
@@ -102,7 +100,7 @@ func (j *Joint) Needs() bool {
 	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool { return n.FixedBatch() || n.Width() == 0 && n.Known() == nil })
 }
 
-// learn finds out what the networks' scores mean.
+// learn finds the task of each network.
 func (j *Joint) learn(ctx context.Context, e *infer.Engine) error {
 	j.tasks = nil
 	for _, n := range j.Networks {
@@ -131,7 +129,7 @@ func (j *Joint) learn(ctx context.Context, e *infer.Engine) error {
 	return nil
 }
 
-// network readies the network of component i.
+// network prepares the network of component i.
 func (j *Joint) network(ctx context.Context, e *infer.Engine, i int) (*joint.Network, error) {
 	n, err := j.Networks[i].Joint(ctx, e)
 	if err != nil {
@@ -145,8 +143,8 @@ func (j *Joint) network(ctx context.Context, e *infer.Engine, i int) (*joint.Net
 	return n, nil
 }
 
-// weights are those of the members, which add up to 1. Where only some of a component's
-// members are chosen, they have the weight of all.
+// weights returns the weights of the members, which add up to 1. If only some members of a component are chosen, they
+// share the weight of the whole component.
 func (j *Joint) weights() []float64 {
 	chosen := make(map[int]int)
 	for _, k := range j.Members {
@@ -165,7 +163,7 @@ func (j *Joint) weights() []float64 {
 	return out
 }
 
-// metadata are the properties that the model carries; docs/formats.md lists them.
+// metadata returns the properties that the model carries. docs/formats.md lists them.
 func (j *Joint) metadata() (map[string]string, error) {
 	e := j.Ensemble
 	names, err := json.Marshal(e.Card.ClassNames)
@@ -203,7 +201,7 @@ func (j *Joint) metadata() (map[string]string, error) {
 	return out, nil
 }
 
-// Ranges writes ascending numbers as "0-9,12".
+// Ranges formats ascending numbers as "0-9,12".
 func Ranges(numbers []int) string {
 	var parts []string
 	for i := 0; i < len(numbers); {
@@ -221,8 +219,7 @@ func Ranges(numbers []int) string {
 	return strings.Join(parts, ",")
 }
 
-// ParseRanges reads numbers such as "0-9,12", each from 0 to below n and larger than the one
-// before.
+// ParseRanges parses numbers such as "0-9,12". Each must be in [0, n), and larger than the one before.
 func ParseRanges(s string, n int) ([]int, error) {
 	var out []int
 	for part := range strings.SplitSeq(s, ",") {
@@ -247,8 +244,7 @@ func ParseRanges(s string, n int) ([]int, error) {
 	return out, nil
 }
 
-// Write writes the model's files; name is that of the model itself. Members are drawn as
-// they are written.
+// Write writes the files of the model. name is the name of the model file. Members are drawn while they are written.
 func (j *Joint) Write(ctx context.Context, m *joint.Model, name string, create func(file string) (io.Writer, error), workers int) error {
 	return m.Write(name, create, func(do func(weights.Vector) error) error {
 		s, err := j.some(ctx, workers, infer.DrawnBytes)
@@ -259,7 +255,7 @@ func (j *Joint) Write(ctx context.Context, m *joint.Model, name string, create f
 	})
 }
 
-// some are the chosen members, as models to run.
+// some is the source of the chosen members.
 type some struct {
 	*drawn
 	members []int
@@ -278,12 +274,12 @@ func (j *Joint) some(ctx context.Context, workers int, bytes int64) (*some, erro
 	return s, nil
 }
 
-// draw makes the chosen members [at, at+count), and calls f with their place among them.
+// draw makes the chosen members [at, at+count). It calls f with the index of each among the chosen ones.
 func (s *some) draw(ctx context.Context, at, count int, f func(at int, parameters weights.Vector) error) error {
 	for end := at + count; at < end; {
 		first := s.members[at]
 		i, _ := s.e.Find(first)
-		run := 1 // that follow each other, of one component
+		run := 1 // length of a run of consecutive members of one component
 		for ; at+run < end && s.members[at+run] == first+run; run++ {
 			if o, _ := s.e.Find(first + run); o != i {
 				break

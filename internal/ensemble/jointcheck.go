@@ -12,14 +12,14 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Difference is how far a joint model is from the members that it was made of.
+// Difference is the difference between a joint model and the members that it was made from.
 type Difference struct {
 	Examples int
-	Largest  float64 // of a number that both say, such as a probability
-	Changed  int     // examples of which another of these is the largest
+	Largest  float64 // largest difference of a number that both give, such as a probability
+	Changed  int     // examples whose largest number is at another index
 }
 
-// Check runs the examples through the model at path, and through the members one by one.
+// Check runs the examples through the model at path, and through the members one by one. It returns the difference.
 func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data dataset.Dataset) (Difference, error) {
 	fail := func(err error) (Difference, error) { return Difference{}, err }
 	m, err := onnxio.Open(path)
@@ -93,7 +93,7 @@ func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data da
 	return d, err
 }
 
-// compared are the outputs that have, one after the other, what [task.Task.Shown] has.
+// compared returns the names of the outputs that together hold the numbers of [task.Task.Shown].
 func compared(outputs []onnxio.Value, t task.Task) (names []string) {
 	_, width := t.Shown(make([]float64, t.Width()))
 	for _, o := range outputs {

@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/joint"
 )
 
-// pictures returns the settings by which the networks take pictures.
+// pictures returns the settings with which the networks preprocess images.
 func (j *Joint) pictures() (preprocess.Settings, error) {
 	s, err := j.Ensemble.Preprocess()
 	if err != nil {
@@ -24,8 +24,8 @@ func (j *Joint) pictures() (preprocess.Settings, error) {
 	return s, nil
 }
 
-// takePixels has the model take 8-bit pixels, and normalise them as [preprocess.Settings]
-// does: each step rounds to float32.
+// takePixels makes the model take 8-bit pixels, and normalise them as [preprocess.Settings] does. Each step rounds to
+// float32.
 func (j *Joint) takePixels(m *joint.Model) error {
 	s, err := j.pictures()
 	if err != nil {
@@ -60,7 +60,7 @@ func (j *Joint) takePixels(m *joint.Model) error {
 	return nil
 }
 
-// normalise adds (x·scale − mean) / std.
+// normalise adds operators for (x·scale − mean) / std.
 func normalise(m *joint.Model, x string, s preprocess.Settings) string {
 	plane := func(values []float64) string {
 		shape := []int64{1, int64(len(values)), 1, 1}
@@ -69,7 +69,7 @@ func normalise(m *joint.Model, x string, s preprocess.Settings) string {
 		}
 		list := make([]float32, len(values))
 		for i, v := range values {
-			if s.Channels == "bgr" { // they are given as red, green, blue
+			if s.Channels == "bgr" { // settings list them as red, green, blue
 				v = values[len(values)-1-i]
 			}
 			list[i] = float32(v)
@@ -90,7 +90,7 @@ func normalise(m *joint.Model, x string, s preprocess.Settings) string {
 	return x
 }
 
-// pixels is data as a model with [Joint.Pixels] takes it.
+// pixels gives data in the form that a model with [Joint.Pixels] takes.
 type pixels struct {
 	dataset.Bytes
 	settings preprocess.Settings

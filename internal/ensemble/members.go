@@ -7,26 +7,26 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Member is one of an ensemble's members while it is in memory.
+// Member is a member of an ensemble while it is in memory.
 type Member struct {
 	Number     int // from 0, over all components
 	Component  int
 	Network    *infer.Network
-	Parameters weights.Vector // valid during the call that it was handed to
-	Statistics weights.Slice  // nil as long as they have not been recomputed
-	// Weight is that of its probabilities in the average, as a multiple of 1/S: 1
-	// where all members count alike.
+	Parameters weights.Vector // valid only during the call of the function that gets it
+	Statistics weights.Slice  // nil until they have been recomputed
+	// Weight is the weight of its probabilities in the average, as a multiple of 1/S. It is 1 if all members have the
+	// same weight.
 	Weight float64
 }
 
-// EachMember calls f with each member in turn. networks are the components'.
-// Members of different components have random numbers of their own: they are
-// drawn by their number in the ensemble. workers are the sampler's.
+// EachMember calls f with each member in turn. networks has one network per component. Each member is drawn by its
+// number in the ensemble, so members of different components use different random numbers. workers is the number of
+// goroutines of the sampler.
 func (e *Ensemble) EachMember(ctx context.Context, networks []*infer.Network, workers int, f func(Member) error) error {
 	return e.EachMemberOf(ctx, networks, workers, e.PartOf(0, 1), f)
 }
 
-// EachMemberOf is EachMember for those of a part.
+// EachMemberOf is like [Ensemble.EachMember], for the members of part p.
 func (e *Ensemble) EachMemberOf(ctx context.Context, networks []*infer.Network, workers int, p Part, f func(Member) error) error {
 	for i, c := range e.Components {
 		m := Member{Component: i, Network: networks[i], Weight: e.weight(i)}

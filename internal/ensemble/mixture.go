@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// Mix plans the components of an ensemble: a mixture of Gaussians where there
-// are several posteriors, such as those of runs with different seeds. That is
-// MultiSWAG (Wilson and Izmailov, "Bayesian deep learning and a probabilistic
-// perspective of generalization", NeurIPS 2020), which weighs them alike.
+// Mix plans the components of an ensemble. With several posteriors, such as those of runs with different seeds, the
+// ensemble is a mixture of Gaussians. This is MultiSWAG (Wilson and Izmailov, "Bayesian deep learning and a
+// probabilistic perspective of generalization", NeurIPS 2020), which gives all posteriors the same weight.
 //
-// The members are spread over the posteriors as evenly as possible, and where
-// that leaves some over, the first posteriors have one more; antithetic pairs
-// stay together. The posteriors' weights are in the given ratio, or equal where
-// it is nil. They do not depend on the members: a posterior of more members is
-// known better, but does not count more.
+// Mix spreads the members over the posteriors as evenly as possible. The first posteriors get one more if some are left
+// over. Antithetic pairs stay together. The weights of the posteriors are in the given ratio, or equal if it is nil.
+// They do not depend on the number of members: more members describe a posterior more precisely, but do not raise its
+// weight.
 func Mix(posteriors, members int, ratio []float64, antithetic bool) ([]Component, error) {
 	unit := 1
 	if antithetic {
 		unit = 2
 	}
 	switch {
+	case posteriors > MaxPosteriors:
+		return nil, fmt.Errorf("%d posteriors, want at most %d", posteriors, MaxPosteriors)
 	case members%unit != 0:
 		return nil, fmt.Errorf("%d members: antithetic ones come in pairs", members)
 	case members < unit*posteriors:

@@ -9,9 +9,9 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// SetNoise has the model card say how far targets of a regression are from their means:
-// what nothing said when the posterior was fitted. std is in the targets' units, one for
-// each or for all.
+// SetNoise adds the noise of a regression to the model card: the standard deviation of the targets around their means.
+// The card must not have noise or a variance head. std is in the units of the targets, with one number for each target
+// or one for all.
 func (e *Ensemble) SetNoise(std []float64) error {
 	t := e.Card.Targets
 	switch {
@@ -28,8 +28,7 @@ func (e *Ensemble) SetNoise(std []float64) error {
 	return nil
 }
 
-// addNoise gives a posterior that was fitted before the noise was known that of the
-// ensemble.
+// addNoise copies the ensemble's noise into the card of a posterior that was fitted before the noise was known.
 func (e *Ensemble) addNoise(p *swag.Posterior) {
 	ours, theirs := e.Card.Targets, p.Card.Targets
 	if ours == nil || theirs == nil || theirs.NoiseStd != nil {
@@ -40,7 +39,7 @@ func (e *Ensemble) addNoise(p *swag.Posterior) {
 	p.Card.Targets = &with
 }
 
-// checkNoise refuses to scale variances that are not known, and warns that they are not.
+// checkNoise refuses to scale unknown variances. Without a calibration it only warns that they are unknown.
 func (s *Scorer) checkNoise() error {
 	if task.Lacking(s.Task()) == nil {
 		return nil

@@ -6,14 +6,14 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// PartKind is the kind of a file with some of an ensemble's members, which one of several
-// jobs has drawn.
+// PartKind is the kind of a file with some of an ensemble's members. One of several jobs has drawn them.
 const PartKind = "swagwrap.ensemble.part"
 
-// Part says which.
+// Part is a range of the members of an ensemble.
 type Part struct {
 	Index int `json:"index"` // part Index of Of, from 0
 	Of    int `json:"of"`
@@ -21,28 +21,31 @@ type Part struct {
 	End   int `json:"end"`
 }
 
-// PartOf returns part index of so many: members ⌊i·S/n⌋ … ⌊(i+1)·S/n⌋−1.
+// PartOf returns part index of the given number of parts, n. It has the members ⌊i·S/n⌋ … ⌊(i+1)·S/n⌋−1, where i is
+// index.
 func (e *Ensemble) PartOf(index, of int) Part {
 	s := e.Members()
 	return Part{index, of, index * s / of, (index + 1) * s / of}
 }
 
-// WritePart writes the members of a part. All else is as [Ensemble.Write] has it. asked
-// is what the job was told, but for where it runs.
+// WritePart writes the members of a part. The rest of the file is the same as with [Ensemble.Write]. asked lists the
+// flags of the job, except those that say where it runs.
 func (e *Ensemble) WritePart(w io.WriterAt, producer string, p Part, asked []string) error {
 	return e.write(w, PartKind, producer, map[string]any{"part": p, "asked": asked})
 }
 
-// A PartFile is a part that was read.
+// A PartFile is the content of the file of a part.
 type PartFile struct {
 	Part
 	*Ensemble
 	Producer string
 	Asked    []string
 	metadata map[string]string
+	sizes    []int // batch-norm statistics per member, for each component
 }
 
-// OpenPart reads the file at path, whole, and checks its checksums.
+// OpenPart reads the whole file at path, and checks its checksums. It keeps only the statistics of the members of the
+// part.
 func OpenPart(path string) (*PartFile, error) {
 	p := &PartFile{}
 	e, err := open(path, PartKind, func(st *weights.Safetensors) error {
@@ -53,16 +56,29 @@ func OpenPart(path string) (*PartFile, error) {
 		return nil, err
 	}
 	p.Ensemble = e
-	if p.Of < 1 || p.Index < 0 || p.Index >= p.Of || p.Part != e.PartOf(p.Index, p.Of) {
+	if p.Of < 1 || p.Of > predictions.MaxParts || p.Index < 0 || p.Index >= p.Of || p.Part != e.PartOf(p.Index, p.Of) {
 		return nil, fmt.Errorf("%s: metadata \"part\": part %d of %d has not members %d to %d of %d", path, p.Index, p.Of, p.First, p.End, e.Members())
+	}
+	k := 0
+	for _, c := range e.Components {
+		p.sizes = append(p.sizes, len(c.Statistics[0]))
+		for place := range c.Statistics {
+			if k < p.First || k >= p.End {
+				c.Statistics[place] = nil
+			}
+			k++
+		}
 	}
 	return p, nil
 }
 
-// Differences names the metadata in which a part of the same ensemble differs.
-func (p *PartFile) Differences(q *PartFile) []string {
+// Unlike lists the metadata that show that p and q belong to different runs. If there are none, p drops its own copy of
+// the metadata.
+func (p *PartFile) Unlike(q *PartFile) []string {
 	var names []string
-	for _, key := range slices.Sorted(maps.Keys(p.metadata)) {
+	both := maps.Clone(p.metadata)
+	maps.Copy(both, q.metadata)
+	for _, key := range slices.Sorted(maps.Keys(both)) {
 		switch key {
 		case "part", "crc32c", "crc32c_header":
 		default:
@@ -71,10 +87,16 @@ func (p *PartFile) Differences(q *PartFile) []string {
 			}
 		}
 	}
+	if names == nil && !slices.Equal(p.sizes, q.sizes) {
+		names = append(names, "its members have other batch-norm statistics")
+	}
+	if names == nil {
+		p.metadata = q.metadata
+	}
 	return names
 }
 
-// Take takes the members of a part.
+// Take copies the statistics of the members of a part into e.
 func (e *Ensemble) Take(p *PartFile) {
 	for k := p.First; k < p.End; k++ {
 		i, place := e.Find(k)

@@ -257,7 +257,7 @@ func TestScorerOutputs(t *testing.T) {
 	_, err := ensemble.NewScorer(t.Context(), engine(t), job)
 	infertest.WantError(t, err, `tensor "each": 3 scores that each come out of a sigmoid`)
 	_, err = infer.NewNetwork(networks[0].Posterior, infer.RecomputeTrained, "none")
-	infertest.WantError(t, err, `no output "none", want one of "each", "logits", "probs"`)
+	infertest.WantError(t, err, `output "none": want one of each, logits or probs`)
 	rows := func(output string) []Row {
 		n, err := infer.NewNetwork(networks[0].Posterior, infer.RecomputeTrained, output)
 		if err != nil {

@@ -18,31 +18,30 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Scoring says what is to be scored.
+// Scoring describes a scoring job.
 type Scoring struct {
 	Ensemble *Ensemble
 	Networks []*infer.Network // of the ensemble's components
 	Data     dataset.Dataset
-	// Preprocess is what was done to the data, and ClassNames has the name of every
-	// class, or is nil for those that the data tells.
+	// Preprocess is the preprocessing that the data has. ClassNames has the name of every class. If it is nil, the
+	// names of the data are used.
 	Preprocess preprocess.Settings
 	ClassNames []string
-	Want       task.Want // Members says whether, not how many
-	// Threshold is in place of the ensemble's; 0 for that.
+	Want       task.Want // Members only says whether to keep them; its value is ignored
+	// Threshold replaces the threshold of the ensemble. 0 keeps that one.
 	Threshold float64
-	// SkipErrors gives an example that cannot be read, or whose scores are not usable,
-	// a row with an error. Else it ends the run.
+	// SkipErrors gives an example a row with an error if it cannot be read or its scores are unusable. Without
+	// SkipErrors the run fails.
 	SkipErrors bool
-	// Part is what is scored of the data, in whole batches; nil for all. Its range and its
-	// number of examples are found by NewScorer.
+	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
+	// its number of examples.
 	Part *predictions.Part
 }
 
-// A Scorer runs an ensemble over data, and makes rows of what its members say
-// together.
+// A Scorer runs an ensemble over data, and makes rows from the averages over its members.
 type Scorer struct {
 	*infer.Scorer
-	// Warnings are what the user should know before the result is relied upon.
+	// Warnings are problems that the user should know before relying on the result.
 	Warnings []error
 
 	job         Scoring
@@ -53,7 +52,7 @@ type Scorer struct {
 	weights     []float64 // of the members, if they are kept
 }
 
-// NewScorer prepares a Scorer: see [infer.NewScorer].
+// NewScorer returns a Scorer for the job. See [infer.NewScorer].
 func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, error) {
 	m, err := newDrawn(ctx, e, job)
 	if err != nil {
@@ -91,9 +90,8 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	return s, s.name()
 }
 
-// Rounding measures what the engine's precision changes of the averages over the
-// ensemble's members: of all the data, whatever part of it is scored, so that all parts
-// see the same.
+// Rounding measures how the engine's precision changes the averages over the ensemble's members. It always uses all
+// data, also if the job scores a part, so that all parts get the same result.
 func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
 	m, err := newDrawn(ctx, e, job)
 	if err != nil {
@@ -102,8 +100,16 @@ func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*rounding.Cha
 	return rounding.Measure(ctx, e, m, rounding.Options{Antithetic: job.Ensemble.Sampling.Antithetic, SkipErrors: job.SkipErrors}, job.Data)
 }
 
-// part returns the examples to score. Of a part that has none it is one, which tells
-// what rows look like.
+// Own loads the examples of the job's part, and returns them.
+func (job *Scoring) Own(ctx context.Context, e *infer.Engine) (dataset.Dataset, error) {
+	m, err := newDrawn(ctx, e, *job)
+	if err != nil {
+		return nil, err
+	}
+	return job.part(e, m)
+}
+
+// part returns the examples to score. If the part is empty, it returns one example, which shows the shape of the rows.
 func (job *Scoring) part(e *infer.Engine, m infer.Models) (dataset.Dataset, error) {
 	p := job.Part
 	if p == nil {
@@ -123,8 +129,8 @@ func (job *Scoring) part(e *infer.Engine, m infer.Models) (dataset.Dataset, erro
 	return dataset.Part(job.Data, first, end), nil
 }
 
-// name checks labels and class names against the task. Those of a few class
-// folders of many are not the network's.
+// name checks labels and class names against the task. It leaves both out if their number of classes differs, for
+// example because the folder has only a few of the classes.
 func (s *Scorer) name() error {
 	names, labels := s.job.Data.ClassNames(), s.job.Data.Labels()
 	if s.job.ClassNames != nil {
@@ -137,7 +143,7 @@ func (s *Scorer) name() error {
 	for i := range labels.Len() {
 		label := labels.At(i)
 		if !label.Known() {
-			continue // of what cannot be read
+			continue // the example cannot be read
 		}
 		if err := s.Task().CheckLabel(label); err != nil {
 			return fmt.Errorf("%s: %w", s.job.Data.Name(i), err)
@@ -147,8 +153,8 @@ func (s *Scorer) name() error {
 	return nil
 }
 
-// Schema says what the rows hold. Files show the given number of ranked classes; a
-// ranking of one repeats what is there, and is not shown.
+// Schema describes the rows. Files show the first top classes of each ranking. A ranking of one class only repeats
+// other columns, so it is hidden.
 func (s *Scorer) Schema(top int) *predictions.Schema {
 	columns := s.Task().Columns(s.job.Want)
 	for i := range columns {
@@ -156,10 +162,10 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
 		}
 	}
-	return &predictions.Schema{Columns: columns, ClassNames: s.names, Labels: s.labels.Classes != nil, Errors: s.job.SkipErrors, Width: s.Task().Width()}
+	return &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil, Errors: s.job.SkipErrors, Width: s.Task().Width()}
 }
 
-// Rows goes through the rows of a chunk, which share memory.
+// Rows iterates over the rows of a chunk. All rows share the same memory.
 func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 	return func(yield func(*predictions.Row) bool) {
 		var row predictions.Row
@@ -172,7 +178,7 @@ func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 	}
 }
 
-// row makes row i of a chunk, in the memory of r and outcome.
+// row makes row i of a chunk. It reuses the memory of r and outcome.
 func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Row) {
 	at := c.First + i
 	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Values: r.Values[:0]}
@@ -192,7 +198,7 @@ func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Ro
 	r.Values = s.Task().Values(r.Values, s.job.Want, average, label)
 }
 
-// Tasks says what the scores of each network are taken for.
+// Tasks describes the task of each network.
 func (s *Scorer) Tasks() []string {
 	var out []string
 	for _, n := range s.job.Networks {
@@ -201,8 +207,8 @@ func (s *Scorer) Tasks() []string {
 	return out
 }
 
-// Parameters are what the rows depend on: two runs with equal parameters give equal
-// rows. producer is the program and its version.
+// Parameters returns everything that the rows depend on. Two runs with equal parameters give equal rows. producer is
+// the program and its version.
 func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err error) {
 	var tasks []string
 	for _, n := range s.job.Networks {
@@ -238,10 +244,10 @@ func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err erro
 	return p, nil
 }
 
-// Threshold is what the rows go by; 0 for the usual one.
+// Threshold returns the threshold of the rows, or 0 for the usual one.
 func (s *Scorer) Threshold() float64 { return s.job.Threshold }
 
-// nameSum identifies a list of names, or "" for none.
+// nameSum returns a hash of a list of names, or "" for nil.
 func nameSum(names []string) string {
 	if names == nil {
 		return ""
@@ -250,7 +256,7 @@ func nameSum(names []string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// drawn are the members of an ensemble.
+// drawn is the source of an ensemble's members.
 type drawn struct {
 	e        *Ensemble
 	networks []*infer.Network

@@ -4,48 +4,46 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// Methods of [Settings], as sample's --method has them.
+// The methods of [Settings] have the names that sample's --method takes.
 const (
 	SWAG     = "swag"
 	SWAGDiag = "swag-diag"
 	SWA      = "swa"      // θ_SWA alone
-	Iterates = "iterates" // the checkpoints, each with the statistics in it
+	Iterates = "iterates" // the checkpoints, each with its own batch-norm statistics
 )
 
-// Methods lists them.
+// Methods lists all methods.
 var Methods = []string{SWAG, SWAGDiag, SWA, Iterates}
 
-// Kind and version of a file of settings; see docs/formats.md.
+// Kind and version of a settings file; see docs/formats.md.
 const (
-	settingsKind    = "swagwrap.settings"
+	SettingsKind    = "swagwrap.settings"
 	settingsVersion = 1
 )
 
-// Settings say what an ensemble is to be made of: what sample's flags say, or a file
-// that a study wrote.
+// Settings describe how to make an ensemble. They come from the flags of sample, or from a settings file that a study
+// wrote.
 type Settings struct {
 	Method     string  `json:"method"`
 	Scale      float64 `json:"scale"`          // α; 0 with SWA and Iterates
 	Rank       int     `json:"rank,omitempty"` // columns of D; 0 for all
 	Antithetic bool    `json:"antithetic,omitempty"`
-	// Members is S, 0 for as many as there are: one of each posterior with SWA, all
-	// checkpoints with Iterates.
+	// Members is S. 0 stands for all there are: one per posterior with SWA, all checkpoints with Iterates.
 	Members     int     `json:"members,omitempty"`
 	Seed        uint64  `json:"seed"`
 	Temperature float64 `json:"temperature,omitempty"` // of the average; 0 for none
 	Threshold   float64 `json:"threshold,omitempty"`   // of the task binary; 0 for the usual one
-	// NoiseStd is that of a regression's targets, where the posterior says nothing of it.
+	// NoiseStd is the standard deviation of a regression's noise, if the posterior does not have it.
 	NoiseStd []float64 `json:"noise_std,omitempty"`
 }
 
-// FromSampling are the settings of members that a sampler draws: SWA at scale 0.
+// FromSampling returns the settings for members that a sampler draws. Scale 0 gives SWA.
 func FromSampling(how swag.SampleOptions, members int) *Settings {
 	s := &Settings{Method: how.Covariance.String(), Scale: how.Scale, Rank: how.Rank, Antithetic: how.Antithetic, Members: members, Seed: how.Seed}
 	if how.Scale == 0 {
@@ -54,7 +52,7 @@ func FromSampling(how swag.SampleOptions, members int) *Settings {
 	return s
 }
 
-// Sampling is how the members are made.
+// Sampling returns how to draw the members.
 func (s *Settings) Sampling() Sampling {
 	out := Sampling{Seed: s.Seed, Scale: s.Scale, Covariance: s.Method, Rank: s.Rank, Antithetic: s.Antithetic}
 	if s.Method == SWA {
@@ -68,9 +66,10 @@ func (s *Settings) draws() bool { return s.Method == SWAG || s.Method == SWAGDia
 
 // Check refuses settings that no ensemble can have.
 func (s *Settings) Check() error {
+	if err := word.Check(s.Method, Methods...); err != nil {
+		return fmt.Errorf("method %w", err)
+	}
 	switch {
-	case !slices.Contains(Methods, s.Method):
-		return fmt.Errorf("method %q: want one of %s", s.Method, strings.Join(Methods, ", "))
 	case s.Members < 0 || s.Members >= swag.MaxMembers || s.Members == 0 && s.draws():
 		return fmt.Errorf("members: %d, want 1 to %d", s.Members, swag.MaxMembers-1)
 	case !s.draws() && s.Scale != 0:
@@ -94,11 +93,10 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// DefaultMembers is S where nobody says otherwise, the paper's.
+// DefaultMembers is the default for S. The paper uses the same number.
 const DefaultMembers = 30
 
-// Flags are those of sample that say the same, without those that would say what holds
-// anyway.
+// Flags returns the flags of sample that give the same settings. It leaves out flags that would set a default.
 func (s *Settings) Flags() []string {
 	out := []string{"--method", s.Method}
 	add := func(name string, value any) { out = append(out, "--"+name, fmt.Sprint(value)) }
@@ -129,29 +127,29 @@ func (s *Settings) Flags() []string {
 	return out
 }
 
-// SettingsFile is what a file of settings holds.
+// SettingsFile is the content of a settings file.
 type SettingsFile struct {
 	Kind          string `json:"kind"`
 	FormatVersion int    `json:"format_version"`
 	Producer      string `json:"producer"`
 	Settings
-	Posterior Reference `json:"posterior"` // that they were chosen for
-	Chosen    any       `json:"chosen"`    // on what, among how many: for people
+	Posterior Reference `json:"posterior"` // the one that they were chosen for
+	Chosen    any       `json:"chosen"`    // the data and the candidates of the choice, for the reader
 }
 
-// NewSettingsFile makes one. producer is the program and its version.
+// NewSettingsFile returns a SettingsFile. producer is the program and its version.
 func NewSettingsFile(s Settings, posterior Reference, chosen any, producer string) *SettingsFile {
-	return &SettingsFile{settingsKind, settingsVersion, producer, s, posterior, chosen}
+	return &SettingsFile{SettingsKind, settingsVersion, producer, s, posterior, chosen}
 }
 
-// ParseSettings reads a file of settings, and checks them.
+// ParseSettings parses and checks a settings file.
 func ParseSettings(js []byte) (*SettingsFile, error) {
 	var f SettingsFile
 	if err := json.Unmarshal(js, &f); err != nil {
 		return nil, err
 	}
-	if f.Kind != settingsKind {
-		return nil, fmt.Errorf("kind %q, want %q", f.Kind, settingsKind)
+	if f.Kind != SettingsKind {
+		return nil, fmt.Errorf("kind %q, want %q", f.Kind, SettingsKind)
 	}
 	if f.FormatVersion != settingsVersion {
 		return nil, fmt.Errorf("format version %d, written by %q: this program reads version %d", f.FormatVersion, f.Producer, settingsVersion)

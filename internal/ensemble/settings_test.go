@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -39,7 +40,7 @@ func TestSettings(t *testing.T) {
 		`{`:                                "unexpected end",
 		`{"kind": "swagwrap.calibration"}`: `kind "swagwrap.calibration", want "swagwrap.settings"`,
 		`{"kind": "swagwrap.settings", "format_version": 2, "producer": "later"}`: `format version 2, written by "later"`,
-		head + `"method": "best"}`:                                                    `method "best": want one of swag, swag-diag, swa, iterates`,
+		head + `"method": "best"}`:                                                    `method "best": want one of swag, swag-diag, swa or iterates`,
 		head + `"method": "swag", "scale": 1}`:                                        "members: 0, want 1 to",
 		head + `"method": "swag", "scale": 1, "members": -1}`:                         "members: -1",
 		head + `"method": "swa", "scale": 1}`:                                         `method "swa": has no scale`,
@@ -51,4 +52,20 @@ func TestSettings(t *testing.T) {
 		_, err := ensemble.ParseSettings([]byte(js))
 		infertest.WantError(t, err, want)
 	}
+}
+
+// Settings of any content are refused, or can be used.
+func FuzzSettings(f *testing.F) {
+	f.Add(`{"kind":"swagwrap.settings","format_version":1,"producer":"x","method":"swag","scale":0.5,"members":30,"seed":1,"noise_std":[0.5],"posterior":{"path":"p","id":"0"},"chosen":{}}`)
+	f.Fuzz(func(t *testing.T, js string) {
+		var s *ensemble.SettingsFile
+		var err error
+		promise.Heap(t, len(js), func() { s, err = ensemble.ParseSettings([]byte(js)) })
+		if err != nil {
+			return
+		}
+		if s.Flags() == nil || s.Check() != nil {
+			t.Errorf("%q: accepted, and cannot be used", js)
+		}
+	})
 }

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// Conflict is the error of a file that is read, and would be written too.
+// Conflict reports that a command would overwrite one of its own inputs.
 type Conflict struct{ Path string } // of the output
 
 func (c *Conflict) Error() string { return c.Path + ": is an input of this command too" }
 
-// Files are known by where they are on disk, whatever their names are.
+// identity identifies a file on disk, whatever its names are.
 type identity struct{ device, number uint64 }
 
 func identify(info fs.FileInfo) identity {
@@ -24,16 +24,16 @@ func identify(info fs.FileInfo) identity {
 	return identity{uint64(s.Dev), uint64(s.Ino)}
 }
 
-// known are the inputs and outputs of this process. There are few: images, of
-// which there may be millions, are held against the outputs when they are listed.
+// known holds the inputs and outputs of this process. Images are not held here, because there may be millions. They
+// are compared with the outputs when they are listed.
 var known = struct {
 	sync.RWMutex
 	inputs  map[identity]bool
-	outputs map[string]identity // by path: of the files that they replace
+	outputs map[string]identity // by path: the existing files that they replace
 }{inputs: make(map[identity]bool), outputs: make(map[string]identity)}
 
-// Input notes that this process reads the file at path, now or later. It fails
-// with a [*Conflict] if that is an output. A file that is not there is not noted.
+// Input records that this process reads the file at path. It fails with a [*Conflict] if the file is an output. A
+// file that does not exist is not recorded.
 func Input(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -42,7 +42,7 @@ func Input(path string) error {
 	return note(info)
 }
 
-// Opened is Input for a file that is open.
+// Opened is Input for an open file.
 func Opened(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -58,8 +58,8 @@ func note(info fs.FileInfo) error {
 	return Listed(info)
 }
 
-// Listed fails with a [*Conflict] if the file is an output. Unlike Input it forgets
-// the file, which is then safe only from outputs that were announced before.
+// Listed fails with a [*Conflict] if the file is an output. Unlike Input it does not record the file, so an output
+// that is announced later is not compared with it.
 func Listed(info fs.FileInfo) error {
 	known.RLock()
 	defer known.RUnlock()
@@ -74,8 +74,8 @@ func Listed(info fs.FileInfo) error {
 	return nil
 }
 
-// Output announces that this process will put a file in the place of the one at
-// path, if there is one. It fails with a [*Conflict] if that is an input.
+// Output announces that this process will replace the file at path, if it exists. It fails with a [*Conflict] if the
+// file is an input.
 func Output(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,15 +94,14 @@ func Output(path string) error {
 	return nil
 }
 
-// Written ends what Output began: the file at path is another now.
+// Written ends what Output began: the file at path is a new one now.
 func Written(path string) {
 	known.Lock()
 	defer known.Unlock()
 	delete(known.outputs, path)
 }
 
-// Forget forgets all inputs and outputs. A process that does one thing after the
-// other calls it between them.
+// Forget forgets all inputs and outputs. A process that runs several commands calls it between them.
 func Forget() {
 	known.Lock()
 	defer known.Unlock()

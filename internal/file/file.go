@@ -1,5 +1,4 @@
-// Package file opens the files that a user names, and says what is wrong with
-// them in the program's words.
+// Package file opens the files that a user names and reports errors in the program's own words.
 package file
 
 import (
@@ -8,11 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
-// Open opens a regular file as an [Input] and returns its size in bytes. Errors say
-// nothing of the path, and of what is no regular file that it should be what want
-// says.
+// Open opens a regular file as an [Input] and returns its size in bytes. Errors do not contain the path. If path is
+// not a regular file, the error says that it should be want.
 func Open(path, want string) (*os.File, int64, error) {
 	if err := Input(path); err != nil {
 		return nil, 0, err
@@ -20,22 +19,47 @@ func Open(path, want string) (*os.File, int64, error) {
 	return OpenListed(path, want)
 }
 
-// OpenListed is Open for one of very many files, which are held against the outputs
-// as by [Listed].
+// OpenListed is Open for one of very many files. It compares the file with the outputs as [Listed] does.
 func OpenListed(path, want string) (*os.File, int64, error) {
-	// Stat first: opening a FIFO would block.
-	info, err := os.Stat(path)
+	f, info, err := Regular(path)
+	if errors.Is(err, ErrNotRegular) {
+		return nil, 0, fmt.Errorf("%w, want %s", ErrNotRegular, want)
+	}
 	if err != nil {
 		return nil, 0, Cause(err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("not a regular file, want %s", want)
-	}
 	if err := Listed(info); err != nil {
+		f.Close()
 		return nil, 0, err
 	}
-	f, err := os.Open(path)
-	return f, info.Size(), Cause(err)
+	return f, info.Size(), nil
+}
+
+// ErrNotRegular is the error of a folder, pipe, socket or device where a file should be.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Regular opens the regular file at path. All files from outside are opened by it, since
+// opening or reading a pipe would wait for its writer. An error is a [*fs.PathError].
+func Regular(path string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(path) // opening a device may do something
+	if err != nil {
+		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: Cause(err)}
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // another took its place
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // Read reads a file of settings or text as an [Input], of at most the given number
@@ -44,19 +68,26 @@ func Read(path string, most int64) ([]byte, error) {
 	if err := Input(path); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(path)
+	return Content(path, most)
+}
+
+// Content is Read for a file that is no input, such as one of an earlier run that this one may replace.
+func Content(path string, most int64) ([]byte, error) {
+	f, info, err := Regular(path)
+	if errors.Is(err, ErrNotRegular) || err == nil && info.Size() > most {
+		err = fmt.Errorf("want a regular file of at most %d bytes", most)
+	}
+	if f != nil {
+		defer f.Close()
+	}
 	if err != nil {
 		return nil, Error(path, err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, fmt.Errorf("%s: want a regular file of at most %d bytes", path, most)
-	}
-	b, err := os.ReadFile(path)
+	b, err := io.ReadAll(io.LimitReader(f, most))
 	return b, Error(path, err)
 }
 
-// Error puts the path in front of err, as all our errors have it; package os
-// would write "open x.npy: no such file". Without an error there is none.
+// Error puts the path before err, without the "open x.npy:" that package os puts there. It returns nil for nil.
 func Error(path string, err error) error {
 	if err == nil {
 		return nil
@@ -64,7 +95,7 @@ func Error(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, Cause(err))
 }
 
-// Cause takes off what package os says before the cause.
+// Cause removes the operation and the path that package os puts before an error.
 func Cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
@@ -72,8 +103,7 @@ func Cause(err error) error {
 	return err
 }
 
-// Truncated says in our words what "EOF" and "unexpected EOF" mean for a file.
-// Other errors stay as they are.
+// Truncated replaces "EOF" and "unexpected EOF" with a clearer error. It returns other errors unchanged.
 func Truncated(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("truncated: %w", io.ErrUnexpectedEOF)

@@ -8,11 +8,9 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// Align checks that the networks can be averaged: they are of different
-// posteriors, and take the same input and tell the same number of classes
-// apart, as far as their graphs say. A dimension of the input that one network
-// leaves open and another fixes becomes fixed in both; batches remain each
-// network's own affair.
+// Align checks that the networks can be averaged. They must be of different posteriors, take the same inputs and
+// distinguish the same number of classes, as far as their graphs say. If one network leaves an input dimension open
+// and another fixes it, it becomes fixed in both. Batch dimensions stay as they are.
 func Align(networks []*Network) error {
 	for i, n := range networks {
 		for _, o := range networks[:i] {
@@ -36,14 +34,14 @@ func Align(networks []*Network) error {
 	return nil
 }
 
-// fix takes over the dimensions, but for the batch, that another network fixes.
+// fix takes over the dimensions that another network fixes, except the batch.
 func fix(shape, other []int64) {
 	for axis := 1; axis < len(shape); axis++ {
 		shape[axis] = max(shape[axis], other[axis])
 	}
 }
 
-// alike reports whether two inputs may take the same examples.
+// alike reports whether two inputs can take the same examples.
 func alike(v, w onnxio.Value) bool {
 	return slices.EqualFunc(v.Shape[1:], w.Shape[1:], func(x, y int64) bool { return x == y || x < 0 || y < 0 })
 }

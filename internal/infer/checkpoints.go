@@ -11,8 +11,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// CheckpointPath returns where a checkpoint of p is: as the posterior records
-// it, seen from its own folder, or under its name in another folder.
+// CheckpointPath returns the path of a checkpoint of p. It is the path that the posterior records, relative to its
+// folder, or the same file name in another folder.
 func CheckpointPath(p *swag.Posterior, c swag.Checkpoint, folder string) string {
 	path := filepath.FromSlash(c.Path)
 	switch {
@@ -41,8 +41,8 @@ func (n *Network) open(c swag.Checkpoint, path string) (*onnxio.Model, error) {
 	return models[0], nil
 }
 
-// OpenAll opens checkpoints of n's network, each where path says, and fails with a
-// [*ChangedError] where one is not what it was. They stay open as long as the posterior.
+// OpenAll opens checkpoints of n's network, each at the path that path returns. It fails with a [*ChangedError] if
+// the content of one has changed. The checkpoints stay open as long as the posterior.
 func (n *Network) OpenAll(ctx context.Context, list []swag.Checkpoint, path func(swag.Checkpoint) string) ([]*onnxio.Model, error) {
 	var models []*onnxio.Model
 	for _, c := range list {
@@ -65,15 +65,15 @@ func (n *Network) OpenAll(ctx context.Context, list []swag.Checkpoint, path func
 	return models, nil
 }
 
-// ChangedError says that a checkpoint is not what a posterior was fitted to.
+// ChangedError says that a checkpoint differs from the one that a posterior was fitted to.
 type ChangedError struct{ Path, Posterior, Found, Want string }
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s: its content has the SHA-256 %s, but %s was fitted to %s", e.Path, e.Found, e.Posterior, e.Want)
 }
 
-// Attach gives a posterior that refers to its checkpoints what it needs of them.
-// Their files stay open as long as the posterior.
+// Attach gives a posterior that refers to its checkpoints their vectors. Their files stay open as long as the
+// posterior.
 func (n *Network) Attach(ctx context.Context) error {
 	p := n.Posterior
 	models, err := n.OpenAll(ctx, p.Needs(), func(c swag.Checkpoint) string { return CheckpointPath(p, c, "") })
@@ -95,8 +95,7 @@ func (n *Network) Attach(ctx context.Context) error {
 	})
 }
 
-// Continue readies checkpoints since the posterior's own to extend it: see
-// [ckpt.Continue].
+// Continue makes later checkpoints ready to extend the posterior: see [ckpt.Continue].
 func (n *Network) Continue(models []*onnxio.Model) (*ckpt.Set, error) {
 	return ckpt.Continue(n.skeleton, n.Posterior.Layout, models)
 }

@@ -5,20 +5,19 @@ import (
 	"sync"
 )
 
-// A Chunk is what models say of some examples in a row.
+// A Chunk is the result of models for consecutive examples.
 type Chunk struct {
 	First, Len int     // examples
 	Errs       []error // why an example has no result, or nil
 	Sums               // over the models, a row for each example
-	// Members holds each model's outcome for each example, Len×S×Width; nil unless
-	// they are kept.
+	// Members holds each model's outcome for each example, Len×S×Width, for S models. Nil unless they are kept.
 	Members []float32
 
 	scorer *Scorer
-	mu     sync.Mutex // guards the making of what is not there yet
+	mu     sync.Mutex // guards the first call of make
 }
 
-// newChunk returns c, or a new Chunk, made ready for the results of x.
+// newChunk returns c, or a new Chunk, ready for the results of x.
 func (s *Scorer) newChunk(c *Chunk, x *examples) *Chunk {
 	if c == nil {
 		c = &Chunk{scorer: s}
@@ -28,7 +27,7 @@ func (s *Scorer) newChunk(c *Chunk, x *examples) *Chunk {
 	return c
 }
 
-// resultBytes is the memory of a Chunk for one example.
+// resultBytes returns the memory of a Chunk for one example.
 func (s *Scorer) resultBytes() int64 {
 	n := int64(8*s.width() + 8)
 	if s.keep {
@@ -37,7 +36,7 @@ func (s *Scorer) resultBytes() int64 {
 	return n
 }
 
-// make makes room, once the task is known.
+// make allocates the results, once the task is known.
 func (c *Chunk) make() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +50,7 @@ func (c *Chunk) make() {
 	}
 }
 
-// zeros returns n zeros, in the memory of buffer if that is enough.
+// zeros returns n zeros, in the memory of buffer if it is large enough.
 func zeros[T float32 | float64](buffer []T, n int) []T {
 	if cap(buffer) < n {
 		return make([]T, n)
@@ -60,8 +59,7 @@ func zeros[T float32 | float64](buffer []T, n int) []T {
 	return buffer[:n]
 }
 
-// add adds what a model says of the examples from the given one on. k is its
-// number.
+// add adds the outcomes of model number k for the examples starting at from.
 func (c *Chunk) add(from, k int, m *loaded, o *outcome) {
 	c.make()
 	width := c.Task.Width()

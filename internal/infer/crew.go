@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// group is some models of one part whose sessions are open at the same time.
+// group is several models of one part whose sessions are open at the same time.
 type group struct {
 	first    int // number of the first model
 	batch    int // examples in a run
@@ -24,7 +24,7 @@ func (g *group) close() {
 	}
 }
 
-// open makes sessions of models first … first+count−1, which are of one part.
+// open makes sessions of models first … first+count−1, which belong to one part.
 func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, error) {
 	g := &group{first: first, batch: batch}
 	err := s.models.Each(ctx, first, count, func(m Model) error {
@@ -35,7 +35,7 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
-		m.Filled.Parameters, m.Filled.Statistics = nil, nil // valid during the call only
+		m.Filled.Parameters, m.Filled.Statistics = nil, nil // only valid during the call
 		g.sessions = append(g.sessions, &loaded{m, session})
 		return nil
 	})
@@ -46,20 +46,20 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	return g, nil
 }
 
-// A crew opens groups in order, one ahead of the one that runs, and again for each
-// chunk. Where all fit into memory it opens them once.
+// A crew opens groups in order, one ahead of the group that runs, and again for each chunk. If all fit into memory,
+// it opens them only once.
 type crew struct {
 	scorer *Scorer
 	chunks int
 	ready  chan *group
-	stay   []*group // opened for good
+	stay   []*group // opened once for all chunks
 }
 
 func newCrew(s *Scorer, chunks int) *crew {
 	return &crew{scorer: s, chunks: chunks, ready: make(chan *group)}
 }
 
-// build opens groups until all chunks have had theirs.
+// build opens groups until all chunks have had their groups.
 func (c *crew) build(ctx context.Context) error {
 	p := c.scorer.plan
 	for chunk := range c.chunks {
@@ -84,7 +84,7 @@ func (c *crew) build(ctx context.Context) error {
 	return nil
 }
 
-// next returns the next group, which done takes back.
+// next returns the next group. The caller returns it by done.
 func (c *crew) next(ctx context.Context) (*group, error) {
 	select {
 	case g := <-c.ready:
@@ -100,7 +100,7 @@ func (c *crew) done(g *group) {
 	}
 }
 
-// close closes what is still open, after build has returned.
+// close closes the groups that are still open, after build has returned.
 func (c *crew) close() {
 	for _, g := range c.stay {
 		g.close()

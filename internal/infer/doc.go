@@ -1,26 +1,22 @@
 // Package infer runs networks over data.
 //
-// A [Graph] is what models that differ in weights only have in common. A [Network]
-// is a posterior's graph ready to be filled with weights, and a [Model] is a network
-// that has them. An [Engine] runs one model over data ([Engine.Predict]); [Sums] keeps
-// what averaging needs, so that memory does not grow with the number of models. Batch-norm
-// statistics are recomputed by package batchnorm.
+// A [Graph] is the common part of models that differ only in weights. A [Network] is a posterior's graph ready to be
+// filled with weights, and a [Model] is a network with weights. An [Engine] runs one model over data
+// ([Engine.Predict]). [Sums] keeps the sums for averaging, so that memory does not grow with the number of models.
+// Package batchnorm recomputes batch-norm statistics.
 //
-// A [Scorer] runs any number of models over any number of examples. It plans by
-// the memory and the threads at hand, and hands on what the models say as one
-// [Chunk] of examples after the other. What scores mean is told by package task.
+// A [Scorer] runs any number of models over any number of examples. It plans for the available memory and threads,
+// and delivers the models' results as one [Chunk] of examples after the other. Package task says what scores mean.
 //
 // # Invariants
 //
-// Models are averaged by their outcomes, such as probabilities, in float64 and in
-// the order of their numbers (Bayesian model averaging, section 3.5 of Maddox et
-// al. 2019). An outcome that is not finite is an error that names model and
-// example; it is never averaged. No bit of a result depends on how many threads
-// there are, on the memory at hand, or on the chunk that a run begins with.
+// Models are averaged by their outcomes, such as probabilities, in float64 and in the order of their numbers
+// (Bayesian model averaging, section 3.5 of Maddox et al. 2019). An outcome that is not finite is an error that names
+// model and example. It is never averaged. No bit of a result depends on the number of threads, on the available
+// memory, or on the chunk that a run begins with.
 //
 // # Concurrency
 //
-// A [Network] is read-only. The methods of [Engine] use as many goroutines as it
-// has workers, and may themselves be called from several. Those of a [Scorer] are
-// for one goroutine at a time.
+// A [Network] is read-only. The methods of [Engine] use as many goroutines as it has workers, and may be called from
+// several goroutines. The methods of a [Scorer] are for one goroutine at a time.
 package infer

@@ -16,46 +16,42 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// DefaultBatchSize is the batch of the reference's experiments; batch-norm
-// statistics depend on it, if little.
+// DefaultBatchSize is the batch of the reference's experiments. Batch-norm statistics depend slightly on it.
 const DefaultBatchSize = 128
 
 // Engine runs networks.
 type Engine struct {
 	Runtime   *ort.Runtime
-	BatchSize int // 0 means DefaultBatchSize, or what the network fixes
-	// Workers is the number of batches in flight; 0 means one per core. Each
-	// runs on one thread of its own, which is as fast as all threads on one
-	// batch and keeps the cores busy between batches too.
+	BatchSize int // 0 means DefaultBatchSize, or the network's fixed size
+	// Workers is the number of batches in flight; 0 means one per core. Each batch runs on its own single thread.
+	// That is as fast as all threads on one batch, and keeps the cores busy between batches too.
 	Workers int
-	// Memory is what a [Scorer] plans for, in bytes and about; 0 means
-	// [DefaultMemory]. It is no limit: see [ort.Runtime.Limit].
+	// Memory is the approximate memory that a [Scorer] plans for, in bytes; 0 means [DefaultMemory]. It is no limit:
+	// see [ort.Runtime.Limit].
 	Memory   int64
-	Provider ort.Provider // what computes, and how precisely
-	// Passes is what computes in batch-norm passes. docs/batch-norm.md says what bf16 costs
-	// there; in float32 ONNX Runtime's own kernels are the fastest.
+	Provider ort.Provider // what computes, and with what precision
+	// Passes is the provider for batch-norm passes. docs/batch-norm.md gives the cost of bf16 there. In float32 ONNX
+	// Runtime's own kernels are the fastest.
 	Passes ort.Provider
-	// Store, if not nil, keeps what networks gave out. What is there is not computed again.
+	// Store, if not nil, keeps the outputs of networks. Outputs in the store are not computed again.
 	Store *store.Store
-	// Share, if not nil, is what this process computes of a study, for the Store.
+	// Share, if not nil, is the part of a study that this process computes for the Store.
 	Share *Share
-	// Rounding is what Provider's precision was measured to change; nil in float32.
+	// Rounding is the measured change by Provider's precision; nil in float32.
 	Rounding fmt.Stringer
-	// Placed, if not nil, is told once of each graph which nodes another provider than the
-	// CPU's does not take. One that takes none is an error. It is called from several
-	// goroutines.
+	// Placed, if not nil, is called once for each graph, with the nodes that a provider other than the CPU's does not
+	// take. It is an error if the provider takes no node. Placed is called from several goroutines.
 	Placed func(model string, p ort.Placement)
-	// Progress, if not nil, is told of every image that went through a network.
-	// It is called from several goroutines.
+	// Progress, if not nil, is called with the number of images that went through a network. It is called from
+	// several goroutines.
 	Progress func(images int)
-	// Slow, if not nil, is told that one batch has been inside a network for a minute,
-	// and again whenever that time has doubled. loops says that the network has a Loop,
-	// which may not end. It is called from several goroutines.
+	// Slow, if not nil, is called when a batch has been inside a network for a minute, and again whenever that time
+	// has doubled. loops says that the network has a Loop, which may not end. Slow is called from several goroutines.
 	Slow func(inside time.Duration, loops bool)
 }
 
-// About says what computes: the library's version and, where it is not the default, the
-// provider and what is known of its precision.
+// About returns the library's version and, if it is not the default, the provider and the measured
+// effect of its precision.
 func (e *Engine) About() string {
 	about := e.Runtime.Version()
 	if p := e.Provider; p.String() != (ort.Provider{}).String() {
@@ -67,14 +63,14 @@ func (e *Engine) About() string {
 	return about
 }
 
-// Report tells Progress of images that went through a network.
+// Report calls Progress with a number of images that went through a network.
 func (e *Engine) Report(images int) {
 	if e.Progress != nil {
 		e.Progress(images)
 	}
 }
 
-// Threads is the number of batches in flight.
+// Threads returns the number of batches in flight.
 func (e *Engine) Threads() int {
 	if e.Workers > 0 {
 		return e.Workers
@@ -82,18 +78,18 @@ func (e *Engine) Threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// TrainingBatch is the size of batches in passes over training data: what was asked
-// for, unless the network takes one size only.
+// TrainingBatch returns the batch size of passes over training data. It is the size that the user requested, unless
+// the network takes one size only.
 func (e *Engine) TrainingBatch(s *Session) (int, error) {
 	return e.Batch(s.inputs[0].Name, s.FixedBatch(), DefaultBatchSize)
 }
 
-// scoreBatchBytes bounds the default batch of large examples. More than 16
-// images of 224×224 made no network faster, and take more memory.
+// scoreBatchBytes bounds the default batch of large examples. More than 16 images of 224×224 made no network faster,
+// and took more memory.
 const scoreBatchBytes = 10 << 20
 
-// scoreBatch is the batch for predictions, of examples of size elements: a
-// network's own, what was asked for, or a power of two.
+// scoreBatch returns the batch size for predictions, for examples of size elements. It is the network's own, the
+// requested size, or a power of two.
 func (e *Engine) scoreBatch(input onnxio.Value, size int64) (int, error) {
 	preset := DefaultBatchSize
 	for preset > 1 && 4*size*int64(preset) > scoreBatchBytes {
@@ -102,7 +98,7 @@ func (e *Engine) scoreBatch(input onnxio.Value, size int64) (int, error) {
 	return e.Batch(input.Name, int(max(input.Shape[0], 0)), preset)
 }
 
-// Batch is the batch size of an input that takes a fixed one, or any.
+// Batch returns the batch size of an input whose size is fixed, or 0 for any size.
 func (e *Engine) Batch(input string, fixed, preset int) (int, error) {
 	switch {
 	case fixed == 0 && e.BatchSize == 0:
@@ -123,7 +119,7 @@ type Session struct {
 	loops  bool
 }
 
-// Open readies a model to compute the given outputs.
+// Open makes a model ready to compute the given outputs.
 func (e *Engine) Open(ctx context.Context, model onnxio.Filled, outputs ...string) (*Session, error) {
 	s, err := e.Runtime.NewFilledSession(ctx, model, e.options(outputs))
 	if err != nil {
@@ -137,8 +133,8 @@ func (e *Engine) options(outputs []string) ort.Options {
 	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider, Callers: e.Threads()}
 }
 
-// Place tells Placed of a model that s was opened for, if seen is not set yet. It runs it
-// on zeros in the place of the data.
+// Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros
+// instead of the data.
 func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
 	if e.Provider.Name != ort.OpenVINO || seen.Swap(true) {
 		return nil
@@ -160,10 +156,10 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *S
 	return err
 }
 
-// slowAfter is when a run is slow.
+// slowAfter is the time after which a run counts as slow.
 var slowAfter = time.Minute
 
-// Run is [ort.Session.Run], and tells Slow.
+// Run is [ort.Session.Run], and calls Slow.
 func (s *Session) Run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, error) {
 	if s.slow != nil {
 		done := make(chan struct{})
@@ -193,9 +189,8 @@ func (s *Session) FixedBatch() int {
 	return int(fixed)
 }
 
-// Feed runs the examples idx. Where the network has a fixed batch, a shorter
-// one is filled up with copies of its last example; their outputs are the last
-// rows.
+// Feed runs the examples idx. If the network has a fixed batch, a shorter one is filled up with copies of its last
+// example. The outputs of the copies are the last rows.
 func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]ort.Tensor, error) {
 	if short := s.FixedBatch() - len(idx); short > 0 {
 		idx = slices.Clone(idx)
@@ -219,7 +214,7 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 	return s.Run(ctx, in)
 }
 
-// tensor makes one of the type that an input takes.
+// tensor returns values as a tensor of the input's type.
 func tensor(to ort.ValueInfo, shape []int64, values []float32) (ort.Tensor, error) {
 	t := ort.Tensor{Shape: shape}
 	switch to.DType {

@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Free returns the exporter's model with its batch left open, of a network that takes
-// batches of one size only. It fails unless the model computes the same on the data.
+// Free returns the exporter's model with a free batch, for a network that takes batches of one size only. It fails
+// unless the model computes the same on the data.
 func (e *Engine) Free(ctx context.Context, n *Network, data dataset.Dataset) (*onnxio.Model, error) {
 	p, edit := n.Posterior, n.skeleton.Edit()
 	edit.FreeBatch()
@@ -26,20 +26,19 @@ func (e *Engine) Free(ctx context.Context, n *Network, data dataset.Dataset) (*o
 	return free, e.sameByItself(ctx, n, free, data, int(n.Input.Shape[0]))
 }
 
-// sameByItself fails unless a graph with a free batch gives two batches of size at once
-// the scores that the network gives them one after the other. Operators that mix
-// examples, as a Reshape with a fixed size can make them do, show here.
+// sameByItself fails unless a graph with a free batch computes two batches of size at once like the network computes
+// them one after the other. This finds operators that mix examples, such as a Reshape with a fixed size.
 func (e *Engine) sameByItself(ctx context.Context, n *Network, free *onnxio.Model, data dataset.Dataset, size int) error {
 	if data.Len() < 2*size {
 		return fmt.Errorf("%d examples, too few to try larger batches on", data.Len())
 	}
 	rows := make([]int, 2*size)
-	for i := range rows { // from all over the data
+	for i := range rows { // spread over the data
 		rows[i] = i * ((data.Len() - 1) / (len(rows) - 1))
 	}
 	scores := func(t *onnxio.Template, batches ...[]int) (all []float32, err error) {
 		p := n.Posterior
-		filled, err := t.Fill(p.Layout, p.Last(), weights.Slice(p.Statistics)) // of the last checkpoint
+		filled, err := t.Fill(p.Layout, p.Last(), weights.Slice(p.Statistics)) // the last checkpoint
 		if err != nil {
 			return nil, err
 		}

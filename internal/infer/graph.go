@@ -1,9 +1,9 @@
 package infer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,29 +11,30 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// Graph is what models that differ in weights only have in common: what they take,
-// and where their scores come out.
+// Graph is the common part of models that differ only in weights: their inputs, and the output with their scores.
 type Graph struct {
-	// Input is what they take; -1 stands for a free dimension. Of several Inputs it has the
+	// Input is the input of the models; -1 stands for a free dimension. If there are several Inputs, it has their
 	// names, the batch, and the number of all elements of an example.
 	Input  onnxio.Value
 	Inputs []onnxio.Value // all, in the graph's order
 
-	scores task.Scores // without their number, which some graphs leave open
-	width  int64       // what the graph says of that number, or 0
-	card   string      // the task that the model card names, or ""
-	placed atomic.Bool // see [Engine.Placed]
+	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
+	scores task.Scores      // without their number, which some graphs leave open
+	width  int64            // the number of scores by the graph, or 0
+	card   string           // the task that the model card names, or ""
+	placed atomic.Bool      // see [Engine.Placed]
 
 	mu   sync.Mutex
 	task task.Task // nil until the first run
 }
 
-// ReadGraph reads the graph of m. output names the output with the scores; "" is
-// the first. card says what scores mean.
+// ReadGraph reads the graph of m. output names the output with the scores; "" means the first. card says what scores
+// mean.
 func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if len(m.Graph.Outputs) == 0 {
 		return nil, &onnxio.Error{Path: m.Path, What: "the network has no output"}
@@ -53,17 +54,23 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
 			g.scores = task.Scores{Output: output, Activation: activation(m, output), Numbers: numbers}
-			if g.width, err = width(o); err != nil {
-				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error()}
+			if g.scores.Form, err = task.ParseForm(card.Scores); err == nil {
+				err = g.scores.CheckForm(card.Task)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: model card: %w", m.Path, err)
+			}
+			if g.width, err = width(o, g.Inputs); err != nil {
+				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error(), Hint: notARow(len(o.Shape)) + otherRows(m, output, g.Inputs)}
 			}
 			return g, g.fits()
 		}
-		names = append(names, fmt.Sprintf("%q", o.Name))
+		names = append(names, o.Name)
 	}
-	return nil, fmt.Errorf("%s: no output %q, want one of %s", m.Path, output, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s: output %w", m.Path, &word.Unknown{Word: output, Want: names})
 }
 
-// Numbers is what a model card says of a regression, nil of other tasks.
+// Numbers returns the model card's description of a regression, or nil for other tasks.
 func Numbers(card swag.Card) (*task.Numbers, error) {
 	if card.Targets == nil {
 		return nil, nil
@@ -95,38 +102,74 @@ func Numbers(card swag.Card) (*task.Numbers, error) {
 	return n, nil
 }
 
-// width is how many scores an example has, as far as the output's shape tells; 0
-// where it does not. It fails where that cannot be a row of scores.
-func width(o onnxio.Value) (int64, error) {
+// width returns the number of scores for an example, as far as the output's shape shows it, or 0. It fails if the
+// shape cannot be a row of scores. An axis as long as one of the input, such as a sequence, counts as more than one.
+func width(o onnxio.Value, inputs []onnxio.Value) (int64, error) {
 	if o.Shape == nil {
 		return 0, nil
 	}
-	total, wide := int64(1), 0
+	long := map[string]bool{}
+	for _, v := range inputs {
+		for axis, name := range v.Dims {
+			long[name] = axis > 0 && name != ""
+		}
+	}
+	total, wide, open := int64(1), 0, false
 	for axis, d := range o.Shape {
 		switch {
-		case axis == 0 || d == 1 || wide > 1:
+		case axis == 0 || d == 1:
 		case d < 0:
-			return 0, nil
-		default:
+			open = true
+			if axis < len(o.Dims) && long[o.Dims[axis]] {
+				wide++
+			}
+		case wide < 2:
 			total, wide = total*d, wide+1
 		}
 	}
-	if len(o.Shape) == 0 || wide > 1 {
+	switch {
+	case len(o.Shape) == 0 || wide > 1:
 		return 0, fmt.Errorf("an output of shape %s, want a row of scores for each example", onnxio.FormatShape(o.Shape, o.Dims))
+	case open:
+		return 0, nil
 	}
 	return total, nil
 }
 
-// Tell returns the task that the scores tell by themselves, or by the number of
-// names that their classes have; see [task.Tell].
+// otherRows names the other outputs that may be rows of scores, as a line of a hint.
+func otherRows(m *onnxio.Model, not string, inputs []onnxio.Value) string {
+	var names []string
+	for _, o := range m.Graph.Outputs {
+		if _, err := width(o, inputs); err == nil && o.Name != not {
+			names = append(names, "--output-name "+o.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "\nother outputs may have them: fit " + strings.Join(names, " or ")
+}
+
+// notARow says what to do with a network whose output is not one row of scores for each example.
+func notARow(axes int) string {
+	what := "for each position of a sequence, as of a language model or a tagger"
+	if axes > 3 {
+		what = "for each pixel or patch, as of a segmentation network"
+	}
+	return fmt.Sprintf("an output of %d axes has scores %s: no task takes these\n", axes, what) +
+		"the tasks are " + strings.Join(task.Names(), ", ") + ": one row of scores for each example\n" +
+		"if an example has one answer, export the network with a head that pools, so that its output is [batch, scores]"
+}
+
+// Tell returns the task that follows from the scores alone, or from the number of class names; see
+// [task.Tell].
 func (g *Graph) Tell(names int) (string, error) {
 	s := g.scores
 	s.Count = int(g.width)
 	return task.Tell(s, names)
 }
 
-// fits fails where the graph says that its scores are not of the task that the
-// model card names.
+// fits fails if the scores of the graph cannot belong to the task that the model card names.
 func (g *Graph) fits() error {
 	if g.card == "" || g.width == 0 {
 		return nil
@@ -135,8 +178,7 @@ func (g *Graph) fits() error {
 	return err
 }
 
-// CheckNames fails if there are names of classes, and the graph says that there are
-// not so many.
+// CheckNames fails if there are class names, and the graph has another number of classes.
 func (g *Graph) CheckNames(names []string) error {
 	if names == nil || g.width == 0 {
 		return nil
@@ -148,42 +190,47 @@ func (g *Graph) CheckNames(names []string) error {
 	return err
 }
 
-// passing are operators that do not change values.
-var passing = []string{"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
-
-// activation returns which activation function a value comes out of.
-func activation(m *onnxio.Model, value string) string {
-	for range m.Graph.Nodes { // a graph from elsewhere may have cycles
-		i := slices.IndexFunc(m.Graph.Nodes, func(n onnxio.Node) bool { return slices.Contains(n.Outputs, value) })
-		if i < 0 {
-			break
-		}
-		switch n := m.Graph.Nodes[i]; {
-		case n.OpType == "Softmax", n.OpType == "LogSoftmax", n.OpType == "Sigmoid":
-			return strings.ToLower(n.OpType)
-		case slices.Contains(passing, n.OpType) && len(n.Inputs) > 0:
-			value = n.Inputs[0]
-		default:
-			return ""
-		}
+// Form is what the scores were decided to be, or what the graph proves, or "". A regression
+// has none, also behind a sigmoid.
+func (g *Graph) Form() task.Form {
+	if g.card == "regression" {
+		return ""
 	}
-	return ""
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return cmp.Or(g.scores.Form, g.scores.Proven())
 }
 
-// Output is the name of the output with the scores.
+// Proven returns the form of the scores that the final activation proves, or "".
+func (g *Graph) Proven() task.Form { return g.scores.Proven() }
+
+// Decide sets the form of the scores, before the first run. It fails if the graph disproves it.
+func (g *Graph) Decide(f task.Form) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.scores
+	s.Form = f
+	if err := s.CheckForm(g.card); err != nil {
+		return err
+	}
+	g.scores.Form, g.task = f, nil
+	return nil
+}
+
+// Output returns the name of the output with the scores.
 func (g *Graph) Output() string { return g.scores.Output }
 
-// Width is how many scores an example has, as far as the graph says; else 0.
+// Width returns the number of scores for an example, as far as the graph says, or 0.
 func (g *Graph) Width() int { return int(g.width) }
 
-// Known is the task of the first run, or nil before it.
+// Known returns the task of the first run, or nil before it.
 func (g *Graph) Known() task.Task {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.task
 }
 
-// Task returns what count scores for an example mean.
+// Task returns the task for count scores per example.
 func (g *Graph) Task(count int) (task.Task, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,9 +246,8 @@ func (g *Graph) Task(count int) (task.Task, error) {
 	return g.task, nil
 }
 
-// Scores returns how many scores for each of n examples the output holds, and the
-// scores, row by row. Where the network takes batches of one size only there may
-// be more rows.
+// Scores returns how many scores for each of n examples the output holds, and the scores, row by row. If the network
+// takes batches of one size only, there may be more rows.
 func (g *Graph) Scores(out ort.Tensor, n int) (count int, values []float32, err error) {
 	values, err = Float32s(out)
 	if err != nil {
@@ -214,7 +260,7 @@ func (g *Graph) Scores(out ort.Tensor, n int) (count int, values []float32, err 
 		}
 	}
 	if len(out.Shape) == 0 || wide > 1 || count < 1 || int(out.Shape[0]) < n {
-		return 0, nil, fmt.Errorf("tensor %q: output of shape %v for %d examples, want [%d classes]", g.scores.Output, out.Shape, n, n)
+		return 0, nil, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", out.Shape, n, n), Hint: notARow(len(out.Shape))}
 	}
 	return count, values, nil
 }

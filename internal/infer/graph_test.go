@@ -25,7 +25,7 @@ func TestScoresOf(t *testing.T) {
 		{"labels-1.onnx", "", task.Scores{Output: "each", Activation: "sigmoid"}, ""},
 		{"labels-1.onnx", "logits", task.Scores{Output: "logits", Activation: ""}, ""},
 		{"labels-1.onnx", "probs", task.Scores{Output: "probs", Activation: "softmax"}, ""}, // through an Identity
-		{"labels-1.onnx", "soft", task.Scores{}, `no output "soft", want one of "each", "logits", "probs"`},
+		{"labels-1.onnx", "soft", task.Scores{}, `output "soft": want one of each, logits or probs`},
 	} {
 		got, err := infer.ScoresOf(infertest.Open(t, infertest.Path(infertest.Small, tc.file)), tc.output)
 		if tc.err != "" {

@@ -12,10 +12,10 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// readInputs reads what the network takes. Several inputs together are a record, whose
-// elements lie one input's behind the other's: [Graph].Input.
+// readInputs reads the network's inputs. Several inputs form a record: the elements of each input follow those of the
+// one before. See [Graph].Input.
 func (g *Graph) readInputs(m *onnxio.Model) error {
-	g.Inputs = m.FeedInputs()
+	g.Inputs, g.rows = m.FeedInputs(), m.Rows()
 	if len(g.Inputs) == 0 {
 		return &onnxio.Error{Path: m.Path, What: "the network takes no input"}
 	}
@@ -54,10 +54,10 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 	return nil
 }
 
-// maxRecord bounds the elements of an example, so that their number is a number.
+// maxRecord bounds the elements of an example, so that their product does not overflow.
 const maxRecord = 1 << 40
 
-// typeOf is the type of an input, as [dataset.Field] has it.
+// typeOf returns the type of an input, by the names of [dataset.Field].
 func typeOf(v onnxio.Value) string {
 	switch v.ElemType {
 	case onnxio.Float:
@@ -68,22 +68,21 @@ func typeOf(v onnxio.Value) string {
 	return v.ElemType.String()
 }
 
-// Fields are the inputs, for [dataset.Options].
+// Fields returns the inputs, for [dataset.Options].
 func (g *Graph) Fields() []dataset.Field {
 	var out []dataset.Field
 	for _, v := range g.Inputs {
-		out = append(out, dataset.Field{Name: v.Name, Shape: v.Shape[1:], Dims: v.Dims[1:], Type: typeOf(v)})
+		out = append(out, dataset.Field{Name: v.Name, Shape: v.Shape[1:], Dims: v.Dims[1:], Type: typeOf(v), Rows: g.rows[v.Name]})
 	}
 	return out
 }
 
-// feeds reports whether there are tensors of the type to feed.
+// feeds reports whether tensors of the type can be fed.
 func feeds(dtype string) bool {
 	return slices.Contains([]string{"float32", "float64", "float16", "int64", "uint8"}, dtype) || ort.RawSize(dtype) > 0
 }
 
-// of returns the input of several that has the name, or nil; and else the only one,
-// whatever it is called.
+// of returns the input with the given name, or nil. A single input may have any name.
 func (g *Graph) of(name string) *onnxio.Value {
 	if len(g.Inputs) == 1 {
 		return &g.Inputs[0]
@@ -95,10 +94,9 @@ func (g *Graph) of(name string) *onnxio.Value {
 	return &g.Inputs[i]
 }
 
-// feed makes the tensors of so many examples, whose values lie one example's behind the
-// other's, and in an example one field's behind the other's. idx are the examples, of which
-// there may be fewer than rows: lists that were filled up to the longest of all are cut to
-// the longest of these; where idx is nil they are not.
+// feed makes the input tensors of rows examples. values holds one example after the other, and in each example one
+// field after the other. idx are the examples, and there may be fewer than rows. Lists that were filled up to the
+// longest of all are cut to the longest of these, unless idx is nil.
 func (s *Session) feed(data dataset.Dataset, idx []int, rows int, values []float32) ([]ort.Tensor, error) {
 	fields := dataset.Fields(data)
 	if fields == nil && len(s.inputs) == 1 {
@@ -143,8 +141,8 @@ func (s *Session) feed(data dataset.Dataset, idx []int, rows int, values []float
 	return out, nil
 }
 
-// longest is the length of the longest of the examples in a field whose lists were filled
-// up, and at least 1; else 0.
+// longest returns the length of the longest of the examples in a field whose lists were filled up, and at least 1. It
+// returns 0 for other fields.
 func longest(data dataset.Dataset, field int, idx []int) int {
 	most := 0
 	for _, i := range idx {
@@ -155,7 +153,7 @@ func longest(data dataset.Dataset, field int, idx []int) int {
 	return most
 }
 
-// wide makes a tensor of whole numbers that float32 does not hold.
+// wide makes a tensor of whole numbers that float32 cannot hold.
 func wide(to ort.ValueInfo, shape []int64, values []float32) (ort.Tensor, error) {
 	whole := make([]int64, len(values)/2)
 	for k := range whole {
@@ -177,13 +175,13 @@ func raw(t ort.Tensor, to ort.ValueInfo, values []int64) (ort.Tensor, error) {
 			return t, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, to.DType, v)
 		}
 		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], uint64(v)) // as all machines have it that ONNX Runtime is built for
+		binary.LittleEndian.PutUint64(b[:], uint64(v)) // like all machines that ONNX Runtime is built for
 		t.Raw = append(t.Raw, b[:size]...)
 	}
 	return t, nil
 }
 
-// wholes returns values as whole numbers, which the type must take.
+// wholes returns values as whole numbers. It fails if a value is not whole.
 func wholes(to ort.ValueInfo, values []float32) ([]int64, error) {
 	out := make([]int64, len(values))
 	for i, v := range values {

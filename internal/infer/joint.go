@@ -9,19 +9,17 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/joint"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 // FixedBatch reports whether the network takes batches of one size only.
 func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 
-// Joint readies the network's graph for several members in one model. Batches of any size
-// go through that: of a network of one size only e sees that this computes the same, for
-// others it may be nil.
+// Joint makes the network's graph ready for several members in one model. That model takes batches of any size. If
+// the network takes one size only, e checks that a free batch computes the same. For other networks e may be nil.
 func (n *Network) Joint(ctx context.Context, e *Engine) (*joint.Network, error) {
 	m, p := n.skeleton, n.Posterior
 	if n.FixedBatch() {
-		x, err := newNoise(n, int(2*n.Input.Shape[0]))
+		x, err := NewNoise(n, int(2*n.Input.Shape[0]))
 		if err == nil {
 			m, err = e.Free(ctx, n, x)
 		}
@@ -40,30 +38,30 @@ func (n *Network) Joint(ctx context.Context, e *Engine) (*joint.Network, error) 
 	return joint.NewNetwork(p.Path, t, p.Layout, n.Inputs, n.Output())
 }
 
-// Learn runs the network once, on noise: then its task is [Graph.Known].
+// Learn runs the network once, on noise. Afterwards [Graph.Known] returns its task.
 func (e *Engine) Learn(ctx context.Context, n *Network) error {
-	x, err := newNoise(n, 1)
+	x, err := NewNoise(n, 1)
 	if err != nil {
 		return err
 	}
-	p := n.Posterior
-	m, err := n.Model("last checkpoint", p.Last(), weights.Slice(p.Statistics))
+	m, err := n.LastCheckpoint()
 	if err != nil {
 		return err
 	}
 	return e.Predict(ctx, m, x, &Sums{})
 }
 
-// noise is examples that a network takes, to see how its graph works.
-type noise struct {
+// Noise is a data set of random examples that a network takes, to see how its graph works.
+type Noise struct {
 	shape  []int64
 	count  int
 	elem   onnxio.ElemType
-	fields []dataset.Field // in its place, of a network of several inputs
+	fields []dataset.Field // used instead of shape, if the network has several inputs
 }
 
-func newNoise(n *Network, count int) (*noise, error) {
-	x := &noise{shape: n.Input.Shape[1:], count: count, elem: n.Input.ElemType, fields: n.Fields()}
+// NewNoise returns count random examples. It fails if the network leaves their size open.
+func NewNoise(n *Network, count int) (*Noise, error) {
+	x := &Noise{shape: n.Input.Shape[1:], count: count, elem: n.Input.ElemType, fields: n.Fields()}
 	for _, d := range x.shape {
 		if d < 1 {
 			return nil, fmt.Errorf("the network takes examples of any size %s: none can be made up to try it on", onnxio.FormatShape(n.Input.Shape, n.Input.Dims))
@@ -72,16 +70,16 @@ func newNoise(n *Network, count int) (*noise, error) {
 	return x, nil
 }
 
-func (x *noise) Len() int                  { return x.count }
-func (x *noise) Shape() []int64            { return x.shape }
-func (x *noise) Fields() []dataset.Field   { return x.fields }
-func (x *noise) Labels() truth.Truth       { return truth.Truth{} }
-func (x *noise) ClassNames() []string      { return nil }
-func (x *noise) Name(i int) string         { return fmt.Sprintf("noise[%d]", i) }
-func (x *noise) Sources() []dataset.Source { return nil }
+func (x *Noise) Len() int                  { return x.count }
+func (x *Noise) Shape() []int64            { return x.shape }
+func (x *Noise) Fields() []dataset.Field   { return x.fields }
+func (x *Noise) Labels() truth.Truth       { return truth.Truth{} }
+func (x *Noise) ClassNames() []string      { return nil }
+func (x *Noise) Name(i int) string         { return fmt.Sprintf("noise[%d]", i) }
+func (x *Noise) Sources() []dataset.Source { return nil }
 
-// Read makes up example i. Whole numbers are small, as any vocabulary has them.
-func (x *noise) Read(dst []float32, i int) error {
+// Read sets dst to random example i. Whole numbers are small, so that any vocabulary has them.
+func (x *Noise) Read(dst []float32, i int) error {
 	r := rand.New(rand.NewPCG(1, uint64(i)))
 	fill := func(dst []float32, whole bool) {
 		for k := range dst {

@@ -7,16 +7,15 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// DrawnBytes and groupMembers bound the weights held at a time. Members drawn
-// together share one read of the deviations, of which more than eight have little:
-// combining them takes the time.
+// DrawnBytes and groupMembers bound the weights held at a time. Members drawn together share one read of the
+// deviations. More than eight gain little, because combining the deviations takes the time.
 const (
 	DrawnBytes   = 256 << 20
 	groupMembers = 8
 )
 
-// EachMember draws members first … first+count−1 and calls f with each in turn.
-// The weights are valid during the call only.
+// EachMember draws members first … first+count−1 and calls f with each in turn. The weights are valid only during the
+// call.
 func EachMember(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, first, count int, f func(member int, parameters weights.Vector) error) error {
 	d, err := NewDrawer(p, opts, DrawnBytes)
 	if err != nil {
@@ -25,8 +24,7 @@ func EachMember(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions,
 	return d.Each(ctx, first, count, f)
 }
 
-// A Drawer draws members of one posterior, some at a time, into memory that it
-// keeps.
+// A Drawer draws members of one posterior, several at a time, into memory that it keeps.
 type Drawer struct {
 	sampler *swag.Sampler
 	length  int64 // of a member
@@ -34,14 +32,13 @@ type Drawer struct {
 	drawn   [][]float32
 }
 
-// NewDrawer makes a Drawer that holds at most so many bytes of weights, or one member.
+// NewDrawer returns a Drawer that holds at most the given number of bytes of weights, or one member.
 func NewDrawer(p *swag.Posterior, opts swag.SampleOptions, bytes int64) (*Drawer, error) {
 	s, err := swag.NewSampler(p, opts)
 	return &Drawer{sampler: s, length: p.Len(), group: min(max(1, bytes/(4*p.Len())), groupMembers)}, err
 }
 
-// Each draws members first … first+count−1 and calls f with each in turn. The
-// weights are valid during the call only.
+// Each draws members first … first+count−1 and calls f with each in turn. The weights are valid only during the call.
 func (d *Drawer) Each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error {
 	if 4*d.length > DrawnBytes { // a large member is never held whole
 		for k := first; k < first+count; k++ {

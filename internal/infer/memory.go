@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// MemoryLimit is the most memory that networks and pictures may take where asked is 0:
-// half of what is free. Below what the smallest network needs there is no limit.
+// MemoryLimit returns the most memory that networks and pictures may take: asked or, if asked is 0, half of the free
+// memory. It returns at least 64 MiB, or 0 if the free memory is unknown.
 func MemoryLimit(asked int64) int64 {
 	const least = 64 << 20
 	switch free := freeMemory(); {
@@ -21,9 +21,8 @@ func MemoryLimit(asked int64) int64 {
 	return 0
 }
 
-// DefaultMemory is what a [Scorer] plans for unless it is told otherwise: half of
-// what is free, at most 1 GiB and 256 MiB more for each core, since more makes it
-// no faster.
+// DefaultMemory is the memory that a [Scorer] plans for by default. It is half of the free memory, but at most 1 GiB
+// plus 256 MiB for each core, since more makes no run faster.
 func DefaultMemory() int64 {
 	limit := int64(1<<30 + runtime.GOMAXPROCS(0)*256<<20)
 	if free := freeMemory(); free > 0 {
@@ -32,7 +31,7 @@ func DefaultMemory() int64 {
 	return limit
 }
 
-// Budget is the memory that a Scorer plans for, in bytes.
+// Budget returns the memory that a Scorer plans for, in bytes.
 func (e *Engine) Budget() int64 {
 	if e.Memory > 0 {
 		return e.Memory
@@ -40,15 +39,14 @@ func (e *Engine) Budget() int64 {
 	return DefaultMemory()
 }
 
-// freeMemory returns how many bytes can be had without swapping, or 0 if the
-// system does not say.
+// freeMemory returns the number of bytes that are available without swapping, or 0 if the system does not report it.
 func freeMemory() int64 {
 	free := int64(0)
 	info, _ := os.ReadFile("/proc/meminfo")
 	if _, rest, ok := bytes.Cut(info, []byte("MemAvailable:")); ok {
 		free = firstNumber(rest) << 10
 	}
-	// A container may have less: version 2 of control groups, then version 1.
+	// A container may have less. Version 2 of control groups comes first, then version 1.
 	for _, names := range [][2]string{
 		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
 		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
@@ -58,15 +56,14 @@ func freeMemory() int64 {
 			free = min(free, limit-used)
 		}
 	}
-	var space syscall.Rlimit // a shell's may be less still: ulimit -v
+	var space syscall.Rlimit // a shell's limit may be lower still: ulimit -v
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
 		free = min(free, max(1, int64(space.Cur)-usedSpace()))
 	}
 	return free
 }
 
-// usedSpace returns how many bytes of addresses the process has taken, or 0 if the
-// system does not say.
+// usedSpace returns the bytes of address space that the process has taken, or 0 if the system does not report it.
 func usedSpace() int64 {
 	b, _ := os.ReadFile("/proc/self/statm")
 	return firstNumber(b) * int64(os.Getpagesize())

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -18,10 +19,11 @@ type Network struct {
 	Posterior *swag.Posterior
 	*Graph
 
-	files    *onnxio.Template // as they were
+	files    *onnxio.Template // as the exporter wrote them
 	skeleton *onnxio.Model    // the same, without weights
-	template *ckpt.Template   // the same, for checkpoints that are no models of their own, or nil
+	template *ckpt.Template   // the same, for checkpoints that are not models of their own, or nil
 	runtime  *onnxio.Template // for sessions
+	spectral *bnupdate.SpectralNorms
 
 	// Passes recompute batch-norm statistics.
 	Passes *Passes
@@ -31,30 +33,30 @@ type Network struct {
 type Statistics int
 
 const (
-	// RecomputeTrained recomputes those that training updated. Those that are equal
-	// in all checkpoints were frozen, and are kept.
+	// RecomputeTrained recomputes the statistics that training updated. Statistics that are equal in all checkpoints
+	// were frozen, and are kept.
 	RecomputeTrained Statistics = iota
 	RecomputeAll
-	// KeepAll keeps those of the last checkpoint.
+	// KeepAll keeps the statistics of the last checkpoint.
 	KeepAll
 )
 
 var statistics = []string{"auto", "recompute", "keep"}
 
-// String returns the word of --bn.
+// String returns the value of --bn.
 func (s Statistics) String() string { return statistics[s] }
 
 // ParseStatistics is the inverse of [Statistics.String].
-func ParseStatistics(word string) (Statistics, error) {
-	i := slices.Index(statistics, word)
+func ParseStatistics(name string) (Statistics, error) {
+	i := slices.Index(statistics, name)
 	if i < 0 {
-		return 0, fmt.Errorf("%q: want one of %s", word, strings.Join(statistics, ", "))
+		return 0, &word.Unknown{Word: name, Want: statistics}
 	}
 	return Statistics(i), nil
 }
 
-// NewNetwork reads the graph that p carries. output names its output with the
-// scores; "" is the one of the model card.
+// NewNetwork reads the graph that p carries. output names its output with the scores; "" means the one of the model
+// card.
 func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, error) {
 	bad := func(err error) error { return fmt.Errorf("%s: graph: %w", p.Path, err) }
 	files, err := onnxio.ParseTemplate(p.Graph)
@@ -65,7 +67,10 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if err != nil {
 		return nil, bad(err)
 	}
-	n := &Network{Posterior: p, files: files, skeleton: m}
+	n := &Network{Posterior: p, files: files, skeleton: m, spectral: bnupdate.NewSpectralNorms(m, p.Layout)}
+	if err := n.SoundStatistics(p.StoredStatistics); err != nil {
+		return nil, fmt.Errorf("%s: section \"statistics\": %w", p.Path, err)
+	}
 	if p.Template != nil {
 		var r ckpt.Recipe
 		if err := json.Unmarshal(p.Template, &r); err != nil {
@@ -86,11 +91,18 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if err != nil {
 		return nil, err
 	}
-	n.Graph, err = ReadGraph(m, cmp.Or(output, p.Card.Output), p.Card)
-	return n, err
+	if n.Graph, err = ReadGraph(m, cmp.Or(output, p.Card.Output), p.Card); err != nil {
+		return nil, err
+	}
+	return n, n.checkHead()
 }
 
-// Accepts fails for a model card that says of the scores what they cannot be.
+// SoundStatistics fails if a row of statistics is impossible for the network's batch norm.
+func (n *Network) SoundStatistics(rows [][]float32) error {
+	return ckpt.SoundStatistics(n.skeleton, n.Posterior.Layout, rows)
+}
+
+// Accepts fails if the model card says of the scores what the graph rules out.
 func (n *Network) Accepts(card swag.Card) error {
 	_, err := ReadGraph(n.Passes.Model, n.Output(), card)
 	return err
@@ -104,26 +116,29 @@ func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
 // recomputed.
 func (n *Network) Recomputes() bool { return n.Passes.Plan.Layers() > 0 }
 
-// Layers is the number of batch-norm layers whose statistics are recomputed.
+// Layers returns the number of batch-norm layers whose statistics are recomputed.
 func (n *Network) Layers() int { return n.Passes.Plan.Layers() }
 
-// Kept names the batch-norm layers that keep their statistics, by their running
-// means.
+// Kept returns the batch-norm layers that keep their statistics, by the names of their running means.
 func (n *Network) Kept() []string { return n.Passes.Plan.Kept() }
 
 // A Model is a network with weights.
 type Model struct {
-	Name string // for errors: which member or checkpoint it is
+	Name string // for errors: the member or checkpoint
 	*Graph
 	Weight float64 // of its outcomes in an average
 	Filled onnxio.Filled
 }
 
-// Model returns the network with the given weights and statistics. who names
-// their owner in errors.
+// Model returns the network with the given weights and statistics. who names the member or checkpoint in errors.
 func (n *Network) Model(who string, parameters, statistics weights.Vector) (Model, error) {
 	filled, err := n.runtime.Fill(n.Posterior.Layout, parameters, statistics)
 	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
+}
+
+// LastCheckpoint returns the network as training left it: the last checkpoint, with its own batch-norm statistics.
+func (n *Network) LastCheckpoint() (Model, error) {
+	return n.Model("last checkpoint", n.Posterior.Last(), weights.Slice(n.Posterior.Statistics))
 }
 
 // Other is Model with another template of the same network.
@@ -132,10 +147,16 @@ func (n *Network) Other(t *onnxio.Template, who string, parameters, statistics w
 	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
 }
 
-// AsIs returns a checkpoint as it is, with the statistics in it. It may be of
-// another network with scores of the same meaning.
+// AsIs returns a checkpoint unchanged, with its own statistics. It may be of another network with scores of the same
+// meaning.
 func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
 	g, err := ReadGraph(m, n.Posterior.Card.Output, n.Posterior.Card)
+	if err != nil {
+		return Model{}, err
+	}
+	if f := n.Form(); f != n.Proven() && g.Proven() == "" {
+		err = g.Decide(f) // as decided for the network
+	}
 	if err != nil {
 		return Model{}, err
 	}
@@ -143,20 +164,31 @@ func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
 	return Model{m.Path, g, 1, filled}, err
 }
 
-// Files returns the template of the files as the exporter wrote them.
+// State returns the statistics and buffers for the given weights, as one flat vector. The vectors of spectral norm
+// are those of the weights. Everything else is from the last checkpoint: package batchnorm recomputes the batch-norm
+// statistics.
+func (n *Network) State(parameters weights.Vector) (weights.Slice, error) {
+	state := slices.Clone(n.Posterior.Statistics)
+	return state, n.spectral.Update(state, parameters)
+}
+
+// Files returns the template of the files that the exporter wrote.
 func (n *Network) Files() *onnxio.Template { return n.files }
 
-// Template is what checkpoints of the network that are no models of their own are
-// read against, or nil where the posterior's own were none such.
+// Template returns the template for reading checkpoints that are not models of their own. It is nil if the posterior
+// was not fitted to such checkpoints.
 func (n *Network) Template() *ckpt.Template { return n.template }
 
 // Skeleton returns the exporter's model without its weights.
 func (n *Network) Skeleton() *onnxio.Model { return n.skeleton }
 
-// Vectors returns the weights and statistics of a checkpoint of the same network.
-// They are valid until m is closed.
+// Vectors returns the weights and statistics of a checkpoint of the same network. They are valid until m is closed.
+// Vectors fails if an element is one that no training leaves behind.
 func (n *Network) Vectors(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
 	same, err := ckpt.Match(m, n.skeleton)
+	if err == nil {
+		err = ckpt.Sound(m)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,7 @@ func TestParseStatistics(t *testing.T) {
 		}
 	}
 	_, err := infer.ParseStatistics("none")
-	infertest.WantError(t, err, `"none": want one of auto, recompute, keep`)
+	infertest.WantError(t, err, `"none": want one of auto, recompute or keep`)
 }
 
 // What the graph says of scores is held against the model card.
@@ -47,7 +47,7 @@ func TestCard(t *testing.T) {
 func TestReadGraphRefused(t *testing.T) {
 	t.Parallel()
 	value := onnxio.Value{Name: "x", Shape: []int64{-1, 3}}
-	for want, g := range map[string]onnxio.Graph{
+	for want, g := range map[string]*onnxio.Graph{
 		"the network has no output":          {Inputs: []onnxio.Value{value}},
 		"the network takes no input":         {Outputs: []onnxio.Value{{Name: "z"}}},
 		`tensor "y": the input has no batch`: {Inputs: []onnxio.Value{{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1}}, {Name: "y", ElemType: onnxio.Int64, Shape: []int64{}}}, Outputs: []onnxio.Value{{Name: "z"}}},
@@ -55,14 +55,46 @@ func TestReadGraphRefused(t *testing.T) {
 			{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1}}, {Name: "y", ElemType: onnxio.String, Shape: []int64{-1}}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		`tensor "y": takes batches of 3 only, and input "x" of 2`: {Inputs: []onnxio.Value{
 			{Name: "x", ElemType: onnxio.Float, Shape: []int64{2}}, {Name: "y", ElemType: onnxio.Float, Shape: []int64{3}}}, Outputs: []onnxio.Value{{Name: "z"}}},
-		"the input has no batch dimension":   {Inputs: []onnxio.Value{{Name: "x"}}, Outputs: []onnxio.Value{{Name: "z"}}},
-		`no output "probs", want one of "z"`: {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "z"}}},
+		"the input has no batch dimension": {Inputs: []onnxio.Value{{Name: "x"}}, Outputs: []onnxio.Value{{Name: "z"}}},
+		`output "probs": want z`:           {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "z"}}},
 		"shape [batch 21 64 64], want a row of scores": {Inputs: []onnxio.Value{value},
 			Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{-1, 21, 64, 64}, Dims: []string{"batch", "", "", ""}}}},
 		"shape [], want a row of scores": {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{}}}},
 	} {
-		_, err := infer.ReadGraph(&onnxio.Model{Graph: &g}, "probs", swag.Card{})
+		_, err := infer.ReadGraph(&onnxio.Model{Graph: g}, "probs", swag.Card{})
 		infertest.WantError(t, err, want)
+	}
+}
+
+// Scores for pixels and for positions of a sequence are no row of scores. The hint says so,
+// and names the outputs that may be one. An open axis is a sequence if an input has it too.
+func TestNotARow(t *testing.T) {
+	t.Parallel()
+	ids := onnxio.Value{Name: "ids", ElemType: onnxio.Int64, Shape: []int64{-1, -1}, Dims: []string{"batch", "t"}}
+	pooled := onnxio.Value{Name: "pooled", Shape: []int64{-1, 8}, Dims: []string{"batch", ""}}
+	for _, tt := range []struct {
+		shape []int64
+		dims  []string
+		hint  string // "" if it may be a row
+	}{
+		{[]int64{-1, -1, 20}, []string{"batch", "t", ""}, "each position of a sequence"},
+		{[]int64{-1, 5, 20}, []string{"batch", "", ""}, "each position of a sequence"},
+		{[]int64{-1, 3, 8, 8}, []string{"batch", "", "", ""}, "each pixel or patch"},
+		{[]int64{-1, -1, 20}, []string{"batch", "other", ""}, ""}, // may be 1
+		{[]int64{-1, 10, -1, -1}, []string{"batch", "", "h", "w"}, ""},
+		{[]int64{-1, -1}, []string{"batch", "t"}, ""},
+		{[]int64{-1, 10, 1, 1}, []string{"batch", "", "", ""}, ""},
+	} {
+		out := onnxio.Value{Name: "y", Shape: tt.shape, Dims: tt.dims}
+		_, err := infer.ReadGraph(&onnxio.Model{Graph: &onnxio.Graph{Inputs: []onnxio.Value{ids}, Outputs: []onnxio.Value{out, pooled}}}, "y", swag.Card{})
+		refused := (*onnxio.Error)(nil)
+		if errors.As(err, &refused) != (tt.hint != "") {
+			t.Errorf("%v: error %v, want it to be refused: %t", tt.shape, err, tt.hint != "")
+			continue
+		}
+		if tt.hint != "" && (!strings.Contains(refused.Hint, tt.hint) || !strings.Contains(refused.Hint, "--output-name pooled")) {
+			t.Errorf("%v: hint %q, want %q and the other output", tt.shape, refused.Hint, tt.hint)
+		}
 	}
 }
 

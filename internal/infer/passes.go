@@ -9,18 +9,18 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Passes are what batch-norm passes of a network run, which package batchnorm makes.
+// Passes are the plans for batch-norm passes of a network. Package batchnorm runs them.
 type Passes struct {
 	Plan   *bnupdate.Plan
 	Keep   bnupdate.Keep // of the plan
-	Model  *onnxio.Model // that the plan is made of
-	Batch  int           // examples of a batch, 0 for any number; once they are Ready
+	Model  *onnxio.Model // that the plan is made from
+	Batch  int           // examples in a batch, 0 for any number; set by Ready
 	Stale  bool          // keeps statistics that training updated
 	Placed atomic.Bool   // see [Engine.Place]
 
 	once  sync.Once
 	err   error
-	plain struct { // the plan for providers that do not know batch norm in training
+	plain struct { // the plan for providers that support batch norm in inference only
 		sync.Once
 		plan *bnupdate.Plan
 		err  error
@@ -38,13 +38,13 @@ func newPasses(m *onnxio.Model, l *weights.Layout, stored weights.Slice, keep fu
 	return p, err
 }
 
-// Ready has f make them ready, once; of later calls it returns what that returned.
+// Ready calls f once, to make the passes ready. Later calls return the same error.
 func (p *Passes) Ready(f func() error) error {
 	p.once.Do(func() { p.err = f() })
 	return p.err
 }
 
-// Explicit is the plan with the operators that batch norm in training is made of.
+// Explicit returns the plan that writes out batch norm in training in operators.
 func (p *Passes) Explicit(l *weights.Layout) (*bnupdate.Plan, error) {
 	x := &p.plain
 	x.Do(func() { x.plan, x.err = bnupdate.NewExplicitPlan(p.Model, l, p.Keep) })

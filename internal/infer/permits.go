@@ -20,14 +20,13 @@ func (g *Graph) TakesPictures() bool {
 	return may
 }
 
-// pictures says whether the sole input may take pictures, and which.
+// pictures returns the settings of the only input for pictures, and whether it may take pictures.
 func (g *Graph) pictures() (preprocess.Settings, bool) {
 	s, err := preprocess.Settings{}.Resolve(g.Input.Shape[1:])
 	return s, err == nil || errors.Is(err, preprocess.ErrNoSize)
 }
 
-// Takes says in words what the input permits: whether examples can be pictures,
-// and how many come at a time.
+// Takes describes the inputs in words: whether examples can be pictures, and how many come at a time.
 func (g *Graph) Takes() string {
 	var each []string
 	take := dataset.Pictures(g.Fields(), preprocess.Settings{})
@@ -57,8 +56,8 @@ func (g *Graph) Takes() string {
 	return what
 }
 
-// Gives says in words what the output permits. It fails where the scores are of no
-// task, and, with a [*task.Unclear], where they could be of several.
+// Gives describes the output in words. It fails if the scores belong to no task. It fails with a [*task.Unclear] if
+// they could belong to several.
 func (g *Graph) Gives() (string, error) {
 	name := g.card
 	if name == "" {

@@ -12,8 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// plan says how a Scorer goes about its work. Except for batch sizes, nothing in it
-// changes the result.
+// plan says how a Scorer works. Except for batch sizes, nothing in it changes the result.
 type plan struct {
 	workers  int  // runs at the same time
 	chunk    int  // examples, a multiple of every batch
@@ -27,31 +26,28 @@ type planned struct {
 	first, batch int
 }
 
-// cost is what a session takes; zero if nothing was run yet.
+// cost is the cost of a session; zero if nothing was run yet.
 type cost struct {
 	sessionBytes int64         // of memory for a session
-	runBytes     int64         // for each of its runs at the same time
+	runBytes     int64         // for each run at the same time
 	open         time.Duration // to make a model and its session
 	run          time.Duration // of one thread, for one example
 }
 
 const (
-	// maxChunk is the most examples in a chunk. When a run is killed, those of the
-	// chunk at work are lost.
+	// maxChunk is the largest number of examples in a chunk. A run that is killed loses the current chunk.
 	maxChunk = 4096
-	// chunkTime is how long a chunk should take where sessions stay open.
+	// chunkTime is how long a chunk should take if sessions stay open.
 	chunkTime = 10 * time.Second
-	// compiling is how many sessions are opened at a time where that takes some runs'
-	// time: while these run, the next are opened.
+	// compiling is the number of sessions opened at a time if opening one takes as long as several runs. While these
+	// run, the next are opened.
 	compiling = 4
-	// openShare is the share of the time that may go into opening sessions where
-	// that is done for each chunk.
+	// openShare is the share of the time that may go into opening sessions if they are opened for each chunk.
 	openShare = 0.01
 )
 
-// newPlan divides the engine's memory: a quarter for examples, at most half for
-// runs, the rest for sessions. Of those that do not stay open there are two
-// groups, one at work and the next.
+// newPlan divides the engine's memory: a quarter for examples, at most half for runs, the rest for sessions. If
+// sessions do not stay open, there are two groups of them: the one that runs, and the next.
 func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	p := plan{workers: workers}
 	memory := s.engine.Budget()
@@ -82,7 +78,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	} else if c.run > 0 {
 		examples = int(float64(c.open) / openShare / float64(c.run))
 	}
-	const batchesEach = 8 // at least, or threads would wait for each other at the end of each chunk
+	const batchesEach = 8 // at least, or threads would wait for each other at the end of a chunk
 	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(memory/4/s.exampleBytes()))
 	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // of equal size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
@@ -98,7 +94,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	return p, nil
 }
 
-// batches are those of each part, and how many examples are whole batches of all.
+// batches returns the batch size of each part, and the smallest number of examples that is a multiple of all of them.
 func (e *Engine) batches(parts []Part, size int64) (each []int, unit int, err error) {
 	unit = 1
 	for _, part := range parts {
@@ -111,9 +107,9 @@ func (e *Engine) batches(parts []Part, size int64) (each []int, unit int, err er
 	return each, unit, nil
 }
 
-// BatchUnit is how many examples are whole batches of all models. It depends on the
-// networks, on the data's shape and on what was asked for, and on no machine: so jobs
-// on several may divide the examples by it.
+// BatchUnit returns the smallest number of examples that is a multiple of the batches of all models. It depends on
+// the networks, on the data's shape and on the requested size, but not on the machine. So jobs on several machines
+// can divide the examples by it.
 func (e *Engine) BatchUnit(m Models, data dataset.Dataset) (int, error) {
 	size, err := weights.Elements(data.Shape())
 	if err != nil {
@@ -123,7 +119,7 @@ func (e *Engine) BatchUnit(m Models, data dataset.Dataset) (int, error) {
 	return unit, err
 }
 
-// String says how the work is done, for those who ask.
+// String describes the plan for a user.
 func (p plan) String() string {
 	how := "all opened once"
 	if !p.resident {
@@ -132,8 +128,7 @@ func (p plan) String() string {
 	return fmt.Sprintf("%d threads; batches of %d, chunks of %d; sessions %s", p.workers, p.groups[0].batch, p.chunk, how)
 }
 
-// exampleBytes is the memory for an example in a chunk and for its result, of
-// each of which there are two.
+// exampleBytes returns the memory for an example in a chunk and for its result. There are two of each.
 func (s *Scorer) exampleBytes() int64 {
 	element := int64(4)
 	if _, ok := s.data.(dataset.Bytes); ok {
@@ -153,8 +148,8 @@ func lcm(a, b int) int {
 	return a / x * b
 }
 
-// prepare learns what the models cost and what their scores mean, and
-// plans by that. Of models of several graphs the most expensive one counts.
+// prepare learns the cost of the models and the meaning of their scores, and makes the plan. If the models have
+// several graphs, the most expensive one counts.
 func (s *Scorer) prepare(ctx context.Context) error {
 	workers, first := s.engine.Threads(), 0
 	var worst cost
@@ -191,10 +186,9 @@ type trial struct {
 	check  func(ort.Tensor) error
 }
 
-// try opens a model and runs it. The memory of runs is measured. A run that
-// reuses freed memory measures too little, so there is a lower bound. A session is
-// not measured, because building the model allocates and frees memory meanwhile; a
-// ResNet-18's session takes a tenth more than its file.
+// try opens a model and runs it. The memory of runs is measured. A run that reuses freed memory measures too little,
+// so there is a lower bound. A session is not measured, because building the model allocates and frees memory
+// meanwhile. A ResNet-18's session takes a tenth more than its file.
 func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	batch, err := s.engine.scoreBatch(of.Input, s.size)
 	if err != nil {
@@ -220,7 +214,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.inputs, err = t.model.feed(s.data, nil, batch, t.values)
 	before := ort.Resident()
 	if err == nil {
-		err = t.run(ctx) // the first one prepares itself
+		err = t.run(ctx) // the first run includes its own preparation
 	}
 	t.cost.runBytes = max(ort.Resident()-before, 4*int64(len(t.values)))
 	start = time.Now()
@@ -228,7 +222,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		err = t.run(ctx)
 	}
 	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
-	if s.engine.Provider.Name == ort.OpenVINO { // its sessions keep what runs compute, each for itself
+	if s.engine.Provider.Name == ort.OpenVINO { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, ort.Resident()-empty)
 		t.cost.runBytes = 4 * int64(len(t.values))
 	}
@@ -247,11 +241,10 @@ func (t *trial) run(ctx context.Context) error {
 	return t.check(out[0])
 }
 
-// minTuned is the least work for which trying numbers of threads is worth it.
+// minTuned is the least work for which it pays to try numbers of threads.
 const minTuned = time.Minute
 
-// tune returns how many runs at the same time do most: n or, where two threads
-// share a core, half of that.
+// tune returns the number of simultaneous runs with the highest rate: n or, if two threads share a core, half of n.
 func (t *trial) tune(ctx context.Context, n int) (int, error) {
 	all, err := t.rate(ctx, n)
 	if err != nil {
@@ -264,7 +257,7 @@ func (t *trial) tune(ctx context.Context, n int) (int, error) {
 	return n, err
 }
 
-// rate returns how many runs a second n goroutines get done.
+// rate returns the number of runs per second with n goroutines.
 func (t *trial) rate(ctx context.Context, n int) (float64, error) {
 	const trying = 500 * time.Millisecond
 	start := time.Now()

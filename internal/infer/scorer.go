@@ -14,24 +14,22 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// A Scorer runs models over data. It takes the examples in chunks: while one
-// chunk goes through the models, the next is read and the one before is handed
-// on. Each example is read once, whatever the number of models.
+// A Scorer runs models over data. It takes the examples in chunks. While one chunk goes through the models, the next
+// is read and the one before is delivered. Each example is read once, whatever the number of models.
 //
-// Batch k of a network always holds the examples [k·B, (k+1)·B), and an example's
-// sums grow in the order of the models. So neither the chunks nor the number of
-// threads nor the memory at hand can be seen in the result.
+// Batch k of a network always holds the examples [k·B, (k+1)·B), and an example's sums grow in the order of the
+// models. So the result does not depend on the chunks, the number of threads or the available memory.
 type Scorer struct {
 	engine *Engine
 	models Models
 	count  int // of models
 	data   dataset.Dataset
 	size   int64 // elements of an example
-	skip   bool  // examples that cannot be read, or whose scores are not usable
-	keep   bool  // each model's outcomes
+	skip   bool  // leave out examples that cannot be read, or whose scores are not usable
+	keep   bool  // keep each model's outcomes
 	plan   plan
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	task  task.Task  // nil until the first run
 	first string     // the model of that run, for errors
 	spare [][]float32
@@ -39,10 +37,9 @@ type Scorer struct {
 
 // Models are what a Scorer runs: the members of an ensemble, or one network.
 type Models interface {
-	// Parts lists how many models in a row have the same graph.
+	// Parts lists the numbers of consecutive models that have the same graph.
 	Parts() []Part
-	// Each makes models first … first+count−1, all of one part, in turn. They are
-	// valid during the call.
+	// Each makes models first … first+count−1, all of one part, in turn. They are valid only during the call.
 	Each(ctx context.Context, first, count int, f func(Model) error) error
 }
 
@@ -54,15 +51,13 @@ type Part struct {
 
 // Options of a Scorer.
 type Options struct {
-	// SkipErrors lets an example pass that cannot be read, or whose scores are not
-	// usable: its place in [Chunk].Errs says why. Else it ends the run, as one of
-	// [dataset.Fatal] always does.
+	// SkipErrors skips an example that cannot be read, or whose scores are not usable. Its place in [Chunk].Errs says
+	// why. Otherwise it ends the run, as an error of [dataset.Fatal] always does.
 	SkipErrors  bool
 	KeepMembers bool // each model's outcomes: [Chunk].Members
 }
 
-// NewScorer prepares a Scorer. It runs a model of each graph over a batch of
-// zeros, to plan memory and threads by what that takes.
+// NewScorer prepares a Scorer. It runs a model of each graph over a batch of zeros, to plan memory and threads.
 func NewScorer(ctx context.Context, e *Engine, m Models, data dataset.Dataset, opts Options) (*Scorer, error) {
 	s, err := newScorer(e, m, data)
 	if err != nil {
@@ -72,22 +67,22 @@ func NewScorer(ctx context.Context, e *Engine, m Models, data dataset.Dataset, o
 	return s, s.prepare(ctx)
 }
 
-// Task is what the models' scores mean.
+// Task returns the task of the models' scores.
 func (s *Scorer) Task() task.Task { return s.task }
 
-// Members is how many models there are.
+// Members returns the number of models.
 func (s *Scorer) Members() int { return s.count }
 
-// Plan says how the work will be done.
+// Plan describes how the work will be done.
 func (s *Scorer) Plan() string { return s.plan.String() }
 
-// Threads is how many batches will be in flight.
+// Threads returns the number of batches that will be in flight.
 func (s *Scorer) Threads() int { return s.plan.workers }
 
-// ChunkBytes is the memory for the examples of chunks and their results.
+// ChunkBytes returns the memory for the examples of chunks and their results.
 func (s *Scorer) ChunkBytes() int64 { return int64(s.plan.chunk) * s.exampleBytes() }
 
-// BatchSizes are those of each part. Rows depend on them, if in the last bits.
+// BatchSizes returns the batch size of each part. Rows depend on them only in the last bits.
 func (s *Scorer) BatchSizes() []int {
 	var sizes []int
 	first := 0
@@ -109,8 +104,7 @@ func (s *Scorer) width() int {
 	return s.task.Width()
 }
 
-// newScorer returns a Scorer with the plan that goes by what is known without
-// running anything.
+// newScorer returns a Scorer with a plan that needs no run.
 func newScorer(e *Engine, m Models, data dataset.Dataset) (*Scorer, error) {
 	s := &Scorer{engine: e, models: m, data: data}
 	for _, part := range m.Parts() {
@@ -124,8 +118,8 @@ func newScorer(e *Engine, m Models, data dataset.Dataset) (*Scorer, error) {
 	return s, err
 }
 
-// Predict runs a model over the data and adds its outcomes to sums, times its
-// weight. What is in the Store is not computed.
+// Predict runs a model over the data and adds its outcomes, times its weight, to sums. Outcomes in the Store are not
+// computed again.
 func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sums *Sums) error {
 	if e.Store == nil {
 		return e.predict(ctx, m, data, sums, sums)
@@ -138,7 +132,7 @@ func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sum
 	return err
 }
 
-// predict is Predict without a store. like is what the result will be added to.
+// predict is Predict without a store. like is the sum that the result will be added to.
 func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, like, sums *Sums) error {
 	s, err := newScorer(e, single{m}, data)
 	if err != nil {
@@ -157,10 +151,8 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, lik
 	return err
 }
 
-// single is one model.
-
-// PredictUsable is Predict, and says which examples have no usable scores: without skip that
-// is an error.
+// PredictUsable is Predict, and reports which examples have no usable scores. Without skip such an example is an
+// error.
 func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []bool, err error) {
 	s, err := newScorer(e, single{m}, data)
 	if err != nil {
@@ -179,19 +171,21 @@ func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Datase
 	return unusable, err
 }
 
+// Single returns one model as [Models].
+func Single(m Model) Models { return single{m} }
+
 type single struct{ Model }
 
 func (s single) Parts() []Part { return []Part{{1, s.Graph}} }
 
 func (s single) Each(_ context.Context, _, _ int, f func(Model) error) error { return f(s.Model) }
 
-// Run runs the models over the examples from first on, which must be where a
-// chunk ended or 0, and hands sink one chunk after the other. A chunk is valid
-// during the call only. Run returns soon after ctx ends.
+// Run runs the models over the examples, starting at first, and calls sink with one chunk after the other. first must
+// be 0 or the end of a chunk. A chunk is valid only during the call. Run returns soon after ctx ends.
 func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	crew := newCrew(s, (s.data.Len()-first+s.plan.chunk-1)/s.plan.chunk)
-	// Two buffers each, of which one is being filled and the other emptied.
+	// Of two buffers, one is being filled and the other emptied.
 	examples, results := newRelay[*examples](2), newRelay[*Chunk](2)
 	g.Go(weights.Guarded(func() error { return crew.build(ctx) }))
 	g.Go(weights.Guarded(func() error { return s.readAll(ctx, first, examples) }))
@@ -245,8 +239,7 @@ func (s *Scorer) runAll(ctx context.Context, crew *crew, in *relay[*examples], o
 	}
 }
 
-// runGroup sends a chunk through the models of a group. Each batch goes through
-// them in their order.
+// runGroup sends a chunk through the models of a group. Each batch goes through the models in order.
 func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chunk) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.plan.workers)
@@ -271,15 +264,15 @@ type batch struct {
 	from, n int
 }
 
-// outcome is what one model says of a batch.
+// outcome is the outcome of one model for a batch.
 type outcome struct {
 	values    []float64 // n×Width
 	entropies []float64
 	errs      []error // nil unless some example's scores are not usable
 }
 
-// run adds what model k says of the batch to the chunk. Unless bad examples are to
-// be skipped it fails with the first of them.
+// run adds the outcomes of model k for the batch to the chunk. It fails with the first bad example, unless these are
+// skipped.
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
 	out, err := m.Run(ctx, inputs)
 	if err != nil {
@@ -299,9 +292,8 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	return nil
 }
 
-// load makes the inputs of what was read: the batch's examples one after the other,
-// and zeros where the network takes batches of one size only. The values are to be
-// given back.
+// load makes the inputs from the examples that were read. If the network takes batches of one size only, zeros fill
+// the rest. The caller must give the values back.
 func (b *batch) load(session *Session) (inputs []ort.Tensor, values []float32, err error) {
 	rows := b.n
 	if fixed := session.FixedBatch(); fixed > 0 {
@@ -354,8 +346,7 @@ func (b *batch) judge(m *loaded, out ort.Tensor) (*outcome, error) {
 	return o, nil
 }
 
-// learn returns what a model's scores mean: its outcomes must be as wide as those
-// of the first run.
+// learn returns the task of a model's scores. Its outcomes must have the same width as those of the first run.
 func (s *Scorer) learn(m *loaded, count int) (task.Task, error) {
 	t, err := m.Task(count)
 	if err != nil {
@@ -369,7 +360,7 @@ func (s *Scorer) learn(m *loaded, count int) (task.Task, error) {
 	return t, m.agrees(t, s.task, s.first)
 }
 
-// agrees fails if outcomes cannot be averaged with those of the model first.
+// agrees fails if the outcomes cannot be averaged with those of the model first.
 func (g *Graph) agrees(t, with task.Task, first string) error {
 	if t.Width() != with.Width() {
 		return fmt.Errorf("tensor %q: %s, want %s as in %s", g.Output(), t.Size(), with.Size(), first)
@@ -377,7 +368,7 @@ func (g *Graph) agrees(t, with task.Task, first string) error {
 	return nil
 }
 
-// buffer returns memory for n elements, which giveBack takes back.
+// buffer returns memory for n elements. The caller returns it by giveBack.
 func (s *Scorer) buffer(n int64) []float32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -397,15 +388,15 @@ func (s *Scorer) giveBack(b []float32) {
 	s.spare = append(s.spare, b)
 }
 
-// examples are those of one chunk, as they came from the data.
+// examples are the examples of one chunk, as read from the data.
 type examples struct {
 	first, n int
 	bytes    []byte    // n×size, or
 	floats   []float32 // n×size
-	errs     []error   // of examples that could not be read, which are zeros
+	errs     []error   // of examples that could not be read and are zeros
 }
 
-// readAll reads the data from example first on.
+// readAll reads the data, starting at example first.
 func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) error {
 	defer out.close()
 	for ; first < s.data.Len(); first += s.plan.chunk {
@@ -426,8 +417,8 @@ func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) 
 	return nil
 }
 
-// read fills x with n examples from the given one on. Without skip it fails if
-// any cannot be read, with the error of the first such, and else with a fatal one.
+// read fills x with n examples, starting at first. Without skip it fails with the error of the first example that
+// cannot be read. With skip it fails only with a fatal error.
 func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	length := int64(n) * s.size
 	data, isBytes := s.data.(dataset.Bytes)
@@ -467,7 +458,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	// Examples are taken in order: all before the first bad one have been read.
+	// Workers take examples in order, so all before the first bad one have been read.
 	for _, err := range x.errs {
 		if s.ends(err) {
 			return err
@@ -476,10 +467,10 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	return nil
 }
 
-// ends says that an error of an example ends the run.
+// ends reports whether an error of an example ends the run.
 func (s *Scorer) ends(err error) bool { return err != nil && (!s.skip || dataset.Fatal(err)) }
 
-// relay hands values from one goroutine to another, and empty ones back.
+// relay passes values from one goroutine to another, and empty ones back.
 type relay[T any] struct{ full, free chan T }
 
 func newRelay[T any](n int) *relay[T] {

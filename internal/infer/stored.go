@@ -6,20 +6,21 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// Share is what one job of several computes of a study: every Of-th of its networks, which
-// it puts into the store.
+// Share is the part of a study that one of several jobs computes: every Of-th network. It puts the results into the
+// store.
 type Share struct {
 	Index, Of int // share Index of Of, from 0
 	next      int
 }
 
-// Mine reports whether the next network is the job's. Without a share all are.
+// Mine reports whether the next network belongs to the job. Without a share all do.
 func (s *Share) Mine() bool {
 	if s == nil {
 		return true
@@ -29,7 +30,7 @@ func (s *Share) Mine() bool {
 	return n%s.Of == s.Index
 }
 
-// Key is what everything that a filled model gives out depends on.
+// Key returns a key with everything that the outputs of a filled model depend on.
 func (e *Engine) Key(kind string, m onnxio.Filled, data string) (store.Key, error) {
 	sum := sha256.New()
 	for i := range m.Template.Files() {
@@ -41,8 +42,8 @@ func (e *Engine) Key(kind string, m onnxio.Filled, data string) (store.Key, erro
 		"onnxruntime": e.Runtime.Version(), "provider": e.Provider.String()}, nil
 }
 
-// stored is what a model says of the data, with the weight 1: from the store, or computed
-// and put there. like is what it will be added to.
+// stored returns the outcomes of a model for the data, with the weight 1. They come from the store, or are computed
+// and put there. like is the sum that they will be added to.
 func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like *Sums) (*Sums, error) {
 	m.Weight = 1
 	one := &Sums{}
@@ -60,6 +61,9 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
 	k["batch"], k["output"], k["task"] = size, m.Output(), m.card
+	if f := m.Form(); f != m.Proven() {
+		k["scores"] = f
+	}
 	if m.scores.Numbers != nil {
 		k["numbers"] = m.scores.Numbers
 	}
@@ -84,20 +88,25 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		store.Array{Name: "outcomes", Shape: []int64{n, width}, Values: one.Outcome}, store.Array{Name: "entropies", Shape: []int64{n}, Values: one.Entropy})
 }
 
-// Note is for people, but for the number of scores.
+// Note is for people, except the number of scores.
 type Note struct {
 	Of     string `json:"of"`
 	Scores int    `json:"scores"` // for each example
 }
 
-// count is how many scores the first run gave for each example.
+// count returns the number of scores for each example in the first run.
 func (g *Graph) count() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.scores.Count
 }
 
-// recall makes s what an entry holds, and reports whether it can be.
+// all reports whether ok is true for every value.
+func all(values []float64, ok func(float64) bool) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return !ok(v) })
+}
+
+// recall sets s to the content of an entry, and reports whether it is valid.
 func (s *Sums) recall(m Model, n int, was *store.Entry) bool {
 	var of Note
 	if json.Unmarshal(was.Note, &of) != nil {
@@ -106,8 +115,11 @@ func (s *Sums) recall(m Model, n int, was *store.Entry) bool {
 	t, err := m.Task(of.Scores)
 	outcomes, ok1 := was.Arrays["outcomes"].Values.([]float64)
 	entropies, ok2 := was.Arrays["entropies"].Values.([]float64)
-	if err != nil || !ok1 || !ok2 || len(entropies) != n || len(outcomes) != n*t.Width() {
+	if err != nil || !ok1 || !ok2 || len(entropies) != n || n == 0 || len(outcomes)%n != 0 || len(outcomes)/n != t.Width() {
 		return false
+	}
+	if finite := func(v float64) bool { return v-v == 0 }; !all(outcomes, finite) || !all(entropies, finite) {
+		return false // no network may give such a value
 	}
 	*s = Sums{Task: t, Members: 1, Weight: 1, Outcome: outcomes, Entropy: entropies, first: m.Name}
 	return true

@@ -1,6 +1,10 @@
 package infer_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -10,6 +14,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/internal/promise/forge"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -134,6 +140,63 @@ func TestStoredPass(t *testing.T) {
 	counts.reads.Store(0)
 	if _, err := batchnorm.Recompute(t.Context(), storing(t, dir), n, n.Posterior.Last(), other); err != nil || counts.reads.Load() == 0 {
 		t.Errorf("another order: from the store, or %v", err)
+	}
+}
+
+// What a stored entry says is not trusted, though its checksums are right: the pass or the predictions are computed as if it were not there,
+// or fail. The same goes for every change to it.
+func TestForgedEntries(t *testing.T) {
+	r := rand.New(rand.NewPCG(28, 5))
+	dir := t.TempDir()
+	n := infertest.Network(t, infertest.Posterior(t))
+	bn := infertest.Training(t)
+	m, data := small(t, "ckpt", 1), tinyImages(t)
+	use := func() error {
+		e := storing(t, dir)
+		sums := &infer.Sums{}
+		err := m.Each(t.Context(), 0, 1, func(model infer.Model) error {
+			model.Weight = 1
+			return e.Predict(t.Context(), model, data, sums)
+		})
+		if err == nil {
+			if bad := slices.ContainsFunc(sums.Outcome, func(v float64) bool { return v-v != 0 }); bad {
+				t.Error("an outcome that is not finite")
+			}
+			_, err = batchnorm.Recompute(t.Context(), e, n, n.Posterior.Last(), bn)
+		}
+		return err
+	}
+	if err := use(); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.safetensors"))
+	if err != nil || len(paths) != 2 {
+		t.Fatalf("%q, %v", paths, err)
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := forge.Open(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range promise.Figure(60, 4000) {
+			forged := whole.Mutated(r)
+			if changed, err := forged.Bytes(); err == nil {
+				if err := os.WriteFile(path, changed, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				use() // may fail, and must not panic
+			}
+			if t.Failed() {
+				t.Fatalf("%.3000q", fmt.Sprint(forged))
+			}
+		}
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

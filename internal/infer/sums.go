@@ -2,8 +2,7 @@ package infer
 
 import "github.com/swagwrap/swagwrap/internal/task"
 
-// Sums is what an average over members needs of them: memory does not grow with
-// their number.
+// Sums holds the sums over members that an average needs. Its memory does not grow with their number.
 type Sums struct {
 	Task    task.Task
 	Members int
@@ -11,11 +10,10 @@ type Sums struct {
 	Outcome []float64 // Σ w·outcome over members, n×Width
 	Entropy []float64 // Σ w·entropy over members, n
 
-	first string // the name of the first, for errors
+	first string // name of the first member, for errors
 }
 
-// Init makes room for n examples, unless there is some. first names the first
-// model.
+// Init makes room for n examples, unless it was called before. first names the first model.
 func (s *Sums) Init(first string, n int, t task.Task) {
 	if s.Task == nil {
 		s.first, s.Task, s.Outcome, s.Entropy = first, t, make([]float64, n*t.Width()), make([]float64, n)
@@ -31,8 +29,7 @@ func (s *Sums) Add(i int, outcome []float64, entropy, w float64) {
 	s.Entropy[i] += float64(w * entropy)
 }
 
-// addRows adds what o holds of the examples from the given one on; not its
-// weight.
+// addRows adds the sums of o to the examples starting at first. It does not add the weight.
 func (s *Sums) addRows(first int, o *Sums) {
 	for i, v := range o.Outcome {
 		s.Outcome[first*s.Task.Width()+i] += v
@@ -50,8 +47,7 @@ func (s *Sums) Merge(o *Sums) {
 	s.Weight += o.Weight
 }
 
-// addWeighted adds one member whose outcomes have the weight 1, to the bits that it gives
-// by itself with weight w.
+// addWeighted adds one member whose outcomes have weight 1. The bits are those of the same member with weight w.
 func (s *Sums) addWeighted(o *Sums, w float64) {
 	for i, v := range o.Outcome {
 		s.Outcome[i] += float64(w * v)
@@ -63,7 +59,7 @@ func (s *Sums) addWeighted(o *Sums, w float64) {
 	s.Weight += w
 }
 
-// Average returns what members say of example i together, in dst of Width numbers.
+// Average returns the average over members for example i, in dst of Width numbers.
 func (s *Sums) Average(dst []float64, i int) task.Average {
 	for c := range dst {
 		dst[c] = s.Outcome[i*len(dst)+c] / s.Weight

@@ -15,26 +15,26 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// A Machine is where and with what figures were measured.
+// A Machine describes the machine and the software of a benchmark.
 type Machine struct {
 	CPU      string   `json:"cpu"`
 	Cores    int      `json:"cores"`
-	Versions []string `json:"versions"` // of Go, and of what else counts
+	Versions []string `json:"versions"` // of Go and other software
 	Date     string   `json:"date"`
-	Before   string   `json:"load_before"` // load averages; "" where the system tells none
+	Before   string   `json:"load_before"` // load average; "" if the system does not report it
 	After    string   `json:"load_after"`
 }
 
-// ThisMachine returns this machine before the measurements.
+// ThisMachine describes this machine. Call it before the measurements.
 func ThisMachine(versions ...string) Machine {
 	return Machine{CPU: cpuModel(), Cores: runtime.NumCPU(), Versions: append([]string{runtime.Version()}, versions...),
 		Date: time.Now().Format(time.DateOnly), Before: load()}
 }
 
-// Done notes that the measurements are over.
+// Done records the load average after the measurements.
 func (m *Machine) Done() { m.After = load() }
 
-// String is the line below a table.
+// String returns the line below a table.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%s, %d cores; %s; %s", m.CPU, m.Cores, strings.Join(m.Versions, ", "), m.Date)
 	if m.Before != "" {
@@ -53,16 +53,16 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
-// load is the load average over the last minute: other work on the machine
-// shows in it before the run, and this run after it.
+// load returns the load average over the last minute. Before the run it shows other work on the machine, and after it
+// this run.
 func load() string {
 	b, _ := os.ReadFile("/proc/loadavg") // Linux only
 	first, _, _ := strings.Cut(string(b), " ")
 	return first
 }
 
-// Torch asks the interpreter for its PyTorch, "torch 2.15.0"; "" means that
-// there is none, or no interpreter.
+// Torch returns the version of the interpreter's PyTorch, such as "torch 2.15.0". It returns "" without PyTorch or
+// without an interpreter.
 func Torch(ctx context.Context, python string) string {
 	if python == "" {
 		return ""
@@ -87,8 +87,7 @@ func CheckSpace(dir string, bytes int64) error {
 	return nil
 }
 
-// Digits writes a figure of 0 or more with three significant digits, and nothing
-// for 0.
+// Digits formats x, which is 0 or more, with three significant digits. It returns "" for 0.
 func Digits(x float64) string {
 	if x == 0 {
 		return ""

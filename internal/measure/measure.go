@@ -1,13 +1,12 @@
-// Package measure runs pieces of work and tells what they took: the wall, the
-// processors, the memory. It is what the benchmarks in fixtures share.
+// Package measure runs programs and functions and measures their wall time, processor time and memory. The benchmarks
+// in fixtures share it.
 //
-// Each measurement is a process of its own, so that no one finds memory, caches
-// or threads that another left. Where the work is the benchmark's own, it starts
-// itself with a job: see [Process] and [Job].
+// Each measurement is a process of its own, so that none profits from another's memory, caches or threads. A
+// benchmark that measures its own code starts itself with a job: see [Process] and [Job].
 //
 // # Concurrency
 //
-// Measure one thing at a time: two at once measure each other.
+// Measure one thing at a time: two at once slow each other down.
 package measure
 
 import (
@@ -18,15 +17,14 @@ import (
 	"time"
 )
 
-// Usage is what a stretch of work took.
+// Usage is the time and memory that a piece of work took.
 type Usage struct {
 	Seconds float64 `json:"seconds"`
 	CPU     float64 `json:"cpu"`      // user and system time, s
-	PeakRSS int64   `json:"peak_rss"` // in bytes; 0 where it was not taken
+	PeakRSS int64   `json:"peak_rss"` // in bytes; 0 if not measured
 }
 
-// Func measures f, but for its memory: what this process held before counts in
-// its peak.
+// Func measures the time of f. It does not measure memory, because the peak includes what the process held before.
 func Func(f func() error) (Usage, error) {
 	var before, after syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {
@@ -44,9 +42,8 @@ func cpuSeconds(r *syscall.Rusage) float64 {
 	return (time.Duration(r.Utime.Nano()) + time.Duration(r.Stime.Nano())).Seconds()
 }
 
-// peakRSS is in bytes. It can never be below that of the program that started
-// the process, some 20 MB: Linux counts what a process held before it became
-// another program.
+// peakRSS returns the peak in bytes. On Linux it is never below the peak of the program that started the process,
+// about 20 MB.
 func peakRSS(r *syscall.Rusage) int64 {
 	if runtime.GOOS == "darwin" {
 		return int64(r.Maxrss)
@@ -54,9 +51,8 @@ func peakRSS(r *syscall.Rusage) int64 {
 	return int64(r.Maxrss) << 10
 }
 
-// Rounds calls f for every task, the given number of times; rounds count from 1.
-// Every second round goes backwards, so that a machine that slows down or warms
-// up does so to all alike. It stops at the first error.
+// Rounds calls f for every task in each round, counted from 1. Every second round is reversed, so that a machine that
+// slows down or warms up affects all tasks equally. It stops at the first error.
 func Rounds[T any](tasks []T, rounds int, f func(round int, task T) error) error {
 	tasks = slices.Clone(tasks)
 	for round := range rounds {
@@ -70,8 +66,7 @@ func Rounds[T any](tasks []T, rounds int, f func(round int, task T) error) error
 	return nil
 }
 
-// Median returns the median of x, which must not be empty: the mean of the
-// middle two where there are two.
+// Median returns the median of x, which must not be empty. For an even number it is the mean of the middle two.
 func Median(x []float64) float64 {
 	x = slices.Sorted(slices.Values(x))
 	n := len(x)

@@ -18,41 +18,41 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// ErrInterrupted is returned for work that ended because its context did.
+// ErrInterrupted reports that the context of a measurement ended.
 var ErrInterrupted = errors.New("interrupted")
 
-// JobEnv holds a job as JSON in a process that a benchmark starts of itself.
+// JobEnv is the environment variable with the job, as JSON, of a process that a benchmark starts of itself.
 const JobEnv = "SWAGWRAP_BENCH_JOB"
 
 // A Process is a program to be measured.
 type Process struct {
-	Name    string          // in errors
+	Name    string          // for errors
 	Argv    []string        // the program and its arguments
-	Threads int             // of the Go runtime, if it is a Go program
-	Job     any             // in place of Argv: what a process of the benchmark itself does, see [Job]
-	Rows    map[string]*Row // by part; "" is the process as a whole, as its user sees it
-	After   func() error    // undoes what the process left; may be nil
+	Threads int             // GOMAXPROCS, if it is a Go program
+	Job     any             // instead of Argv: a job for the benchmark's own program, see [Job]
+	Rows    map[string]*Row // by part; "" is the whole process, from start to end
+	After   func() error    // cleans up after the process; may be nil
 }
 
-// A Part is what a process reports about a stretch of its work, as a line of
-// JSON. The benchmarks' scripts report the same.
+// A Part is a process's report about one part of its work, written as a line of JSON. The benchmarks' Python scripts
+// write the same format.
 type Part struct {
 	Part  string `json:"part"`
-	Usage        // memory is that of the process so far; 0: of the whole process
-	Drawn int    `json:"drawn"` // members drawn, where the time is scaled up from fewer than asked for
+	Usage        // the memory is the peak of the process so far; 0 means that of the whole process
+	Drawn int    `json:"drawn"` // members drawn, if fewer than asked for were drawn and the time is scaled up
 
-	// What was computed, to see that all sides computed the same. 0 says nothing.
-	Checksum   uint64  `json:"checksum"`   // of the result, whatever the threads
+	// The results of the computation show that all sides computed the same. 0 means not reported.
+	Checksum   uint64  `json:"checksum"`   // of the result; the same for any number of threads
 	Mean       float64 `json:"mean"`       // ‖θ_SWA‖²
 	Variance   float64 `json:"variance"`   // trace of Σ_diag
 	Deviations float64 `json:"deviations"` // ‖D̂‖²
-	Spread     float64 `json:"spread"`     // ‖θ̃ − θ_SWA‖², the mean over members
-	Off        float64 `json:"off"`        // half the differences to swagwrap's probabilities, where an example has most
+	Spread     float64 `json:"spread"`     // mean of ‖θ̃ − θ_SWA‖² over the members
+	Off        float64 `json:"off"`        // greatest total variation distance of an example's probabilities from swagwrap's
 
-	First float64 `json:"first"` // seconds from the start of the process to the first row of its result; 0 says nothing
+	First float64 `json:"first"` // seconds from the start of the process to the first row of its result; 0 means not reported
 }
 
-// Add adds what f takes.
+// Add runs f and adds the time that it takes.
 func (p *Part) Add(f func() error) error {
 	u, err := Func(f)
 	p.Seconds += u.Seconds
@@ -60,9 +60,8 @@ func (p *Part) Add(f func() error) error {
 	return err
 }
 
-// Run runs the process to its end and returns what it reports, and what it took
-// from start to end. An error carries the last line of standard error that is no
-// hint.
+// Run runs the process to its end. It returns the parts that it reports, and its usage from start to end. An error
+// contains the last line of standard error that is not a hint.
 func (p Process) Run(ctx context.Context) (parts []Part, u Usage, err error) {
 	env := append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(p.Threads))
 	if p.Job != nil {
@@ -75,8 +74,8 @@ func (p Process) Run(ctx context.Context) (parts []Part, u Usage, err error) {
 	}
 	cmd := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
 	cmd.Env = env
-	// A group of its own: Ctrl-C comes to this program alone, which ends it, and
-	// with it the processes that it started.
+	// A process group of its own: Ctrl-C reaches only this program, which then kills the process and all its
+	// children.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var stdout, stderr bytes.Buffer
@@ -101,7 +100,7 @@ func (p Process) Run(ctx context.Context) (parts []Part, u Usage, err error) {
 	return parts, u, err
 }
 
-// complaint is the line of a program's standard error that says what went wrong.
+// complaint returns the last line of standard error that is not a hint.
 func complaint(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	for len(lines) > 1 && strings.HasPrefix(lines[len(lines)-1], "hint: ") {
@@ -110,7 +109,7 @@ func complaint(stderr string) string {
 	return lines[len(lines)-1]
 }
 
-// readParts reads what a process reports, a line for each part.
+// readParts reads the report of a process, one line for each part.
 func readParts(r io.Reader, whole Usage) (parts []Part, err error) {
 	for dec := json.NewDecoder(r); ; {
 		p := Part{}
@@ -126,8 +125,8 @@ func readParts(r io.Reader, whole Usage) (parts []Part, err error) {
 	}
 }
 
-// Measure runs every process the given number of times, and adds what each
-// reports to its rows. It tells say how it goes on.
+// Measure runs every process in each of the given number of rounds, and adds the reported parts to its rows. It
+// reports progress with say.
 func Measure(ctx context.Context, processes []Process, rounds int, say func(format string, args ...any)) error {
 	return Rounds(processes, rounds, func(round int, p Process) error {
 		say("round %d of %d: %s, threads %d", round, rounds, p.Name, p.Threads)
@@ -135,7 +134,7 @@ func Measure(ctx context.Context, processes []Process, rounds int, say func(form
 		if err != nil {
 			return err
 		}
-		say("%s s in all, peak RSS %s", Digits(whole.Seconds), report.Bytes(whole.PeakRSS)) // a first look
+		say("%s s in all, peak RSS %s", Digits(whole.Seconds), report.Bytes(whole.PeakRSS))
 		for _, part := range append(parts, Part{Usage: whole}) {
 			if r := p.Rows[part.Part]; r != nil {
 				err = errors.Join(err, r.Add(part))
@@ -148,8 +147,8 @@ func Measure(ctx context.Context, processes []Process, rounds int, say func(form
 	})
 }
 
-// Job does the job of this process, and reports whether it has one: it reads the
-// job into a pointer, calls work, and writes the parts that this returns.
+// Job runs this process's job and reports whether it has one. It decodes the job into the pointer job, calls work,
+// and writes the parts that work returns.
 func Job(job any, stdout io.Writer, work func() ([]Part, error)) (ok bool, err error) {
 	text := os.Getenv(JobEnv)
 	if text == "" {
@@ -166,8 +165,8 @@ func Job(job any, stdout io.Writer, work func() ([]Part, error)) (ok bool, err e
 	return true, err
 }
 
-// Main is the frame of a benchmark: it calls f with a context that Ctrl-C ends,
-// writes the error, if any, and returns the exit code.
+// Main runs a benchmark. It calls f with a context that Ctrl-C cancels, writes the error if there is one, and returns
+// the exit code.
 func Main(stderr io.Writer, f func(ctx context.Context) error) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -11,16 +11,15 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// A Row is all measurements of one piece of work, which become a line of a table.
+// A Row holds all measurements of one piece of work. It becomes a line of a table.
 type Row struct {
 	Name    string
 	Threads int
-	PyTorch *Row // the reference's row, to compare with, or nil
+	PyTorch *Row // the reference to compare with, or nil
 	Parts   []Part
 }
 
-// Add adds a measurement. What was computed must be what every other measurement
-// of the row computed.
+// Add adds a measurement. Its checksum must be that of the other measurements of the row.
 func (r *Row) Add(p Part) error {
 	if len(r.Parts) > 0 && r.Parts[0].Checksum != p.Checksum {
 		return fmt.Errorf("%s, threads %d: checksum %#x, want %#x as in the first round", r.Name, r.Threads, p.Checksum, r.Parts[0].Checksum)
@@ -29,7 +28,7 @@ func (r *Row) Add(p Part) error {
 	return nil
 }
 
-// Seconds is the median of the wall.
+// Seconds returns the median wall time.
 func (r *Row) Seconds() float64 { return r.median(func(p Part) float64 { return p.Seconds }) }
 
 func (r *Row) median(figure func(Part) float64) float64 {
@@ -40,18 +39,18 @@ func (r *Row) median(figure func(Part) float64) float64 {
 	return Median(all)
 }
 
-// A Timing is what a row's measurements say.
+// A Timing summarises the measurements of a row.
 type Timing struct {
-	Seconds float64   `json:"seconds"` // the median
+	Seconds float64   `json:"seconds"` // median wall time
 	Least   float64   `json:"least_seconds"`
-	CPU     float64   `json:"cpu_seconds"`             // user and system time, the median
-	PyTorch float64   `json:"pytorch_over_this"`       // of medians: how many times as fast as the reference; 0 without one
-	PeakRSS int64     `json:"peak_rss"`                // the highest, in bytes
+	CPU     float64   `json:"cpu_seconds"`             // user and system time, median
+	PyTorch float64   `json:"pytorch_over_this"`       // the reference's median time over this one; 0 without a reference
+	PeakRSS int64     `json:"peak_rss"`                // greatest, in bytes
 	Runs    []float64 `json:"all_seconds"`             // in the order of the rounds
-	Drawn   int       `json:"members_drawn,omitempty"` // where the time is scaled up from these
+	Drawn   int       `json:"members_drawn,omitempty"` // members drawn, if the time is scaled up from fewer than asked for
 }
 
-// Timing works out the figures of a row, which must be measured.
+// Timing computes the summary of a row that has measurements.
 func (r *Row) Timing() Timing {
 	t := Timing{Seconds: r.Seconds(), CPU: r.median(func(p Part) float64 { return p.CPU })}
 	for _, p := range r.Parts {
@@ -65,26 +64,25 @@ func (r *Row) Timing() Timing {
 	return t
 }
 
-// A Result is everything that a benchmark found; L is a line of its table.
+// A Result is the outcome of a benchmark; L is a line of its table.
 type Result[L any] struct {
 	Machine Machine  `json:"machine"`
-	Job     string   `json:"job"` // what was measured, above the table
+	Job     string   `json:"job"` // what was measured; it stands above the table
 	Lines   []L      `json:"lines"`
 	Notes   []string `json:"notes"`
 }
 
-// Options are the command line that all benchmarks have.
+// Options are the command-line flags that all benchmarks have.
 type Options struct {
 	Swagwrap string // the program
 	Python   string // an interpreter with torch, or ""
-	Dir      string // where the temporary folder goes
-	JSON     string // also write all figures to this file, or ""
-	Repeat   int    // how often everything is measured
+	Dir      string // parent of the temporary folder
+	JSON     string // also write the result to this file, unless ""
+	Repeat   int    // number of rounds
 }
 
-// Bench measures in a new folder, of which nothing stays behind whatever
-// happens. It writes the result between its job and its notes as a table with the
-// given columns, of which row makes the cells of a line.
+// Bench calls measured with a new temporary folder, which it always removes. It writes the job, a table and the
+// notes. row returns the cells of a line in the given columns.
 func Bench[L any](o Options, w io.Writer, measured func(dir string) (*Result[L], error), columns []report.Column, row func(L) []string) (err error) {
 	if _, err := os.Stat(o.Swagwrap); err != nil {
 		return fmt.Errorf("%w: build it first (make build)", err)
@@ -117,7 +115,7 @@ func Bench[L any](o Options, w io.Writer, measured func(dir string) (*Result[L],
 	return t.WriteText(w)
 }
 
-// Columns are those of a table with text first, and figures behind it.
+// Columns returns the columns of a table whose first column is text and whose others are numbers.
 func Columns(text string, figures ...string) []report.Column {
 	columns := []report.Column{{Header: text}}
 	for _, f := range figures {

@@ -16,20 +16,20 @@ import (
 // Type is the type of an array's elements.
 type Type struct {
 	Name string // as NumPy spells it
-	Kind byte   // 'u', 'i', 'f', 'b' for bool, or 0 for all that is not read here
+	Kind byte   // 'u', 'i', 'f', 'b' for bool, or 0 for types that are not supported
 	Size int    // bytes
 	big  bool   // big endian
 }
 
-// header is what stands before the data.
+// header describes the array that follows it.
 type header struct {
 	dtype   Type
 	shape   []int
 	fortran bool
-	size    int64 // bytes read
+	size    int64 // bytes of the header itself
 }
 
-// bytes is the size of the data. Every dimension is at least 1 on success.
+// bytes returns the size of the data. On success every dimension is at least 1.
 func (h header) bytes() (int64, error) {
 	n := uint64(h.dtype.Size)
 	for _, d := range h.shape {
@@ -69,7 +69,7 @@ func isIDX(head []byte) bool {
 	return len(head) >= 4 && head[0] == 0 && head[1] == 0 && idxTypes[head[2]].Size > 0
 }
 
-// idxTypes are the types of IDX, all big endian.
+// idxTypes maps the type codes of IDX to types, all big endian.
 var idxTypes = map[byte]Type{
 	0x08: {"uint8", 'u', 1, false},
 	0x09: {"int8", 'i', 1, false},
@@ -79,8 +79,7 @@ var idxTypes = map[byte]Type{
 	0x0e: {"float64", 'f', 8, true},
 }
 
-// readIDXHeader reads: two zero bytes, type, number of dimensions, then each
-// dimension as a big-endian uint32.
+// readIDXHeader reads two zero bytes, the type, the number of dimensions, and each dimension as a big-endian uint32.
 func readIDXHeader(r *bufio.Reader) (header, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -100,15 +99,14 @@ func readIDXHeader(r *bufio.Reader) (header, error) {
 	return h, nil
 }
 
-// maxNPYHeader is far above what arrays of numbers need; NumPy itself refuses
-// 10,000 bytes unless told otherwise.
+// maxNPYHeader is far more than arrays of numbers need. NumPy refuses more than 10,000 bytes by default.
 const maxNPYHeader = 1 << 16
 
-// readNPYHeader reads magic, version, length and a Python dict. npyio's reader is
-// not used: it slices without checks, so a damaged header panics.
+// readNPYHeader reads magic, version, length and a Python dict. It does not use npyio's reader, which panics on
+// damaged headers because it slices without checks.
 func readNPYHeader(r *bufio.Reader) (header, error) {
 	pre := make([]byte, 12)
-	width := 2 // of the length
+	width := 2 // bytes of the length
 	if _, err := io.ReadFull(r, pre[:8]); err != nil {
 		return header{}, err
 	}
@@ -138,8 +136,8 @@ func readNPYHeader(r *bufio.Reader) (header, error) {
 	return h, nil
 }
 
-// npyEntry is one entry of the dict. Keys may come in any order; Python 2 wrote
-// dimensions as 3L. A list is a structured type, of which we need no details.
+// npyEntry matches one entry of the dict. Keys may come in any order, and Python 2 wrote dimensions as 3L. A list is
+// a structured type, whose details are not needed.
 var npyEntry = regexp.MustCompile(`^\s*['"](descr|fortran_order|shape)['"]\s*:\s*('[^']*'|"[^"]*"|True|False|\([0-9, L]*\)|\[.*\])\s*(?:,|$)`)
 
 func parseDict(dict []byte) (header, error) {
@@ -189,11 +187,11 @@ func parseDict(dict []byte) (header, error) {
 	return h, nil
 }
 
-// npyDescr is byte order, kind, size: '<f4'.
+// npyDescr matches byte order, kind and size, such as '<f4'.
 var npyDescr = regexp.MustCompile(`^([<>|])([uif])([1248])$`)
 
-// parseDescr never fails: a type that we do not read has kind 0, and its name
-// ends up in the error of the role it was meant for.
+// parseDescr never fails. A type that is not supported gets kind 0, and the array's [Role] reports its name in an
+// error.
 func parseDescr(quoted string) Type {
 	switch {
 	case quoted == "'|O'" || quoted == "'O'":
@@ -215,8 +213,8 @@ func parseDescr(quoted string) Type {
 	return t
 }
 
-// Header returns what stands before the elements of an array in version 1 of the
-// .npy format. The type is in NumPy's words, such as "<f4".
+// Header returns the header of an array in version 1 of the .npy format. The type is spelled as in NumPy, such as
+// "<f4".
 func Header(dtype string, shape ...int) []byte {
 	var dims strings.Builder
 	for i, d := range shape {

@@ -1,7 +1,6 @@
-// Package numpy reads arrays from the files of NumPy and of MNIST, and writes the
-// header of such a file.
+// Package numpy reads arrays from files of NumPy and of MNIST, and writes .npy headers.
 //
-// [Open] tells what a file is by its content:
+// [Open] detects the format by content:
 //
 //   - .npy, versions 1 to 3 of https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 //   - .npz, a zip of .npy arrays, stored or deflated
@@ -10,13 +9,12 @@
 //
 // # Invariants
 //
-// Files are untrusted: a length is compared with what the file can hold before
-// memory is taken for it, and bytes after an array are an error. An [Array] has
-// at least one element, and as many bytes as its shape and type say.
+// Files are untrusted. A length is compared with the size of the file before memory is allocated for it, and bytes
+// after an array are an error. An [Array] has at least one element, and as many bytes as its shape and type need.
 //
 // # Concurrency
 //
-// A File may be read from any number of goroutines; nothing changes it but Close.
+// A [File] may be read from any number of goroutines; nothing changes it but Close.
 package numpy
 
 import (
@@ -39,22 +37,21 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Limits on files that are compressed, where the file's size does not bound
-// what it expands to. Deflate reaches 1032:1; images do not come near 100:1, and
-// labels, which do, are small.
+// Limits on compressed files, whose size does not bound the size of their content. Deflate reaches 1032:1. Images
+// stay far below 100:1, and labels, which can exceed it, are small.
 const (
 	maxExpansion = 100
 	freeBytes    = 64 << 20
 )
 
-// Array is an array as stored: little endian, row major.
+// Array is an array in memory: little endian, row major.
 type Array struct {
 	Type  Type
 	Shape []int
 	Data  []byte
 }
 
-// Float64s returns the elements of an array of floats.
+// Float64s returns all elements in row-major order.
 func (a Array) Float64s() []float64 {
 	out := make([]float64, len(a.Data)/a.Type.Size)
 	for i := range out {
@@ -63,7 +60,7 @@ func (a Array) Float64s() []float64 {
 	return out
 }
 
-// Float64 returns an element, in row-major order. Of integers beyond 2⁵³ it is the nearest.
+// Float64 returns element i in row-major order. Integers beyond 2⁵³ are rounded to the nearest float64.
 func (a Array) Float64(i int) float64 {
 	b := a.Data[i*a.Type.Size:]
 	var bits uint64
@@ -84,20 +81,20 @@ func (a Array) Float64(i int) float64 {
 	return math.Float64frombits(bits)
 }
 
-// File is an input file with one bare array, or an .npz with arrays by name.
+// File is an open file with one unnamed array, or an .npz with named arrays.
 type File struct {
 	Path   string
 	SHA256 string   // of the whole file, in hex
-	Keys   []string // names in an .npz, without .npy, in file order; nil for a bare array
+	Keys   []string // names in an .npz, without .npy, in file order; nil for an unnamed array
 
 	r    io.ReaderAt
 	size int64
-	zip  map[string]*zip.File // by key; nil for a bare array
+	zip  map[string]*zip.File // by key; nil for an unnamed array
 	file *os.File
-	was  weights.Watch // of file
+	was  weights.Watch // detects changes of file
 }
 
-// Open opens and hashes a file, and looks what it holds. The caller closes it.
+// Open opens a file, computes its SHA-256 and detects its format. The caller closes it.
 func Open(path string) (*File, error) {
 	const want = "a .npy, .npz or IDX file"
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -134,7 +131,7 @@ func open(path string, r io.ReaderAt, size int64) (*File, error) {
 		return nil, file.Error(path, err)
 	}
 	if !isZip(magic[:]) {
-		return n, nil // Read looks closer
+		return n, nil // Read checks the rest
 	}
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -163,8 +160,8 @@ func (n *File) Close() {
 	n.file.Close() // read only: nothing can be lost
 }
 
-// Known says that a file with these first bytes is one of the kinds that are read
-// here, or may be one under gzip.
+// Known reports whether head, the first bytes of a file, belongs to a supported format or to gzip, which may hold
+// one.
 func Known(head []byte) bool { return isNPY(head) || isIDX(head) || isZip(head) || isGzip(head) }
 
 func isZip(head []byte) bool {
@@ -173,7 +170,7 @@ func isZip(head []byte) bool {
 
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
 
-// Where names an array in error messages.
+// Where returns the name of an array for error messages.
 func (n *File) Where(key string) string {
 	if n.Keys == nil {
 		return n.Path
@@ -181,8 +178,7 @@ func (n *File) Where(key string) string {
 	return fmt.Sprintf("%s: array %q", n.Path, key)
 }
 
-// Quote lists names of arrays, the first twenty: an .npz can be a whole
-// checkpoint.
+// Quote lists the first twenty names. An .npz can be a whole checkpoint.
 func Quote(keys []string) string {
 	const most = 20
 	var q []string
@@ -195,8 +191,8 @@ func Quote(keys []string) string {
 	return strings.Join(q, ", ")
 }
 
-// Read reads the array of that name, or the bare one for "", if it can play the
-// role. It fails if the file is not what was opened and hashed.
+// Read reads the array named key, or the unnamed array for "". It fails if the array does not fit the role, or if the
+// file has changed since Open.
 func (n *File) Read(key string, role Role) (Array, error) {
 	a, err := n.read(key, role)
 	if n.file != nil {
@@ -217,8 +213,8 @@ func (n *File) read(key string, role Role) (Array, error) {
 	return a, nil
 }
 
-// stream starts reading an array. At most limit bytes may come; packed says that
-// limit is a guess at what is sane and not a size.
+// stream starts reading an array. It allows at most limit bytes. packed reports that limit is a plausible bound for
+// compressed data, not the size.
 func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, err error) {
 	if n.zip == nil {
 		r = bufio.NewReader(io.NewSectionReader(n.r, 0, n.size))
@@ -236,7 +232,7 @@ func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, er
 	if err != nil {
 		return nil, 0, false, err
 	}
-	// The directory's sizes are claims, the file's size is a fact.
+	// The sizes in the zip directory may be false, so the file's size bounds them.
 	limit = int64(min(f.CompressedSize64, uint64(n.size)))
 	if f.Method != zip.Store {
 		limit, packed = freeBytes+maxExpansion*limit, true
@@ -244,8 +240,8 @@ func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, er
 	return bufio.NewReader(body), limit, packed, nil
 }
 
-// readArray reads one .npy or IDX array and makes sure that it ends where the
-// stream ends, which is also where zip and gzip compare their checksums.
+// readArray reads one .npy or IDX array. The array must end where the stream ends, which is also where zip and gzip
+// compare their checksums.
 func readArray(r *bufio.Reader, limit int64, packed bool, role Role) (Array, error) {
 	h, err := readHeader(r)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Role is what an array is meant to be.
+// Role is the purpose that an array serves, such as images or labels.
 type Role struct {
 	What     string
-	Names    []string // that an array in an .npz may have, or have as a part: "test_images"
-	Optional bool     // an .npz need not have one
-	Want     string   // the types that OK accepts
+	Names    []string // that an array in an .npz may have, alone or as a part: "test_images"
+	Optional bool     // the .npz may lack it
+	Want     string   // the types that OK accepts, for errors
 	OK       func(Type) bool
 }
 
-// What examples consist of.
+// The roles of arrays.
 var (
-	// Values are of any type of numbers, under any name.
+	// Values may have any numeric type and any name.
 	Values = Role{
 		What: "values",
 		Want: "bool, an integer type, float16, float32 or float64",
@@ -40,7 +40,7 @@ var (
 		Want:     "an integer type (class numbers)",
 		OK:       func(t Type) bool { return t.Kind == 'u' || t.Kind == 'i' },
 	}
-	// rows are labels that are no class numbers.
+	// rows are labels that are not class numbers.
 	rows = Role{
 		What: "labels",
 		Want: "bool, an integer type, float16, float32 or float64",
@@ -48,7 +48,7 @@ var (
 	}
 )
 
-// accept refuses what cannot play the role, before any data is read.
+// accept returns an error if the array does not fit the role. It needs only the header.
 func (r Role) accept(h header) error {
 	if !r.OK(h.dtype) {
 		hint := ""
@@ -57,7 +57,7 @@ func (r Role) accept(h header) error {
 		}
 		return fmt.Errorf("%s of type %s, want %s%s", r.What, h.dtype.Name, r.Want, hint)
 	}
-	// With one long dimension row and column order are the same sequence.
+	// An array with one long dimension has the same bytes in row and column order.
 	long := slices.DeleteFunc(slices.Clone(h.shape), func(d int) bool { return d == 1 })
 	if h.fortran && len(long) > 1 {
 		return fmt.Errorf("%s in Fortran order, want C order: save it again as np.ascontiguousarray(a)", r.What)
@@ -65,14 +65,14 @@ func (r Role) accept(h header) error {
 	return nil
 }
 
-// Named reports whether an array's name says that it plays the role.
+// Named reports whether an array's name fits the role.
 func (r Role) Named(key string) bool {
 	_, ok := nameRest(key, r.Names)
 	return ok
 }
 
-// nameRest takes the part out of key that is one of names, and says whether
-// there was one: "x_test" gives "test".
+// nameRest removes from key the part that is one of names, and reports whether there was one. It turns "x_test" into
+// "test".
 func nameRest(key string, names []string) (rest string, ok bool) {
 	parts := strings.Split(strings.ToLower(key), "_")
 	i := slices.IndexFunc(parts, func(p string) bool { return slices.Contains(names, p) })
@@ -82,9 +82,9 @@ func nameRest(key string, names []string) (rest string, ok bool) {
 	return strings.Join(slices.Delete(parts, i, i+1), "_"), true
 }
 
-// Pick chooses the array for a role. A wanted name wins; else the choice must
-// leave no doubt. Labels must go with the array beside, and may be missing: then
-// the result is "", as it is for a bare array.
+// Pick returns the name of the array for a role. If wanted is not "", Pick returns that name or an error. Otherwise
+// the choice must be unambiguous. Labels must belong to the same split, such as test, as the array named beside. Pick
+// returns "" for an unnamed array, and for labels that are missing.
 func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 	switch {
 	case n.Keys == nil && wanted != "":
@@ -95,7 +95,7 @@ func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 		return "", fmt.Errorf("%s: no array %q, want one of %s", n.Path, wanted, Quote(n.Keys))
 	}
 	split, _ := nameRest(beside, Images.Names)
-	var exact, partial []string // "x", and "x_test" with its like
+	var exact, partial []string // partial holds names with a split, such as "x_test"
 	for _, k := range n.Keys {
 		switch rest, ok := nameRest(k, r.Names); {
 		case !ok || k == beside:
@@ -117,22 +117,22 @@ func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 	case r.Optional:
 		return "", nil
 	}
-	// Whatever it is called, what stands beside labels alone is what they are of.
+	// The only array apart from the labels holds the examples, whatever its name.
 	if others := slices.DeleteFunc(slices.Clone(n.Keys), Labels.Named); len(others) == 1 {
 		return others[0], nil
 	}
 	return "", fmt.Errorf("%s: cannot tell which array holds the %s, want a key that names one of %s", n.Path, r.What, Quote(n.Keys))
 }
 
-// ReadLabels reads the classes of count examples from the array of that name; of
-// is the file with the examples. Each is 0 or more.
+// ReadLabels reads the class numbers of count examples from the array named key. The argument of is the path of the
+// examples, for errors. Each class number is 0 or more.
 func (n *File) ReadLabels(key string, count int, of string) ([]int, error) {
 	t, err := n.ReadTruth(key, truth.Classes, count, of)
 	return t.Classes, err
 }
 
-// ReadTruth reads what is known of count examples from the array of that name; of is
-// the file with the examples.
+// ReadTruth reads the targets of count examples from the array named key. The argument of is the path of the
+// examples, for errors.
 func (n *File) ReadTruth(key string, kind truth.Kind, count int, of string) (t truth.Truth, err error) {
 	role := Labels
 	if kind != truth.Classes {
@@ -153,15 +153,15 @@ func (n *File) ReadTruth(key string, kind truth.Kind, count int, of string) (t t
 	return t, nil
 }
 
-// OpenLabels reads the classes of count examples from a file of their own, and
-// returns its SHA-256 too. The examples are those of the array beside, or "", in
-// the file of.
+// OpenLabels reads the class numbers of count examples from a separate file, and returns its SHA-256 too. The
+// examples are the array named beside, or the unnamed array if beside is "". The argument of is the path of their
+// file.
 func OpenLabels(path, key, beside string, count int, of string) (labels []int, sha256 string, err error) {
 	t, sha256, err := OpenTruth(path, key, beside, truth.Classes, count, of)
 	return t.Classes, sha256, err
 }
 
-// OpenTruth reads what is known of examples as [OpenLabels] reads their classes.
+// OpenTruth is [OpenLabels] for targets of any kind.
 func OpenTruth(path, key, beside string, kind truth.Kind, count int, of string) (t truth.Truth, sha256 string, err error) {
 	n, err := Open(path)
 	if err != nil {
@@ -178,7 +178,7 @@ func OpenTruth(path, key, beside string, kind truth.Kind, count int, of string) 
 	return t, n.SHA256, err
 }
 
-// rows checks and widens the rows of count examples.
+// rows checks the targets of count examples and converts them to float64.
 func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err error) {
 	s := a.Shape
 	if len(s) != 1 && len(s) != 2 {
@@ -196,7 +196,7 @@ func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err e
 	return t, nil
 }
 
-// labels checks and widens the labels of count examples.
+// labels checks the class numbers of count examples and converts them to int.
 func (a Array) labels(count int, of string) ([]int, error) {
 	if s := a.Shape; len(s) != 1 && !(len(s) == 2 && s[1] == 1) {
 		return nil, fmt.Errorf("labels of shape %d, want [%d] or [%d 1] (class numbers, not one-hot)", s, count, count)
@@ -206,7 +206,7 @@ func (a Array) labels(count int, of string) ([]int, error) {
 	}
 	labels := make([]int, count)
 	for i := range labels {
-		// Little endian, so widening is padding; int8 to int32 carry the sign over.
+		// The bytes are little endian, so zeros behind them widen the number. Signed types extend the sign below.
 		var b [8]byte
 		copy(b[:], a.Data[i*a.Type.Size:(i+1)*a.Type.Size])
 		v := binary.LittleEndian.Uint64(b[:])

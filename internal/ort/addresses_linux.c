@@ -1,6 +1,7 @@
 // Go's runtime and ONNX Runtime reserve addresses far beyond what they use. Where
 // the shell allows too few (ulimit -v), Go ends in a dump of all its threads, before
-// or after main. So this is looked at before Go begins.
+// or after main. The same holds for memory that is written to (ulimit -d): each thread
+// counts with its whole stack. So both limits are checked before Go begins.
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,11 +13,23 @@ static const char message[] =
 	"error: ulimit -v allows this process less than 2 GiB of addresses, which are not memory that is used\n"
 	"hint: ulimit -v unlimited; --memory SIZE bounds the memory of networks\n";
 
-__attribute__((constructor)) static void check_addresses(void) {
+// leastData is what the threads and the heap of a small command take, 140 MB, and some more.
+static const rlim_t leastData = (rlim_t)256 << 20;
+
+static const char dataMessage[] =
+	"error: ulimit -d allows this process less than 256 MiB of data, and its threads alone need more than half of that\n"
+	"hint: ulimit -d unlimited; --memory SIZE bounds the memory of networks\n";
+
+static void check(int resource, rlim_t want, const char *text, size_t length) {
 	struct rlimit l;
-	if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY && l.rlim_cur < least) {
-		ssize_t written = write(2, message, sizeof message - 1);
+	if (getrlimit(resource, &l) == 0 && l.rlim_cur != RLIM_INFINITY && l.rlim_cur < want) {
+		ssize_t written = write(2, text, length);
 		(void)written;
 		_exit(75);
 	}
+}
+
+__attribute__((constructor)) static void check_limits(void) {
+	check(RLIMIT_AS, least, message, sizeof message - 1);
+	check(RLIMIT_DATA, leastData, dataMessage, sizeof dataMessage - 1);
 }

@@ -20,40 +20,38 @@ import (
 	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
-// A Checkup is what can be said about the machine and its ONNX Runtime. What is not
-// known is empty.
+// A Checkup describes the machine and its ONNX Runtime. Unknown fields are empty.
 type Checkup struct {
 	Go        string   `json:"go"`        // the compiler's version
 	Platform  string   `json:"platform"`  // GOOS/GOARCH
 	System    string   `json:"system"`    // kernel and its version
 	CLibrary  string   `json:"c_library"` // glibc and its version
 	Processor string   `json:"processor"`
-	Cores     int      `json:"cores"`    // that this process may use
-	Features  []string `json:"features"` // of the processor, among those that networks run faster with
-	Memory    string   `json:"memory"`   // what is available, and what there is
+	Cores     int      `json:"cores"`    // available to this process
+	Features  []string `json:"features"` // features of the processor that speed up networks
+	Memory    string   `json:"memory"`   // available and total
 
 	Library   string   `json:"library"` // the path that was tried
-	Found     string   `json:"found"`   // what named it
+	Found     string   `json:"found"`   // the source of the path: a flag, a variable or a default
 	Version   string   `json:"version"`
 	Pinned    string   `json:"pinned"` // the version that Install fetches
 	Providers []string `json:"providers"`
 
-	Cache    string `json:"cache"`    // the folder of Install, or what is wrong with it
-	OpenVINO string `json:"openvino"` // the same of InstallOpenVINO; empty where it is not offered
-	Temp     string `json:"temp"`     // the folder for temporary files, or what is wrong with it
+	Cache    string `json:"cache"`    // the folder of Install, or the problem with it
+	OpenVINO string `json:"openvino"` // the same for InstallOpenVINO; empty if not offered
+	Temp     string `json:"temp"`     // the folder for temporary files, or the problem with it
 
-	Environment []string `json:"environment"` // variables that are set and matter: NAME=value
+	Environment []string `json:"environment"` // relevant variables that are set, as NAME=value
 
-	Run     string `json:"run"`     // what became of a tiny network
-	Problem string `json:"problem"` // why no network can be run; empty if all is well
+	Run     string `json:"run"`     // the result of a tiny network
+	Problem string `json:"problem"` // the reason why no network can run; empty if all is well
 }
 
-// variables are those that change where things are looked for.
+// variables lists the environment variables that change where files are searched or how many resources are used.
 var variables = []string{LibraryEnv, PythonEnv, "XDG_CACHE_HOME", "TMPDIR", "LD_LIBRARY_PATH", "GOMAXPROCS", "GOMEMLIMIT"}
 
-// Check looks at the machine, finds the library as [Provider.Find] does, opens it, and
-// runs a tiny network on it. The Checkup says all that could be found out, with an error too;
-// that is a *LibraryError or the context's.
+// Check examines the machine, finds the library as [Provider.Find] does, opens it, and runs a tiny network. An error
+// is a *LibraryError or the context's. The Checkup is complete as far as possible, even after an error.
 func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 	c := Checkup{
 		Go: runtime.Version(), Platform: platform(), System: system(), Processor: Processor(), Cores: runtime.GOMAXPROCS(0),
@@ -75,7 +73,7 @@ func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 }
 
 func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) error {
-	l, err := p.Find(explicit)
+	l, err := p.find(explicit, true)
 	c.Library, c.Found = l.Path, l.By
 	if err != nil {
 		return err
@@ -93,7 +91,7 @@ func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) e
 	return nil
 }
 
-// tiny is y = xW + b in small integers, so that any machine gives the same bits.
+// tiny is y = xW + b in small integers, so all machines give the same bits.
 //
 //go:embed testdata/linear.onnx
 var tiny []byte
@@ -115,7 +113,7 @@ func (r *Runtime) try(ctx context.Context, p Provider) error {
 	return nil
 }
 
-// features names what the processor has of what kernels of networks ask for.
+// features returns the features of the processor that network kernels use.
 func features() []string {
 	x, a := &cpu.X86, &cpu.ARM64
 	var have []string
@@ -143,7 +141,7 @@ func system() string {
 	return strings.Join(words, " ")
 }
 
-// Processor and memoryAtHand are what Linux tells of them.
+// Processor and memoryAtHand read what Linux reports.
 func Processor() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	_, rest, _ := bytes.Cut(info, []byte("model name"))
@@ -168,7 +166,7 @@ func memoryAtHand() string {
 	return fmt.Sprintf("%s of %s GiB available", gigabytes("MemAvailable"), gigabytes("MemTotal"))
 }
 
-// cacheState says where Install would put the library, and whether it could.
+// cacheState describes the folder of Install: its library, or whether it can be written.
 func cacheState() string {
 	path, err := cachePath()
 	if err != nil {
@@ -181,21 +179,19 @@ func cacheState() string {
 		}
 		return dir + ": nothing in it"
 	}
-	if sum, err := fileSHA256(path); err != nil {
+	if err := pins[platform()].verify(path, true); err != nil {
 		return dir + ": " + reason(err)
-	} else if p := pins[platform()]; sum != p.npm.sha256 && sum != p.pip.sha256 {
-		return dir + ": its library is damaged"
 	}
 	return dir + ": its library is whole"
 }
 
-// openVINOState says the same of InstallOpenVINO.
+// openVINOState describes the folder of InstallOpenVINO in the same way.
 func openVINOState() string {
 	dir, err := openVINOFolder()
 	if err != nil {
 		return ""
 	}
-	switch err := openVINOPins[platform()].damage(dir); {
+	switch err := openVINOPins[platform()].damage(dir, true); {
 	case err == errNone:
 		return "not installed: swagwrap setup --provider openvino"
 	case err != nil:
@@ -208,7 +204,7 @@ func openVINOState() string {
 	return dir + ": its libraries are whole; --precision auto is " + precision
 }
 
-// tempState makes a folder as networks with external data need it.
+// tempState makes and removes a temporary folder, as networks with external data need one.
 func tempState() string {
 	dir, err := unfinished.Folder()
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 	"syscall"
 )
 
-// A MemoryError says that a model asks for more memory than it may have: see
-// [Runtime.Limit].
+// A MemoryError reports that a model needs more memory than [Runtime.Limit] allows.
 type MemoryError struct {
-	Op, Node string // the operator and the name of the node that asks; "" where none is known
-	Bytes    int64  // what it asks for
-	Left     int64  // of the limit
-	Limit    int64  // of all sessions together
+	Op, Node string // the operator and the node that needs the memory; "" if unknown
+	Bytes    int64  // requested
+	Left     int64  // remaining of the limit
+	Limit    int64  // for all sessions together
 }
 
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s asks for %s of memory, where %s are left of %s", who(e.Op, e.Node), megabytes(e.Bytes), megabytes(e.Left), megabytes(e.Limit))
 }
 
-// who names a node for a sentence.
+// who describes a node in an error.
 func who(op, node string) string {
 	switch {
 	case op == "":
@@ -33,7 +32,7 @@ func who(op, node string) string {
 	return fmt.Sprintf("node %q (%s)", node, op)
 }
 
-// megabytes rounds up, so that what is too much never reads as little.
+// megabytes rounds up, so that an amount that is too large never looks small.
 func megabytes(bytes int64) string {
 	if bytes < 1<<20 {
 		return fmt.Sprintf("%d bytes", bytes)
@@ -41,8 +40,8 @@ func megabytes(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
-// What ONNX Runtime says where memory or threads cannot be had, and of which node.
-// Of nodes within a Loop, an If or a Scan the last is the innermost.
+// Patterns of ONNX Runtime's errors about memory and threads, and of the failing node. Inside a Loop, If or Scan the
+// last node of a message is the innermost.
 var (
 	overLimit = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 	noMemory  = regexp.MustCompile(`Failed to allocate memory for requested buffer of size (\d+)|std::bad_alloc`)
@@ -50,10 +49,9 @@ var (
 	running   = regexp.MustCompile(`while running (\w+) node\. Name:'(.*?)' Status Message: `)
 )
 
-// failure makes an error of one line of what the binding returned, which may begin
-// with its own words prefix; what comes before it, if anything, says what failed.
-// Memory beyond the limit is a [*MemoryError]; what the system does not give is
-// [syscall.ENOMEM] or [syscall.EAGAIN].
+// failure converts an error of the binding to one line. It removes the binding's own prefix and puts the argument what
+// in front, unless it is "". An error about memory beyond the limit becomes a [*MemoryError]. If the system refuses
+// memory or threads, the error is [syscall.ENOMEM] or [syscall.EAGAIN].
 func (r *Runtime) failure(what, prefix string, err error) error {
 	message := strings.TrimPrefix(err.Error(), prefix)
 	var op, node string
@@ -78,12 +76,12 @@ func (r *Runtime) failure(what, prefix string, err error) error {
 	return errors.New(what + ": " + shorten(message))
 }
 
-// source is where in the sources of a build something failed: a path and a line,
-// before a function's signature, or a file's name and a line, before a function's name.
+// source matches a location in the sources of a build. It is a path and line before a function's signature, or a file
+// name and line before a function's name.
 var source = regexp.MustCompile(`(\S*[/\\])?\w+\.(?:cc|cpp|cxx|h|hpp|cu|cuh|inl|inc):\d+ ?(\w+ )?`)
 
-// withoutSources leaves out places in the sources of ONNX Runtime: path, line and
-// function say nothing to users, and something of who built it.
+// withoutSources removes locations in the sources of ONNX Runtime. Path, line and function are useless to users, and
+// the path reveals who built the library.
 func withoutSources(s string) string {
 	var b strings.Builder
 	for {
@@ -103,8 +101,8 @@ func withoutSources(s string) string {
 	}
 }
 
-// afterSignature cuts a C++ function's signature off the front of s, if there is one:
-// up to where all brackets of its parameters are closed.
+// afterSignature removes a C++ function signature from the start of s, if there is one. It ends where all brackets of
+// the parameters are closed.
 func afterSignature(s string) string {
 	depth, seen := 0, false
 	for i, c := range s {
@@ -130,8 +128,7 @@ func afterSignature(s string) string {
 	return s
 }
 
-// shorten makes one line of at most 400 bytes out of a message, without places in
-// sources.
+// shorten converts a message to one line of at most 400 bytes without source locations.
 func shorten(s string) string {
 	const limit = 400
 	s = withoutSources(strings.Join(strings.Fields(s), " "))

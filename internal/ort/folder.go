@@ -13,12 +13,10 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// NewFilledSession is NewSession for a model that was not put together yet. One
-// with data files is written to a folder in the system's folder for temporary
-// files, from which ONNX Runtime maps what it reads: the session takes hardly
-// more memory than a run touches. The folder is gone when NewFilledSession
-// returns, whether it fails or not: what is mapped needs no name. When ctx ends,
-// writing ends.
+// NewFilledSession is NewSession for a model that has not been assembled yet. A model with data files is written to a
+// temporary folder, and ONNX Runtime maps the files from there. So the session needs hardly more memory than a run
+// touches. The folder is removed before NewFilledSession returns, because mapped files need no name. If ctx ends, the
+// writing stops.
 func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
 	sig, err := f.Template.Signature()
 	if err != nil {
@@ -43,10 +41,9 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 	return r.load(ctx, model, sig, dir, f.Template.Size(), opts)
 }
 
-// writeFolder writes the data files of the model into dir and returns the model
-// itself.
+// writeFolder writes the data files of the model to dir and returns the model.
 func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte, err error) {
-	root, err := os.OpenRoot(dir) // the names come from a posterior, which is untrusted
+	root, err := os.OpenRoot(dir) // the file names come from a posterior, which is untrusted
 	if err != nil {
 		return nil, unfinished.Temp(err)
 	}
@@ -79,7 +76,7 @@ func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte
 	return main.Bytes(), err
 }
 
-// until is a temporary file that fails when its context ends.
+// until is a temporary file whose writes fail after its context has ended.
 type until struct {
 	ctx  context.Context
 	file *os.File

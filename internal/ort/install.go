@@ -23,14 +23,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
-// Install makes sure that the pinned ONNX Runtime lies in the user's cache
-// folder and returns its path. If it is missing or damaged, Install fetches the
-// official package with pip, or else with npm, takes the one shared library out
-// of it and checks its SHA-256. The library appears whole or not at all. It calls
-// progress with one line of text per step.
+// Install makes sure that the pinned ONNX Runtime is in the user's cache folder and returns its path. If it is
+// missing or damaged, Install fetches the official package with pip, or with npm if pip fails. It extracts the one
+// shared library and checks its SHA-256. The library appears in the folder completely or not at all. For each step
+// Install calls progress with one line of text.
 //
-// An error is a *LibraryError that names every attempt, an *unfinished.TempError, or
-// the context's.
+// An error is a *LibraryError that names every attempt, an *unfinished.TempError, or the context's.
 func Install(ctx context.Context, progress func(string)) (path string, err error) {
 	path, err = cachePath()
 	if err != nil {
@@ -40,10 +38,10 @@ func Install(ctx context.Context, progress func(string)) (path string, err error
 }
 
 func install(ctx context.Context, path string, p pin, progress func(string)) error {
-	if sum, err := fileSHA256(path); err == nil && (sum == p.npm.sha256 || sum == p.pip.sha256) {
+	if p.verify(path, true) == nil {
 		return nil
 	}
-	if err := writable(filepath.Dir(path)); err != nil { // before anything is fetched for it
+	if err := writable(filepath.Dir(path)); err != nil { // before the download
 		return &LibraryError{Path: path, Reason: "cannot be written: " + reason(err), Err: cacheError{err}}
 	}
 	work, err := unfinished.Folder()
@@ -57,7 +55,7 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 		fetch func(context.Context, string, pin) (archive string, err error)
 		lib   library
 	}{
-		{"pip", pipDownload, p.pip}, // a fifth of the download
+		{"pip", pipDownload, p.pip}, // one fifth of npm's download
 		{"npm", npmPack, p.npm},
 	}
 	var failed []string
@@ -81,7 +79,7 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 	return &LibraryError{Path: path, Reason: "could not be fetched: " + strings.Join(failed, "; "), Err: errs}
 }
 
-// writable says why a folder cannot be written to, or made.
+// writable returns the error that prevents writing to dir or creating it.
 func writable(dir string) error {
 	err := unix.Access(dir, unix.W_OK|unix.X_OK)
 	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
@@ -90,8 +88,7 @@ func writable(dir string) error {
 	return err
 }
 
-// npmPack downloads the package's tarball; it installs nothing and runs no
-// script of the package.
+// npmPack downloads the package's tarball. It installs nothing and runs no script of the package.
 func npmPack(ctx context.Context, work string, _ pin) (string, error) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		return "", errors.New("not found")
@@ -106,7 +103,7 @@ func pipDownload(ctx context.Context, work string, p pin) (string, error) {
 	return pipWheel(ctx, work, pipPackage+"=="+Version, p.wheelTag)
 }
 
-// pipWheel downloads a wheel; it installs nothing.
+// pipWheel downloads a wheel and installs nothing.
 func pipWheel(ctx context.Context, work, release, tag string) (string, error) {
 	args := []string{"download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
 		"--implementation", "cp", "--python-version", pipPython, "--platform", tag,
@@ -126,7 +123,7 @@ func pipWheel(ctx context.Context, work, release, tag string) (string, error) {
 	return "", err
 }
 
-// command runs a program; its error holds the line that says why.
+// command runs a program. Its error contains the line of the output that explains the failure.
 func command(ctx context.Context, dir, name string, args ...string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -138,8 +135,7 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 	return nil
 }
 
-// firstError picks the line of a package manager's output that says most: the
-// first one marked as an error, else the last one.
+// firstError returns the first line of a package manager's output that is marked as an error, or else the last line.
 func firstError(out string) string {
 	last := "no output"
 	for line := range strings.Lines(out) {
@@ -165,8 +161,8 @@ func one(pattern string) (string, error) {
 	return files[0], nil
 }
 
-// extract copies lib out of a .tgz or .whl archive to path: temporary sibling,
-// SHA-256, fsync, rename.
+// extract copies lib from a .tgz or .whl archive to path. It writes a temporary file next to path, checks its
+// SHA-256, syncs and renames it.
 func extract(archive string, lib library, path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -180,7 +176,7 @@ func extract(archive string, lib library, path string) error {
 	defer unfinished.Remove(tmp.Name())
 
 	sum := sha256.New()
-	// One byte more than expected is enough to see that the file is another.
+	// One byte more than expected is enough to detect another file.
 	err = readMember(archive, lib.member, func(r io.Reader) error {
 		_, err := io.Copy(io.MultiWriter(tmp, sum), io.LimitReader(r, lib.size+1))
 		return err
@@ -245,14 +241,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func fileSHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
+// readerSHA256 returns the SHA-256 of what is left to read, in hex.
+func readerSHA256(r io.Reader) (string, error) {
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	if _, err := io.Copy(sum, r); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

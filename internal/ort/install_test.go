@@ -9,9 +9,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -150,6 +152,18 @@ func TestInstallWithPip(t *testing.T) {
 		}
 		s.want(pipBody)
 	}
+}
+
+func TestInstallReplacesAPipe(t *testing.T) {
+	s := newShop(t)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(s.path), 0o755), syscall.Mkfifo(s.path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s.sell("npm", toWork, tgz(t, s.pin.npm.member, npmBody))
+	if err := s.install(); err != nil {
+		t.Fatal(err)
+	}
+	s.want(npmBody)
 }
 
 func TestInstallReplacesADamagedLibrary(t *testing.T) {
@@ -298,11 +312,88 @@ func TestLocate(t *testing.T) {
 	if err := os.WriteFile(cached, []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	fails("", "damaged: 4 bytes")
+	fails("", "damaged: libonnxruntime")
 	if err := os.Truncate(cached, pins[platform()].npm.size); err != nil {
 		t.Fatal(err)
 	}
-	succeeds("", cached)
+	fails("", "damaged: libonnxruntime") // of the right size
+	if err := os.Remove(cached); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(cached, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails("", "damaged: not a regular file")
+	if c, err := Check(t.Context(), Provider{}, ""); err == nil || !strings.HasSuffix(c.Cache, ": damaged: not a regular file") {
+		t.Errorf("%v, cache %q", err, c.Cache)
+	}
+	if err := os.Remove(cached); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(rt.Path(), cached); err != nil {
+		t.Fatal(err)
+	}
+	p := pins[platform()]
+	if _, sum := os.Stat(cached); sum == nil && p.verify(rt.Path(), true) == nil { // the tests run with the pinned library
+		succeeds("", cached)
+	}
+}
+
+// A library that was verified is not read again until it changes, and a damaged one is never accepted.
+func TestVerify(t *testing.T) {
+	dir := t.TempDir()
+	path, note := filepath.Join(dir, "lib.so"), filepath.Join(dir, verifiedName)
+	good := lib("", "the library")
+	write := func(body string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(body), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(fresh bool, want string) {
+		t.Helper()
+		if err := verify(path, fresh, "0", good.sha256); fmt.Sprint(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	bad := func(body string) string {
+		return fmt.Sprintf("damaged: lib.so has SHA-256 %s, want 0 or %s", lib("", body).sha256, good.sha256)
+	}
+	check(false, fmt.Sprintf("open %s: no such file or directory", path))
+	write("the library")
+	check(false, "<nil>")
+	if _, err := os.Stat(note); err == nil {
+		t.Error("a file that was written just now is remembered")
+	}
+	time.Sleep(1100 * time.Millisecond)
+	check(false, "<nil>")
+	// The note says that this very file is the good one, so it is not read: forge it to see that.
+	forged := remembered(note)
+	if len(forged) != 1 || forged["lib.so"].SHA256 != good.sha256 {
+		t.Fatalf("remembered %v", forged)
+	}
+	was := forged["lib.so"]
+	was.SHA256 = "0"
+	remember(note, map[string]identity{"lib.so": was})
+	if err := verify(path, false, "0"); err != nil {
+		t.Errorf("it was read again: %v", err)
+	}
+	if err := verify(path, true, "0"); err == nil {
+		t.Error("a fresh look believes the note")
+	}
+	check(false, "<nil>")
+	write("the lubrary") // of the same size
+	check(false, bad("the lubrary"))
+	check(true, bad("the lubrary"))
+	if len(remembered(note)) != 0 {
+		t.Error("a damaged library is remembered")
+	}
+	for _, text := range []string{"", "null", "[1]", `{"lib.so": {"sha256": "` + good.sha256 + `"}}`} {
+		if err := os.WriteFile(note, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		check(false, bad("the lubrary"))
+	}
 }
 
 func TestPins(t *testing.T) {

@@ -11,18 +11,17 @@ import (
 const (
 	// LibraryEnv is the environment variable that names another ONNX Runtime.
 	LibraryEnv = "SWAGWRAP_ORT_LIB"
-	// PythonEnv is the one in which the launcher of the Python package passes on
-	// where the package onnxruntime has its library. It is no one's to set, and gives
-	// way to LibraryEnv.
+	// PythonEnv names the library of the Python package onnxruntime. The launcher of swagwrap's Python package sets
+	// it; users must not. LibraryEnv takes precedence.
 	PythonEnv = "SWAGWRAP_PYTHON_ORT_LIB"
 )
 
-// A LibraryError says why there is no usable ONNX Runtime.
+// A LibraryError reports that there is no usable ONNX Runtime.
 type LibraryError struct {
-	Path     string // the library; empty when none could be named
+	Path     string // the library; empty if its path is unknown
 	Reason   string // one line
 	Err      error  // the cause, or nil
-	Provider string // that it should have; "" is CPU
+	Provider string // the provider that the library should have; "" is CPU
 }
 
 func (e *LibraryError) Error() string {
@@ -34,12 +33,12 @@ func (e *LibraryError) Error() string {
 
 func (e *LibraryError) Unwrap() error { return e.Err }
 
-// A cacheError is what is wrong with the user's cache folder.
+// A cacheError is a problem with the user's cache folder.
 type cacheError struct{ error }
 
 func (e cacheError) Unwrap() error { return e.error }
 
-// Hint is one line that tells a user the way out.
+// Hint returns one line that tells the user how to solve the problem.
 func (e *LibraryError) Hint() string {
 	if e.Provider == OpenVINO {
 		return e.hintOpenVINO()
@@ -73,10 +72,10 @@ func (e *LibraryError) hintOpenVINO() string {
 	return fmt.Sprintf("`swagwrap setup --provider openvino` fetches ONNX Runtime %s with OpenVINO with pip; or name a library that has this provider with --ort-lib", OpenVINOVersion)
 }
 
-// A Library is an ONNX Runtime library on disk, and what named it.
+// A Library is the path of an ONNX Runtime library and the source of that path.
 type Library struct {
 	Path string
-	By   string // --ort-lib, LibraryEnv, or in words
+	By   string // --ort-lib, LibraryEnv, or a description
 }
 
 // Locate returns the path of the ONNX Runtime library to open: see [Find].
@@ -85,12 +84,20 @@ func Locate(explicit string) (string, error) {
 	return l.Path, err
 }
 
-// Find returns the ONNX Runtime library to open: explicit (the value of --ort-lib)
-// if not empty, else that of the environment variable LibraryEnv, else the Python
-// package's that the program came with, else the one that Install put into the
-// user's cache folder. It checks that the file is there; Open checks what it is.
-// Errors are *LibraryError; the Library is then what was tried.
-func Find(explicit string) (Library, error) {
+// Find returns the ONNX Runtime library to open. It uses the first of these that is set:
+//
+//   - explicit, the value of --ort-lib
+//   - the environment variable LibraryEnv
+//   - the library of the Python package that started the program
+//   - the library that Install put into the user's cache folder
+//
+// Find checks that a named file exists, and that the library of the cache is the published one, by its SHA-256. Whoever
+// names a library answers for its content. Errors are *LibraryError, and the Library is then the
+// one that was tried.
+func Find(explicit string) (Library, error) { return find(explicit, false) }
+
+// find is Find. With fresh it reads the cached library even if it did not change since it was verified.
+func find(explicit string, fresh bool) (Library, error) {
 	for _, named := range []Library{
 		{explicit, "--ort-lib"},
 		{os.Getenv(LibraryEnv), LibraryEnv},
@@ -110,23 +117,23 @@ func Find(explicit string) (Library, error) {
 	if err != nil {
 		return l, err
 	}
-	info, err := os.Stat(path)
+	err = pins[platform()].verify(path, fresh)
 	if errors.Is(err, fs.ErrNotExist) {
 		if denied := writable(filepath.Dir(path)); denied != nil {
 			err = cacheError{denied}
 		}
 		return l, &LibraryError{Path: path, Reason: "not installed", Err: err}
 	}
+	if errors.As(err, new(damagedError)) {
+		return l, &LibraryError{Path: path, Reason: err.Error(), Err: err}
+	}
 	if err != nil {
 		return l, &LibraryError{Path: path, Reason: reason(err), Err: cacheError{err}}
-	}
-	if p := pins[platform()]; info.Size() != p.npm.size && info.Size() != p.pip.size {
-		return l, &LibraryError{Path: path, Reason: fmt.Sprintf("damaged: %d bytes, want %d or %d", info.Size(), p.npm.size, p.pip.size)}
 	}
 	return l, nil
 }
 
-// cachePath is where Install puts the library.
+// cachePath returns the path where Install puts the library.
 func cachePath() (string, error) {
 	if _, ok := pins[platform()]; !ok {
 		return "", &LibraryError{Reason: "no pinned library for " + platform()}
@@ -138,7 +145,7 @@ func cachePath() (string, error) {
 	return filepath.Join(dir, libraryName()), nil
 }
 
-// cacheFolder is a folder of the user's cache.
+// cacheFolder returns the path of a folder in the user's cache.
 func cacheFolder(name string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -158,7 +165,7 @@ func checkRegular(path string) error {
 	return nil
 }
 
-// reason strips the path that the caller already names.
+// reason removes the path from an error, because the caller's message has it already.
 func reason(err error) string {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err.Error()

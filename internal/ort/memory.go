@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Resident returns how many bytes the process has in memory, but for those of
-// mapped files; where the system tells only the most that there ever were, that.
+// Resident returns the number of bytes that the process has in memory, without mapped files. If the system only
+// reports the peak, Resident returns the peak.
 func Resident() int64 {
 	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if fields := bytes.Fields(b); len(fields) > 2 {
@@ -29,17 +29,17 @@ func Resident() int64 {
 	return u.Maxrss // in bytes on macOS; Linux has statm
 }
 
-// foreign is what of it is not Go's.
+// foreign returns the part of the resident memory that is not Go's.
 func foreign() int64 {
 	own := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(own)
 	return Resident() - int64(own[0].Value.Uint64()) + int64(own[1].Value.Uint64())
 }
 
-// room fails if a model of that size does not go into what is left of the limit.
+// room fails if a model of the given size does not fit into the rest of the limit.
 func (r *Runtime) room(size int64) error {
 	limit := r.limit.Load()
-	need := size * 3 / 2 // a ResNet-18's session takes a tenth more than its file
+	need := size * 3 / 2 // the session of a ResNet-18 needs 1.1 times its file
 	if limit == 0 {
 		return nil
 	}
@@ -49,9 +49,8 @@ func (r *Runtime) room(size int64) error {
 	return nil
 }
 
-// watch calls exceeded, once, if ONNX Runtime takes a quarter more memory than the
-// limit before stop is called. The pool keeps to the limit by itself, but not
-// everything is taken from it: copies of the graph, and weights.
+// watch calls exceeded once if ONNX Runtime uses a quarter more memory than the limit before stop is called. The pool
+// respects the limit, but copies of the graph and weights do not come from the pool.
 func (r *Runtime) watch(exceeded func(error)) (stop func()) {
 	const every = 10 * time.Millisecond
 	limit := r.limit.Load()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -18,8 +17,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// InstallOpenVINO is [Install] for the ONNX Runtime that has the provider OpenVINO: it
-// takes the libraries of the pinned wheel, each by its SHA-256, and nothing else.
+// InstallOpenVINO is [Install] for the ONNX Runtime with the OpenVINO provider. It extracts only the libraries of the
+// pinned wheel and checks the SHA-256 of each.
 func InstallOpenVINO(ctx context.Context, progress func(string)) (path string, err error) {
 	dir, err := openVINOFolder()
 	if err != nil {
@@ -33,7 +32,7 @@ func installWheel(ctx context.Context, dir string, p wheelPin, progress func(str
 	fail := func(what string, err error) (string, error) {
 		return path, &LibraryError{Path: path, Reason: what + reason(err), Err: err, Provider: OpenVINO}
 	}
-	if p.damage(dir) == nil {
+	if p.damage(dir, true) == nil {
 		return path, nil
 	}
 	if err := writable(dir); err != nil {
@@ -61,13 +60,13 @@ func installWheel(ctx context.Context, dir string, p wheelPin, progress func(str
 	return path, nil
 }
 
-// appendOpenVINO lets OpenVINO take the nodes of a session that it can.
+// appendOpenVINO makes OpenVINO compute the nodes of a session that it supports.
 func (r *Runtime) appendOpenVINO(so *binding.SessionOptions, opts Options) error {
 	callers := max(1, opts.Callers)
 	config, err := json.Marshal(map[string]any{"CPU": map[string]any{
 		"INFERENCE_PRECISION_HINT": cmp.Or(opts.Provider.Precision, F32),
 		"INFERENCE_NUM_THREADS":    callers * cmp.Or(opts.Threads, runtime.GOMAXPROCS(0)),
-		"NUM_STREAMS":              callers, // with one, runs at the same time wait for each other
+		"NUM_STREAMS":              callers, // with one stream, concurrent runs wait for each other
 	}})
 	if err == nil {
 		err = so.AppendExecutionProviderOpenVINO(map[string]string{"device_type": "CPU", "load_config": string(config)})
@@ -78,17 +77,16 @@ func (r *Runtime) appendOpenVINO(so *binding.SessionOptions, opts Options) error
 	return nil
 }
 
-// holdOpenVINO loads OpenVINO's plugin for good, or fails. The plugin gives the thread that
-// loads it another stack for signals, which it unmaps when the last session goes, from
-// whatever thread: the next signal that Go sends the first thread would end the process.
-// So that thread ends here, and a session stays.
+// holdOpenVINO loads OpenVINO's plugin and keeps it until the process ends. The plugin installs a signal stack on the
+// thread that loads it. When the last session closes, any thread may unmap that stack, and Go's next signal to the
+// loading thread then crashes the process. So a session stays open, and the loading thread ends here.
 func (r *Runtime) holdOpenVINO() error {
 	if r.openVINO != nil {
 		return nil
 	}
 	done := make(chan error)
 	go weights.Guarded(func() (err error) {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		r.openVINO, err = r.NewSession(tiny, Options{Threads: 1, Provider: Provider{Name: OpenVINO}, onThisThread: true})
 		done <- err
 		return nil
@@ -99,7 +97,7 @@ func (r *Runtime) holdOpenVINO() error {
 	return nil
 }
 
-// openVINOFolder is where InstallOpenVINO puts the libraries.
+// openVINOFolder returns the folder where InstallOpenVINO puts the libraries.
 func openVINOFolder() (string, error) {
 	if _, ok := openVINOPins[platform()]; !ok {
 		return "", &LibraryError{Reason: "OpenVINO: no pinned libraries for " + platform(), Provider: OpenVINO}
@@ -107,45 +105,31 @@ func openVINOFolder() (string, error) {
 	return cacheFolder("onnxruntime-openvino-" + OpenVINOVersion)
 }
 
-// in is the library's place in a folder.
+// in returns the path of the library in a folder.
 func (l library) in(dir string) string { return filepath.Join(dir, path.Base(l.member)) }
 
-// path is that of the library to open.
+// path returns the path of the library to open.
 func (p wheelPin) path(dir string) string { return p.libraries[len(p.libraries)-1].in(dir) }
 
-// errNone says that nothing of a wheel is there.
+// errNone reports that no library of a wheel is installed.
 var errNone = errors.New("not installed")
 
-// sizes fails if a library is missing, or of another size than it should be.
-func (p wheelPin) sizes(dir string) error {
+// damage returns an error unless all libraries are whole: see the function verify.
+func (p wheelPin) damage(dir string, fresh bool) error {
 	for _, lib := range p.libraries {
-		switch info, err := os.Stat(lib.in(dir)); {
-		case errors.Is(err, fs.ErrNotExist):
+		err := verify(lib.in(dir), fresh, lib.sha256)
+		if errors.Is(err, fs.ErrNotExist) {
 			return errNone
-		case err != nil:
-			return err
-		case info.Size() != lib.size:
-			return fmt.Errorf("damaged: %s has %d bytes, want %d", filepath.Base(lib.member), info.Size(), lib.size)
 		}
-	}
-	return nil
-}
-
-// damage is sizes, and reads them all.
-func (p wheelPin) damage(dir string) error {
-	if err := p.sizes(dir); err != nil {
-		return err
-	}
-	for _, lib := range p.libraries {
-		if sum, err := fileSHA256(lib.in(dir)); err != nil || sum != lib.sha256 {
-			return errors.Join(err, fmt.Errorf("damaged: %s has SHA-256 %s, want %s", filepath.Base(lib.member), sum, lib.sha256))
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // findOpenVINO is [Provider.Find] for OpenVINO.
-func findOpenVINO(explicit string) (Library, error) {
+func findOpenVINO(explicit string, fresh bool) (Library, error) {
 	l := Library{explicit, "--ort-lib"}
 	err := error(nil)
 	if explicit == "" {
@@ -155,7 +139,7 @@ func findOpenVINO(explicit string) (Library, error) {
 		}
 		p := openVINOPins[platform()]
 		l = Library{p.path(dir), "swagwrap setup --provider openvino"}
-		err = p.sizes(dir)
+		err = p.damage(dir, fresh)
 	} else if err = checkRegular(explicit); err != nil {
 		err = fmt.Errorf("named by --ort-lib: %w", err)
 	}

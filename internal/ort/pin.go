@@ -3,23 +3,21 @@ package ort
 import "runtime"
 
 const (
-	// Version is the release of ONNX Runtime that Install fetches and that all
-	// of swagwrap's figures were measured with.
+	// Version is the release of ONNX Runtime that Install fetches. All figures of swagwrap were measured with it.
 	Version = "1.30.0"
-	// MinVersion is the oldest release that Open accepts: earlier ones have
-	// heap overflows that a hostile model can reach.
+	// MinVersion is the oldest release that Open accepts. Earlier ones have heap overflows that a hostile model can
+	// exploit.
 	MinVersion = "1.28.3"
 
-	// OpenVINOVersion is the release of ONNX Runtime with OpenVINO that
-	// [InstallOpenVINO] fetches, and the oldest that is accepted: there is no later
-	// one, so that it lacks what MinVersion is for.
+	// OpenVINOVersion is the release of ONNX Runtime with OpenVINO that [InstallOpenVINO] fetches, and the oldest
+	// that is accepted. There is no later one, so it lacks the fixes of MinVersion.
 	OpenVINOVersion = "1.24.1"
 
 	npmPackage      = "onnxruntime-node"
 	pipPackage      = "onnxruntime"
 	openVINOPackage = "onnxruntime-openvino"
-	// pipPython is the interpreter whose wheel is fetched, whichever one runs
-	// pip: on macOS every wheel holds a library of other bytes.
+	// pipPython is the Python version whose wheel is fetched, whichever version runs pip. On macOS the library
+	// differs from wheel to wheel.
 	pipPython = "3.12"
 )
 
@@ -30,14 +28,19 @@ type library struct {
 	sha256 string
 }
 
-// A pin says where the library of one platform comes from. Both packages are
-// built by the ONNX Runtime project, from the same source with other options.
+// A pin says where the library of one platform comes from. The ONNX Runtime project builds both packages from the
+// same source with different options.
 type pin struct {
 	npm, pip library
 	wheelTag string // pip's --platform
 }
 
-// pins is the one place that knows the libraries, by GOOS/GOARCH.
+// verify returns an error unless the file at path is one of the two libraries: see the function verify.
+func (p pin) verify(path string, fresh bool) error {
+	return verify(path, fresh, p.npm.sha256, p.pip.sha256)
+}
+
+// pins lists the known libraries by GOOS/GOARCH.
 var pins = map[string]pin{
 	"linux/amd64": {
 		npm: library{"package/bin/napi-v6/linux/x64/libonnxruntime.so.1", 45828512,
@@ -62,14 +65,14 @@ var pins = map[string]pin{
 	},
 }
 
-// A wheelPin says which shared libraries of a wheel make up a runtime.
+// A wheelPin lists the shared libraries of a wheel that form a runtime.
 type wheelPin struct {
 	wheelTag  string    // pip's --platform
-	libraries []library // the one to open last
+	libraries []library // the last one is opened
 }
 
-// openVINOPins are what OpenVINO's plugin for processors needs of the wheel, which is as
-// large again: it has plugins for other devices, and some libraries under three names.
+// openVINOPins lists the libraries that OpenVINO's CPU plugin needs. They are about half of the wheel, which also has
+// plugins for other devices and copies of some libraries.
 var openVINOPins = map[string]wheelPin{
 	"linux/amd64": {"manylinux_2_28_x86_64", []library{
 		{"onnxruntime/capi/libtbb.so.12", 367649, "6781dc6aa8b2ca237d0164258e70266a44667756c02a9a039782ec1d1a67b653"},
@@ -84,7 +87,7 @@ var openVINOPins = map[string]wheelPin{
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
-// libraryName is the cached library's file name on this platform.
+// libraryName returns the file name of the cached library on this platform.
 func libraryName() string {
 	if runtime.GOOS == "darwin" {
 		return "libonnxruntime.dylib"

@@ -16,14 +16,14 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// A Placement says which nodes of a model its provider left to ONNX Runtime's own
-// kernels, as a profiled run saw it.
+// A Placement says which nodes of a model run in its provider, and which in ONNX Runtime's own kernels. It comes from
+// the profile of a run.
 type Placement struct {
-	Pieces int            // of the graph, that the provider computes
-	Others map[string]int // nodes that it does not, by operator
+	Pieces int            // parts of the graph that the provider computes
+	Others map[string]int // nodes that it does not compute, by operator
 }
 
-// String says it in words; "" where the provider computes everything.
+// String describes the placement, or returns "" if the provider computes everything.
 func (p Placement) String() string {
 	if len(p.Others) == 0 {
 		return ""
@@ -37,12 +37,11 @@ func (p Placement) String() string {
 	return fmt.Sprintf("%d nodes run on the CPU provider, between %d pieces (%s)", total, p.Pieces, strings.Join(ops, ", "))
 }
 
-// errNoNode says that a provider is of no use for a network.
+// errNoNode reports that the provider computes no node of a network.
 var errNoNode = errors.New("no node")
 
-// Place runs a model once, and reads in ONNX Runtime's profile which nodes its provider
-// takes. It is a [*LibraryError] if it takes none: then results would be the CPU
-// provider's, whatever was asked for.
+// Place runs a model once and reads from ONNX Runtime's profile which nodes the provider computes. It returns a
+// [*LibraryError] if the provider computes none, because then the results would be the CPU provider's.
 func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inputs []Tensor) (Placement, error) {
 	dir, err := unfinished.Folder()
 	if err != nil {
@@ -74,7 +73,7 @@ func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inpu
 	return p, err
 }
 
-// readProfile finds the provider of each node in a profile.
+// readProfile counts the nodes in a profile by provider.
 func readProfile(js []byte, provider string) (Placement, error) {
 	var events []struct {
 		Category string `json:"cat"`
@@ -88,7 +87,7 @@ func readProfile(js []byte, provider string) (Placement, error) {
 		return Placement{}, fmt.Errorf("profile of ONNX Runtime: %w", err)
 	}
 	p := Placement{Others: map[string]int{}}
-	seen := map[string]bool{} // those in a Loop run often
+	seen := map[string]bool{} // nodes in a Loop occur many times
 	for _, e := range events {
 		switch {
 		case e.Category != "Node" || e.Args.Provider == "" || seen[e.Name]:

@@ -38,12 +38,13 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// probe returns the version of the ONNX Runtime library at path, which must be the
-// oldest or a later one. It looks at
-// the file before the dynamic linker does, because the linker's complaint about
-// another architecture is misleading and a truncated file crashes the process.
+// probe returns the version of the ONNX Runtime library at path, which must not be older than oldest. It checks the
+// file before the dynamic linker opens it. The linker's message about another architecture is misleading, and a
+// truncated file crashes the process.
 func probe(path, oldest string) (version string, err error) {
 	if err := checkRegular(path); err != nil {
 		return "", err
@@ -51,7 +52,7 @@ func probe(path, oldest string) (version string, err error) {
 	if err := checkObject(path); err != nil {
 		return "", err
 	}
-	// dlopen and dlerror belong together on one thread.
+	// dlopen and dlerror must run on the same thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cpath, symbol := C.CString(path), C.CString("OrtGetApiBase")
@@ -67,7 +68,7 @@ func probe(path, oldest string) (version string, err error) {
 		return "", errors.New("a shared library, but not ONNX Runtime: it has no symbol OrtGetApiBase")
 	}
 	version = C.GoString(C.ort_version(getBase))
-	// Our reference is kept for a good library, so that onnxruntime_go finds it loaded.
+	// The handle of a good library stays open, so that onnxruntime_go finds it loaded.
 	if !atLeast(version, oldest) {
 		C.dlclose(handle)
 		return "", tooOld(version, oldest)
@@ -79,16 +80,15 @@ func tooOld(version, oldest string) error {
 	return fmt.Errorf("version %q is too old, want %s or later", version, oldest)
 }
 
-// returnFreedMemory makes glibc give large blocks back to the system when they
-// are freed. By default it learns from the first ones to keep them, scattered
-// over the heaps of many threads: a process that opens and closes sessions of a
-// 37 MB model then grew from 137 to 442 MiB in 60 of them, instead of from 75
-// to 79. Other C libraries need no such call.
+// returnFreedMemory makes glibc return large blocks to the system when they are freed. By default glibc starts to
+// keep them after the first ones, scattered over the heaps of many threads. A process that opened and closed 60
+// sessions of a 37 MB model then grew from 137 to 442 MiB. With this call it grew from 75 to 79 MiB. Other C
+// libraries do not need it.
 func returnFreedMemory() { C.return_freed_memory() }
 
-// checkObject reports whether path is a whole shared library for this machine.
+// checkObject returns an error unless path is a complete shared library for this machine.
 func checkObject(path string) error {
-	f, err := os.Open(path)
+	f, _, err := file.Regular(path)
 	if err != nil {
 		return errors.New(reason(err))
 	}
@@ -144,8 +144,7 @@ func checkMachO(f *os.File) error {
 	return nil
 }
 
-// atLeast compares dotted versions; one that does not begin with three numbers is
-// too old.
+// atLeast compares dotted versions. A version that does not begin with three numbers is too old.
 func atLeast(version, minimum string) bool {
 	numbers := func(s string) (v []int) {
 		var x, y, z int

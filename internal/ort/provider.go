@@ -16,14 +16,14 @@ const (
 	BF16 = "bf16" // bfloat16: the range of float32, with 8 of its 24 bits
 )
 
-// A Provider is what computes inside ONNX Runtime, and how precisely. The zero value
-// is ONNX Runtime's own kernels in float32.
+// A Provider is the engine that computes inside ONNX Runtime, and its precision. The zero value is ONNX Runtime's own
+// kernels in float32.
 type Provider struct {
 	Name      string // CPU, OpenVINO
 	Precision string // F32, BF16
 }
 
-// Names lists what Provider.Name may be, the default first.
+// Names lists the valid values of Provider.Name, with the default first.
 var Names = []string{CPU, OpenVINO}
 
 // String identifies the provider in files: "cpu f32", "openvino bf16".
@@ -31,20 +31,21 @@ func (p Provider) String() string {
 	return cmp.Or(p.Name, CPU) + " " + cmp.Or(p.Precision, F32)
 }
 
-// ownNames are ONNX Runtime's names of providers.
+// ownNames maps a provider to ONNX Runtime's name for it.
 var ownNames = map[string]string{"": "CPUExecutionProvider", CPU: "CPUExecutionProvider", OpenVINO: "OpenVINOExecutionProvider"}
 
-// Find is the function [Find] for the library with the provider. For OpenVINO that is
-// explicit, or what [InstallOpenVINO] put into the user's cache folder: the environment
-// names libraries for the default.
-func (p Provider) Find(explicit string) (Library, error) {
+// Find is the function [Find] for a library with the provider. For OpenVINO it returns explicit, or the library of
+// [InstallOpenVINO] in the user's cache folder. The environment variables only name libraries for CPU.
+func (p Provider) Find(explicit string) (Library, error) { return p.find(explicit, false) }
+
+func (p Provider) find(explicit string, fresh bool) (Library, error) {
 	if p.Name == OpenVINO {
-		return findOpenVINO(explicit)
+		return findOpenVINO(explicit, fresh)
 	}
-	return Find(explicit)
+	return find(explicit, fresh)
 }
 
-// oldest is the oldest release that is accepted.
+// oldest returns the oldest accepted release.
 func (p Provider) oldest() string {
 	if p.Name == OpenVINO {
 		return OpenVINOVersion
@@ -52,7 +53,7 @@ func (p Provider) oldest() string {
 	return MinVersion
 }
 
-// in fails if the library does not have the provider, and readies it.
+// in returns an error if the library lacks the provider. Otherwise it prepares the provider.
 func (p Provider) in(r *Runtime) error {
 	switch {
 	case p.Name == "" || p.Name == CPU:
@@ -63,8 +64,8 @@ func (p Provider) in(r *Runtime) error {
 	return &LibraryError{Path: r.path, Reason: "has no provider " + p.Name, Provider: p.Name}
 }
 
-// FastBF16 names the feature by which this processor multiplies bfloat16 faster than
-// float32; "" if it has none, and would emulate it.
+// FastBF16 returns the processor feature that makes bfloat16 faster than float32. It returns "" if the processor has
+// none and would emulate bfloat16.
 func FastBF16() string {
 	switch {
 	case cpu.X86.HasAMXBF16:

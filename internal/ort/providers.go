@@ -55,9 +55,8 @@ import "C"
 
 import "unsafe"
 
-// Providers returns what this build of ONNX Runtime can compute on, in its own words
-// and order of preference, such as "CPUExecutionProvider". It is nil where the
-// library does not say.
+// Providers returns ONNX Runtime's names of the providers in this build, in its order of preference, such as
+// "CPUExecutionProvider". It returns nil if the library does not report them.
 func (r *Runtime) Providers() []string {
 	path, symbol := C.CString(r.path), C.CString("OrtGetApiBase")
 	defer C.free(unsafe.Pointer(path))
@@ -84,5 +83,5 @@ func (r *Runtime) Providers() []string {
 	return names
 }
 
-// libc is the C library's version, where it is glibc.
+// libc returns the version of glibc, or "" for other C libraries.
 func libc() string { return C.GoString(C.libc_version()) }

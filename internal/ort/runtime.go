@@ -11,30 +11,28 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A Runtime is the ONNX Runtime library that this process has loaded.
+// A Runtime is the ONNX Runtime library of this process.
 type Runtime struct {
 	path    string
 	version string
 	limit   atomic.Int64 // 0: none
-	base    atomic.Int64 // what was taken when the limit was set
+	base    atomic.Int64 // memory in use when the limit was set
 
 	openVINO *Session // see holdOpenVINO; guarded by loaded
 }
 
-// loaded is the process's one Runtime: the binding holds a single environment.
+// loaded holds the process's only Runtime, because the binding supports a single environment.
 var loaded struct {
 	sync.Mutex
 	rt *Runtime
 }
 
-// Open loads the library at path, as returned by Locate. Opening the library
-// that is loaded already returns the same Runtime; opening another one is an
-// error. All errors are *LibraryError. Open also sets up the C heap, once for
-// the process, so that closed sessions return their memory, and switches ONNX
-// Runtime's telemetry off.
+// Open loads the library at path, as returned by Locate. If the same library is loaded already, Open returns its
+// Runtime. Another loaded library is an error. All errors are *LibraryError. Open also switches ONNX Runtime's
+// telemetry off, and configures the C heap of the process so that closed sessions return their memory.
 func Open(path string) (*Runtime, error) { return Provider{}.Open(path) }
 
-// Open is the function Open for a library that must have the provider.
+// Open is the function [Open] for a library with the provider.
 func (p Provider) Open(path string) (*Runtime, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -52,13 +50,12 @@ func (p Provider) Open(path string) (*Runtime, error) {
 }
 
 func loadLibrary(path, oldest string) (*Runtime, error) {
-	full, err := filepath.Abs(path) // else a bare name is searched for in the linker's path
+	full, err := filepath.Abs(path) // the linker would search its path for a bare name
 	if err != nil {
 		return nil, err
 	}
-	// Since 1.29 ONNX Runtime reports every session, model names and hashes
-	// included, to its makers, unless the environment says no before it is
-	// initialised (microsoft/onnxruntime#27379).
+	// Since 1.29 ONNX Runtime sends data about every session to its makers, including model names and hashes. An
+	// environment variable switches this off if it is set before the initialisation (microsoft/onnxruntime#27379).
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return nil, err
 	}
@@ -71,7 +68,7 @@ func loadLibrary(path, oldest string) (*Runtime, error) {
 	}
 	returnFreedMemory()
 	binding.SetSharedLibraryPath(full)
-	// What goes wrong is returned as an error; ONNX Runtime need not print it too.
+	// Errors are returned, so ONNX Runtime does not have to print them.
 	err = binding.InitializeEnvironment(binding.WithLogLevelFatal())
 	if err == nil {
 		err = shareMemory(0)
@@ -88,9 +85,8 @@ func (r *Runtime) Version() string { return r.version }
 // Path returns the absolute path of the loaded library.
 func (r *Runtime) Path() string { return r.path }
 
-// Limit bounds the memory of all sessions that are opened from now on, together and
-// in bytes: weights, and what runs compute. What asks for more fails with a
-// [*MemoryError]. Sessions that are open keep the limit they were opened with.
+// Limit bounds the total memory, in bytes, of all sessions that are opened from now on: weights and results of runs.
+// Exceeding it gives a [*MemoryError]. Open sessions keep their old limit.
 func (r *Runtime) Limit(bytes int64) error {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -112,18 +108,16 @@ func (r *Runtime) Limit(bytes int64) error {
 	return nil
 }
 
-// shareMemory gives all sessions one pool of memory for what their runs compute,
-// of at most limit bytes (0: as many as there are), which keeps its size from run
-// to run. ONNX Runtime's default is a pool for each session: four of a ResNet-18
-// that two threads ran with batches of 16 took 885 MB, and with one pool 410.
-// Without any pool, the system's clearing of fresh pages costs some per cent of
-// the time.
+// shareMemory gives all sessions one memory pool for the computations of their runs. The pool has at most limit bytes
+// (0: no limit) and keeps its size between runs. By default ONNX Runtime has one pool per session. Four sessions of a
+// ResNet-18 on two threads with batches of 16 took 885 MB by default, and 410 MB with one pool. Without a pool, the
+// system spends a few per cent of the time on clearing fresh pages.
 func shareMemory(limit int64) error {
 	info, err := binding.GetMemoryInfo()
 	if err != nil {
 		return err
 	}
-	const sameAsRequested = 1 // the default strategy doubles the pool each time
+	const sameAsRequested = 1 // the default strategy doubles the pool each time it grows
 	pool, err := binding.NewArenaCfg(int(limit), sameAsRequested, -1, -1)
 	if err != nil {
 		return err

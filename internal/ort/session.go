@@ -17,25 +17,22 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// Options configure a Session. The zero value uses every core and computes every
-// output.
+// Options configure a Session. The zero value uses all cores and computes all outputs.
 type Options struct {
-	// Threads is the number of threads that share the work of one run; 0 means
-	// one per core. With several runs at a time, 1 is best.
+	// Threads is the number of threads that share one run; 0 means one per core. For concurrent runs 1 is best.
 	Threads int
-	// AllowSpinning lets idle threads wait actively: faster for one session
-	// that runs alone, slower for everything beside it.
+	// AllowSpinning lets idle threads wait actively. This speeds up a session that runs alone and slows down all
+	// other work.
 	AllowSpinning bool
-	// Outputs names the outputs to compute, in this order; nil means all, in
-	// the model's order.
+	// Outputs names the outputs to compute, in this order. Nil means all, in the model's order.
 	Outputs  []string
 	Provider Provider
-	// Callers is how many runs there will be at the same time, of which each is to have
-	// threads of its own; 0 means 1. ONNX Runtime's own kernels need not know.
+	// Callers is the number of concurrent runs, each with its own threads; 0 means 1. ONNX Runtime's own kernels
+	// ignore it.
 	Callers int
 
-	profile      string // the beginning of a file's path, or ""
-	onThisThread bool   // loads where it is called
+	profile      string // prefix of the profile's path, or "" for no profile
+	onThisThread bool   // load on the calling thread
 }
 
 // ErrClosed is returned by Run after Close.
@@ -51,8 +48,8 @@ type Session struct {
 	session *binding.DynamicAdvancedSession
 }
 
-// NewSession loads a serialized model, which has no external data. The bytes may
-// be reused afterwards. An error says on one line what ONNX Runtime refuses.
+// NewSession loads a serialized model without external data. The bytes may be reused afterwards. An error gives ONNX
+// Runtime's reason in one line.
 func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
 	m, err := onnxio.Parse("model", model)
 	if err != nil {
@@ -61,9 +58,9 @@ func (r *Runtime) NewSession(model []byte, opts Options) (*Session, error) {
 	return r.load(context.Background(), model, m.Signature(), "", int64(len(model)), opts)
 }
 
-// load loads a model of the given size in all, whose external data lies in the
-// folder dir, or nowhere. When ctx ends, or memory, load returns; ONNX Runtime,
-// which cannot be stopped while it loads, is left to itself.
+// load loads a model of the given total size. Its external data, if any, is in the folder dir. If ctx ends or the
+// memory limit is exceeded, load returns at once. ONNX Runtime cannot stop loading, so it continues in the
+// background, and the session is then destroyed.
 func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, dir string, size int64, opts Options) (*Session, error) {
 	if opts.Threads < 0 {
 		return nil, fmt.Errorf("%d threads, want 0 or more", opts.Threads)
@@ -71,8 +68,8 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 	if len(model) > math.MaxInt32 {
 		return nil, fmt.Errorf("model of %d bytes: protocol buffers end at 2 GiB, keep the weights in external data", len(model))
 	}
-	// The binding could ask ONNX Runtime what the model takes and gives, but only by
-	// loading it a second time, without the session's options.
+	// The binding can ask ONNX Runtime for the inputs and outputs, but only by loading the model a second time,
+	// without the session's options.
 	inputs := valueInfos(sig.Inputs)
 	outputs, err := selectOutputs(valueInfos(sig.Outputs), opts.Outputs)
 	if err != nil {
@@ -86,7 +83,7 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 		session, err := r.create(model, names(inputs), names(outputs), dir, size, sig.Nodes, opts)
 		return &Session{runtime: r, inputs: inputs, outputs: outputs, session: session}, err
 	}
-	if err := r.room(int64(len(model))); err != nil { // data files are mapped
+	if err := r.room(int64(len(model))); err != nil { // data files are mapped and need no room
 		return nil, err
 	}
 	outer := ctx
@@ -139,37 +136,34 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 	return session, nil
 }
 
-// foldable returns how many bytes of a node's output ONNX Runtime may compute while
-// it loads a model of that size and so many nodes. Folding may enlarge constants a
-// little (transposed or widened copies of weights), but 150 bytes must not become
-// gigabytes, in one node or in all. What is folded may change the last bits of a
-// result: the memory at hand must have no part in it.
+// foldable returns the largest output of a node, in bytes, that ONNX Runtime may compute while it loads a model. It
+// depends on the model's size and number of nodes. Folding may enlarge constants a little (transposed or widened
+// copies of weights), but 150 bytes must never become gigabytes. The result must not depend on the available memory,
+// because folding may change the last bits of results.
 func foldable(size, nodes int64) int64 {
 	const slack = 64 << 20
 	return slack/max(1, nodes) + 4*size + 1
 }
 
-// sessionOptions translates opts for a model of which so many bytes of a node's
-// output may be computed while it is loaded.
+// sessionOptions translates opts. It bounds constant folding to outputs of foldable bytes.
 func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionOptions, error) {
 	so, err := binding.NewSessionOptions()
 	if err != nil {
 		return nil, err
 	}
 	if dir == "" {
-		// Without a folder ONNX Runtime would look for the external data of a model
-		// from memory in the working directory.
+		// Without a folder, ONNX Runtime would look in the working directory for the external data of a model in
+		// memory.
 		dir = os.DevNull
 	}
 	entries := map[string]string{
 		"session.intra_op.allow_spinning":                        "0",
 		"session.model_external_initializers_file_folder_path":   dir,
 		"optimization.constant_folding_max_output_size_in_bytes": strconv.FormatInt(foldable, 10),
-		// Runs take their memory from the pool that all sessions share, weights do not:
-		// they would leave holes in it.
+		// Runs use the pool that all sessions share. Weights do not, because they would leave holes in it.
 		"session.use_env_allocators":                    "1",
 		"session.use_device_allocator_for_initializers": "1",
-		// This one takes out Dropout in training mode as well, which shall drop.
+		// This optimizer also removes Dropout in training mode, which must stay.
 		"optimization.disable_specified_optimizers": "EliminateDropout",
 	}
 	if opts.AllowSpinning {
@@ -178,7 +172,7 @@ func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionO
 	for k, v := range entries {
 		err = errors.Join(err, so.AddSessionConfigEntry(k, v))
 	}
-	// A run would ask for all its memory in one piece, which the pool seldom has.
+	// With memory patterns a run asks for all its memory in one piece, which the pool rarely has.
 	err = errors.Join(err, so.SetMemPattern(false))
 	if opts.profile != "" {
 		err = errors.Join(err, so.EnableProfiling(opts.profile))
@@ -193,12 +187,11 @@ func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionO
 	return so, nil
 }
 
-// Inputs returns the inputs that Run takes, in the model's order.
+// Inputs returns the inputs of the model, in the model's order.
 func (s *Session) Inputs() []ValueInfo { return slices.Clone(s.inputs) }
 
-// Run computes the outputs for one set of inputs, in the order of [Options]. It
-// may be called from many goroutines. When ctx ends, Run returns ctx.Err() as
-// soon as the node being computed is done.
+// Run computes the outputs for one set of inputs, in the order of [Options]. It may be called from many goroutines.
+// If ctx ends, Run returns ctx.Err() after the current node.
 func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -213,7 +206,7 @@ func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 		return nil, err
 	}
 
-	// Destroying the values after the run is also what keeps their memory alive.
+	// Destroying the values after the run also keeps their memory alive until then.
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	in := make([]binding.Value, len(s.inputs))
@@ -251,7 +244,7 @@ func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 	return results, nil
 }
 
-// run calls the binding and terminates the run when ctx ends.
+// run calls the binding and stops the run if ctx ends.
 func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	opts, err := binding.NewRunOptions()
 	if err != nil {
@@ -281,7 +274,7 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	return nil
 }
 
-// ended says why inner, which stems from outer, has ended.
+// ended returns the error of inner, which is derived from outer: outer's error if outer ended, else inner's cause.
 func ended(outer, inner context.Context) error {
 	if err := outer.Err(); err != nil {
 		return err
@@ -289,7 +282,7 @@ func ended(outer, inner context.Context) error {
 	return context.Cause(inner)
 }
 
-// arrange puts the inputs into the model's order and checks each.
+// arrange sorts the inputs into the model's order and checks them.
 func (s *Session) arrange(inputs []Tensor) ([]Tensor, error) {
 	if len(inputs) != len(s.inputs) {
 		return nil, fmt.Errorf("%d inputs, want %d: %s", len(inputs), len(s.inputs), quoted(s.inputs))
@@ -314,8 +307,8 @@ func (s *Session) arrange(inputs []Tensor) ([]Tensor, error) {
 	return arranged, nil
 }
 
-// allocate makes the memory of output i if the binding cannot: float16 and
-// scalars. A zero Tensor means that it can.
+// allocate allocates output i if the binding cannot, which is the case for float16 and scalars. Otherwise it returns
+// a zero Tensor.
 func (s *Session) allocate(i int, inputs []Tensor) (Tensor, error) {
 	want := s.outputs[i]
 	switch {
@@ -344,14 +337,13 @@ func (s *Session) allocate(i int, inputs []Tensor) (Tensor, error) {
 	return t, nil
 }
 
-// maxHalves is how many float16 an output may have. Its model says how many, before it has computed any: without a
-// limit, a few bytes could ask for more memory than Go survives.
+// maxHalves is the maximum number of float16 elements of an output. The output is allocated before the run, with the
+// shape that the model declares. Without a limit, a tiny model could request more memory than Go survives.
 const maxHalves = 1 << 29
 
-// resolve fills in the dynamic dimensions of an output from the inputs'
-// dimensions of the same name. Exporters may give the batch dimension another
-// name at the output, so an unknown first dimension is taken to be the batch;
-// ONNX Runtime refuses the run if that is wrong.
+// resolve replaces the dynamic dimensions of an output with the inputs' dimensions of the same name. Exporters may
+// use another name for the batch dimension of outputs, so an unknown first dimension is taken as the batch. If that
+// is wrong, ONNX Runtime refuses the run.
 func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int64, err error) {
 	known := map[string]int64{}
 	for i, v := range s.inputs {
@@ -380,8 +372,7 @@ func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int
 	return shape, n, err
 }
 
-// Close releases the session's memory after the runs in progress have ended. It
-// may be called more than once.
+// Close releases the session's memory after the current runs have ended. It may be called more than once.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -393,7 +384,7 @@ func (s *Session) Close() error {
 	return err
 }
 
-// destroy releases values; after an error some are nil or hold a nil pointer.
+// destroy releases values. After an error some of them are nil or hold a nil pointer.
 func destroy(values []binding.Value) {
 	for _, v := range values {
 		if v != nil && !reflect.ValueOf(v).IsNil() {

@@ -12,14 +12,13 @@ import (
 // ValueInfo describes an input or output as the model declares it.
 type ValueInfo struct {
 	Name string
-	// DType is "float32", "float64", "float16", "uint8", "int64", ONNX's word
-	// for another type, or "" when the model does not say.
+	// DType is "float32", "float64", "float16", "uint8", "int64", ONNX's name of another type, or "" if the model
+	// does not declare it.
 	DType string
-	// Shape has -1 for a dynamic dimension. It is empty for a scalar and nil
-	// when the model does not say.
+	// Shape has -1 for a dynamic dimension. It is empty for a scalar, and nil if the model does not declare it.
 	Shape []int64
 
-	dims []string // names of the dynamic dimensions, "" where there is none
+	dims []string // names of the dynamic dimensions; "" for others
 }
 
 func valueInfos(values []onnxio.Value) []ValueInfo {
@@ -58,7 +57,7 @@ func selectOutputs(all []ValueInfo, want []string) ([]ValueInfo, error) {
 	return selected, nil
 }
 
-// checkSignature refuses what a Tensor cannot hold and what makes the binding panic.
+// checkSignature refuses types that a Tensor cannot hold and signatures that make the binding panic.
 func checkSignature(inputs, outputs []ValueInfo) error {
 	if len(inputs) == 0 {
 		return errors.New("the model has no inputs")
@@ -82,8 +81,7 @@ func checkSignature(inputs, outputs []ValueInfo) error {
 	return nil
 }
 
-// supported reports whether a Tensor can hold the value, as far as the model
-// says what it is.
+// supported reports whether a Tensor can hold the value, as far as the model declares its type.
 func supported(v ValueInfo) bool {
 	switch v.DType {
 	case "float16":

@@ -10,11 +10,10 @@ import (
 	binding "github.com/yalue/onnxruntime_go"
 )
 
-// A Tensor is an input or output of a run, in row-major order. Exactly one of
-// the data fields is set, with as many elements as Shape says; a scalar has an
-// empty Shape and one element.
+// A Tensor is an input or output of a run, in row-major order. Exactly one of the data fields is set, with as many
+// elements as Shape says. A scalar has an empty Shape and one element.
 type Tensor struct {
-	Name  string // empty in an input: the input at this place
+	Name  string // may be empty in an input, which is then identified by its position
 	Shape []int64
 
 	F32 []float32
@@ -23,13 +22,13 @@ type Tensor struct {
 	U8  []uint8
 	I64 []int64
 
-	// Raw is an input of another type, by ONNX's word for it: "bool", or an integer type
-	// of [RawSize]. It has the elements in the machine's own order of bytes.
+	// Raw holds the elements of an input of another type, in the machine's byte order. Type is ONNX's name of that
+	// type: "bool", or an integer type that [RawSize] knows.
 	Raw  []byte
 	Type string // of Raw
 }
 
-// rawTypes are the types of Raw, and the bytes of an element.
+// rawTypes maps the types of Raw to the binding's types and the bytes of an element.
 var rawTypes = map[string]struct {
 	of   binding.TensorElementDataType
 	size int
@@ -43,12 +42,11 @@ var rawTypes = map[string]struct {
 	"uint64": {binding.TensorElementDataTypeUint64, 8},
 }
 
-// RawSize is how many bytes an element of a raw tensor has, or 0 if there is none of that
-// type.
+// RawSize returns the number of bytes of an element of a raw tensor, or 0 if Raw does not support the type.
 func RawSize(dtype string) int { return rawTypes[dtype].size }
 
-// DType returns the type of the data, "float32", "float64", "float16", "uint8",
-// "int64" or that of Raw, or "" if not exactly one data field is set.
+// DType returns the type of the data: "float32", "float64", "float16", "uint8", "int64" or Type. It returns "" unless
+// exactly one data field is set.
 func (t Tensor) DType() string {
 	var set []string
 	for i, isSet := range []bool{t.F32 != nil, t.F64 != nil, t.F16 != nil, t.U8 != nil, t.I64 != nil, t.Raw != nil} {
@@ -66,7 +64,7 @@ func (t Tensor) len() int {
 	return len(t.F32) + len(t.F64) + len(t.F16) + len(t.U8) + len(t.I64) + len(t.Raw)/max(1, RawSize(t.Type))
 }
 
-// elements returns the product of a shape that is positive throughout.
+// elements returns the number of elements of a shape, whose dimensions must be positive.
 func elements(shape []int64) (int64, error) {
 	n := int64(1)
 	for _, d := range shape {
@@ -107,8 +105,8 @@ func (t Tensor) check(want ValueInfo) error {
 	return nil
 }
 
-// value wraps a checked tensor for the binding, whose C side keeps the bare
-// address of the data: pin it until the value is destroyed.
+// value wraps a checked tensor for the binding. The C side keeps a bare pointer to the data, so the data stay pinned
+// until the value is destroyed.
 func (t Tensor) value(pins *runtime.Pinner) (binding.Value, error) {
 	switch {
 	case t.F32 != nil:
@@ -136,7 +134,7 @@ func newValue[T float32 | float64 | uint8 | int64](shape []int64, data []T, pins
 	return binding.NewTensor(shape, data)
 }
 
-// take returns the Go memory of an output, which survives v.Destroy.
+// take returns an output as Go memory, which survives v.Destroy.
 func take(v binding.Value) (Tensor, error) {
 	t := Tensor{Shape: v.GetShape()}
 	if !data(v, &t.F32) && !data(v, &t.F64) && !data(v, &t.U8) && !data(v, &t.I64) {
@@ -145,7 +143,7 @@ func take(v binding.Value) (Tensor, error) {
 	return t, nil
 }
 
-// data says whether v holds elements of that type, and sets dst to them.
+// data sets dst to the elements of v and reports whether they have this type.
 func data[T float32 | float64 | uint8 | int64](v binding.Value, dst *[]T) bool {
 	switch v := v.(type) {
 	case *binding.Tensor[T]:

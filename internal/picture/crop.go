@@ -5,11 +5,10 @@ import (
 	"math"
 )
 
-// ShortSide returns the size that torchvision's Resize(size) gives a w by h
-// image: the shorter side becomes size, the longer one keeps the shape, rounded
-// down.
+// ShortSide returns the size that torchvision's Resize(size) gives a w by h image. The shorter side becomes size, and
+// the longer one keeps the proportions, rounded down.
 func ShortSide(w, h, size int) (int, int) {
-	// The quotient is taken in floating point, as Python's division does.
+	// Divide in floating point, as Python does.
 	long := int(float64(size*max(w, h)) / float64(min(w, h)))
 	if w <= h {
 		return size, long
@@ -17,9 +16,8 @@ func ShortSide(w, h, size int) (int, int) {
 	return long, size
 }
 
-// CentreCrop returns the part of a w by h image that torchvision's
-// CenterCrop((ch, cw)) keeps. It reaches outside of an image that is smaller;
-// [Resize] makes that black.
+// CentreCrop returns the part of a w by h image that torchvision's CenterCrop((ch, cw)) keeps. If the image is
+// smaller, the rectangle extends beyond it, and [Resize] makes that part black.
 func CentreCrop(w, h, cw, ch int) image.Rectangle {
 	start := func(have, want int) int {
 		if have < want {

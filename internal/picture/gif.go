@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// openGIF opens a file of which the first frame counts. What that leaves of the
-// canvas is filled with the transparent colour, or else colour 0.
+// openGIF opens a GIF file and decodes its first frame. The rest of the canvas has the transparent colour, or colour
+// 0 without one.
 func openGIF(data []byte) (File, error) {
 	c, err := gif.DecodeConfig(bytes.NewReader(data))
 	canvas := image.Rect(0, 0, c.Width, c.Height)
@@ -36,17 +36,17 @@ func openGIF(data []byte) (File, error) {
 	}}, err
 }
 
-// gifColours returns the palette of the first frame and its transparent index,
-// or 0. Go's decoder blanks the colour of that index; convert("RGB") shows it.
+// gifColours returns the palette of the first frame and its transparent index, or 0. Go's decoder removes the colour
+// of that index, but Pillow's convert("RGB") keeps it.
 func gifColours(data []byte) (palette colours, transparent byte, err error) {
 	short := false
 	next := func(n int) []byte {
-		b := make([]byte, n) // zeros behind the end, which end what is read here
+		b := make([]byte, n) // zeros beyond the end, which stop the loops below
 		short = copy(b, data) < n || short
 		data = data[min(n, len(data)):]
 		return b
 	}
-	table := func(fields byte) { // reads one if fields announces it
+	table := func(fields byte) { // reads a colour table if fields announces one
 		if fields&0x80 == 0 {
 			return
 		}

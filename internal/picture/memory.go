@@ -5,8 +5,8 @@ import (
 	"image/color"
 )
 
-// Memory returns about how many bytes Decode takes: what the decoder makes, its
-// buffers, and the result. The file's own bytes are not among them.
+// Memory returns about how many bytes Decode needs: the decoder's image, its buffers and the result. The bytes of the
+// file are not included.
 func (f File) Memory(grey bool) int64 {
 	n := int64(f.W) * int64(f.H)
 	switch {
@@ -20,7 +20,7 @@ func (f File) Memory(grey bool) int64 {
 	return f.buffers + n
 }
 
-// pixelBytes is what Go's decoders take for a pixel of a colour model.
+// pixelBytes returns the bytes per pixel that Go's decoders use for a colour model.
 func pixelBytes(m color.Model) int64 {
 	switch m {
 	case color.GrayModel:
@@ -36,28 +36,28 @@ func pixelBytes(m color.Model) int64 {
 	return 4
 }
 
-// pngBuffers is what image/png takes for a pixel of a file with the given model.
+// pngBuffers returns the bytes per pixel that image/png uses for a file with the given colour model.
 func pngBuffers(data []byte, m color.Model) int64 {
 	n := pixelBytes(m)
-	// A transparent colour, wherever in the file it says so, adds alpha to grey.
+	// A transparent colour adds alpha to grey. Its chunk may stand anywhere in the file.
 	if n < 4 && (m == color.GrayModel || m == color.Gray16Model) && bytes.Contains(data, []byte("tRNS")) {
 		n *= 4
 	}
 	const interlaced = 28 // in IHDR
 	if len(data) > interlaced && data[interlaced] != 0 {
-		n *= 2 // the passes, then all
+		n *= 2 // the passes, then the whole image
 	}
 	return n
 }
 
-// tiffBuffers is what x/image/tiff takes for the largest strip or tile, in bytes, of
-// a file with the given tags. What is compressed may hold more than the pixels.
+// tiffBuffers returns the bytes that x/image/tiff uses for the largest strip or tile of a file with the given tags.
+// Compressed data may hold more than the pixels.
 func tiffBuffers(tags map[uint16]int, data []byte, w, h int) int64 {
-	perPixel := int64(8) // where the decoder stops
+	perPixel := int64(8) // the decoder's limit
 	switch tags[tagCompression] {
 	case 0, 1: // none
 		return int64(len(data))
-	case 2, 3, 4: // of facsimiles, which have a bit for each
+	case 2, 3, 4: // facsimile, 1 bit per pixel
 		perPixel = 1
 	}
 	bw, bh := int64(w), int64(h)
@@ -67,10 +67,10 @@ func tiffBuffers(tags map[uint16]int, data []byte, w, h int) int64 {
 	if tw, th := tags[tagTileWidth], tags[tagTileLength]; tw > 0 && th > 0 {
 		bw, bh = int64(tw), int64(th)
 	}
-	const expansion = 4096 // no compression of TIFF does better
+	const expansion = 4096 // the best ratio of any TIFF compression
 	block := int64(len(data)) * expansion
-	if bh > 0 && bw <= block/bh { // else the product may overflow
+	if bh > 0 && bw <= block/bh { // avoid overflow of the product
 		block = min(block, bw*bh*perPixel)
 	}
-	return 3 * block // a buffer grows to twice its size, from half of that
+	return 3 * block // a growing buffer of up to 2·block is copied from one of half its size
 }

@@ -1,17 +1,14 @@
-// Package picture turns the bytes of image files into 8-bit pixels, and resizes
-// and crops them: what PIL.Image.open, convert and resize of Pillow 13 give, bit
-// for bit. Decoding begins with [Size], which reads a header only.
+// Package picture decodes image files to 8-bit pixels, and resizes and crops them. The results equal those of Pillow
+// 13's PIL.Image.open, convert and resize, bit for bit. Decoding begins with [Open], which reads only the header.
 //
 // # Invariants
 //
-// A Picture has W·H·C bytes, C is 1 or 3, and neither side is longer than
-// [MaxSide]. Files are untrusted: no more memory is taken than the size in the
-// header and the length of the file justify, and what is damaged is an error.
+// A [Picture] has W·H·C bytes, C is 1 or 3, and neither side is longer than [MaxSide]. Files are untrusted: memory is
+// bounded by the size in the header and by the length of the file. Damaged data is an error.
 //
 // # Concurrency
 //
-// Functions keep no state; they may be called from any number of goroutines, and
-// change no picture that they are given.
+// Functions keep no state and do not change their arguments; they may be called from any number of goroutines.
 package picture
 
 import (
@@ -23,16 +20,15 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture/jpeg"
 )
 
-// Limits on the size of an image. More than maxPixels is a decompression bomb to
-// Pillow, too. A longer side than MaxSide is no picture; it would only make
-// Resize hold long lists of weights.
+// Limits on the size of an image. Pillow, too, treats more than maxPixels as a decompression bomb. A side longer than
+// MaxSide is never a real picture and would give Resize long lists of weights.
 const (
 	maxPixels = 178956970
 	MaxSide   = 1 << 20 // pixels
 )
 
-// Picture is an 8-bit image as Pillow holds it: rows from top to bottom, pixels
-// from left to right, with C interleaved channels, 1 (mode L) or 3 (mode RGB).
+// Picture is an 8-bit image in Pillow's layout: rows from top to bottom, and pixels from left to right. It has C
+// interleaved channels, 1 (mode L) or 3 (mode RGB).
 type Picture struct {
 	W, H, C int
 	Pix     []byte // W·H·C
@@ -44,14 +40,14 @@ func New(w, h, c int) Picture { return Picture{w, h, c, make([]byte, w*h*c)} }
 // Row returns row y.
 func (p Picture) Row(y int) []byte { return p.Pix[y*p.W*p.C : (y+1)*p.W*p.C] }
 
-// A codec reads one kind of image file.
+// A codec reads one format of image files.
 type codec struct {
 	name  string
-	magic []string // first bytes, where ? is any byte
+	magic []string // first bytes; ? matches any byte
 	open  opener
 }
 
-// An opener reads the header of a file, and no more than it must.
+// An opener reads the header of a file, and no more than necessary.
 type opener func(data []byte) (File, error)
 
 var codecs = []codec{
@@ -65,15 +61,14 @@ var codecs = []codec{
 
 var errNotImage = errors.New("not an image, want JPEG, PNG, WebP, GIF, BMP or TIFF")
 
-// Known says whether these first bytes of a file, 12 or more unless it is
-// shorter, are those of an image that [Decode] reads.
+// Known reports whether head begins an image file that [Open] reads. It needs 12 bytes, unless the file is shorter.
 func Known(head []byte) bool {
 	_, err := codecOf(head)
 	return err == nil
 }
 
-// codecOf tells the kind of a file by its first bytes. Names lie: ImageNet has a
-// PNG file named .JPEG.
+// codecOf detects the format of a file by its first bytes. Extensions are unreliable: ImageNet has a PNG file named
+// .JPEG.
 func codecOf(data []byte) (codec, error) {
 	for _, c := range codecs {
 		for _, m := range c.magic {
@@ -99,19 +94,18 @@ func matches(b []byte, pattern string) bool {
 
 // File is an image file whose header has been read.
 type File struct {
-	W, H int // in pixels, of what Decode returns
+	W, H int // in pixels, as Decode returns them
 	kind string
 
-	// decode decodes the file, to one channel where Pillow's mode has one (1, L,
-	// I;16), else three, and may count on the size having been accepted.
+	// decode decodes the file to one channel if Pillow's mode has one (1, L, I;16), else to three. The size has been
+	// checked before.
 	decode   func() (Picture, error)
-	channels int   // of what it returns
-	buffers  int64 // bytes that it takes beside that, about
+	channels int   // that decode returns
+	buffers  int64 // approximate bytes that decode needs in addition to its result
 }
 
-// Open reads the header of an image file of any kind, which is told by content. It
-// fails for sizes that Decode refuses. A small file may lawfully hold a large
-// image: callers must limit what [File.Memory] says, not the bytes of files.
+// Open reads the header of an image file and detects its format by content. It fails for sizes that Decode refuses. A
+// small file may validly contain a large image, so callers must limit [File.Memory], not the size of files.
 func Open(data []byte) (File, error) {
 	c, err := codecOf(data)
 	if err != nil {
@@ -128,13 +122,15 @@ func Open(data []byte) (File, error) {
 	return f, nil
 }
 
-// Decode decodes the first frame to what PIL.Image.open(file).convert("RGB")
-// gives, or convert("L") if grey. As there, alpha is dropped, not blended, 16-bit
-// colours lose their low byte, 16-bit grey values are clipped at 255, colour
-// profiles are ignored, and the orientation in Exif data is not applied (it is not
-// by torchvision's loader), but the one in a TIFF file is. A truncated file is an
-// error; bytes behind the image are not. Corrupt data is an error, too, where
-// libjpeg only warns. Decode may be called once.
+// Decode decodes the first frame like PIL.Image.open(file).convert("RGB"), or convert("L") if grey. As in Pillow:
+//
+//   - alpha is dropped, not blended
+//   - 16-bit colours lose their low byte, and 16-bit grey values are clipped at 255
+//   - colour profiles are ignored
+//   - Exif orientation is not applied (torchvision's loader does not apply it either), but the orientation of TIFF is
+//
+// A truncated file is an error; bytes after the image are not. Corrupt data is an error too, where libjpeg only
+// warns. Decode may be called once.
 func (f File) Decode(grey bool) (Picture, error) {
 	p, err := f.decode()
 	if err != nil {
@@ -149,8 +145,8 @@ func (f File) Decode(grey bool) (Picture, error) {
 	return p.As(3), nil
 }
 
-// As returns the picture with 1 or 3 channels: Pillow's convert("L") or
-// convert("RGB"). One that has as many is returned as it is.
+// As returns the picture with 1 or 3 channels, like Pillow's convert("L") or convert("RGB"). It returns p if p has
+// this number of channels already.
 func (p Picture) As(channels int) Picture {
 	if channels == 1 {
 		return p.grey()
@@ -158,7 +154,7 @@ func (p Picture) As(channels int) Picture {
 	return p.rgb()
 }
 
-// CheckSize refuses sizes that are none of a picture, or a decompression bomb's.
+// CheckSize returns an error for a size that is not valid for a picture, or that indicates a decompression bomb.
 func CheckSize(w, h int) error {
 	switch {
 	case w < 1 || h < 1:
@@ -171,8 +167,8 @@ func CheckSize(w, h int) error {
 	return nil
 }
 
-// grey weighs the channels as Pillow's convert("L") does: ITU-R 601 luma in
-// 16-bit fixed point. A grey picture is returned as it is.
+// grey converts the picture like Pillow's convert("L"), to ITU-R 601 luma in 16-bit fixed point. It returns a grey
+// picture unchanged.
 func (p Picture) grey() Picture {
 	if p.C == 1 {
 		return p
@@ -186,7 +182,7 @@ func (p Picture) grey() Picture {
 	return g
 }
 
-// Luma is the grey level of a colour in Pillow's convert("L").
+// Luma returns the grey level of a colour, as Pillow's convert("L") computes it.
 func Luma(r, g, b byte) byte {
 	return byte((uint32(r)*19595 + uint32(g)*38470 + uint32(b)*7471 + 0x8000) >> 16)
 }
@@ -203,8 +199,7 @@ func (p Picture) rgb() Picture {
 	return rgb
 }
 
-// Image returns the picture as the standard library holds one. A grey one shares
-// its memory.
+// Image returns the picture as a type of the standard library. A grey image shares its memory with p.
 func (p Picture) Image() image.Image {
 	r := image.Rect(0, 0, p.W, p.H)
 	if p.C == 1 {

@@ -13,12 +13,10 @@ import (
 	"golang.org/x/image/bmp"
 )
 
-// The kinds that Go's decoders restore exactly. What is left is to make of the
-// result what Pillow makes of it.
+// The formats that Go's decoders decode exactly. The functions below convert the result to Pillow's.
 
-// standard opens a file of which config reads the header and decode the rest, and
-// pixels makes of the result what Pillow makes of it. It returns the colour model of
-// the former, too.
+// standard opens a file. It reads the header with config; the File decodes with decode and converts with pixels. It
+// also returns the colour model of the header.
 func standard(data []byte, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error),
 	pixels func(image.Image) (Picture, error)) (File, color.Model, error) {
 	c, err := config(bytes.NewReader(data))
@@ -38,7 +36,7 @@ func standard(data []byte, config func(io.Reader) (image.Config, error), decode 
 
 func openPNG(data []byte) (File, error) {
 	f, model, err := standard(data, png.DecodeConfig, png.Decode, func(img image.Image) (Picture, error) {
-		// Grey of 16 bits with a transparent value: Go makes it NRGBA64.
+		// Go decodes 16-bit grey with a transparent value as NRGBA64.
 		if n, ok := img.(*image.NRGBA64); ok && data[24] == 16 && data[25] == 0 {
 			return clip16(n.Pix, n.Stride, 8, n.Rect), nil
 		}
@@ -56,8 +54,7 @@ func openBMP(data []byte) (File, error) {
 	return f, err
 }
 
-// fromImage takes colours out of the images that Go's decoders return, alpha
-// left aside.
+// fromImage converts an image of Go's decoders to a picture and drops alpha.
 func fromImage(img image.Image) (Picture, error) {
 	b := img.Bounds()
 	switch m := img.(type) {
@@ -87,8 +84,8 @@ func fromImage(img image.Image) (Picture, error) {
 	return Picture{}, fmt.Errorf("unknown colour model %T", img)
 }
 
-// threeOf takes the first byte of each of the first three channels of pixels
-// that are step bytes long.
+// threeOf takes the first byte of each of the first three channels. Pixels are step bytes apart and channels channel
+// bytes.
 func threeOf(pix []byte, stride, step, channel int, b image.Rectangle) Picture {
 	p := New(b.Dx(), b.Dy(), 3)
 	for y := range p.H {
@@ -100,8 +97,8 @@ func threeOf(pix []byte, stride, step, channel int, b image.Rectangle) Picture {
 	return p
 }
 
-// clip16 takes 16-bit grey values, the first two of every step bytes. Pillow
-// does not scale them down: what is above 255 becomes 255.
+// clip16 takes 16-bit grey values, the first two of every step bytes. Pillow does not scale them down but clips them
+// at 255.
 func clip16(pix []byte, stride, step int, b image.Rectangle) Picture {
 	p := New(b.Dx(), b.Dy(), 1)
 	for y := range p.H {
@@ -113,7 +110,7 @@ func clip16(pix []byte, stride, step int, b image.Rectangle) Picture {
 	return p
 }
 
-// colours is a palette. Colours that a file does not list are black.
+// colours is a palette. Colours that the file does not list are black.
 type colours [256][3]byte
 
 func indexed(m *image.Paletted, palette *colours) Picture {
@@ -127,8 +124,7 @@ func indexed(m *image.Paletted, palette *colours) Picture {
 	return p
 }
 
-// rgb is the colour of a palette entry as the file has it. (color.Color's RGBA
-// would multiply it by alpha.)
+// rgb returns the colour of a palette entry as stored. The RGBA method of color.Color would multiply it by alpha.
 func rgb(c color.Color) [3]byte {
 	switch c := c.(type) {
 	case color.NRGBA:

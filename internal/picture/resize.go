@@ -5,14 +5,15 @@ import (
 	"image"
 	"math"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// Filter is the kernel with which an image is resized. The zero value is
-// torchvision's default.
+// Filter is an interpolation kernel. The zero value is torchvision's default.
 type Filter int
 
-// The filters of Pillow. Each but Nearest gets wider when an image shrinks, so
-// that every pixel of the source counts (torchvision: antialias).
+// The filters of Pillow. When an image shrinks, each filter but Nearest becomes wider, so that every source pixel
+// counts (torchvision: antialias).
 const (
 	Bilinear Filter = iota
 	Nearest
@@ -22,7 +23,7 @@ const (
 	Hamming
 )
 
-// filters is in the order of the constants.
+// filters is indexed by Filter.
 var filters = []struct {
 	name    string
 	support float64
@@ -36,10 +37,10 @@ var filters = []struct {
 	{"hamming", 1, hamming},
 }
 
-// PillowFilters are the filters by Pillow's numbers for them.
+// PillowFilters lists the filters in the order of Pillow's constants for them.
 var PillowFilters = []Filter{Nearest, Lanczos, Bilinear, Bicubic, Box, Hamming}
 
-// String returns the name that timm and torchvision use: "bilinear".
+// String returns the name that timm and torchvision use, such as "bilinear".
 func (f Filter) String() string {
 	if f < 0 || int(f) >= len(filters) {
 		return fmt.Sprintf("Filter(%d)", int(f))
@@ -47,7 +48,7 @@ func (f Filter) String() string {
 	return filters[f].name
 }
 
-// ParseFilter returns the filter of that name, in any case.
+// ParseFilter returns the filter with the given name in upper or lower case.
 func ParseFilter(name string) (Filter, error) {
 	var known []string
 	for f, k := range filters {
@@ -56,7 +57,7 @@ func ParseFilter(name string) (Filter, error) {
 		}
 		known = append(known, k.name)
 	}
-	return 0, fmt.Errorf("interpolation %q, want one of %s", name, strings.Join(known, ", "))
+	return 0, fmt.Errorf("interpolation %w", &word.Unknown{Word: name, Want: known})
 }
 
 // MarshalText writes the filter's name.
@@ -68,10 +69,9 @@ func (f *Filter) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Resize returns the part keep of src resized to w by h pixels, equal bit for
-// bit to Image.resize((w, h), f) of Pillow 13. Only that part is computed. What keep
-// covers outside of the resized image is black, as torchvision's CenterCrop pads
-// it.
+// Resize returns the part keep of src resized to w by h pixels, equal bit for bit to Image.resize((w, h), f) of
+// Pillow 13. It computes only that part. The area of keep outside the resized image is black, as in torchvision's
+// CenterCrop.
 func Resize(src Picture, w, h int, f Filter, keep image.Rectangle) (Picture, error) {
 	for _, s := range []image.Point{{w, h}, keep.Size()} {
 		if err := CheckSize(s.X, s.Y); err != nil {
@@ -91,9 +91,8 @@ func Resize(src Picture, w, h int, f Filter, keep image.Rectangle) (Picture, err
 	down := newTaps(src.H, h, part.Min.Y, part.Max.Y, f)
 	origin, size := part.Min.Sub(keep.Min), part.Dx()*src.C
 	out := func(i int) []byte { return dst.Row(origin.Y + i)[origin.X*src.C:][:size] }
-	// Each pass rounds to a byte, so the order shows. Since version 13 Pillow
-	// begins with the columns if that makes the second pass much shorter; before,
-	// it never did.
+	// Each pass rounds to bytes, so their order matters. Pillow 13 begins with the columns if that makes the second
+	// pass much shorter. Earlier versions never did.
 	if cut := src.H - h; cut > 0 && cut > 2*(src.W-w) {
 		resizeDownFirst(out, src, across, down)
 	} else {
@@ -102,8 +101,8 @@ func Resize(src Picture, w, h int, f Filter, keep image.Rectangle) (Picture, err
 	return dst, nil
 }
 
-// resizeAcrossFirst resizes each row when the first output row needs it, into a
-// ring of as many rows as an output row can need.
+// resizeAcrossFirst resizes each source row when an output row first needs it. It keeps as many rows in a ring as an
+// output row can need.
 func resizeAcrossFirst(out func(i int) []byte, src Picture, across, down []tap) {
 	size := len(across) * src.C
 	depth := 0
@@ -132,7 +131,7 @@ func resizeAcrossFirst(out func(i int) []byte, src Picture, across, down []tap) 
 func resizeDownFirst(out func(i int) []byte, src Picture, across, down []tap) {
 	last := across[len(across)-1]
 	lo, hi := across[0].first*src.C, (last.first+len(last.weights))*src.C
-	row := make([]byte, src.W*src.C) // of which lo to hi are used
+	row := make([]byte, src.W*src.C) // only lo to hi are used
 	sums := make([]int32, hi-lo)
 	var rows [][]byte
 	for i, t := range down {
@@ -145,8 +144,7 @@ func resizeDownFirst(out func(i int) []byte, src Picture, across, down []tap) {
 	}
 }
 
-// A tap is the weighted sum that makes one output pixel: of the source pixels
-// from first on.
+// A tap is the weighted sum for one output pixel. It covers the source pixels from first on.
 type tap struct {
 	first   int
 	weights []int32 // in units of 1/one
@@ -157,9 +155,8 @@ const (
 	one       = 1 << precision
 )
 
-// newTaps returns the sums for the output pixels lo to hi of an axis that goes
-// from in to out pixels: precompute_coeffs and normalize_coeffs_8bpc of
-// libImaging/Resample.c in Pillow.
+// newTaps returns the sums for the output pixels lo to hi of an axis that is resized from in to out pixels. It
+// follows precompute_coeffs and normalize_coeffs_8bpc of Pillow's libImaging/Resample.c.
 func newTaps(in, out, lo, hi int, f Filter) []tap {
 	k := filters[f]
 	scale := float64(in) / float64(out)
@@ -219,7 +216,7 @@ func resizeRow(dst, src []byte, taps []tap, c int) {
 	}
 }
 
-// combine makes one row as the weighted sum of rows. It overwrites sums.
+// combine computes one row as the weighted sum of rows. It overwrites sums.
 func combine(dst []byte, rows [][]byte, weights []int32, sums []int32) {
 	sums = sums[:len(dst)]
 	for i := range sums {
@@ -238,9 +235,8 @@ func combine(dst []byte, rows [][]byte, weights []int32, sums []int32) {
 
 func clip(v int32) byte { return byte(max(0, min(v, 255))) }
 
-// resizeNearest takes the source pixel that holds the centre of each output
-// pixel. The centres are added up one by one, with the rounding that brings, as
-// ImagingScaleAffine of libImaging/Geometry.c does it.
+// resizeNearest copies the source pixel that contains the centre of each output pixel. It adds the centres up one by
+// one to get the same rounding as ImagingScaleAffine of Pillow's libImaging/Geometry.c.
 func resizeNearest(dst Picture, origin image.Point, src Picture, w, h int, part image.Rectangle) {
 	centres := func(in, out int) []int {
 		at := make([]int, out)
@@ -255,7 +251,7 @@ func resizeNearest(dst Picture, origin image.Point, src Picture, w, h int, part 
 	xs, ys := centres(src.W, w), centres(src.H, h)
 	for y := part.Min.Y; y < part.Max.Y; y++ {
 		if ys[y] >= src.H {
-			continue // left black there, too
+			continue // Pillow leaves this black, too
 		}
 		from, to := src.Row(ys[y]), dst.Row(y-origin.Y)
 		for x := part.Min.X; x < part.Max.X; x++ {
@@ -266,9 +262,8 @@ func resizeNearest(dst Picture, origin image.Point, src Picture, w, h int, part 
 	}
 }
 
-// Kernels, of libImaging/Resample.c in Pillow. A product is rounded by a
-// conversion before something is added to it: no fused multiply-add may change a
-// weight on some processors.
+// The kernels of Pillow's libImaging/Resample.c. Products are converted before an addition, which rounds them. So no
+// processor can use a fused multiply-add and get other weights.
 
 func triangle(x float64) float64 { return max(0, 1-math.Abs(x)) }
 
@@ -309,6 +304,6 @@ func hamming(x float64) float64 {
 	if x = math.Abs(x); x >= 1 {
 		return 0
 	}
-	const a, b = float32(0.54), float32(0.46) // of single precision there, too
+	const a, b = float32(0.54), float32(0.46) // Pillow uses single precision, too
 	return sinc(x) * (float64(a) + float64(float64(b)*math.Cos(x*math.Pi)))
 }

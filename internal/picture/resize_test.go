@@ -97,7 +97,7 @@ func TestParseFilter(t *testing.T) {
 		}
 	}
 	_, err := ParseFilter("area")
-	if want := `interpolation "area", want one of bilinear, nearest, bicubic, lanczos, box, hamming`; err == nil || err.Error() != want {
+	if want := `interpolation "area": want one of bilinear, nearest, bicubic, lanczos, box or hamming`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// Tags of TIFF 6.0 that Go's decoder does not tell about, or does not heed.
+// Tags of TIFF 6.0 that Go's decoder ignores or does not report.
 const (
 	tagCompression  = 259
 	tagPhotometric  = 262
@@ -21,8 +21,8 @@ const (
 	tagExtraSamples = 338
 )
 
-// openTIFF opens a file of which the first page counts. Unlike other kinds, Pillow
-// turns TIFF files upright.
+// openTIFF opens a TIFF file and decodes its first page. Pillow applies the orientation of TIFF files, unlike that of
+// other formats.
 func openTIFF(data []byte) (File, error) {
 	tags := tiffTags(data)
 	if err := tiffUnread(tags); err != nil {
@@ -33,7 +33,7 @@ func openTIFF(data []byte) (File, error) {
 		const separate, premultiplied = 2, 1
 		switch m := img.(type) {
 		case *image.Gray16:
-			if v, ok := tags[tagPhotometric]; ok && v == 0 { // white is zero: Pillow reads it, but does not care
+			if v, ok := tags[tagPhotometric]; ok && v == 0 { // white is zero: Pillow ignores this, so undo it
 				for i := range m.Pix {
 					m.Pix[i] ^= 0xff
 				}
@@ -66,7 +66,7 @@ func openTIFF(data []byte) (File, error) {
 	return f, nil
 }
 
-// tiffUnread says what Go's decoder does not read, as people call it. Pillow does.
+// tiffUnread returns an error for files that Pillow reads and Go's decoder does not. The error uses the common names.
 func tiffUnread(tags map[uint16]int) error {
 	if name, ok := map[int]string{6: "old JPEG", 7: "JPEG", 34887: "LERC", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}[tags[tagCompression]]; ok {
 		return fmt.Errorf("%s compression, which is not read: save it with LZW, Deflate or no compression, or as PNG", name)
@@ -77,8 +77,7 @@ func tiffUnread(tags map[uint16]int) error {
 	return nil
 }
 
-// divideByAlpha undoes the multiplication by alpha on the first byte of each
-// channel, rounding down.
+// divideByAlpha undoes the multiplication by alpha in the first byte of each channel. It rounds down.
 func divideByAlpha(pix []byte, step, channel int) {
 	for ; len(pix) > 0; pix = pix[step:] {
 		a := int(pix[3*channel])
@@ -92,8 +91,7 @@ func divideByAlpha(pix []byte, step, channel int) {
 	}
 }
 
-// orient turns an image upright whose first row and column are where the
-// orientation tag says.
+// orient turns an image upright, given its orientation tag.
 func orient(p Picture, orientation int) Picture {
 	if orientation < 2 || orientation > 8 {
 		return p
@@ -124,8 +122,8 @@ func orient(p Picture, orientation int) Picture {
 	return q
 }
 
-// tiffTags returns the first value of each tag of type SHORT or LONG of the first
-// page that stands in its entry.
+// tiffTags returns the tags of the first page whose type is SHORT or LONG. Each has the first value that is stored in
+// its entry.
 func tiffTags(data []byte) map[uint16]int {
 	if len(data) < 8 {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/image/vp8l"
 )
 
-// webpFrame is the first frame of a WebP file:
-// https://developers.google.com/speed/webp/docs/riff_container
+// webpFrame is the first frame of a WebP file. See https://developers.google.com/speed/webp/docs/riff_container.
 type webpFrame struct {
 	w, h     int             // of the canvas
 	at       image.Rectangle // of the frame on it
@@ -21,8 +20,8 @@ type webpFrame struct {
 	data     []byte // a VP8 or VP8L bit stream
 }
 
-// parseWebP finds the first frame. Go's webp package reads no animations, and
-// decodes the alpha channel, which is not wanted here.
+// parseWebP finds the first frame. It replaces Go's webp package, which cannot read animations and decodes the alpha
+// channel, which is not needed here.
 func parseWebP(data []byte) (webpFrame, error) {
 	var f webpFrame
 	n := int64(binary.LittleEndian.Uint32(data[4:])) - int64(len("WEBP"))
@@ -72,8 +71,7 @@ func nextChunk(body []byte) (id string, chunk, rest []byte, err error) {
 
 func int24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// readSize reads the size in the bit stream, and checks that the frame lies on
-// the canvas.
+// readSize reads the size from the bit stream and checks that the frame lies on the canvas.
 func (f *webpFrame) readSize() error {
 	var w, h int
 	if f.lossless {
@@ -101,8 +99,7 @@ func (f *webpFrame) readSize() error {
 	return nil
 }
 
-// openWebP opens a file of which the first frame counts, on a black canvas if it
-// is smaller.
+// openWebP opens a WebP file and decodes its first frame. If the frame is smaller than the canvas, the rest is black.
 func openWebP(data []byte) (File, error) {
 	f, err := parseWebP(data)
 	return File{W: f.w, H: f.h, channels: 3, buffers: f.buffers(), decode: func() (Picture, error) {
@@ -122,12 +119,12 @@ func openWebP(data []byte) (File, error) {
 	}}, err
 }
 
-// buffers is about what decoding takes beside the canvas.
+// buffers returns about how many bytes decoding needs in addition to the canvas.
 func (f *webpFrame) buffers() int64 {
 	n := int64(f.at.Dx()) * int64(f.at.Dy())
 	bytes := int64(len(f.data)) + n*3/2 // planes in whole blocks
 	if f.lossless {
-		bytes = n * 9 // with alpha, and again without its palette; a quarter each of four that say how
+		bytes = n * 9 // with alpha, again without its palette, and four transforms of a quarter each
 	}
 	if f.at.Dx() != f.w || f.at.Dy() != f.h {
 		bytes += 3 * n
@@ -143,8 +140,8 @@ func decodeVP8L(data []byte) (Picture, error) {
 	return fromImage(img)
 }
 
-// decodeVP8 decodes a lossy frame. Its colours have limited range (luma 16 to
-// 235), and libwebp makes chroma larger by a triangle filter.
+// decodeVP8 decodes a lossy frame. Its colours have limited range (luma 16 to 235). Chroma is enlarged by a triangle
+// filter, as in libwebp.
 func decodeVP8(data []byte) (Picture, error) {
 	d := vp8.NewDecoder()
 	d.Init(bytes.NewReader(data), len(data))
@@ -159,7 +156,7 @@ func decodeVP8(data []byte) (Picture, error) {
 	cw, ch := (p.W+1)/2, (p.H+1)/2
 	us, vs := make([]byte, 2*cw), make([]byte, 2*cw)
 	for y := range p.H {
-		near := y / 2 // rows of chroma: this one counts most, then the one on the other side
+		near := y / 2 // the nearest row of chroma, and then the next nearest
 		far := max(0, min(near-1+y%2*2, ch-1))
 		webpChroma(us, m.Cb[near*m.CStride:][:cw], m.Cb[far*m.CStride:][:cw])
 		webpChroma(vs, m.Cr[near*m.CStride:][:cw], m.Cr[far*m.CStride:][:cw])
@@ -175,9 +172,8 @@ func decodeVP8(data []byte) (Picture, error) {
 	return p, nil
 }
 
-// webpChroma makes a row of chroma twice as long, from the nearest row (weight
-// 3/4) and the next nearest (1/4): UPSAMPLE_FUNC of src/dsp/upsampling.c in
-// libwebp, with its two roundings.
+// webpChroma doubles the length of a row of chroma, from the nearest row (weight 3/4) and the next nearest (1/4). It
+// follows UPSAMPLE_FUNC of libwebp's src/dsp/upsampling.c, with its two roundings.
 func webpChroma(dst, near, far []byte) {
 	n, f := uint32(near[0]), uint32(far[0])
 	dst[0] = byte((3*n + f + 2) >> 2)

@@ -9,10 +9,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
-// An Archive is an .npz file while it is written, one array after the other.
+// An Archive writes an .npz file, one array after the other.
 type Archive struct{ z *zip.Writer }
 
-// NewArchive begins one. The caller closes w after the Archive.
+// NewArchive begins an archive. Close the Archive before w.
 func NewArchive(w io.Writer) *Archive { return &Archive{zip.NewWriter(w)} }
 
 // Floats adds an array of float64 of the given shape.
@@ -39,7 +39,7 @@ func add[T float64 | int64](a *Archive, name, dtype string, values []T, shape []
 	return err
 }
 
-// begin adds an array and returns where its elements go, before the next begins.
+// begin adds an array. It returns the writer for its elements, which is valid until the next array begins.
 func (a *Archive) begin(name, dtype string, shape ...int) (io.Writer, error) {
 	f, err := a.z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err == nil {
@@ -48,5 +48,5 @@ func (a *Archive) begin(name, dtype string, shape ...int) (io.Writer, error) {
 	return f, err
 }
 
-// Close writes what stands at the end of the file.
+// Close writes the directory at the end of the file.
 func (a *Archive) Close() error { return a.z.Close() }

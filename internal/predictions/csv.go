@@ -1,30 +1,23 @@
 package predictions
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/cell"
-	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// column is a column of a table without lists, but for path, label and error.
+// column is a column of numbers or class names in a table. The columns path, label and error are not among these.
 type column struct {
 	name string
-	text func(values []float64) string // of those of a row
+	text func(values []float64) string // makes the cell from the values of a row
 }
 
-// cells lists them.
+// cells lists the columns of the schema.
 func (s *Schema) cells() []column {
 	var list []column
 	add := func(name string, at int, text func(float64) string) {
@@ -86,19 +79,18 @@ func (s *Schema) Header() []string {
 	return names
 }
 
-// CSV writes rows as CSV (RFC 4180, with line feeds). What an example with
-// an error does not have is empty. Texts are guarded as package cell says.
+// CSV writes rows as CSV (RFC 4180, with line feeds). Cells are empty where an example with an error has no value.
+// Texts are guarded as in package cell.
 type CSV struct {
 	schema  *Schema
-	classes bool // there is a column for their numbers
+	classes bool // there is a column for class numbers
 	cells   []column
 	out     *csv.Writer
 	begun   bool
 	record  []string
 }
 
-// NewCSV returns a writer of CSV, for rows that are passed on while others are not
-// known yet.
+// NewCSV returns a CSV writer. It suits rows that are passed on before all of them are known.
 func NewCSV(w io.Writer, s *Schema) *CSV {
 	return &CSV{schema: s, classes: s.classes(), cells: s.cells(), out: csv.NewWriter(w)}
 }
@@ -142,97 +134,16 @@ func (c *CSV) Write(r *Row) error {
 	return c.out.Write(record)
 }
 
-// Flush passes on what is held back.
+// Flush writes buffered rows to the underlying writer.
 func (c *CSV) Flush() error {
 	c.out.Flush()
 	return c.out.Error()
 }
 
-// Close ends the file, in which there is a header at least.
+// Close flushes the file. A file without rows gets its header.
 func (c *CSV) Close() error {
 	if err := c.begin(); err != nil {
 		return err
 	}
 	return c.Flush()
-}
-
-// readCSV reads a table of text, in which commas or tabs are between cells.
-func readCSV(f io.Reader, comma rune) (table, error) {
-	in := bufio.NewReaderSize(f, 1<<16)
-	head, err := in.Peek(512)
-	if err != nil && err != io.EOF {
-		return table{}, file.Cause(err)
-	}
-	if numpy.Known(head) || bytes.HasPrefix(head, []byte("PAR1")) || bytes.IndexByte(head, 0) >= 0 {
-		return table{}, errors.New("not a text file")
-	}
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) { // a byte order mark, as spreadsheets write it
-		in.Discard(3)
-	}
-	r := csv.NewReader(in)
-	r.Comma, r.ReuseRecord = comma, true
-	header, err := r.Read()
-	if err == io.EOF {
-		return table{}, errors.New("empty")
-	}
-	if err != nil {
-		return table{}, err
-	}
-	header = slices.Clone(header)
-	for i, name := range header {
-		header[i] = cell.Bare(name)
-	}
-	c, err := findColumns(header)
-	if err != nil {
-		return table{}, err
-	}
-	t := c.table()
-	for row := 0; ; row++ {
-		record, err := r.Read()
-		if err == io.EOF {
-			return t, nil
-		}
-		if err != nil {
-			return table{}, err // names the line
-		}
-		for class, column := range c.classes {
-			x, err := parseValue(record[column])
-			if err != nil {
-				return table{}, fmt.Errorf("row %d: class %d: %w", row, class, err)
-			}
-			t.values = append(t.values, x)
-		}
-		if c.label >= 0 {
-			label, err := parseLabel(record[c.label])
-			if err != nil {
-				return table{}, fmt.Errorf("row %d: %w", row, err)
-			}
-			t.labels = append(t.labels, label)
-		}
-	}
-}
-
-// parseValue returns NaN for what is missing.
-func parseValue(s string) (float64, error) {
-	if s = strings.TrimSpace(s); s == "" {
-		return math.NaN(), nil
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%.40q, want a number", s)
-	}
-	return x, nil
-}
-
-// parseLabel returns −1 for what is missing. Some programs write all numbers as
-// floats: 3.0.
-func parseLabel(s string) (int, error) {
-	if s = strings.TrimSpace(s); s == "" {
-		return -1, nil
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || !isLabel(x) {
-		return 0, fmt.Errorf("label %.40q, want a class number from 0", s)
-	}
-	return int(x), nil
 }

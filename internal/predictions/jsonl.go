@@ -1,25 +1,19 @@
 package predictions
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// jsonlWriter writes an object in each line. Of an example with an error what is a
-// number is null, and lists and names are left out.
+// jsonlWriter writes one JSON object per line. For an example with an error, numbers are null, and lists and names are
+// left out.
 type jsonlWriter struct {
 	schema  *Schema
-	classes bool // there is a key for their numbers
+	classes bool // there is a key for class numbers
 	fields  []field
 	out     io.Writer
 	line    bytes.Buffer
@@ -63,13 +57,13 @@ func (j *jsonlWriter) Write(r *Row) error {
 
 func (j *jsonlWriter) encode(v any) {
 	j.texts.Encode(v)                 // a Buffer takes everything
-	j.line.Truncate(j.line.Len() - 1) // the line end behind it
+	j.line.Truncate(j.line.Len() - 1) // without the line end
 }
 
-// pair writes a key, which needs no escapes, and its value.
+// pair writes a key and its value. The key must not need escapes.
 func (j *jsonlWriter) pair(key string, v any) {
 	j.line.WriteString(`,"` + key + `":`)
-	if n, ok := v.(json.Number); ok { // most are: no need to ask what they are
+	if n, ok := v.(json.Number); ok { // most values are; this avoids the slow encoder
 		j.line.WriteString(string(n))
 	} else {
 		j.encode(v)
@@ -103,8 +97,7 @@ func (j *jsonlWriter) field(f *field, values []float64) {
 	j.pair(f.Name, list)
 }
 
-// json returns a number, or lists as deep as there are dimensions. What no number
-// of JSON says is null.
+// json returns a number, or nested lists with one level per dimension. NaN and infinities are null.
 func (f *field) json(values []float64, shape []int) any {
 	switch {
 	case len(shape) == 0 && values[0]-values[0] != 0:
@@ -122,129 +115,3 @@ func (f *field) json(values []float64, shape []int) any {
 }
 
 func (j *jsonlWriter) Close() error { return nil }
-
-// readJSONL reads an object in each line.
-func readJSONL(f io.Reader) (table, error) {
-	r := jsonReader{}
-	in := json.NewDecoder(bufio.NewReaderSize(f, 1<<16))
-	for row := 0; ; row++ {
-		var object map[string]json.RawMessage
-		err := in.Decode(&object)
-		if err == io.EOF {
-			break
-		}
-		if err == nil {
-			err = r.read(object)
-		}
-		if err != nil {
-			return table{}, fmt.Errorf("row %d: %w", row, err)
-		}
-	}
-	if r.classes == 0 {
-		return table{}, errors.New("no row has predictions")
-	}
-	return r.table, nil
-}
-
-// jsonReader collects rows.
-type jsonReader struct {
-	table
-	list    string // with the predictions, or empty for
-	columns columns
-	held    int // rows without values before the first with some
-}
-
-// read takes in a row. The first with values says how many there are.
-func (r *jsonReader) read(object map[string]json.RawMessage) (err error) {
-	if r.classes == 0 {
-		if err := r.find(object); err != nil {
-			if _, failed := object["error"]; failed { // score could not read the example
-				r.held++
-				return nil
-			}
-			return err
-		}
-	}
-	values, err := r.numbers(object)
-	if err != nil {
-		return err
-	}
-	if r.classes == 0 && len(values) == 0 {
-		r.held++
-		return nil
-	}
-	if r.classes == 0 {
-		r.classes = len(values)
-		r.values, r.labels = missing(r.held*r.classes), slices.Repeat([]int{-1}, r.held)
-	}
-	label := -1
-	for _, name := range numpy.Labels.Names {
-		if raw, ok := object[name]; ok && string(raw) != "null" {
-			if label, err = parseLabel(string(raw)); err != nil {
-				return err
-			}
-			break
-		}
-	}
-	r.values, r.labels = append(r.values, values...), append(r.labels, label)
-	return nil
-}
-
-// find finds the list with the predictions, or else columns.
-func (r *jsonReader) find(object map[string]json.RawMessage) (err error) {
-	var keys []string
-	for k := range object {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	if err := onlyClasses(keys); err != nil {
-		return err
-	}
-	for _, name := range predictionNames {
-		i := slices.IndexFunc(keys, func(k string) bool { return strings.EqualFold(k, name) })
-		if i >= 0 && bytes.HasPrefix(object[keys[i]], []byte("[")) {
-			r.list, r.table = keys[i], listTable(keys[i])
-			return nil
-		}
-	}
-	if r.columns, err = findColumns(keys); err != nil {
-		return errors.New("no list probs or logits, and no p_0, p_1 … (score writes probs with --probs)")
-	}
-	r.table = r.columns.table()
-	r.classes = 0 // until there are values
-	return nil
-}
-
-// numbers returns those of a row, NaN for what is null.
-func (r *jsonReader) numbers(object map[string]json.RawMessage) ([]float64, error) {
-	var values []*float64
-	if r.list == "" {
-		for class := range r.columns.classes {
-			var x *float64
-			for _, key := range []string{fmt.Sprintf("%s_%d", r.columns.name, class), fmt.Sprintf("%s%d", r.columns.name, class)} {
-				if raw, ok := object[key]; ok {
-					if err := json.Unmarshal(raw, &x); err != nil {
-						return nil, fmt.Errorf("%q: %.40s, want a number", key, raw)
-					}
-				}
-			}
-			values = append(values, x)
-		}
-	} else if raw := object[r.list]; raw == nil || string(raw) == "null" {
-		return missing(r.classes), nil
-	} else if err := json.Unmarshal(raw, &values); err != nil {
-		return nil, fmt.Errorf("%q: want a list of numbers", r.list)
-	}
-	if r.classes > 0 && len(values) != r.classes {
-		return nil, fmt.Errorf("%d predictions, want %d as in the rows before", len(values), r.classes)
-	}
-	out := missing(len(values))
-	for i, x := range values {
-		if x != nil {
-			out[i] = *x
-		}
-	}
-	return out, nil
-}
-
-func missing(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }

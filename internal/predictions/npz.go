@@ -16,26 +16,24 @@ import (
 	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
-// npzWriter writes rows as the arrays of an .npz, which come one after the other
-// in it: each is held back in a file until all rows are there. An example with an
-// error has −1 in place of classes, and NaN in place of other numbers.
+// npzWriter writes rows as the arrays of an .npz file. The file holds one array after the other, so each array is kept
+// in a temporary file until all rows are there. For an example with an error, classes are −1 and other numbers are NaN.
 type npzWriter struct {
 	archive *Archive
 	arrays  []*array
 	rows    int
-	b       []byte // what a row has of an array
+	b       []byte // the elements of one row
 }
 
-// array is one of them.
+// array is an array of the file.
 type array struct {
 	leaf
 	width int      // of the longest text, 0 for numbers
-	held  *os.File // without a name: whatever ends the process, nothing is left behind
+	held  *os.File // a file without a name, so nothing is left if the process dies
 	out   *bufio.Writer
 }
 
-// newNPZ holds arrays back in the folder dir. discard lets go of them, also after an
-// error.
+// newNPZ keeps the temporary files of the arrays in the folder dir. Call discard to close them, also after an error.
 func newNPZ(w io.Writer, s *Schema, dir string) (*npzWriter, error) {
 	z := &npzWriter{archive: NewArchive(w)}
 	for _, l := range s.leaves() {
@@ -47,7 +45,7 @@ func newNPZ(w io.Writer, s *Schema, dir string) (*npzWriter, error) {
 			z.arrays = append(z.arrays, a)
 		}
 	}
-	if s.Labels { // which stand behind what is one number
+	if s.Labels { // labels come after the columns of single numbers
 		label, at := z.arrays[1], 1
 		z.arrays = slices.Delete(z.arrays, 1, 2)
 		for at < len(z.arrays) && z.arrays[at].shape == nil && z.arrays[at].text == nil {
@@ -80,8 +78,8 @@ func (z *npzWriter) Write(r *Row) error {
 	return nil
 }
 
-// appendText appends a text with its length in front. In NumPy all take as many
-// characters as the longest, which is known at the end.
+// appendText appends a text with its length in front. NumPy stores all texts of an array with the length of the
+// longest, which is known only at the end.
 func (a *array) appendText(b []byte, r *Row) []byte {
 	text, _ := a.text(r)
 	n := utf8.RuneCountInString(text)
@@ -123,7 +121,7 @@ func (z *npzWriter) Close() error {
 	return z.archive.Close()
 }
 
-// pass moves an array to the archive.
+// pass copies an array to the archive.
 func (a *array) pass(to *Archive, rows int) error {
 	if err := a.out.Flush(); err != nil {
 		return err
@@ -146,7 +144,7 @@ func (a *array) pass(to *Archive, rows int) error {
 	return err
 }
 
-// pad writes the texts of an array, with zeros behind them up to the width.
+// pad writes the texts of an array, padded with zeros to the width.
 func (a *array) pad(w io.Writer, rows int) error {
 	in, out := bufio.NewReader(a.held), bufio.NewWriter(w)
 	b := make([]byte, 4*a.width)
@@ -165,10 +163,10 @@ func (a *array) pad(w io.Writer, rows int) error {
 	return out.Flush()
 }
 
-// discard lets go of what is held back.
+// discard closes the temporary files.
 func (z *npzWriter) discard() {
 	for _, a := range z.arrays {
-		a.held.Close() // nil, where there was an error, has nothing to close
+		a.held.Close() // a nil file, left by an error, is safe to close
 	}
 }
 
@@ -209,8 +207,7 @@ func readArrays(path, key string) (table, error) {
 	return t, err
 }
 
-// pickPredictions chooses an array by name, or the only one there is. There are no
-// keys where the file is a bare array.
+// pickPredictions chooses an array by name, or the only one. keys is nil if the file is a bare array.
 func pickPredictions(keys []string, wanted string) (string, error) {
 	switch {
 	case keys == nil && wanted == "" || slices.Contains(keys, wanted):

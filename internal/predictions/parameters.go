@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Parameters are what the rows of a result depend on. Two runs with equal
-// parameters give equal rows. In JSON they are an object.
+// Parameters are everything that the rows of a result depend on. Two runs with equal parameters give equal rows. JSON
+// stores them as an object.
 type Parameters []Parameter
 
-// Parameter is one of them.
+// Parameter is a name and its value in JSON.
 type Parameter struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Add adds a parameter, whose value is turned into JSON.
+// Add adds a parameter. It encodes the value as JSON.
 func (p *Parameters) Add(name string, value any) error {
 	js, err := json.Marshal(value)
 	*p = append(*p, Parameter{name, js})
 	return err
 }
 
-// Get returns the value of a parameter, or nil if it is not among them.
+// Get returns the value of a parameter, or nil if there is none with that name.
 func (p Parameters) Get(name string) json.RawMessage {
 	if i := slices.IndexFunc(p, func(x Parameter) bool { return x.Name == name }); i >= 0 {
 		return p[i].Value
@@ -43,20 +43,39 @@ func (p Parameters) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// UnmarshalJSON reads an object. The parameters are in the order of their names.
+// maxCount is the largest number of parameters in a file.
+const maxCount = 1000
+
+// UnmarshalJSON reads an object. It sorts the parameters by name. Of two values with the same name it keeps the last one.
 func (p *Parameters) UnmarshalJSON(js []byte) error {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(js, &object); err != nil {
-		return err
-	}
 	*p = nil
+	in := json.NewDecoder(bytes.NewReader(js))
+	if start, err := in.Token(); err != nil || start == nil {
+		return err // null means no parameters
+	} else if start != json.Delim('{') {
+		return fmt.Errorf("parameters: %v, want an object", start)
+	}
+	object := map[string]json.RawMessage{}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return err
+		}
+		if object[name.(string)] = value; len(object) > maxCount {
+			return fmt.Errorf("more than %d parameters", maxCount)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		*p = append(*p, Parameter{name, object[name]})
 	}
 	return nil
 }
 
-// Differences says in words which of the parameters now differ from p's.
+// Differences describes the parameters in now that differ from those in p.
 func (p Parameters) Differences(now Parameters) []string {
 	var out []string
 	for _, x := range now {
@@ -72,7 +91,7 @@ func (p Parameters) Differences(now Parameters) []string {
 	return out
 }
 
-// compact returns JSON without spaces: a file for people has some.
+// compact returns JSON without spaces, which files for people contain.
 func compact(js json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, js) != nil {
@@ -81,7 +100,7 @@ func compact(js json.RawMessage) string {
 	return b.String()
 }
 
-// ChangedError says that rows were made with other parameters.
+// ChangedError is the error for rows that were made with other parameters.
 type ChangedError struct {
 	Path        string
 	Differences []string

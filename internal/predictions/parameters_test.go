@@ -42,5 +42,5 @@ func TestFormat(t *testing.T) {
 		}
 	}
 	_, err := Format("a.txt")
-	wantError(t, err, `a.txt: unknown output format ".txt", want one of .csv .jsonl .parquet .npz`)
+	wantError(t, err, `a.txt: format ".txt": want one of .csv, .jsonl, .parquet or .npz`)
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -16,11 +14,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// rowGroupBytes bounds what a row group has in memory before it is written.
+// rowGroupBytes limits the memory for a row group, in bytes.
 const rowGroupBytes = 32 << 20
 
-// parquetWriter writes rows as Parquet. Of an example with an error only path,
-// label and error are not null or empty.
+// parquetWriter writes rows as Parquet. For an example with an error, all columns except path, label and error are null
+// or empty.
 type parquetWriter struct {
 	leaves []leaf
 	out    *parquet.GenericWriter[any]
@@ -51,7 +49,7 @@ func newParquet(w io.Writer, s *Schema) *parquetWriter {
 	return p
 }
 
-// parquet returns the type of a column in Go, and what its tag says of it.
+// parquet returns the Go type of a column and the options for its struct tag.
 func (l *leaf) parquet() (of reflect.Type, options string) {
 	switch {
 	case l.class:
@@ -89,7 +87,7 @@ func (p *parquetWriter) Write(r *Row) error {
 	return nil
 }
 
-// appendParquet appends what a row has of a column: one null where that is nothing.
+// appendParquet appends the values of a column in row r, or one null if there are none.
 func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
 	defined := 1 // of the levels that may be missing
 	if l.always {
@@ -125,33 +123,77 @@ func (p *parquetWriter) Flush() error { return p.out.Flush() }
 
 func (p *parquetWriter) Close() error { return p.out.Close() }
 
-// readParquet reads a Parquet file: columns for the classes, or one list.
-func readParquet(f io.ReaderAt, size int64) (t table, err error) {
+// parquet reads the picked columns of a Parquet file.
+func (r *rowReader) parquet(f io.ReaderAt, size int64) (err error) {
 	defer func() {
 		// The library panics on some damaged files.
-		if r := recover(); r != nil {
-			err = fmt.Errorf("damaged: %v", r)
+		if p := recover(); p != nil {
+			err = fmt.Errorf("damaged: %v", p)
 		}
 	}()
 	if err := checkFooter(f, size); err != nil {
-		return table{}, err
+		return err
 	}
 	file, err := parquet.OpenFile(io.NewSectionReader(f, 0, size), size)
 	if err != nil {
-		return table{}, err
+		return err
 	}
-	r := parquetReader{file: file, leaves: file.Schema().Columns()}
-	if err := onlyClasses(r.names()); err != nil {
-		return table{}, err
+	in := parquetReader{file: file, leaves: file.Schema().Columns()}
+	picks, err := r.pick(in.columns())
+	if err != nil {
+		return err
 	}
-	if list := r.list(); list >= 0 {
-		return r.readList(list)
+	r.Len = int(file.NumRows())
+	for _, p := range picks {
+		if err := r.parquetColumns(in, p); err != nil {
+			return err
+		}
 	}
-	return r.readColumns()
+	return nil
 }
 
-// checkFooter compares the length of the footer, which a file claims, with that of
-// the file: the library takes memory for it before it looks.
+// parquetColumns reads a list in each row, or one number of each row from each column.
+func (r *rowReader) parquetColumns(in parquetReader, p pick) error {
+	if len(p.columns) > 0 && r.Len > maxPredictions/len(p.columns) {
+		return fmt.Errorf("%d rows of %d columns, want at most %d numbers", r.Len, len(p.columns), maxPredictions)
+	}
+	var all []float64
+	for i, column := range p.columns {
+		path := in.leaves[column]
+		values, lengths, err := in.read(column)
+		if err == nil && len(lengths) != r.Len {
+			err = fmt.Errorf("damaged: %d rows of %d", len(lengths), r.Len)
+		}
+		if err != nil {
+			return fmt.Errorf("column %q: %w", path[0], err)
+		}
+		if len(path) > 1 {
+			return r.lists(p.key, values, lengths)
+		}
+		if all == nil {
+			all = make([]float64, r.Len*len(p.columns))
+		}
+		for row, x := range values {
+			all[row*len(p.columns)+i] = x
+		}
+	}
+	r.Values[p.key] = all
+	return nil
+}
+
+// lists adds the lists of all rows. lengths has the length of each list.
+func (r *rowReader) lists(key string, values []float64, lengths []int) error {
+	for row, n := range lengths {
+		if err := r.take(key, row, values[:n]); err != nil {
+			return fmt.Errorf("row %d: %w", row, err)
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
+// checkFooter refuses a footer that claims to be longer than the file. The library would allocate memory for it before
+// it reads.
 func checkFooter(f io.ReaderAt, size int64) error {
 	const magics, length = 8, 4
 	tail := make([]byte, length+4)
@@ -173,127 +215,15 @@ type parquetReader struct {
 	leaves [][]string // the path of each column that has values
 }
 
-// names are those of the columns, lists and groups too.
-func (r parquetReader) names() (all []string) {
+// columns lists the columns of the file. A path of several names belongs to a list or a group.
+func (r parquetReader) columns() (all []savedColumn) {
 	for _, path := range r.leaves {
-		all = append(all, path[0])
+		all = append(all, savedColumn{path[0], len(path) > 1})
 	}
 	return all
 }
 
-// list returns the column with lists of predictions, or −1.
-func (r parquetReader) list() int {
-	for _, name := range predictionNames {
-		for i, path := range r.leaves {
-			if len(path) > 1 && strings.EqualFold(path[0], name) {
-				return i
-			}
-		}
-	}
-	return -1
-}
-
-// header returns the names of the columns, and "" for those of lists and groups.
-func (r parquetReader) header() []string {
-	names := make([]string, len(r.leaves))
-	for i, path := range r.leaves {
-		if len(path) == 1 {
-			names[i] = path[0]
-		}
-	}
-	return names
-}
-
-// readList reads predictions where each row has a list of them. Empty lists and
-// nulls are rows without values.
-func (r parquetReader) readList(column int) (table, error) {
-	t := listTable(r.leaves[column][0])
-	values, lengths, err := r.read(column)
-	if err != nil {
-		return table{}, fmt.Errorf("%s: %w", t.from, err)
-	}
-	if len(lengths) > 0 {
-		t.classes = slices.Max(lengths)
-	}
-	if t.classes == 0 {
-		return table{}, fmt.Errorf("%s: no row has predictions", t.from)
-	}
-	if len(lengths) > maxPredictions/t.classes {
-		return table{}, fmt.Errorf("%s: %d rows of %d classes, want at most %d numbers", t.from, len(lengths), t.classes, maxPredictions)
-	}
-	for row, n := range lengths {
-		switch n {
-		case 0:
-			t.values = append(t.values, missing(t.classes)...)
-		case t.classes:
-			t.values = append(t.values, values[:n]...)
-		default:
-			return table{}, fmt.Errorf("%s: row %d: %d predictions, want %d as in others", t.from, row, n, t.classes)
-		}
-		values = values[n:]
-	}
-	t.labels, err = r.readLabels(slices.IndexFunc(r.header(), isLabelName), len(lengths))
-	return t, err
-}
-
-// readColumns reads predictions where each class has a column.
-func (r parquetReader) readColumns() (table, error) {
-	c, err := findColumns(r.header())
-	if err != nil {
-		return table{}, err
-	}
-	t := c.table()
-	rows := -1
-	for class, column := range c.classes {
-		values, _, err := r.read(column)
-		if err != nil {
-			return table{}, fmt.Errorf("class %d: %w", class, err)
-		}
-		if rows < 0 {
-			if rows = len(values); rows > maxPredictions/t.classes {
-				return table{}, fmt.Errorf("%s: %d rows, want at most %d numbers", t.from, rows, maxPredictions)
-			}
-			t.values = make([]float64, rows*t.classes)
-		}
-		if len(values) != rows {
-			return table{}, fmt.Errorf("damaged: %d rows of class %d, and %d of class 0", len(values), class, rows)
-		}
-		for row, x := range values {
-			t.values[row*t.classes+class] = x
-		}
-	}
-	t.labels, err = r.readLabels(c.label, rows)
-	return t, err
-}
-
-// readLabels reads the column with the labels; −1 is none.
-func (r parquetReader) readLabels(column, rows int) ([]int, error) {
-	if column < 0 {
-		return nil, nil
-	}
-	values, _, err := r.read(column)
-	if err != nil {
-		return nil, fmt.Errorf("label: %w", err)
-	}
-	if len(values) != rows {
-		return nil, fmt.Errorf("damaged: %d labels for %d rows", len(values), rows)
-	}
-	labels := make([]int, rows)
-	for row, x := range values {
-		switch {
-		case math.IsNaN(x):
-			labels[row] = -1
-		case !isLabel(x):
-			return nil, fmt.Errorf("row %d: label %v, want a class number from 0", row, x)
-		default:
-			labels[row] = int(x)
-		}
-	}
-	return labels, nil
-}
-
-// read returns the numbers of a column, and how many each row has of them. Nulls
-// are NaN, but in lists, where they are left out.
+// read returns the numbers of a column, and their count in each row. A null is NaN. Nulls in a list are left out.
 func (r parquetReader) read(column int) (values []float64, lengths []int, err error) {
 	list := len(r.leaves[column]) > 1
 	buffer := make([]parquet.Value, 1024)

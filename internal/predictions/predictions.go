@@ -1,20 +1,17 @@
-// Package predictions holds what a run of scoring says of its examples, row by row:
-// in files that others read, and in the work file that a run goes on from.
+// Package predictions stores the results of a scoring run, one row per example. It writes files for other programs, and
+// the work file from which an interrupted run continues.
 //
-// A [Schema] says what rows hold, by the columns of a task. Formats go by the kinds
-// of columns, never by their names: a task with other columns is written by all of
-// them. [Write] and [Read] are of files in .csv, .jsonl, .parquet and .npz, each
-// format in a file of its own here, as docs/formats.md has them. [Records] is the
-// work file.
+// A [Schema] describes the rows by the columns of a task. The formats depend only on the kinds of the columns, not on
+// their names. So every format can write the columns of any task. [Write] and [Read] handle the formats .csv, .jsonl,
+// .parquet and .npz, which docs/formats.md specifies. [Records] is the work file.
 //
 // # Invariants
 //
-// The same rows give the same bytes. A row has the values of all columns, or an
-// error and none.
+// The same rows give the same bytes. A row has either the values of all columns, or an error and no values.
 //
 // # Concurrency
 //
-// Nothing here may be used by several goroutines at once, but for a Schema.
+// Several goroutines may use a [Schema]. Only one goroutine at a time may use a value of any other type.
 package predictions
 
 import (
@@ -29,30 +26,31 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// Row is what is said of one example.
+// Row is the result for one example.
 type Row struct {
 	Index  int    // of the example
 	Path   string // its name
 	Label  int    // −1 for none
-	Error  string // why there are no values, in one line; or empty
+	Error  string // why there are no values, in one line; or ""
 	Values []float64
 }
 
-// Schema says what rows hold.
+// Schema describes the contents of rows.
 type Schema struct {
 	Columns    []task.Column // of Values, in their order
+	Want       task.Want     // the request that the task made the columns for
 	ClassNames []string      // nil for none
 	Labels     bool          // examples have labels
 	Errors     bool          // there is a column for errors
-	// Width is how many numbers an outcome has, whether or not rows have it. The
-	// row groups of Parquet files go by it.
+	// Width is the number of values in an outcome, also if rows do not store them. It sets the size of the row groups
+	// in Parquet files.
 	Width int
 }
 
-// All goes through the columns, hidden ones too, and the values that a row has of
-// each. The row must not have an error.
+// All iterates over the columns, including hidden ones, and their values in a row. The row must not have an error.
 func (s *Schema) All(r *Row) iter.Seq2[task.Column, []float64] {
 	return func(yield func(task.Column, []float64) bool) {
 		at := 0
@@ -65,7 +63,7 @@ func (s *Schema) All(r *Row) iter.Seq2[task.Column, []float64] {
 	}
 }
 
-// classes reports whether what is known of examples are classes, and no columns of a task.
+// classes reports whether the true values of examples are classes in Label, not columns of the task.
 func (s *Schema) classes() bool {
 	return !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Truth })
 }
@@ -73,28 +71,27 @@ func (s *Schema) classes() bool {
 // formats lists the extensions of files that rows can be written to.
 var formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
 
-// Format returns the format of a file name, or of "-", which is CSV.
+// Format returns the format of a file by its extension. The format of "-" is CSV.
 func Format(name string) (string, error) {
 	if name == "-" {
 		return ".csv", nil
 	}
 	ext := strings.ToLower(filepath.Ext(name))
 	if !slices.Contains(formats, ext) {
-		return "", fmt.Errorf("%s: unknown output format %q, want one of %s", name, ext, strings.Join(formats, " "))
+		return "", fmt.Errorf("%s: format %w", name, &word.Unknown{Word: ext, Want: formats})
 	}
 	return ext, nil
 }
 
-// writer writes rows in the order in which it gets them. Close does not close what
-// is written to.
+// writer writes rows in the order of the calls. Close does not close the underlying writer.
 type writer interface {
 	Write(*Row) error
 	Close() error
 }
 
-// Write writes all rows in the given format. each calls a function with every
-// row; it is called once. An .npz is held back in the folder dir until it is
-// complete: this needs the same space again.
+// Write writes all rows in the given format. It calls each once, and each calls its argument with every row. The arrays
+// of an .npz file are kept in temporary files in the folder dir until they are complete. These need the same space
+// again.
 func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Row) error) error) error {
 	buf := bufio.NewWriterSize(w, 1<<18)
 	var rows writer
@@ -127,11 +124,11 @@ func Write(w io.Writer, format string, s *Schema, dir string, each func(func(*Ro
 // field is a column as files show it.
 type field struct {
 	task.Column
-	at    int    // where its values begin in those of a row
-	named string // the column with the names of the classes in this one, or ""
+	at    int    // index of its first value in the values of a row
+	named string // name of the column with the names of these classes, or ""
 }
 
-// fields lists them.
+// fields lists the columns that files show.
 func (s *Schema) fields() []field {
 	var list []field
 	at, named := 0, "name"
@@ -154,24 +151,23 @@ func (s *Schema) fields() []field {
 	return list
 }
 
-// values returns those of a row without an error.
+// values returns the values of the field in a row without an error.
 func (f field) values(r *Row) []float64 { return r.Values[f.at : f.at+f.Len()] }
 
-// leaf is a column or an array of a format that holds one type in each: a text, or
-// numbers.
+// leaf is a column or an array with elements of one type, either texts or numbers.
 type leaf struct {
 	name  string
-	shape []int // of a row's numbers; nil for one
+	shape []int // shape of the numbers in a row; nil for a single number
 	kind  task.Kind
-	// One of the two says what a row has of it, if anything.
+	// Exactly one of text and values is set. It extracts the cell from a row, if the row has one.
 	text   func(*Row) (string, bool)
 	values func(*Row) []float64
-	always bool // no row is without
-	label  bool // it is the number of the example's class
-	class  bool // it is the name of one
+	always bool // every row has one
+	label  bool // it is the class number of the example
+	class  bool // it is a class name
 }
 
-// leaves lists those of a file. Classes and probabilities of a ranking are two.
+// leaves lists the leaves of a file. A ranking has two, for its classes and its probabilities.
 func (s *Schema) leaves() []leaf {
 	list := []leaf{{name: "path", always: true, text: func(r *Row) (string, bool) { return r.Path, true }}}
 	if s.Labels {
@@ -205,8 +201,8 @@ func (s *Schema) leaves() []leaf {
 	return list
 }
 
-// every returns what gives every so many of a row's values, in memory of its own
-// where they are not all.
+// every returns a function that extracts every step-th value of the field, beginning at index from. The result of the
+// function is valid until its next call.
 func (f field) every(step, from int) func(*Row) []float64 {
 	var some []float64
 	return func(r *Row) []float64 {
@@ -225,6 +221,5 @@ func (f field) every(step, from int) func(*Row) []float64 {
 	}
 }
 
-// number is a value as formats of text have it. Nine digits are kept: networks answer
-// in float32, which has no more.
+// number formats a value for text formats. It keeps nine digits, because networks answer in float32, which has no more.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 9, 64) }

@@ -18,25 +18,23 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
-// Set is what some program saved about labelled examples: a probability
-// or a logit for each class, in rows.
+// Set holds predictions for labelled examples that some program saved. Each row has a probability or a logit for each
+// class.
 type Set struct {
 	Path    string
 	SHA256  string // of the file, in hex
-	From    string // where in the file the values were: `array "probs"`, `columns p_0 to p_9`
+	From    string // the arrays or columns of the values: `array "probs"`, `columns p_0 to p_9`
 	Classes int    // at least 2
 
-	// Values are n×Classes in row-major order. Probabilities says that every row
-	// consists of numbers from 0 to 1 that add up to 1; otherwise they are logits,
-	// finite or −Inf.
+	// Values are n×Classes in row-major order. If Probabilities is true, the numbers of each row are from 0 to 1 and
+	// add up to 1. Otherwise they are logits, finite or −Inf.
 	Values        []float64
 	Probabilities bool
 
 	Labels []int // n classes, each in [0, Classes), or nil if there are none
 
-	// Rows holds the number in the file, from 0, of each row that is here: rows
-	// without values, as score writes them for examples that it could not read, are
-	// left out.
+	// Rows holds the index in the file, from 0, of each row in Values. Rows without values are left out. The command
+	// score writes such rows for examples that it could not read.
 	Rows    []int
 	LeftOut int
 }
@@ -44,8 +42,7 @@ type Set struct {
 // Len returns the number of rows.
 func (p *Set) Len() int { return len(p.Rows) }
 
-// ReadOptions says how [Read] reads a file. The zero value finds
-// out by names.
+// ReadOptions says how [Read] reads a file. The zero value finds arrays and columns by their names.
 type ReadOptions struct {
 	Labels string // path of a file with the labels, of any format that package dataset reads arrays from
 	Key    string // of the array in an .npz
@@ -55,49 +52,44 @@ type ReadOptions struct {
 var readFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
 
 const (
-	// sumTolerance is how far a row of probabilities may sum from 1. A softmax in
-	// float32 over 1,000 classes is off by about 1e-7.
+	// sumTolerance is the largest accepted distance of a row's sum of probabilities from 1. A softmax in float32 over
+	// 1,000 classes is off by about 1e-7.
 	sumTolerance = 1e-6
-	// maxPredictions is a limit on numbers from compressed files: 2 GiB as float64,
-	// five times the validation set of ImageNet.
+	// maxPredictions limits the numbers from compressed files. It is 2 GiB as float64, five times the predictions for
+	// the validation set of ImageNet.
 	maxPredictions = 1 << 28
 )
 
 var (
-	// Names of arrays and columns. Where a file has both, logits win: they say more.
+	// Names of arrays and columns. If a file has logits and probabilities, logits win, because they hold more
+	// information.
 	logitNames       = []string{"logits", "logit"}
 	probabilityNames = []string{"probs", "probabilities", "probability", "prob", "p"}
 	predictionNames  = slices.Concat(logitNames, probabilityNames)
 )
 
-// table is what the formats have in common before it is checked.
+// table holds the content of any format before it is checked.
 type table struct {
+	sum     string // SHA-256 of the file, in hex
 	from    string
-	named   string    // "logits", "probabilities" or "" for a name that tells nothing
-	values  []float64 // NaN where there is nothing
+	named   string    // "logits", "probabilities", or "" if the name tells nothing
+	values  []float64 // NaN for missing values
 	classes int
-	labels  []int // nil for none; −1 where there is nothing
+	labels  []int // nil for none; −1 for a missing label
 }
 
-// Read reads the predictions in the file at path, and their labels. The
-// extension tells the format:
+// Read reads the predictions in the file at path, and their labels. The extension selects the format:
 //
-//   - .npz and .npy: a float32 or float64 array of shape [n classes], called
-//     "probs", "probabilities" or "logits" where there are several, and labels in an
-//     integer array "labels", "y" or "targets"
+//   - .npz and .npy: a float32 or float64 array of shape [n classes]. One of several arrays must be
+//     called "probs", "probabilities" or "logits". Labels are in an integer array "labels", "y" or "targets".
 //   - .csv, .tsv, .parquet: columns p_0, p_1 … or logit_0, logit_1 …, and label
 //   - .jsonl and .parquet: the same, or one list probs or logits in each row
 //
-// These include the files that score writes with all probabilities. Rows of
-// numbers from 0 to 1 that add up to 1 are probabilities, whatever they are called;
-// others are logits, unless their name says that they should be probabilities.
+// These include the files that score writes with all probabilities. Rows of numbers from 0 to 1 that add up to 1 are
+// probabilities, whatever their name. Other rows are logits, or an error if their name says that they are
+// probabilities.
 func Read(path string, opts ReadOptions) (*Set, error) {
-	f, sum, err := open(path)
-	if err != nil {
-		return nil, file.Error(path, err)
-	}
-	defer f.Close()
-	t, err := readFile(f, path, opts.Key)
+	t, err := readFile(path, opts.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +98,14 @@ func Read(path string, opts ReadOptions) (*Set, error) {
 			return nil, err
 		}
 	}
-	p := &Set{Path: path, SHA256: sum}
+	p := &Set{Path: path, SHA256: t.sum}
 	if err := p.fill(t); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", path, t.from, err)
 	}
 	return p, nil
 }
 
-// open opens a file, which must be a regular one, and returns its SHA-256 too.
+// open opens a regular file, and also returns its SHA-256.
 func open(path string) (*os.File, string, error) {
 	f, _, err := file.Open(path, "one of "+strings.Join(readFormats, " "))
 	if err != nil {
@@ -129,34 +121,123 @@ func open(path string) (*os.File, string, error) {
 	return f, hex.EncodeToString(h.Sum(nil)), err
 }
 
-func readFile(f *os.File, path, key string) (t table, err error) {
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+// readFile reads the predictions and labels of a file in any format.
+func readFile(path, key string) (table, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
 	case ".npz", ".npy":
-		return readArrays(path, key)
-	case ".csv":
-		t, err = readCSV(f, ',')
-	case ".tsv":
-		t, err = readCSV(f, '\t')
-	case ".jsonl":
-		t, err = readJSONL(f)
-	case ".parquet":
-		var size int64
-		if size, err = f.Seek(0, io.SeekEnd); err == nil {
-			t, err = readParquet(f, size)
+		f, sum, err := open(path)
+		if err != nil {
+			return table{}, file.Error(path, err)
 		}
-	default:
-		err = fmt.Errorf("unknown format %q of predictions, want one of %s", ext, strings.Join(readFormats, " "))
+		defer f.Close()
+		t, err := readArrays(path, key)
+		t.sum = sum
+		return t, err
 	}
-	if err == nil && key != "" {
-		err = fmt.Errorf("no arrays with names, want an .npz file for key %q", key)
-	}
+	var t table
+	rows, err := readTable(path, t.pick)
 	if err != nil {
+		return t, err
+	}
+	t.sum = rows.SHA256
+	if key != "" {
+		return t, fmt.Errorf("%s: no arrays with names, want an .npz file for key %q", path, key)
+	}
+	t.values, t.classes = rows.Values[predictionsKey], rows.Width(predictionsKey)
+	if t.classes == 0 {
+		return t, fmt.Errorf("%s: %sno row has predictions", path, t.where())
+	}
+	if t.labels, err = classNumbers(rows.Values[labelKey]); err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return t, err
 }
 
-// fill checks a table, and takes over the rows that have values.
+// where returns the beginning of a message about the columns of t.
+func (t *table) where() string {
+	if t.from == "" {
+		return ""
+	}
+	return t.from + ": "
+}
+
+// Keys of the columns that [table.pick] picks.
+const (
+	predictionsKey = "predictions"
+	labelKey       = "label"
+)
+
+// pick picks the list or the columns with the predictions, and the column with the label.
+func (t *table) pick(columns []savedColumn) ([]pick, error) {
+	names, cells := make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		if names[i] = c.name; !c.list {
+			cells[i] = c.name
+		}
+	}
+	if err := onlyClasses(names); err != nil {
+		return nil, err
+	}
+	label, err := labelColumn(cells)
+	if err != nil {
+		return nil, err
+	}
+	p := pick{key: predictionsKey}
+	for _, name := range predictionNames {
+		i := slices.IndexFunc(columns, func(c savedColumn) bool { return c.list && strings.EqualFold(c.name, name) })
+		if i >= 0 {
+			t.from, t.named, p.columns = fmt.Sprintf("list %q", names[i]), meaning(names[i]), []int{i}
+			break
+		}
+	}
+	if p.columns == nil {
+		name, at, err := columnsOfClasses(cells)
+		if err != nil {
+			return nil, err
+		}
+		t.from, t.named, p.columns = fmt.Sprintf("columns %s_0 to %s_%d", name, name, len(at)-1), meaning(name), at
+	}
+	if label < 0 {
+		return []pick{p}, nil
+	}
+	return []pick{p, {labelKey, []int{label}}}, nil
+}
+
+// labelColumn returns the index of the column with the label, or −1.
+func labelColumn(header []string) (int, error) {
+	label := -1
+	for i, name := range header {
+		if !isLabelName(name) {
+			continue
+		}
+		if label >= 0 {
+			return 0, fmt.Errorf("columns %q and %q could both be the label", header[label], name)
+		}
+		label = i
+	}
+	return label, nil
+}
+
+// classNumbers converts labels to class numbers. A missing label is −1.
+func classNumbers(values []float64) ([]int, error) {
+	if values == nil {
+		return nil, nil
+	}
+	labels := make([]int, len(values))
+	for row, x := range values {
+		switch {
+		case math.IsNaN(x):
+			labels[row] = -1
+		case !isLabel(x):
+			return nil, fmt.Errorf("row %d: label %v, want a class number from 0", row, x)
+		default:
+			labels[row] = int(x)
+		}
+	}
+	return labels, nil
+}
+
+// fill checks a table, and keeps the rows that have values.
 func (p *Set) fill(t table) error {
 	p.From, p.Classes = t.from, t.classes
 	if t.classes < 2 {
@@ -181,7 +262,7 @@ func (p *Set) fill(t table) error {
 			p.Labels = append(p.Labels, t.labels[i])
 		}
 		p.Rows = append(p.Rows, i)
-		// What is left out makes room, so that values never move up.
+		// Rows that are left out make room, so values never move to a higher index.
 		copy(t.values[(len(p.Rows)-1)*t.classes:], row)
 	}
 	p.Values = t.values[:len(p.Rows)*t.classes]
@@ -198,8 +279,8 @@ func labelText(l int) string {
 	return fmt.Sprint(l)
 }
 
-// detect tells probabilities from logits by their values. Logits that happen to
-// be a distribution in every row do not occur.
+// detect distinguishes probabilities from logits by their values. Logits that happen to form a distribution in every
+// row do not occur in practice.
 func (p *Set) detect(named string) error {
 	for k, i := range p.Rows {
 		row := p.Values[k*p.Classes : (k+1)*p.Classes]
@@ -226,7 +307,8 @@ func (p *Set) detect(named string) error {
 	return nil
 }
 
-// meaning is what the name of an array or of columns says: that of probs_swag too.
+// meaning returns what the name of an array or of columns stands for. Only the part before the first "_" counts, so
+// probs_swag stands for probabilities.
 func meaning(name string) string {
 	name, _, _ = strings.Cut(strings.ToLower(name), "_")
 	switch {
@@ -238,36 +320,14 @@ func meaning(name string) string {
 	return ""
 }
 
-// listTable begins a table whose rows have a list of that name.
-func listTable(name string) table {
-	return table{from: fmt.Sprintf("list %q", name), named: meaning(name)}
-}
-
-// columns says which columns of a table hold the classes and the label.
-type columns struct {
-	name    string // "p", "logit"
-	classes []int  // the column of each class
-	label   int    // −1 for none
-}
-
-// classColumn is the name of a class's column: p_0, logit_12.
+// classColumn matches the name of the column of a class, such as p_0 or logit_12.
 var classColumn = regexp.MustCompile(`(?i)^(logits?|probs?|probabilit(?:y|ies)|p)_?(\d{1,7})$`)
 
-// findColumns looks through the names of columns.
-func findColumns(header []string) (columns, error) {
-	if err := onlyClasses(header); err != nil {
-		return columns{}, err
-	}
+// columnsOfClasses returns the common name of the columns, such as p or logit, and the index of the column of each
+// class.
+func columnsOfClasses(header []string) (name string, at []int, err error) {
 	found := map[string]map[int]int{} // name, class, column
-	label := -1
 	for i, h := range header {
-		h = strings.TrimSpace(h)
-		if isLabelName(h) {
-			if label >= 0 {
-				return columns{}, fmt.Errorf("columns %q and %q could both be the label", header[label], h)
-			}
-			label = i
-		}
 		m := classColumn.FindStringSubmatch(h)
 		if m == nil {
 			continue
@@ -278,36 +338,28 @@ func findColumns(header []string) (columns, error) {
 			found[name] = map[int]int{}
 		}
 		if _, twice := found[name][class]; twice {
-			return columns{}, fmt.Errorf("two columns %q", h)
+			return "", nil, fmt.Errorf("two columns %q", h)
 		}
 		found[name][class] = i
 	}
 	for _, name := range predictionNames {
-		at := found[name]
-		if at == nil {
+		if found[name] == nil {
 			continue
 		}
-		c := columns{name: name, label: label}
-		for class := range len(at) {
-			column, ok := at[class]
+		for class := range len(found[name]) {
+			column, ok := found[name][class]
 			if !ok {
-				return columns{}, fmt.Errorf("%d columns %s_…, but none for class %d", len(at), name, class)
+				return "", nil, fmt.Errorf("%d columns %s_…, but none for class %d", len(found[name]), name, class)
 			}
-			c.classes = append(c.classes, column)
+			at = append(at, column)
 		}
-		return c, nil
+		return name, at, nil
 	}
-	return columns{}, errors.New("no columns p_0, p_1 … or logit_0, logit_1 … (score writes them with --probs)")
+	return "", nil, errors.New("no list probs or logits, and no columns p_0, p_1 … or logit_0, logit_1 … (score writes them with --probs)")
 }
 
-// table begins one of these columns.
-func (c columns) table() table {
-	n := len(c.classes)
-	return table{from: fmt.Sprintf("columns %s_0 to %s_%d", c.name, c.name, n-1), named: meaning(c.name), classes: n}
-}
-
-// onlyClasses refuses what score writes of independent labels, whose probabilities are no
-// classes', and of regressions. names are those of arrays, lists or columns.
+// onlyClasses refuses predictions of independent labels, whose probabilities do not belong to classes, and of
+// regressions. names are the names of arrays, lists or columns.
 func onlyClasses(names []string) error {
 	if slices.Contains(names, "mutual_informations") || slices.Contains(names, "mutual_information_0") {
 		return &TaskError{"labels"}
@@ -318,10 +370,10 @@ func onlyClasses(names []string) error {
 	return nil
 }
 
-// isLabelName says that an array or a column of that name holds labels.
+// isLabelName reports whether an array or a column with that name holds labels.
 func isLabelName(name string) bool {
 	return slices.Contains(numpy.Labels.Names, strings.ToLower(name))
 }
 
-// isLabel says that a number can be that of a class.
+// isLabel reports whether a number can be a class number.
 func isLabel(x float64) bool { return x == math.Trunc(x) && 0 <= x && x < 1<<31 }

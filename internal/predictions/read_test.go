@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
+
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/promise"
 )
@@ -147,7 +148,7 @@ func TestPredictionsErrors(t *testing.T) {
 		file, key, want string
 		data            []byte
 	}{
-		"unknown":         {"x.txt", "", `x.txt: unknown format ".txt" of predictions`, nil},
+		"unknown":         {"x.txt", "", `x.txt: format of predictions ".txt"`, nil},
 		"empty":           {"x.csv", "", "x.csv: empty", nil},
 		"header only":     {"x.csv", "", "no row has predictions", []byte("p_0,p_1\n")},
 		"no columns":      {"x.csv", "", "no columns p_0, p_1", []byte("a,b\n1,2\n")},
@@ -155,31 +156,31 @@ func TestPredictionsErrors(t *testing.T) {
 		"class twice":     {"x.csv", "", `two columns "p0"`, []byte("p_0,p0\n1,0\n")},
 		"label twice":     {"x.csv", "", `columns "label" and "y" could both be the label`, []byte("label,y,p_0,p_1\n")},
 		"one class":       {"x.csv", "", "1 class, want at least 2", []byte("p_0\n1\n")},
-		"not a number":    {"x.csv", "", `row 1: class 1: "cat", want a number`, []byte("p_0,p_1\n1,0\n1,cat\n")},
+		"not a number":    {"x.csv", "", `row 1: column "p_1": "cat", want a number`, []byte("p_0,p_1\n1,0\n1,cat\n")},
 		"half a row":      {"x.csv", "", "row 1: class 1: NaN, want a finite number", []byte("p_0,p_1\n1,0\n1,\n")},
 		"infinite":        {"x.csv", "", "row 0: class 0: +Inf", []byte("logit_0,logit_1\nInf,0\n")},
 		"ragged":          {"x.csv", "", "record on line 2: wrong number of fields", []byte("p_0,p_1\n1\n")},
 		"binary":          {"x.csv", "", "not a text file", one},
-		"label of words":  {"x.csv", "", `row 0: label "cat", want a class number`, []byte("p_0,p_1,label\n1,0,cat\n")},
-		"half a label":    {"x.csv", "", `row 0: label "0.5"`, []byte("p_0,p_1,label\n1,0,0.5\n")},
+		"label of words":  {"x.csv", "", `row 0: column "label": "cat", want a number`, []byte("p_0,p_1,label\n1,0,cat\n")},
+		"half a label":    {"x.csv", "", `row 0: label 0.5, want a class number`, []byte("p_0,p_1,label\n1,0,0.5\n")},
 		"label too large": {"x.csv", "", "row 0: label 2, want 0 to 1", []byte("p_0,p_1,label\n1,0,2\n")},
 		"label missing":   {"x.csv", "", "row 1: label is missing", []byte("p_0,p_1,label\n1,0,1\n1,0,\n")},
 		"sum":             {"x.csv", "", "row 0: probabilities sum to 0.9, want 1 within 1e-06: save more digits, or logits", []byte("p_0,p_1\n0.5,0.4\n")},
 		"negative":        {"x.csv", "", "row 0: class 0: probability 1.5, want 0 to 1", []byte("p_0,p_1\n1.5,-0.5\n")},
 		"JSON":            {"x.jsonl", "", "row 1: ", []byte(`{"probs":[1,0]}{"probs":[1,`)},
-		"JSON, ragged":    {"x.jsonl", "", "row 1: 3 predictions, want 2", []byte(`{"probs":[1,0]}{"probs":[1,0,0]}`)},
+		"JSON, ragged":    {"x.jsonl", "", `row 1: "predictions": 3 numbers, want 2`, []byte(`{"probs":[1,0]}{"probs":[1,0,0]}`)},
 		"JSON, no list":   {"x.jsonl", "", "row 0: no list probs or logits", []byte(`{"probs":3}`)},
 		"JSON, empty":     {"x.jsonl", "", "no row has predictions", nil},
-		"JSON, text":      {"x.jsonl", "", `row 0: "probs": want a list of numbers`, []byte(`{"probs":["a"]}`)},
+		"JSON, text":      {"x.jsonl", "", `row 0: "probs": a, want a number or a list`, []byte(`{"probs":["a"]}`)},
 		"parquet":         {"x.parquet", "", "x.parquet: ", []byte("PAR1 but not really PAR1")},
 		"parquet, short":  {"x.parquet", "", "x.parquet: too short", []byte("PAR1")},
-		"parquet, ragged": {"x.parquet", "", `list "probs": row 1: 1 predictions, want 2`, parquetFile(t, []list{{[]float64{1, 0}}, {[]float64{1}}})},
+		"parquet, ragged": {"x.parquet", "", `row 1: "predictions": 1 numbers, want 2`, parquetFile(t, []list{{[]float64{1, 0}}, {[]float64{1}}})},
 		"parquet, empty":  {"x.parquet", "", `list "probs": no row has predictions`, parquetFile(t, []list{{}})},
 		"parquet, others": {"x.parquet", "", "no columns p_0, p_1", parquetFile(t, []struct{ A int64 }{{1}})},
-		"parquet, words":  {"x.parquet", "", "label: type BYTE_ARRAY, want a number", parquetFile(t, []labelled[string]{{1, 0, "cat"}})},
+		"parquet, words":  {"x.parquet", "", `column "label": type BYTE_ARRAY, want a number`, parquetFile(t, []labelled[string]{{1, 0, "cat"}})},
 		"parquet, half":   {"x.parquet", "", "row 0: label 0.5, want a class number", parquetFile(t, []labelled[float64]{{1, 0, 0.5}})},
 		"parquet, large":  {"x.parquet", "", "row 0: label 2, want 0 to 1", parquetFile(t, []labelled[int32]{{1, 0, 2}})},
-		"JSON, words":     {"x.jsonl", "", `row 0: "p_0": "a", want a number`, []byte(`{"p_0":"a","p_1":1}`)},
+		"JSON, words":     {"x.jsonl", "", `row 0: "p_0": a, want a number or a list`, []byte(`{"p_0":"a","p_1":1}`)},
 		"parquet, claims": {"x.parquet", "", "x.parquet: damaged: footer of 4294967295 bytes in a file of 20", []byte("PAR100000000\xff\xff\xff\xffPAR1")},
 		"npz, many":       {"x.npz", "", `cannot tell which array holds the predictions`, npz(t, "a", one, "b", one)},
 		"npz, key":        {"x.npz", "c", `no array "c", want one of "a", "b"`, npz(t, "a", one, "b", one)},
@@ -213,7 +214,7 @@ func saved(t *testing.T, name string, data []byte) string {
 	return path
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

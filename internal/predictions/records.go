@@ -2,6 +2,7 @@ package predictions
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -21,9 +22,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Records is the work file of a run: the rows so far, and the parameters that
-// they depend on. A run that is stopped for any reason continues from there. One
-// process at a time has it open.
+// Records is the work file of a run. It holds the rows so far and the parameters that they depend on. A run that
+// stopped for any reason continues from there. Only one process at a time can have it open.
 //
 //	┌────────┬────────────┬─────────┬─────────┬───
 //	│ recordsMagic        │ frame   │ frame   │ …
@@ -31,23 +31,23 @@ import (
 //	│        │ JSON       │         │         │
 //	└────────┴────────────┴─────────┴─────────┴───
 //
-// A frame is what one chunk gave: a head of frameHead bytes (length of the rest,
-// first row, number of rows, CRC-32C of these and the rest), the rows, all of the
-// same size, and their paths and errors. A frame that a crash cut short does
-// not have its checksum, and is dropped with all behind it.
+// A frame holds the rows of one chunk. It begins with a head of frameHead bytes: the length of the rest, the index of
+// the first row, the number of rows, and a CRC-32C. The CRC-32C covers these numbers and the rest. The rows follow, all
+// of the same size, and then their paths and errors. The checksum of a frame that a crash cut short does not match.
+// This frame and everything after it are dropped.
 type Records struct {
 	Path string
 
 	magic   string
-	begins  any                            // the JSON of its head
-	compare func([]byte) ([]string, error) // what differs in another's
+	begins  any                            // the content of the head, stored as JSON
+	compare func([]byte) ([]string, error) // describes how the head of an existing file differs
 
 	file   *os.File
-	out    io.Writer   // file, but for tests
-	kinds  []task.Kind // of a row's values; none is ranked
-	size   int         // bytes of a row
-	start  int64       // of the first frame
-	end    int64       // of the last whole one
+	out    io.Writer // file, except in tests
+	runs   []run     // layout of the values of a row
+	size   int       // bytes of a row
+	start  int64     // offset of the first frame
+	end    int64     // end of the last whole frame
 	rows   int
 	errors int
 	synced time.Time
@@ -55,42 +55,41 @@ type Records struct {
 
 const (
 	recordsMagic = "swagwrap unfinished scores 2\n"
-	frameHead    = 8 + 8 + 4 + 4 // the size of a frame
+	frameHead    = 8 + 8 + 4 + 4 // size in bytes of the head of a frame
 	rowHead      = 4 + 4 + 8     // length of path, length of error, label
-	// syncEvery is how much work a crash of the machine may cost, beside the chunk
-	// at work. A crash of the process alone costs none.
+	// syncEvery limits how much work a crash of the machine can lose, in addition to the current chunk. A crash of the
+	// process alone loses no finished chunk.
 	syncEvery = 5 * time.Second
 )
 
-// frame is the head of one.
+// frame is the head of a frame.
 type frame struct {
 	Length, First uint64
 	Rows, Sum     uint32
 }
 
-// checksum returns what the sum of a frame should be, of which b holds all bytes.
+// checksum returns the correct checksum of a frame. b holds the whole frame.
 func checksum(b []byte) uint32 {
 	const sum = frameHead - 4
 	return weights.CRC32C(weights.CRC32C(0, b[:sum]), b[frameHead:])
 }
 
-// Existing says what to do with a work file that is there.
+// Existing says what to do with an existing work file.
 type Existing int
 
 const (
-	Refuse  Existing = iota // with an error that is [ErrUnfinished]
-	Resume                  // unless its parameters are others: [ChangedError]
-	Discard                 // and start anew
+	Refuse  Existing = iota // fails with [ErrUnfinished]
+	Resume                  // continues, or fails with [ChangedError] if the parameters differ
+	Discard                 // starts again from the beginning
 )
 
-// ErrUnfinished is the error of a work file that an earlier run left.
+// ErrUnfinished is the error for a work file that an earlier run left behind.
 var ErrUnfinished = errors.New("an earlier run has left it unfinished")
 
-// ErrBusy is the error of a work file that another process has open.
+// ErrBusy is the error for a work file that another process has open.
 var ErrBusy = errors.New("another process has it open")
 
-// OpenRecords opens the work file at path, for rows that depend on the given
-// parameters. Where there is none it is made.
+// OpenRecords opens the work file at path, or creates it. Its rows depend on the given parameters.
 func OpenRecords(path string, s *Schema, p Parameters, existing Existing) (*Records, error) {
 	r := newRecords(path, s)
 	r.magic, r.begins = recordsMagic, p
@@ -108,20 +107,26 @@ func newRecords(path string, s *Schema) *Records {
 	return r
 }
 
-// setSchema says what rows hold.
+// run is a run of n consecutive elements of one kind in a row.
+type run struct {
+	kind task.Kind
+	n    int
+}
+
+// setSchema sets the layout of the rows.
 func (r *Records) setSchema(s *Schema) {
-	r.size = rowHead
+	r.runs, r.size = nil, rowHead
 	for _, c := range s.Columns {
-		of := []task.Kind{c.Kind}
+		n := c.Len()
 		if c.Kind == task.Ranked {
-			of = []task.Kind{task.Class, task.Float64}
+			n /= 2
 		}
-		r.kinds = append(r.kinds, slices.Repeat(of, c.Len()/len(of))...)
+		r.runs = append(r.runs, run{c.Kind, n})
 		r.size += c.Bytes()
 	}
 }
 
-// use opens the file for more rows.
+// use opens the file for appending rows.
 func (r *Records) use(existing Existing) (*Records, error) {
 	if err := r.open(); err != nil {
 		return nil, r.named(err)
@@ -159,12 +164,12 @@ func (r *Records) open() error {
 		if err != nil {
 			return err
 		}
-		// A file system without locks is trusted to have one user.
+		// On a file system without locks, only one process may use the file.
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 			f.Close()
 			return ErrBusy
 		}
-		// Its last user may have removed it before we had the lock.
+		// Another process may have removed the file before we got the lock.
 		here, err1 := os.Stat(r.Path)
 		mine, err2 := f.Stat()
 		if err1 == nil && err2 == nil && os.SameFile(here, mine) {
@@ -178,9 +183,12 @@ func (r *Records) open() error {
 	}
 }
 
-// begin writes the head of the file, in which there is nothing else then.
+// begin empties the file and writes its head.
 func (r *Records) begin() error {
 	js, err := json.Marshal(r.begins)
+	if err == nil {
+		err = checkHead(int64(len(js)), js)
+	}
 	if err != nil {
 		return err
 	}
@@ -195,12 +203,28 @@ func (r *Records) begin() error {
 	return err
 }
 
-// maxParameters bounds the JSON of parameters; a source takes some hundred
-// bytes.
-const maxParameters = 16 << 20
+// maxParameters is the largest head in bytes. maxCommas limits the number of values in its JSON. A decoded value can
+// take a hundred times as much memory as its text. A source takes about 150 bytes and four values.
+const (
+	maxParameters = 16 << 20
+	maxCommas     = 1 << 18
+)
 
-// head reads the JSON of the head, and finds where frames start. A head that a crash
-// cut short is nil.
+// checkHead refuses JSON that is too large for a head. length is its size in bytes. js is nil if it was not read yet.
+func checkHead(length int64, js []byte) error {
+	if length > maxParameters {
+		return fmt.Errorf("%d bytes of parameters, want at most %d", length, maxParameters)
+	}
+	if n := bytes.Count(js, []byte(",")); n > maxCommas {
+		return fmt.Errorf("%d values among its parameters, want at most %d", n, maxCommas)
+	}
+	return nil
+}
+
+// damagedHead is the error for a head whose content has changed since it was written.
+type damagedHead struct{ error }
+
+// head reads the JSON of the head, and finds the start of the frames. It returns nil for a head that a crash cut short.
 func (r *Records) head(in io.Reader) (js []byte, err error) {
 	head := make([]byte, len(r.magic)+8)
 	n, err := io.ReadFull(in, head)
@@ -209,8 +233,8 @@ func (r *Records) head(in io.Reader) (js []byte, err error) {
 	}
 	if err == nil {
 		length := binary.LittleEndian.Uint32(head[len(r.magic):])
-		if length > maxParameters {
-			return nil, fmt.Errorf("%d bytes of parameters, want at most %d", length, maxParameters)
+		if err := checkHead(int64(length), nil); err != nil {
+			return nil, damagedHead{err}
 		}
 		js = make([]byte, length)
 		_, err = io.ReadFull(in, js)
@@ -219,21 +243,25 @@ func (r *Records) head(in io.Reader) (js []byte, err error) {
 		return nil, ignoreEnd(err)
 	}
 	if weights.CRC32C(0, js) != binary.LittleEndian.Uint32(head[len(r.magic)+4:]) {
-		return nil, errors.New("its parameters are damaged")
+		return nil, damagedHead{errors.New("its parameters are damaged")}
+	}
+	if err := checkHead(0, js); err != nil {
+		return nil, damagedHead{err}
 	}
 	r.start = int64(len(head) + len(js))
 	return js, nil
 }
 
-// resume reads the head, compares its parameters, and finds all whole frames. Behind a
-// head that a crash cut short there are no rows: the file begins anew.
+// resume reads the head, compares its parameters, and finds all whole frames. If the head is cut short or damaged, the
+// origin of the rows is unknown, so the file begins again. A job that a scheduler restarts must not fail forever on
+// such a file.
 func (r *Records) resume() error {
 	js, err := r.head(bufio.NewReader(r.file))
+	if js == nil && err == nil || errors.As(err, new(damagedHead)) {
+		return r.begin()
+	}
 	if err != nil {
 		return err
-	}
-	if js == nil {
-		return r.begin()
 	}
 	d, err := r.compare(js)
 	if err != nil {
@@ -246,8 +274,8 @@ func (r *Records) resume() error {
 	return err
 }
 
-// scan reads frames up to the first that is not whole, and calls f with each row.
-// It returns how many rows there are, and where they end.
+// scan reads frames up to the first that is not whole, and calls f with each row. It returns the number of rows and the
+// offset of their end.
 func (r *Records) scan(f func(*Row) error) (rows int, end int64, err error) {
 	info, err := r.file.Stat()
 	if err != nil {
@@ -262,9 +290,9 @@ func (r *Records) scan(f func(*Row) error) (rows int, end int64, err error) {
 			return rows, end, ignoreEnd(err)
 		}
 		var h frame
-		binary.Decode(b, binary.LittleEndian, &h) // is long enough
+		binary.Decode(b, binary.LittleEndian, &h) // b is long enough
 		left := uint64(info.Size() - end - frameHead)
-		if h.First != uint64(rows) || h.Rows < 1 || h.Length < uint64(h.Rows)*uint64(r.size) || h.Length > left {
+		if h.First != uint64(rows) || h.Rows < 1 || h.Length > left || uint64(h.Rows) > h.Length/uint64(r.size) {
 			return rows, end, nil
 		}
 		b = slices.Grow(b, int(h.Length))[:frameHead+int(h.Length)]
@@ -294,14 +322,13 @@ func (r *Records) note(row *Row) {
 	}
 }
 
-// Rows returns how many rows there are.
+// Rows returns the number of rows.
 func (r *Records) Rows() int { return r.rows }
 
-// Errors returns how many of them have an error.
+// Errors returns the number of rows with an error.
 func (r *Records) Errors() int { return r.errors }
 
-// Append adds rows, of which the first must be the one behind those that are there.
-// None of them is kept.
+// Append adds rows. The index of the first must be the number of rows so far. Append keeps no reference to the rows.
 func (r *Records) Append(first int, rows iter.Seq[*Row]) error {
 	if first != r.rows {
 		panic("predictions: rows out of order")
@@ -316,7 +343,7 @@ func (r *Records) Append(first int, rows iter.Seq[*Row]) error {
 	}
 	b = append(b, texts...)
 	h.Length = uint64(len(b) - frameHead)
-	binary.Encode(b, binary.LittleEndian, h) // is long enough
+	binary.Encode(b, binary.LittleEndian, h) // b is long enough
 	binary.LittleEndian.PutUint32(b[frameHead-4:], checksum(b))
 	if _, err := r.out.Write(b); err != nil {
 		return r.named(err)
@@ -329,20 +356,29 @@ func (r *Records) Append(first int, rows iter.Seq[*Row]) error {
 	return r.named(r.file.Sync())
 }
 
-// encode appends a row, but for its texts. Values that it does not have are zeros.
+// encode appends a row without its texts. Missing values are stored as zeros.
 func (r *Records) encode(b []byte, row *Row) []byte {
 	end := len(b) + r.size
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Path)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(row.Error)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(row.Label))
-	for i, v := range row.Values {
-		switch r.kinds[i] {
-		case task.Class:
-			b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
-		case task.Float32:
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
-		default:
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	if values := row.Values; len(values) > 0 {
+		for _, run := range r.runs {
+			for range run.n {
+				switch run.kind {
+				case task.Class:
+					b = appendClass(b, values[0])
+				case task.Float32:
+					b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(values[0])))
+				case task.Ranked:
+					b = appendClass(b, values[0])
+					values = values[1:]
+					fallthrough
+				default:
+					b = binary.LittleEndian.AppendUint64(b, math.Float64bits(values[0]))
+				}
+				values = values[1:]
+			}
 		}
 	}
 	return append(b, make([]byte, end-len(b))...)
@@ -350,23 +386,35 @@ func (r *Records) encode(b []byte, row *Row) []byte {
 
 // decode appends the values of a row to dst.
 func (r *Records) decode(dst []float64, b []byte) []float64 {
-	for _, kind := range r.kinds {
-		switch kind {
-		case task.Class:
-			dst = append(dst, float64(int32(binary.LittleEndian.Uint32(b))))
-			b = b[4:]
-		case task.Float32:
-			dst = append(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
-			b = b[4:]
-		default:
-			dst = append(dst, math.Float64frombits(binary.LittleEndian.Uint64(b)))
-			b = b[8:]
+	class := func() {
+		dst = append(dst, float64(int32(binary.LittleEndian.Uint32(b))))
+		b = b[4:]
+	}
+	for _, run := range r.runs {
+		for range run.n {
+			switch run.kind {
+			case task.Class:
+				class()
+			case task.Float32:
+				dst = append(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+				b = b[4:]
+			case task.Ranked:
+				class()
+				fallthrough
+			default:
+				dst = append(dst, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+				b = b[8:]
+			}
 		}
 	}
 	return dst
 }
 
-// each calls f with each of n rows, which share memory.
+func appendClass(b []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
+}
+
+// each calls f with each of n rows. All rows share the same memory.
 func (r *Records) each(first, n int, body []byte, row *Row, f func(*Row) error) error {
 	texts := body[n*r.size:]
 	values := row.Values
@@ -391,7 +439,7 @@ func (r *Records) each(first, n int, body []byte, row *Row, f func(*Row) error) 
 	return nil
 }
 
-// Each calls f with every row in turn, which is valid during the call.
+// Each calls f with every row in turn. The row is valid only during the call.
 func (r *Records) Each(f func(*Row) error) error {
 	failed := false
 	rows, _, err := r.scan(func(row *Row) error {
@@ -408,18 +456,18 @@ func (r *Records) Each(f func(*Row) error) error {
 	return r.named(err)
 }
 
-// Remove removes the file, whose rows are elsewhere now.
+// Remove removes the file when its rows have been written elsewhere.
 func (r *Records) Remove() error {
 	err := os.Remove(r.Path)
 	return r.named(errors.Join(err, r.file.Close()))
 }
 
-// Close puts the rows on disk and closes the file.
+// Close syncs the rows to disk and closes the file.
 func (r *Records) Close() error {
 	return r.named(errors.Join(r.file.Sync(), r.file.Close()))
 }
 
-// named puts the path in front of an error, as all ours have it.
+// named adds the path to an error, unless it already has it.
 func (r *Records) named(err error) error {
 	if _, ok := errors.AsType[*ChangedError](err); ok {
 		return err

@@ -2,37 +2,35 @@ package predictions
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/swagwrap/swagwrap/internal/cell"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// Wanted is numbers that rows may have: an array of an .npz, a list of JSON or of Parquet, or
-// columns, one for each element.
+// Wanted describes numbers that rows may have: an array of an .npz file, a list of JSON or Parquet, or one column per
+// element.
 type Wanted struct {
-	Names []string // of arrays, lists and columns of one number, the likeliest first
-	// Cells name the columns of elements, with %d for each index, as "member_%d_mean".
+	Names []string // of arrays, lists and columns of one number, the most likely first
+	// Cells are the names of columns of elements, with %d for each index, such as "member_%d_mean".
 	Cells []string
 }
 
-// Rows are numbers that some program saved of examples, by the first name of what was
-// wanted. Each row has as many of one kind as the others, in row-major order; NaN stands for
-// what is missing.
+// Rows holds numbers of examples that some program saved. The keys of Values are the first names in [Wanted]. All rows
+// have the same number of values of a kind, in row-major order. Missing values are NaN.
 type Rows struct {
 	Path   string
 	SHA256 string // of the file, in hex
@@ -40,7 +38,7 @@ type Rows struct {
 	Values map[string][]float64
 }
 
-// Width is how many numbers of that name each row has; 0 where there are none.
+// Width returns the number of values with that name in each row, or 0 if there are none.
 func (r *Rows) Width(name string) int {
 	if r.Len == 0 {
 		return 0
@@ -48,59 +46,35 @@ func (r *Rows) Width(name string) int {
 	return len(r.Values[name]) / r.Len
 }
 
-// ReadRows reads what is wanted and there of the file at path, whose extension tells the
-// format, as in [Read].
+// ReadRows reads the wanted numbers of the file at path. The extension selects the format, as in [Read].
 func ReadRows(path string, wanted []Wanted) (*Rows, error) {
-	f, sum, err := open(path)
-	if err != nil {
-		return nil, file.Error(path, err)
+	if strings.EqualFold(filepath.Ext(path), ".npz") {
+		f, sum, err := open(path)
+		if err != nil {
+			return nil, file.Error(path, err)
+		}
+		defer f.Close()
+		r := &Rows{Path: path, SHA256: sum, Values: map[string][]float64{}}
+		return r, r.arrays(wanted) // its errors have the path
 	}
-	defer f.Close()
-	r := &rowReader{Rows: Rows{Path: path, SHA256: sum, Values: map[string][]float64{}}, wanted: wanted}
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".npz":
-		return &r.Rows, r.arrays() // names the file
-	case ".csv":
-		err = r.text(f, ',')
-	case ".tsv":
-		err = r.text(f, '\t')
-	case ".jsonl":
-		err = r.objects(f)
-	case ".parquet":
-		err = r.parquet(f)
-	default:
-		err = fmt.Errorf("unknown format %q of predictions, want one of .npz .csv .tsv .jsonl .parquet", ext)
-	}
+	r, err := readTable(path, func(columns []savedColumn) ([]pick, error) { return pickWanted(columns, wanted) })
 	if err == nil && r.Len == 0 {
-		err = errors.New("no rows")
+		err = fmt.Errorf("%s: no rows", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	return &r.Rows, nil
+	return r, nil
 }
 
-type rowReader struct {
-	Rows
-	wanted []Wanted
-}
-
-// grown refuses more numbers than any results have.
-func (r *rowReader) grown(name string) error {
-	if len(r.Values[name]) > maxPredictions {
-		return fmt.Errorf("%q: more than %d numbers", name, maxPredictions)
-	}
-	return nil
-}
-
-// arrays reads an .npz.
-func (r *rowReader) arrays() error {
+// arrays reads an .npz file.
+func (r *Rows) arrays(wanted []Wanted) error {
 	f, err := numpy.Open(r.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	for _, w := range r.wanted {
+	for _, w := range wanted {
 		i := slices.IndexFunc(w.Names, func(name string) bool { return slices.Contains(f.Keys, name) })
 		if i < 0 {
 			continue
@@ -121,48 +95,73 @@ func (r *rowReader) arrays() error {
 		r.Values[w.Names[0]] = a.Float64s()
 	}
 	if r.Len == 0 {
-		return fmt.Errorf("%s: none of the arrays %s among %s", r.Path, numpy.Quote(r.firsts()), numpy.Quote(f.Keys))
+		return fmt.Errorf("%s: none of the arrays %s among %s", r.Path, numpy.Quote(firsts(wanted)), numpy.Quote(f.Keys))
 	}
 	return nil
 }
 
-// firsts are the names that are told to users.
-func (r *rowReader) firsts() (names []string) {
-	for _, w := range r.wanted {
+// firsts returns the first name of each, for messages.
+func firsts(wanted []Wanted) (names []string) {
+	for _, w := range wanted {
 		names = append(names, w.Names[0])
 	}
 	return names
 }
 
-// cells says in which columns the elements of what is wanted stand.
-func (r *rowReader) cells(header []string) (at map[string][]int, err error) {
-	at = map[string][]int{}
-	for _, w := range r.wanted {
+// savedColumn is a column of a table, or a key of a JSON object.
+type savedColumn struct {
+	name string
+	list bool // a cell holds a list of numbers
+}
+
+// A pick names the columns whose numbers belong together under one key: a column of lists, or
+// a column for each number of a row.
+type pick struct {
+	key     string
+	columns []int
+}
+
+// A picker chooses columns. It fails if required columns are missing.
+type picker func([]savedColumn) ([]pick, error)
+
+// pickWanted picks the columns whose names are in wanted.
+func pickWanted(columns []savedColumn, wanted []Wanted) (picks []pick, err error) {
+	at := map[string]int{}
+	for i, c := range columns {
+		if _, twice := at[c.name]; !twice {
+			at[c.name] = i
+		}
+	}
+	for _, w := range wanted {
+		p := pick{key: w.Names[0]}
 		for _, name := range w.Names {
-			if i := slices.Index(header, name); i >= 0 {
-				at[w.Names[0]] = []int{i}
+			if i, ok := at[name]; ok {
+				p.columns = []int{i}
 				break
 			}
 		}
 		for _, format := range w.Cells {
-			if at[w.Names[0]] != nil {
+			if p.columns != nil {
 				break
 			}
-			if at[w.Names[0]], err = elements(header, format); err != nil {
+			if p.columns, err = elements(columns, format); err != nil {
 				return nil, err
 			}
 		}
+		if p.columns != nil {
+			picks = append(picks, p)
+		}
 	}
-	return at, nil
+	return picks, nil
 }
 
-// elements finds columns whose names are that of a format, with all indices from 0 on, in
-// row-major order.
-func elements(header []string, format string) ([]int, error) {
+// elements finds the columns whose names match a format. The indices must be complete from 0 on. It returns the columns
+// in row-major order.
+func elements(columns []savedColumn, format string) ([]int, error) {
 	pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(format), "%d", `(\d{1,7})`) + "$")
 	found, size := map[string]int{}, make([]int, strings.Count(format, "%d"))
-	for i, name := range header {
-		m := pattern.FindStringSubmatch(name)
+	for i, c := range columns {
+		m := pattern.FindStringSubmatch(c.name)
 		if m == nil {
 			continue
 		}
@@ -173,7 +172,7 @@ func elements(header []string, format string) ([]int, error) {
 		}
 		key := strings.Join(index, " ")
 		if _, twice := found[key]; twice {
-			return nil, fmt.Errorf("two columns %q", name)
+			return nil, fmt.Errorf("two columns %q", c.name)
 		}
 		found[key] = i
 	}
@@ -187,33 +186,67 @@ func elements(header []string, format string) ([]int, error) {
 	if len(found) != total {
 		return nil, fmt.Errorf("%d columns %s, want %d: one for each index", len(found), strings.ReplaceAll(format, "%d", "…"), total)
 	}
-	columns := make([]int, total)
-	for i := range columns {
+	at := make([]int, total)
+	for i := range at {
 		index, rest := make([]string, len(size)), i
 		for d := len(size) - 1; d >= 0; d-- {
 			index[d], rest = strconv.Itoa(rest%size[d]), rest/size[d]
 		}
-		columns[i] = found[strings.Join(index, " ")] // there are as many as indices, and none twice
+		at[i] = found[strings.Join(index, " ")] // the number of columns is right, and none occurs twice
 	}
-	return columns, nil
+	return at, nil
 }
 
-// text reads a table with commas or tabs between cells.
-func (r *rowReader) text(f io.Reader, comma rune) error {
-	in := csv.NewReader(bufio.NewReaderSize(f, 1<<16))
-	in.Comma, in.ReuseRecord = comma, true
-	header, err := in.Read()
-	if err == io.EOF {
-		return errors.New("empty")
+// rowReader reads the picked columns of a table.
+type rowReader struct {
+	Rows
+	pick picker
+}
+
+// readTable reads the picked columns of the CSV, TSV, JSON lines or Parquet file at path.
+func readTable(path string, choose picker) (*Rows, error) {
+	f, sum, err := open(path)
+	if err != nil {
+		return nil, file.Error(path, err)
 	}
+	defer f.Close()
+	r := &rowReader{Rows{Path: path, SHA256: sum, Values: map[string][]float64{}}, choose}
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".csv":
+		err = r.text(f, ',')
+	case ".tsv":
+		err = r.text(f, '\t')
+	case ".jsonl":
+		err = r.objects(f)
+	case ".parquet":
+		var size int64
+		if size, err = f.Seek(0, io.SeekEnd); err == nil {
+			err = r.parquet(f, size)
+		}
+	default:
+		err = fmt.Errorf("format of predictions %w", &word.Unknown{Word: ext, Want: readFormats})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &r.Rows, nil
+}
+
+// grown refuses more numbers than any result can have.
+func (r *rowReader) grown(key string) error {
+	if len(r.Values[key]) > maxPredictions {
+		return fmt.Errorf("%q: more than %d numbers", key, maxPredictions)
+	}
+	return nil
+}
+
+// text reads a table whose cells are separated by commas or tabs.
+func (r *rowReader) text(f io.Reader, comma rune) error {
+	in, columns, err := openText(f, comma)
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(header))
-	for i, name := range header {
-		names[i] = strings.TrimSpace(cell.Bare(strings.TrimPrefix(name, "\ufeff")))
-	}
-	at, err := r.cells(names)
+	picks, err := r.pick(columns)
 	if err != nil {
 		return err
 	}
@@ -225,25 +258,67 @@ func (r *rowReader) text(f io.Reader, comma rune) error {
 		if err != nil {
 			return err // names the line
 		}
-		for _, w := range r.wanted {
-			name := w.Names[0]
-			for _, i := range at[name] {
+		for _, p := range picks {
+			for _, i := range p.columns {
 				x, err := parseValue(record[i])
 				if err != nil {
-					return fmt.Errorf("row %d: column %q: %w", r.Len, names[i], err)
+					return fmt.Errorf("row %d: column %q: %w", r.Len, columns[i].name, err)
 				}
-				r.Values[name] = append(r.Values[name], x)
+				r.Values[p.key] = append(r.Values[p.key], x)
 			}
-			if err := r.grown(name); err != nil {
+			if err := r.grown(p.key); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// objects reads an object in each line: of lists, as score writes them, or of columns.
+// openText reads the header of a table.
+func openText(f io.Reader, comma rune) (*csv.Reader, []savedColumn, error) {
+	text := bufio.NewReaderSize(f, 1<<16)
+	head, err := text.Peek(512)
+	if err != nil && err != io.EOF {
+		return nil, nil, file.Cause(err)
+	}
+	if numpy.Known(head) || bytes.HasPrefix(head, []byte("PAR1")) || bytes.IndexByte(head, 0) >= 0 {
+		return nil, nil, errors.New("not a text file")
+	}
+	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, mark) { // spreadsheets write this byte order mark
+		text.Discard(len(mark))
+	}
+	in := csv.NewReader(text)
+	in.Comma, in.ReuseRecord = comma, true
+	header, err := in.Read()
+	if err == io.EOF {
+		return nil, nil, errors.New("empty")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	columns := make([]savedColumn, len(header))
+	for i, name := range header {
+		columns[i].name = strings.TrimSpace(cell.Bare(name))
+	}
+	return in, columns, nil
+}
+
+// parseValue returns NaN for an empty cell.
+func parseValue(s string) (float64, error) {
+	if s = strings.TrimSpace(s); s == "" {
+		return math.NaN(), nil
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q, want a number", s)
+	}
+	return x, nil
+}
+
+// objects reads one JSON object per row. Rows may have different keys.
 func (r *rowReader) objects(f io.Reader) error {
 	in := json.NewDecoder(bufio.NewReaderSize(f, 1<<16))
+	var known []savedColumn // columns of the last row that had picks
+	var picks []pick
 	for ; ; r.Len++ {
 		var object map[string]json.RawMessage
 		err := in.Decode(&object)
@@ -251,7 +326,17 @@ func (r *rowReader) objects(f io.Reader) error {
 			return nil
 		}
 		if err == nil {
-			err = r.object(object)
+			if columns := keysOf(object); known == nil || !slices.Equal(columns, known) {
+				known = columns
+				picks, err = r.pick(columns)
+			}
+			_, failed := object["error"]
+			if err != nil && (failed || len(r.Values) > 0) { // score could not read the example
+				known, picks, err = nil, nil, nil
+			}
+		}
+		if err == nil {
+			err = r.object(object, known, picks)
 		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", r.Len, err)
@@ -259,36 +344,45 @@ func (r *rowReader) objects(f io.Reader) error {
 	}
 }
 
-func (r *rowReader) object(object map[string]json.RawMessage) error {
-	var header []string
-	for key := range object {
-		header = append(header, key)
+// keysOf lists the keys of an object in order.
+func keysOf(object map[string]json.RawMessage) []savedColumn {
+	columns := make([]savedColumn, 0, len(object))
+	for key, raw := range object {
+		columns = append(columns, savedColumn{key, bytes.HasPrefix(raw, []byte("["))})
 	}
-	slices.Sort(header)
-	at, err := r.cells(header)
-	if err != nil {
-		return err
-	}
-	for _, w := range r.wanted {
-		name := w.Names[0]
-		var values []float64
-		for _, i := range at[name] {
-			var v any
-			if err := json.Unmarshal(object[header[i]], &v); err != nil {
+	slices.SortFunc(columns, func(a, b savedColumn) int { return strings.Compare(a.name, b.name) })
+	return columns
+}
+
+// object adds the numbers of one row. Keys of earlier rows that are not in object are missing values.
+func (r *rowReader) object(object map[string]json.RawMessage, columns []savedColumn, picks []pick) error {
+	for key := range r.Values {
+		if !slices.ContainsFunc(picks, func(p pick) bool { return p.key == key }) {
+			if err := r.take(key, r.Len, nil); err != nil {
 				return err
 			}
-			if values, err = flatten(values, v); err != nil {
-				return fmt.Errorf("%q: %w", header[i], err)
+		}
+	}
+	for _, p := range picks {
+		var values []float64
+		for _, i := range p.columns {
+			var v any
+			err := json.Unmarshal(object[columns[i].name], &v)
+			if err == nil {
+				values, err = flatten(values, v)
+			}
+			if err != nil {
+				return fmt.Errorf("%q: %w", columns[i].name, err)
 			}
 		}
-		if err := r.take(name, r.Len, values); err != nil {
+		if err := r.take(p.key, r.Len, values); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// flatten appends the numbers of lists of lists. What is null in place of a number is NaN.
+// flatten appends the numbers of nested lists. A null is NaN.
 func flatten(dst []float64, v any) ([]float64, error) {
 	switch v := v.(type) {
 	case nil:
@@ -307,100 +401,32 @@ func flatten(dst []float64, v any) ([]float64, error) {
 	return nil, fmt.Errorf("%.40v, want a number or a list", v)
 }
 
-// take adds the numbers of one row, the rows-th. Nothing, or a single null, is a row without.
-func (r *rowReader) take(name string, rows int, values []float64) error {
+// take adds the numbers of a row that follows the given number of rows. A row without numbers, or with a single null,
+// is a row of missing values.
+func (r *rowReader) take(key string, rows int, values []float64) error {
 	width := 0
-	if all := r.Values[name]; rows > 0 && all != nil {
+	if all := r.Values[key]; rows > 0 && all != nil {
 		width = len(all) / rows
 	}
 	none := len(values) == 0 || len(values) == 1 && math.IsNaN(values[0])
 	switch {
 	case none && width == 0:
-		return nil // until there are some
+		return nil // the width is unknown until a row has numbers
 	case none:
 		values = missing(width)
 	case width == 0:
-		r.Values[name] = missing(rows * len(values))
+		r.Values[key] = missing(rows * len(values))
 	case len(values) != width:
-		return fmt.Errorf("%q: %d numbers, want %d as in the rows before", name, len(values), width)
+		return fmt.Errorf("%q: %d numbers, want %d as in the rows before", key, len(values), width)
 	}
-	r.Values[name] = append(r.Values[name], values...)
-	return r.grown(name)
+	r.Values[key] = append(r.Values[key], values...)
+	return r.grown(key)
 }
 
-// parquet reads whole columns.
-func (r *rowReader) parquet(f *os.File) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // the library's, on some damaged files
-			err = fmt.Errorf("damaged: %v", p)
-		}
-	}()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	if err := checkFooter(f, size); err != nil {
-		return err
-	}
-	of, err := parquet.OpenFile(io.NewSectionReader(f, 0, size), size)
-	if err != nil {
-		return err
-	}
-	in := parquetReader{file: of, leaves: of.Schema().Columns()}
-	r.Len = int(of.NumRows())
-	at, err := r.cells(in.names())
-	if err != nil {
-		return err
-	}
-	for _, w := range r.wanted {
-		name := w.Names[0]
-		var each [][]float64
-		for _, column := range at[name] {
-			values, lengths, err := in.read(column)
-			if err == nil && len(lengths) != r.Len {
-				err = fmt.Errorf("damaged: %d rows of %d", len(lengths), r.Len)
-			}
-			if err != nil {
-				return fmt.Errorf("column %q: %w", in.names()[column], err)
-			}
-			if len(in.leaves[column]) > 1 { // a list in each row
-				if err := r.lists(name, values, lengths); err != nil {
-					return err
-				}
-				continue
-			}
-			each = append(each, values)
-		}
-		if each == nil {
-			continue
-		}
-		all := make([]float64, 0, r.Len*len(each))
-		for row := range r.Len {
-			for _, values := range each {
-				all = append(all, values[row])
-			}
-		}
-		r.Values[name] = all
-		if err := r.grown(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func missing(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
-// lists takes rows of lists.
-func (r *rowReader) lists(name string, values []float64, lengths []int) error {
-	for row, n := range lengths {
-		if err := r.take(name, row, values[:n]); err != nil {
-			return fmt.Errorf("row %d: %w", row, err)
-		}
-		values = values[n:]
-	}
-	return nil
-}
-
-// TaskOf tells whose predictions the file at path holds by the names that score writes:
-// "labels", "regression", or else "classes".
+// TaskOf returns the task of the predictions in the file at path, by the names that score writes. It is "labels",
+// "regression", or otherwise "classes".
 func TaskOf(path string) string {
 	rows, err := ReadRows(path, []Wanted{
 		{Names: []string{"mutual_informations"}, Cells: []string{"mutual_information_%d"}},
@@ -408,7 +434,7 @@ func TaskOf(path string) string {
 	})
 	switch {
 	case err != nil:
-		return "classes" // whose reader says what is wrong
+		return "classes" // the reader of classes reports the error
 	case rows.Values["mutual_informations"] != nil:
 		return "labels"
 	case rows.Values["epistemic_std"] != nil:
@@ -417,8 +443,7 @@ func TaskOf(path string) string {
 	return "classes"
 }
 
-// A TaskError says that predictions are of another task than of classes that exclude each
-// other.
+// A TaskError says that predictions belong to another task than classification with mutually exclusive classes.
 type TaskError struct{ Task string }
 
 func (e *TaskError) Error() string {

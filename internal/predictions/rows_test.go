@@ -34,7 +34,7 @@ func TestReadRows(t *testing.T) {
 		{"g.csv", "mean_0,mean_2\n1,2\n", nil, nil, nil, "2 columns mean_…, want 3: one for each index"},
 		{"n.csv", "mean\nlow\n", nil, nil, nil, `row 0: column "mean": "low", want a number`},
 		{"e.csv", "mean\n", nil, nil, nil, "e.csv: no rows"},
-		{"x.txt", "mean\n", nil, nil, nil, `unknown format ".txt"`},
+		{"x.txt", "mean\n", nil, nil, nil, `format of predictions ".txt"`},
 		{"p.parquet", "PAR1", nil, nil, nil, "too short for a Parquet file"},
 	} {
 		path := filepath.Join(t.TempDir(), tt.name)

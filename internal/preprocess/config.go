@@ -13,15 +13,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// maxConfig bounds configurations, in bytes: a timm config.json may list the
-// 22,000 classes of ImageNet, which takes 0.5 MB.
+// maxConfig bounds the size of configurations in bytes. A timm config.json may list the 22,000 classes of ImageNet,
+// which takes 0.5 MB.
 const maxConfig = 16 << 20
 
-// ReadFile reads how a model wants its images from the file that it comes with: a
-// Hugging Face preprocessor_config.json, a timm config.json with pretrained_cfg,
-// what timm's resolve_data_config returns, as JSON, or settings as a model card has
-// them. What changes pixels and is
-// not known is an error, never passed over.
+// ReadFile reads the preprocessing of a model from the file that belongs to it. The file is a Hugging Face
+// preprocessor_config.json, a timm config.json with pretrained_cfg, the result of timm's resolve_data_config as JSON,
+// or settings from a model card. An unknown key that may change pixels is an error.
 func ReadFile(path string) (Settings, error) {
 	b, err := file.Read(path, maxConfig)
 	if err != nil {
@@ -61,8 +59,7 @@ func parse(b []byte) (Settings, error) {
 	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...), nor settings as swagwrap inspect shows them (mean, std ...)")
 }
 
-// Decode reads settings as a model card keeps them; nil is the zero value. They
-// are checked where they are used.
+// Decode reads settings from a model card; nil gives the zero value. They are checked when they are used.
 func Decode(js []byte) (s Settings, err error) {
 	if len(js) == 0 {
 		return s, nil
@@ -75,10 +72,10 @@ func Decode(js []byte) (s Settings, err error) {
 	return s, nil
 }
 
-// config is a JSON object.
+// config is a decoded JSON object.
 type config map[string]json.RawMessage
 
-// get decodes the value of a key. A missing key and null leave dst alone.
+// get decodes the value of a key. It leaves dst unchanged if the key is missing or null.
 func (c config) get(key string, dst any) error {
 	raw, ok := c[key]
 	if !ok || string(raw) == "null" {
@@ -90,7 +87,7 @@ func (c config) get(key string, dst any) error {
 	return nil
 }
 
-// field is a key and where its value goes.
+// field is a key and the destination of its value.
 type field struct {
 	key string
 	dst any
@@ -105,8 +102,7 @@ func (c config) getAll(fields ...field) error {
 	return nil
 }
 
-// timm reads a timm data configuration. What is missing has the values of
-// timm/data/config.py.
+// timm reads a timm data configuration. Defaults are those of timm/data/config.py.
 func (c config) timm() (Settings, error) {
 	size := [3]int{3, 224, 224}
 	mode, filter, pct := string(Center), picture.Bicubic, 0.875
@@ -132,7 +128,7 @@ func (c config) timm() (Settings, error) {
 	return p, err
 }
 
-// hfSize is a size in a Hugging Face configuration: a number, or an object.
+// hfSize is a size in a Hugging Face configuration, which is a number or an object.
 type hfSize struct{ number, short, height, width int }
 
 func (s *hfSize) UnmarshalJSON(b []byte) error {
@@ -170,7 +166,7 @@ func positive(n int) error {
 	return nil
 }
 
-// resolve makes a bare number what the processor takes it for.
+// resolve interprets a bare number as a square or as the short side.
 func (s hfSize) resolve(square bool) hfSize {
 	switch {
 	case s.number == 0:
@@ -181,11 +177,10 @@ func (s hfSize) resolve(square bool) hfSize {
 	return hfSize{short: s.number}
 }
 
-// hfProcessor is a kind of image processor: what it does where a configuration
-// is silent, and its own ways to resize.
+// hfProcessor is one kind of image processor: its defaults and its special ways to resize.
 type hfProcessor struct {
 	size       hfSize
-	square     bool // a size that is a bare number means a square, not the short side
+	square     bool // a bare number means a square, not the short side
 	resample   int
 	crop       int // crop_size
 	centerCrop bool
@@ -196,9 +191,8 @@ type hfProcessor struct {
 	levit      bool // resizes the short side to 256/224 of the size
 }
 
-// hfProcessors are the classifiers' processors of transformers 5.23, by name
-// without ImageProcessor or FeatureExtractor. Others do more than a
-// configuration says, so that they are refused.
+// hfProcessors holds the classifiers' processors of transformers 5.23, by name without ImageProcessor or
+// FeatureExtractor. Other processors do more than their configuration says, so they are refused.
 var hfProcessors = map[string]hfProcessor{
 	"Beit":        {size: hfSize{height: 224, width: 224}, square: true, resample: 3, crop: 224, mean: halves, std: halves},
 	"Bit":         {size: hfSize{short: 224}, resample: 3, crop: 224, centerCrop: true, mean: clipMean, std: clipStd},
@@ -214,13 +208,12 @@ var hfProcessors = map[string]hfProcessor{
 	"ViT":         {size: hfSize{height: 224, width: 224}, square: true, resample: 2, mean: halves, std: halves},
 }
 
-// hfHarmless are keys that change no pixel of an image for classification.
-// Pictures become RGB here whatever do_convert_rgb says; do_reduce_labels is for
-// segmentation maps.
+// hfHarmless lists keys that change no pixel of an image for classification. Pictures always become RGB, whatever
+// do_convert_rgb says, and do_reduce_labels is for segmentation maps.
 var hfHarmless = []string{"image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "do_convert_rgb",
 	"do_reduce_labels", "reduce_labels", "model_input_names", "data_format", "input_data_format", "return_tensors", "device", "disable_grouping"}
 
-// processor returns the kind of processor that the configuration is for.
+// processor returns the kind of processor of the configuration.
 func (c config) processor() (hfProcessor, error) {
 	var name, old string
 	if err := c.getAll(field{"image_processor_type", &name}, field{"feature_extractor_type", &old}); err != nil {
@@ -244,9 +237,8 @@ func (c config) processor() (hfProcessor, error) {
 	return p, fmt.Errorf("image_processor_type %q is not supported, want that of %s", name, strings.Join(known, ", "))
 }
 
-// huggingFace reads a preprocessor_config.json. Results are those of the
-// processors that work with Pillow and NumPy. Those with torchvision, which are
-// faster, resize tensors, and differ by up to 3 of 255 levels (bicubic).
+// huggingFace reads a preprocessor_config.json. The results equal those of the processors that use Pillow and NumPy.
+// The faster processors, which use torchvision, resize tensors and differ by up to 3 of 255 levels (bicubic).
 func (c config) huggingFace() (Settings, error) {
 	kind, err := c.processor()
 	if err != nil {
@@ -300,8 +292,7 @@ func (c config) huggingFace() (Settings, error) {
 	return p, nil
 }
 
-// refuseUnknown fails for keys that might change pixels and are neither read nor
-// switched off.
+// refuseUnknown returns an error for keys that may change pixels, unless they are in read or switched off.
 func (c config) refuseUnknown(read []field) error {
 	var unknown []string
 	for key, raw := range c {
@@ -318,7 +309,7 @@ func (c config) refuseUnknown(read []field) error {
 	return fmt.Errorf("not supported: %s", strings.Join(unknown, ", "))
 }
 
-// transform fills in t for a resize and, unless it is zero, a crop.
+// transform sets the fields of t for a resize and, unless crop is zero, a crop.
 func (k hfProcessor) transform(t Transform, size, crop hfSize, pct float64) (Transform, error) {
 	short := size.short
 	switch {

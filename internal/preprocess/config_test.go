@@ -77,7 +77,7 @@ func TestReadFileErrors(t *testing.T) {
 		{"timm border", `{"input_size": [3, 224, 224], "crop_mode": "border"}`, "crop mode border pads images with the mean colour, which is not supported"},
 		{"timm none", `{"input_size": [3, 224, 224], "crop_mode": "none"}`, `crop_mode "none", want center or squash`},
 		{"timm channels", `{"input_size": [4, 224, 224]}`, "input_size has 4 channels, want 1 or 3"},
-		{"timm random", `{"input_size": [3, 224, 224], "interpolation": "random"}`, `interpolation "random", want one of bilinear`},
+		{"timm random", `{"input_size": [3, 224, 224], "interpolation": "random"}`, `interpolation "random": want one of bilinear`},
 		{"timm pretrained", `{"pretrained_cfg": 3}`, "pretrained_cfg is 3: "},
 	}
 	for _, tt := range tests {

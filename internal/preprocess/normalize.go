@@ -7,17 +7,15 @@ import (
 	"slices"
 )
 
-// Normalizer computes inputs of a network from stored values, and stored values
-// from inputs.
+// Normalizer converts stored values to a network's inputs, and inputs back to stored values.
 type Normalizer struct {
 	scale     float64
 	mean, std []float32      // of equal length, 1 or the number of channels
-	last      bool           // channels are the last dimension, not the first
-	table     [][256]float32 // for uint8: result by channel and stored value
+	last      bool           // channels are the last dimension
+	table     [][256]float32 // for uint8: the result by channel and stored value
 }
 
-// Normalizer prepares for examples of the given shape, which are stored as uint8
-// or as floats.
+// Normalizer returns a Normalizer for examples of the given shape that are stored as uint8 or as floats.
 func (s Settings) Normalizer(shape []int64, isUint8 bool) (Normalizer, error) {
 	if s.Scale < 0 || math.IsNaN(s.Scale) || math.IsInf(s.Scale, 0) {
 		return Normalizer{}, fmt.Errorf("scale %v, want a positive number", s.Scale)
@@ -64,7 +62,7 @@ func (s Settings) Normalizer(shape []int64, isUint8 bool) (Normalizer, error) {
 	return n, nil
 }
 
-// perChannel checks one of Mean and Std and spreads it over planes values.
+// perChannel checks Mean or Std and expands it to planes values.
 func (n *Normalizer) perChannel(name string, v []float64, unset float32, planes int, shape []int64) ([]float32, error) {
 	channels, which := shape[0], "first"
 	if n.last {
@@ -92,7 +90,7 @@ func (n *Normalizer) apply(scaled float32, c int) float32 {
 	return (scaled - n.mean[c]) / n.std[c]
 }
 
-// Bytes fills dst with the results for the uint8 values src.
+// Bytes writes the results for the uint8 values src to dst.
 func (n *Normalizer) Bytes(dst []float32, src []byte) {
 	channels := len(n.table)
 	if n.last && channels > 1 {
@@ -115,8 +113,8 @@ func (n *Normalizer) Bytes(dst []float32, src []byte) {
 	}
 }
 
-// Floats fills dst with the results for little-endian floats of size 4 or 8
-// bytes. It returns the index of the first result that is not finite, or -1.
+// Floats writes the results for little-endian floats of size 4 or 8 bytes to dst. It returns the index of the first
+// result that is not finite, or -1.
 func (n *Normalizer) Floats(dst []float32, src []byte, size int) int {
 	bad := -1
 	first, step, count := n.strides(len(dst))
@@ -137,9 +135,8 @@ func (n *Normalizer) Floats(dst []float32, src []byte, size int) int {
 	return bad
 }
 
-// strides says where the values with one mean and standard deviation lie among
-// size: the distances between the first ones of two channels and between two of
-// the same channel, and how many a channel has.
+// strides describes how the channels share size values. It returns the distance between the first values of two
+// channels and that between two values of a channel. The last result is the number of values per channel.
 func (n *Normalizer) strides(size int) (first, step, count int) {
 	channels := len(n.mean)
 	if n.last {
@@ -148,9 +145,8 @@ func (n *Normalizer) strides(size int) (first, step, count int) {
 	return size / channels, 1, size / channels
 }
 
-// undo takes standard deviation and mean out of inputs again, in place: what is
-// left are scaled values.
-func (n *Normalizer) undo(values []float32) {
+// Undo takes standard deviation and mean out of values in place. Scaled values are left.
+func (n *Normalizer) Undo(values []float32) {
 	first, step, count := n.strides(len(values))
 	for c := range n.mean {
 		for j, k := c*first, 0; k < count; j, k = j+step, k+1 {

@@ -31,7 +31,7 @@ func TestFloats(t *testing.T) {
 			if bad := n.Floats(got, b, len(b)/4); bad != -1 || !slices.Equal(got, want) {
 				t.Errorf("%s: %v, %d, want %v", layout, got, bad, want)
 			}
-			n.undo(got)
+			n.Undo(got)
 			for i, v := range got {
 				if float64(v) != 2*x[i] {
 					t.Errorf("%s: value %d comes back as %v, want %v", layout, i, v, 2*x[i])

@@ -1,17 +1,14 @@
-// Package preprocess says how pictures become what a network takes, and how they
-// come back: timm's, torchvision's and Hugging Face's settings, resizing and
-// cropping, and mean and standard deviation.
+// Package preprocess converts pictures to inputs of a network, and back. It knows the settings of timm, torchvision
+// and Hugging Face: resizing and cropping, and mean and standard deviation.
 //
-// [ReadFile] reads the file that a model comes with, [Preset] knows the usual
-// numbers. [Settings.Resolve] fills in what follows from the network.
-// [Settings.Lay] and [Normalizer] make inputs of pixels, in the arithmetic of
-// torchvision's ToTensor and Normalize and of Hugging Face's image processors, bit
-// for bit; [Settings.Picture] and [View] are the way back.
+// [ReadFile] reads the file that belongs to a model, and [Preset] returns common settings. The method
+// [Settings.Resolve] completes settings from the network. [Settings.Lay] and [Normalizer] compute inputs from pixels.
+// Their arithmetic equals that of torchvision's ToTensor and Normalize and of Hugging Face's image processors, bit
+// for bit. [Settings.Picture] and [View] convert inputs back.
 //
 // # Concurrency
 //
-// Settings and Normalizer do not change; their methods may be called from any
-// number of goroutines.
+// Settings and Normalizer do not change; their methods may be called from any number of goroutines.
 package preprocess
 
 import (
@@ -20,38 +17,33 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// Settings says how a stored value x of channel c becomes an input of the
-// network:
+// Settings describes how a stored value x of channel c becomes an input of the network:
 //
 //	(x·Scale − Mean[c]) / Std[c]
 //
-// Mean and Std have timm's meaning: they are given for values already scaled to
-// [0, 1], and the channels are red, green and blue in this order, also where
-// Channels swaps them. x·Scale is rounded to float32, and so is each later step,
-// as torchvision's ToTensor and Normalize and Hugging Face's image processors do
-// it. The zero value changes nothing but the scale.
+// Mean and Std have timm's meaning. They apply to values scaled to [0, 1], and their channels are red, green and blue
+// in this order, even if Channels is "bgr". The product x·Scale is rounded to float32, and so is each later step, as in
+// torchvision and in Hugging Face's image processors. The zero value changes nothing except the scale.
 type Settings struct {
-	// Image says how image files come to the network's size, and arrays of
-	// pictures. For arrays in the network's own shape it is not used.
+	// Image describes how image files, and arrays of pictures, are resized to the network's size. It is not used for
+	// arrays that have the network's shape.
 	Image Transform `json:"image,omitzero"`
-	// Channels is the order in which the network takes colours: "rgb", "bgr" or
-	// "grey". Empty means grey if it takes one channel, else rgb. Arrays in the
-	// network's layout are stored in that order, other pictures as red, green, blue.
+	// Channels is the network's order of colours: "rgb", "bgr" or "grey". Empty means grey if the network has one
+	// input channel, else rgb. Arrays in the network's layout are stored in this order, other pictures as red, green,
+	// blue.
 	Channels string `json:"channels,omitempty"`
-	// Layout is "nchw" or "nhwc". Empty means what the network's shape tells.
+	// Layout is "nchw" or "nhwc". Empty means the one that fits the network's shape.
 	Layout string `json:"layout,omitempty"`
 	// Scale multiplies stored values (Hugging Face: rescale_factor). Zero means
 	// 1/255 for uint8 and 1 for floating types.
 	Scale float64 `json:"scale,omitempty"`
-	// Mean and Std have length 1 or one value per channel. Nil means 0 and 1.
+	// Mean and Std have length 1 or one value per channel. Nil means mean 0 and standard deviation 1.
 	Mean []float64 `json:"mean"`
 	Std  []float64 `json:"std"`
 }
 
-// Resolve returns s with all filled in that follows from the shape of the
-// network's input: [C H W] or [H W C], with numbers below 1 where the network
-// leaves a dimension open. It fails where s asks for something else than the
-// network does. Only pictures need it.
+// Resolve returns s completed from the shape of the network's input: [C H W] or [H W C], with numbers below 1 for
+// dynamic dimensions. It fails if s contradicts the network. Only pictures need it.
 func (s Settings) Resolve(shape []int64) (Settings, error) {
 	if len(shape) != 3 {
 		return s, fmt.Errorf("the network takes examples of shape %d, want 3 dimensions for images", shape)
@@ -94,8 +86,8 @@ func (s Settings) checkWords() error {
 	return fmt.Errorf("layout %q, want nchw or nhwc", s.Layout)
 }
 
-// LayoutOf returns Layout or, where that is empty, what the shape of an example
-// tells: channels come first unless only the last dimension can be one.
+// LayoutOf returns Layout, or the layout of an example of this shape if Layout is empty. Channels come first unless
+// only the last dimension can be the channels.
 func (s Settings) LayoutOf(shape []int64) string {
 	colours := func(d int64) bool { return d == 1 || d == 3 }
 	switch {
@@ -107,7 +99,7 @@ func (s Settings) LayoutOf(shape []int64) string {
 	return "nchw"
 }
 
-// Planes returns how many channels a picture has.
+// Planes returns the number of channels of a picture.
 func (s Settings) Planes() int {
 	if s.Channels == "grey" {
 		return 1
@@ -115,7 +107,7 @@ func (s Settings) Planes() int {
 	return 3
 }
 
-// Shape returns the shape of an example that is a picture; s must be resolved.
+// Shape returns the shape of a picture as an example; s must be resolved.
 func (s Settings) Shape() []int64 {
 	c, h, w := int64(s.Planes()), int64(s.Image.InputSize[0]), int64(s.Image.InputSize[1])
 	if s.Layout == "nhwc" {
@@ -124,8 +116,8 @@ func (s Settings) Shape() []int64 {
 	return []int64{c, h, w}
 }
 
-// colours returns where red, green and blue begin in an example that is a picture
-// of h by w pixels, and the distance from a pixel to the next one.
+// colours returns the slices at which red, green and blue begin in a picture of h by w pixels, and the distance
+// between pixels.
 func (s Settings) colours(x []byte, h, w int) (r, g, b []byte, step int) {
 	step, plane := 1, h*w
 	if s.Layout == "nhwc" {
@@ -138,8 +130,7 @@ func (s Settings) colours(x []byte, h, w int) (r, g, b []byte, step int) {
 	return r, g, b, step
 }
 
-// Lay writes a picture to dst in the network's layout and order of channels; s
-// must be resolved.
+// Lay writes a picture to dst in the network's layout and channel order; s must be resolved.
 func (s Settings) Lay(dst []byte, src picture.Picture) {
 	if src.C == 1 {
 		copy(dst, src.Pix)
@@ -152,8 +143,7 @@ func (s Settings) Lay(dst []byte, src picture.Picture) {
 	}
 }
 
-// Picture is the way back from Lay, for pictures of h by w pixels. It may share
-// memory with src.
+// Picture is the inverse of Lay for pictures of h by w pixels. The result may share memory with src.
 func (s Settings) Picture(src []byte, h, w int) picture.Picture {
 	if s.Planes() == 1 || s.Layout == "nhwc" && s.Channels != "bgr" {
 		return picture.Picture{W: w, H: h, C: s.Planes(), Pix: src}

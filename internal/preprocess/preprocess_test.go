@@ -138,7 +138,7 @@ func TestResolve(t *testing.T) {
 		{"word", Settings{Channels: "rbg"}, []int64{3, 5, 5}, `channels "rbg", want rgb, bgr or grey`},
 		{"word 2", Settings{Layout: "chw"}, []int64{3, 5, 5}, `layout "chw", want nchw or nhwc`},
 		{"mode", Settings{Image: Transform{CropMode: "border"}}, []int64{3, 5, 5}, "crop mode border pads images with the mean colour, which is not supported"},
-		{"mode 2", Settings{Image: Transform{CropMode: "middle"}}, []int64{3, 5, 5}, `crop mode "middle", want center, squash or none`},
+		{"mode 2", Settings{Image: Transform{CropMode: "middle"}}, []int64{3, 5, 5}, `crop mode "middle": want one of center, squash or none`},
 		{"no mode", Settings{Image: Transform{CropPct: 0.9}}, []int64{3, 5, 5}, "crop_pct 0.9, resize size 0×0, but images are not resized: want crop mode center or squash"},
 		{"both", center(Transform{CropPct: 0.9, ResizeSize: [2]int{9, 9}}), []int64{3, 5, 5}, "resize size 9×9 and crop_pct 0.9, want one of them"},
 		{"crop too large", center(Transform{ResizeSize: [2]int{9, 9}}), []int64{3, 10, 5}, "input size 5×10 is larger than resize size 9×9"},
@@ -213,7 +213,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Preset("resnet"); err == nil || err.Error() != `preset "resnet", want one of imagenet, inception, clip, none` {
+	if _, err := Preset("resnet"); err == nil || err.Error() != `preset "resnet": want one of imagenet, inception, clip or none` {
 		t.Error(err)
 	}
 }

@@ -3,12 +3,12 @@ package preprocess
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// Never handed out as such: a caller may change what it gets.
+// These slices are never returned, because a caller may change its copy.
 var (
 	imagenetMean = []float64{0.485, 0.456, 0.406}
 	imagenetStd  = []float64{0.229, 0.224, 0.225}
@@ -17,9 +17,8 @@ var (
 	clipStd      = []float64{0.26862954, 0.26130258, 0.27577711}
 )
 
-// presets are known by the numbers of timm/data/constants.py. Sizes follow the
-// network: at 224 pixels imagenet resizes to 256, as torchvision's first
-// ImageNet weights want it.
+// presets have the numbers of timm/data/constants.py. Sizes depend on the network: at 224 pixels imagenet resizes to
+// 256, as torchvision's first ImageNet weights require.
 var presets = []struct {
 	name string
 	set  Settings
@@ -30,7 +29,7 @@ var presets = []struct {
 	{"none", Settings{}},
 }
 
-// Presets lists the names that [Preset] knows.
+// Presets returns the names that [Preset] knows.
 func Presets() []string {
 	var names []string
 	for _, p := range presets {
@@ -39,9 +38,8 @@ func Presets() []string {
 	return names
 }
 
-// Preset returns the preprocessing that models of a kind were trained with:
-// "imagenet" (torchvision, most of timm), "inception" (mean and std 0.5, as many
-// vision transformers), "clip" (OpenAI), or "none".
+// Preset returns the preprocessing that a family of models was trained with. The names are "imagenet" (torchvision,
+// most of timm), "inception" (mean and std 0.5, many vision transformers), "clip" (OpenAI), and "none".
 func Preset(name string) (Settings, error) {
 	for _, p := range presets {
 		if p.name == name {
@@ -49,5 +47,5 @@ func Preset(name string) (Settings, error) {
 			return p.set, nil
 		}
 	}
-	return Settings{}, fmt.Errorf("preset %q, want one of %s", name, strings.Join(Presets(), ", "))
+	return Settings{}, fmt.Errorf("preset %w", &word.Unknown{Word: name, Want: Presets()})
 }

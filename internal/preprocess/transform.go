@@ -8,42 +8,47 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// Transform says how an image file comes to the size that the network takes:
-// resized by Pillow's arithmetic, then cropped at the centre. The zero value
-// does neither, and every image must have that size already.
+// Transform describes how an image file gets the size that the network takes. It is resized with Pillow's arithmetic
+// and then cropped at the centre. The zero value does neither, so every image must have that size already.
 type Transform struct {
 	CropMode CropMode `json:"crop_mode"`
-	// InputSize is the height and width that the network takes. Zero means: what
-	// the network says.
+	// InputSize is the height and width that the network takes. Zero means the network's own size.
 	InputSize [2]int `json:"input_size,omitzero"`
-	// ResizeSize is the height and width before the crop. Zero means: InputSize /
-	// CropPct, rounded down.
+	// ResizeSize is the height and width before the crop. Zero means InputSize / CropPct, rounded down.
 	ResizeSize [2]int `json:"resize_size,omitzero"`
-	// CropPct is the part of each side that the crop keeps. Zero means 1. Above 1
-	// the image gets a black border, as in timm.
+	// CropPct is the part of each side that the crop keeps. Zero means 1. Above 1 the image gets a black border, as
+	// in timm.
 	CropPct       float64        `json:"crop_pct,omitzero"`
 	Interpolation picture.Filter `json:"interpolation"`
-	// FloorCrop rounds the crop's offset down, as Hugging Face's processors do;
-	// torchvision and timm round it to even.
+	// FloorCrop rounds the offset of the crop down, as Hugging Face's processors do. Torchvision and timm round it to
+	// even.
 	FloorCrop bool `json:"floor_crop,omitzero"`
 }
 
-// ErrNoSize is the error of settings that leave the size of images to a network that
-// leaves it open.
+// SizeError is returned for a picture of another size than the network takes, where the
+// settings do not say how to resize it. Sizes are height and width.
+type SizeError struct{ Have, Want [2]int }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%d×%d pixels, want %d×%d: say how to resize images, or resize them", e.Have[1], e.Have[0], e.Want[1], e.Want[0])
+}
+
+// ErrNoSize is returned if neither the settings nor the network set the size of images.
 var ErrNoSize = errors.New("the network takes images of any size, want an input size")
 
-// CropMode is timm's word for how an image is resized.
+// CropMode is timm's name for the way an image is resized.
 type CropMode string
 
 const (
-	CropNone CropMode = ""       // not at all: it must have the network's size
-	Center   CropMode = "center" // until it covers ResizeSize, in its own proportions
-	Squash   CropMode = "squash" // to ResizeSize exactly
+	CropNone CropMode = ""       // no resize: the image must have the network's size
+	Center   CropMode = "center" // keep the proportions, and cover ResizeSize
+	Squash   CropMode = "squash" // resize to ResizeSize exactly
 )
 
-// ParseCropMode returns the mode that a flag or a timm configuration names.
+// ParseCropMode returns the mode with the name that a flag or a timm configuration uses.
 func ParseCropMode(name string) (CropMode, error) {
 	switch m := CropMode(strings.ToLower(name)); m {
 	case "none":
@@ -53,11 +58,10 @@ func ParseCropMode(name string) (CropMode, error) {
 	case "border":
 		return "", errors.New("crop mode border pads images with the mean colour, which is not supported, want center, squash or none")
 	}
-	return "", fmt.Errorf("crop mode %q, want center, squash or none", name)
+	return "", fmt.Errorf("crop mode %w", &word.Unknown{Word: name, Want: []string{string(Center), string(Squash), "none"}})
 }
 
-// resolve fills in what follows from the network's height and width, which are
-// 0 where it leaves them open.
+// resolve completes t from the network's height and width, which are 0 if the network leaves them open.
 func (t Transform) resolve(h, w int) (Transform, error) {
 	for i, have := range [2]int{h, w} {
 		switch want := &t.InputSize[i]; {
@@ -100,14 +104,14 @@ func (t Transform) resolve(h, w int) (Transform, error) {
 	} else if t.InputSize[0] > t.ResizeSize[0] || t.InputSize[1] > t.ResizeSize[1] {
 		return t, fmt.Errorf("input size %s is larger than resize size %s", size2(t.InputSize), size2(t.ResizeSize))
 	}
-	t.CropPct = 0 // ResizeSize says it now
+	t.CropPct = 0 // replaced by ResizeSize
 	if err := picture.CheckSize(t.ResizeSize[1], t.ResizeSize[0]); err != nil {
 		return t, fmt.Errorf("resize size: %w", err)
 	}
 	return t, nil
 }
 
-// size2 prints height × width as the images' sizes are printed: width first.
+// size2 is height and width. Like other sizes of images it is printed with the width first.
 type size2 [2]int
 
 func (s size2) String() string { return fmt.Sprintf("%d×%d", s[1], s[0]) }
@@ -118,7 +122,7 @@ func (t Transform) Apply(src picture.Picture) (picture.Picture, error) {
 	switch t.CropMode {
 	case CropNone:
 		if src.W != w || src.H != h {
-			return picture.Picture{}, fmt.Errorf("%d×%d pixels, want %d×%d: say how to resize images, or resize them", src.W, src.H, w, h)
+			return picture.Picture{}, &SizeError{[2]int{src.H, src.W}, [2]int{h, w}}
 		}
 		return src, nil
 	case Squash:
@@ -128,8 +132,8 @@ func (t Transform) Apply(src picture.Picture) (picture.Picture, error) {
 	return picture.Resize(src, rw, rh, t.Interpolation, t.crop(rw, rh))
 }
 
-// cover returns the smallest size in the proportions of w by h that covers
-// ResizeSize: torchvision's Resize(n) for a square, else timm's ResizeKeepRatio.
+// cover returns the smallest size with the proportions of w by h that covers ResizeSize. It follows torchvision's
+// Resize(n) for a square, else timm's ResizeKeepRatio.
 func (t Transform) cover(w, h int) (int, int) {
 	th, tw := t.ResizeSize[0], t.ResizeSize[1]
 	if th == tw {
@@ -139,12 +143,12 @@ func (t Transform) cover(w, h int) (int, int) {
 	return int(math.RoundToEven(float64(w) / ratio)), int(math.RoundToEven(float64(h) / ratio))
 }
 
-// crop returns the part of a w by h image that is InputSize large.
+// crop returns the central part of a w by h image that has InputSize.
 func (t Transform) crop(w, h int) image.Rectangle {
 	ch, cw := t.InputSize[0], t.InputSize[1]
 	if !t.FloorCrop {
 		return picture.CentreCrop(w, h, cw, ch)
 	}
-	at := image.Pt((w-cw)>>1, (h-ch)>>1) // an arithmetic shift rounds down below 0 too
+	at := image.Pt((w-cw)>>1, (h-ch)>>1) // an arithmetic shift also rounds negative numbers down
 	return image.Rectangle{Min: at, Max: at.Add(image.Pt(cw, ch))}
 }

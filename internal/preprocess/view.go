@@ -7,20 +7,20 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// View turns examples back into pictures: what the network sees, as a person does.
+// View converts examples back to pictures, to show a person what the network sees.
 type View struct {
 	settings Settings // resolved
 	norm     Normalizer
 }
 
-// View returns the view of examples of that shape, which [H W] is too. It fails
-// where they are no pictures.
+// View returns the view of examples of the given shape, which may also be [H W]. It fails if the examples are not
+// pictures.
 func (s Settings) View(shape []int64) (View, error) {
 	whole := slices.Clone(shape)
 	if len(whole) == 2 {
 		whole = slices.Insert(whole, 0, 1) // an array of grey images
 	}
-	s.Image = Transform{} // was applied already, and does not say what the shape means
+	s.Image = Transform{} // it was applied already, and does not describe the shape
 	s, err := s.Resolve(whole)
 	if err != nil {
 		return View{}, fmt.Errorf("examples of shape %d cannot be shown: %w", shape, err)
@@ -29,19 +29,18 @@ func (s Settings) View(shape []int64) (View, error) {
 	return View{s, n}, err
 }
 
-// Bytes returns the picture that pixels in the network's layout and order of
-// channels are. It may share memory with them.
+// Bytes converts pixels in the network's layout and channel order to a picture. The result may share their memory.
 func (v View) Bytes(pixels []byte) picture.Picture {
 	return v.settings.Picture(pixels, v.settings.Image.InputSize[0], v.settings.Image.InputSize[1])
 }
 
-// Floats does so for what the network takes, and overwrites it. Mean and standard
-// deviation are taken out; values that are not in [0, 1] then were normalised
-// before they were stored, and the smallest becomes black and the largest white.
+// Floats converts inputs of the network to a picture and overwrites them. It undoes mean and standard deviation. If
+// values then lie outside [0, 1], they were normalised before they were stored. In that case the smallest becomes
+// black and the largest white.
 func (v View) Floats(values []float32) picture.Picture {
-	v.norm.undo(values)
+	v.norm.Undo(values)
 	lo, hi := float64(slices.Min(values)), float64(slices.Max(values))
-	const rounding = 1e-5 // of taking the normalisation out again
+	const rounding = 1e-5 // error of undoing the normalisation
 	if lo >= -rounding && hi <= 1+rounding {
 		lo, hi = 0, 1
 	}

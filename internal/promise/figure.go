@@ -2,6 +2,5 @@
 
 package promise
 
-// Figure is how often a promise is put to the test: so often with every change, and so often every night, which is
-// when tests are built with the tag large.
+// Figure returns the number of trials for a test: change with every commit, night in builds with the tag large.
 func Figure(change, night int) int { return change }

@@ -1,4 +1,4 @@
-// Package promise is what the tests behind docs/reliability.md share.
+// Package promise holds what the tests behind docs/reliability.md share.
 package promise
 
 import (
@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Heap fails the test if f, which reads a file of size bytes, takes more than four times as much memory and 64 MB. What it gives
-// back counts too: so the figure does not depend on when garbage is collected.
+// Heap fails the test if f, which reads a file of size bytes, allocates more than 4·size bytes + 64 MiB. Memory that
+// f frees counts too, so the result does not depend on the garbage collector.
 func Heap(t testing.TB, size int, f func()) {
 	t.Helper()
 	var before, after runtime.MemStats

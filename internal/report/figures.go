@@ -7,13 +7,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
 
-// A part of a page holds figures of one kind.
+// A part is a section of a page with figures of one kind.
 type part struct {
 	ID, Heading, Lead string
 	figures           []*plot.Figure
 }
 
-// parts are those that there is something to show of, in the page's order.
+// parts returns the sections that have figures, in the page's order.
 func (r *Report) parts() []part {
 	all := []part{
 		{"differences", "Is the difference more than chance?", differencesLead, plot.DrawDifferences(r.Differences)},
@@ -36,7 +36,7 @@ func (r *Report) parts() []part {
 	return parts
 }
 
-// uncertainty is what the histograms are of.
+// uncertainty returns the name of the measure that the histograms show.
 func (r *Report) uncertainty() string {
 	for _, p := range r.Entropies {
 		if p.Label != "" {
@@ -60,7 +60,7 @@ const (
 	surfacesLead    = "Loss in planes through the SWA weights. Ellipses are contours of the posterior density; where it fits, they follow the valley of the loss."
 )
 
-// reliabilityLead is by what the bins are of.
+// reliabilityLead returns the introduction that fits the bins.
 func (r *Report) reliabilityLead() string {
 	if slices.ContainsFunc(r.Methods, func(m plot.Method) bool { return m.OfClass1 }) {
 		return class1Lead
@@ -68,8 +68,7 @@ func (r *Report) reliabilityLead() string {
 	return reliabilityLead
 }
 
-// Plots returns the figures of the report in the page's order, with a name of its
-// own each.
+// Plots returns the figures of the report in the page's order. Each has a unique name.
 func (r *Report) Plots() []*plot.Figure {
 	var figures []*plot.Figure
 	taken := map[string]bool{}

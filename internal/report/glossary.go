@@ -1,7 +1,6 @@
 package report
 
-// A term is a word of the tables and figures, explained in one line. Also are other
-// spellings of it.
+// A term is a word of the tables and figures with a one-line explanation. Also holds other spellings.
 type term struct {
 	Name, Meaning string
 	Also          []string

@@ -11,26 +11,23 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-// Montage is a page of images with what was predicted for them, for people who
-// look. WriteHTML and WritePNG write the same tiles.
+// Montage is a page of images with their predictions. WriteHTML and WritePNG write the same tiles.
 type Montage struct {
 	Title string
-	Note  string // below the title: which ensemble, which data
-	// Classes holds the name of every class. Classes without one are shown by
-	// their number.
+	Note  string // below the title: the ensemble and the data
+	// Classes holds the names of the classes. A class without a name is shown by its number.
 	Classes  []string
 	Sections []Section
-	// Legend says what tiles show; "" for that of classes.
+	// Legend explains the tiles; "" means the legend for classes.
 	Legend string
-	// Name names the example with an index, as in output rows.
+	// Name returns the name of the example with an index, as in output rows.
 	Name func(index int) string
-	// Image returns the image of the example with an index. It is called once for
-	// each tile, and the image is not kept. An error is shown in place of the
-	// image; it concerns this tile only.
+	// Image returns the image of the example with an index. It is called once for each tile, and the image is not
+	// kept. If it fails, this tile shows the error instead.
 	Image func(index int) (image.Image, error)
 }
 
-// Section is a part of a [Montage]: examples that have something in common.
+// Section is a part of a [Montage] whose examples have something in common.
 type Section struct {
 	Heading, Explanation string
 	Examples             []Example
@@ -39,30 +36,28 @@ type Section struct {
 // Example is a scored example.
 type Example struct {
 	Index int // row, from 0
-	Label int // true class, negative if it is not known
-	// Top holds the most probable classes with their averaged probabilities, the
-	// prediction first; three of them are shown.
+	Label int // true class, negative if unknown
+	// Top holds the most probable classes with their averaged probabilities, the prediction first. Tiles show three
+	// of them.
 	Top []Score
-	// Entropy is that of the averaged probabilities, MutualInformation the part of
-	// it that comes from members disagreeing; in nats.
+	// Entropy is that of the averaged probabilities. MutualInformation is the part of it that comes from disagreement
+	// between members. Both are in nats.
 	Entropy, MutualInformation float64
-	// Told is what else is predicted, where that is no class; the fields about classes are
-	// then of no meaning.
+	// Told describes a prediction that is not a class. The fields about classes are then unused.
 	Told *Told
 }
 
-// Told is what a tile says of an example of which no class is predicted.
+// Told is the text of a tile for an example whose prediction is not a class.
 type Told struct {
 	Lines   []Line
-	Verdict string // beside what is known; "" where nothing is
+	Verdict string // comparison with the truth; "" if the truth is unknown
 	Wrong   bool
-	// Uncertain and Disagree are words for what orders examples; Error orders wrong ones.
+	// Uncertain and Disagree name the measures that order examples. Error orders the wrong ones.
 	Uncertain, Disagree              string
 	Uncertainty, Disagreement, Error float64
 }
 
-// Line is one thing that is predicted. Part is that of its bar, from 0 to 1, or below 0 for
-// none.
+// Line is one predicted value. Part is the length of its bar, from 0 to 1, or negative for no bar.
 type Line struct {
 	Text, Value string
 	Part        float64
@@ -74,7 +69,7 @@ type Score struct {
 	Probability float64
 }
 
-// prediction is the most probable class.
+// prediction returns the most probable class.
 func (e *Example) prediction() Score { return e.Top[0] }
 
 func (e *Example) wrong() bool {
@@ -84,8 +79,8 @@ func (e *Example) wrong() bool {
 	return e.Label >= 0 && e.Label != e.prediction().Class
 }
 
-// keys are what examples are ordered by: uncertainty, disagreement of members, and, of wrong
-// ones, how wrong they are. ok is false where there is no prediction.
+// keys returns the numbers that order examples: uncertainty, disagreement of members and, for wrong ones, the error.
+// ok is false if there is no prediction.
 func (e *Example) keys() (uncertain, disagree, wrong float64, ok bool) {
 	switch {
 	case e.Told != nil:
@@ -98,18 +93,18 @@ func (e *Example) keys() (uncertain, disagree, wrong float64, ok bool) {
 	return uncertain, disagree, wrong, finite(uncertain) && finite(disagree) && finite(wrong)
 }
 
-// shownScores is how many of the most probable classes a tile shows.
+// shownScores is the number of classes that a tile shows.
 const shownScores = 3
 
 const legend = "Bars are averaged probabilities. Entropy is the predictive entropy and MI the mutual information, the part of it that comes from members disagreeing; both in nats."
 
-// A caption is what a tile says below its image, as printable text.
+// A caption is the text of a tile below its image, with printable characters only.
 type caption struct {
 	Name        string
 	Bars        []bar
-	Label       string // what the label says of the prediction; empty without one
+	Label       string // comparison with the label; empty without one
 	Wrong       bool
-	Entropy, MI string // of classes
+	Entropy, MI string // for classes
 
 	Uncertain, Disagree string
 }
@@ -117,13 +112,13 @@ type caption struct {
 // A bar is a class with its probability.
 type bar struct {
 	Class, Percent string
-	Part           float64 // of the full width, from 0 to 1; below 0 for none
+	Part           float64 // of the full width, from 0 to 1; negative for no bar
 }
 
-// Bar reports whether there is one.
+// Bar reports whether the bar is drawn.
 func (b bar) Bar() bool { return b.Part >= 0 }
 
-// Width is Part for CSS.
+// Width returns Part for CSS.
 func (b bar) Width() string { return strconv.FormatFloat(100*b.Part, 'f', 1, 64) + "%" }
 
 func (m *Montage) caption(e *Example) caption {
@@ -153,7 +148,7 @@ func (m *Montage) caption(e *Example) caption {
 	return c
 }
 
-// String is the caption as one sentence, for those who do not see the image.
+// String returns the caption as one sentence, for readers who cannot see the image.
 func (c caption) String() string {
 	if c.Entropy == "" {
 		var parts []string
@@ -179,7 +174,7 @@ func (m *Montage) legend() string {
 	return legend
 }
 
-// image returns the image of an example, which has at least one pixel.
+// image returns the image of an example. It fails if the image has no pixels.
 func (m *Montage) image(index int) (image.Image, error) {
 	img, err := m.Image(index)
 	if err != nil {
@@ -200,12 +195,12 @@ func (m *Montage) class(k int) string {
 	return "class " + strconv.Itoa(k)
 }
 
-// nats writes an entropy. What rounds to zero but is not zero is told apart.
+// nats formats an entropy. A positive value that rounds to zero becomes "< 0.001".
 func nats(x float64) string {
 	if 0 < x && x < 0.0005 {
 		return "< 0.001"
 	}
-	if math.Abs(x) < 0.0005 { // rounding may leave a negative one
+	if math.Abs(x) < 0.0005 { // rounding may make it negative
 		x = 0
 	}
 	return Fixed(x, 3)

@@ -19,16 +19,15 @@ var montagePage string
 
 var montageTemplate = template.Must(template.New("montage").Parse(montagePage))
 
-// thumbnailSize is the longest side of an image in the page, in pixels: enough
-// for the tiles on a screen with two pixels where one is meant.
+// thumbnailSize is the longest side of an image in the page, in pixels. It suffices for screens with two pixels per
+// CSS pixel.
 const thumbnailSize = 256
 
-// shownRunes is how much of a name a tile of the page shows.
+// shownRunes is the number of runes of a name that a tile shows.
 const shownRunes = 40
 
-// WriteHTML writes one file that needs no other: no scripts, nothing from the
-// network. It follows the reader's light or dark setting, fits a phone, and
-// prints. Names in it are text, whatever they hold.
+// WriteHTML writes a self-contained file without scripts. The page follows the reader's light or dark setting, fits a
+// phone, and prints. Names are escaped.
 func (m *Montage) WriteHTML(w io.Writer) error {
 	type tile struct {
 		caption
@@ -64,8 +63,8 @@ func (m *Montage) WriteHTML(w io.Writer) error {
 	return montageTemplate.Execute(w, page)
 }
 
-// dataURI returns the thumbnail of img as the source of an img element, and
-// whether its pixels are to be seen. Such an image is kept exactly, as PNG.
+// dataURI returns the thumbnail of img as the source of an img element. It reports whether the image is so small that
+// its pixels are shown as squares. Such an image is stored exactly, as PNG.
 func dataURI(img image.Image) (uri template.URL, pixels bool, err error) {
 	b := img.Bounds()
 	pixels = max(b.Dx(), b.Dy()) <= pixelArt

@@ -18,12 +18,12 @@ import (
 // Sizes of the drawing, in pixels.
 const (
 	margin      = 40
-	tileSide    = 240 // of the square that holds an image
+	tileSide    = 240 // of the square that contains an image
 	tileGap     = 24
 	sectionGap  = 44 // above a heading
-	minColumns  = 3  // or headings would wrap too soon
+	minColumns  = 3  // fewer would wrap headings too soon
 	maxColumns  = 6
-	lineHeight  = 22 // of the text of a tile
+	lineHeight  = 22 // of a tile's text
 	barHeight   = 4
 	barGap      = 9 // below a bar
 	captionGap  = 8 // between image and text
@@ -41,8 +41,8 @@ var (
 	wrongInk = color.RGBA{0xb4, 0x23, 0x18, 255}
 )
 
-// WritePNG draws the tiles on white. Its letters are Latin, Greek and Cyrillic;
-// others are shown as boxes, so pages are for them.
+// WritePNG draws the tiles on white. It can draw Latin, Greek and Cyrillic letters; others appear as boxes, so use
+// WriteHTML for them.
 func (m *Montage) WritePNG(w io.Writer) error {
 	s := newSheet(m)
 	height := s.layout(m, nil)
@@ -57,7 +57,7 @@ func (m *Montage) WritePNG(w io.Writer) error {
 
 // sheet holds what the parts of a drawing share.
 type sheet struct {
-	canvas         *image.RGBA // nil while only the height is asked for
+	canvas         *image.RGBA // nil while only the height is computed
 	width, columns int
 
 	title, heading, body, strong, small font.Face
@@ -74,15 +74,14 @@ func newSheet(m *Montage) *sheet {
 	return s
 }
 
-// face returns gonum's sans-serif font, the one of figures, at a size in pixels. A
-// face is not safe for concurrent use.
+// face returns gonum's sans-serif font, which figures use too, at a size in pixels. A face is not safe for concurrent
+// use.
 func face(weight font.Weight, size float64) font.Face {
 	f := plotfont.DefaultCache.Lookup(plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight}, plotfont.Length(size))
 	return f.FontFace(72)
 }
 
-// layout goes down the sheet and returns its height. It draws on canvas if there
-// is one.
+// layout lays out the sheet from top to bottom and returns its height. It draws if canvas is not nil.
 func (s *sheet) layout(m *Montage, canvas *image.RGBA) int {
 	s.canvas = canvas
 	y := s.paragraph(margin, text.Clean(m.Title), s.title, 38, ink)
@@ -133,7 +132,7 @@ func (s *sheet) tile(x, y int, m *Montage, e *Example) {
 	s.box(x, y, tileSide, tileSide, ground)
 	if img, err := m.image(e.Index); err == nil {
 		img = fill(img, tileSide)
-		b := img.Bounds() // from 0, 0
+		b := img.Bounds() // its minimum is 0, 0
 		draw.Draw(s.canvas, b.Add(image.Pt(x+(tileSide-b.Dx())/2, y+(tileSide-b.Dy())/2)), img, image.Point{}, draw.Over)
 	} else {
 		why := s.shorten(err.Error(), s.small, tileSide-16)
@@ -167,8 +166,8 @@ func (s *sheet) tile(x, y int, m *Montage, e *Example) {
 	s.pair(x, y+lineHeight, c.Name, "", s.small, soft)
 }
 
-// pair writes two texts on the line of a tile below y, one at each end; the left
-// one is shortened to leave room for the other.
+// pair writes two texts on the line of a tile below y, one at each end. The left one is shortened to leave room for
+// the right one.
 func (s *sheet) pair(x, y int, left, right string, f font.Face, c color.Color) {
 	room, base := tileSide, y+lineHeight*3/4
 	if right != "" {
@@ -183,7 +182,7 @@ func (s *sheet) shorten(long string, f font.Face, room int) string {
 	return text.ShortenTo(long, float64(room), func(t string) float64 { return float64(font.MeasureString(f, t).Ceil()) })
 }
 
-// text writes on a baseline, unless only the height is asked for.
+// text writes a line on a baseline, unless only the height is computed.
 func (s *sheet) text(x, base int, line string, f font.Face, c color.Color) {
 	if s.canvas != nil {
 		d := font.Drawer{Dst: s.canvas, Src: image.NewUniform(c), Face: f, Dot: fixed.P(x, base)}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Fixed writes x with a fixed number of decimals: "0.1448". What is not a number
-// stays visible: "NaN", "+Inf", "−Inf". Nothing is ever "−0".
+// Fixed formats x with a fixed number of decimals: "0.1448". Other values are "NaN", "+Inf" and "−Inf". The result is
+// never "−0".
 func Fixed(x float64, decimals int) string {
 	s := strconv.FormatFloat(x, 'f', decimals, 64)
 	if digits, neg := strings.CutPrefix(s, "-"); neg {
@@ -20,13 +20,12 @@ func Fixed(x float64, decimals int) string {
 	return s
 }
 
-// Percent writes a fraction as a percentage: Percent(0.954, 1) is "95.4 %".
+// Percent formats a fraction as a percentage: Percent(0.954, 1) is "95.4 %".
 func Percent(fraction float64, decimals int) string {
 	return Fixed(100*fraction, decimals) + " %"
 }
 
-// Signed is Fixed with a sign for differences: "+0.0012". What rounds to zero
-// has none.
+// Signed is Fixed with a sign for differences: "+0.0012". A value that rounds to zero has no sign.
 func Signed(x float64, decimals int) string {
 	s := Fixed(x, decimals)
 	if x > 0 && s[0] != '+' && strings.Trim(s, "0.") != "" {
@@ -35,12 +34,12 @@ func Signed(x float64, decimals int) string {
 	return s
 }
 
-// Interval writes a confidence interval of a difference: "[−0.0031, +0.0049]".
+// Interval formats a confidence interval of a difference: "[−0.0031, +0.0049]".
 func Interval(lo, hi float64, decimals int) string {
 	return "[" + Signed(lo, decimals) + ", " + Signed(hi, decimals) + "]"
 }
 
-// Thousands writes n with separators: "5,000".
+// Thousands formats n with separators: "5,000".
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	s, neg := strings.CutPrefix(s, "-")
@@ -53,19 +52,19 @@ func Thousands(n int) string {
 	return s
 }
 
-// Bytes writes a size in decimal units: "1.2 MB" is 1,200,000 bytes.
+// Bytes formats a size in decimal units: "1.2 MB" is 1,200,000 bytes.
 func Bytes(n int64) string {
 	if -1000 < n && n < 1000 {
 		return Fixed(float64(n), 0) + " B"
 	}
 	x, unit := float64(n), 0
-	for math.Abs(x) >= 999.95 && unit < 6 { // 999.95 would be written 1000.0
+	for math.Abs(x) >= 999.95 && unit < 6 { // 999.95 would become 1000.0
 		x, unit = x/1000, unit+1
 	}
 	return fmt.Sprintf("%s %cB", Fixed(x, 1), " kMGTPE"[unit])
 }
 
-// Plural is a number with its noun: "1 member", "2,000 examples".
+// Plural returns a number with its noun: "1 member", "2,000 examples".
 func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

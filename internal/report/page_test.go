@@ -150,7 +150,7 @@ func TestReportContents(t *testing.T) {
 	page := string(pageOf(t, sampleReport(12)))
 	last := -1
 	for _, want := range []string{
-		"</a> is better than <a class=\"word\" href=\"#word-", "Before you rely on these numbers", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
+		"Before you rely on these numbers", "</a> is better than <a class=\"word\" href=\"#word-", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
 		">Reliability</h2>", "<figcaption>SWAG: ECE 0.0", "<summary>The other 8 methods", "<figcaption>MultiSWAG: ECE 0.0", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
 		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz", "2026-11-21 12:00 UTC",
 		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", `<dt id="word-2">NLL</dt>`,

@@ -17,14 +17,12 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// maxProvenance is the number of facts up to which all of them are seen at once:
-// a posterior can be made of hundreds of checkpoints.
+// maxProvenance is the largest number of facts that are all shown without folding. A posterior can have hundreds of
+// checkpoints.
 const maxProvenance = 12
 
-// WriteHTML writes one file that needs no other: no scripts, nothing from the
-// network. It follows the reader's light or dark setting, fits a phone, and
-// prints. Text in it is text, whatever it holds. The same report gives the same
-// bytes.
+// WriteHTML writes a self-contained file without scripts. The page follows the reader's light or dark setting, fits a
+// phone, and prints. Texts are escaped. The same report gives the same bytes.
 func (r *Report) WriteHTML(w io.Writer) error {
 	parts := r.parts()
 	page := struct {
@@ -47,7 +45,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Folded: len(r.Provenance) > maxProvenance,
 		Light:  template.CSS(plot.PaletteCSS(false)), Dark: template.CSS(plot.PaletteCSS(true)),
 	}
-	seen := map[*term]bool{} // in what stands at the head
+	seen := map[*term]bool{} // the terms at the top of the page
 	if lines := paragraphs(r.Verdict, seen); len(lines) > 0 {
 		page.Headline, page.Verdict = lines[0], lines[1:]
 	}
@@ -83,11 +81,10 @@ type htmlPart struct {
 	ID, Heading string
 	Lead        []word
 	Groups      []htmlGroup
-	One         bool // figure: what is said of it stands right beside it
+	One         bool // the only figure, with its text next to it
 }
 
-// A htmlGroup holds figures that share a grid: they are of one size, and all of
-// them folded or none.
+// A htmlGroup holds figures that share a grid. They have the same size, and all or none are folded.
 type htmlGroup struct {
 	Small, Folded bool
 	Figures       []htmlFigure
@@ -111,11 +108,10 @@ func (p part) html() htmlPart {
 	return to
 }
 
-// maxProse is the number of runes of which a text is shown as it is: enough for
-// every text that means something.
+// maxProse is the number of runes above which a text is shortened. It suffices for every meaningful text.
 const maxProse = 1000
 
-// prose is a text of the page, with percentages kept in one line.
+// prose prepares a text for the page and keeps percentages on one line.
 func prose(s string) string {
 	s = text.Shorten(text.Clean(s), func(s string) bool { return utf8.RuneCountInString(s) <= maxProse })
 	return strings.ReplaceAll(s, " %", "\u00a0%")

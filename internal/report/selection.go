@@ -5,31 +5,27 @@ import (
 	"slices"
 )
 
-// Selection picks the examples of a [Montage] out of any number that pass by. It
-// holds only those that it would show.
+// Selection picks the examples of a [Montage] from a stream of any length. It keeps only the examples that it would
+// show.
 type Selection struct {
-	// Words are headings and explanations of the sections; the zero value has those of
-	// classes.
+	// Words holds the headings and explanations of the sections. The zero value means those for classes.
 	Words [4][2]string
 
 	count                               int
 	certain, uncertain, disagree, wrong top
 }
 
-// NewSelection returns a selection of at most n examples for each section; n
-// must be positive.
+// NewSelection returns a selection of at most n examples for each section; n must be positive.
 func NewSelection(n int) *Selection {
 	return &Selection{certain: top{n: n}, uncertain: top{n: n}, disagree: top{n: n}, wrong: top{n: n}}
 }
 
-// noDisagreement is the mutual information, in nats, below which members agree
-// but for rounding: networks answer in float32, and averages of equal
-// probabilities differ in their last bits.
+// noDisagreement is the mutual information, in nats, below which members agree up to rounding. Networks compute in
+// float32, and averages of equal probabilities differ in their last bits.
 const noDisagreement = 1e-9
 
-// Add offers an example and copies what it keeps. Examples may come in any order.
-// One without a prediction, or with numbers that are not finite, is passed over:
-// it could not be scored.
+// Add offers an example and copies the parts that it keeps. Examples may come in any order. An example without a
+// prediction, or with numbers that are not finite, is skipped, because it could not be scored.
 func (s *Selection) Add(e Example) {
 	uncertain, disagree, wrong, ok := e.keys()
 	if !ok {
@@ -48,9 +44,8 @@ func (s *Selection) Add(e Example) {
 
 func finite(x float64) bool { return x-x == 0 }
 
-// Sections returns what was found, the most extreme first, and of equals the
-// lower index first. A section that nothing belongs to is left out. Where there
-// are few examples, the more certain half and the less certain one share them.
+// Sections returns the result, the most extreme examples first. Of equal examples the lower index comes first. Empty
+// sections are left out. If there are few examples, none is in both the certain and the uncertain section.
 func (s *Selection) Sections() []Section {
 	certain, uncertain := s.certain.sorted(), s.uncertain.sorted()
 	certain = certain[:min(len(certain), (s.count+1)/2)]
@@ -75,8 +70,7 @@ var ofClasses = [4][2]string{
 	{"Confident and wrong", "The highest confidence among wrong predictions. Look at the labels too: some of them may be what is wrong."},
 }
 
-// top keeps the n examples with the highest keys, of equals those with the lower
-// index.
+// top keeps the n examples with the highest keys. Of equal keys it keeps the lower index.
 type top struct {
 	n    int
 	kept []keyed // in order
@@ -92,8 +86,8 @@ func before(a, b keyed) int {
 	return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(a.Index, b.Index))
 }
 
-// add keeps e if it belongs to the n so far. Almost none does when many pass by,
-// so the common case is one comparison.
+// add keeps e if it is among the best n so far. In a long stream almost no example is, so the common case is one
+// comparison.
 func (t *top) add(key float64, e *Example) {
 	k := keyed{key, *e}
 	if len(t.kept) == t.n && before(k, t.kept[t.n-1]) > 0 {

@@ -1,22 +1,20 @@
-// Package report writes what a person reads: tables as aligned text for a
-// terminal or as Markdown for documentation, the numbers in them, montages of
-// images with their predictions, and reports: one page with a verdict, tables and
-// figures, which are files of their own too.
+// Package report writes output for people. It has tables as aligned text for a terminal or as Markdown, and the
+// formats of their numbers. It also has montages of images with their predictions, and reports: one page with a
+// verdict, tables and figures.
 //
-// A [Report] is plain data. Package plot below draws its figures.
+// A [Report] is plain data. The package plot draws its figures, which can be separate files too.
 //
 // # Invariants
 //
-// Output depends on the input only, not on terminal, locale or clock. Width is
-// counted in runes, so wide and combining characters shift what follows them.
-// Control characters in cells are shown as "�": a file name cannot move the
-// cursor, and in a page it is text. Negative numbers carry a true minus sign
-// (U+2212).
+// Output depends only on the input, not on terminal, locale or clock. Width is counted in runes, so wide and
+// combining characters shift the text after them. Control characters in cells are shown as "�", so a file name cannot
+// move the cursor. A cell of more than 200 characters loses its middle. In a page all text is escaped. Negative numbers
+// have a true minus sign (U+2212).
 //
 // # Concurrency
 //
-// A Table must not be used by two goroutines at once while rows are added, nor a
-// Selection while examples are. A Report is only read.
+// A Table must not be used by two goroutines at once while rows are added, and neither must a Selection while
+// examples are added. A Report is only read.
 package report
 
 import (
@@ -28,13 +26,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-// Align says how the cells of a column stand below each other.
+// Align is the horizontal alignment of the cells of a column.
 type Align int
 
 const (
 	Left Align = iota
 	Right
-	Decimal // decimal points below each other, what follows the number to the right
+	Decimal // aligned at the decimal points, with any other text after the number
 )
 
 // Column describes a column of a [Table].
@@ -54,8 +52,7 @@ type Table struct {
 // NewTable returns a table without rows.
 func NewTable(cols ...Column) *Table { return &Table{cols: cols} }
 
-// Row adds a row; missing cells at its end are empty. It panics if there are
-// more cells than columns.
+// Row adds a row; missing cells at its end are empty. It panics if there are more cells than columns.
 func (t *Table) Row(cells ...string) {
 	if len(cells) > len(t.cols) {
 		panic("report: more cells than columns")
@@ -63,7 +60,7 @@ func (t *Table) Row(cells ...string) {
 	row := make([]string, len(t.cols))
 	for i, c := range t.cols {
 		if i < len(cells) {
-			row[i] = text.Clean(cells[i])
+			row[i] = text.Cell(cells[i])
 		}
 		if row[i] == "" {
 			row[i] = "—"
@@ -80,7 +77,7 @@ func (t *Table) Note(note string) { t.notes = append(t.notes, text.Clean(note)) 
 
 // WriteText writes the table with aligned columns, two spaces apart.
 func (t *Table) WriteText(w io.Writer) error {
-	// Pad cells around the decimal point first; then only widths matter.
+	// Pad cells around the decimal point first. After that only widths matter.
 	cells := make([][]string, len(t.rows)+1)
 	for r := range cells {
 		cells[r] = make([]string, len(t.cols))
@@ -99,7 +96,7 @@ func (t *Table) WriteText(w io.Writer) error {
 			cells[r+1][c] = s
 			width = max(width, utf8.RuneCountInString(s))
 		}
-		// A decimal column is a block at the right under a wide header.
+		// Under a wide header, a decimal column is a block at the right.
 		block := 0
 		for _, row := range cells[1:] {
 			block = max(block, utf8.RuneCountInString(row[c]))
@@ -130,9 +127,8 @@ func (t *Table) WriteText(w io.Writer) error {
 
 func pad(n int) string { return strings.Repeat(" ", n) }
 
-// intWidth is the width of s up to the end of its first integer, where the
-// decimal point stands or would stand: 7 for "[−1,234.5, 6]". Text without a
-// digit ends there, so that "—" stands over the units.
+// intWidth returns the width of s up to the end of its first integer, where the decimal point is or would be: 7 for
+// "[−1,234.5, 6]". For text without a digit it returns the whole width, so that "—" stands over the units.
 func intWidth(s string) int {
 	i := strings.IndexFunc(s, unicode.IsDigit)
 	if i < 0 {

@@ -7,22 +7,18 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-// A htmlCell is a cell of a table in a page. Pad is text that is not seen: what
-// the longest cell of a decimal column has after its number, so that decimal
-// points stand below each other in a column that is flush right. Name is the
-// column's, for phones.
+// A htmlCell is a cell of a table in a page. Pad is invisible text that aligns decimal points in a right-aligned
+// column: the rest of the longest cell after its number. Name is the column's name, for phones.
 type htmlCell struct {
 	Text, Pad, Name string
 	Words           []word // of a header
 	Number, Blank   bool
 }
 
-// maxNarrow is the number of columns up to which a table fits a phone. A wider one
-// gives each row a block there, so that all of it is seen.
+// maxNarrow is the largest number of columns that fit a phone. There a wider table shows each row as a block.
 const maxNarrow = 4
 
-// maxBeside is the number of columns up to which a table leaves room on its right for
-// what is said of it.
+// maxBeside is the largest number of columns that leave room for the explanation at the right of the table.
 const maxBeside = 11
 
 type htmlTable struct {
@@ -65,5 +61,5 @@ func (n *NamedTable) html() htmlTable {
 	return h
 }
 
-// tailOf is what follows the first integer of a cell.
+// tailOf returns the part of a cell after its first integer.
 func tailOf(s string) string { return string([]rune(s)[intWidth(s):]) }

@@ -6,12 +6,11 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// pixelArt is the longest side of an image, in pixels, whose pixels are shown as
-// squares when it is enlarged: smoothing 28 pixels hides what the network sees.
+// pixelArt bounds the longest side, in pixels, of images whose pixels are shown as squares when enlarged. Smoothing
+// 28 pixels would hide what the network sees.
 const pixelArt = 64
 
-// shrink returns img with no side longer than size, in its own proportions; an
-// image that small is returned as it is.
+// shrink returns img in its own proportions with no side longer than size. It returns small images unchanged.
 func shrink(img image.Image, size int) image.Image {
 	b := img.Bounds()
 	if max(b.Dx(), b.Dy()) <= size {
@@ -20,8 +19,7 @@ func shrink(img image.Image, size int) image.Image {
 	return resize(draw.CatmullRom, img, size)
 }
 
-// fill returns img enlarged or reduced until its longer side is size, or a little
-// less where its pixels stay squares of equal size.
+// fill returns img scaled until its longer side is size, or a little less if its pixels stay squares of equal size.
 func fill(img image.Image, size int) image.Image {
 	longer := max(img.Bounds().Dx(), img.Bounds().Dy())
 	if longer <= pixelArt && longer <= size {
@@ -30,8 +28,7 @@ func fill(img image.Image, size int) image.Image {
 	return resize(draw.CatmullRom, img, size)
 }
 
-// resize scales img until its longer side is size. A grey image stays grey, which
-// halves its file.
+// resize scales img until its longer side is size. A grey image stays grey, which halves its file.
 func resize(by draw.Scaler, img image.Image, size int) image.Image {
 	b := img.Bounds()
 	longer := max(b.Dx(), b.Dy())

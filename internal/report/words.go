@@ -10,11 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// A word is a part of a text of the page. With an ID it is one of the glossary's, and
-// leads there.
+// A word is a part of a text of the page. With an ID it is a term of the glossary and links there.
 type word struct{ Text, ID, Meaning string }
 
-// spellings are those of all terms, and spelt finds them: the longest first.
+// spellings maps the spellings of all terms to them, and spelt matches them, the longest first.
 var spellings, spelt = func() (map[string]*term, *regexp.Regexp) {
 	of := map[string]*term{}
 	var all []string
@@ -28,10 +27,10 @@ var spellings, spelt = func() (map[string]*term, *regexp.Regexp) {
 	return of, regexp.MustCompile("(?i)" + strings.Join(all, "|"))
 }()
 
-// words cuts a text where it names a term for the first time; seen holds the terms
-// that were named before, and may be nil if that does not matter.
+// words splits a text where it names a term for the first time. The map seen holds the terms that were named before.
+// It may be nil if repetition does not matter.
 func words(s string, seen map[*term]bool) (out []word) {
-	plain := 0 // where the text begins that is not out yet
+	plain := 0 // start of the text that has not been output yet
 	for at := 0; at < len(s); {
 		found := spelt.FindStringIndex(s[at:])
 		if found == nil {
@@ -42,7 +41,7 @@ func words(s string, seen map[*term]bool) (out []word) {
 		after, _ := utf8.DecodeRuneInString(s[to:])
 		t := spellings[strings.ToLower(s[from:to])]
 		switch {
-		case t == nil || joins(before) || joins(after): // a part of a longer word
+		case t == nil || joins(before) || joins(after): // part of a longer word
 			_, size := utf8.DecodeRuneInString(s[from:])
 			at = from + size
 			continue
@@ -65,12 +64,12 @@ func words(s string, seen map[*term]bool) (out []word) {
 
 func joins(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' }
 
-// ID is that of its line in the page.
+// ID returns the ID of the term's line in the page.
 func (t term) ID() string {
 	return fmt.Sprintf("word-%d", slices.IndexFunc(glossary, func(g term) bool { return g.Name == t.Name }))
 }
 
-// paragraphs are texts in which each term leads to the glossary once.
+// paragraphs splits texts so that each term links to the glossary once.
 func paragraphs(texts []string, seen map[*term]bool) (out [][]word) {
 	for _, s := range texts {
 		out = append(out, words(prose(s), seen))
@@ -78,7 +77,7 @@ func paragraphs(texts []string, seen map[*term]bool) (out [][]word) {
 	return out
 }
 
-// glossaryOf is what the words in a report need.
+// glossaryOf returns the terms that a report uses.
 func (r *Report) glossaryOf(parts []part) []term {
 	said := map[*term]bool{}
 	say := func(texts ...string) { paragraphs(texts, said) }

@@ -11,12 +11,12 @@ import (
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
-// enough is the number of independent checkpoints from which on nothing is to be said
-// of it: fit's table has it too.
+// enough is the number of independent checkpoints from which there is no finding about it. The table of fit uses it
+// too.
 const enough = 10
 
-// Findings are what fit saw of the checkpoints that the networks' posteriors come from.
-// Where it saw nothing, they say how many independent checkpoints there are.
+// Findings returns what fit found about the checkpoints of the networks' posteriors. If it found no problem, the
+// finding is the number of independent checkpoints.
 func Findings(networks ...*infer.Network) (found []report.Finding) {
 	for _, n := range networks {
 		p := n.Posterior
@@ -33,7 +33,7 @@ func Findings(networks ...*infer.Network) (found []report.Finding) {
 
 func findings(p *swag.Posterior) (found []report.Finding) {
 	health, err := trajectory.Of(p)
-	if err != nil { // another program's posterior, which says nothing of it
+	if err != nil { // a posterior of another program without this information
 		return nil
 	}
 	name := func(i int) string { return path.Base(p.Checkpoints[i].Path) }
@@ -56,5 +56,5 @@ func findings(p *swag.Posterior) (found []report.Finding) {
 	return found
 }
 
-// capital begins a sentence.
+// capital capitalises the first letter.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

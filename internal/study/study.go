@@ -1,5 +1,4 @@
-// Package study holds what the studies have in common: how what they found is
-// shown, as text, as a page and as JSON.
+// Package study holds the common parts of the studies: the output of results as text, as a page and as JSON.
 package study
 
 import (
@@ -15,18 +14,18 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// Result is what a study found. The same figures and sentences are in all its
-// forms.
+// Result is the outcome of a study. All its forms contain the same figures and sentences.
 type Result interface {
-	Heading() string         // the settings, in a line
-	Tables() []*report.Table // those that are printed
-	Verdict() []string       // in plain words, the outcome first
+	Heading() string         // the settings, in one line
+	Tables() []*report.Table // the printed tables
+	Verdict() []string       // in plain words, the result first
 	Page() *report.Report
 	JSON() any
 }
@@ -40,7 +39,7 @@ func WriteText(w io.Writer, warnings []string, r Result) error {
 	text.Line(&b, "%s", r.Heading())
 	b.WriteByte('\n')
 	for _, t := range r.Tables() {
-		t.WriteText(&b) // to memory: it cannot fail
+		t.WriteText(&b) // writing to memory cannot fail
 		b.WriteByte('\n')
 	}
 	for _, line := range r.Verdict() {
@@ -50,12 +49,12 @@ func WriteText(w io.Writer, warnings []string, r Result) error {
 	return err
 }
 
-// Fact makes a line for a page.
+// Fact returns a fact for a page.
 func Fact(name, format string, args ...any) report.Fact {
 	return report.Fact{Name: name, Value: fmt.Sprintf(format, args...)}
 }
 
-// Sources lists the SHA-256 of what data came from.
+// Sources lists the sources of data with their SHA-256.
 func Sources(what string, d dataset.Dataset) []report.Fact {
 	if d == nil {
 		return nil
@@ -71,8 +70,7 @@ func Sources(what string, d dataset.Dataset) []report.Fact {
 	return facts
 }
 
-// Provenance says which posteriors it was, of which checkpoints, and what ran
-// them.
+// Provenance lists the posteriors, their checkpoints, and the version of ONNX Runtime.
 func Provenance(runtime string, posteriors ...*swag.Posterior) []report.Fact {
 	facts := []report.Fact{{Name: "ONNX Runtime", Value: runtime}}
 	for _, p := range posteriors {
@@ -84,13 +82,15 @@ func Provenance(runtime string, posteriors ...*swag.Posterior) []report.Fact {
 	return facts
 }
 
-// BatchNorm says what the batch-norm statistics of a study's networks come from.
+// BatchNorm describes the sources of the batch-norm statistics of a study's networks, and the results of the checks
+// of the study's data.
 type BatchNorm struct {
 	Networks []*infer.Network
-	Records  []*batchnorm.Record // of each network, nil without batch norm
+	Records  []*batchnorm.Record // for each network, nil without batch norm
+	Intake   []*intake.Report    // for each data set and network
 }
 
-// Whose names a network, where there are several.
+// Whose returns a name for a network's batch norm. It includes the posterior if there are several.
 func (b *BatchNorm) Whose(i int) string {
 	if len(b.Networks) < 2 {
 		return "batch norm"
@@ -98,10 +98,21 @@ func (b *BatchNorm) Whose(i int) string {
 	return "batch norm of " + b.Networks[i].Posterior.Path
 }
 
-// Warnings are what a user of the statistics must know: they stand above every
-// output.
+// Warnings returns the warnings about statistics and data, which stand above every output.
 func (b *BatchNorm) Warnings() []string {
 	out := []string{}
+	for _, r := range b.Intake {
+		for _, w := range r.Warnings {
+			if w = r.Data + ": " + w; !slices.Contains(out, w) {
+				out = append(out, w)
+			}
+		}
+	}
+	return append(out, b.Recomputed()...)
+}
+
+// Recomputed are the warnings about recomputed statistics.
+func (b *BatchNorm) Recomputed() (out []string) {
 	for i, r := range b.Records {
 		if r == nil {
 			continue
@@ -113,7 +124,7 @@ func (b *BatchNorm) Warnings() []string {
 	return out
 }
 
-// Facts are those for a page.
+// Facts returns the facts for a page.
 func (b *BatchNorm) Facts() (facts []report.Fact) {
 	for i, r := range b.Records {
 		if r == nil {
@@ -142,7 +153,7 @@ func (b *BatchNorm) Facts() (facts []report.Fact) {
 	return facts
 }
 
-// Kept says which statistics are kept, and why.
+// Kept describes the statistics that are not recomputed, and the reason.
 func Kept(r *batchnorm.Record) string {
 	layers := "the statistics of " + report.Plural(len(r.Kept), "layer")
 	if r.Images == 0 {
@@ -154,10 +165,10 @@ func Kept(r *batchnorm.Record) string {
 	return layers + " are the same in all checkpoints: they were frozen in training, and are kept (--bn recompute recomputes them)"
 }
 
-// Object is a JSON object whose fields come in the given order.
+// Object is a JSON object whose fields have a fixed order.
 type Object []Field
 
-// Fields makes an object of keys and values in turn.
+// Fields returns an object from alternating keys and values.
 func Fields(pairs ...any) Object {
 	var o Object
 	for i := 0; i < len(pairs); i += 2 {
@@ -166,7 +177,7 @@ func Fields(pairs ...any) Object {
 	return o
 }
 
-// Field is one of them.
+// Field is one field of an [Object].
 type Field struct {
 	Key   string
 	Value any
@@ -192,7 +203,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Finite is nil, which JSON writes as null, for what is not a finite number.
+// Finite returns a pointer to v, or nil if v is not finite, which becomes null in JSON.
 func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -200,12 +211,12 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// Interval is a mean with its interval in JSON; value names the mean.
+// Interval returns a mean with its interval for JSON; value is the key of the mean.
 func Interval(value string, i calibrate.Interval) Object {
 	return Fields(value, Finite(i.Mean), "low", Finite(i.Low), "high", Finite(i.High))
 }
 
-// Texts are errors in words, never nil.
+// Texts returns errors as strings, never nil.
 func Texts(errs []error) []string {
 	out := []string{}
 	for _, err := range errs {
@@ -214,8 +225,7 @@ func Texts(errs []error) []string {
 	return out
 }
 
-// MainMetrics are those of a task that every table shows: the first of its
-// metrics.
+// MainMetrics returns the metrics of a task that every table shows, which come first.
 func MainMetrics(t task.Task) []task.Metric {
 	all := t.Metrics()
 	if i := slices.IndexFunc(all, func(m task.Metric) bool { return m.Further }); i >= 0 {
@@ -224,7 +234,7 @@ func MainMetrics(t task.Task) []task.Metric {
 	return all
 }
 
-// Cell is a metric as tables show it.
+// Cell formats a metric for a table.
 func Cell(m task.Metric, v float64) string {
 	switch {
 	case m.Optional && v != v:

@@ -14,9 +14,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// binary is one score about class 1 of two: a logit, or its sigmoid. An outcome is
-// the probabilities of both, so that rows are those of two classes. A threshold on that
-// of class 1 predicts.
+// binary is the task with one score for class 1 of two: a logit, or a probability. An outcome holds the probabilities
+// of both classes, so the rows are those of two classes. The prediction depends on a threshold on the probability of
+// class 1.
 type binary struct{ classes }
 
 func newBinary(s Scores) (Task, bool, error) {
@@ -26,29 +26,48 @@ func newBinary(s Scores) (Task, bool, error) {
 func (t binary) Name() string { return "binary" }
 
 func (t binary) Describe() string {
-	return fmt.Sprintf("output %q: the %s of class 1 of 2", t.Output, t.score())
+	return fmt.Sprintf("output %q: the %s of class 1 of 2", t.Output, t.one())
 }
 
 func (t binary) Outcome(dst []float64, scores []float32) (float64, error) {
-	p, err := finiteSum(scores)
-	switch {
-	case err != nil:
+	z, err := t.single(scores)
+	if err != nil {
 		return 0, err
-	case t.Activation != "sigmoid": // the softmax of (0, z)
-		t.Link(dst, []float64{p})
-	case p < 0 || p > 1:
-		return 0, fmt.Errorf("the network ends in a sigmoid, but its output is no probability: %v", scores[0])
-	default:
-		dst[0], dst[1] = 1-p, p
+	}
+	switch t.form() {
+	case Probabilities:
+		dst[0], dst[1] = 1-z, z
+	case LogProbabilities: // 1 − e^z keeps its digits if e^z is near 1
+		dst[0], dst[1] = -math.Expm1(z), math.Exp(z)
+	default: // the softmax of (0, z)
+		t.Link(dst, []float64{z})
 	}
 	return calibrate.Entropy(dst), nil
+}
+
+// single checks and returns a score that stands alone. It fails if the score does not have the form of s.
+func (s Scores) single(score []float32) (float64, error) {
+	switch z := float64(score[0]); {
+	case s.form() == LogProbabilities && z <= 0:
+		return z, nil
+	case z-z != 0:
+		return 0, fmt.Errorf("the network's output is not finite: %v", score[0])
+	case s.form() == Probabilities && z >= -Rounding && z <= 1+Rounding:
+		return min(max(z, 0), 1), nil
+	case s.form() == Probabilities:
+		return 0, fmt.Errorf("the network's scores are taken for probabilities, but one is %v", score[0])
+	case s.form() == LogProbabilities:
+		return 0, fmt.Errorf("the network's scores are taken for log-probabilities, but one is %v", score[0])
+	default:
+		return z, nil
+	}
 }
 
 func (t binary) Link(dst, logits []float64) {
 	calibrate.Softmax(dst, []float64{0, logits[0]}, 2, 1)
 }
 
-// AddCurvature adds Σ p(1−p).
+// AddCurvature adds the sum of p(1−p) over the examples.
 func (t binary) AddCurvature(hessian, logits *mat.Dense) {
 	n, _ := logits.Dims()
 	p := make([]float64, 2)
@@ -58,11 +77,16 @@ func (t binary) AddCurvature(hessian, logits *mat.Dense) {
 	}
 }
 
-// Say implements [Joined]: scores become those of two classes.
+// Say implements [Joined]. It turns the score into scores of two classes.
 func (t binary) Say(g Graph, scores string) Said {
 	two := classes{count: 2}
-	if t.Activation == "sigmoid" {
-		two.Activation = "softmax"
+	switch t.form() {
+	case LogProbabilities:
+		scores = g.Op("Exp", scores)
+		fallthrough
+	case Probabilities:
+		two.Form, two.Activation = Probabilities, t.Activation
+		scores = t.bounded(g, scores)
 		return two.Say(g, g.Rowwise("Concat", g.Op("Sub", g.Constant([]float32{1}, 1, 1), scores), scores))
 	}
 	return two.Say(g, g.Rowwise("Concat", g.Op("Sub", scores, scores), scores)) // the logits 0 and z
@@ -74,13 +98,12 @@ func (t binary) Decide(outcomes []float64, labels truth.Truth, by calibrate.Crit
 	return by.Choose(j.in, j.out)
 }
 
-// Columns are those of two classes, and the probability of class 1.
+// Columns lists the columns of two classes, and the probability of class 1.
 func (t binary) Columns(want Want) []Column {
 	return append(t.classes.Columns(want), Column{Name: "class_1_probability"}, Column{Name: "complement", Hidden: true})
 }
 
-// Values appends a row. The prediction is by the threshold, and confidence is the
-// probability of what is predicted.
+// Values appends a row. The threshold decides the prediction. The confidence is the probability of the predicted class.
 func (t binary) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
 	at := len(dst)
 	dst = t.classes.Values(dst, want, a, label)
@@ -91,13 +114,13 @@ func (t binary) Values(dst []float64, want Want, a Average, label truth.Truth) [
 	}
 	row[prediction], row[confidence] = float64(class), p[class]
 	for k := range t.top(want) {
-		c := class ^ k // then the other
+		c := class ^ k // the prediction first, then the other class
 		row[ranked+2*k], row[ranked+2*k+1] = float64(c), p[c]
 	}
 	return append(dst, p[1], p[0])
 }
 
-// orDefault is the threshold where one was given.
+// orDefault returns the threshold, or the default for 0.
 func orDefault(threshold float64) float64 {
 	if threshold == 0 {
 		return calibrate.DefaultThreshold
@@ -105,11 +128,11 @@ func orDefault(threshold float64) float64 {
 	return threshold
 }
 
-// binaryRows are what is to be judged of examples.
+// binaryRows collects the predictions of labelled examples.
 type binaryRows struct {
-	in, out         []float64            // probabilities of class 1, of the examples of class 0 and 1
-	inOdds, outOdds []float64            // their log-odds, which order also those that are both 1
-	both            []calibrate.TopLabel // all of them
+	in, out         []float64            // probabilities of class 1, for examples of class 0 and of class 1
+	inOdds, outOdds []float64            // their log-odds, which also order probabilities that round to 1
+	both            []calibrate.TopLabel // all examples
 }
 
 func (r *binaryRows) add(p, q float64, label int) {
@@ -130,13 +153,12 @@ func (t binary) judged(outcomes []float64, labels truth.Truth) *binaryRows {
 	return r
 }
 
-// ece is the calibration error of the probability of class 1. It sorts r.both.
+// ece returns the calibration error of the probability of class 1. It sorts r.both.
 func (r *binaryRows) ece(opts calibrate.ECEOptions) float64 {
 	return calibrate.TopLabelECE(r.both, opts)
 }
 
-// areas are the AUROC with its interval, and the average precision; NaN where all examples
-// are of one class.
+// areas returns the AUROC with its interval, and the average precision. Both are NaN if all examples are of one class.
 func (r *binaryRows) areas() (auroc calibrate.Interval, precision float64) {
 	if nan := math.NaN(); len(r.in) == 0 || len(r.out) == 0 {
 		return calibrate.Interval{Mean: nan, Low: nan, High: nan}, nan
@@ -165,7 +187,7 @@ func decisions(d calibrate.Decisions) []float64 {
 
 func (t binary) NewSummary() Summary { return &binarySummary{} }
 
-// binarySummary keeps what was found of labelled rows: 48 bytes each.
+// binarySummary sums up the scores of labelled rows. It keeps 48 bytes per row.
 type binarySummary struct {
 	classSummary
 	rows binaryRows
@@ -237,7 +259,7 @@ func (t binary) Metrics() []Metric {
 	return list
 }
 
-// Align has nothing to do: no metric hangs on other methods.
+// Align does nothing, because no metric depends on other methods.
 func (t binary) Align([]*Evaluation) {}
 
 func (t binary) Evaluate(outcomes []float64, labels truth.Truth, opts EvaluateOptions) (*Evaluation, error) {

@@ -13,8 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// classes is one of several classes that exclude each other. An outcome is their
-// probabilities.
+// classes is the task with mutually exclusive classes. An outcome holds their probabilities.
 type classes struct {
 	Scores
 	count int
@@ -30,18 +29,7 @@ func newClasses(s Scores) (Task, bool, error) {
 func (t classes) Name() string { return "classes" }
 
 func (t classes) Describe() string {
-	return fmt.Sprintf("output %q: %d classes, a %s for each", t.Output, t.count, t.score())
-}
-
-// score is what a score is called.
-func (t classes) score() string {
-	switch t.Activation {
-	case "":
-		return "logit"
-	case "logsoftmax":
-		return "log-probability"
-	}
-	return "probability"
+	return fmt.Sprintf("output %q: %d classes, a %s for each", t.Output, t.count, t.one())
 }
 
 func (t classes) Size() string { return fmt.Sprintf("%d classes", t.count) }
@@ -57,32 +45,44 @@ func (t classes) CheckLabel(label truth.Truth) error {
 	return nil
 }
 
-// Outcome is the softmax of logits, or the probabilities as they are, but for what
-// float32 took from their sum.
+// Outcome applies the softmax to logits and to log-probabilities. For log-probabilities this divides the probabilities
+// by their sum. Probabilities are also divided by their sum, because float32 leaves it only near 1.
 func (t classes) Outcome(dst []float64, scores []float32) (float64, error) {
-	total, err := finiteSum(scores)
+	total, err := t.sum(scores)
 	if err != nil {
 		return 0, err
 	}
-	if t.Activation != "softmax" {
+	if t.form() != Probabilities {
 		for c, v := range scores {
 			dst[c] = float64(v)
 		}
 		calibrate.Softmax(dst, dst, len(dst), 1)
 		return calibrate.Entropy(dst), nil
 	}
-	if math.Abs(total-1) > 1e-3 || slices.Min(scores) < 0 {
-		return 0, fmt.Errorf("the network ends in a softmax, but its outputs are no probabilities: they add up to %v, and the least is %v", total, slices.Min(scores))
+	if math.Abs(total-1) > SumTolerance || slices.Min(scores) < -Rounding {
+		return 0, fmt.Errorf("the network's scores are taken for probabilities, but they add up to %v, and the least is %v", total, slices.Min(scores))
 	}
 	for c, v := range scores {
-		dst[c] = float64(v) / total
+		dst[c] = max(0, float64(v)) / total
 	}
 	return calibrate.Entropy(dst), nil
 }
 
-// finiteSum adds up scores, all of which must be finite.
-func finiteSum(scores []float32) (total float64, err error) {
+// SumTolerance is the largest accepted distance of a sum of probabilities from 1. A softmax in float32 stays within
+// 1e-6. Probabilities from a softmax in bfloat16, or clipped ones, may be off by 1e-2.
+const SumTolerance = 1e-2
+
+// Rounding is how far a probability may be below 0 or above 1 because of rounding in float32. Examples are 1 − Σp and
+// (1 + tanh)/2.
+const Rounding = 1e-6
+
+// sum adds up the scores, which must all be finite. A log-probability may be −∞, but not all of them.
+func (s Scores) sum(scores []float32) (total float64, err error) {
 	for c, v := range scores {
+		impossible := s.form() == LogProbabilities && math.IsInf(float64(v), -1)
+		if impossible && slices.Max(scores) > v {
+			continue
+		}
 		if v-v != 0 {
 			return 0, fmt.Errorf("the network's output is not finite: class %d has %v", c, v)
 		}
@@ -95,7 +95,7 @@ func (t classes) Divergence(a, b []float64) float64 { return calibrate.Divergenc
 
 func (t classes) Link(dst, logits []float64) { calibrate.Softmax(dst, logits, len(logits), 1) }
 
-// AddCurvature adds Σ diag(p) − ppᵀ.
+// AddCurvature adds the sum of diag(p) − ppᵀ over the examples.
 func (t classes) AddCurvature(hessian, logits *mat.Dense) {
 	n, k := logits.Dims()
 	p := mat.NewDense(n, k, nil)
@@ -109,7 +109,7 @@ func (t classes) AddCurvature(hessian, logits *mat.Dense) {
 	blas64.Gemm(blas.Trans, blas.NoTrans, -1, p.RawMatrix(), p.RawMatrix(), 1, hessian.RawMatrix())
 }
 
-// The places of a row's first values.
+// Indices of the first values in a row.
 const (
 	prediction = iota
 	confidence
@@ -141,11 +141,11 @@ func (t classes) Columns(want Want) []Column {
 	return list
 }
 
-// top is how many classes are ranked.
+// top returns the number of ranked classes.
 func (t classes) top(want Want) int { return min(max(want.Top, 1), t.count) }
 
-// Values appends a row. The predictive entropy is that of the calibrated average;
-// the other two are of the members as they are.
+// Values appends a row. The predictive entropy is computed from the calibrated average. The expected entropy and the
+// mutual information are computed from the uncalibrated members.
 func (t classes) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
 	at := len(dst)
 	p := a.Outcome
@@ -171,8 +171,8 @@ func (t classes) Values(dst []float64, want Want, a Average, label truth.Truth) 
 	return dst
 }
 
-// appendRanked appends the n most probable classes with their probabilities; of
-// equals the first.
+// appendRanked appends the n most probable classes with their probabilities. Classes with equal probabilities keep
+// their order.
 func appendRanked(dst, p []float64, n int) []float64 {
 	start := len(dst)
 	for c, v := range p {
@@ -198,8 +198,8 @@ func (t classes) NewSummary() Summary { return &classSummary{} }
 // classSummary adds up the scores of labelled rows.
 type classSummary struct {
 	right, nll, brier float64
-	impossible        int                  // labels of probability 0
-	judged            []calibrate.TopLabel // 16 bytes an example: all that grows with their number
+	impossible        int                  // labels with probability 0
+	judged            []calibrate.TopLabel // 16 bytes per example
 }
 
 func (s *classSummary) Add(values []float64, label int) bool {
@@ -262,7 +262,7 @@ func (t classes) Metrics() []Metric {
 	}
 }
 
-// Align takes the sets of one level, above the best of the accuracies.
+// Align compares all methods at the same level of the prediction sets, just above the best accuracy.
 func (t classes) Align(evaluations []*Evaluation) {
 	best := 0.0
 	for _, e := range evaluations {
@@ -300,7 +300,7 @@ func (t classes) Evaluate(outcomes []float64, labels truth.Truth, opts EvaluateO
 	return e, nil
 }
 
-// auroc is that of either of two classes, which is the same; NaN for others.
+// auroc returns the AUROC for two classes, which is the same for both. It is NaN for more classes.
 func (t classes) auroc(outcomes []float64, labels truth.Truth) float64 {
 	if t.count != 2 {
 		return math.NaN()
@@ -357,8 +357,12 @@ func (t classes) CrossFits(by calibrate.Scaler, outcomes []float64, labels truth
 
 // Say implements [Joined].
 func (t classes) Say(g Graph, scores string) Said {
-	if t.Activation == "softmax" {
+	if t.form() == Probabilities {
+		scores = t.bounded(g, scores)
 		return Said{Outcome: g.Op("Div", scores, g.Sum(scores))}
+	}
+	if t.form() == LogProbabilities { // the logarithm of probability 0 must stay finite
+		scores = g.Op("Max", scores, g.Constant([]float32{-1e38}, 1, 1))
 	}
 	return Said{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }
@@ -381,7 +385,7 @@ func (t classes) Join(g Graph, said []Said, weights []float64, by *calibrate.Sca
 		p = j.calibrated(j.logAverage(logs), by)
 	case by.Vector == nil:
 		p = j.calibrated(g.Op("Log", mean), by)
-	default: // no scale may bring in again what is ruled out
+	default: // no scale may revive a class with probability 0
 		p = g.Op("Mul", j.calibrated(j.logOf(mean), by), j.ruledOut(mean))
 		p = g.Op("Div", p, g.Sum(p))
 	}

@@ -1,45 +1,44 @@
 package task
 
-// Want says what rows hold beside the prediction and its uncertainty.
+// Want selects the columns of rows in addition to the prediction and its uncertainty.
 type Want struct {
-	Top      int  `json:"top"`      // so many classes, the most probable first
+	Top      int  `json:"top"`      // number of ranked classes, the most probable first
 	Outcomes bool `json:"outcomes"` // the averaged outcome
-	Members  int  `json:"members"`  // the outcomes of so many members
-	// Truth is what is known of examples, where that is no class: such a row has its own.
+	Members  int  `json:"members"`  // number of members whose outcomes are stored
+	// Truth adds the true values of examples, for tasks without classes. Rows always have the class of an example.
 	Truth bool `json:"truth,omitempty"`
 }
 
-// Column is one thing that a row holds: a number, or an array of them.
+// Column is a column of rows. It holds a number or an array per row.
 type Column struct {
 	Name string // of an array, a list or a column
-	// Cell is the name of one element's column in a table without lists, with a
-	// %d for each of its indices; "" for a number.
+	// Cell is the name of the column of one element in a table without lists, with a %d for each index. It is "" for a
+	// number.
 	Cell  string
 	Kind  Kind
-	Shape []int // of a row's elements; nil for a number
-	// Hidden columns are needed along the way, and written to no file. Of others
-	// the first Shown rows of elements are written, or all where that is 0.
+	Shape []int // shape of the elements in a row; nil for a number
+	// Hidden columns are used in computations, and are not written to files. Of other columns, files show the first
+	// Shown elements along the first dimension, or all if Shown is 0.
 	Hidden bool
 	Shown  int
-	// Truth is what is known of the example, in place of the number of a class.
+	// Truth marks the true values of the example. They replace the number of a class.
 	Truth bool `json:",omitempty"`
 }
 
-// Kind is how the elements of a column are kept and written.
+// Kind says how the elements of a column are stored and written.
 type Kind int
 
 const (
 	Float64 Kind = iota
 	Float32
-	// Class is the number of a class, from 0, which has a name where classes have
-	// names.
+	// Class is the number of a class, from 0. Files also show the names of classes if these are known.
 	Class
-	// Ranked is classes with their probabilities, the most probable first. An
-	// element takes two values: the class, then its probability.
+	// Ranked is a list of classes with their probabilities, the most probable first. An element takes two values: the
+	// class, and its probability.
 	Ranked
 )
 
-// Len is how many values a row has of the column.
+// Len returns the number of values of the column in a row.
 func (c Column) Len() int {
 	n := 1
 	for _, d := range c.Shape {
@@ -51,7 +50,7 @@ func (c Column) Len() int {
 	return n
 }
 
-// Bytes is what they take in memory and in work files.
+// Bytes returns the size of these values in memory and in work files.
 func (c Column) Bytes() int {
 	switch c.Kind {
 	case Float32, Class:

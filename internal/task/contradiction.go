@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Auto is the word for the task that scores tell by themselves: see [Tell].
+// Auto is the word for choosing the task from the scores; see [Tell].
 const Auto = "auto"
 
-// contradiction says why scores cannot be of the task of that name, as far as their number
-// and what they come out of tell. It is nil where they can.
+// contradiction returns an error if the scores cannot belong to the named task, judged by their number and their
+// activation.
 func contradiction(name string, s Scores) error {
 	softmax, sigmoid := strings.HasSuffix(s.Activation, "softmax"), s.Activation == "sigmoid"
 	says := func(format string, args ...any) error {

@@ -10,14 +10,14 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// judged is a task that has one number for how good outcomes are.
+// judged is a task with a single loss for outcomes.
 type judged interface {
 	Task
-	// nll is the mean over examples of the first loss.
+	// nll returns the mean of the first loss over the examples.
 	nll(outcomes []float64, of truth.Truth) float64
 }
 
-// pick returns the outcomes of some examples, with what is known of them.
+// pick returns the outcomes and the true values of some examples.
 func pick(t Task, outcomes []float64, of truth.Truth, rows []int) (picked []float64, known truth.Truth) {
 	for _, i := range rows {
 		picked = append(picked, outcomes[i*t.Width():][:t.Width()]...)
@@ -25,7 +25,7 @@ func pick(t Task, outcomes []float64, of truth.Truth, rows []int) (picked []floa
 	return picked, of.Pick(rows)
 }
 
-// crossFit is [Task.CrossFit] by [Task.Fit] and [Task.Apply].
+// crossFit implements [Task.CrossFit] with [Task.Fit] and [Task.Apply].
 func crossFit(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
 	n, width := len(outcomes)/t.Width(), t.Width()
 	if of.Len() != n {
@@ -51,7 +51,7 @@ func crossFit(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth,
 		}
 		all.NLLAfter += float64(len(rows)) / float64(n) * t.nll(t.Apply(nil, s, picked), known)
 		all.Temperatures, all.AtBound = append(all.Temperatures, s.Temperatures...), all.AtBound || s.AtBound
-		for _, w := range s.Warnings { // what both warn of is said once
+		for _, w := range s.Warnings { // a warning of both folds appears once
 			if !slices.ContainsFunc(all.Warnings, func(known error) bool { return known.Error() == w.Error() }) {
 				all.Warnings = append(all.Warnings, w)
 			}
@@ -60,7 +60,7 @@ func crossFit(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth,
 	return dst, all, nil
 }
 
-// crossFits is [Task.CrossFits] by crossFit.
+// crossFits implements [Task.CrossFits] with crossFit.
 func crossFits(t judged, by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
 	out := calibrate.CrossFitted{Splits: calibrate.Splits, Folds: 2}
 	after := make([]float64, out.Splits)

@@ -5,131 +5,129 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Metric is a score of a set of predictions, as tables and JSON show it.
+// Metric is a score of a set of predictions, and how tables and JSON show it.
 type Metric struct {
 	Key     string // in JSON
 	Header  string // in tables
-	Digits  int    // after the point
+	Digits  int    // after the decimal point
 	Percent bool   // a share, shown as a percentage
-	Further bool   // not among those that every table shows
-	Note    string // what readers of the header must know, or ""
-	// Optional ones are left empty where they are NaN.
+	Further bool   // only in extended tables
+	Note    string // what readers must know to understand the header, or ""
+	// Optional metrics are left empty if they are NaN.
 	Optional bool
-	// Decision is of those that hang on a threshold.
+	// Decision marks metrics that depend on a threshold.
 	Decision bool
 }
 
-// EvaluateOptions say how outcomes are scored.
+// EvaluateOptions say how to score outcomes.
 type EvaluateOptions struct {
 	calibrate.EvaluateOptions
-	// MainOnly leaves out what takes longer than the main metrics: other values are
-	// NaN, and there are no curves.
+	// MainOnly leaves out everything that takes longer than the main metrics. Other values are NaN, and there are no
+	// curves.
 	MainOnly bool
-	// Threshold is that of a [Decided] task; 0 for the usual one.
+	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.
 	Threshold float64
 }
 
-// Uncertainty measures how uncertain averaged outcomes are, n×Width: larger is less
-// certain. expected are the expected entropies.
+// Uncertainty is a measure of the uncertainty of averaged outcomes, n×Width. A larger value means less certain. Of gets
+// the outcomes and their expected entropies.
 type Uncertainty struct {
 	Key     string // in JSON
 	Name    string
-	Members bool // is zero for a single network
+	Members bool // it is zero for a single network
 	Of      func(outcomes, expected []float64) []float64
-	// Label is its name and unit on an axis, and Bins are the edges of histograms that hold
-	// all values; "" and nil of entropies in nats, which have those of the paper.
+	// Label is its name and unit on an axis. Bins returns the edges of histogram bins that hold all values. Label is ""
+	// and Bins is nil for entropies in nats, which use the bins of the paper.
 	Label string
 	Bins  func(values ...[]float64) []float64
 }
 
-// Loss is what a method can be better or worse in, example by example: lower is
-// better.
+// Loss is a loss per example. Lower is better.
 type Loss struct {
 	Key  string // in JSON
 	Name string // in words
 }
 
-// Calibrator is a way to repair averaged outcomes, the first of a task's by a single
-// number.
+// Calibrator is a way to calibrate averaged outcomes. The first of a task fits a single number.
 type Calibrator struct {
 	calibrate.Scaler
-	Name string // behind a method's: "Temp"
-	// Words are what it is called in a sentence, and Symbol the number that is fitted, both
-	// of the first only.
+	Name string // follows the name of a method, such as "Temp"
+	// Words is its name in a sentence, and Symbol is the symbol of the fitted number. Only the first of a task has
+	// them.
 	Words, Symbol string
-	// Columns are what tables show of a method so repaired.
+	// Columns are the metrics that tables show for a method with this calibration.
 	Columns []Metric
 }
 
-// Evaluation is how good predictions are.
+// Evaluation is the result of scoring predictions.
 type Evaluation struct {
 	Values []float64   // in the order of Metrics
-	Losses [][]float64 // in the order of Losses, one for each example
-	// Reliability and RiskCoverage are nil for a task that has no confidence.
+	Losses [][]float64 // in the order of Losses, one value per example
+	// Reliability and RiskCoverage are nil for a task without a confidence.
 	Reliability  []calibrate.ReliabilityBin
 	RiskCoverage []calibrate.RiskPoint
-	// Parts are the same of each of several numbers to predict, of which Values has means;
-	// nil where there is one.
+	// Parts has the metrics of each target if there are several. Values then has the means over targets. Parts is nil
+	// for a single target.
 	Parts []Part
-	// Figures show how far what is predicted can be taken at its word, where that is not
-	// the Reliability of a confidence.
+	// Figures show how reliable predictions are, for tasks without the Reliability of a confidence.
 	Figures []Figure
-	// Points are what any threshold could decide of a [Decided] task, by scores of one order
-	// with the probabilities, and Decided what was decided; nil for others.
+	// Points are the operating points at all thresholds of a [Decided] task. They are computed from scores that have
+	// the same order as the probabilities. Decided holds the decisions at the chosen threshold. Both are empty for
+	// other tasks.
 	Points  []calibrate.OperatingPoint
 	Decided calibrate.Decisions
-	// Warnings say why a score should not be taken at face value.
+	// Warnings say why a score may be misleading.
 	Warnings []error
 
-	sets []calibrate.Sets // of several levels, of which Values has one
+	sets []calibrate.Sets // for several levels; Values has one of them
 }
 
-// Part is how well one of several numbers is predicted.
+// Part is the evaluation of one of several targets.
 type Part struct {
 	Name   string
 	Values []float64 // in the order of Metrics
 }
 
-// Figure is a line with 95 % intervals: of several methods one figure is drawn. Titles and
-// labels are a task's, and the same for all methods.
+// Figure is a line with 95 % intervals. The lines of several methods share one figure. The task sets the title and the
+// labels, which are the same for all methods.
 type Figure struct {
 	Key                   string
 	Title, XLabel, YLabel string
 	Note                  string
-	Ideal                 float64 // what Y would be if all were right
+	Ideal                 float64 // value of Y for perfect predictions
 	X, Y, Lower, Upper    []float64
 }
 
-// Recalibrator is a task whose predicted distributions can also be repaired by a map that
-// leaves them no moments and no density: what Apply cannot say.
+// Recalibrator is a task whose predicted distributions can also be recalibrated by a map. The result has no moments and
+// no density, so Apply cannot return it.
 type Recalibrator interface {
 	Task
-	// Recalibration is what it is called.
+	// Recalibration returns the name and the columns of this calibration.
 	Recalibration() Calibrator
-	// Recalibrate judges outcomes repaired by parts: metrics that are not defined then are NaN.
+	// Recalibrate scores outcomes that are recalibrated by parts. Metrics that are then undefined are NaN.
 	Recalibrate(outcomes []float64, labels truth.Truth, parts []Repair) (*Evaluation, error)
 }
 
-// Repair is what some rows of outcomes are repaired by: what fits these outcomes.
+// Repair is the recalibration of some rows. The map is fitted to Outcomes and Labels.
 type Repair struct {
 	Outcomes []float64
 	Labels   truth.Truth
-	Rows     []int // nil for all
+	Rows     []int // rows to recalibrate; nil for all
 }
 
-// Mixed is a task in which what members say together is more than their average outcome:
-// a mixture of distributions.
+// Mixed is a task where the members' joint prediction, a mixture of distributions, holds more than their average
+// outcome.
 type Mixed interface {
 	Task
-	// MixtureLoss is the loss that averages of Likelihoods make, in words: not the first of
-	// Losses, which is of the average outcome.
+	// MixtureLoss describes the loss that averages of Likelihoods give. The first of Losses is different: it belongs to
+	// the average outcome.
 	MixtureLoss() string
-	// EvaluateMixture adds to an evaluation what only the members tell, as they are or with
-	// their variances scaled by s where that is not nil. Each has n×Width numbers.
+	// EvaluateMixture adds to an evaluation the metrics that need the members. It scales their variances by s if s is
+	// not nil. Each member has n×Width numbers.
 	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels truth.Truth, s *calibrate.Scaling) error
 }
 
-// Value returns the metric with the given key of a task's evaluation, or NaN.
+// Value returns the metric with the given key in an evaluation of task t. It panics if t has no such metric.
 func Value(t Task, e *Evaluation, key string) float64 {
 	for i, m := range t.Metrics() {
 		if m.Key == key {

@@ -2,38 +2,37 @@ package task
 
 import "github.com/swagwrap/swagwrap/calibrate"
 
-// Joined is a task whose members a model can average by itself: what [Task.Outcome], the
-// average and [Task.Values] do, as operators of a graph in float32.
+// Joined is a task whose averaging can be expressed as ONNX operators. They do the work of [Task.Outcome], the average
+// and [Task.Values], in float32.
 type Joined interface {
 	Task
-	// Say adds what a member says, whose scores are a value [batch, Count] of the graph.
+	// Say adds the outcome of a member. scores is a value [batch, Count] of the graph.
 	Say(g Graph, scores string) Said
-	// Join adds what members say together, whose networks may end differently. weights are
-	// theirs, and add up to 1; by changes their average, or is nil.
+	// Join adds the joint prediction of the members, whose networks may have different activations. weights are the
+	// weights of the members, and add up to 1. by calibrates the average. It may be nil.
 	Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output
 }
 
-// Said is what one member says, as values of a graph.
+// Said is the outcome of one member, as values of a graph.
 type Said struct {
-	Outcome string // [batch, Width], or the first numbers of it
-	Logits  string // of which that is the softmax, or "" where it comes out of the network
-	// Complement is 1 − Outcome with digits that the difference lacks, or "".
+	Outcome string // [batch, Width], or its first numbers
+	Logits  string // Outcome is their softmax; "" if the network gives the outcome itself
+	// Complement is 1 − Outcome. It has digits that the difference would lose. It may be "".
 	Complement string
-	// Variance is that of the truth about Outcome, of a network that tells it, or "".
+	// Variance is the predicted variance of the target around Outcome, or "" if the network gives none.
 	Variance string
 }
 
-// Output is what a model says of its members together: a value [batch, Width] of its graph.
+// Output is an output of the joint model: a value [batch, Width] of its graph.
 type Output struct {
 	Name, Value string
 	Width       int
 }
 
-// Graph takes operators of ONNX, on values by their names. Each method returns the name of
-// what it adds.
+// Graph adds ONNX operators to a graph. Values are given by their names. Each method returns the name of the new value.
 type Graph interface {
 	Op(op string, inputs ...string) string
-	// Rowwise adds an operator over dimension 1, which is its attribute axis.
+	// Rowwise adds an operator with the attribute axis 1.
 	Rowwise(op string, inputs ...string) string
 	// Sum adds the sum over dimension 1, [batch, n] → [batch, 1].
 	Sum(x string) string
@@ -42,18 +41,18 @@ type Graph interface {
 	Integers(values ...int64) string
 }
 
-// tiny is about the least normal float32. Added to a probability it changes none but 0, of
-// which the logarithm is then finite: 0·log 0 is to be 0.
+// tiny is approximately the smallest normal float32. Adding it changes no probability except 0, and makes the logarithm
+// of 0 finite. So 0·log 0 is 0.
 const tiny = 1.2e-38
 
-// joining has what tasks have in common.
+// joining holds what all tasks need to join members.
 type joining struct {
 	Graph
 	weights []float64
 }
 
-// average adds Σ w·x over the members. The sums are those of a tree: what float32 rounds
-// off grows with the logarithm of their number.
+// average adds Σ w·x over the members. It adds values in a tree, so the rounding error grows only with the logarithm of
+// their number.
 func (j joining) average(values []string) string {
 	terms := make([]string, len(values))
 	equal := true
@@ -90,26 +89,25 @@ func (j joining) number(v float32) string { return j.Constant([]float32{v}, 1, 1
 
 func (j joining) scale(x string, by float32) string { return j.Op("Mul", x, j.number(by)) }
 
-// logOf adds log x, of something that may be 0 where nothing hangs on it.
+// logOf adds log x. If x is 0, the result is finite, and must not matter.
 func (j joining) logOf(x string) string { return j.Op("Log", j.Op("Add", x, j.number(tiny))) }
 
-// entropy adds −Σ p·log p of n classes, in nats, as log n − Σ p·log(n·p), in which logarithms
-// near uniform probabilities are small and lose nothing. What float32 left of Σ p = 1 would
-// shift it by log n times that, and is taken out.
+// entropy adds −Σ p·log p of n classes, in nats. It computes log n − Σ p·log(n·p), because its logarithms are small
+// near uniform probabilities and lose no digits. In float32 Σ p is not exactly 1, which would shift the result by log n
+// times the error. So entropy divides by the sum.
 func (j joining) entropy(p string, n int) string {
 	total := j.Sum(p)
 	mean := j.Op("Div", j.Sum(j.Op("Mul", p, j.logOf(j.scale(p, float32(n))))), total)
 	return j.Op("Sub", j.Op("Log", j.scale(total, float32(n))), mean)
 }
 
-// mutualInformation adds Σ w·KL(p_s ‖ p) over members, which is the entropy of the average
-// p less the average entropy. A difference of entropies would lose digits in float32; a
-// quotient of probabilities that hardly differ does not.
+// mutualInformation adds Σ w·KL(p_s ‖ p) over the members. It equals the entropy of the average p minus the average
+// entropy. A difference of entropies would lose digits in float32. A quotient of nearly equal probabilities does not.
 func (j joining) mutualInformation(members []string, p string) string {
-	return j.Op("Relu", j.divergences(members, p)) // where rounding leaves less than 0
+	return j.Op("Relu", j.divergences(members, p)) // rounding may leave less than 0
 }
 
-// divergences adds Σ w·Σ p_s log(p_s/p).
+// divergences adds the sum over members of w·Σ p_s log(p_s/p).
 func (j joining) divergences(members []string, p string) string {
 	p = j.Op("Add", p, j.number(tiny))
 	divergences := make([]string, len(members))
@@ -119,8 +117,7 @@ func (j joining) divergences(members []string, p string) string {
 	return j.average(divergences)
 }
 
-// calibrated adds the softmax of log p / T, or of w∘log p + b. logs are finite, or −Inf where
-// p is 0.
+// calibrated adds the softmax of log p / T, or of w∘log p + b. logs must be finite, or −Inf where p is 0.
 func (j joining) calibrated(logs string, by *calibrate.Scaling) string {
 	if v := by.Vector; v != nil {
 		n := int64(len(v.Scale))
@@ -132,12 +129,12 @@ func (j joining) calibrated(logs string, by *calibrate.Scaling) string {
 	return j.Rowwise("Softmax", logs)
 }
 
-// ruledOut adds what keeps classes of probability 0 there, whatever their scale: a factor
-// that is 0 for them, and 1 for others.
+// ruledOut adds a factor that keeps the probability of a class at 0 under any scale. It is 0 for classes with
+// probability 0, and 1 for others.
 func (j joining) ruledOut(p string) string { return j.Op("Div", p, j.Op("Add", p, j.number(tiny))) }
 
-// logAverage adds log Σ w·exp(l) over the members' logarithms. It holds also where every
-// probability is too small for float32, as a temperature may raise it.
+// logAverage adds log Σ w·exp(l) over the members' logarithms. It also works if all probabilities are too small for
+// float32. A temperature may raise such probabilities.
 func (j joining) logAverage(logs []string) string {
 	if len(logs) == 1 {
 		return logs[0]

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -11,13 +12,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// labels is one score for each of several labels, each of which an example may have or
-// not: a logit, or its sigmoid. An outcome is, for all labels, the probabilities that the
-// example has them, those that it has not, and the entropies: a loss near probability 1
-// needs the second, and mutual information by label the average of the third.
+// labels is the task with one score for each of several independent labels: a logit, or a probability. An outcome has
+// three parts, each with a number per label. They are the probability that the example has the label, its complement,
+// and the entropy. A loss near probability 1 needs the second part. Mutual information by label needs the average of
+// the third part.
 type labels struct{ Scores }
 
-// By these a label's log-odds are repaired each for itself.
+// These scalers calibrate the log-odds of each label on its own.
 const (
 	byTemperatures = calibrate.Scaler(judge.ByTemperatures)
 	byPlatt        = calibrate.Scaler(judge.ByPlatt)
@@ -33,11 +34,7 @@ func newLabels(s Scores) (Task, bool, error) {
 func (t labels) Name() string { return "labels" }
 
 func (t labels) Describe() string {
-	score := "logit"
-	if t.Activation == "sigmoid" {
-		score = "probability"
-	}
-	return fmt.Sprintf("output %q: %s, a %s for each", t.Output, t.Size(), score)
+	return fmt.Sprintf("output %q: %s, a %s for each", t.Output, t.Size(), t.one())
 }
 
 func (t labels) Size() string {
@@ -58,7 +55,7 @@ func (t labels) CheckLabel(label truth.Truth) error {
 	return truth.Labels.Check(label.Values)
 }
 
-// parts are the probabilities of an outcome, their complements and entropies.
+// parts returns the probabilities of an outcome, their complements, and the entropies.
 func (t labels) parts(outcome []float64) (p, q, h []float64) {
 	n := t.Count
 	return outcome[:n], outcome[n : 2*n], outcome[2*n : 3*n]
@@ -66,27 +63,28 @@ func (t labels) parts(outcome []float64) (p, q, h []float64) {
 
 func (t labels) Outcome(dst []float64, scores []float32) (entropy float64, err error) {
 	p, q, h := t.parts(dst)
-	for k, v := range scores {
-		switch {
-		case v-v != 0:
-			return 0, fmt.Errorf("the network's output is not finite: label %d has %v", k, v)
-		case t.Activation != "sigmoid":
-			odds := []float64{float64(v), -float64(v)}
+	for k := range scores {
+		z, err := t.single(scores[k : k+1])
+		if err != nil {
+			return 0, fmt.Errorf("label %d: %w", k, err)
+		}
+		switch t.form() {
+		case Probabilities:
+			p[k], q[k] = z, 1-z
+		case LogProbabilities:
+			p[k], q[k] = math.Exp(z), -math.Expm1(z)
+		default:
+			odds := []float64{z, -z}
 			judge.Sigmoid(odds, odds)
 			p[k], q[k] = odds[0], odds[1]
-		case v < 0 || v > 1:
-			return 0, fmt.Errorf("the network ends in a sigmoid, but its output is no probability: label %d has %v", k, v)
-		default:
-			p[k], q[k] = float64(v), 1-float64(v)
 		}
-		h[k] = judge.Entropy(min(p[k], q[k])) // the one that has more digits
+		h[k] = judge.Entropy(min(p[k], q[k])) // the smaller one has more digits
 		entropy += h[k]
 	}
 	return entropy, nil
 }
 
-// columns returns one part of n outcomes, n×Count: 0 probabilities, 1 their complements,
-// 2 entropies.
+// columns returns one part of n outcomes, n×Count. Part 0 is the probabilities, 1 their complements, 2 the entropies.
 func (t labels) columns(outcomes []float64, part int) []float64 {
 	out := make([]float64, 0, len(outcomes)/3)
 	for row := range slices.Chunk(outcomes, t.Width()) {
@@ -95,7 +93,7 @@ func (t labels) columns(outcomes []float64, part int) []float64 {
 	return out
 }
 
-// predictions are those of outcomes beside what is known.
+// predictions combines outcomes with the known labels.
 func (t labels) predictions(outcomes []float64, of truth.Truth) (judge.Predictions, error) {
 	if of.Width != t.Count {
 		return judge.Predictions{}, t.CheckLabel(of)
@@ -103,7 +101,7 @@ func (t labels) predictions(outcomes []float64, of truth.Truth) (judge.Predictio
 	return judge.NewPredictions(t.columns(outcomes, 0), t.columns(outcomes, 1), t.Count, known(of))
 }
 
-// known are the values of labels as numbers of their own.
+// known converts the values of labels to integers.
 func known(of truth.Truth) []int {
 	out := make([]int, len(of.Values))
 	for i, v := range of.Values {
@@ -112,9 +110,9 @@ func known(of truth.Truth) []int {
 	return out
 }
 
-// perExample shares a loss of n×Count labels out among the examples: to each the sum over those that are known of it,
-// over how many are known of an example on average. So the examples' mean is that over all known labels, which is the
-// score, and what differences and temperatures of methods are about.
+// perExample distributes a loss of n×Count labels over the examples. Each example gets the sum over its known labels,
+// divided by the mean number of known labels per example. So the mean over examples is the mean over all known labels.
+// That is the score that differences and temperatures of methods refer to.
 func (t labels) perExample(losses []float64, known []int) []float64 {
 	out, n := make([]float64, len(losses)/t.Count), 0
 	for i, v := range losses {
@@ -127,9 +125,9 @@ func (t labels) perExample(losses []float64, known []int) []float64 {
 	return out
 }
 
-// Likelihoods are one for each label that is known: those of members average to that of
-// their average. What takes them for as many examples finds the error that examples leave
-// too small, as an example's labels hang together.
+// Likelihoods returns a likelihood for each known label. The likelihoods of the average are the averages of the
+// members' likelihoods. Labels of one example are correlated, so an error that treats them as separate examples is too
+// small.
 func (t labels) Likelihoods(outcomes []float64, of truth.Truth) (out []float64) {
 	has, lacks := t.columns(outcomes, 0), t.columns(outcomes, 1)
 	for i, v := range of.Values {
@@ -153,7 +151,7 @@ func (t labels) Uncertainties() []Uncertainty {
 	}
 }
 
-// entropies are those of averaged outcomes, by label.
+// entropies returns the entropies of averaged outcomes, by label.
 func (t labels) entropies(outcomes []float64) []float64 {
 	p := t.columns(outcomes, 0)
 	for i, q := range t.columns(outcomes, 1) {
@@ -162,12 +160,12 @@ func (t labels) entropies(outcomes []float64) []float64 {
 	return judge.PredictiveEntropy(p, p)
 }
 
-// Divergence is a sum over labels, each of which is two classes.
+// Divergence returns a sum over labels. Each label counts as two classes.
 func (t labels) Divergence(a, b []float64) float64 {
 	return float64(t.Count) * calibrate.Divergence(t.pairs(a), t.pairs(b), 2)
 }
 
-// pairs has a row for each label of each outcome: the probabilities of both values.
+// pairs returns a row for each label of each outcome, with the probabilities of both values.
 func (t labels) pairs(outcomes []float64) []float64 {
 	q, p := t.columns(outcomes, 1), t.columns(outcomes, 0)
 	out := make([]float64, 0, 2*len(p))
@@ -195,8 +193,8 @@ func (t labels) Columns(want Want) []Column {
 	return list
 }
 
-// Values appends a row. The predictive entropies are those of the calibrated averages; the
-// others are of the members as they are.
+// Values appends a row. The predictive entropies are computed from the calibrated averages. The other values are
+// computed from the uncalibrated members.
 func (t labels) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
 	for k := range t.Count {
 		v := float64(truth.Unknown)
@@ -228,7 +226,7 @@ func (t labels) Shown(outcomes []float64) ([]float64, int) { return t.columns(ou
 
 func (t labels) NewSummary() Summary { return &labelSummary{labels: t} }
 
-// labelSummary keeps what was known of labelled rows: 20 bytes a label.
+// labelSummary collects labelled rows. It keeps 20 bytes per label.
 type labelSummary struct {
 	labels
 	rows judge.Predictions
@@ -308,7 +306,7 @@ func (t labels) Calibrators() []Calibrator {
 	return []Calibrator{{calibrate.ByTemperature, "Temp", "temperature scaling", "T", columns(" at T")}, {byTemperatures, "Temps", "", "", columns(", T each")}, {byPlatt, "Platt", "", "", columns(", Platt")}}
 }
 
-// logOdds are those of averaged probabilities, n×Count.
+// logOdds returns the log-odds of averaged probabilities, n×Count.
 func (t labels) logOdds(outcomes []float64) []float64 {
 	return judge.LogOdds(nil, t.columns(outcomes, 0), t.columns(outcomes, 1))
 }
@@ -333,8 +331,7 @@ func (t labels) Fit(by calibrate.Scaler, outcomes []float64, of truth.Truth) (*c
 	return out, nil
 }
 
-// Apply repairs the log-odds of each label: z/T, or w·z + b. Entropies stay those of the
-// members.
+// Apply calibrates the log-odds of each label: z/T, or w·z + b. The entropies of the members do not change.
 func (t labels) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
 	if dst == nil {
 		dst = make([]float64, len(outcomes))
@@ -370,7 +367,7 @@ func (t labels) CrossFits(by calibrate.Scaler, outcomes []float64, of truth.Trut
 	return crossFits(t, by, outcomes, of, seed)
 }
 
-// nll is the mean over known labels of the first loss.
+// nll returns the mean of the first loss over the known labels.
 func (t labels) nll(outcomes []float64, of truth.Truth) (mean float64) {
 	p := judge.Predictions{Labels: t.Count, Probs: t.columns(outcomes, 0), Complements: t.columns(outcomes, 1), Truth: known(of)}
 	losses := t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth)
@@ -382,7 +379,12 @@ func (t labels) nll(outcomes []float64, of truth.Truth) (mean float64) {
 
 // Say implements [Joined].
 func (t labels) Say(g Graph, scores string) Said {
-	if t.Activation == "sigmoid" {
+	switch t.form() {
+	case LogProbabilities:
+		scores = g.Op("Exp", scores)
+		fallthrough
+	case Probabilities:
+		scores = t.bounded(g, scores)
 		return Said{Outcome: scores, Complement: g.Op("Sub", g.Constant([]float32{1}, 1, 1), scores)}
 	}
 	return Said{Outcome: g.Op("Sigmoid", scores), Complement: g.Op("Sigmoid", g.Op("Neg", scores))}

@@ -90,7 +90,7 @@ func TestLabelsOf(t *testing.T) {
 		activation string
 		scores     []float32
 		want       string
-	}{{"", []float32{0, nan, 0}, "not finite: label 1"}, {"sigmoid", []float32{0, 1, 1.5}, "no probability: label 2"}} {
+	}{{"", []float32{0, nan, 0}, "label 1: the network's output is not finite"}, {"sigmoid", []float32{0, 1, 1.5}, "label 2: the network's scores are taken for probabilities, but one is 1.5"}} {
 		if _, err := must(t, "labels", task.Scores{Count: 3, Activation: bad.activation}).Outcome(dst, bad.scores); err == nil || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%v: %v, want %s", bad.scores, err, bad.want)
 		}

@@ -102,9 +102,28 @@ func (t regression) ClassNames() int { return 0 }
 
 func (t regression) CheckLabel(label truth.Truth) error {
 	if label.Width != t.targets {
-		return fmt.Errorf("truth about %d targets, want %d", label.Width, t.targets)
+		return &TargetsError{Have: label.Width, Want: t.targets}
 	}
 	return truth.Numbers.Check(label.Values)
+}
+
+// TargetsError says that examples have another number of targets than the network predicts.
+type TargetsError struct{ Have, Want int }
+
+func (e *TargetsError) Error() string {
+	return fmt.Sprintf("truth about %d targets, want %d, the means that the network gives for an example", e.Have, e.Want)
+}
+
+// Hints says what the outputs may be instead of means.
+func (e *TargetsError) Hints() []string {
+	if e.Have != 1 {
+		return nil
+	}
+	hints := []string{"are the outputs quantiles of one target? No task takes these: export the median alone, and fit again with --task regression --variance-head none"}
+	if e.Want == 2 {
+		hints = append(hints, "are they a mean and a variance? Fit again with --variance-head variance, log-variance or softplus")
+	}
+	return hints
 }
 
 // Outcome returns the differential entropy of the Gaussians, in the network's units; 0
@@ -317,7 +336,7 @@ func (s *regressionSummary) Add(values []float64, _ int) bool {
 	for k := range n {
 		at := func(column int) float64 { return values[column*n+k] }
 		score := gauss.Moments{Mean: at(1), Aleatoric: at(3) * at(3), Epistemic: at(4) * at(4)}.Score(at(0))
-		if marks := values[7*n+3*k:]; marks[0] == marks[0] {
+		if marks := values[7*n+3*k:]; marks[2] >= 0 && marks[2] <= 1 { // else there are none, or a file has what is no PIT value
 			score.Mixture = gauss.Marks{LogLikelihood: marks[0], CRPS: marks[1], PIT: marks[2], Low: at(5), High: at(6)}
 		}
 		s.rows = append(s.rows, score)

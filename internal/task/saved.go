@@ -11,25 +11,25 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Saved are the averaged outcomes of examples as files of predictions have them.
+// Saved holds the averaged outcomes of examples, restored from a file of predictions.
 type Saved struct {
 	Task     Task
 	Outcomes []float64   // n×Width
 	Known    truth.Truth // of the n examples
-	// Rows are the numbers in the file, from 0, of the examples that are here; those without
-	// predictions are left out.
+	// Rows are the indices in the file, from 0, of the examples in Outcomes. Examples without predictions are left out,
+	// and LeftOut counts them.
 	Rows    []int
 	LeftOut int
-	// Members is how many of a regression's are kept beside their average, or 0, and Means
-	// and Stds are theirs, n×Members×targets, in the targets' units. Stds are nil without noise.
+	// Members is the number of members of a regression that the file keeps, or 0. Means and Stds belong to them,
+	// n×Members×targets, in the targets' units. Stds is nil without noise.
 	Members     int
 	Means, Stds []float64
 }
 
-// Len is the number of examples.
+// Len returns the number of examples.
 func (s *Saved) Len() int { return len(s.Rows) }
 
-// Part is that of some examples.
+// Part returns the given examples.
 func (s *Saved) Part(rows []int) *Saved {
 	out := &Saved{Task: s.Task, Known: s.Known.Pick(rows), Members: s.Members}
 	pick := func(all []float64) (some []float64) {
@@ -46,8 +46,8 @@ func (s *Saved) Part(rows []int) *Saved {
 	return out
 }
 
-// Columns are the numbers of a file by their names, as [Task.Columns] has them: n rows, NaN
-// where there is nothing; nil for what is not there.
+// Columns holds the numbers of a file by name, as in [Task.Columns]. There are Len rows. Missing numbers are NaN, and
+// missing columns are nil.
 type Columns struct {
 	Len    int
 	Values map[string][]float64
@@ -55,20 +55,20 @@ type Columns struct {
 
 func (c Columns) width(name string) int { return len(c.Values[name]) / max(1, c.Len) }
 
-// row is that of one name.
+// row returns row i of a column.
 func (c Columns) row(name string, i int) []float64 {
 	w := c.width(name)
 	return c.Values[name][i*w:][:w]
 }
 
-// empty reports whether a row has nothing of that name.
+// empty reports whether row i of a column has only missing values.
 func (c Columns) empty(name string, i int) bool {
 	return !slices.ContainsFunc(c.row(name, i), func(v float64) bool { return v == v })
 }
 
-// Restore makes averaged outcomes of the columns that score writes: labels and probabilities, or
-// logits; or target, mean, and std, or aleatoric_std and epistemic_std, and of members
-// member_mean and member_std. Without aleatoric_std and std it is a regression that lacks noise.
+// Restore computes averaged outcomes from the columns that score writes. For labels, these are labels and
+// probabilities, or logits. For a regression they are target, mean, and either std or aleatoric_std and epistemic_std.
+// The members of a regression have member_mean and member_std. A regression without aleatoric_std and std lacks noise.
 func Restore(name string, c Columns) (*Saved, error) {
 	switch name {
 	case "labels":
@@ -81,7 +81,7 @@ func Restore(name string, c Columns) (*Saved, error) {
 
 var errNoTruth = errors.New("no labels")
 
-// IsNoTruth reports that predictions came without what they are to be judged beside.
+// IsNoTruth reports whether predictions came without true values.
 func IsNoTruth(err error) bool { return errors.Is(err, errNoTruth) }
 
 func restoreLabels(c Columns) (*Saved, error) {
@@ -134,7 +134,7 @@ func restoreLabels(c Columns) (*Saved, error) {
 	return out, out.check()
 }
 
-// add takes in the row of that number.
+// add adds a row. row is its index in the file.
 func (s *Saved) add(row int, outcome, known []float64) {
 	s.Outcomes, s.Known.Values, s.Rows = append(s.Outcomes, outcome...), append(s.Known.Values, known...), append(s.Rows, row)
 }
@@ -199,14 +199,14 @@ func restoreRegression(c Columns) (*Saved, error) {
 	return out, out.check()
 }
 
-// restoring are columns of a regression of n targets.
+// restoring holds the columns of a regression with n targets.
 type restoring struct {
 	Columns
 	n int
 	t regression
 }
 
-// units are such that means are of order 1, since outcomes hold their squares.
+// units returns units in which means are of order 1, because outcomes hold their squares.
 func (r *restoring) units() (units []gauss.Units) {
 	for k := range r.n {
 		var means []float64
@@ -216,7 +216,7 @@ func (r *restoring) units() (units []gauss.Units) {
 			}
 		}
 		u, err := gauss.FitUnits(means)
-		if err != nil { // all are the same, or there is none
+		if err != nil { // all means are equal, or there are none
 			u = gauss.Units{Std: 1}
 			if means != nil {
 				u.Mean = means[0]
@@ -227,7 +227,7 @@ func (r *restoring) units() (units []gauss.Units) {
 	return units
 }
 
-// outcome is the averaged outcome of row i.
+// outcome returns the averaged outcome of row i.
 func (r *restoring) outcome(i int) ([]float64, error) {
 	var out []float64
 	for k, mean := range r.row("mean", i) {
@@ -239,7 +239,7 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 			return r.row(name, i)[k] / u.Std
 		}
 		z, epistemic, aleatoric := u.Network(mean), std("epistemic_std"), std("aleatoric_std")
-		if r.Values["aleatoric_std"] == nil { // of other programs, which have no parts
+		if r.Values["aleatoric_std"] == nil { // other programs do not split the standard deviation
 			total := std("std")
 			if r.Values["std"] != nil && !(total > 0) {
 				return nil, fmt.Errorf("standard deviation of target %d is %v, want a number above 0", k, total*u.Std)
@@ -259,8 +259,8 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 	return out, nil
 }
 
-// FitSavedNoise is [Noisy.FitNoise], by the members themselves where they are kept: see
-// [gauss.FitMixtureNoise]. weights are the members', nil for equal ones.
+// FitSavedNoise is like [Noisy.FitNoise], but uses the members if the file keeps them; see [gauss.FitMixtureNoise].
+// weights are the weights of the members, or nil for equal ones.
 func FitSavedNoise(s *Saved, weights []float64) (*Noise, error) {
 	if s.Members == 0 {
 		return s.Task.(Noisy).FitNoise(s.Outcomes, s.Known)
@@ -283,8 +283,8 @@ func FitSavedNoise(s *Saved, weights []float64) (*Noise, error) {
 	return out, nil
 }
 
-// Mixture is what the members that are kept say of target k of example i, each with that
-// noise where they have none, and drawn out about its mean by the factor of a variance.
+// Mixture returns the mixture of the stored members for target k of example i. If noise is not nil, it gives the
+// standard deviation of each member. factor scales the variance of each member.
 func (s *Saved) Mixture(i, k int, weights []float64, noise *Noise, factor float64) gauss.Mixture {
 	m := gauss.Mixture{Weights: weights}
 	for j := range s.Members {
@@ -302,7 +302,7 @@ func (s *Saved) Mixture(i, k int, weights []float64, noise *Noise, factor float6
 	return gauss.VarianceScaling{Factor: factor}.Mixture(m, m)
 }
 
-// Moments are those of target k of an averaged outcome of a regression, in its units.
+// Moments returns the moments of target k of a regression's averaged outcome, in the units of the target.
 func (s *Saved) Moments(outcomes []float64, i, k int) gauss.Moments {
 	t := s.Task.(regression)
 	return t.moments(outcomes[i*t.Width():], k)

@@ -1,19 +1,17 @@
-// Package task says what the scores of a network mean.
+// Package task defines what the scores of a network mean.
 //
-// A [Task] turns the scores that one network gives for an example into an outcome,
-// which can be averaged over members; it turns the average into a row of
-// predictions, says which columns such rows have, and how good they are beside
-// labels. Each task is a file of its own: nothing elsewhere asks what the numbers
-// are in order to decide what to do.
+// A [Task] turns the scores of one network for an example into an outcome, which can be averaged over members. It turns
+// the average into a row of predictions, lists the columns of such rows, and scores predictions against labels. Each
+// task is in a file of its own. Code outside this package should not ask which task it has in order to decide what to
+// do.
 //
 // # Invariants
 //
-// An outcome has Width numbers, all finite. Scores that give none are an error,
-// and never averaged.
+// An outcome has Width numbers, all finite. Scores without a valid outcome give an error, and are never averaged.
 //
 // # Concurrency
 //
-// Tasks are values: their methods may be called from several goroutines.
+// Tasks are immutable, so several goroutines may call their methods.
 package task
 
 import (
@@ -24,110 +22,105 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// Scores are what a network gives out for an example, as far as its graph and a
-// first run tell.
+// Scores describe the output of a network for an example, as far as its graph and a first run show.
 type Scores struct {
 	Output     string `json:"output"`     // name of the graph's output
-	Activation string `json:"activation"` // what it ends in: "softmax", "logsoftmax", "sigmoid", or "" for none of these
+	Activation string `json:"activation"` // activation at the end: "softmax", "logsoftmax", "sigmoid", or "" for none of these
 	Count      int    `json:"count"`      // numbers for an example
-	// Numbers is of a regression, and nil where nothing was said of it.
+	// Form is the form of the scores, if it was set. "" leaves it to the activation: scores without an activation are
+	// logits.
+	Form Form `json:"form,omitempty"`
+	// Numbers describes the targets of a regression. It is nil if nothing is known about them.
 	Numbers *Numbers `json:"-"`
 }
 
-// Task is what scores mean.
+// Task is the meaning of scores.
 type Task interface {
-	// Name is its word in a model card.
+	// Name returns the task's word in a model card.
 	Name() string
-	// Describe says in words what the scores are taken for.
+	// Describe describes the meaning of the scores in words.
 	Describe() string
-	// Size says in words what networks must agree in to be averaged: "10 classes".
+	// Size describes in words what networks must have in common to be averaged, such as "10 classes".
 	Size() string
-	// Width is how many numbers an outcome has.
+	// Width returns the number of values in an outcome.
 	Width() int
 
-	// Outcome turns the scores of one example into its outcome, in dst, and returns
-	// its entropy in nats. It fails for scores that are not finite, or not what they
-	// claim to be.
+	// Outcome computes the outcome for the scores of one example. It stores it in dst, and returns its entropy in nats.
+	// It fails if scores are not finite, or do not have the declared form.
 	Outcome(dst []float64, scores []float32) (entropy float64, err error)
-	// Likelihoods are how probable the outcomes make the labels, one number or several for
-	// an example; the mean of their negative logarithms is the first metric. Those of an
-	// average of outcomes are the averages of theirs. There are none where outcomes lack
-	// noise: see [Noisy].
+	// Likelihoods returns the likelihoods of the labels under the outcomes, with one or several numbers per example.
+	// The mean of their negative logarithms is the first metric. The likelihoods of an average of outcomes are the
+	// averages of their likelihoods. The result is empty if outcomes lack noise; see [Noisy].
 	Likelihoods(outcomes []float64, labels truth.Truth) []float64
-	// Uncertainties lists ways to measure how uncertain outcomes are, the main one
-	// first.
+	// Uncertainties lists measures of the uncertainty of outcomes, the main one first.
 	Uncertainties() []Uncertainty
-	// Divergence is the mean over examples of how far two networks' outcomes, n×Width
-	// each, are apart, in nats.
+	// Divergence returns the mean over examples of the divergence between the outcomes of two networks, in nats. Each
+	// has n×Width numbers.
 	Divergence(a, b []float64) float64
 
-	// ClassNames is how many names of classes there are room for; 0 where there are
-	// no classes.
+	// ClassNames returns the number of classes, or 0 for a task without classes.
 	ClassNames() int
-	// CheckLabel fails for what no example can have. It is of one.
+	// CheckLabel returns an error if no example can have this label. label belongs to one example.
 	CheckLabel(label truth.Truth) error
-	// Columns lists what a row of predictions holds, and Values appends a row's
-	// numbers to dst, in that order. label is of the one example, if anything is
-	// known of it.
+	// Columns lists the columns of a row of predictions. Values appends the numbers of a row to dst, in that order.
+	// label belongs to this example, and may be unknown.
 	Columns(want Want) []Column
 	Values(dst []float64, want Want, a Average, label truth.Truth) []float64
-	// Shown are the numbers of n outcomes that are for others to read, so many of each.
+	// Shown returns the numbers of n outcomes that users see, width for each.
 	Shown(outcomes []float64) (values []float64, width int)
-	// NewSummary begins to add up how good rows are.
+	// NewSummary returns a summary of no rows.
 	NewSummary() Summary
 
-	// Metrics lists what Evaluate finds, and Losses what differences are of; the
-	// first of these is the one that verdicts go by.
+	// Metrics lists the metrics that Evaluate computes. Losses lists the losses for comparing methods. The first loss
+	// decides verdicts.
 	Metrics() []Metric
 	Losses() []Loss
-	// Evaluate scores the outcomes of n examples, n×Width, beside their labels.
+	// Evaluate scores the outcomes of n examples, n×Width, against their labels.
 	Evaluate(outcomes []float64, labels truth.Truth, opts EvaluateOptions) (*Evaluation, error)
-	// Align makes evaluations that were not of main metrics only comparable where
-	// what is measured hangs on how good the best of them is.
+	// Align makes evaluations comparable if a metric depends on the best of them. The evaluations must have all
+	// metrics, not only the main ones.
 	Align(evaluations []*Evaluation)
 
-	// Calibrators lists the ways to repair averaged outcomes. What one is fitted to,
-	// Fit returns; Apply stores outcomes repaired by it in dst, which may be
-	// the same, or nil. CrossFit repairs each half
-	// of the outcomes, cut at random, by what fits the other.
+	// Calibrators lists the ways to calibrate averaged outcomes. Fit returns a fitted calibration. Apply stores
+	// calibrated outcomes in dst, which may be outcomes or nil. CrossFit splits the outcomes at random into halves, and
+	// calibrates each half with the fit to the other.
 	Calibrators() []Calibrator
 	Fit(by calibrate.Scaler, outcomes []float64, labels truth.Truth) (*calibrate.Scaling, error)
 	Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64
 	CrossFit(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error)
-	// CrossFits says what that is worth, over several ways to cut.
+	// CrossFits measures the gain of a calibration, over several random splits.
 	CrossFits(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error)
 }
 
-// Curved is a task whose scores are the parameters of an exponential family: what
-// the Laplace approximation needs.
+// Curved is a task whose scores are the parameters of an exponential family. The Laplace approximation needs this.
 type Curved interface {
 	Task
-	// Link returns the outcome of logits, k numbers, in dst.
+	// Link stores the outcome of k logits in dst.
 	Link(dst, logits []float64)
-	// AddCurvature adds the Hessian of the expected loss in the logits of n examples,
-	// n×k, to a matrix k×k.
+	// AddCurvature adds the Hessian of the expected loss with respect to the logits, summed over n examples, to a k×k
+	// matrix. logits is n×k.
 	AddCurvature(hessian, logits *mat.Dense)
 }
 
-// Decided is a task whose prediction is by a threshold on the probability of class 1.
+// Decided is a task whose prediction depends on a threshold on the probability of class 1.
 type Decided interface {
 	Task
-	// Decide chooses the threshold for averaged outcomes beside their labels.
+	// Decide chooses the threshold for averaged outcomes with the given labels.
 	Decide(outcomes []float64, labels truth.Truth, by calibrate.Criterion) (calibrate.OperatingPoint, error)
 }
 
-// A kind makes a task of scores. ok is false where the scores are not of it.
+// A kind makes a task from scores. ok is false if the scores do not fit the task.
 type kind struct {
 	name  string
-	means string     // what a user knows it by
-	truth truth.Kind // what is known of examples
+	means string     // description for users
+	truth truth.Kind // kind of the true values
 	of    func(Scores) (t Task, ok bool, err error)
 }
 
-// kinds lists the tasks: the first that takes the scores is what they mean, unless
-// a model card names another.
+// kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
 var kinds = []kind{
 	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
 	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
@@ -135,7 +128,7 @@ var kinds = []kind{
 	{"regression", "means of numbers to predict, or means and variances (--variance-head)", truth.Numbers, newRegression},
 }
 
-// Names lists the tasks.
+// Names lists the names of the tasks.
 func Names() []string {
 	var names []string
 	for _, k := range kinds {
@@ -144,8 +137,7 @@ func Names() []string {
 	return names
 }
 
-// Truth says what is known of examples of the task of that name, which is classes where it
-// is none yet.
+// Truth returns the kind of true values for the named task. It is [truth.Classes] for an unknown name.
 func Truth(name string) truth.Kind {
 	for _, k := range kinds {
 		if k.name == name {
@@ -155,14 +147,16 @@ func Truth(name string) truth.Kind {
 	return truth.Classes
 }
 
-// Of returns the task of scores. name is that of a model card, or "" to go by the
-// scores.
+// Of returns the task for the scores. name is the name in a model card, or "" to choose by the scores.
 func Of(name string, s Scores) (Task, error) {
 	for _, k := range kinds {
 		if name != "" && name != k.name {
 			continue
 		}
 		if err := contradiction(name, s); err != nil {
+			return nil, err
+		}
+		if err := s.CheckForm(k.name); err != nil {
 			return nil, err
 		}
 		t, ok, err := k.of(s)
@@ -174,14 +168,14 @@ func Of(name string, s Scores) (Task, error) {
 		}
 	}
 	if name != "" {
-		return nil, fmt.Errorf("no task %q, want one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("task %w", &word.Unknown{Word: name, Want: Names()})
 	}
 	return nil, fmt.Errorf("tensor %q: %d numbers for an example are scores for no task", s.Output, s.Count)
 }
 
-// OfWidth returns the task of that name whose outcomes have so many numbers.
+// OfWidth returns the named task whose outcomes have the given number of values.
 func OfWidth(name string, width int) (Task, error) {
-	for _, count := range []int{width, width - 1, width / 3} { // one score is of two classes; a label and a target have three numbers
+	for _, count := range []int{width, width - 1, width / 3} { // binary: one score, width 2; labels, regression: three numbers each
 		if t, err := Of(name, Scores{Count: count}); err == nil && t.Width() == width {
 			return t, nil
 		}
@@ -189,30 +183,30 @@ func OfWidth(name string, width int) (Task, error) {
 	return nil, fmt.Errorf("task %q has no outcomes of %d numbers", name, width)
 }
 
-// Average is what members say of an example together.
+// Average is the average of the members for one example.
 type Average struct {
 	Outcome []float64 // Σ w·outcome over members, with Σ w = 1
 	Entropy float64   // Σ w·entropy over members, nats
-	Members []float32 // each member's outcome, S×Width; nil unless they are kept
-	Weights []float64 // theirs, which add up to 1; nil for equal ones
-	// Calibrate changes an averaged outcome, and is nil where nothing does.
+	Members []float32 // outcome of each member, S×Width; nil unless members are kept
+	Weights []float64 // weights of the members, which add up to 1; nil for equal ones
+	// Calibrate calibrates an averaged outcome in place. It may be nil.
 	Calibrate func(outcome []float64)
-	// Threshold is that of a [Decided] task; 0 for the usual one.
+	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.
 	Threshold float64
 }
 
-// Summary adds up how good predictions are.
+// Summary adds up scores of predictions.
 type Summary interface {
-	// Add takes in a row's values, in the order of Columns, and the number of its class, −1
-	// for none. It reports whether anything was known to judge them beside.
+	// Add adds the values of a row, in the order of Columns, and its class number, −1 for none. It reports whether a
+	// label was known.
 	Add(values []float64, label int) (judged bool)
-	// Scores are those of all so far.
+	// Scores returns the scores of all rows so far.
 	Scores() []Score
-	// Warning says why one of them should not be taken at face value, or is "".
+	// Warning says why a score may be misleading, or is "".
 	Warning() string
 }
 
-// inWords joins warnings, or is "".
+// inWords joins warnings into one text.
 func inWords(warnings []error) string {
 	var texts []string
 	for _, w := range warnings {

@@ -10,46 +10,44 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Pictured is a task of which a person is told something else beside a picture than the
-// most probable classes.
+// Pictured is a task that shows more below an image than its most probable classes.
 type Pictured interface {
 	Task
-	// Tile says what a row of values, in the order of Columns, tells. name is that of a label.
+	// Tile returns the description of a row. values are in the order of Columns. name returns the name of a label.
 	Tile(values []float64, name func(label int) string) Tile
-	// Selection says by what examples are picked to be looked at.
+	// Selection returns how examples are chosen for display.
 	Selection() Selection
 }
 
-// Tile is what stands below a picture.
+// Tile is the text below an image.
 type Tile struct {
 	Lines []Line
-	// Verdict says what is known of the prediction, or is "".
+	// Verdict compares the prediction with the label. It is "" if the label is unknown.
 	Verdict string
 	Wrong   bool
-	// Uncertain and Disagree are how far the row is from certain, and its members from each
-	// other, in words; Uncertainty and Disagreement order rows by them, and Error those that
-	// are wrong.
+	// Uncertain describes the uncertainty of the row, and Disagree the disagreement of its members. Uncertainty and
+	// Disagreement are the numbers by which rows are sorted. Error sorts the wrong rows.
 	Uncertain, Disagree              string
 	Uncertainty, Disagreement, Error float64
 }
 
-// Line is one thing that is predicted. Part is that of a bar, from 0 to 1, or below 0 for none.
+// Line is one prediction of a tile. Part is the length of its bar from 0 to 1, or negative for no bar.
 type Line struct {
 	Text, Value string
 	Part        float64
 }
 
-// Selection has headings and explanations: of what is most certain, least certain, where
-// members disagree most, and of the worst of what is wrong.
+// Selection holds a heading and an explanation for each section: the most certain rows, the least certain ones, those
+// with the most disagreement between members, and the worst errors.
 type Selection struct {
 	Legend   string
 	Sections [4][2]string
 }
 
-// mostLines is how many labels or targets a tile shows.
+// mostLines is the largest number of labels or targets in a tile.
 const mostLines = 6
 
-// some leaves mostLines of them, and says how many there are more.
+// some keeps the first mostLines lines, and adds a line with the number of others.
 func some(lines []Line) []Line {
 	if more := len(lines) - mostLines; more > 0 {
 		return append(lines[:mostLines], Line{fmt.Sprintf("and %d more", more), "", -1})
@@ -57,7 +55,7 @@ func some(lines []Line) []Line {
 	return lines
 }
 
-// decimals writes a number with a true minus sign.
+// decimals formats a number with a true minus sign.
 func decimals(v float64, digits int) string {
 	return strings.ReplaceAll(fmt.Sprintf("%.*f", digits, v+0), "-", "−")
 }
@@ -74,7 +72,7 @@ func (t labels) Selection() Selection {
 		}}
 }
 
-// Tile implements [Pictured]: the labels that are predicted, and the true ones.
+// Tile implements [Pictured]. It shows the predicted labels and the true ones.
 func (t labels) Tile(values []float64, name func(int) string) Tile {
 	n := t.Count
 	known, p := values[:n], values[n+3:][:n]
@@ -141,8 +139,8 @@ func (t regression) Selection() Selection {
 		}}
 }
 
-// Tile implements [Pictured]: means and standard deviations, and the true values. Rows are
-// ordered in the network's units, in which targets compare.
+// Tile implements [Pictured]. It shows means and standard deviations, and the true values. Rows are ordered in the
+// units of the network, in which targets are comparable.
 func (t regression) Tile(values []float64, _ func(int) string) Tile {
 	at := func(column, k int) float64 { return values[column*t.targets+k] }
 	var tile Tile
@@ -155,7 +153,7 @@ func (t regression) Tile(values []float64, _ func(int) string) Tile {
 		if t.targets > 1 {
 			text = fmt.Sprintf("%d: ", k)
 		}
-		// two digits of the standard deviation, or four of a mean without
+		// two digits of the standard deviation, or four digits of the mean if there is none
 		digits := func(of float64, n int) int { return min(max(n-1-int(math.Floor(math.Log10(of))), 0), 9) }
 		places := digits(std, 2)
 		if std > 0 {
@@ -192,7 +190,7 @@ func (t regression) Tile(values []float64, _ func(int) string) Tile {
 		tile.Uncertain = "aleatoric " + short(at(3, 0))
 	}
 	tile.Disagree = "epistemic " + short(at(4, 0))
-	if t.targets > 1 { // of all together, where 1 is a standard deviation of a target as the network has it
+	if t.targets > 1 { // over all targets; 1 is a standard deviation of a target in the network's units
 		tile.Disagree = "epistemic " + short(math.Sqrt(epistemic))
 		if tile.Uncertain != "" {
 			tile.Uncertain = "aleatoric " + short(math.Sqrt(aleatoric))
@@ -201,11 +199,10 @@ func (t regression) Tile(values []float64, _ func(int) string) Tile {
 	return tile
 }
 
-// leastApart is below what a difference of sums can be told from rounding, as a share of a
-// standard deviation.
+// leastApart is the smallest difference of sums that rounding cannot explain, as a fraction of a standard deviation.
 const leastApart = 1e-6
 
-// short writes a standard deviation with two digits.
+// short formats a standard deviation with two digits.
 func short(v float64) string {
 	if !(v > 0) || math.IsInf(v, 1) {
 		return "0"

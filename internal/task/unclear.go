@@ -6,9 +6,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Unclear is the error of scores whose task is to be told: without an activation behind
-// them, a classifier's logits look like independent labels' or the numbers of a
-// regression; and several sigmoids may have been meant for classes.
+// Unclear is the error for scores whose task the user must give. Without an activation, the logits of a classifier look
+// like independent labels or the numbers of a regression. Several sigmoids may have been meant for classes.
 type Unclear struct{ Scores }
 
 func (e *Unclear) Error() string {
@@ -31,19 +30,24 @@ func (e *Unclear) Hints() []string {
 	var hints []string
 	for _, k := range kinds {
 		if e.Count == 1 && k.truth == truth.Labels || e.Activation != "" && k.truth == truth.Numbers {
-			continue // one label is binary; what comes out of an activation is seldom meant for numbers, if it can be
+			continue // one label is binary; an activation is seldom meant for numbers
 		}
 		if _, err := Of(k.name, e.Scores); err == nil || e.Count == 0 {
 			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
 		}
 	}
+	if e.Activation == "" {
+		hints = append(hints, "log-rates (Poisson) are none of these: export the network with Exp at its end, so that it gives the mean, and say --task regression --variance-head none")
+		if e.Count != 1 {
+			hints = append(hints, "quantiles are none of these: export the median alone, so that it is the only score, and say --task regression --variance-head none")
+		}
+	}
 	return hints
 }
 
-// Tell returns the name of the task that scores tell by themselves: by the
-// activation they come out of, or because their classes have names, of which there
-// are so many. A count of 0 is one that the graph does not say. Scores that leave it
-// open give an [*Unclear] error.
+// Tell returns the name of the task that the scores imply. The activation implies it, or the names of the classes do.
+// names is the number of class names. A Count of 0 means that the graph does not give it. Ambiguous scores give an
+// [*Unclear] error.
 func Tell(s Scores, names int) (string, error) {
 	switch {
 	case s.Activation == "" && (names == 0 || s.Count == 0 && names <= 2), s.Activation == "sigmoid" && s.Count > 1:

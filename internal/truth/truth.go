@@ -1,36 +1,36 @@
-// Package truth holds what is known of examples, beside which predictions are judged.
+// Package truth holds the targets of examples: the class, labels or numbers against which predictions are judged.
 //
 // # Invariants
 //
-// Truth of a kind has the numbers of that kind only: classes from 0, or rows of one width
-// that are all finite. What is not known of a class or a label is [Unknown].
+// A Truth holds values of one kind only: classes from 0, or rows of one width whose numbers are all finite. A class
+// or label that is not known is [Unknown].
 package truth
 
 import "fmt"
 
-// Kind is what is known of an example.
+// Kind is the kind of targets that examples have.
 type Kind int
 
 const (
-	Classes Kind = iota // the number of its class
-	Labels              // of each of several labels, whether it has it: 1 or 0, or Unknown
-	Numbers             // one number, or several
+	Classes Kind = iota // one class number for each example
+	Labels              // for each of several labels, 1 if the example has it and 0 if not, or Unknown
+	Numbers             // one or several numbers for each example
 )
 
-// Unknown is a class or a label that nobody knows.
+// Unknown stands for a class or label that is not known.
 const Unknown = -1
 
-// Truth is what is known of examples, in their order. The zero value is nothing.
+// Truth holds the targets of examples, in their order. The zero value has no targets.
 type Truth struct {
-	Classes []int     // of each example; or
+	Classes []int     // one for each example, or nil if Values is set
 	Values  []float64 // n×Width, row-major: labels or numbers
 	Width   int
 }
 
-// None says that nothing is known.
+// None reports whether there are no targets.
 func (t Truth) None() bool { return t.Classes == nil && t.Values == nil }
 
-// Len is the number of examples; 0 where nothing is known.
+// Len returns the number of examples, or 0 without targets.
 func (t Truth) Len() int {
 	if t.Width > 0 {
 		return len(t.Values) / t.Width
@@ -38,7 +38,7 @@ func (t Truth) Len() int {
 	return len(t.Classes)
 }
 
-// At is what is known of example i; where nothing is known of any, that is the same.
+// At returns the targets of example i. Without targets it returns t.
 func (t Truth) At(i int) Truth {
 	if t.None() {
 		return t
@@ -46,7 +46,7 @@ func (t Truth) At(i int) Truth {
 	return t.Part(i, i+1)
 }
 
-// Class is that of the only example, or Unknown.
+// Class returns the class of the first example, or Unknown.
 func (t Truth) Class() int {
 	if len(t.Classes) == 0 {
 		return Unknown
@@ -54,7 +54,7 @@ func (t Truth) Class() int {
 	return t.Classes[0]
 }
 
-// Known says that there is something to judge an only example beside.
+// Known reports whether t, which has at most one example, has a target.
 func (t Truth) Known() bool {
 	if t.Classes != nil {
 		return t.Class() >= 0
@@ -62,7 +62,7 @@ func (t Truth) Known() bool {
 	return t.Values != nil
 }
 
-// Part is that of the examples [first, end), in the same memory.
+// Part returns the targets of the examples [first, end). It shares memory with t.
 func (t Truth) Part(first, end int) Truth {
 	switch {
 	case t.Classes != nil:
@@ -73,7 +73,7 @@ func (t Truth) Part(first, end int) Truth {
 	return t
 }
 
-// Pick is that of some examples, in the order of rows.
+// Pick returns the targets of the examples that rows lists, in that order.
 func (t Truth) Pick(rows []int) Truth {
 	if t.None() {
 		return t
@@ -85,13 +85,13 @@ func (t Truth) Pick(rows []int) Truth {
 	return out
 }
 
-// Append is that of more examples, of the same kind and width.
+// Append returns t followed by more, which must have the same kind and width.
 func (t Truth) Append(more Truth) Truth {
 	t.Classes, t.Values, t.Width = append(t.Classes, more.Classes...), append(t.Values, more.Values...), more.Width
 	return t
 }
 
-// Check fails for a value that none of the kind can be. It names its place in a row.
+// Check returns an error if a value of row is not valid for the kind. The error names the value's place in the row.
 func (k Kind) Check(row []float64) error {
 	for i, v := range row {
 		switch {

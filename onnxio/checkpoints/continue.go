@@ -8,13 +8,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Continue readies further checkpoints of the network ref for the vectors of l,
-// a layout that was made without them. What l takes for constant or for one
-// tensor in two places must be so in them too.
+// Continue prepares later checkpoints of the network ref for the vectors of l, a layout that was made without them.
+// Tensors that are constant in l must be equal in them too, and so must tensors that are tied in l.
 //
-// In the result Reference is the last model that has the names of ref and as
-// many tensors, so that it can stand for the network from now on, or −1.
-// Errors are of type [*onnxio.Error].
+// In the result, Reference is the last model that has the names of ref and as many tensors, or −1. Such a model can
+// represent the network from now on. Errors are of type [*onnxio.Error].
 func Continue(ref *onnxio.Model, l *weights.Layout, models []*onnxio.Model) (*Set, error) {
 	s := &Set{Layout: l, Reference: -1}
 	for i, m := range models {
@@ -47,7 +45,7 @@ func Continue(ref *onnxio.Model, l *weights.Layout, models []*onnxio.Model) (*Se
 	return s, nil
 }
 
-// departs says in what a tensor is not what the layout takes it for.
+// departs describes how a tensor contradicts the layout, or returns "".
 func departs(m, ref *onnxio.Model, t weights.Tensor, l *weights.Layout) string {
 	switch {
 	case t.Role == weights.Constant && !bytes.Equal(m.Elements(m.Tensor(t.Name)), ref.Elements(ref.Tensor(t.Name))):

@@ -5,16 +5,16 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// explain makes the recipe of a matching in which nothing differs. The rest of the
-// graph's tensors are matched by their elements; then nothing may be left that a
-// state_dict could have a part in.
+// explain makes the recipe from a matching without differences. It matches the rest of the graph's tensors by their
+// elements. It fails if a tensor is left that may depend on the state_dict.
 func (t *Template) explain(m *matching, states []*state) error {
-	var left []*onnxio.Tensor // constants of the graph, as far as can be seen
+	var left []*onnxio.Tensor // apparent constants of the graph
 	for _, into := range floats(t.model) {
 		if _, paired := m.from[into]; paired {
 			continue
@@ -54,9 +54,10 @@ func (t *Template) explain(m *matching, states []*state) error {
 	if r.Kept, err = t.kept(left, m); err != nil {
 		return err
 	}
+	weight := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return !plain(t.model, into) })
 	for _, x := range lacking {
-		if one := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return x.Len() == 1 && !plain(t.model, into) }); one >= 0 {
-			return t.lacks(m, []*torch.Tensor{x}, left[one])
+		if x.Len() == 1 && weight >= 0 {
+			return t.lacks(m, []*torch.Tensor{x}, left[weight])
 		}
 		r.Unused = append(r.Unused, x.Short)
 	}
@@ -72,9 +73,8 @@ func (t *Template) explain(m *matching, states []*state) error {
 	return nil
 }
 
-// kept returns the names of tensors that only the graph has and that may be weights.
-// Batch norm's statistics, and what the state_dict has as integers, are: they
-// cannot be missing from it by right.
+// kept returns the names of tensors that only the graph has and that may be weights. It fails for statistics of batch
+// norm, and for tensors that are integers in the state_dict, because a state_dict of the network cannot lack them.
 func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err error) {
 	bns, err := t.model.BatchNorms()
 	if err != nil {
@@ -84,12 +84,28 @@ func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err
 	for _, bn := range bns {
 		statistic[bn.Mean], statistic[bn.Var] = true, true
 	}
+	ignored, lengths := make(map[string][]*torch.Tensor), make(map[int]bool) // by name; lengths of these names
+	for _, g := range m.dict.Ignored {
+		if g.Tensor != nil {
+			ignored[g.Tensor.Short] = append(ignored[g.Tensor.Short], g.Tensor)
+			lengths[len(g.Tensor.Short)] = true
+		}
+	}
+	initializer := make(map[*onnxio.Tensor]bool, len(t.model.Graph.Initializers))
+	for _, into := range t.model.Graph.Initializers {
+		initializer[into] = true
+	}
 	for _, into := range left {
 		e := &onnxio.Error{Path: m.file.Path, Tensor: into.Name}
-		for _, g := range m.dict.Ignored {
-			if g.Tensor != nil && commonEnd(g.Tensor.Short, into.Name) == g.Tensor.Short && sameShape(g.Tensor.Shape, into.Shape) {
-				e.What = fmt.Sprintf("%v, want floats as in %s", g.Tensor.DType, t.model.Path)
-				return nil, e
+		for end, more := into.Name, true; more; _, end, more = strings.Cut(end, ".") {
+			if !lengths[len(end)] {
+				continue
+			}
+			for _, x := range ignored[end] {
+				if sameShape(x.Shape, into.Shape) {
+					e.What = fmt.Sprintf("%v, want floats as in %s", x.DType, t.model.Path)
+					return nil, e
+				}
 			}
 		}
 		if statistic[into.Name] {
@@ -97,20 +113,19 @@ func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err
 			e.Hint = "save the whole network's state_dict, or take another one of the file: --state-dict KEY"
 			return nil, e
 		}
-		if !numberedName.MatchString(into.Name) && slices.Contains(t.model.Graph.Initializers, into) {
+		if !numberedName.MatchString(into.Name) && initializer[into] {
 			names = append(names, into.Name)
 		}
 	}
 	return names, nil
 }
 
-// numberedName is one that an exporter gives to what has none.
+// numberedName matches the names that exporters give to unnamed tensors.
 var numberedName = regexp.MustCompile(`^(val|onnx|_|/|[0-9])`)
 
-// find returns the tensor of the state_dict that has the elements of one in the
-// graph, in the same order or transposed; rather one that is not in the graph under
-// its own name. Elements that are all equal tell nothing: they may be another
-// tensor's by accident.
+// find returns the tensor of the state_dict that has the elements of a tensor in the graph, in the same order or
+// transposed. It prefers tensors that are not in the graph under their own names. Elements that are all equal prove
+// nothing, because they may be equal to another tensor's by accident.
 func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, transposed bool, err error) {
 	if !telling(t.model, into) {
 		return nil, false, nil
@@ -151,8 +166,8 @@ func transposeOf(x *torch.Tensor) *torch.Tensor {
 	return x.Transposed()
 }
 
-// telling reports whether a tensor's elements are not all equal; or, of a single
-// one, that it is no number that graphs have anyway.
+// telling reports whether a tensor's elements are not all equal. For a single element, it reports whether this is not
+// a number that graphs have anyway.
 func telling(m *onnxio.Model, t *onnxio.Tensor) bool {
 	if t.Len() < 2 {
 		return !plain(m, t)
@@ -169,8 +184,8 @@ func telling(m *onnxio.Model, t *onnxio.Tensor) bool {
 	return false
 }
 
-// plain reports whether a single number is one with few digits, such as 1, 0.5 or
-// 1e-5: the constant of a formula, not the value of a weight.
+// plain reports whether a tensor is a single number with few digits, such as 1, 0.5 or 1e-5. Such a number is the
+// constant of a formula, not the value of a weight.
 func plain(m *onnxio.Model, t *onnxio.Tensor) bool {
 	if t.Len() != 1 {
 		return false
@@ -180,8 +195,8 @@ func plain(m *onnxio.Model, t *onnxio.Tensor) bool {
 	return len(fmt.Sprintf("%g", v[0])) <= 5
 }
 
-// twin returns a tensor in the graph that x is tied to, or that is equal to it: then
-// an exporter may have merged the two, and they must be equal in all checkpoints.
+// twin returns a tensor in the graph that x is tied to or equal to. An exporter may have merged the two, so they must
+// be equal in all checkpoints.
 func (m *matching) twin(x *torch.Tensor) *torch.Tensor {
 	if m.tried += len(m.known); m.known[x] || m.tried > maxTried {
 		return nil
@@ -204,8 +219,8 @@ func constant(x *torch.Tensor, states []*state) bool {
 	})
 }
 
-// lacks is the error of a graph that has not what a state_dict has, but maybe in its
-// place something that was computed from it.
+// lacks returns the error for a graph without some tensors of a state_dict. The graph may hold instead something that
+// was computed from them.
 func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.Tensor) error {
 	e := &onnxio.Error{Path: t.model.Path, Tensor: lacking[0].Name, Hint: keepTensors}
 	e.What = fmt.Sprintf("of %s, is not in the graph as it is", m.file.Path)

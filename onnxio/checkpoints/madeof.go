@@ -7,17 +7,16 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// How many elements of a constant are looked for among the weights, and how many
-// different ones it must have to tell anything.
+// sampled is the number of elements of a constant that are searched among the weights. distinct is the number of
+// different elements that are needed for a decision.
 const (
 	sampled  = 64
 	distinct = 16
 )
 
-// madeOf returns a tensor of the state_dict that a constant of the graph has elements
-// of, or nil: exporters that fold constants put the gates of a recurrent layer in
-// another order, or pick the rows of a table, and leave the numbers as they are. A
-// constant of which nearly all sampled elements are weights is no constant.
+// madeOf returns a tensor of the state_dict whose elements are in a constant of the graph, or nil. Exporters that
+// fold constants reorder the gates of a recurrent layer, or pick the rows of a table, without changing the numbers. A
+// constant is no constant if nearly all its sampled elements are weights.
 func (t *Template) madeOf(into *onnxio.Tensor, m *matching) *torch.Tensor {
 	if into.Len() < distinct {
 		return nil
@@ -34,7 +33,7 @@ func (t *Template) madeOf(into *onnxio.Tensor, m *matching) *torch.Tensor {
 	if len(wanted) < distinct {
 		return nil
 	}
-	var maybe [1 << 16]bool // by the upper half of the bits: most weights are none of these
+	var maybe [1 << 16]bool // by the upper half of the bits: false for most weights
 	for v := range wanted {
 		maybe[math.Float32bits(v)>>16] = true
 	}

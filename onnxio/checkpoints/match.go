@@ -9,12 +9,10 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// Match returns m with its tensors known by the names that ref has for them: the
-// same network may have other names in another export, since some exporters
-// number what they write. Tensors are matched by their place in an identical
-// sequence of nodes, or else by name, shape and type. Where neither
-// works, the models are not of one network, and the error, an [*onnxio.Error],
-// lists up to five differences.
+// Match returns m with its tensors known by their names in ref. The same network may have other names in another
+// export, since some exporters number the tensors. Tensors are matched by their place in an identical sequence of
+// nodes, or otherwise by name, shape and type. If neither works, the models are not of one network. The error, an
+// [*onnxio.Error], lists up to five differences.
 func Match(m, ref *onnxio.Model) (*onnxio.Model, error) {
 	if m == ref {
 		return m, nil
@@ -47,9 +45,8 @@ func floats(m *onnxio.Model) []*onnxio.Tensor {
 	return out
 }
 
-// pairByPlace pairs the tensors that stand in the same place of the same node.
-// It returns no pairs where the nodes differ or the tensors do not fit, and
-// why; no reason is given where only the order of the nodes may differ.
+// pairByPlace pairs the tensors at the same input of the same node. If the nodes differ or the tensors do not fit, it
+// returns no pairs, and the reasons. It gives no reason if only the order of the nodes may differ.
 func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differences) {
 	a, b := ref.Places(), m.Places()
 	if diffs := nodeDifferences(ref, a, b); len(diffs) > 0 {
@@ -76,7 +73,7 @@ func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, diffe
 			pairs[t] = o
 		}
 	}
-	diffs.pairRest(ref, m, pairs) // what no node uses has a name only
+	diffs.pairRest(ref, m, pairs) // tensors that no node uses have only a name
 	used := make(map[*onnxio.Tensor]bool, len(pairs))
 	for _, o := range pairs {
 		used[o] = true
@@ -92,7 +89,7 @@ func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, diffe
 	return pairs, nil
 }
 
-// pairByName pairs the tensors of one name.
+// pairByName pairs the tensors of the same name.
 func pairByName(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differences) {
 	var diffs differences
 	pairs := make(map[*onnxio.Tensor]*onnxio.Tensor)
@@ -142,7 +139,7 @@ func nodeDifferences(ref *onnxio.Model, a, b []onnxio.Place) differences {
 	return diffs
 }
 
-// differences is what keeps two models from being of one network.
+// differences are the reasons why two models are not of one network.
 type differences []*onnxio.Error
 
 func (d *differences) add(tensor, format string, args ...any) {
@@ -166,7 +163,7 @@ func (d *differences) pairRest(ref, m *onnxio.Model, pairs map[*onnxio.Tensor]*o
 	}
 }
 
-// compare notes where o, which stands for t of ref, has another shape or type.
+// compare notes if o, the counterpart of t of ref, has another shape or type.
 func (d *differences) compare(ref *onnxio.Model, t, o *onnxio.Tensor) {
 	as := "as in " + ref.Path
 	if o.Name != t.Name {
@@ -183,7 +180,7 @@ func (d *differences) compare(ref *onnxio.Model, t, o *onnxio.Tensor) {
 // maxDifferences is how many differences an error lists.
 const maxDifferences = 5
 
-// error makes one error of the differences.
+// error joins the differences into one error.
 func (diffs differences) error(ref, m *onnxio.Model) error {
 	e := diffs[0]
 	e.Path = m.Path
@@ -206,8 +203,7 @@ func (diffs differences) error(ref, m *onnxio.Model) error {
 	return e
 }
 
-// causes says in what two exports of one network differ that gives them other
-// nodes or tensors.
+// causes describes differences between two exports of one network that lead to other nodes or tensors.
 func causes(ref, m *onnxio.Model) (found []string) {
 	if a, b := exporter(ref), exporter(m); a != b {
 		found = append(found, fmt.Sprintf("%s was exported by %s, %s by %s: export all checkpoints alike", ref.Path, a, m.Path, b))
@@ -223,7 +219,7 @@ func causes(ref, m *onnxio.Model) (found []string) {
 	return found
 }
 
-// exporter names what wrote a model.
+// exporter returns the name of the program that wrote a model.
 func exporter(m *onnxio.Model) string {
 	name := strings.TrimSpace(m.ProducerName + " " + m.ProducerVersion)
 	if name == "" {

@@ -10,12 +10,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// A naming makes the graph's name of a tensor from the state_dict's: wrappers whose
-// attribute names nobody can know stand around the network in the one file or the
-// other.
+// A naming maps the state_dict's name of a tensor to the graph's name. In either file, wrappers with unknown
+// attribute names may surround the network.
 type naming struct{ strip, add string }
 
-// graph returns the graph's name of a tensor, "" for one that is not of the network.
+// graph returns the graph's name of a tensor, or "" for a tensor that does not belong to the network.
 func (n naming) graph(name string) string {
 	rest, found := strings.CutPrefix(name, n.strip)
 	if !found {
@@ -24,22 +23,27 @@ func (n naming) graph(name string) string {
 	return n.add + rest
 }
 
-// maxVoters is the number of tensors whose names are looked at for a naming.
+// maxVoters is the number of tensors whose names are used to find a naming.
 const maxVoters = 200
+
+// maxNear is how many names on each side of a voter's place are compared with it. The graph's names are sorted from
+// their ends.
+const maxNear = 250
 
 // maxNamings is the number of namings that are tried.
 const maxNamings = 4
 
-// findNamings returns the namings by which most tensors of the state_dict are in the
-// graph, the best first. There are several where it holds several networks, such as
-// a student and a teacher.
+// findNamings returns the namings that find the most tensors of the state_dict in the graph, best first. There are
+// several if the state_dict holds several networks, such as a student and a teacher.
 func findNamings(s *state, graph map[string]*onnxio.Tensor) []naming {
+	names := slices.SortedFunc(maps.Keys(graph), compareEnds)
 	votes := map[naming]int{{}: 1}
 	step := len(s.dict.Tensors)/maxVoters + 1
 	for i := 0; i < len(s.dict.Tensors); i += step {
 		x := s.dict.Tensors[i]
-		for name, t := range graph {
-			if end := commonEnd(x.Short, name); end != "" && sameShape(x.Shape, t.Shape) {
+		at, _ := slices.BinarySearchFunc(names, x.Short, compareEnds)
+		for _, name := range names[max(0, at-maxNear):min(len(names), at+maxNear)] {
+			if end := commonEnd(x.Short, name); end != "" && sameShape(x.Shape, graph[name].Shape) {
 				votes[naming{strings.TrimSuffix(x.Short, end), strings.TrimSuffix(name, end)}]++
 			}
 		}
@@ -67,8 +71,20 @@ func fitting(n naming, s *state, graph map[string]*onnxio.Tensor) (found int) {
 	return found
 }
 
-// commonEnd returns the whole attributes that both names end in, such as
-// "conv1.weight".
+// compareEnds orders names by their last byte, then by the one before it, and so on. Names with a long common end are
+// neighbours.
+func compareEnds(a, b string) int {
+	i, j := len(a), len(b)
+	for i > 0 && j > 0 && a[i-1] == b[j-1] {
+		i, j = i-1, j-1
+	}
+	if i == 0 || j == 0 {
+		return cmp.Compare(i, j)
+	}
+	return cmp.Compare(a[i-1], b[j-1])
+}
+
+// commonEnd returns the whole attributes at the end of both names, such as "conv1.weight".
 func commonEnd(a, b string) string {
 	i, j := len(a), len(b)
 	for i > 0 && j > 0 && a[i-1] == b[j-1] {
@@ -84,8 +100,7 @@ func commonEnd(a, b string) string {
 	return end
 }
 
-// graphTensors returns the graph's float tensors by name, those that Identity nodes
-// name among them.
+// graphTensors returns the graph's float tensors by name, including the names of Identity nodes.
 func graphTensors(m *onnxio.Model) map[string]*onnxio.Tensor {
 	out := make(map[string]*onnxio.Tensor)
 	for name, t := range namesOf(m) {
@@ -96,8 +111,7 @@ func graphTensors(m *onnxio.Model) map[string]*onnxio.Tensor {
 	return out
 }
 
-// unmerge gives the tensors of the state_dict that the exporter merged with others
-// a place of their own in the graph.
+// unmerge returns m with separate tensors for those of the state_dict that the exporter merged with others.
 func unmerge(m *onnxio.Model, n naming, tensors []*torch.Tensor) (*onnxio.Model, error) {
 	merged := m.Merged()
 	var names []string

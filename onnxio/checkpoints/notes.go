@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Notes says, in sentences, what of the state_dicts is not in the graph.
+// Notes says, in sentences, which tensors of the state_dicts are not in the graph, and which files have no checksums.
 func (r *Recipe) Notes() (notes []string) {
 	if len(r.Aliases) > 0 {
 		notes = append(notes, "tied to tensors of the graph: "+list(slices.Collect(maps.Keys(r.Aliases))))
@@ -18,11 +18,22 @@ func (r *Recipe) Notes() (notes []string) {
 	if len(r.Unused) > 0 {
 		notes = append(notes, "not in the graph, so without a part in its scores: "+list(slices.Clone(r.Unused)))
 	}
+	if len(r.legacy) > 0 {
+		notes = append(notes, Legacy(r.legacy))
+	}
 	return notes
 }
 
-// Warnings says what a user of the result must know.
+// Legacy says, in a sentence, what a user of files in PyTorch's legacy format must know.
+func Legacy(paths []string) string {
+	return "in PyTorch's format from before 1.6, which has no checksums, so damage to the weights cannot be found (torch.load and torch.save write the new one): " + list(slices.Clone(paths))
+}
+
+// Warnings returns the warnings that a user of the result must know.
 func (r *Recipe) Warnings() (warnings []string) {
+	if r.Named {
+		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: --template-checkpoint is the template itself. The file of PyTorch that it was exported from would prove it", r.Template))
+	}
 	if len(r.Kept) > 0 {
 		warnings = append(warnings, fmt.Sprintf("not in the checkpoints, and kept as %s has them: %s", r.Template, list(slices.Clone(r.Kept))))
 	}
@@ -35,7 +46,7 @@ func (r *Recipe) Warnings() (warnings []string) {
 	return warnings
 }
 
-// list names the first few.
+// list returns the first names, and the number of the others.
 func list(names []string) string {
 	slices.Sort(names)
 	more := ""

@@ -12,10 +12,9 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// Open opens checkpoints: ONNX files as they are, and PyTorch's read against t,
-// which may be nil where there are none. The caller closes them, and after them the
-// model of t. Errors are of type [*onnxio.Error], or of the system or package
-// weights.
+// Open opens checkpoints: ONNX files, and files of PyTorch, which are read against t. t may be nil if there are no
+// files of PyTorch. The caller closes the checkpoints, and after them the model of t. Errors are of type
+// [*onnxio.Error], or come from the system or package weights.
 func Open(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	err = weights.Guarded(func() error {
 		models, err = openAll(paths, t)
@@ -41,7 +40,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 		models = nil
 	}()
 	var all []*state
-	var plain []string
+	var plain, legacy []string
 	for i, path := range paths {
 		switch {
 		case !torch.Is(path):
@@ -52,6 +51,9 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 		default:
 			if states[i], err = openState(path, t.StateDict); err == nil {
 				all = append(all, states[i])
+				if states[i].file.Legacy {
+					legacy = append(legacy, path)
+				}
 				if states[i].dict.Key != t.StateDict && t.StateDict != "" {
 					plain = append(plain, path)
 				}
@@ -61,7 +63,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 			return models, err
 		}
 		if models[i] != nil {
-			models[i].Release() // looking into a large file maps many pages around what is read
+			models[i].Release() // reading parts of a large file maps many pages around them
 		}
 	}
 	if len(all) == 0 {
@@ -70,7 +72,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	if err := t.prove(all); err != nil {
 		return models, err
 	}
-	t.recipe.Mixed, t.recipe.plain = mixed(all), plain
+	t.recipe.Mixed, t.recipe.plain, t.recipe.legacy = mixed(all), plain, legacy
 	for i, s := range states {
 		if s == nil {
 			continue
@@ -83,8 +85,8 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	return models, nil
 }
 
-// openModel opens a file that does not begin like one of PyTorch's. If it is no model
-// either, and has such a name, the error says what it is.
+// openModel opens a file that does not begin like a file of PyTorch. If it is no model either, but has the name of a
+// PyTorch checkpoint, the error is that of package torch.
 func openModel(path string) (*onnxio.Model, error) {
 	m, err := onnxio.Open(path)
 	if err != nil && slices.Contains(Suffixes, strings.ToLower(filepath.Ext(path))) {
@@ -94,11 +96,10 @@ func openModel(path string) (*onnxio.Model, error) {
 	return m, err
 }
 
-// Suffixes are the usual ends of the names of PyTorch's checkpoints.
+// Suffixes are the usual endings of the names of PyTorch's checkpoints.
 var Suffixes = []string{".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".th", ".tar"}
 
-// mixed returns the types that state_dicts store most of their weights in, if these
-// are several.
+// mixed returns the types that the state_dicts store most of their weights in, if there are several.
 func mixed(states []*state) []string {
 	var types []string
 	for _, s := range states {
@@ -121,11 +122,11 @@ func mixed(states []*state) []string {
 	return types
 }
 
-// A state is the state_dict that is wanted of an open file.
+// A state is an open file and the state_dict to be read from it.
 type state struct {
 	file   *torch.File
 	dict   *torch.StateDict
-	byName map[string]*torch.Tensor // by the names without what wrappers put before them
+	byName map[string]*torch.Tensor // by the names without the parts that wrappers add
 }
 
 func openState(path, key string) (*state, error) {
@@ -141,7 +142,7 @@ func openState(path, key string) (*state, error) {
 		return nil, inOurs(err)
 	}
 	if found := f.StateDicts(); len(found) == 1 && found[0].Key == "" {
-		key = "" // a file that is nothing else
+		key = "" // the file holds only a state_dict
 	}
 	sd, err := f.StateDict(key)
 	if err == nil {
@@ -173,7 +174,7 @@ func newState(f *torch.File, sd *torch.StateDict) *state {
 	return s
 }
 
-// statesOf returns all that can be read of the state_dicts in a file.
+// statesOf returns all readable state_dicts in a file.
 func statesOf(f *torch.File) (out []*state) {
 	for _, sd := range f.StateDicts() {
 		if sd.Err() == nil {
@@ -183,7 +184,7 @@ func statesOf(f *torch.File) (out []*state) {
 	return out
 }
 
-// inOurs returns an error of package torch as one of this package.
+// inOurs converts an error of package torch to an error of package onnxio.
 func inOurs(err error) error {
 	var e *torch.Error
 	if !errors.As(err, &e) {

@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,13 +13,16 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// prove finds the recipe, if there is none yet: the state_dict among the given, or
-// those of Proof and Others, which has the graph's own elements says what fills what.
+// prove finds the recipe, if there is none yet. It looks for a state_dict with the graph's own elements, which shows
+// which tensor fills which. It tries the given state_dicts, and those of Proof and Others.
 func (t *Template) prove(states []*state) error {
 	if t.recipe != nil {
 		return nil
 	}
 	p := &proof{t: t, states: states, exported: t.model, namings: findNamings(states[0], graphTensors(t.model))}
+	if t.Proof != "" && !torch.Is(t.Proof) {
+		return p.template(t.Proof)
+	}
 	if t.Proof != "" {
 		if err := p.file(t.Proof); err != nil || t.recipe != nil {
 			return err
@@ -27,7 +31,7 @@ func (t *Template) prove(states []*state) error {
 	if err := p.try(states); err != nil || t.recipe != nil {
 		return err
 	}
-	for _, s := range states { // the graph may be that of the moving average beside the weights
+	for _, s := range states { // the graph may be that of the moving average in the same file
 		if err := p.try(slices.DeleteFunc(statesOf(s.file), s.same)); err != nil || t.recipe != nil {
 			return err
 		}
@@ -49,11 +53,11 @@ func (t *Template) prove(states []*state) error {
 // A proof is the search for the state_dict that the graph was exported from.
 type proof struct {
 	t        *Template
-	states   []*state // the given ones
+	states   []*state // the given state_dicts
 	exported *onnxio.Model
 	namings  []naming
 	nearest  *matching
-	unlike   error // of a state_dict with none of the graph's names
+	unlike   error // the error of a state_dict with none of the graph's names
 }
 
 // file tries all state_dicts of a file.
@@ -66,9 +70,51 @@ func (p *proof) file(path string) error {
 	return p.try(statesOf(f))
 }
 
-// try looks for the graph's elements in state_dicts, and makes the recipe where they
-// are. It fails if one of the given is of another network, or the graph is not
-// made of a state_dict's tensors alone.
+// template makes the recipe by names alone, if the proof is the template itself. The template's weights are its own,
+// so no bits can show which tensor goes where. A tensor without a namesake is an error, and the recipe has a warning.
+func (p *proof) template(path string) error {
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	sums, err := Sums(context.Background(), []*onnxio.Model{m, p.exported}, nil)
+	if err != nil {
+		return err
+	}
+	if sums[0] != sums[1] {
+		return &onnxio.Error{Path: path, What: "an ONNX model that is not the template " + p.exported.Path, Hint: "--template-checkpoint takes the file of PyTorch that the template was exported from, or the template itself"}
+	}
+	s := p.states[0]
+	for _, names := range p.namings {
+		if p.t.model, err = unmerge(p.exported, names, s.dict.Tensors); err != nil {
+			return err
+		}
+		found := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
+		graph := graphTensors(p.t.model)
+		for _, x := range s.dict.Tensors {
+			into := graph[names.graph(x.Short)]
+			if into == nil {
+				continue
+			}
+			if !sameShape(x.Shape, into.Shape) {
+				return p.t.shapeError(s, x, into)
+			}
+			found.pair(into, x, false)
+		}
+		if len(found.from) == 0 {
+			continue
+		}
+		if err = p.t.explain(found, p.states); err == nil {
+			p.t.recipe.Named = true
+			return nil
+		}
+	}
+	return cmp.Or(err, error(&onnxio.Error{Path: path, What: "has none of the names of " + s.file.Path}))
+}
+
+// try searches state_dicts for the graph's elements, and makes the recipe if it finds them. It fails if a given
+// state_dict is of another network, or if the graph contains more than a state_dict's tensors.
 func (p *proof) try(candidates []*state) error {
 	for i, names := range p.namings {
 		var err error
@@ -80,7 +126,7 @@ func (p *proof) try(candidates []*state) error {
 			switch {
 			case err != nil && i == 0 && slices.ContainsFunc(p.states, s.same):
 				return err
-			case err != nil: // others than the given ones need not be of this network
+			case err != nil: // other state_dicts need not be of this network
 			case len(found.other) == 0:
 				named := len(found.from) > 0
 				err := p.t.explain(found, withProof(p.states, s))
@@ -96,8 +142,7 @@ func (p *proof) try(candidates []*state) error {
 	return nil
 }
 
-// withProof returns the state_dicts, and the one that has the graph's elements if it is
-// another.
+// withProof returns the state_dicts, and the one with the graph's elements if it is not among them.
 func withProof(states []*state, proof *state) []*state {
 	if slices.ContainsFunc(states, proof.same) {
 		return states
@@ -105,7 +150,7 @@ func withProof(states []*state, proof *state) []*state {
 	return append(slices.Clone(states), proof)
 }
 
-// same reports whether both are one state_dict.
+// same reports whether both are the same state_dict.
 func (s *state) same(o *state) bool { return s.dict == o.dict }
 
 // A matching pairs the tensors of a graph with those of a state_dict.
@@ -114,13 +159,13 @@ type matching struct {
 	from  map[*onnxio.Tensor]Source
 	known map[*torch.Tensor]bool // those that are in the graph
 	other []*onnxio.Tensor       // in the graph with other elements
-	tried int                    // comparisons of what has no name in common
+	tried int                    // comparisons of tensors without a common name
 }
 
-// maxTried bounds them: a network has a few thousand tensors.
+// maxTried bounds these comparisons: a network has a few thousand tensors.
 const maxTried = 1 << 22
 
-// byName pairs what has one name, and compares it.
+// byName pairs and compares the tensors of the same name.
 func (t *Template) byName(s *state, names naming) (*matching, error) {
 	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
 	graph, compared := graphTensors(t.model), int64(0)
@@ -157,7 +202,7 @@ func (m *matching) pair(into *onnxio.Tensor, x *torch.Tensor, transposed bool) {
 	m.from[into], m.known[x] = source, true
 }
 
-// holds reports whether the graph has the elements of x in a tensor.
+// holds reports whether a tensor of the graph has the elements of x.
 func (t *Template) holds(into *onnxio.Tensor, x *torch.Tensor, s *state) (bool, error) {
 	if err := t.model.Readable(into); err != nil {
 		return false, err
@@ -166,8 +211,8 @@ func (t *Template) holds(into *onnxio.Tensor, x *torch.Tensor, s *state) (bool, 
 	return err == nil && sameButForZeros(t.model, with, into), err
 }
 
-// sameButForZeros compares what two models hold in a tensor. Exporters that merge
-// equal tensors take −0 for 0, so these count as one.
+// sameButForZeros compares the elements of a tensor in two models. −0 and 0 count as equal, because exporters that
+// merge equal tensors do not distinguish them.
 func sameButForZeros(a, b *onnxio.Model, t *onnxio.Tensor) bool {
 	size := int(t.ElemType.DType().Size())
 	for off, n := range stretches(t.Len()) {
@@ -189,7 +234,7 @@ func isZero(float []byte) bool {
 	return float[last]&^0x80 == 0 && !slices.ContainsFunc(float[:last], func(b byte) bool { return b != 0 })
 }
 
-// unproved is the error of a graph that has the elements of no state_dict given.
+// unproved returns the error for a graph that has the elements of no given state_dict.
 func (t *Template) unproved(nearest *matching, states []*state) error {
 	what := "does not hold the weights of " + nearest.file.Path
 	if len(states) > 1 {
@@ -207,7 +252,7 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 	return &onnxio.Error{Path: t.model.Path, What: what + ": " + some(len(nearest.other), len(nearest.from), nearest.other), Hint: strings.Join(from, "\n")}
 }
 
-// some lists the first of the tensors that differ.
+// some lists the first of the differing tensors.
 func some(n, of int, tensors []*onnxio.Tensor) string {
 	var names []string
 	for _, t := range tensors[:min(len(tensors), maxDifferences)] {

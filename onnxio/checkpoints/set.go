@@ -2,6 +2,8 @@ package checkpoints
 
 import (
 	"bytes"
+	"fmt"
+	"hash/maphash"
 	"iter"
 	"slices"
 
@@ -12,44 +14,43 @@ import (
 // Set is the checkpoints of one network, matched tensor by tensor.
 type Set struct {
 	Layout *weights.Layout
-	// Models are the checkpoints in the order given, with their tensors known by
-	// the names of the layout.
+	// Models are the checkpoints in the given order. Their tensors are known by the names of the layout.
 	Models []*onnxio.Model
-	// Reference is the index of the model that the names are of: the last among
-	// those with the most tensors, since exporters merge tensors that happen to
-	// be equal.
+	// Reference is the index of the model that gives the names. It is the last among those with the most tensors,
+	// since exporters merge tensors that happen to be equal.
 	Reference int
-	// ByPlace says that some checkpoint has other names, and its tensors were
-	// matched by their place in the sequence of nodes.
+	// ByPlace says that a checkpoint has other names, and its tensors were matched by their place in the sequence of
+	// nodes.
 	ByPlace bool
 
 	unreleased int // bytes
 }
 
-// New compares the checkpoints of one network and says which tensors make
-// the flat vector. Of the floating-point tensors, those that batch norm nodes
-// read their running statistics from are statistics, those that differ between
-// checkpoints are parameters, wherever the model keeps them, and the rest are
-// constants. The order is that of the reference's file.
+// New compares the checkpoints of one network and decides which tensors form the flat vector. It gives each
+// floating-point tensor a role. Tensors from which batch norm nodes read their running statistics are statistics.
+// Tensors that are equal in all checkpoints are constants. The rest are parameters or buffers, wherever the model
+// keeps them. A buffer is state of training that is no weight, such as the vectors of spectral norm.
+// [weights.Tensor].Reason says why a tensor is a buffer. The rules come first; a rule that matches no tensor is an
+// error. Tensors are in the order of the reference's file.
 //
-// Matrices that are equal in every checkpoint, or each other's transpose, are
-// one weight that an exporter wrote twice (pytorch#108342): they are tied.
+// Matrices that are equal in every checkpoint, or the transpose of each other, are one weight that an exporter wrote
+// twice (pytorch#108342). They are tied.
 //
-// With a single checkpoint nothing can be seen to differ: then every float
-// initializer that is not a scalar is taken for a parameter.
+// With a single checkpoint no differences are visible. Then every float initializer that is not a scalar counts as
+// one that differs.
 //
-// Errors are of type [*onnxio.Error]: the models are not of one network (see
-// [Match]), elements cannot be read, a statistic or constant has a value that no
-// training leaves, or the network is of a kind that cannot have a posterior.
-func New(models []*onnxio.Model) (set *Set, err error) {
-	err = weights.Guarded(func() error { // every byte of the models is read here
-		set, err = compare(models)
+// Errors are of type [*onnxio.Error]. The models may be of different networks (see [Match]), or elements may be
+// unreadable. A statistic or constant may have a value that no training leaves behind, or this kind of network may
+// not support a posterior.
+func New(models []*onnxio.Model, rules ...RoleRule) (set *Set, err error) {
+	err = weights.Guarded(func() error { // reads every byte of the models
+		set, err = compare(models, rules)
 		return err
 	})()
 	return set, err
 }
 
-func compare(models []*onnxio.Model) (*Set, error) {
+func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 	s := &Set{}
 	for i, m := range models {
 		if len(floats(m)) >= len(floats(models[s.Reference])) {
@@ -82,24 +83,23 @@ func compare(models []*onnxio.Model) (*Set, error) {
 	for _, bn := range bns {
 		statistic[bn.Mean], statistic[bn.Var] = true, true
 	}
-	initializer := make(map[*onnxio.Tensor]bool)
-	for _, g := range ref.Graphs() {
-		for _, t := range g.Initializers {
-			initializer[t] = true
-		}
-	}
-
+	r := s.newRoles(ref, rules)
 	var tensors []weights.Tensor
+	known := make(map[tieKey][]weights.Tensor)
 	for _, t := range floats(ref) {
 		entry := weights.Tensor{Name: t.Name, Shape: t.Shape, DType: t.ElemType.DType()}
 		switch {
 		case statistic[t.Name]:
 			entry.Role = weights.Statistic
-		case len(models) == 1 && len(t.Shape) > 0 && initializer[t], s.differs(t.Name):
-			entry.Role = weights.Parameter
-			s.tie(&entry, tensors)
+		case len(models) == 1 && len(t.Shape) > 0 && r.initializers[t.Name], s.differs(t.Name):
+			if entry.Role, entry.Reason = r.decide(t); entry.Role == weights.Parameter {
+				s.tie(&entry, known)
+			}
 		}
 		tensors = append(tensors, entry)
+	}
+	if rule := r.unused(); rule != nil {
+		return nil, &onnxio.Error{Path: ref.Path, What: fmt.Sprintf("--role %v: no tensor of this name differs between the checkpoints", rule), Hint: "swagwrap inspect lists the tensors with their roles"}
 	}
 	if s.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, &onnxio.Error{Path: ref.Path, Err: err}
@@ -110,8 +110,8 @@ func compare(models []*onnxio.Model) (*Set, error) {
 	return s, s.distinct()
 }
 
-// distinct fails if two checkpoints hold the same weights, whatever their files are:
-// training scripts save the last or best one under a second name.
+// distinct fails if two checkpoints hold the same weights, even in different files. Training scripts often save the
+// last or best checkpoint under a second name.
 func (s *Set) distinct() error {
 	parameters := s.Layout.Role(weights.Parameter)
 	for k := range s.Models {
@@ -124,8 +124,7 @@ func (s *Set) distinct() error {
 	return nil
 }
 
-// odd returns the error in terms of the first model where it can: that is the
-// one a user compares the others with.
+// odd returns the error relative to the first model if possible, because a user compares the others with it.
 func odd(models []*onnxio.Model, err error) error {
 	for _, m := range models[1:] {
 		if _, first := Match(m, models[0]); first != nil {
@@ -154,8 +153,7 @@ func (s *Set) equal(i int, a string, k int, b string) bool {
 	return sameBits(s.Models[i], s.Models[i].Tensor(a), s.Models[k], s.Models[k].Tensor(b), s.read)
 }
 
-// sameBits compares the elements of two tensors, and tells read, if it is not nil,
-// how many bytes it has read.
+// sameBits compares the elements of two tensors. It calls read, if not nil, with the number of bytes read.
 func sameBits(m *onnxio.Model, a *onnxio.Tensor, o *onnxio.Model, b *onnxio.Tensor, read func(bytes int)) bool {
 	if a.Len() != b.Len() {
 		return false
@@ -172,8 +170,8 @@ func sameBits(m *onnxio.Model, a *onnxio.Tensor, o *onnxio.Model, b *onnxio.Tens
 	return true
 }
 
-// stretches cuts n elements into what is read at a time: offset and number. The first
-// is short, since most tensors that differ do so at once.
+// stretches cuts n elements into ranges that are read at a time: offset and number. The first range is short, since
+// most tensors that differ do so at once.
 func stretches(n int64) iter.Seq2[int64, int64] {
 	return func(yield func(off, n int64) bool) {
 		count := int64(firstStretch)
@@ -187,17 +185,16 @@ func stretches(n int64) iter.Seq2[int64, int64] {
 	}
 }
 
-// How many elements are read at a time.
+// Numbers of elements that are read at a time.
 const (
 	firstStretch   = 1 << 10
 	compareStretch = 1 << 20
 )
 
-// releaseBytes is how much is read before the memory that it took is given back.
+// releaseBytes is how many bytes are read before their memory is given back.
 const releaseBytes = 64 << 20
 
-// read notes that so many bytes were read, and gives their memory back now and
-// then.
+// read notes that n bytes were read, and gives their memory back from time to time.
 func (s *Set) read(n int) {
 	if s.unreleased += n; s.unreleased >= releaseBytes {
 		s.unreleased = 0
@@ -207,31 +204,88 @@ func (s *Set) read(n int) {
 	}
 }
 
-// tie notes which of the matrices before it entry is a copy of. Vectors are
-// never tied: two biases that started equal and always had the same gradient
-// stay equal without being one weight.
-func (s *Set) tie(entry *weights.Tensor, before []weights.Tensor) {
-	if len(entry.Shape) != 2 || entry.Len() < 2 {
+// A tieKey is equal for tensors that have the same elements in the same order in every model. Another key is equal
+// for matrices that are the transpose of each other. Other tensors rarely share a key.
+type tieKey struct {
+	dtype      weights.DType
+	len        int64
+	transposes bool
+	sum        uint64
+}
+
+// keySeed is the seed of the sums in this process.
+var keySeed = maphash.MakeSeed()
+
+// orderKey reads a few elements of a tensor in every model.
+func (s *Set) orderKey(t *weights.Tensor) tieKey {
+	const read = 16
+	n := t.Len()
+	return s.tieKey(t, func(of func(at int64) uint64) (sum uint64) {
+		for i := range min(read, n) {
+			sum = 31*sum + of(i*(n-1)/read)
+		}
+		return 31*sum + of(n-1)
+	})
+}
+
+// transposeKey reads a few elements of a matrix in every model: the first, the last, and pairs that transposing
+// exchanges.
+func (s *Set) transposeKey(t *weights.Tensor) tieKey {
+	rows, columns := t.Shape[0], t.Shape[1]
+	least := min(rows, columns)
+	k := s.tieKey(t, func(of func(at int64) uint64) uint64 {
+		sum := of(0) + 3*of(rows*columns-1)
+		const pairs = 8
+		for n := range min(pairs, least) {
+			a, b := n*(least-1)/pairs, (n*n+1)%least
+			sum += of(a*columns+b) + of(b*columns+a)
+		}
+		return sum
+	})
+	k.transposes = true
+	return k
+}
+
+func (s *Set) tieKey(t *weights.Tensor, sum func(of func(at int64) uint64) uint64) tieKey {
+	k := tieKey{dtype: t.DType, len: t.Len()}
+	for i, m := range s.Models {
+		held := m.Tensor(t.Name)
+		k.sum += uint64(2*i+1) * sum(func(at int64) uint64 { return maphash.Bytes(keySeed, m.Stretch(held, at, 1)) })
+	}
+	return k
+}
+
+// tie sets entry.Tied if entry is a copy of one of the known tensors, or adds entry to them. Exporters that fold
+// constants write a weight a second time in another shape, or transposed. Vectors are never tied. Two biases that
+// started equal and always had the same gradient stay equal without being one weight.
+func (s *Set) tie(entry *weights.Tensor, known map[tieKey][]weights.Tensor) {
+	matrix := len(entry.Shape) == 2
+	if entry.Len() < 2 || !matrix && onnxio.IsVector(entry.Shape) {
 		return
 	}
-	for _, o := range before {
-		if o.Role != weights.Parameter || o.Tied != "" || o.DType != entry.DType || len(o.Shape) != 2 || o.Len() != entry.Len() {
-			continue
-		}
-		if slices.Equal(o.Shape, entry.Shape) && s.always(func(k int) bool { return s.equal(k, o.Name, k, entry.Name) }) {
+	order := s.orderKey(entry)
+	for _, o := range known[order] {
+		if s.always(func(k int) bool { return s.equal(k, o.Name, k, entry.Name) }) {
 			entry.Tied = o.Name
 			return
 		}
-		rows, columns, size := int(o.Shape[0]), int(o.Shape[1]), int(o.DType.Size())
-		if entry.Shape[0] == o.Shape[1] && s.always(func(k int) bool {
-			a, b := s.elements(k, o.Name), s.elements(k, entry.Name)
-			defer s.read(len(a) + len(b))
-			return transposes(a, b, rows, columns, size)
-		}) {
-			entry.Tied, entry.Transposed = o.Name, true
-			return
-		}
 	}
+	if matrix {
+		key := s.transposeKey(entry)
+		for _, o := range known[key] {
+			rows, columns, size := int(o.Shape[0]), int(o.Shape[1]), int(o.DType.Size())
+			if entry.Shape[0] == o.Shape[1] && s.always(func(k int) bool {
+				a, b := s.elements(k, o.Name), s.elements(k, entry.Name)
+				defer s.read(len(a) + len(b))
+				return transposes(a, b, rows, columns, size)
+			}) {
+				entry.Tied, entry.Transposed = o.Name, true
+				return
+			}
+		}
+		known[key] = append(known[key], *entry)
+	}
+	known[order] = append(known[order], *entry)
 }
 
 func (s *Set) always(equal func(k int) bool) bool {
@@ -243,8 +297,7 @@ func (s *Set) always(equal func(k int) bool) bool {
 	return true
 }
 
-// transposes reports whether b is the transpose of a, rows × columns elements of
-// the given size.
+// transposes reports whether b is the transpose of a, a matrix of rows × columns elements of the given size.
 func transposes(a, b []byte, rows, columns, size int) bool {
 	for r := range rows {
 		for c := range columns {

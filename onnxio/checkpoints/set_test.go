@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,5 +179,52 @@ func TestDifferentNetworks(t *testing.T) {
 		} else if e.Error() != "b.onnx: "+c.text || e.Hint != compare+c.also {
 			t.Errorf("%s: error %q\nwant b.onnx: %s\nhint %q\nwant %q", name, err, c.text, e.Hint, compare+c.also)
 		}
+	}
+}
+
+// A network may have very many matrices, none of them another's copy, and names that
+// end alike: work that grows with the square of their number would take many
+// minutes here.
+func TestManyTensors(t *testing.T) {
+	const count = 50_000
+	model := func(k int) *onnxio.Model {
+		var nodes [][]byte
+		inits := [][]byte{floats32("pad", make(weights.Slice, 4<<20), 4<<20)} // justifies the memory that nodes take
+		for i := range count {
+			name := fmt.Sprintf("layer%d.weight", i)
+			values := weights.Slice{float32(i), float32(i + k), float32(k), 1}
+			if i == 7 {
+				values[0], values[2] = 5, 5+float32(k) // the transpose of the fifth
+				values[1], values[3] = float32(k), 1
+			}
+			nodes = append(nodes, node("MatMul", name, []string{"x", name}, []string{"y"}))
+			inits = append(inits, floats32(name, values, 2, 2))
+		}
+		return withNodes(t, fmt.Sprint(k), nodes, inits...)
+	}
+	models := []*onnxio.Model{model(1), model(2)}
+	s, err := New(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range s.Layout.Tensors {
+		if found, _ := s.Layout.Find(entry.Name); found.Offset != entry.Offset {
+			t.Fatalf("%q is not found", entry.Name)
+		}
+		if want := map[string]string{"layer7.weight": "layer5.weight"}[entry.Name]; entry.Tied != want || entry.Transposed != (want != "") {
+			t.Errorf("%q is tied to %q", entry.Name, entry.Tied)
+		}
+	}
+	d := dict{}
+	for i := range count {
+		d[fmt.Sprintf("my.net.layer%d.weight", i)] = array{shape: []int64{2, 2}, values: weights.Slice{float32(i), float32(i + 1), 1, 1}}
+	}
+	st, err := openState(d.write(t, filepath.Join(t.TempDir(), "s.safetensors")), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.file.Close()
+	if got := findNamings(st, graphTensors(models[0])); got[0] != (naming{"my.net.", ""}) {
+		t.Errorf("namings %v", got)
 	}
 }

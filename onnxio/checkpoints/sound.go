@@ -1,59 +1,38 @@
 package checkpoints
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Diverged is what to do about a checkpoint with values that no training leaves.
+// Diverged is the hint for a checkpoint with values that no training leaves behind.
 const Diverged = "training diverged: leave this checkpoint out, or lower the learning rate"
 
-// maxVariance is 2¹⁰⁴, about 2e31: sums of more than 2²⁴ squares of such a
-// variance are beyond float32.
-const maxVariance = 0x1p104
-
-// weighing are the operators whose tensors are weights, whatever their values.
+// weighing are the operators whose tensors are always weights.
 var weighing = []string{"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN", "PRelu",
 	"BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization"}
 
-// sound fails if a statistic of a model is none that batch norm can have, or a
-// constant no weight. The set's parameters are looked at when they are fitted.
-// ref is a model with the names of the layout.
+// sound fails if a statistic of a model is impossible for batch norm, or a constant is no plausible weight. The set's
+// parameters are checked when they are fitted. ref is a model with the names of the layout.
 //
-// Not every constant is a weight: a mask holds −∞, or the least float32, and a
-// single value is often a bound. These pass, unless an operator weighs with them;
-// NaN never does.
+// Not every constant is a weight. A mask holds −∞ or the least float32, and a single value is often a bound. Such
+// values are accepted, unless an operator of weighing reads them. NaN is never accepted.
 func (s *Set) sound(ref *onnxio.Model) error {
-	bns, err := ref.BatchNorms()
+	measures, err := quantities(ref)
 	if err != nil {
 		return err
 	}
-	variance := make(map[string]bool)
-	for _, bn := range bns {
-		variance[bn.Var] = true
-	}
-	weighs := make(map[*onnxio.Tensor]bool)
-	for _, p := range ref.Places() {
-		if slices.Contains(weighing, p.Node.OpType) {
-			for _, t := range p.Tensors {
-				weighs[t] = true
-			}
-		}
-	}
+	weighs := weighed(ref)
 	for _, t := range s.Layout.Tensors {
 		switch {
-		case t.Role == weights.Statistic && variance[t.Name]:
-			err = s.each(t, len(s.Models), "finite batch-norm variances of 0 to 2e+31", func(v float32) bool { return v >= 0 && v < maxVariance })
-		case t.Role == weights.Statistic:
-			err = s.each(t, len(s.Models), "finite batch-norm statistics of less than 1.8e+19", weights.Plausible)
-		case t.Role == weights.Constant && t.DType.IsFloat(): // equal in all
-			bound := len(t.Shape) == 0 || t.Len() == 1
-			strict := weighs[ref.Tensor(t.Name)]
-			err = s.each(t, min(1, len(s.Models)), "", func(v float32) bool {
-				return weights.Plausible(v) || v == v && !strict && (v < 0 || bound)
-			})
+		case t.Role.Vector() == weights.Statistic:
+			q := measures[t.Name]
+			err = s.each(t, len(s.Models), q.Want(), func(v float32) bool { return q.Possible(float64(v)) })
+		case t.Role == weights.Constant && t.DType.IsFloat(): // equal in all models
+			err = s.each(t, min(1, len(s.Models)), "", constantOf(t.Len(), weighs[ref.Tensor(t.Name)]))
 		}
 		if err != nil {
 			return err
@@ -62,8 +41,81 @@ func (s *Set) sound(ref *onnxio.Model) error {
 	return nil
 }
 
-// each fails at the first element of a tensor, in the first so many models, that
-// is not sound.
+// quantities returns the quantities of batch norm's statistics, by name. All other tensors are weights.
+func quantities(m *onnxio.Model) (map[string]weights.Quantity, error) {
+	bns, err := m.BatchNorms()
+	measures := make(map[string]weights.Quantity)
+	for _, bn := range append(bns, m.WrittenBatchNorms()...) {
+		measures[bn.Mean], measures[bn.Var] = weights.BatchMean, weights.BatchVariance
+	}
+	return measures, err
+}
+
+// weighed returns the tensors that the operators of weighing read.
+func weighed(m *onnxio.Model) map[*onnxio.Tensor]bool {
+	weighs := make(map[*onnxio.Tensor]bool)
+	for _, p := range m.Places() {
+		if slices.Contains(weighing, p.Node.OpType) {
+			for _, t := range p.Tensors {
+				weighs[t] = true
+			}
+		}
+	}
+	return weighs
+}
+
+// constantOf returns a function that reports whether an element of a constant is possible.
+func constantOf(elements int64, weighs bool) func(v float32) bool {
+	return func(v float32) bool { return weights.Plausible(v) || v == v && !weighs && (v < 0 || elements == 1) }
+}
+
+// Sound fails if an element of a model's tensors is one that no training leaves behind, like [New]. It is for a
+// checkpoint whose tensors are copied. Errors are of type [*onnxio.Error].
+func Sound(m *onnxio.Model) error {
+	return weights.Guarded(func() error {
+		measures, err := quantities(m)
+		if err != nil {
+			return err
+		}
+		s, weighs := &Set{Models: []*onnxio.Model{m}}, weighed(m)
+		for _, held := range floats(m) {
+			if err := m.Readable(held); err != nil {
+				return err
+			}
+			t := weights.Tensor{Name: held.Name, Shape: held.Shape, DType: held.ElemType.DType()}
+			possible := constantOf(held.Len(), weighs[held])
+			q, statistic := measures[held.Name]
+			if statistic {
+				possible = func(v float32) bool { return q.Possible(float64(v)) }
+			}
+			if err := s.each(t, 1, q.Want(), possible); err != nil {
+				return err
+			}
+		}
+		return nil
+	})()
+}
+
+// SoundStatistics fails with an [*weights.ImplausibleError] if one of the rows, flat vectors of l, has a statistic
+// that is impossible for batch norm of m.
+func SoundStatistics(m *onnxio.Model, l *weights.Layout, rows [][]float32) error {
+	measures, err := quantities(m)
+	if err != nil {
+		return err
+	}
+	tensors := l.Role(weights.Statistic)
+	for i, row := range rows {
+		for _, t := range tensors {
+			if err := weights.SoundAs(measures[t.Name], t, row[t.Offset:][:t.Len()]); err != nil {
+				return fmt.Errorf("row %d: %w", i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// each fails at the first element of a tensor that is not sound. It checks the given number of models, starting with
+// the first.
 func (s *Set) each(t weights.Tensor, models int, want string, sound func(v float32) bool) error {
 	size := t.DType.Size()
 	values := make([]float32, min(t.Len(), 1<<14))

@@ -12,12 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sumStretch is the number of bytes that are summed between two looks at the
-// memory they take.
+// sumStretch is the number of bytes that are summed before their memory is given back.
 const sumStretch = 16 << 20
 
-// Sum returns the SHA-256 of the model's file and, behind it, its data files, in
-// hex. progress, if not nil, is told of the bytes read. When ctx ends, so does Sum.
+// Sum returns the SHA-256 of the model's file followed by its data files, in hex. progress, if not nil, is called
+// with the bytes read. Sum ends when ctx ends.
 func Sum(ctx context.Context, m *onnxio.Model, progress func(bytes int)) (string, error) {
 	h := sha256.New()
 	for _, file := range m.Files() {
@@ -35,8 +34,8 @@ func Sum(ctx context.Context, m *onnxio.Model, progress func(bytes int)) (string
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Sums returns the SHA-256 of each model's files, in hex. progress, if not
-// nil, is told of the bytes read, from several goroutines.
+// Sums returns the SHA-256 of each model's files, in hex. progress, if not nil, is called with the bytes read, from
+// several goroutines.
 func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int)) ([]string, error) {
 	sums := make([]string, len(models))
 	g, ctx := errgroup.WithContext(ctx)
@@ -50,7 +49,7 @@ func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int))
 	return sums, g.Wait()
 }
 
-// Twins returns the paths of models of equal content, in pairs.
+// Twins returns the paths of models with equal content, in pairs.
 func Twins(models []*onnxio.Model, sums []string) [][2]string {
 	var out [][2]string
 	first := make(map[string]string)

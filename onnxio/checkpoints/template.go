@@ -11,27 +11,24 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// A Template is the one exported graph that PyTorch's checkpoint files are read
-// against. Which tensor of a state_dict fills which of the graph is said by their
-// names where these agree, and by their elements where they do not; that it is so
-// is proved by bits: one state_dict has to give the graph's own elements.
+// A Template is the one exported graph that PyTorch's checkpoint files are read against. Tensors of a state_dict and
+// of the graph are matched by their names if these agree, and otherwise by their elements. Bits prove the result: one
+// state_dict must give the graph's own elements.
 type Template struct {
-	// StateDict is the key of the state_dict in every file; "" is the only one.
+	// StateDict is the key of the state_dict in every file; "" means the only one.
 	StateDict string
-	// Proof is a file with the state_dict that the graph was exported from, for
-	// where that is none of the checkpoints; or "".
+	// Proof is a file with the state_dict that the graph was exported from, if none of the checkpoints is that file;
+	// or "".
 	Proof string
-	// Others are files that may prove it too, such as checkpoints of the run that are
-	// not among those that are read.
+	// Others are further files that may prove it, such as checkpoints of the run that are not read.
 	Others []string
 
 	model  *onnxio.Model
 	recipe *Recipe // nil until it is proved
 }
 
-// NewTemplate returns m as a template. With a recipe, that of an earlier template
-// out of which m was cut, nothing is left to be proved; else it is nil. m must stay
-// open.
+// NewTemplate returns m as a template. If m was cut out of an earlier template, r is its recipe, and nothing is left
+// to prove. Otherwise r is nil. m must stay open.
 func NewTemplate(m *onnxio.Model, r *Recipe) *Template {
 	t := &Template{model: m, recipe: r}
 	if r != nil {
@@ -40,33 +37,36 @@ func NewTemplate(m *onnxio.Model, r *Recipe) *Template {
 	return t
 }
 
-// Recipe says how the tensors of state_dicts fill a graph. It stays with what is
-// made of them, so that they can be read again.
+// Recipe says how the tensors of state_dicts fill a graph. Results keep it, so that the state_dicts can be read
+// again.
 type Recipe struct {
 	Template  string `json:"template"` // name of the graph's file
 	StateDict string `json:"state_dict,omitempty"`
-	// Tensors are those that are filled, in the order of the graph.
+	// Tensors are the tensors that are filled, in the order of the graph.
 	Tensors []Source `json:"tensors"`
-	// Aliases are names that must always have the elements of another, by that name:
-	// the graph has tied tensors once.
+	// Aliases maps names to the name of the tensor that must always have the same elements. The graph holds tied
+	// tensors once.
 	Aliases map[string]string `json:"aliases,omitempty"`
-	// Fixed are tensors that are not in the graph, with the SHA-256 of their elements,
-	// which were the same in all checkpoints: the exporter may have used them.
+	// Fixed are tensors that are not in the graph, with the SHA-256 of their elements. They were the same in all
+	// checkpoints, and the exporter may have used them.
 	Fixed map[string]string `json:"fixed,omitempty"`
-	// Kept are tensors of the graph that may be weights by their names, but that no
-	// state_dict has.
+	// Kept are tensors of the graph that may be weights by their names, but that no state_dict has.
 	Kept []string `json:"kept,omitempty"`
-	// Mixed are the types of the weights, where the checkpoints have several.
+	// Mixed are the types of the weights, if the checkpoints have several.
 	Mixed []string `json:"mixed,omitempty"`
-	plain []string // files that are a state_dict themselves, and have none under StateDict
-	// Unused are tensors that change and have no part in the graph.
+	// Named says that only names show which tensor goes where, because no file was given with the template's own
+	// weights.
+	Named  bool     `json:"named,omitempty"`
+	legacy []string // files without checksums
+	plain  []string // files that are a state_dict themselves, and have none under StateDict
+	// Unused are tensors that change but have no role in the graph.
 	Unused []string `json:"unused,omitempty"`
 }
 
-// Source is what fills a tensor.
+// Source is the tensor of a state_dict that fills a tensor of the graph.
 type Source struct {
 	Tensor     string `json:"tensor"`         // in the graph
-	From       string `json:"from,omitempty"` // in the state_dict, without wrappers' prefixes; "" is the same name
+	From       string `json:"from,omitempty"` // in the state_dict, without wrappers' prefixes; "" means the same name
 	Transposed bool   `json:"transposed,omitempty"`
 }
 
@@ -84,11 +84,10 @@ func (t *Template) Under(key string) *Template {
 	return &c
 }
 
-// Recipe returns how state_dicts fill the template, nil where none was read.
+// Recipe returns how state_dicts fill the template, or nil if none was read.
 func (t *Template) Recipe() *Recipe { return t.recipe }
 
-// read returns the network with the state's elements. It closes the state's file
-// with the model.
+// read returns the network with the state's elements. Closing the model closes the state's file.
 func (t *Template) read(s *state) (*onnxio.Model, error) {
 	elements := make(map[*onnxio.Tensor]weights.Piece, len(t.recipe.Tensors))
 	known := make(map[string]bool)
@@ -117,12 +116,16 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 
 // rest checks the tensors of a state_dict that fill nothing.
 func (t *Template) rest(s *state, known map[string]bool) error {
+	unused := make(map[string]bool, len(t.recipe.Unused))
+	for _, name := range t.recipe.Unused {
+		unused[name] = true
+	}
 	for _, x := range s.dict.Tensors {
 		of, alias := t.recipe.Aliases[x.Short]
 		sum, fixed := t.recipe.Fixed[x.Short]
 		e := &onnxio.Error{Path: s.file.Path, Tensor: x.Name}
 		switch {
-		case known[x.Short] || slices.Contains(t.recipe.Unused, x.Short):
+		case known[x.Short] || unused[x.Short]:
 			continue
 		case alias && s.byName[of] != nil && !equal(x, s.byName[of]):
 			e.What = fmt.Sprintf("differs from %q, and the template %s has one tensor for both", s.byName[of].Name, t.recipe.Template)
@@ -154,13 +157,12 @@ func (t *Template) shapeError(s *state, from *torch.Tensor, into *onnxio.Tensor)
 		Hint: "the graph must be of the network that the checkpoints are of"}
 }
 
-// sameShape reports whether shapes are equal but for dimensions of 1, which
-// exporters put in where a vector is broadcast: the elements have one order.
+// sameShape reports whether shapes are equal except for dimensions of 1, which exporters insert where a vector is
+// broadcast. The order of the elements is the same.
 func sameShape(a, b []int64) bool {
 	one := func(d int64) bool { return d == 1 }
 	return slices.Equal(slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one))
 }
 
-// keepTensors names the export calls that leave all tensors as the state_dict has
-// them.
+// keepTensors names the export calls that keep all tensors as in the state_dict.
 const keepTensors = "export the graph again with every tensor as the state_dict has it: " + onnxio.KeepTorchScript

@@ -6,21 +6,18 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// quantised are the operators that compute with integers in place of the
-// floats a network was trained with.
+// quantised are the operators that compute with integers instead of the floats that a network was trained with.
 var quantised = map[string]bool{
 	"QLinearConv": true, "QLinearMatMul": true, "ConvInteger": true, "MatMulInteger": true,
 	"DequantizeLinear": true, "QuantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulNBits": true,
 }
 
-// random are the operators that draw numbers in every run. Dropout is not among
-// them: it is switched off.
+// random are the operators that draw numbers in every run. Dropout is not in the list, because it is switched off.
 var random = map[string]bool{
 	"RandomNormal": true, "RandomNormalLike": true, "RandomUniform": true, "RandomUniformLike": true, "Multinomial": true, "Bernoulli": true,
 }
 
-// unsupported says, as an error, why a model of this kind can have no
-// posterior, whatever its checkpoints are.
+// unsupported returns an error if a model of this kind cannot have a posterior, whatever its checkpoints are.
 func unsupported(m *onnxio.Model) error {
 	for _, p := range m.Places() {
 		if quantised[p.Node.OpType] {

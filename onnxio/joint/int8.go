@@ -8,22 +8,21 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Rows of a matrix have a step each. They are as short as they can be with at least
-// this many elements, since a step takes four bytes; matrices whose rows are shorter than
-// fewest are stored whole.
+// Each row of a matrix has its own step. Rows are as short as possible with at least goodRow elements, since a step
+// takes four bytes. Matrices whose rows are shorter than fewestRow are stored whole.
 const (
 	goodRow   = 64
 	fewestRow = 8
 )
 
-// steps returns the shape of a tensor's steps, which broadcasts, and the number of
-// elements that share one; nil for a tensor that is stored whole.
+// steps returns the shape of a tensor's steps, which broadcasts, and the number of elements that share a step. The
+// shape is nil for a tensor that is stored whole.
 func (t tensor) steps() (shape []int64, row int64) {
 	n := t.entry.Len()
 	if len(t.shape) < 2 || n == 0 {
 		return nil, 0
 	}
-	axes := len(t.shape) - 1 // that have steps of their own
+	axes := len(t.shape) - 1 // axes with their own steps
 	row = t.shape[axes]
 	for axes > 1 && row < goodRow {
 		axes--
@@ -70,8 +69,7 @@ func (m *Model) means(s *sink, i int) error {
 	return nil
 }
 
-// deviations writes a member's deviations from the mean, and the nodes that put them
-// together: mean + step·deviation.
+// deviations writes a member's deviations from the mean, and the nodes that compute mean + step·deviation.
 func (m *Model) deviations(s *sink, network int, prefix string, t tensor, parameters weights.Vector) error {
 	shape, row := t.steps()
 	rows := t.entry.Len() / row
@@ -109,11 +107,11 @@ func (m *Model) deviations(s *sink, network int, prefix string, t tensor, parame
 // quantiseBlock is the number of weights that are read at a time.
 const quantiseBlock = 1 << 18
 
-// quantise writes the deviations of a tensor's elements from their mean as multiples of
-// each row's step, and sets the steps.
+// quantise writes the deviations of a tensor's elements from their mean as multiples of each row's step. It sets the
+// steps.
 func quantise(w io.Writer, steps []float32, entry weights.Tensor, from, mean weights.Vector) error {
 	row := entry.Len() / int64(len(steps))
-	block := max(1, quantiseBlock/row) * row // whole rows; a longer one is read in pieces, twice
+	block := max(1, quantiseBlock/row) * row // whole rows; a longer row is read in parts, twice
 	b := &deviation{entry: entry, from: from, mean: mean}
 	if row > quantiseBlock {
 		return b.longRows(w, steps, row)
@@ -136,7 +134,7 @@ func quantise(w io.Writer, steps []float32, entry weights.Tensor, from, mean wei
 	return nil
 }
 
-// deviation is a stretch of a member's deviations from the mean.
+// deviation is a range of a member's deviations from the mean.
 type deviation struct {
 	entry        weights.Tensor
 	from, mean   weights.Vector
@@ -162,7 +160,7 @@ func (d *deviation) read(at, n int64) error {
 	return nil
 }
 
-// round stores deviations as bytes from index k on.
+// round stores deviations as bytes, starting at index k.
 func (d *deviation) round(values []float32, step float32, k int64) {
 	for i, v := range values {
 		q := 0.0
@@ -182,7 +180,7 @@ func largest(values []float32) (peak float32) {
 
 func stepOf(peak float32) float32 { return peak / 127 }
 
-// longRows is quantise for rows that are not held at once.
+// longRows is quantise for rows that are too long to be held at once.
 func (d *deviation) longRows(w io.Writer, steps []float32, row int64) error {
 	for r := range steps {
 		var peak float32

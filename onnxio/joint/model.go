@@ -2,6 +2,7 @@ package joint
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,19 +13,19 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Storage is how weights are stored; see the package.
+// Storage says how weights are stored; see the package.
 type Storage int
 
 const (
-	Float32 Storage = iota // or whatever type the networks have
+	Float32 Storage = iota // or the type of the networks
 	Int8
 )
 
-// Options of a Model. The zero value stores weights as the networks do, in one file.
+// Options are the options of a Model. The zero value stores weights as the networks do, in one file.
 type Options struct {
 	Storage Storage
-	// External puts what fills a page of memory into a file of its own. Without it
-	// the model must stay below protobuf's 2 GiB.
+	// External moves tensors that fill a page of memory into a separate file. Without it the model must stay below
+	// protobuf's 2 GiB.
 	External bool
 	// Producer and Version name the program.
 	Producer, Version string
@@ -32,17 +33,16 @@ type Options struct {
 	Metadata map[string]string
 }
 
-// Member is one of those that a Model joins.
+// Member is a member of a Model.
 type Member struct {
 	Number  int // in its name
-	Network int // which one it is of
-	// Statistics are its batch-norm statistics, a flat vector of the layout.
+	Network int // index of its network
+	// Statistics are its batch-norm statistics, as a flat vector of the layout.
 	Statistics weights.Slice
 }
 
-// Model is members as one ONNX model. First comes [Model.Takes], where members are not
-// to take what the networks take; then [Model.Op] and [Model.Gives] say what is done with
-// their scores.
+// Model is members joined into one ONNX model. Call [Model.Takes] first, if members do not take the inputs of the
+// networks directly. Then [Model.Op] and [Model.Gives] define what happens to the scores.
 type Model struct {
 	networks []*Network
 	members  []Member
@@ -51,17 +51,19 @@ type Model struct {
 	opsets   []opset
 
 	inputs  []onnxio.Value
-	feeds   []string // the values that members take, one for each input
+	feeds   []string // the values that members read, one for each input
 	outputs []byte
 	taken   map[string]bool
 
-	before, behind block // of the members
+	before, behind block // operators before and after the members
 	building       *block
 
 	shared    []sharedTensor
 	known     []map[string]string    // of each network: the names of what its members share
-	calls     []map[[2]string]string // and of its functions
+	calls     []map[[2]string]string // new names of its functions
 	functions []sharedFunction
+	bySum     map[[sha256.Size]byte]string // names of shared constants
+	called    map[[2]string]bool           // domains and names that functions already have
 }
 
 // block is operators with their constants, as fields of a graph.
@@ -70,7 +72,7 @@ type block struct {
 	count  int
 }
 
-// sharedTensor is one that several members read.
+// sharedTensor is a tensor that several members read.
 type sharedTensor struct {
 	name    string
 	network int
@@ -82,10 +84,10 @@ type sharedFunction struct {
 	function
 }
 
-// New joins members of networks. Networks must agree in opset and inputs: of several, by
-// their names.
+// New joins members of networks. Networks must agree in opset and inputs. If there are several inputs, they are
+// compared by name.
 func New(networks []*Network, members []Member, opts Options) (*Model, error) {
-	m := &Model{networks: networks, members: members, opts: opts, ir: 4, taken: make(map[string]bool)}
+	m := &Model{networks: networks, members: members, opts: opts, ir: 4, taken: make(map[string]bool), bySum: make(map[[sha256.Size]byte]string), called: make(map[[2]string]bool)}
 	if len(members) == 0 {
 		return nil, errors.New("no members")
 	}
@@ -110,7 +112,7 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 	return m, nil
 }
 
-// merge takes in what a network is written in, and what it takes.
+// merge adds a network's opsets and inputs.
 func (m *Model) merge(n *Network) error {
 	for _, o := range n.opsets {
 		i := slices.IndexFunc(m.opsets, func(have opset) bool { return have.domain == o.domain })
@@ -157,8 +159,8 @@ func (m *Model) merge(n *Network) error {
 	return nil
 }
 
-// input returns the network's counterpart of the i-th of the model's inputs, or nil: a sole
-// input may have any name.
+// input returns the network's counterpart of the i-th of the model's inputs, or nil. A single input may have any
+// name.
 func (n *Network) input(i int, name string) *onnxio.Value {
 	if len(n.inputs) > 1 {
 		i = slices.IndexFunc(n.inputs, func(v onnxio.Value) bool { return v.Name == name })
@@ -169,7 +171,7 @@ func (n *Network) input(i int, name string) *onnxio.Value {
 	return &n.inputs[i]
 }
 
-// sharedName names what members of network i share.
+// sharedName returns the name of a value that members of network i share.
 func sharedName(kind string, i int, name string) string {
 	if i > 0 {
 		kind = fmt.Sprintf("%s-%d", kind, i)
@@ -177,8 +179,8 @@ func sharedName(kind string, i int, name string) string {
 	return kind + "/" + name
 }
 
-// share notes what the members of network i need not have each for itself. Constants
-// that two networks have both, as a frozen part of theirs, are stored once.
+// share finds the tensors that members of network i can share. Constants that two networks have in common, such as a
+// frozen part, are stored once.
 func (m *Model) share(i int, n *Network) {
 	known := make(map[string]string)
 	for _, t := range n.tensors {
@@ -186,11 +188,11 @@ func (m *Model) share(i int, n *Network) {
 		case t.own && (t.entry.Role == weights.Parameter || !m.same(i, t.entry)):
 			continue
 		case !t.own:
-			twin := slices.IndexFunc(m.shared, func(s sharedTensor) bool { return !s.own && s.sum == t.sum })
-			if twin >= 0 {
-				known[t.name] = m.shared[twin].name
+			if twin, ok := m.bySum[t.sum]; ok {
+				known[t.name] = twin
 				continue
 			}
+			m.bySum[t.sum] = sharedName("shared", i, t.name)
 		}
 		s := sharedTensor{sharedName("shared", i, t.name), i, t}
 		m.shared = append(m.shared, s)
@@ -202,18 +204,16 @@ func (m *Model) share(i int, n *Network) {
 	m.calls = append(m.calls, calls)
 	for _, fn := range n.functions {
 		name := fn.name
-		for slices.ContainsFunc(m.functions, func(o sharedFunction) bool {
-			return o.domain == fn.domain && m.calls[o.network][[2]string{o.domain, o.name}] == name
-		}) {
+		for m.called[[2]string{fn.domain, name}] {
 			name += fmt.Sprintf("_%d", i)
 		}
-		calls[[2]string{fn.domain, fn.name}] = name
+		calls[[2]string{fn.domain, fn.name}], m.called[[2]string{fn.domain, name}] = name, true
 		m.functions = append(m.functions, sharedFunction{i, fn})
 	}
 }
 
-// same reports whether all members of network i, of which there are several, have the
-// same elements of a statistic: it was frozen.
+// same reports whether network i has several members, and all have the same elements of a statistic, so that it was
+// frozen.
 func (m *Model) same(i int, entry weights.Tensor) bool {
 	var first weights.Slice
 	count := 0
@@ -231,17 +231,17 @@ func (m *Model) same(i int, entry weights.Tensor) bool {
 	return count > 1
 }
 
-// External puts elements into a file of their own, as [Options] may say.
+// External puts elements into a separate file, like the field of [Options].
 func (m *Model) External() { m.opts.External = true }
 
-// Inputs are what the model takes.
+// Inputs returns the inputs of the model.
 func (m *Model) Inputs() []onnxio.Value { return m.inputs }
 
-// Opset is the version of the default domain's operators.
+// Opset returns the version of the default domain's operators.
 func (m *Model) Opset() int64 { return m.networks[0].version("") }
 
-// Takes has a model of a sole input take another type and shape, under the name that the
-// networks have: make returns what the members take, by operators that it adds.
+// Takes changes the type and shape of the input of a model with a single input. The input keeps the name that the
+// networks give it. make adds operators and returns the value that the members read.
 func (m *Model) Takes(elem onnxio.ElemType, shape []int64, dims []string, make func(input string) string) {
 	v := &m.inputs[0]
 	v.ElemType, v.Shape, v.Dims = elem, shape, dims
@@ -250,8 +250,8 @@ func (m *Model) Takes(elem onnxio.ElemType, shape []int64, dims []string, make f
 	m.building = &m.behind
 }
 
-// Scores adds what brings the scores of the k-th member to float32 and to two dimensions,
-// [batch, n], and returns their name.
+// Scores adds the operators that convert the scores of the k-th member to float32 with two dimensions, [batch, n],
+// and returns their name.
 func (m *Model) Scores(k int) string {
 	n := m.networks[m.members[k].Network]
 	x := m.Rowwise("Flatten", m.renaming(k).of(n.output))
@@ -261,8 +261,8 @@ func (m *Model) Scores(k int) string {
 	return x
 }
 
-// Gives declares a value as an output of the model, of the given number of elements for each
-// example, or −1 where that is open. It fails for a name that an input has.
+// Gives declares a value as an output of the model. width is the number of elements for each example, or −1 if it is
+// open. Gives fails if an input has the same name.
 func (m *Model) Gives(name, value string, width int64) error {
 	if slices.ContainsFunc(m.inputs, func(v onnxio.Value) bool { return v.Name == name }) {
 		return m.networks[0].fail(name, fmt.Errorf("the network's input has the name of an output"))

@@ -31,10 +31,10 @@ const (
 	valueName, valueType, typeTensor, tensorTypeElem, tensorTypeShape, shapeDim, dimValue, dimParam = 1, 2, 1, 1, 2, 1, 1, 2
 )
 
-// leastOpset is the first in which arithmetic broadcasts, as averaging needs it.
+// leastOpset is the first opset in which arithmetic broadcasts, which averaging needs.
 const leastOpset = 7
 
-// A Network is what members that differ in weights alone have in common.
+// A Network is the common part of members that differ only in weights.
 type Network struct {
 	// Mean is the mean of the members' parameters, or another point near them; only
 	// [Int8] needs it.
@@ -47,51 +47,50 @@ type Network struct {
 	ir        int64
 	opsets    []opset
 	content   wire.Content
-	nodes     []node   // those that the output needs
-	tensors   []tensor // those that they read
+	nodes     []node   // nodes that the output needs
+	tensors   []tensor // tensors that these nodes read
 	functions []function
-	entries   map[string]weights.Tensor // of the layout, but for constants
-	// statistics is how many a member has.
+	entries   map[string]weights.Tensor // of the layout, except constants
+	// statistics is the number of statistics of a member.
 	statistics int64
 
-	// What has the elements of another tensor is called as that is, or is its transpose.
+	// A tensor with the elements of another one, or of its transpose, maps to the other's name.
 	tied, transposed map[string]string
 }
 
-// opset is one of the sets of operators that a graph is written in.
+// opset is a set of operators that a graph uses.
 type opset struct {
 	domain  string
 	version int64
 }
 
-// node is one of the main graph.
+// node is a node of the main graph.
 type node struct {
 	at            wire.Span // its fields
-	uses, outputs []string  // names; uses are those of the graphs within it too
-	constant      bool      // holds a tensor, and is written as that
+	uses, outputs []string  // names; uses include those of the graphs inside the node
+	constant      bool      // holds a tensor, and is written as one
 }
 
-// tensor is an initializer of the main graph, or what a Constant node there holds.
+// tensor is an initializer of the main graph, or the tensor of a Constant node in it.
 type tensor struct {
 	name     string
-	entry    weights.Tensor // of the layout, where a member has elements of its own
-	own      bool           // it does
+	entry    weights.Tensor // of the layout, if each member has its own elements
+	own      bool           // each member has its own elements
 	elem     onnxio.ElemType
 	shape    []int64
 	at       wire.Span // its fields
-	elements wire.Span // where they lie as in memory; empty for other ways to store them
+	elements wire.Span // place in the layout of memory; empty for other ways to store them
 	sum      [sha256.Size]byte
 }
 
-// function is a model-local one.
+// function is a model-local function.
 type function struct {
 	domain, name string
 	at           wire.Span
 }
 
-// NewNetwork reads the graph of t, which [onnxio.NewWholeTemplate] made: the nodes
-// that the named output needs. l is the layout of the members' vectors, and inputs are
-// what the network takes.
+// NewNetwork reads the graph of t, which [onnxio.NewWholeTemplate] made. It keeps the nodes that the named output
+// needs. l is the layout of the members' vectors, and inputs are the inputs of the network.
 func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string) (*Network, error) {
 	n := &Network{path: path, content: t.Content(), inputs: inputs, output: output, statistics: l.Len(weights.Statistic), entries: make(map[string]weights.Tensor, len(l.Tensors))}
 	for _, e := range l.Tensors {
@@ -117,7 +116,7 @@ func (n *Network) fail(tensor string, err error) error {
 	return &onnxio.Error{Path: n.path, Tensor: tensor, What: "cannot be part of one model", Err: err}
 }
 
-// check refuses what cannot be written as one of several.
+// check refuses networks that cannot be joined with others.
 func (n *Network) check() error {
 	if v := n.version(""); v < leastOpset {
 		return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d, whose arithmetic does not broadcast", v), Hint: fmt.Sprintf("export the checkpoints with opset %d or later", leastOpset)})
@@ -142,7 +141,7 @@ func (n *Network) check() error {
 	return nil
 }
 
-// version is that of the operators of a domain, or 0 where the network has none.
+// version returns the version of a domain's operators, or 0 if the network has none.
 func (n *Network) version(domain string) int64 {
 	for _, o := range n.opsets {
 		if o.domain == domain {
@@ -210,7 +209,7 @@ func (r *reader) function(at wire.Span) error {
 	return err
 }
 
-// hasHole reports whether a stretch has room for a member's elements.
+// hasHole reports whether a range has a hole for a member's elements.
 func hasHole(c wire.Content, at wire.Span) bool {
 	var part wire.Content
 	part.AddStretch(c, at)
@@ -231,7 +230,7 @@ func (r *reader) graph(at wire.Span) error {
 	})
 }
 
-// declared notes the type of the output, as far as the graph says it.
+// declared records the type of the output, if the graph gives it.
 func (r *reader) declared(at wire.Span) error {
 	name, elem := "", onnxio.ElemType(0)
 	err := r.Fields(at, func(f wire.Field) (err error) {
@@ -301,8 +300,7 @@ func (r *reader) name(list *[]string, f wire.Field) error {
 	return err
 }
 
-// nested lists the names that a graph within a node reads: those of the graph around
-// it are among them.
+// nested lists the names that a graph inside a node reads. They include names of the surrounding graph.
 func (r *reader) nested(uses *[]string, at wire.Span) error {
 	return r.Fields(at, func(f wire.Field) error {
 		switch f.Num {
@@ -333,7 +331,7 @@ func (r *reader) nested(uses *[]string, at wire.Span) error {
 	})
 }
 
-// tensor reads a tensor; name is that of a Constant's output, or "".
+// tensor reads a tensor; name is the name of a Constant's output, or "".
 func (r *reader) tensor(at wire.Span, name string) error {
 	t := tensor{name: name, at: at}
 	pieces := 0
@@ -375,7 +373,7 @@ func (r *reader) tensor(at wire.Span, name string) error {
 	return err
 }
 
-// sum identifies a constant's content, whatever its name.
+// sum returns the SHA-256 of a constant's content, without its name.
 func (r *reader) sum(t tensor) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	err = r.Fields(t.at, func(f wire.Field) error {
@@ -392,7 +390,7 @@ func (r *reader) sum(t tensor) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// prune drops what the output does not need: other heads, with their weights.
+// prune drops nodes and tensors that the output does not need, such as other heads with their weights.
 func (n *Network) prune() {
 	from := make(map[string]int)
 	for i, d := range n.nodes {
@@ -420,24 +418,26 @@ func (n *Network) prune() {
 	n.tensors = slices.DeleteFunc(n.tensors, func(t tensor) bool { return !used[t.name] })
 }
 
-// tie drops the tensors that have all elements of another, which stands for them.
+// tie drops the tensors that have all elements of another tensor, which replaces them.
 func (n *Network) tie() {
-	owner := make(map[string]string) // by the names of the layout
+	owner := make(map[string]tensor) // by name in the layout
 	for _, t := range n.tensors {
 		if t.own && t.entry.Tied == "" {
-			owner[t.entry.Name] = t.name
+			owner[t.entry.Name] = t
 		}
 	}
 	n.tied, n.transposed = make(map[string]string), make(map[string]string)
 	n.tensors = slices.DeleteFunc(n.tensors, func(t tensor) bool {
-		name := owner[t.entry.Tied]
-		if !t.own || t.entry.Tied == "" || name == "" {
+		o, known := owner[t.entry.Tied]
+		switch {
+		case !t.own || t.entry.Tied == "" || !known:
 			return false
-		}
-		if t.entry.Transposed {
-			n.transposed[t.name] = name
-		} else {
-			n.tied[t.name] = name
+		case t.entry.Transposed:
+			n.transposed[t.name] = o.name
+		case slices.Equal(o.shape, t.shape):
+			n.tied[t.name] = o.name
+		default: // of another shape, so it is written twice
+			return false
 		}
 		return true
 	})

@@ -9,18 +9,18 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// Attribute is one of an operator: an integer, or a list of them.
+// Attribute is an attribute of an operator: an integer, or a list of integers.
 type Attribute struct {
 	Name string
 	Int  int64
-	Ints []int64 // in its place, where it is not nil
+	Ints []int64 // used instead of Int, if not nil
 }
 
-// Op adds an operator of the default domain without attributes behind the members, or before
-// them in what [Model.Takes] is given, and returns the name of its output.
+// Op adds an operator of the default domain without attributes, and returns the name of its output. The operator
+// comes after the members, or before them inside [Model.Takes].
 func (m *Model) Op(op string, inputs ...string) string { return m.Node(op, inputs) }
 
-// Rowwise is Op for an operator over dimension 1, its attribute axis.
+// Rowwise is Op with the attribute axis set to 1.
 func (m *Model) Rowwise(op string, inputs ...string) string {
 	return m.Node(op, inputs, Attribute{Name: "axis", Int: 1})
 }
@@ -32,8 +32,7 @@ func (m *Model) Node(op string, inputs []string, attributes ...Attribute) string
 	return name
 }
 
-// Sum adds the sum over the last of two dimensions, [batch, n] → [batch, 1]. ONNX
-// changed how that is written.
+// Sum adds the sum over the last of two dimensions, [batch, n] → [batch, 1]. ONNX changed the form of this operator.
 func (m *Model) Sum(x string) string {
 	const axesAreInput = 13 // of ReduceSum, since this opset
 	if m.Opset() >= axesAreInput {
@@ -67,7 +66,7 @@ func (m *Model) constant(elem onnxio.ElemType, raw []byte, shape []int64) string
 	return name
 }
 
-// unused returns a name for a value.
+// unused returns a new name for a value.
 func (m *Model) unused(op string) string {
 	where := "average"
 	if m.building == &m.before {
@@ -77,7 +76,7 @@ func (m *Model) unused(op string) string {
 	return fmt.Sprintf("%s/%s_%d", where, op, m.building.count)
 }
 
-// op adds an operator, which is called as its output is.
+// op adds an operator, which has the name of its output.
 func (m *Model) op(to *block, op string, inputs []string, output string, attributes ...Attribute) {
 	to.fields = append(to.fields, encodeNode(op, inputs, output, attributes...)...)
 }
@@ -106,7 +105,7 @@ func encodeNode(op string, inputs []string, output string, attributes ...Attribu
 	return wire.AppendBytes(nil, graphNode, b)
 }
 
-// tensorHeader encodes a TensorProto but for its elements.
+// tensorHeader encodes a TensorProto without its elements.
 func tensorHeader(name string, elem onnxio.ElemType, shape []int64) []byte {
 	var b []byte
 	for _, d := range shape {

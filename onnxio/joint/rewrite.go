@@ -6,18 +6,18 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// renaming gives what a member's nodes read and compute its name in the joint model.
+// renaming maps the names in a member's nodes to the names in the joint model.
 type renaming struct {
 	*Network
 	scan   *wire.Scanner
-	prefix string            // of what is the member's own
-	known  map[string]string // of what it shares: the input, and tensors
+	prefix string            // of the member's own values
+	known  map[string]string // of shared values: the input, and tensors
 	calls  map[[2]string]string
 }
 
-// of returns the name of a value.
+// of returns the new name of a value.
 func (r *renaming) of(name string) string {
-	if name == "" || r.prefix == "" { // an optional input that is not given; a name within a function
+	if name == "" || r.prefix == "" { // an omitted optional input, or a name inside a function
 		return name
 	}
 	if s, ok := r.known[name]; ok {
@@ -29,8 +29,8 @@ func (r *renaming) of(name string) string {
 	return r.prefix + name
 }
 
-// define is of for a value that the main graph or one within it brings in, which
-// must not hide one around it.
+// define is of for a value that the main graph or one inside it defines. It must not hide a value of a surrounding
+// graph.
 func (r *renaming) define(name string) (string, error) {
 	if _, shared := r.known[name]; shared && name != "" {
 		return "", fmt.Errorf("tensor %q: an inner graph uses the name for something else", name)
@@ -38,8 +38,8 @@ func (r *renaming) define(name string) (string, error) {
 	return r.of(name), nil
 }
 
-// node returns a node of the member. What exporters note about their source, in
-// documentation and metadata, is left out: it would be there for each member.
+// node returns a node of the member. It leaves out what exporters note about their source in documentation and
+// metadata, because every member would repeat it.
 func (r *renaming) node(at wire.Span) (wire.Content, error) {
 	var c wire.Content
 	op, domain := "", ""
@@ -101,14 +101,14 @@ func enclose(c *wire.Content, num wire.Number, message wire.Content) {
 	c.Append(message)
 }
 
-// graph returns a graph within a node.
+// graph returns a graph inside a node.
 func (r *renaming) graph(at wire.Span) (wire.Content, error) {
 	var c wire.Content
 	err := r.scan.Fields(at, func(f wire.Field) error {
 		var inner wire.Content
 		var err error
 		switch f.Num {
-		case graphValueInfo, graphQuantization, graphDoc, graphMetadata: // about names that are no more
+		case graphValueInfo, graphQuantization, graphDoc, graphMetadata: // about names that no longer exist
 			return nil
 		case graphNode:
 			inner, err = r.node(f.Body)
@@ -168,8 +168,8 @@ func (r *renaming) function(fn function) (wire.Content, error) {
 	return c, err
 }
 
-// call returns a node of a function, which may call another one: names are the
-// function's own, and stay.
+// call returns a node of a function, which may call another function. Its names belong to the function, and do not
+// change.
 func (r *renaming) call(at wire.Span) (wire.Content, error) {
 	plain := *r
 	plain.prefix, plain.known = "", nil

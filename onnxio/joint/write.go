@@ -16,15 +16,15 @@ import (
 // Largest is the size of the largest model file: protobuf's limit.
 const Largest = math.MaxInt32
 
-// pageSize is that of most systems: elements that are to be mapped start on a page of
-// their own, and what fills none stays in the model.
+// pageSize is the page size of most systems. Elements that will be mapped start on their own page. Elements that fill
+// no page stay in the model.
 const pageSize = 4096
 
-// DataName is what the file of elements beside a model is called.
+// DataName returns the name of a model's file of elements.
 func DataName(model string) string { return model + ".data" }
 
-// Size returns the sizes of the model's file and of that with its elements, 0 where there
-// is none. name is the model file's.
+// Size returns the sizes of the model's file and of the file with its elements, which is 0 if there is none. name is
+// the model file's name.
 func (m *Model) Size(name string) (model, data int64, err error) {
 	s := &sink{data: DataName(name)}
 	graph, err := m.graphSize(s.data)
@@ -34,11 +34,10 @@ func (m *Model) Size(name string) (model, data int64, err error) {
 	return s.length, s.at, err
 }
 
-// Members calls do with the parameters of each member, in the order of the model's.
+// Members calls do with the parameters of each member, in the order of the model's members.
 type Members func(do func(parameters weights.Vector) error) error
 
-// Write writes the model, and where it has one the file of elements beside it, which
-// create opens; name is the model file's.
+// Write writes the model and, if it has one, the file of elements. create opens both. name is the model file's name.
 func (m *Model) Write(name string, create func(file string) (io.Writer, error), members Members) error {
 	size, data, err := m.Size(name)
 	if err != nil {
@@ -69,7 +68,7 @@ func (m *Model) Write(name string, create func(file string) (io.Writer, error), 
 	return nil
 }
 
-// measure goes through the members without their parameters.
+// measure calls do for each member, without parameters.
 func (m *Model) measure(do func(weights.Vector) error) error {
 	for range m.members {
 		if err := do(nil); err != nil {
@@ -85,11 +84,11 @@ func (m *Model) graphSize(data string) (int64, error) {
 	return s.length, err
 }
 
-// A sink takes a model's bytes, or counts them where there is no writer.
+// A sink takes a model's bytes. It only counts them if there is no writer.
 type sink struct {
 	model, outside io.Writer
-	length, at     int64  // of what is in either
-	data           string // the name of the file outside
+	length, at     int64  // bytes in either so far
+	data           string // name of the file outside
 }
 
 func (s *sink) write(b []byte) error {
@@ -101,7 +100,7 @@ func (s *sink) write(b []byte) error {
 	return err
 }
 
-// elements adds so many bytes, which write gives.
+// elements adds size bytes that write writes.
 func (s *sink) elements(size int64, write func(io.Writer) error) error {
 	s.length += size
 	if s.model == nil {
@@ -110,8 +109,7 @@ func (s *sink) elements(size int64, write func(io.Writer) error) error {
 	return write(s.model)
 }
 
-// initializer adds a tensor to the graph. Its elements go outside where that is asked for,
-// and they fill a page.
+// initializer adds a tensor to the graph. Its elements go outside if external is set and they fill a page.
 func (s *sink) initializer(external bool, name string, elem onnxio.ElemType, shape []int64, size int64, write func(io.Writer) error) error {
 	body := tensorHeader(name, elem, shape)
 	if external && size >= pageSize {
@@ -139,7 +137,7 @@ func (s *sink) initializer(external bool, name string, elem onnxio.ElemType, sha
 	return s.elements(size, write)
 }
 
-// content adds rewritten fields, with the elements that belong into their holes.
+// content adds rewritten fields. fill writes the elements in their holes.
 func (s *sink) content(c wire.Content, fill func(w io.Writer, tensor string) error) error {
 	for _, p := range c.Parts {
 		var err error
@@ -155,7 +153,7 @@ func (s *sink) content(c wire.Content, fill func(w io.Writer, tensor string) err
 	return nil
 }
 
-// write writes the whole ModelProto, whose graph has the given size.
+// write writes the whole ModelProto. Its graph has the given size.
 func (m *Model) write(s *sink, graph int64, members Members) error {
 	b := wire.AppendVarint(nil, modelIR, uint64(m.ir))
 	b = wire.AppendString(b, modelProducer, m.opts.Producer)
@@ -222,7 +220,7 @@ func (m *Model) graph(s *sink, members Members) error {
 	return s.write(m.behind.fields)
 }
 
-// sharedTensor writes what several members read.
+// sharedTensor writes a tensor that several members read.
 func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 	n := m.networks[t.network]
 	switch {
@@ -241,7 +239,7 @@ func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 			return nil
 		})
 	}
-	// Elements in lists of integers and the like are few: they stay as they are.
+	// Elements in lists of integers and similar fields are few, so they stay unchanged.
 	r := &renaming{Network: n, scan: wire.NewScanner(n.content)}
 	c, err := r.named(wire.Field{Num: graphInitializer, Body: t.at}, func(string) (string, error) { return "", nil })
 	if err != nil {
@@ -260,8 +258,7 @@ func (m *Model) whole(s *sink, name string, t tensor, from weights.Vector) error
 	return s.initializer(m.opts.External, name, t.elem, t.shape, size, func(w io.Writer) error { return weights.WriteTensor(w, t.entry, from) })
 }
 
-// member writes what the k-th member has for itself: tensors, then nodes. Without
-// parameters it is measured.
+// member writes the k-th member's own parts: tensors, then nodes. Without parameters it only measures them.
 func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 	r := m.renaming(k)
 	from := map[weights.Role]weights.Vector{weights.Parameter: parameters, weights.Statistic: m.members[k].Statistics}
@@ -273,7 +270,7 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 		if m.quantised(t) {
 			err = m.deviations(s, m.members[k].Network, r.prefix, t, parameters)
 		} else {
-			err = m.whole(s, r.prefix+t.name, t, from[t.entry.Role])
+			err = m.whole(s, r.prefix+t.name, t, from[t.entry.Role.Vector()])
 		}
 		if err != nil {
 			return err
@@ -287,7 +284,7 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 	}
 	fill := func(w io.Writer, tensor string) error {
 		entry := r.entries[tensor]
-		return weights.WriteTensor(w, entry, from[entry.Role])
+		return weights.WriteTensor(w, entry, from[entry.Role.Vector()])
 	}
 	for _, d := range r.nodes {
 		if d.constant {

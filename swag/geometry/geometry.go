@@ -13,45 +13,40 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// directionTolerance is the eigenvalue, as a part of the largest, at and below
-// which a direction is not told from rounding. An inner product in float64 has a
-// relative error of about 1e-16, so that the eigenvectors above it are orthogonal
-// to 1e-6. Columns that repeat each other, and the first deviation from a running
-// mean, which is 0, give such eigenvalues.
+// directionTolerance bounds the eigenvalues that are treated as rounding errors, relative to the largest. An inner
+// product in float64 has a relative error of about 1e-16, so eigenvectors above the bound are orthogonal to 1e-6.
+// Repeated columns give eigenvalues below it, and so does the first deviation from a running mean, which is 0.
 const directionTolerance = 1e-10
 
-// Geometry is the shape of the covariance Σ_diag + Σ_lr, without the scale: the
-// eigenvectors of its low-rank part, in which section 4 of the paper looks at the
-// loss, and the variance along them.
+// Geometry is the shape of the covariance Σ_diag + Σ_lr, without the scale. It holds the eigenvectors of the low-rank
+// part, along which section 4 of the paper plots the loss, and the variance along them.
 //
-// With D̂ᵀD̂/divisor = UΛUᵀ, which has K rows only, the eigenvectors of
-// Σ_lr = D̂D̂ᵀ/divisor are v_i = D̂u_i/‖D̂u_i‖ and its eigenvalues λ_i. They are
-// exact, where the paper's are those of a randomised SVD.
+// The K×K matrix D̂ᵀD̂/divisor = UΛUᵀ gives the eigenvectors v_i = D̂u_i/‖D̂u_i‖ of Σ_lr = D̂D̂ᵀ/divisor and its
+// eigenvalues λ_i. They are exact; the paper uses a randomised SVD.
 type Geometry struct {
 	Rank int // columns of D̂
-	// Eigenvalues are the λ_i of Σ_lr that are not 0, in descending order: the
-	// variance of the low-rank part along v_i, a squared distance in weight space.
+	// Eigenvalues are the λ_i of Σ_lr that are not 0, in descending order. Each is the variance of the low-rank part
+	// along v_i, a squared distance in weight space.
 	Eigenvalues []float64
-	// Diagonal[i][j] is v_iᵀ·Σ_diag·v_j, what the diagonal part adds to the
-	// variance along the directions, and to the covariance between them.
+	// Diagonal[i][j] is v_iᵀ·Σ_diag·v_j, the contribution of the diagonal part to the covariance between two
+	// directions.
 	Diagonal [][]float64
-	// DiagonalTrace and LowRankTrace are the total variances tr(Σ_diag) and
-	// tr(Σ_lr). With running deviations of K < T iterates they differ.
+	// DiagonalTrace and LowRankTrace are the total variances tr(Σ_diag) and tr(Σ_lr). They differ for running
+	// deviations of K < T iterates.
 	DiagonalTrace, LowRankTrace float64
-	// Dimension is the participation ratio tr(Σ)²/tr(Σ²) of the whole covariance,
-	// LowRankDimension that of Σ_lr: how many directions of equal variance would
-	// be as concentrated.
+	// Dimension is the participation ratio tr(Σ)²/tr(Σ²) of the whole covariance, and LowRankDimension that of Σ_lr.
+	// It is the number of directions of equal variance that would be as concentrated.
 	Dimension, LowRankDimension float64
 
 	p       *swag.Posterior
 	combine [][]float64   // u_i/‖D̂u_i‖: v_i = D̂·combine[i]
 	gram    *mat.SymDense // D̂ᵀD̂
 	lowRank float64       // divisor of Σ_lr
-	weights [][]float64   // of each iterate, the a with θ − θ_SWA = D̂a
+	weights [][]float64   // for each iterate, the a with θ − θ_SWA = D̂a
 }
 
-// New reads the posterior once. rank is as in [swag.SampleOptions]. A posterior
-// without deviations is an error, and so are deviations that are all 0.
+// New reads the posterior once. The argument rank is as in [swag.SampleOptions]. New fails if the posterior has no
+// deviations, or if they are all 0.
 func New(ctx context.Context, p *swag.Posterior, rank int) (*Geometry, error) {
 	columns, divisor, err := p.LowRank(rank)
 	if err != nil {
@@ -78,8 +73,7 @@ func New(ctx context.Context, p *swag.Posterior, rank int) (*Geometry, error) {
 	return g, nil
 }
 
-// diagonalise finds the directions, and the diagonal part along them; weighted is
-// D̂ᵀΣ_diagD̂.
+// diagonalise computes the directions and the diagonal part along them. The matrix weighted is D̂ᵀΣ_diagD̂.
 func (g *Geometry) diagonalise(weighted *mat.SymDense) error {
 	combine, values, ok := dense.Principal(g.gram, g.Rank)
 	switch {
@@ -107,11 +101,10 @@ func (g *Geometry) diagonalise(weighted *mat.SymDense) error {
 	return nil
 }
 
-// Directions returns how many there are: the rank of D̂, at most K.
+// Directions returns the number of directions: the rank of D̂, at most K.
 func (g *Geometry) Directions() int { return len(g.Eigenvalues) }
 
-// Covariance returns v_iᵀ·(Σ_diag + Σ_lr)·v_j. Members at the scale α have α times
-// that as their covariance along the two directions.
+// Covariance returns v_iᵀ·(Σ_diag + Σ_lr)·v_j. At the scale α, members have α times this covariance.
 func (g *Geometry) Covariance(i, j int) float64 {
 	if i == j {
 		return g.Eigenvalues[i] + g.Diagonal[i][i]
@@ -119,17 +112,16 @@ func (g *Geometry) Covariance(i, j int) float64 {
 	return g.Diagonal[i][j]
 }
 
-// Direction returns v_i, of length 1. Of the two signs it has the one with which
-// the deviation that counts most goes in its direction. Where eigenvalues are
-// equal, any orthogonal basis of theirs would do. The weights are computed when
+// Direction returns v_i, of length 1. Its sign is chosen so that the deviation with the largest coefficient has a
+// positive one. Directions with equal eigenvalues are one of many orthogonal bases. The weights are computed when
 // they are read, until ctx ends.
 func (g *Geometry) Direction(ctx context.Context, i int) weights.Vector {
 	return vector{ctx: ctx, g: g, combine: g.combine[i]}
 }
 
-// Point returns θ_SWA + Σ t_i·v_i for the first len(t) directions, each t_i a
-// Euclidean distance in weight space. With all of them 0 it is the SWA member,
-// bit for bit. The weights are computed when they are read, until ctx ends.
+// Point returns θ_SWA + Σ t_i·v_i for the first len(t) directions. Each t_i is a Euclidean distance in weight space.
+// If all are 0, the point is the SWA member, bit for bit. The weights are computed when they are read, until ctx
+// ends.
 func (g *Geometry) Point(ctx context.Context, t []float64) weights.Vector {
 	c := make([]float64, g.Rank)
 	for i, distance := range t {
@@ -140,7 +132,7 @@ func (g *Geometry) Point(ctx context.Context, t []float64) weights.Vector {
 	return vector{ctx: ctx, g: g, combine: c, fromMean: true}
 }
 
-// vector is D̂·combine, from θ_SWA or from 0.
+// vector is D̂·combine, plus θ_SWA if fromMean is true.
 type vector struct {
 	ctx      context.Context
 	g        *Geometry
@@ -150,7 +142,7 @@ type vector struct {
 
 func (v vector) Len() int64 { return v.g.p.Len() }
 
-// tileLen is the number of weights that are computed at a time.
+// tileLen is the number of weights that are computed together.
 const tileLen = 1 << 10
 
 func (v vector) ReadAt(dst []float32, off int64) error {
@@ -181,7 +173,7 @@ func (v vector) ReadAt(dst []float32, off int64) error {
 	return nil
 }
 
-// coordinates returns v_iᵀx for D̂ᵀx.
+// coordinates returns v_iᵀx for all i, given inner = D̂ᵀx.
 func (g *Geometry) coordinates(inner []float64) []float64 {
 	t := make([]float64, len(g.combine))
 	for i, c := range g.combine {

@@ -7,18 +7,19 @@ import (
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
-// Position is where an SGD iterate is, as seen from θ_SWA.
+// Position is the position of an SGD iterate θ relative to θ_SWA.
 type Position struct {
-	Model    int       // its place among [swag.Posterior.Models]
+	Model    int       // index among [swag.Posterior.Models]
 	Along    []float64 // v_iᵀ·(θ − θ_SWA) for all directions
 	Distance float64   // ‖θ − θ_SWA‖
 }
 
-// Positions returns where the iterates are whose deviations the posterior holds,
-// in order of training: the last K, or with deviations from the final mean all models. No
-// checkpoint is read: their positions follow from the inner products of the
-// deviations, to the rounding of float32 (and, from the final mean with T > K+1
-// models, their distances leave out what the K directions do).
+// Positions returns the iterates whose deviations the posterior holds, in order of training. These are the last K, or
+// all models with deviations from the final mean.
+//
+// Positions reads no checkpoint. It computes positions from the inner products of the deviations, within the rounding
+// of float32. With deviations from the final mean and T > K+1 models, the distances leave out the part that the K
+// directions do not describe.
 func (g *Geometry) Positions() []Position {
 	first := g.p.Options.Models - len(g.weights)
 	out := make([]Position, len(g.weights))
@@ -38,12 +39,11 @@ func (g *Geometry) Positions() []Position {
 
 // combinations returns for each iterate the a with θ − θ_SWA = D̂a.
 //
-// Deviations from a running mean m_n are d_n = θ_n − m_n, and m_n is that of n
-// models: m_{n−1} = m_n − d_n/(n−1). From the last one, whose mean is θ_SWA,
-// θ_n − θ_SWA = d_n − Σ_{j>n} d_j/(j−1).
+// Deviations from a running mean m_n of n models are d_n = θ_n − m_n, so m_{n−1} = m_n − d_n/(n−1). The last running
+// mean is θ_SWA. Hence θ_n − θ_SWA = d_n − Σ_{j>n} d_j/(j−1).
 //
-// Deviations from the final mean are Δ, of all models, times orthonormal columns
-// V: Δ = ΔVVᵀ + what K directions leave out, so that a is a row of V.
+// Deviations from the final mean are columns of ΔV, where Δ holds the deviations of all models and V has orthonormal
+// columns. Apart from what the K directions leave out, Δ = ΔVVᵀ, so a is a row of V.
 func (g *Geometry) combinations() [][]float64 {
 	o := g.p.Options
 	if o.Deviations == swag.Final {

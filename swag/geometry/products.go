@@ -10,8 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
-// products are sums over all weights, of which the geometry of a posterior is
-// made.
+// products holds the sums over all weights that a posterior's geometry needs.
 type products struct {
 	gram            *mat.SymDense // D̂ᵀD̂
 	weighted        *mat.SymDense // D̂ᵀΣ_diagD̂
@@ -28,7 +27,7 @@ func newProducts(ctx context.Context, p *swag.Posterior, columns int) (*products
 	return total, err
 }
 
-// of sets the products to those of a block of at most dense.GramLen weights.
+// of computes the products of a block of at most dense.GramLen weights.
 func (s *products) of(b *swag.Block) {
 	columns := len(b.Deviations)
 	if s.work == nil {

@@ -1,17 +1,14 @@
-// Package trajectory says whether the iterates of SGD are ones that SWAG can
-// describe: whether they move, around one centre, often enough, and in which order
-// they came.
+// Package trajectory checks whether SWAG can describe the iterates of SGD. They must move around one centre, there
+// must be enough of them, and they must be in training order.
 //
-// [NewHealth] reads the trajectory that a fit has sampled, and [Health.Verdict]
-// puts into words what is wrong with it. A posterior keeps the health of its own:
-// give [Describe] to the fit, and [Of] returns it. [Steps] looks at iterates that
-// are no posterior yet.
+// [NewHealth] computes the figures from the trajectory that a fit samples, and [Health.Verdict] lists the problems. A
+// posterior stores the health of its trajectory: pass [Describe] to the fit, and [Of] returns it. The function
+// [Steps] looks at iterates without a posterior.
 //
 // # Invariants
 //
-// Health depends on nothing but the [swag.Trajectory], and all but the frozen
-// weights and the spectrum on nothing but the distances between iterates. No
-// number in it is NaN or infinite: JSON has no word for these.
+// Health depends on nothing but the [swag.Trajectory]. All of it except the frozen weights and the spectrum depends
+// only on the distances between iterates. No number is NaN or infinite, because JSON cannot represent these.
 //
 // # Concurrency
 //

@@ -13,67 +13,59 @@ import (
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
-// Health says whether a trajectory is one that SWAG can describe: iterates that
-// move, around one centre, often enough. All sums run over the weights together,
-// so that one number stands for all of them: γ_k below is the sum over the
-// weights of their autocovariances at lag k, and ‖·‖ is the Euclidean norm.
+// Health says whether SWAG can describe a trajectory. SWAG needs iterates that move around one centre, and enough of
+// them. All sums run over all weights together: γ_k below is the sum over the weights of their autocovariances at lag
+// k. The norm ‖·‖ is Euclidean.
 //
-// Everything but the frozen weights and the spectrum comes from the T(T−1)/2
-// squared distances between iterates.
+// Everything except the frozen weights and the spectrum comes from the T(T−1)/2 squared distances between iterates.
 type Health struct {
 	Checkpoints int `json:"checkpoints"` // T
 
-	// Effective is n_eff, the number of independent iterates whose mean would be
-	// known as well as θ_SWA, from 1 to T: γ_0 over the variance of θ_SWA. It is
-	// T for independent iterates and about 2 for a random walk or a straight
-	// line, however long, since they have no centre.
+	// Effective is n_eff, the number of independent iterates whose mean would be as precise as θ_SWA, from 1 to T. It
+	// is γ_0 divided by the variance of θ_SWA. It is T for independent iterates. A random walk or a straight line has
+	// no centre, so it gives about 2 at any length.
 	Effective float64 `json:"effective"`
-	// Drift is the share of the scatter that lies between the two halves of the
-	// trajectory: T/4·‖m₂−m₁‖² over Σ‖θ_t−θ_SWA‖², where m₁ and m₂ are the means
-	// of the halves; an iterate in the middle is left out. n independent iterates
-	// give 1/(n−1), a random walk ½ and a straight line ¾. It is 0 below four
-	// iterates, where there is nothing to compare.
+	// Drift is the share of the scatter that lies between the two halves of the trajectory: T/4·‖m₂−m₁‖² over
+	// Σ‖θ_t−θ_SWA‖², where m₁ and m₂ are the means of the halves. An iterate in the middle is left out. For n
+	// independent iterates it is 1/(n−1), for a random walk ½, and for a straight line ¾. It is 0 for fewer than four
+	// iterates.
 	Drift float64 `json:"drift"`
-	// Start is the first checkpoint after the approach to the place where the
-	// others vary, or 0: see start.
+	// Start is the first checkpoint after the initial approach to the region of the others, or 0: see start.
 	Start int `json:"start"`
 
-	// Spread is the root mean square of the weights' standard deviations over
-	// that of the weights: how far members are from θ_SWA, relative to it.
+	// Spread is the root mean square of the weights' standard deviations over that of the weights. It is the relative
+	// distance of members from θ_SWA.
 	Spread float64 `json:"spread"`
 	// Step is the median of ‖θ_t+1−θ_t‖ over the root mean square of ‖θ_t‖.
 	Step float64 `json:"step"`
-	// Slowing is the median step of the last quarter over that of the first; it
-	// is 1 below eight iterates.
+	// Slowing is the median step of the last quarter over that of the first. It is 1 for fewer than eight iterates.
 	Slowing float64 `json:"slowing"`
 	Frozen  float64 `json:"frozen"`  // share of the weights, see [swag.Trajectory]
 	SubUlp  float64 `json:"sub_ulp"` // share of the weights, see [swag.Trajectory]
 
-	// Outliers are the checkpoints that stand apart from the others: see strays.
+	// Outliers are the checkpoints that are far from the others: see strays.
 	Outliers []int `json:"outliers,omitempty"`
-	// Order is a likelier training order of the checkpoints without the outliers,
-	// or its reverse; empty if there is none. Misplaced are the fewest checkpoints
-	// that would have to move. See reorder.
+	// Order is a more likely training order of the checkpoints without the outliers, or its reverse. It is empty if
+	// the given order is plausible. Misplaced is the smallest set of checkpoints whose move gives that order. See
+	// reorder.
 	Order     []int `json:"order,omitempty"`
 	Misplaced []int `json:"misplaced,omitempty"`
 
-	// Spectrum is the low-rank part's: eigenvalues of DDᵀ/Divisor, largest first,
-	// as shares of their sum. A random walk of many steps has shares 6/(π²k²), a
-	// straight line a single one.
+	// Spectrum holds the eigenvalues of the low-rank part DDᵀ/Divisor as shares of their sum, largest first. A long
+	// random walk has shares 6/(π²k²), a straight line a single one.
 	Spectrum []float64 `json:"spectrum,omitempty"`
-	// Dimensions is their participation ratio, (Σλ)²/Σλ²: the number of equal
-	// eigenvalues that would be as concentrated.
+	// Dimensions is the participation ratio of Spectrum, (Σλ)²/Σλ²: the number of equal eigenvalues that would be as
+	// concentrated.
 	Dimensions float64 `json:"dimensions"`
-	// LowRank is the trace of DDᵀ/Divisor over that of Σ_diag. It is about 1 if
-	// the deviations describe the variance; less with too few iterates, since the
-	// first deviations from a running mean are near zero.
+	// LowRank is the trace of DDᵀ/Divisor over that of Σ_diag. It is about 1 if the deviations describe the variance.
+	// With few iterates it is less, because the first deviations from a running mean are near zero.
 	LowRank float64 `json:"low_rank"`
 }
 
 // Describe is [NewHealth] for [swag.FitOptions.Health].
 func Describe(t swag.Trajectory) any { return NewHealth(t) }
 
-// Of returns what a posterior's file says of its trajectory.
+// Of returns the health that a posterior's file stores.
 func Of(p *swag.Posterior) (h Health, err error) {
 	if err = json.Unmarshal(p.Health, &h); err != nil {
 		err = fmt.Errorf("%s: health of the trajectory: %w", p.Path, err)
@@ -81,8 +73,8 @@ func Of(p *swag.Posterior) (h Health, err error) {
 	return h, err
 }
 
-// NewHealth reads a trajectory. It depends on nothing else. What is not defined
-// for so few iterates, or for iterates that are all the same, is 0.
+// NewHealth computes the health of a trajectory. Figures are 0 if they are not defined for so few iterates, or if all
+// iterates are equal.
 func NewHealth(t swag.Trajectory) Health {
 	h := Health{Checkpoints: len(t.Iterates), Effective: float64(len(t.Iterates)), Slowing: 1}
 	if t.Weights > 0 {
@@ -119,8 +111,7 @@ func NewHealth(t swag.Trajectory) Health {
 	return h
 }
 
-// spectrum sets what is read from the low-rank part; variance is the trace of
-// Σ_diag.
+// spectrum sets the figures of the low-rank part. The argument variance is the trace of Σ_diag.
 func (h *Health) spectrum(t swag.Trajectory, variance float64) {
 	if len(t.Deviations) == 0 || t.Divisor < 1 {
 		return
@@ -137,8 +128,8 @@ func (h *Health) spectrum(t swag.Trajectory, variance float64) {
 	h.Spectrum, h.Dimensions = values, 1/floats.Dot(values, values)
 }
 
-// centredGram returns the inner products of the rows' deviations from their
-// mean, and the mean, which runs as that of a fit does.
+// centredGram returns the mean of the rows and the inner products of their deviations from it. The mean is updated
+// row by row, as in a fit.
 func centredGram(rows [][]float32) (*mat.SymDense, []float64) {
 	mean := make([]float64, len(rows[0]))
 	for t, row := range rows {
@@ -152,7 +143,7 @@ func centredGram(rows [][]float32) (*mat.SymDense, []float64) {
 	return g, mean
 }
 
-// squaredDistances turns inner products into ‖θ_i−θ_j‖².
+// squaredDistances returns ‖θ_i−θ_j‖², given the inner products.
 func squaredDistances(g *mat.SymDense) [][]float64 {
 	sq := dense.Rows[float64](g.SymmetricDim(), g.SymmetricDim())
 	for i := range sq {
@@ -163,8 +154,8 @@ func squaredDistances(g *mat.SymDense) [][]float64 {
 	return sq
 }
 
-// scatter is Σ‖θ_t−θ̄‖² over some iterates and their mean: the sum of the
-// squared distances between them, over their number.
+// scatter returns Σ‖θ_t−θ̄‖² over some iterates, where θ̄ is their mean. It equals the sum of the squared distances
+// of all pairs, divided by the number of iterates.
 func scatter(sq [][]float64, some []int) float64 {
 	var sum float64
 	for i, a := range some {
@@ -175,9 +166,8 @@ func scatter(sq [][]float64, some []int) float64 {
 	return sum / float64(len(some))
 }
 
-// variogram returns half the mean squared distance of iterates k apart, for
-// k = 0…T−1: V_k, which is γ_0 − γ_k of a stationary trajectory. No mean is
-// subtracted, so that nothing is biased in a short one.
+// variogram returns V_k for k = 0…T−1, half the mean squared distance of iterates k apart. In a stationary trajectory
+// V_k = γ_0 − γ_k. No mean is subtracted, so V_k is unbiased even for a short trajectory.
 func variogram(sq [][]float64) []float64 {
 	v := make([]float64, len(sq))
 	for k := range v {
@@ -189,16 +179,14 @@ func variogram(sq [][]float64) []float64 {
 	return v
 }
 
-// effective is n_eff = T/(1 + 2Σ(1−k/T)ρ_k), with autocorrelations ρ_k = 1 − V_k/γ_0
-// up to a window W. The sample's own variance is no estimate of γ_0, since its
-// mean follows the iterates; γ_0 is the mean V of the pairs more than W apart,
-// which is what makes n_eff unbiased if γ_k = 0 there.
+// effective returns n_eff = T/(1 + 2Σ(1−k/T)ρ_k), with autocorrelations ρ_k = 1 − V_k/γ_0 up to a window W. The
+// sample's own variance is not an estimate of γ_0, because its mean follows the iterates. Instead γ_0 is the mean V
+// of pairs more than W apart. This makes n_eff unbiased if γ_k = 0 there.
 //
-// W is where Geyer's initial positive sequence ends ("Practical Markov chain
-// Monte Carlo", Statistical Science 1992, section 3.3): lags are taken on in
-// pairs, as long as the sum of the pair's autocorrelations is positive. It is at
-// most T/2, so that enough pairs are left for γ_0. That limit is what makes n_eff
-// 2 of a long random walk, and 1.6 of a long straight line.
+// W is the end of Geyer's initial positive sequence ("Practical Markov chain Monte Carlo", Statistical Science 1992,
+// section 3.3). Lags are added in pairs while the sum of a pair's autocorrelations is positive. W is at most T/2, to
+// leave enough pairs for γ_0. Because of this limit n_eff is 2 for a long random walk and 1.6 for a long straight
+// line.
 func effective(v []float64) float64 {
 	n := len(v)
 	if n < 3 {
@@ -227,14 +215,13 @@ func effective(v []float64) float64 {
 	for k := 1; k < len(rho); k++ {
 		time += 2 * (1 - float64(k)/float64(n)) * rho[k]
 	}
-	if time < 1 { // iterates that alternate are taken for independent ones
+	if time < 1 { // alternating iterates count as independent
 		return float64(n)
 	}
 	return float64(n) / time
 }
 
-// drift is [Health.Drift]. The scatter of the whole is that within the halves
-// and that between them.
+// drift computes [Health.Drift]. The total scatter is the sum of the scatter within the halves and between them.
 func drift(sq [][]float64) float64 {
 	half := len(sq) / 2
 	if half < 2 {
@@ -251,11 +238,10 @@ func drift(sq [][]float64) float64 {
 	return max(0, 1-(scatter(sq, first)+scatter(sq, second))/whole)
 }
 
-// start returns the s < T/2 for which the mean of the iterates from s on has the
-// least standard error, Σ‖θ_t−θ̄‖²/(T−s)²: White's rule for the end of the warm-up
-// of a simulation ("An effective truncation heuristic for bias reduction in
-// simulation output", Simulation 1997). It returns 0 unless the squared error is
-// halved at least, or if it still falls at T/2, where the approach has not ended.
+// start returns the s < T/2 for which the mean of the iterates from s on has the least squared standard error,
+// Σ‖θ_t−θ̄‖²/(T−s)². This is White's rule for the end of a simulation's warm-up ("An effective truncation heuristic
+// for bias reduction in simulation output", Simulation 1997). It returns 0 unless the rule at least halves the
+// squared error. It also returns 0 if the error still falls at T/2, because then the approach has not ended.
 func start(sq [][]float64) int {
 	n := len(sq)
 	if n < 8 {
@@ -276,7 +262,7 @@ func start(sq [][]float64) int {
 	return best
 }
 
-// stepLengths returns the steps' Euclidean lengths along an order.
+// stepLengths returns the Euclidean lengths of the steps along an order.
 func stepLengths(sq [][]float64, order []int) []float64 {
 	steps := make([]float64, len(order)-1)
 	for i := range steps {
@@ -285,7 +271,7 @@ func stepLengths(sq [][]float64, order []int) []float64 {
 	return steps
 }
 
-// median of at least one value; of an even number, the mean of the middle two.
+// median returns the median of at least one value. For an even number it is the mean of the middle two.
 func median(values []float64) float64 {
 	s := slices.Sorted(slices.Values(values))
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2

@@ -10,21 +10,18 @@ import (
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
-// reorder finds the checkpoints that stand apart, and whether the others are out
-// of training order. Of a random walk through many weights the squared distances
-// add up along the path, so that the order with the shortest path, the sum of
-// squared steps, is the one that was walked. Independent iterates in many weights
-// have all orders about equally long, and none is called wrong.
+// reorder finds outliers, and checks whether the other checkpoints are in training order. In a random walk through
+// many weights, squared distances add up along the path. So the true order has the shortest path, the least sum of
+// squared steps. For independent iterates in many weights all orders are about equally long, so none is called wrong.
 //
-// Among few directions some order is shorter by chance. A better one is returned
-// only if its path is smooth, and shorter by 5 % and by a share of 2.2/√p, with p
-// directions: through 8 to 80 simulated independent iterates the shortest path was
-// shorter by 1.2/√p to 2/√p. TestHealthFalseAlarms checks that fewer than one good
-// order in twenty is called wrong. Fewer than eight iterates never are.
+// With few directions some order is shorter by chance. A better order is returned only if its path is smooth, and
+// shorter by 5 % and by a share of 2.2/√p for p directions. For 8 to 80 simulated independent iterates the shortest
+// path was shorter by 1.2/√p to 2/√p. TestHealthFalseAlarms checks that fewer than one correct order in twenty is
+// called wrong. Orders of fewer than eight iterates are never called wrong.
 func reorder(sq [][]float64, given []int) (outliers, order, misplaced []int) {
 	path := shortPath(sq, given)
 	if len(jumps(sq, given)) > 0 {
-		// Along the short path: an order that is wrong jumps to and fro as well.
+		// Use the short path, because a wrong order has jumps too.
 		outliers = strays(sq, path)
 	}
 	rest := slices.DeleteFunc(slices.Clone(given), func(t int) bool { return slices.Contains(outliers, t) })
@@ -47,10 +44,9 @@ func reorder(sq [][]float64, given []int) (outliers, order, misplaced []int) {
 	return outliers, path, misplaced
 }
 
-// smooth reports whether the path leads somewhere: iterates four apart are
-// farther from each other than those two apart, by more than 1.4 in the median
-// of the squared distances. It is 2 for a random walk, 4 for a straight line, and
-// 1 for noise about anything slow. The search does not look at either distance.
+// smooth reports whether the path leads somewhere. The median squared distance of iterates four apart must be more
+// than 1.4 times that of iterates two apart. The ratio is 2 for a random walk, 4 for a straight line, and 1 for noise
+// around a slow motion. The search for a short path uses neither distance.
 func smooth(sq [][]float64, path []int) bool {
 	apart := func(k int) float64 {
 		var distances []float64
@@ -62,9 +58,9 @@ func smooth(sq [][]float64, path []int) bool {
 	return apart(4) > 1.4*apart(2)
 }
 
-// directions returns in how many directions the steps of a path go: one over the
-// mean squared cosine of two of them that share no end, which is 1/p if all p
-// directions are alike, and the participation ratio of their variances if not.
+// directions returns the number of directions in which a path's steps go. It is the inverse of the mean squared
+// cosine of two steps without a common end, which is 1/p for p equal directions. In general it is the participation
+// ratio of the directions' variances.
 func directions(sq [][]float64, path []int) float64 {
 	var sum, pairs float64
 	for i := range len(path) - 1 {
@@ -84,10 +80,9 @@ func directions(sq [][]float64, path []int) float64 {
 	return pairs / sum
 }
 
-// jumps returns the places after which a path has a step more than four times
-// as long as the median of the nine steps around it, so that a learning rate that
-// changes slowly makes none. Nor does chance, if five or more directions vary:
-// fewer than one trajectory in a hundred has one (TestHealthFalseAlarms).
+// jumps returns the places after which a path has a long step: more than four times the median of the nine steps
+// around it. A learning rate that changes slowly causes no jumps. Chance causes one in fewer than one trajectory in a
+// hundred, if five or more directions vary (TestHealthFalseAlarms).
 func jumps(sq [][]float64, path []int) (after []int) {
 	const around, far = 9, 4
 	steps := stepLengths(sq, path)
@@ -100,8 +95,8 @@ func jumps(sq [][]float64, path []int) (after []int) {
 	return after
 }
 
-// strays returns the iterates outside the longest stretch of the path without a
-// jump, in ascending order; of equally long stretches, the later is kept.
+// strays returns the iterates outside the longest stretch of the path without a jump, in ascending order. If several
+// stretches have this length, the last one is kept.
 func strays(sq [][]float64, path []int) []int {
 	lo, keepLo, keepHi := 0, 0, 0
 	for _, after := range append(jumps(sq, path), len(path)-1) {
@@ -113,9 +108,8 @@ func strays(sq [][]float64, path []int) []int {
 	return slices.Sorted(slices.Values(slices.Concat(path[:keepLo], path[keepHi:])))
 }
 
-// shortPath returns an order of the given iterates in which their path is short:
-// the better of what the search finds from the order they are in and from that
-// along their leading principal axis, which a random walk passes once.
+// shortPath returns an order of the given iterates with a short path. It is the better result of two searches, one
+// from the given order and one from the order along the leading principal axis. A random walk follows that axis once.
 func shortPath(sq [][]float64, given []int) []int {
 	best := improve(sq, given)
 	axis, ok := principalAxis(sq, given)
@@ -138,10 +132,9 @@ func shortPath(sq [][]float64, given []int) []int {
 	return best
 }
 
-// principalAxis returns the coordinates of some iterates on their leading
-// principal axis, up to a factor. Their inner products are −½ of the squared
-// distances, doubly centred (Torgerson, "Multidimensional scaling",
-// Psychometrika 1952).
+// principalAxis returns the coordinates of some iterates on their leading principal axis, up to a factor. Their inner
+// products are −½ of the doubly centred squared distances (Torgerson, "Multidimensional scaling", Psychometrika
+// 1952).
 func principalAxis(sq [][]float64, some []int) (coordinates []float64, ok bool) {
 	n := float64(len(some))
 	within := scatter(sq, some) / n
@@ -165,20 +158,19 @@ func principalAxis(sq [][]float64, some []int) (coordinates []float64, ok bool) 
 	return axes[0], true
 }
 
-// improve shortens a path by turning stretches round and moving single iterates,
-// until nothing helps: 2-opt and 1-opt moves of the travelling salesman, with
-// open ends.
+// improve shortens a path by reversing stretches and moving single iterates until neither helps. These are the 2-opt
+// and 1-opt moves of the travelling salesman problem, with open ends.
 func improve(sq [][]float64, path []int) []int {
 	p := slices.Clone(path)
 	n := len(p)
-	// at is the squared step between two places; none leads beyond the ends.
+	// at returns the squared step between two places, or 0 beyond the ends.
 	at := func(i, j int) float64 {
 		if i < 0 || j < 0 || i >= n || j >= n {
 			return 0
 		}
 		return sq[p[i]][p[j]]
 	}
-	const rounding = 1e-9 // relative; a smaller gain might be undone for ever
+	const rounding = 1e-9 // relative; without it rounding could make the search endless
 	for improved := true; improved; {
 		improved = false
 		for i := range n {
@@ -191,7 +183,7 @@ func improve(sq [][]float64, path []int) []int {
 		}
 		for i := range n {
 			for j := range n {
-				left, right := j-1, j // the places it would stand between
+				left, right := j-1, j // the places between which it would stand
 				if j > i {
 					left, right = j, j+1
 				}
@@ -207,7 +199,7 @@ func improve(sq [][]float64, path []int) []int {
 	return p
 }
 
-// pathLength is the sum of the squared steps.
+// pathLength returns the sum of the squared steps.
 func pathLength(sq [][]float64, path []int) float64 {
 	var sum float64
 	for i := 1; i < len(path); i++ {
@@ -216,8 +208,7 @@ func pathLength(sq [][]float64, path []int) float64 {
 	return sum
 }
 
-// outOfOrder returns, in ascending order, what is not in a longest ascending
-// subsequence of the path.
+// outOfOrder returns the elements outside a longest ascending subsequence of the path, in ascending order.
 func outOfOrder(path []int) []int {
 	length, before := make([]int, len(path)), make([]int, len(path))
 	end := 0

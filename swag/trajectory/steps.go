@@ -8,22 +8,21 @@ import (
 )
 
 const (
-	blockLen     = 1 << 14  // weights that are read of an iterate at a time
-	releaseBytes = 64 << 20 // that are read before the memory of mapped files is given back
+	blockLen     = 1 << 14  // weights of an iterate that are read together
+	releaseBytes = 64 << 20 // read before release is called
 )
 
-// Step describes one iterate by itself and against the one before it.
+// Step describes one iterate and its distance from the previous one.
 type Step struct {
 	Norm        float64 // ‖θ_i‖
 	Moved       float64 // ‖θ_i − θ_{i−1}‖; 0 for the first
-	Implausible int64   // weights that are not [weights.Plausible]; they are left out of the norms
-	First       int64   // index of the first of them in the vector
-	Value       float32 // of the first of them
+	Implausible int64   // weights that are not [weights.Plausible]; the norms leave them out
+	First       int64   // index of the first implausible weight in the vector
+	Value       float32 // the first implausible weight
 }
 
-// Steps reads the iterates block by block. The norms tell whether the learning
-// rate moves the network at all, and whether an iterate is out of line. release,
-// if not nil, is called now and then to give the memory of mapped files back.
+// Steps reads the iterates block by block. The norms show whether the weights still move, and which iterates are
+// unusual. If release is not nil, Steps calls it from time to time to unmap the memory of files.
 func Steps(ctx context.Context, iterates []weights.Vector, release func()) ([]Step, error) {
 	steps := make([]Step, len(iterates))
 	if len(iterates) == 0 {

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Limits of the verdict. The network of fixtures/mnist was trained on for 30 epochs
-// from theta0 at several learning rates. At 0.1 its spread was 0.2, and members
-// disagreed with θ_SWA on 3 % of the test images; at 0.01 it was 0.007 and they on
-// 0.1 %; at 0.001, 0.001 and 0.03 %, and the NLL changed by 5e-5. From a random walk,
-// with a drift of ½, the trajectory became more and more of a line, with 0.67. With
-// a weight decay that let it move as far as 0.59, SWAG was much worse than SWA.
+// Limits of the verdict. They come from the network of fixtures/mnist, trained for 30 more epochs from theta0 at
+// several learning rates. At rate 0.1 the spread was 0.2, and members disagreed with θ_SWA on 3 % of the test images.
+// At 0.01 it was 0.007, and they disagreed on 0.1 %. At 0.001 it was 0.001, they disagreed on 0.03 %, and the NLL
+// changed by 5e-5.
+//
+// The drift grew from ½, a random walk, to 0.67 as the trajectory became more of a line. With a weight decay that let
+// the drift reach 0.59, SWAG was much worse than SWA.
 const (
 	leastSpread  = 0.002
 	mostSpread   = 0.5
 	mostDrift    = 0.6
-	leastSlowing = 0.1 // the steps of constant rates fell to 0.26 at most, of a cosine to 0.004
-	// Simulated random walks of eight steps or more in 20 directions or more all
-	// stayed below 3. It is what a network does whose batch norm leaves its weights'
-	// size free, and SWAG works on it.
+	leastSlowing = 0.1 // the steps of constant rates shrank to 0.26 at most, those of a cosine schedule to 0.004
+	// Simulated random walks of at least eight steps in at least 20 directions all stayed below 3. Networks whose
+	// batch norm leaves the size of the weights free walk like this, and SWAG works on them.
 	leastEffective = 3
 	mostUnmoved    = 0.1
 	leastLowRank   = 0.5
@@ -28,25 +28,25 @@ const (
 	tooFew         = 5
 )
 
-// Finding is one thing that is wrong with a trajectory, in plain words.
+// Finding is one problem of a trajectory, in plain words.
 type Finding struct {
-	Serious bool   // the posterior is hardly worth drawing members from; if not, good to know
-	Saw     string // with the number
-	Means   string // for SWAG
+	Serious bool   // members are hardly worth drawing; false for a mere remark
+	Saw     string // the observation, with its number
+	Means   string // its meaning for SWAG
 	Do      string
 }
 
 func (f Finding) String() string { return f.Saw + ": " + f.Means + "; " + f.Do }
 
-// Verdict returns what is wrong with the trajectory, worst first; nothing if it
-// is sound. name gives what to call a checkpoint.
+// Verdict returns the problems of the trajectory, worst first, or nil if it is sound. The function name returns the
+// name of a checkpoint.
 func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 	if h.Checkpoints < 2 {
 		return nil
 	}
 	found := h.inDoubt(name)
 	if len(found) == 0 && h.Spread >= leastSpread {
-		// These compare early checkpoints with late ones: not before the set is right.
+		// These compare early checkpoints with late ones, so the set must be right first.
 		found = h.unsettled(name)
 	}
 	if h.Spread < leastSpread {
@@ -64,7 +64,7 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 	return append(found, h.poor()...)
 }
 
-// inDoubt finds checkpoints that do not belong where they are.
+// inDoubt finds checkpoints that are in the wrong place or do not belong to the trajectory.
 func (h Health) inDoubt(name func(int) string) (found []Finding) {
 	if len(h.Order) > 0 {
 		f := Finding{Serious: true,
@@ -81,7 +81,7 @@ func (h Health) inDoubt(name func(int) string) (found []Finding) {
 		}
 		found = append(found, f)
 	}
-	// The first ones are as far away as they are because of what unsettled finds.
+	// Outliers that are exactly the first checkpoints belong to an approach, which unsettled reports.
 	n := len(h.Outliers)
 	approach := n > 0 && h.Outliers[n-1] == n-1 && (h.Start > 0 || h.Slowing < leastSlowing)
 	if n > 0 && !approach {
@@ -96,7 +96,7 @@ func (h Health) inDoubt(name func(int) string) (found []Finding) {
 	return found
 }
 
-// place says where checkpoint t stands in the likelier order.
+// place describes the place of checkpoint t in the more likely order.
 func (h Health) place(t int, name func(int) string) string {
 	for i, v := range h.Order {
 		if v == t && i > 0 {
@@ -109,7 +109,7 @@ func (h Health) place(t int, name func(int) string) string {
 // unsettled finds trajectories that do not vary around one centre.
 func (h Health) unsettled(name func(int) string) (found []Finding) {
 	switch {
-	case h.Checkpoints < 8: // nothing can be said of a trajectory so short
+	case h.Checkpoints < 8: // too short for a judgement
 	case h.Start > 0:
 		first := max(h.Start, len(h.Outliers))
 		found = append(found, Finding{true,
@@ -135,14 +135,14 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 	return found
 }
 
-// poor finds variances known badly or not at all.
+// poor finds variances that are known badly or not at all.
 func (h Health) poor() (found []Finding) {
 	lowRank := len(h.Spectrum) > 0 && h.LowRank < leastLowRank
 	switch {
 	case h.Checkpoints < fewCheckpoints:
 		f := Finding{h.Checkpoints < tooFew,
 			fmt.Sprintf("only %d checkpoints", h.Checkpoints),
-			// The standard error of a variance from T normal values, relative.
+			// the relative standard error of a variance from T normal values
 			"variances are off by " + percent(math.Sqrt(2/float64(h.Checkpoints-1))) + " or so, even if they are independent",
 			"collect 20 or more"}
 		if lowRank {
@@ -170,7 +170,7 @@ func (h Health) poor() (found []Finding) {
 	return found
 }
 
-// list names some checkpoints, and cuts a long list short.
+// list returns the names of at most six checkpoints and the number of the others.
 func list(some []int, name func(int) string) string {
 	const most = 6
 	var names []string
@@ -183,7 +183,7 @@ func list(some []int, name func(int) string) string {
 	return strings.Join(names, ", ")
 }
 
-// percent prints a share with two digits.
+// percent formats a share with two digits.
 func percent(share float64) string {
 	p := 100 * share
 	if p >= 10 {

@@ -448,6 +448,29 @@ func TestAttackZip(t *testing.T) {
 	}
 }
 
+// A name may repeat what wrappers put in front, and a state_dict may have very many
+// names: work that grows with their square would take minutes here.
+func TestLongNames(t *testing.T) {
+	const times, tensors = 1 << 20, 200_000
+	f, err := Parse("f.pt", zipped(items(str(strings.Repeat("net.", times)+"weight"), weight)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sd := f.StateDicts()[0]; sd.Tensors[0].Short != "weight" || len(sd.Prefix) != 4*times {
+		t.Errorf("short name %.40q, and a prefix of %d bytes", sd.Tensors[0].Short, len(sd.Prefix))
+	}
+	sd := &StateDict{}
+	for i := range tensors {
+		sd.Tensors = append(sd.Tensors, &Tensor{Name: fmt.Sprint("net.", i), Short: fmt.Sprint("net.", i)})
+	}
+	sd.finish("f.pt")
+	for _, x := range sd.Tensors {
+		if found, ok := sd.Find(x.Name); !ok || found != x {
+			t.Fatalf("%q is not found", x.Name)
+		}
+	}
+}
+
 // Wrong bits are found where the file has a sum of them.
 func TestDamaged(t *testing.T) {
 	pickle, weight := read(t, "zip.pt"), read(t, "zip.pt")
@@ -460,6 +483,12 @@ func TestDamaged(t *testing.T) {
 	sd := f.StateDicts()[0]
 	if err := sd.Verify(); err != nil {
 		t.Error(err)
+	}
+	if f.Legacy {
+		t.Error("a zip file counts as legacy, without checksums")
+	}
+	if f, err := Parse("f.pth", read(t, "legacy.pth")); err != nil || !f.Legacy {
+		t.Errorf("a legacy file: %v", err)
 	}
 	x, _ := sd.Find("fc.weight")
 	x.Bytes()[3] ^= 4

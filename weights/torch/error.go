@@ -2,12 +2,12 @@ package torch
 
 import "fmt"
 
-// An Error says what is wrong with a file.
+// An Error describes a fault of a file.
 type Error struct {
 	Path   string
 	Tensor string // or ""
 	What   string
-	Hint   string // a way out, or ""
+	Hint   string // a solution, or ""
 	Err    error  // or nil
 }
 
@@ -25,7 +25,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// The ways out that several refusals have in common.
+// Hints that several refusals share.
 const (
 	saveAgain = "in Python: torch.save(torch.load(FILE, map_location=\"cpu\", weights_only=False)[\"state_dict\"], NEW), " +
 		"with the key that holds the weights; load only files that you trust so"

@@ -9,32 +9,34 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 // A File is an open checkpoint: one file, or one of several shards.
 type File struct {
 	Path string
-	// Epoch and Step are what a training script has stored beside the weights,
-	// -1 where there is nothing.
+	// Epoch and Step are the counts that a training script has stored with the weights. They are -1 if there are
+	// none.
 	Epoch, Step int64
-	// Ignored is what the file holds beside its state_dicts.
+	// Ignored lists what the file holds besides its state_dicts.
 	Ignored []Ignored
+	// Legacy says that PyTorch before 1.6 wrote the file, or a later version on request. Such files have no
+	// checksums, so damage to their weights cannot be found.
+	Legacy bool
 
 	dicts    []*StateDict
 	mappings []*weights.Mapping
 	part     bool // one of several shards
 }
 
-// Open opens the checkpoint at path: a file that torch.save wrote, whatever its
-// extension; a safetensors file; an index of shards (*.index.json); or a folder
-// in which Hugging Face keeps one of these. Errors are of type [*Error], or of
-// the system or package weights.
+// Open opens the checkpoint at path. It may be a file that torch.save wrote, whatever its extension, or a safetensors
+// file. It may also be an index of shards (*.index.json), or a folder in which Hugging Face keeps one of these.
+// Errors are of type [*Error], or come from the system or package weights.
 //
-// Not all that a file holds need be readable: what is wrong with one state_dict
-// comes from [File.StateDict].
+// Open succeeds even if a part of the file is not readable. [File.StateDict] returns the error of a single
+// state_dict.
 func Open(path string) (*File, error) {
 	fi, err := os.Stat(path)
 	if err != nil {
@@ -53,13 +55,13 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// Is reports whether the file or folder at path is of a kind that [Open] reads, or
-// can say why it does not, by what it begins with.
+// Is reports whether the file or folder at path is of a kind that [Open] reads, or refuses with a reason. It looks at
+// the first bytes only.
 func Is(path string) bool {
 	if IsFolder(path) || strings.HasSuffix(path, indexSuffix) {
 		return true
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not wait for a writer
+	f, _, err := file.Regular(path)
 	if err != nil {
 		return false
 	}
@@ -96,8 +98,7 @@ func (f *File) done(err error) error {
 // one; its Err may say that it cannot be used.
 func (f *File) StateDicts() []*StateDict { return f.dicts }
 
-// StateDict returns the one with the given key; "" is the only one, if there is
-// but one.
+// StateDict returns the state_dict with the given key. The key "" also means the only one, if the file has just one.
 func (f *File) StateDict(key string) (*StateDict, error) {
 	i := slices.IndexFunc(f.dicts, func(sd *StateDict) bool { return sd.Key == key })
 	if i < 0 && key == "" && len(f.dicts) == 1 {
@@ -124,16 +125,14 @@ func (f *File) Mappings() []*weights.Mapping {
 	return slices.SortedFunc(slices.Values(f.mappings), func(a, b *weights.Mapping) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// Release gives the memory that reads have taken back to the system: see
-// [weights.Mapping.Release].
+// Release gives the memory taken by reads back to the system: see [weights.Mapping.Release].
 func (f *File) Release() {
 	for _, m := range f.mappings {
 		m.Release()
 	}
 }
 
-// Close unmaps the file; what was read of it by [Tensor.Piece] and
-// [Tensor.Bytes] is invalid afterwards.
+// Close unmaps the file. Results of [Tensor.Piece] and [Tensor.Bytes] are invalid afterwards.
 func (f *File) Close() error {
 	var errs []error
 	for _, m := range f.mappings {
@@ -142,7 +141,7 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// nothing is the error of a file without a state_dict.
+// nothing returns the error for a file without a state_dict.
 func (f *File) nothing() error {
 	what := "holds no state_dict"
 	for i, g := range f.Ignored {
@@ -171,7 +170,7 @@ func (f *File) openFile(path string) error {
 	return f.parse(path, m.Data)
 }
 
-// parse reads one file, by what it begins with.
+// parse reads one file; its first bytes decide how.
 func (f *File) parse(path string, data []byte) error {
 	b := newBudget(len(data))
 	var c *container
@@ -185,6 +184,7 @@ func (f *File) parse(path string, data []byte) error {
 		return &Error{What: "a tar file, in which PyTorch before 0.4 kept checkpoints, want one of 0.4 or later",
 			Hint: "unpack it first, if the checkpoint is inside; or load and save it with a PyTorch between 0.4 and 1.13"}
 	case len(data) > 1 && data[0] == opProto:
+		f.Legacy = true
 		c, err = openLegacy(data, b)
 	default:
 		return &Error{What: other(data) + ", want a checkpoint of PyTorch (.pt, .pth, .ckpt, .bin) or safetensors"}
@@ -202,7 +202,7 @@ func (f *File) parse(path string, data []byte) error {
 	return nil
 }
 
-// other says what a file is that is none of ours.
+// other describes a file of a kind that is not supported.
 func other(data []byte) string {
 	for magic, what := range map[string]string{
 		"\x1f\x8b":                         "a gzip file",
@@ -229,8 +229,7 @@ func isZip(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("PK\x05\x06"))
 }
 
-// isSafetensors reports whether data begins as a safetensors file: the length
-// of a header, and the header.
+// isSafetensors reports whether data begins like a safetensors file: with the length of a header, and the header.
 func isSafetensors(data []byte) bool {
 	return len(data) > 8 && data[8] == '{' && binary.LittleEndian.Uint64(data) < 1<<32
 }

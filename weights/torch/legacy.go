@@ -6,16 +6,14 @@ import (
 	"fmt"
 )
 
-// legacyMagic is the number that files of PyTorch 0.4 to 1.5 begin with, as a
-// pickle of its own.
+// legacyMagic is the number at the start of files of PyTorch 0.4 to 1.5, as a separate pickle.
 var legacyMagic = long{0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19}
 
 const legacyVersion = 1001
 
-// openLegacy reads what PyTorch before 1.6 wrote, and writes on request: five
-// pickles (the magic number, a version, facts about the machine, the object,
-// the keys of its storages), then each storage as a count and its elements.
-// All of it is little-endian, on big-endian machines too.
+// openLegacy reads the format of PyTorch before 1.6, which later versions write on request. It consists of five
+// pickles (the magic number, a version, facts about the machine, the object, the keys of its storages). Each storage
+// follows, as a count and its elements. All numbers are little-endian, on big-endian machines too.
 func openLegacy(data []byte, b *budget) (*container, error) {
 	m := &machine{data: data, budget: b}
 	magic, err := m.load()
@@ -47,8 +45,7 @@ func openLegacy(data []byte, b *budget) (*container, error) {
 	return c, nil
 }
 
-// legacyRecords cuts the bytes behind the pickles into storages. How long an
-// element is stands in the object.
+// legacyRecords cuts the bytes after the pickles into storages. The object gives the size of an element.
 func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (map[string]record, error) {
 	sizes := map[string]uint64{}
 	for _, p := range stored {
@@ -56,7 +53,7 @@ func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (ma
 		if !ok {
 			continue
 		}
-		if _, seen := sizes[ref.key]; !seen { // as PyTorch: the first counts
+		if _, seen := sizes[ref.key]; !seen { // the first counts, as in PyTorch
 			if err := b.spend(2 * costName); err != nil { // in sizes and records
 				return nil, err
 			}
@@ -87,8 +84,7 @@ func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (ma
 	return records, nil
 }
 
-// isTar reports whether data is a tar file, in which PyTorch before 0.4 kept
-// its checkpoints.
+// isTar reports whether data is a tar file. PyTorch before 0.4 kept its checkpoints in such files.
 func isTar(data []byte) bool {
 	return len(data) > 512 && bytes.HasPrefix(data[257:], []byte("ustar"))
 }

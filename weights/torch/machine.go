@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A machine executes the stack operations of pickles and makes no calls. It
-// does not recurse, so that nesting costs it no more than length does.
+// A machine executes the stack operations of pickles and makes no calls. It does not recurse, so deep nesting costs
+// no more than length.
 type machine struct {
 	data   []byte
 	pos    int
@@ -15,32 +15,31 @@ type machine struct {
 	stack []any
 	marks []int // heights of the stack
 	memo  []any
-	high  [2]int // the most that stack and marks have held, which was paid for
+	high  [2]int // the largest heights of stack and marks so far, already paid for
 
 	// persistent lists the persistent ids, in the order of the file.
 	persistent []*persistent
 	err        error // the first
 }
 
-// The bytes that a kept value is reckoned to take: its own, the interfaces that
-// hold it, and a share of the slices that grew under them.
+// Estimated bytes of a kept value. They cover the value, the interfaces that hold it, and a share of the slices that
+// grew for it.
 const (
-	costItem = 16 // of a tuple, which is made in one go
+	costItem = 16 // of a tuple, which is allocated at once
 	costSlot = 24 // of a stack, a memo or a list
 	costPair = 48
 	costText = 24
 	costList = 32
 	costNode = 64
 	costName = 128 // in a map
-	costLook = 8   // no memory, but time: one value may stand in many places
+	costLook = 8   // no memory, but time: one value may be in many places
 )
 
-// A budget is what may still be spent on values, in bytes.
+// A budget is the number of bytes that values may still take.
 type budget struct{ left int64 }
 
-// newBudget allows twice as many bytes as the file has, and what small files
-// need beyond that. With the garbage collector's usual slack of as much again,
-// the memory taken stays below 4 × file + 64 MB.
+// newBudget allows twice as many bytes as the file has, plus the bytes that small files need. The garbage collector
+// usually doubles that. So the memory taken stays below 4 × file + 64 MB.
 func newBudget(file int) *budget { return &budget{2*int64(file) + 28<<20} }
 
 var errBudget = errors.New("its objects would take more memory than its size justifies")
@@ -52,10 +51,10 @@ func (b *budget) spend(n int64) error {
 	return nil
 }
 
-// hole is what a memo holds where nothing was put.
+// hole marks an unused index of a memo.
 type hole struct{}
 
-// load runs one pickle, from pos to its STOP, and returns the value it makes.
+// load runs one pickle, from pos to its STOP, and returns its value.
 func (m *machine) load() (any, error) {
 	m.stack, m.marks, m.memo = nil, nil, nil
 	m.high = [2]int{}
@@ -126,7 +125,7 @@ func (m *machine) push(v any) {
 	}
 }
 
-// floor is the height below which the present operation may not reach.
+// floor is the height below which the current operation must not reach.
 func (m *machine) floor() int {
 	if len(m.marks) == 0 {
 		return 0
@@ -134,7 +133,7 @@ func (m *machine) floor() int {
 	return m.marks[len(m.marks)-1]
 }
 
-// pop takes the topmost value off the stack.
+// pop removes and returns the value on top of the stack.
 func (m *machine) pop() any {
 	if v := m.popN(1); len(v) == 1 {
 		return v[0]
@@ -142,7 +141,7 @@ func (m *machine) pop() any {
 	return nil
 }
 
-// popN takes n values off the stack. They are valid until the next push.
+// popN removes and returns the n values on top of the stack. They are valid until the next push.
 func (m *machine) popN(n int) []any {
 	from := len(m.stack) - n
 	if from < m.floor() {
@@ -154,7 +153,7 @@ func (m *machine) popN(n int) []any {
 	return v
 }
 
-// popMark takes what lies above the last mark off the stack, and the mark.
+// popMark removes the last mark, and removes and returns the values above it.
 func (m *machine) popMark() []any {
 	if len(m.marks) == 0 {
 		m.fail("no mark on the stack")
@@ -173,8 +172,8 @@ func (m *machine) top() any {
 	return m.stack[len(m.stack)-1]
 }
 
-// put remembers the topmost value under i. Every index costs the pickle at
-// least two bytes, so that an honest one is below the number of bytes read.
+// put stores the value on top of the stack at memo index i. Every index costs the pickle at least two bytes. So an
+// honest index is below the number of bytes read.
 func (m *machine) put(i uint64) {
 	v := m.top()
 	if i > uint64(m.pos) {
@@ -197,7 +196,7 @@ func (m *machine) get(i uint64) {
 	m.fail("memo index %d: never put", i)
 }
 
-// arrange does the operations on the stack and the memo themselves.
+// arrange executes the operations on the stack and the memo.
 func (m *machine) arrange(op byte) bool {
 	switch op {
 	case opProto:
@@ -212,7 +211,7 @@ func (m *machine) arrange(op byte) bool {
 			m.spend(costSlot)
 		}
 	case opPop:
-		if n := len(m.marks); n > 0 && m.marks[n-1] == len(m.stack) { // as Python does
+		if n := len(m.marks); n > 0 && m.marks[n-1] == len(m.stack) { // as in Python
 			m.marks = m.marks[:n-1]
 		} else {
 			m.pop()

@@ -1,8 +1,7 @@
 package torch
 
-// moduleAttributes returns the attributes of an nn.Module that was pickled
-// whole: those of its class, or for torch.fx's, which are rebuilt by a call,
-// the call's first argument.
+// moduleAttributes returns the attributes of an nn.Module that was pickled whole. They are the attributes of its
+// class. A module of torch.fx is rebuilt by a call, and its attributes are the call's first argument.
 func moduleAttributes(v any) []pair {
 	n, ok := v.(*node)
 	if !ok {
@@ -21,14 +20,14 @@ func moduleAttributes(v any) []pair {
 	return nil
 }
 
-// maxAttributes is more than any module has.
+// maxAttributes is more than the attributes of any module.
 const maxAttributes = 1024
 
-// maxDepth is how deep modules may nest.
+// maxDepth is the largest depth of nested modules.
 const maxDepth = 200
 
-// walkModule adds the tensors that Module.state_dict() would return, in its
-// order and by its names, though the class is not known.
+// walkModule adds the tensors that Module.state_dict() would return, in its order and with its names. It does not
+// need to know the class.
 func (r *rebuilder) walkModule(sd *StateDict, prefix string, attrs []pair, depth int) error {
 	if depth > maxDepth {
 		return &Error{Path: r.path, What: "modules nest deeper than 200"}

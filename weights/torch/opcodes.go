@@ -78,7 +78,7 @@ const (
 	opByteArray8      = 0x96
 )
 
-// literal pushes the value that the operation spells out.
+// literal pushes the value that the operation contains.
 func (m *machine) literal(op byte) bool {
 	switch op {
 	case opNone:
@@ -157,14 +157,14 @@ func (m *machine) long(n uint64) {
 	m.push(l)
 }
 
-// int pushes a decimal number; 00 and 01 are how protocol 0 says False and True.
+// int pushes a decimal number. Protocol 0 writes False and True as 00 and 01.
 func (m *machine) int(digits []byte) {
 	switch string(digits) {
 	case "00", "01":
 		m.push(digits[1] == '1')
 		return
 	}
-	const most = 20 // more are no int64, and nothing here asks for their value
+	const most = 20 // longer numbers are no int64, and nothing here needs their value
 	if len(digits) > most {
 		m.spend(costText)
 		m.push(text(digits))
@@ -177,8 +177,7 @@ func (m *machine) int(digits []byte) {
 	m.push(v)
 }
 
-// line returns the bytes up to the next line feed, which protocol 0 ends its
-// arguments with.
+// line returns the bytes up to the next line feed, which ends an argument in protocol 0.
 func (m *machine) line() []byte {
 	n := bytes.IndexByte(m.data[m.pos:], '\n')
 	if n < 0 {
@@ -200,7 +199,7 @@ func (m *machine) decimal() uint64 {
 	return v
 }
 
-// container makes tuples, lists, sets and dicts, and fills them.
+// container executes the operations that make and fill tuples, lists, sets and dicts.
 func (m *machine) container(op byte) bool {
 	switch op {
 	case opEmptyTuple:
@@ -275,12 +274,11 @@ func (m *machine) append(items []any) {
 	}
 }
 
-// numbersKept is how many items a list keeps of those that are mere numbers:
-// lists of millions of them are a data set's indices or a history of losses,
-// and tell nothing about weights.
+// numbersKept is the number of items after which a list keeps no more plain numbers. Lists of millions of numbers are
+// a data set's indices or a history of losses. They say nothing about weights.
 const numbersKept = 4096
 
-// appended returns a list with more items.
+// appended returns a list with the items added.
 func (m *machine) appended(to, items []any) []any {
 	for _, item := range items {
 		if len(to) >= numbersKept {
@@ -313,7 +311,7 @@ func (m *machine) set(items []any) {
 	}
 }
 
-// added returns a dict's items with more: keys and values by turns.
+// added returns a dict's items with more items added. items holds keys and values in turn.
 func (m *machine) added(to []pair, items []any) []pair {
 	if len(items)%2 != 0 {
 		m.fail("a key without a value")
@@ -326,8 +324,7 @@ func (m *machine) added(to []pair, items []any) []pair {
 	return to
 }
 
-// object does the operations for which Python looks up, calls or asks for
-// something. Here they only make nodes.
+// object executes the operations for which Python looks something up or calls something. Here they only make nodes.
 func (m *machine) object(op byte) bool {
 	switch op {
 	case opGlobal:
@@ -386,7 +383,7 @@ func (m *machine) object(op byte) bool {
 	return true
 }
 
-// class pushes what Python would look up in a module.
+// class pushes the name of an object that Python would look up in a module.
 func (m *machine) class(module, name []byte) {
 	const most = 1 << 10
 	if len(module) > most || len(name) > most {
@@ -397,7 +394,7 @@ func (m *machine) class(module, name []byte) {
 	m.push(&class{string(module) + "." + string(name)})
 }
 
-// extension pushes what Python would look up in the registry of copyreg.
+// extension pushes the name of an object that Python would look up in the registry of copyreg.
 func (m *machine) extension(n uint64) {
 	m.class([]byte("copyreg"), strconv.AppendUint(nil, m.uint(n), 10))
 }
@@ -411,7 +408,7 @@ func (m *machine) build(state any) {
 	switch v := m.top().(type) {
 	case *node:
 		v.state = state
-	case *dict, *list, *class, *persistent: // attributes of these are not read
+	case *dict, *list, *class, *persistent: // their attributes are not read
 	default:
 		m.fail("a state for what has none")
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// A rebuilder makes tensors of the nodes in which PyTorch pickles them.
+// A rebuilder makes tensors from the nodes of PyTorch's pickles.
 type rebuilder struct {
 	path     string
 	c        *container
 	budget   *budget
-	maxBytes int64 // of one tensor, for those that repeat their elements
+	maxBytes int64 // of one tensor whose strides repeat its elements
 	part     bool  // one of several shards
 }
 
-// tooMuch is the error of a budget that is spent, or nil.
+// tooMuch returns the error for a spent budget, or nil.
 func (r *rebuilder) tooMuch(err error) error {
 	if err == nil {
 		return nil
@@ -26,7 +26,7 @@ func (r *rebuilder) tooMuch(err error) error {
 	return &Error{Path: r.path, What: "too many tensors and names", Err: err}
 }
 
-// A refusal is why a tensor cannot be read.
+// A refusal says why a tensor cannot be read.
 type refusal struct{ what, hint string }
 
 func (r *refusal) Error() string { return r.what }
@@ -35,8 +35,8 @@ func refuse(hint, format string, args ...any) error {
 	return &refusal{fmt.Sprintf(format, args...), hint}
 }
 
-// The functions that PyTorch pickles tensors with, without "torch." and the
-// module, which has changed. Those that are refused have a reason.
+// rebuilds lists the functions that PyTorch pickles tensors with. The names lack "torch." and the module, which has
+// changed. Functions that are refused have a reason.
 var rebuilds = map[string]string{
 	"_rebuild_tensor":                        "",
 	"_rebuild_tensor_v2":                     "",
@@ -60,7 +60,7 @@ var rebuilds = map[string]string{
 	"Variable":                               "pickled by PyTorch before 0.4",
 }
 
-// rebuildName returns the name by which v is in rebuilds, or "".
+// rebuildName returns the key of v in rebuilds, or "".
 func rebuildName(v any) string {
 	name, ok := strings.CutPrefix(className(v), "torch.")
 	if !ok {
@@ -73,8 +73,7 @@ func rebuildName(v any) string {
 	return ""
 }
 
-// tensor reads v. Both results are nil for what is no tensor; the error is a
-// refusal.
+// tensor reads v. Both results are nil if v is no tensor. The error is a refusal.
 func (r *rebuilder) tensor(name string, v any) (*Tensor, kind, error) {
 	const most = 8 // wrappers around one tensor
 	for range most {
@@ -144,7 +143,7 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 	}
 	if k.dtype == weights.Invalid {
 		if strings.HasPrefix(k.name, "uint") {
-			return nil, kind{k.name + " " + fmt.Sprint(shape), k.dtype, k.size}, nil // no weights, whatever their value
+			return nil, kind{k.name + " " + fmt.Sprint(shape), k.dtype, k.size}, nil // never weights
 		}
 		return nil, kind{}, refuse(saveDense, "%s, want float32, float16, bfloat16 or float64", k.name)
 	}

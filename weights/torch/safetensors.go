@@ -9,11 +9,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// maxHeader bounds the header of a safetensors file, about 80,000 tensors:
-// what it is decoded to takes several times as much.
+// maxHeader bounds the header of a safetensors file, at about 80,000 tensors. The decoded header takes several times
+// as much memory.
 const maxHeader = 8 << 20
 
-// parseSafetensors takes the file for one state_dict.
+// parseSafetensors reads the file as one state_dict.
 func (f *File) parseSafetensors(path string, data []byte) error {
 	if n := binary.LittleEndian.Uint64(data); n > maxHeader {
 		return &Error{Path: path, What: fmt.Sprintf("a safetensors header of %d bytes, want at most %d", n, maxHeader)}
@@ -27,8 +27,8 @@ func (f *File) parseSafetensors(path string, data []byte) error {
 		v, _ := st.View(s.Name)
 		sd.place(newPlain(path, s.Name, v))
 	}
-	// save_model writes one of several names of a tensor, and the others as
-	// metadata: name → name that was written.
+	// If a tensor has several names, save_model writes one of them, and the others as metadata: name → name that was
+	// written.
 	for _, name := range slices.Sorted(maps.Keys(st.Metadata)) {
 		if v, ok := st.View(st.Metadata[name]); ok {
 			if _, twice := st.View(name); !twice {
@@ -40,7 +40,7 @@ func (f *File) parseSafetensors(path string, data []byte) error {
 	return nil
 }
 
-// newPlain returns a section as a tensor; its storage is the section.
+// newPlain returns a section as a tensor. Its storage is the section.
 func newPlain(path, name string, v weights.View) *Tensor {
 	strides := make([]int64, len(v.Shape))
 	for i, n := len(strides)-1, int64(1); i >= 0; i-- {

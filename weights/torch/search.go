@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// maxNesting is how deep below a file's top a state_dict may stand.
+// maxNesting is how deep below a file's top a state_dict may be.
 const maxNesting = 4
 
-// maxFound is how many state_dicts may stand beside each other. More are no
-// networks: an optimizer may keep a dict of tensors for each parameter.
+// maxFound is how many state_dicts one level may hold. More are not networks: an optimizer may keep a dict of tensors
+// for each parameter.
 const maxFound = 64
 
-// notWeights begin the keys under which training scripts keep other things
-// than weights, some of them with tensors by name.
+// notWeights are the beginnings of keys under which training scripts keep other things than weights. Some of these
+// hold tensors by name.
 var notWeights = []string{"optim", "sched", "lr_", "callbacks", "hyper_parameters", "hparams", "loops", "scaler", "grad_scaler", "amp_", "rng", "criterion", "loss"}
 
 // search finds the state_dicts in v, in the order of the file.
@@ -48,15 +48,15 @@ func (r *rebuilder) search(key string, v any, depth int) ([]*StateDict, error) {
 		}
 	}
 	own := sd.orNone(r.path)
-	// Beside a state_dict there may be single tensors, such as a loss; and in a
-	// state_dict there may be dicts, such as a module's extra state.
+	// Next to a state_dict there may be single tensors, such as a loss. In a state_dict there may be dicts, such as a
+	// module's extra state.
 	if len(own) > 0 && !slices.ContainsFunc(nested, func(o *StateDict) bool { return len(o.Tensors) >= len(sd.Tensors) }) {
 		return own, nil
 	}
 	return nested, nil
 }
 
-// orNone finishes sd, if it holds weights.
+// orNone finishes sd and returns it, or nothing if it holds no weights.
 func (sd *StateDict) orNone(path string) []*StateDict {
 	sd.finish(path)
 	if !sd.ranked() && !sd.part {
@@ -65,7 +65,7 @@ func (sd *StateDict) orNone(path string) []*StateDict {
 	return []*StateDict{sd}
 }
 
-// searchAll searches what is kept under the given keys.
+// searchAll searches the values under the given keys.
 func (r *rebuilder) searchAll(key string, items []pair, depth int) ([]*StateDict, error) {
 	if depth >= maxNesting {
 		return nil, nil
@@ -96,8 +96,8 @@ func (r *rebuilder) searchAll(key string, items []pair, depth int) ([]*StateDict
 	return found, nil
 }
 
-// children returns what v holds by name: a dict's items, an object's
-// attributes, a tuple's or a list's items by their numbers.
+// children returns the values in v with their names. They are a dict's items, an object's attributes, or the numbered
+// items of a tuple or list.
 func children(v any) []pair {
 	if items := entries(v); len(items) > 0 {
 		return items
@@ -109,7 +109,7 @@ func children(v any) []pair {
 	var out []pair
 	for i, item := range elements(v) {
 		if i == most {
-			return nil // a list of so many is no pair of model and optimizer
+			return nil // such a long list is no pair of model and optimizer
 		}
 		out = append(out, pair{text(strconv.Itoa(i)), item})
 	}
@@ -128,8 +128,7 @@ func join(key, name string) string {
 	return key + "/" + name
 }
 
-// leftOver lists the top-level entries that led to no state_dict and count
-// nothing.
+// leftOver lists the top-level entries that hold no state_dict and no count.
 func leftOver(root any, found []*StateDict) []Ignored {
 	var out []Ignored
 	if slices.ContainsFunc(found, func(sd *StateDict) bool { return sd.Key == "" }) {
@@ -148,21 +147,21 @@ func leftOver(root any, found []*StateDict) []Ignored {
 			continue
 		}
 		if len(out) == 1000 {
-			break // more is no list for a reader
+			break // nobody reads a longer list
 		}
 		out = append(out, Ignored{Name: name, Why: describe(e.value)})
 	}
 	return out
 }
 
-// The keys under which training scripts count what they have done.
+// The keys under which training scripts count epochs and steps.
 var (
 	epochKeys = []string{"epoch"}
 	stepKeys  = []string{"global_step", "step", "iteration", "iter", "num_updates"}
 )
 
-// progress returns the number under the first of the keys that a file's top
-// has, or OpenMMLab's "meta" there; else -1.
+// progress returns the number under the first of the keys at a file's top, or in OpenMMLab's "meta" there. It returns
+// -1 if there is none.
 func progress(root any, keys []string) int64 {
 	meta, _ := lookup(entries(root), "meta")
 	for _, items := range [][]pair{entries(root), entries(meta)} {

@@ -18,13 +18,12 @@ const (
 	maxIndex    = 8 << 20 // bytes of an index, or of a trainer's state
 )
 
-// wholes are the files that hold a network's weights in a folder of Hugging
-// Face's, the first that is there.
+// wholes are the files that hold a network's weights in a folder of Hugging Face. The first one that exists is used.
 var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "pytorch_model.bin", "pytorch_model.bin" + indexSuffix,
 	"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors" + indexSuffix}
 
-// IsFolder reports whether the folder is one checkpoint, as Hugging Face's
-// Trainer writes them, rather than one that holds several.
+// IsFolder reports whether the folder is one checkpoint, as Hugging Face's Trainer writes them, rather than a folder
+// of several checkpoints.
 func IsFolder(dir string) bool {
 	_, err := whole(dir)
 	return err == nil
@@ -55,7 +54,7 @@ func whole(dir string) (string, error) {
 	return "", e
 }
 
-// escape quotes what Glob would take for a pattern.
+// escape quotes the characters that Glob would read as a pattern.
 func escape(path string) string {
 	var out []rune
 	for _, c := range path {
@@ -78,8 +77,8 @@ func (f *File) openFolder(dir string) error {
 	return f.readTrainer(filepath.Join(dir, "trainer_state.json"))
 }
 
-// readTrainer takes epoch and step from the file that Hugging Face's Trainer
-// writes beside its checkpoints, if it is there.
+// readTrainer reads epoch and step from the file that Hugging Face's Trainer writes with its checkpoints, if it
+// exists.
 func (f *File) readTrainer(path string) error {
 	m, err := weights.Map(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +88,7 @@ func (f *File) readTrainer(path string) error {
 	}
 	defer m.Close()
 	if len(m.Data) > maxIndex {
-		return nil // the order of the names has to do
+		return nil // too large: the checkpoints are then ordered by their names
 	}
 	var state struct {
 		Epoch *float64 `json:"epoch"`
@@ -107,8 +106,7 @@ func (f *File) readTrainer(path string) error {
 	return nil
 }
 
-// openIndex opens the shards that an index names, all in its own folder, and
-// takes them for one state_dict.
+// openIndex opens the shards that an index names, all in the folder of the index, and joins them to one state_dict.
 func (f *File) openIndex(path string, data []byte) error {
 	if len(data) > maxIndex {
 		return &Error{Path: path, What: fmt.Sprintf("an index of %d bytes, want at most %d", len(data), maxIndex)}
@@ -154,7 +152,7 @@ func (f *File) openIndex(path string, data []byte) error {
 	return nil
 }
 
-// take adds a shard's tensor, and strikes it off the index.
+// take adds a shard's tensor and removes it from the index.
 func (sd *StateDict) take(left map[string]string, shard string, t *Tensor) {
 	t.Short = t.Name
 	if left[t.Name] != shard {

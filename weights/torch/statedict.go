@@ -11,29 +11,29 @@ import (
 
 // A StateDict is one set of named tensors in a file.
 type StateDict struct {
-	// Key is where it stands in the file, such as "state_dict" or "ema/model";
-	// "" for the file itself.
+	// Key is its place in the file, such as "state_dict" or "ema/model"; "" means the file itself.
 	Key string
-	// Prefix is what all names have in front that wrappers of PyTorch and usual
-	// training code put there, such as "module.model.". Short names lack it.
+	// Prefix is the common start of all names that wrappers of PyTorch and usual training code add, such as
+	// "module.model.". Short names lack it.
 	Prefix string
 	// Tensors holds the float tensors in the order of the file.
 	Tensors []*Tensor
-	// Ignored is what else has a name in it.
+	// Ignored lists everything else in it that has a name.
 	Ignored []Ignored
 
-	part bool  // one of several shards, which may hold no more than scalars
-	err  error // why it cannot be read
+	byName map[string]*Tensor // those of Tensors
+	part   bool               // one of several shards, which may hold only scalars
+	err    error              // why it cannot be read
 }
 
-// Ignored is something in a file that is no weight.
+// Ignored is an entry of a file that is no weight.
 type Ignored struct {
 	Name   string
 	Why    string  // what it is, in a few words
-	Tensor *Tensor // if it is one that can be read, such as a counter
+	Tensor *Tensor // if it is a tensor that can be read, such as a counter
 }
 
-// Err says why the state_dict cannot be used, or nil.
+// Err returns the reason why the state_dict cannot be used, or nil.
 func (sd *StateDict) Err() error { return sd.err }
 
 // Len returns the number of elements of all float tensors.
@@ -47,16 +47,13 @@ func (sd *StateDict) Len() int64 {
 
 // Find returns the float tensor of the given name in the file.
 func (sd *StateDict) Find(name string) (*Tensor, bool) {
-	i := slices.IndexFunc(sd.Tensors, func(t *Tensor) bool { return t.Name == name })
-	if i < 0 {
-		return nil, false
-	}
-	return sd.Tensors[i], true
+	t, ok := sd.byName[name]
+	return t, ok
 }
 
-// Verify reads the tensors and holds them against the CRC-32 that PyTorch's zip
-// format has of them. It finds damage, not forgery; other formats, and files
-// saved without, have nothing to hold against.
+// Verify reads the tensors and checks them against the CRC-32 that PyTorch's zip format stores. It finds damage, not
+// forgery. Nothing is checked in files without a CRC-32: those of other formats, such as the legacy one
+// ([File.Legacy]), and those saved without it.
 func (sd *StateDict) Verify() error { return weights.Guarded(sd.verify)() }
 
 func (sd *StateDict) verify() error {
@@ -71,12 +68,11 @@ func (sd *StateDict) verify() error {
 	return nil
 }
 
-// costTensor is what a Tensor takes, beside its name and its dimensions.
+// costTensor is the number of bytes of a Tensor, without its name and its dimensions.
 const costTensor = 500
 
-// add reads one entry of a state_dict. What is wrong with a tensor stays with
-// the state_dict, since another one of the file may be fine; the error is
-// about the file.
+// add reads one entry of a state_dict. The state_dict keeps the error of a tensor, since another state_dict of the
+// file may be fine. The returned error is about the file.
 func (r *rebuilder) add(sd *StateDict, name string, v any) error {
 	if err := r.budget.spend(costTensor + int64(len(name))); err != nil {
 		return r.tooMuch(err)
@@ -102,11 +98,10 @@ func (r *rebuilder) add(sd *StateDict, name string, v any) error {
 	return nil
 }
 
-// counter ends the name of batch norm's counter, which averaging may have made
-// a float.
+// counter is the end of the name of batch norm's counter. Averaging may have made the counter a float.
 const counter = "num_batches_tracked"
 
-// place puts t among the weights if it can be one.
+// place adds t to the weights, or to the ignored entries if it cannot be a weight.
 func (sd *StateDict) place(t *Tensor) {
 	if t.DType.IsFloat() && !strings.HasSuffix(t.Name, counter) {
 		sd.Tensors = append(sd.Tensors, t)
@@ -115,32 +110,34 @@ func (sd *StateDict) place(t *Tensor) {
 	sd.Ignored = append(sd.Ignored, Ignored{Name: t.Name, Why: fmt.Sprintf("%v %v", t.DType, t.Shape), Tensor: t})
 }
 
-// finish checks the names, and finds what wrappers have added to them.
+// finish checks the names, and finds the parts that wrappers have added to them.
 func (sd *StateDict) finish(path string) {
-	seen := make(map[string]bool, len(sd.Tensors))
+	sd.byName = make(map[string]*Tensor, len(sd.Tensors))
 	for _, t := range sd.Tensors {
-		if seen[t.Name] && sd.err == nil {
+		if sd.byName[t.Name] != nil && sd.err == nil {
 			sd.err = &Error{Path: path, Tensor: t.Name, What: "listed twice"}
 		}
-		seen[t.Name] = true
+		sd.byName[t.Name] = t
 	}
 	sd.unwrap()
 }
 
-// outer are the attributes under which wrappers and training code keep the
-// network, where all names begin with one of them.
+// outer are the attributes under which wrappers and training code keep the network. They count only if all names
+// begin with one of them.
 var outer = []string{"module.", "model.", "net.", "network.", "_orig_mod."}
 
-// inner are wrappers whose names no network uses, around any part of it:
-// torch.compile's, Fabric's, FSDP's and activation checkpointing's.
+// inner are names of wrappers around any part of the network. No network uses these names. They come from
+// torch.compile, Fabric, FSDP and activation checkpointing.
 var inner = strings.NewReplacer("_orig_mod.", "", "_forward_module.", "", "_fsdp_wrapped_module.", "", "_checkpoint_wrapped_module.", "")
 
-// losses are the attributes under which training code keeps what it trains by.
+// losses are the attributes under which training code keeps its loss.
 var losses = []string{"criterion.", "loss.", "loss_fn.", "loss_function."}
 
-// unwrap sets the short names and the prefix, and takes a loss's weights out.
+// unwrap sets the short names and the prefix, and removes the weights of a loss.
 func (sd *StateDict) unwrap() {
 	sd.shorten()
+	var prefix strings.Builder // a hostile name repeats "net." hundreds of thousands of times
+	defer func() { sd.Prefix = prefix.String() }()
 	for {
 		sd.dropLosses()
 		i := slices.IndexFunc(outer, func(p string) bool {
@@ -149,7 +146,7 @@ func (sd *StateDict) unwrap() {
 		if i < 0 {
 			return
 		}
-		sd.Prefix += outer[i]
+		prefix.WriteString(outer[i])
 		for _, t := range sd.Tensors {
 			t.Short = t.Short[len(outer[i]):]
 		}
@@ -161,8 +158,7 @@ func (sd *StateDict) unwrap() {
 	}
 }
 
-// shorten drops the inner wrappers from all short names, unless two names
-// would become one.
+// shorten drops the inner wrappers from all short names, unless two names would become equal.
 func (sd *StateDict) shorten() {
 	short := make(map[string]bool, len(sd.Tensors))
 	for _, t := range sd.Tensors {
@@ -181,7 +177,7 @@ func (sd *StateDict) shorten() {
 	}
 }
 
-// dropLosses moves what is a loss's to the ignored, if anything else is left.
+// dropLosses moves the tensors of a loss to the ignored entries, if other tensors are left.
 func (sd *StateDict) dropLosses() {
 	ofLoss := func(t *Tensor) bool {
 		return slices.ContainsFunc(losses, func(p string) bool { return strings.HasPrefix(t.Short, p) })
@@ -192,18 +188,19 @@ func (sd *StateDict) dropLosses() {
 	for _, t := range sd.Tensors {
 		if ofLoss(t) {
 			sd.Ignored = append(sd.Ignored, Ignored{t.Name, "of the loss, not of the network", t})
+			delete(sd.byName, t.Name)
 		}
 	}
 	sd.Tensors = slices.DeleteFunc(sd.Tensors, ofLoss)
 }
 
-// ranked reports whether the state_dict has a float tensor that is no scalar,
-// or one that cannot be read: weights, not a metric.
+// ranked reports whether the state_dict has a float tensor that is no scalar, or one that cannot be read. It then
+// holds weights and not a metric.
 func (sd *StateDict) ranked() bool {
 	return sd.err != nil || slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return len(t.Shape) > 0 })
 }
 
-// String names the state_dict as lists of candidates do.
+// String returns the state_dict's name for lists of candidates.
 func (sd *StateDict) String() string {
 	where := "the file itself"
 	if sd.Key != "" {

@@ -7,14 +7,14 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// A kind is a type of elements, by PyTorch's name.
+// A kind is an element type, with PyTorch's name.
 type kind struct {
 	name  string
 	dtype weights.DType // Invalid if swagwrap has no such type
 	size  int64         // bytes of an element
 }
 
-// Kinds by the class of the storage that holds them.
+// storageKinds maps the class of a storage to the kind of its elements.
 var storageKinds = map[string]kind{
 	"FloatStorage":         {"float32", weights.F32, 4},
 	"DoubleStorage":        {"float64", weights.F64, 8},
@@ -37,8 +37,8 @@ var storageKinds = map[string]kind{
 	"QUInt2x4Storage":      {"quint2x4", weights.Invalid, 1},
 }
 
-// dtypeKinds has the kinds by their own name, as _rebuild_tensor_v3 gives it:
-// those of the storages, and newer ones that have no storage class.
+// dtypeKinds maps a kind's own name, which _rebuild_tensor_v3 gives, to the kind. It holds the kinds of the storages,
+// and newer ones without a storage class.
 var dtypeKinds = func() map[string]kind {
 	kinds := map[string]kind{}
 	for _, k := range storageKinds {
@@ -51,19 +51,18 @@ var dtypeKinds = func() map[string]kind {
 	return kinds
 }()
 
-// A reference is what a pickle says of a storage: ('storage', class, key,
-// location, number of elements), and in old files the stretch of it that is
-// meant.
+// A reference is a pickle's reference to a storage: ('storage', class, key, location, number of elements). In old
+// files it may also give a range of that storage.
 type reference struct {
 	kind  kind
 	key   string
 	numel int64
-	view  string // key of the stretch, or ""
+	view  string // key of the range, or ""
 	skip  int64  // its first element
 }
 
-// newReference reads a persistent id. It is false for what is no storage, or
-// one of a class that PyTorch does not have.
+// newReference reads a persistent id. It returns false if the id is no storage, or has a class that PyTorch does not
+// have.
 func newReference(p *persistent) (reference, bool) {
 	id, _ := p.id.(tuple)
 	if len(id) < 5 {
@@ -95,7 +94,7 @@ func newReference(p *persistent) (reference, bool) {
 	return ref, known
 }
 
-// find returns the record, and the elements in it that the reference means.
+// find returns the record of the reference, and its elements in that record.
 func (ref reference) find(c *container) (record, []byte, error) {
 	rec, ok := c.records[c.folder+ref.key]
 	size := ref.kind.size

@@ -7,24 +7,24 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// A Tensor is a stretch of a file, seen as an array.
+// A Tensor is a part of a file, seen as an array.
 type Tensor struct {
 	Name string // in the file
-	// Short is the name without what wrappers have put before it, such as
-	// DataParallel's "module.": see [StateDict.Prefix].
+	// Short is the name without the parts that wrappers add, such as DataParallel's "module.": see
+	// [StateDict.Prefix].
 	Short string
 	Shape []int64
 	DType weights.DType
 
-	// Storage tells which elements of which file these are: two tensors with
-	// equal Storage and shape are one, under two names.
+	// Storage identifies the elements in the file. Two tensors with equal Storage and shape are the same tensor under
+	// two names.
 	Storage Storage
 
 	view   view
 	record record
 }
 
-// Storage is the place of a tensor's elements. It can be compared.
+// Storage is the place of a tensor's elements. It is comparable.
 type Storage struct {
 	Path    string
 	Key     string // of the storage within the file
@@ -38,14 +38,13 @@ func (t *Tensor) Len() int64 {
 	return n
 }
 
-// Tied reports whether both are the same elements of the same file.
+// Tied reports whether both have the same elements of the same file.
 func (t *Tensor) Tied(o *Tensor) bool {
 	return t.Storage == o.Storage && t.DType == o.DType && slices.Equal(t.Shape, o.Shape)
 }
 
-// Piece returns the elements: the mapped file's bytes where they lie side by
-// side in row-major order and little-endian, else an [weights.Array]. Nothing is
-// copied before it is read.
+// Piece returns the elements. They are the mapped file's bytes if these lie side by side in row-major order and
+// little-endian, else an [weights.Array]. Nothing is copied before it is read.
 func (t *Tensor) Piece() weights.Piece {
 	if !t.view.contiguous() {
 		return weights.Piece{DType: t.DType, Array: t}
@@ -54,12 +53,11 @@ func (t *Tensor) Piece() weights.Piece {
 	return weights.Piece{DType: t.DType, Data: t.view.data[t.view.start*size:][: t.Len()*size : t.Len()*size]}
 }
 
-// Bytes returns all elements, little-endian in row-major order: the mapped
-// file's bytes where they lie so, else a copy.
+// Bytes returns all elements, little-endian in row-major order. They are the mapped file's bytes if these have that
+// order, else a copy.
 func (t *Tensor) Bytes() []byte { return t.Piece().Stretch(0, t.Len()) }
 
-// Transposed returns a matrix as its transpose, of which nothing is copied
-// either.
+// Transposed returns the transpose of a matrix. It copies no elements.
 func (t *Tensor) Transposed() *Tensor {
 	c := *t
 	c.Shape, c.view.shape, c.view.strides = slices.Clone(t.Shape), slices.Clone(t.view.shape), slices.Clone(t.view.strides)
@@ -70,9 +68,8 @@ func (t *Tensor) Transposed() *Tensor {
 	return &c
 }
 
-// ReadBytes fills dst with the little-endian bytes of the elements from off on,
-// counted in row-major order. It panics if dst is no whole number of elements,
-// or the stretch is outside the tensor.
+// ReadBytes fills dst with the little-endian bytes of the elements, starting at element off in row-major order. It
+// panics if dst is no whole number of elements, or the range is outside the tensor.
 func (t *Tensor) ReadBytes(dst []byte, off int64) {
 	n := int64(len(dst)) / t.DType.Size()
 	if int64(len(dst))%t.DType.Size() != 0 || off < 0 || off > t.Len() || n > t.Len()-off {
@@ -81,7 +78,7 @@ func (t *Tensor) ReadBytes(dst []byte, off int64) {
 	t.view.read(dst, off)
 }
 
-// A view is how an array lies in a storage.
+// A view describes how an array lies in a storage.
 type view struct {
 	data           []byte // of the storage
 	size           int64  // bytes of an element
@@ -90,9 +87,8 @@ type view struct {
 	swapped        bool // big-endian
 }
 
-// newView checks that every element lies within data. maxBytes bounds the size
-// of arrays that repeat their elements, with strides of 0: they may be larger
-// than the file.
+// newView checks that every element lies within data. Arrays with strides of 0 repeat their elements and may be
+// larger than the file. maxBytes bounds their size.
 func newView(data []byte, size, start int64, shape, strides []int64, swapped bool, maxBytes int64) (view, error) {
 	v := view{data, size, start, shape, strides, swapped && size > 1}
 	n, err := weights.Elements(shape)
@@ -115,7 +111,7 @@ func newView(data []byte, size, start int64, shape, strides []int64, swapped boo
 	if n > maxBytes/size {
 		return v, fmt.Errorf("shape %v, strides %v: %d elements over a storage of %d", shape, strides, n, held)
 	}
-	left := held - 1 - start // how far the last element may be from the first
+	left := held - 1 - start // largest distance of the last element from the first
 	for i, d := range shape {
 		if d > 1 && strides[i] > left/(d-1) {
 			left = -1
@@ -131,8 +127,8 @@ func newView(data []byte, size, start int64, shape, strides []int64, swapped boo
 	return v, nil
 }
 
-// run returns how many elements lie side by side, and how many of the first
-// dimensions lead from one such run to the next.
+// run returns the number of elements that lie side by side. It also returns the number of leading dimensions that
+// lead from one such run to the next.
 func (v view) run() (n int64, outer int) {
 	n = 1
 	for outer = len(v.shape); outer > 0; outer-- {
@@ -155,7 +151,7 @@ func (v view) contiguous() bool {
 	return outer == 0
 }
 
-// read fills dst with elements from the off-th on, run by run.
+// read fills dst with elements, starting at element off, run by run.
 func (v view) read(dst []byte, off int64) {
 	if len(dst) == 0 {
 		return

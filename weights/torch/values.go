@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// What a pickle is made of, as Go values: nil (None), bool, int64, float64,
-// and these. Texts and the like are parts of the file's bytes, not copies.
+// The values of a pickle as Go values: nil (None), bool, int64, float64, and these. text, blob and long are parts of
+// the file's bytes, not copies.
 type (
 	text  []byte // str, or bytes of Python 2
 	blob  []byte // bytes, bytearray
@@ -24,20 +24,20 @@ type (
 	// A class is a name that Python would look up: a class or a function.
 	class struct{ name string } // with its module, such as "collections.OrderedDict"
 
-	// A node is what Python would make by a call.
+	// A node is the result of a call that Python would make.
 	node struct {
 		callee any // usually a *class
 		args   any // usually a tuple
-		state  any // what BUILD gave it
+		state  any // the argument of BUILD
 		list   *list
-		dict   *dict // items, if it is a list or a dict
+		dict   *dict // items, if the object is a list or a dict
 	}
 
-	// A persistent is a thing that lies outside the pickle.
+	// A persistent is a reference to an object outside the pickle.
 	persistent struct{ id any }
 )
 
-// className returns the name of what was called to make v, or "".
+// className returns the name of the function that was called to make v, or "".
 func className(v any) string {
 	if n, ok := v.(*node); ok {
 		if c, ok := n.callee.(*class); ok {
@@ -47,8 +47,7 @@ func className(v any) string {
 	return ""
 }
 
-// entries returns the items of a dict, or of an object that is one, in the
-// order of the file.
+// entries returns the items of a dict, or of an object that is a dict, in the order of the file.
 func entries(v any) []pair {
 	switch v := v.(type) {
 	case *dict:
@@ -62,8 +61,7 @@ func entries(v any) []pair {
 	return nil
 }
 
-// listed returns the items of an OrderedDict as Python 2 wrote it: an argument
-// that is a list of [key, value].
+// listed returns the items of an OrderedDict as Python 2 wrote it: its argument is a list of [key, value].
 func listed(n *node) []pair {
 	if className(n) != "collections.OrderedDict" {
 		return nil
@@ -81,7 +79,7 @@ func listed(n *node) []pair {
 	return out
 }
 
-// elements returns what a list, set or tuple holds.
+// elements returns the items of a list, set or tuple.
 func elements(v any) []any {
 	switch v := v.(type) {
 	case tuple:
@@ -112,7 +110,7 @@ func argument(n *node, i int) any {
 	return nil
 }
 
-// lookup returns what stands under key in a list of items.
+// lookup returns the value under key in a list of items.
 func lookup(pairs []pair, key string) (any, bool) {
 	for i := len(pairs) - 1; i >= 0; i-- { // in Python, the last one counts
 		if k, ok := pairs[i].key.(text); ok && string(k) == key {
@@ -122,8 +120,8 @@ func lookup(pairs []pair, key string) (any, bool) {
 	return nil, false
 }
 
-// attributes returns the attributes of an object: the state that BUILD gave
-// it, which is a dict, or a dict and another one of its slots.
+// attributes returns the attributes of an object, from the state that BUILD gave it. The state is a dict, or a tuple
+// of a dict and a second one for its slots.
 func attributes(n *node) []pair {
 	if t, ok := n.state.(tuple); ok && len(t) == 2 {
 		return entries(t[0])
@@ -131,7 +129,7 @@ func attributes(n *node) []pair {
 	return entries(n.state)
 }
 
-// describe says in a few words what v is, for lists of what was not read.
+// describe describes v in a few words, for lists of ignored entries.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -168,8 +166,7 @@ func describe(v any) string {
 	return "an object"
 }
 
-// shorten keeps a text of the file to a length that fits a message, and to
-// characters that print.
+// shorten cuts a text of the file to a length that fits a message, and replaces characters that do not print.
 func shorten(s string) string {
 	const most = 100
 	if len(s) > most {

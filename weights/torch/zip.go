@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// A container holds a pickled object and, outside the pickle, the elements of
-// its tensors.
+// A container holds a pickled object and, outside the pickle, the elements of its tensors.
 type container struct {
 	root      any
 	records   map[string]record // by folder + storage key
@@ -21,21 +20,21 @@ type container struct {
 	bigEndian bool
 }
 
-// maxDirectory bounds the bytes that are read of a zip file's directory: about
-// 80,000 tensors, and 50 MB in archive/zip's hands.
+// maxDirectory bounds the bytes that are read from a zip file's directory. It allows about 80,000 tensors, for which
+// archive/zip takes 50 MB.
 const maxDirectory = 8 << 20
 
-// A record is a stretch of a file.
+// A record is a range of a file.
 type record struct {
 	data []byte
-	crc  uint32 // CRC-32 of data, 0 if the file does not say
+	crc  uint32 // CRC-32 of data, 0 if the file has none
 }
 
-// damaged reports whether the bytes are not those that were written.
+// damaged reports whether the bytes differ from those that were written.
 func (r record) damaged() bool { return r.crc != 0 && crc32.ChecksumIEEE(r.data) != r.crc }
 
-// openZip reads what PyTorch 1.6 and later write. Local headers hold no sizes
-// there, so that only the central directory counts.
+// openZip reads the format of PyTorch 1.6 and later. Its local headers hold no sizes, so only the central directory
+// counts.
 func openZip(data []byte, b *budget) (*container, error) {
 	read := &bounded{data: bytes.NewReader(data), left: maxDirectory}
 	z, err := zip.NewReader(read, int64(len(data)))
@@ -73,8 +72,8 @@ func openZip(data []byte, b *budget) (*container, error) {
 	return c, nil
 }
 
-// zipEntries returns the bytes of every entry. An entry that is compressed, or
-// shares bytes with another, was not written by PyTorch.
+// zipEntries returns the bytes of every entry. PyTorch never writes an entry that is compressed or shares bytes with
+// another, so such an entry is an error.
 func zipEntries(z *zip.Reader, data []byte) (map[string]record, error) {
 	type place struct {
 		name     string
@@ -112,8 +111,8 @@ func zipEntries(z *zip.Reader, data []byte) (map[string]record, error) {
 	return out, nil
 }
 
-// zipStem returns the folder in the zip file that holds the checkpoint, which
-// is named after the file that was written first.
+// zipStem returns the folder in the zip file that holds the checkpoint. It has the name of the file that was written
+// first.
 func zipStem(z *zip.Reader) (string, error) {
 	var stems []string
 	var numpy bool
@@ -140,7 +139,7 @@ func zipStem(z *zip.Reader) (string, error) {
 		Hint: "unpack it first, if the checkpoint is inside; a torch.package archive must be saved as a state_dict"}
 }
 
-// bounded reads at most so many bytes; fewer than 0 left is no bound.
+// bounded reads at most left bytes; a negative left is no bound.
 type bounded struct {
 	data io.ReaderAt
 	left int64

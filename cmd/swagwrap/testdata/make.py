@@ -113,6 +113,46 @@ def mixing(m):
     return before(m, helper.make_node("ReduceMean", ["pixels"], ["mean"], axes=[0, 1, 2, 3]), helper.make_node("Sub", ["pixels", "mean"], ["input"]))
 
 
+def across(m):
+    """The same model, which takes the mean of all images of a batch from each."""
+    return before(m, helper.make_node("ReduceMean", ["pixels"], ["mean"], name="mean", axes=[0]), helper.make_node("Sub", ["pixels", "mean"], ["input"]))
+
+
+def without_statistics(m):
+    """The same model with batch norm that has no running statistics, as PyTorch's older exporter writes it: the batch's own, in training mode."""
+    bn = next(n for n in m.graph.node if n.op_type == "BatchNormalization")
+    bn.name = "bn"
+    bn.attribute.append(helper.make_attribute("training_mode", 1))
+    bn.output.extend(["mean_out", "var_out"])
+    bn.input[3], bn.input[4] = "mean", "var"
+    at = list(m.graph.node).index(bn)
+    for n in reversed([
+            helper.make_node("ReduceMean", ["conv"], ["mean"], axes=[0, 2, 3], keepdims=0),
+            helper.make_node("ReduceMean", ["conv"], ["mean_kept"], axes=[0, 2, 3]),
+            helper.make_node("Sub", ["conv", "mean_kept"], ["rest"]),
+            helper.make_node("Mul", ["rest", "rest"], ["squares"]),
+            helper.make_node("ReduceMean", ["squares"], ["var"], axes=[0, 2, 3], keepdims=0)]):
+        m.graph.node.insert(at, n)
+    for t in [t for t in m.graph.initializer if t.name.startswith("bn.running")]:
+        m.graph.initializer.remove(t)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
+def unmasked(seed):
+    """A network of embeddings and the mean of all of them, also of those that fill a list up."""
+    r = np.random.default_rng(seed)
+    t = lambda name, *shape: numpy_helper.from_array(r.normal(size=shape).astype(np.float32), name)
+    nodes = [helper.make_node("Gather", ["embedding", "ids"], ["words"]), helper.make_node("ReduceMean", ["words"], ["mean"], axes=[1], keepdims=0),
+             helper.make_node("Gemm", ["mean", "fc.weight", "fc.bias"], ["logits"], transB=1)]
+    graph = helper.make_graph(nodes, "unmasked", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 3])],
+                              [t("embedding", 12, 4), t("fc.weight", 3, 4), t("fc.bias", 3)])
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
 def noisy(m):
     """The same model, which adds noise to its input."""
     return before(m, helper.make_node("RandomNormalLike", ["pixels"], ["noise"], name="noise", scale=0.1), helper.make_node("Add", ["pixels", "noise"], ["input"]))
@@ -227,6 +267,10 @@ for seed in (1, 2):
     save(f"fixed-batch-{seed}.onnx", model(seed, batch=4))
     save(f"single-{seed}.onnx", single(model(seed, batch=1)))
     save(f"mixing-{seed}.onnx", mixing(model(seed, batch=1)))
+    save(f"across-{seed}.onnx", across(model(seed)))
+    save(f"across-fixed-{seed}.onnx", across(model(seed, batch=4)))
+    save(f"without-statistics-{seed}.onnx", without_statistics(model(seed)))
+    save(f"unmasked-{seed}.onnx", unmasked(seed))
     save(f"noisy-{seed}.onnx", noisy(model(seed)))
     save(f"training-{seed}.onnx", training(model(seed)))
     save(f"softmax-{seed}.onnx", model(seed, softmax=True))
@@ -293,6 +337,7 @@ bad = {
     "shorter": {**text, "mask": text["mask"][:, :6]},
     "floats": {**text, "ids": text["ids"].astype(np.float32)},
     "huge": {**text, "ids": np.where(np.arange(7) == 3, 1 << 25, text["ids"])},
+    "negative": {**text, "ids": np.where((np.arange(n) == 7)[:, None] & (np.arange(7) == 2), -1, text["ids"])},
     "twos": {**text, "mask": text["mask"] * np.int8(2)},
     "flat": {**text, "mask": text["mask"].ravel()},
 }

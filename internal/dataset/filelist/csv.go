@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/cell"
 )
 
-// columns are those of a CSV file.
+// columns are the columns of a CSV file.
 var columns = []string{"path", "name", "offset", "size", "file_size", "label", "error"}
 
 // writeCSV writes the head as a comment, and the rows.
@@ -31,14 +31,14 @@ func writeCSV(w io.Writer, h Head, rows iter.Seq[*Row]) error {
 	if err := out.Write(columns); err != nil {
 		return err
 	}
-	number := func(n int64) string { // of what may be nothing
+	number := func(n int64) string { // 0 means missing
 		if n == 0 {
 			return ""
 		}
 		return strconv.FormatInt(n, 10)
 	}
 	for r := range rows {
-		if strings.Contains(r.Path+r.Name+r.Label+r.Error, "\r\n") { // which readers take for a line's end
+		if strings.Contains(r.Path+r.Name+r.Label+r.Error, "\r\n") { // readers take it for a line end
 			return fmt.Errorf("%q: cannot be in a .csv, want a .parquet", r.Name)
 		}
 		err := out.Write([]string{cell.Guard(r.Path), cell.Guard(r.Name), number(r.Offset), strconv.FormatInt(r.Size, 10), number(r.FileSize), cell.Guard(r.Label), cell.Guard(r.Error)})
@@ -62,7 +62,7 @@ func csvHead(f io.ReaderAt, size int64) (text string, rest int64, err error) {
 	return text, int64(len(line)), nil
 }
 
-// eachCSV calls each with some of the rows.
+// eachCSV calls each with the rows in [first, end).
 func (l *Listing) eachCSV(r io.Reader, first, end int, each func(*Row) error) error {
 	in := csv.NewReader(bufio.NewReaderSize(r, 1<<20))
 	in.ReuseRecord, in.FieldsPerRecord = true, len(columns)
@@ -76,7 +76,7 @@ func (l *Listing) eachCSV(r io.Reader, first, end int, each func(*Row) error) er
 		fields, err := in.Read()
 		switch {
 		case err == io.EOF:
-			return nil // Each counts the rows
+			return nil // Each checks the number of rows
 		case err != nil || at >= l.Rows:
 			return errChanged
 		case at < first:
@@ -92,7 +92,7 @@ func (l *Listing) eachCSV(r io.Reader, first, end int, each func(*Row) error) er
 	}
 }
 
-// parse reads a row, whose texts are its own.
+// parse reads a row. Its texts do not share memory with fields.
 func parse(fields []string) (Row, error) {
 	text := func(i int) string { return strings.Clone(cell.Bare(fields[i])) }
 	r := Row{Path: text(0), Name: text(1), Label: text(5), Error: text(6)}

@@ -1,19 +1,17 @@
-// Package filelist reads and writes listings of images: files made once, with a row
-// for each image that says where its bytes lie and how many they are, so that nobody
-// who works on some of a million images must look for the others. docs/formats.md has
-// the columns. A listing is Parquet, of which a range of rows can be read, or CSV,
-// which people can read.
+// Package filelist reads and writes listings of images. A listing is a file with a row for each image: the position of
+// its bytes, and their number. With a listing, a job that works on a part of a million images need not search for the
+// others. docs/formats.md describes the columns. A listing is a Parquet file, which allows reading a range of rows, or
+// a CSV file, which people can read.
 //
 // # Invariants
 //
-// A listing is used as it was written: rows are compared with checksums. Rows of a file from a stranger are checked one
-// by one: an image lies in its file, and no text holds a NUL. That a row may name any
-// file, and even a command, is for the caller to judge.
+// Checksums guarantee that the rows are those that were written. The rows of an untrusted file are also checked one by
+// one: an image lies within its file, and no text contains a NUL. A row may name any file, and even a command. The
+// caller must decide whether to allow this.
 //
 // # Concurrency
 //
-// A Listing does not change after Open; its methods may be called from any number of
-// goroutines.
+// A Listing does not change after Open. Any number of goroutines may call its methods.
 package filelist
 
 import (
@@ -33,39 +31,39 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// Row is an image.
+// Row is the row of an image.
 type Row struct {
-	Path     string `parquet:"path,dict"`          // of the file that holds it, or Pipe and a command that writes that
+	Path     string `parquet:"path,dict"`          // of the file that holds it, or Pipe and a command that writes this file
 	Name     string `parquet:"name"`               // in predictions
-	Offset   int64  `parquet:"offset,optional"`    // of its bytes in a tar; 0 where the file is the image
-	Size     int64  `parquet:"size"`               // of the image, or −1 where it could not be read
+	Offset   int64  `parquet:"offset,optional"`    // of its bytes in a tar; 0 if the file is the image
+	Size     int64  `parquet:"size"`               // of the image, or −1 if it could not be read
 	FileSize int64  `parquet:"file_size,optional"` // of the tar, or 0
 	Label    string `parquet:"label,optional,dict"`
 	Error    string `parquet:"error,optional,dict"` // why it could not be read when it was listed, or ""
 }
 
-// Pipe stands before the command in a row's path.
+// Pipe is the prefix of a command in a row's path.
 const Pipe = "pipe:"
 
-// Label is a class among the rows.
+// Label is a class that occurs in the rows.
 type Label struct {
 	Text   string `json:"text"`
-	Folder bool   `json:"folder,omitempty"` // the name of a class folder, and never a number
+	Folder bool   `json:"folder,omitempty"` // the name of a class folder, which is never a number
 }
 
-// Head is what a listing says of all its rows.
+// Head holds the data about all rows of a listing.
 type Head struct {
 	Kind     string  `json:"kind"`
 	Version  int     `json:"format_version"`
 	Producer string  `json:"producer"`
 	Rows     int     `json:"rows"`
-	SHA256   string  `json:"sha256"`                  // identifies the data: that of the input, if it is made of one
-	Labels   []Label `json:"labels,omitempty"`        // in the order in which they come first
+	SHA256   string  `json:"sha256"`                  // identifies the data; equal to the input's hash if there is one input
+	Labels   []Label `json:"labels,omitempty"`        // in the order of their first rows
 	Bare     int     `json:"unlabelled,omitempty"`    // rows without label and without error
 	Empty    string  `json:"empty_classes,omitempty"` // class folders without images, in words
 	Pipes    bool    `json:"pipes,omitempty"`         // some paths are commands
 	Failed   int     `json:"errors,omitempty"`        // rows with an error
-	// Sums are CRC-32 checksums, with Castagnoli's polynomial, of blocks of so many rows.
+	// Sums are CRC-32 checksums, with Castagnoli's polynomial, of blocks of Block rows.
 	Block int      `json:"block"`
 	Sums  []uint32 `json:"sums"`
 }
@@ -73,20 +71,20 @@ type Head struct {
 const (
 	kind    = "swagwrap.listing"
 	version = 1
-	// key names the head among the metadata of a Parquet file.
+	// key is the key of the head in the metadata of a Parquet file.
 	key = kind
 	// mark begins the first line of a CSV file; the head follows.
 	mark = "# swagwrap listing "
-	// maxBlock bounds the rows of a block.
+	// maxBlock is the largest number of rows in a block.
 	maxBlock = 1 << 20
-	// maxHead bounds the head, in bytes: 22,000 classes take 1 MB.
+	// maxHead is the largest size of the head in bytes. A head with 22,000 classes takes 1 MB.
 	maxHead = 64 << 20
 )
 
-// Formats are the extensions of a listing's name.
+// Formats are the file extensions of listings.
 var Formats = []string{".parquet", ".csv"}
 
-// Format returns the format that a path asks for.
+// Format returns the format for a path, by its extension.
 func Format(path string) (string, error) {
 	if ext := strings.ToLower(filepath.Ext(path)); slices.Contains(Formats, ext) {
 		return ext, nil
@@ -94,22 +92,22 @@ func Format(path string) (string, error) {
 	return "", fmt.Errorf("%s: want a name that ends in %s", path, strings.Join(Formats, " or "))
 }
 
-// Enough bytes of a file tell whether it is a listing, or a Parquet file of another kind.
+// Enough is the number of bytes that [Is] needs.
 const Enough = len(mark)
 
-// Is tells by its first bytes whether a file can only be a listing.
+// Is reports whether a file that begins with head is a listing or another Parquet file.
 func Is(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(mark)) || bytes.HasPrefix(head, []byte(magic))
 }
 
-// Listing is a listing whose rows are yet to be read.
+// Listing is an open listing. Its rows are read by [Listing.Each].
 type Listing struct {
 	Path string
 	Head
-	text string // the head as it stands in the file
+	text string // the head as text in the file
 }
 
-// Open reads what the listing at path says of all its rows.
+// Open reads the head of the listing at path.
 func Open(path string) (*Listing, error) {
 	l := &Listing{Path: path}
 	err := l.with(func(f *os.File, size int64) (err error) {
@@ -140,7 +138,7 @@ func (l *Listing) parse() error {
 	return nil
 }
 
-// with calls f with the file. The library for Parquet panics on some damaged files.
+// with calls f with the open file. It recovers from panics, which the Parquet library causes for some damaged files.
 func (l *Listing) with(f func(f *os.File, size int64) error) (err error) {
 	in, size, err := file.Open(l.Path, "a listing")
 	if err != nil {
@@ -156,8 +154,7 @@ func (l *Listing) with(f func(f *os.File, size int64) error) (err error) {
 	return f(in, size)
 }
 
-// head returns the head of a file as text, and where what follows it begins in a CSV
-// file, or 0.
+// head returns the head of a file as text. rest is the offset of the rows in a CSV file, or 0.
 func head(f io.ReaderAt, size int64) (text string, rest int64, err error) {
 	start := make([]byte, min(size, int64(Enough)))
 	if _, err := f.ReadAt(start, 0); err != nil {
@@ -170,9 +167,8 @@ func head(f io.ReaderAt, size int64) (text string, rest int64, err error) {
 	return csvHead(f, size)
 }
 
-// Each calls f with the rows from first to before end, in order. A row is valid during
-// the call only; its texts are valid for ever. After an error of Each what f was told
-// means nothing.
+// Each calls f with the rows in [first, end), in order. A row is valid only during the call, but its texts stay valid.
+// If Each fails, the rows passed to f are unreliable.
 func (l *Listing) Each(first, end int, f func(*Row) error) error {
 	if first < 0 || first > end || end > l.Rows {
 		panic("filelist: rows out of range")
@@ -180,7 +176,7 @@ func (l *Listing) Each(first, end int, f func(*Row) error) error {
 	if first == end {
 		return nil
 	}
-	// Whole blocks are read, for their checksums.
+	// Each reads whole blocks to verify their checksums.
 	from, to := first/l.Block*l.Block, min(((end-1)/l.Block+1)*l.Block, l.Rows)
 	at, sum := from, uint32(0)
 	each := func(r *Row) error {
@@ -223,7 +219,7 @@ var errChanged = errors.New("is not what swagwrap list wrote: make it again")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// add returns the checksum of a block with one more row.
+// add returns the checksum sum, extended by one more row.
 func (r *Row) add(sum uint32) uint32 {
 	b := make([]byte, 0, 512)
 	for _, text := range []string{r.Path, r.Name, r.Label, r.Error} {
@@ -235,7 +231,7 @@ func (r *Row) add(sum uint32) uint32 {
 	return crc32.Update(sum, castagnoli, b)
 }
 
-// check says what is wrong with a row.
+// check returns an error if a row is invalid.
 func (r *Row) check() error {
 	for _, text := range []string{r.Path, r.Name, r.Label, r.Error} {
 		if strings.ContainsRune(text, 0) {
@@ -256,7 +252,7 @@ func (r *Row) check() error {
 	return nil
 }
 
-// Write writes a listing in one of the Formats. It goes through the rows twice.
+// Write writes a listing in one of the Formats. It iterates over the rows twice.
 func Write(w io.Writer, format string, h Head, rows iter.Seq[*Row]) error {
 	h.Kind, h.Version, h.Block, h.Sums = kind, version, groupRows, nil
 	n := 0

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// magic begins and ends a Parquet file.
+	// magic is at the beginning and the end of a Parquet file.
 	magic = "PAR1"
-	// groupRows is how many rows a row group has: what is read at least.
+	// groupRows is the number of rows in a row group. This is the least that can be read.
 	groupRows = 1 << 13
 )
 
@@ -41,7 +41,8 @@ func writeParquet(w io.Writer, h Head, rows iter.Seq[*Row]) error {
 	return out.Close()
 }
 
-// OpenParquet reads the footer, whose length a Parquet file claims, and nothing else.
+// OpenParquet opens a Parquet file and reads only its footer. It first checks the length that the file claims for the
+// footer.
 func OpenParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
 	const magics, length = 8, 4
 	tail := make([]byte, length+len(magic))
@@ -69,7 +70,7 @@ func parquetHead(f io.ReaderAt, size int64) (string, error) {
 	return text, nil
 }
 
-// eachParquet reads the row groups that have some of the rows.
+// eachParquet reads the row groups that contain some of the rows.
 func (l *Listing) eachParquet(f io.ReaderAt, size int64, first, end int, each func(*Row) error) error {
 	p, err := OpenParquet(f, size)
 	if err != nil {
@@ -78,7 +79,7 @@ func (l *Listing) eachParquet(f io.ReaderAt, size int64, first, end int, each fu
 	if want := parquet.SchemaOf(Row{}); p.NumRows() != int64(l.Rows) || !parquet.EqualNodes(want, p.Schema()) {
 		return errors.New("damaged: not the rows or columns that it was written with")
 	}
-	at := 0 // of the row group
+	at := 0 // index of the first row of the group
 	for _, group := range p.RowGroups() {
 		n := int(group.NumRows())
 		if n < 0 || n > l.Rows {
@@ -94,7 +95,7 @@ func (l *Listing) eachParquet(f io.ReaderAt, size int64, first, end int, each fu
 	return nil
 }
 
-// eachOf reads n rows of a group, from the given one on.
+// eachOf reads n rows of a group, beginning at index from.
 func eachOf(group parquet.RowGroup, from int64, n int, each func(*Row) error) error {
 	r := parquet.NewGenericRowGroupReader[Row](group)
 	defer r.Close()
@@ -103,7 +104,7 @@ func eachOf(group parquet.RowGroup, from int64, n int, each func(*Row) error) er
 	}
 	buffer := make([]Row, 256)
 	for n > 0 {
-		clear(buffer) // what is null is left as it was
+		clear(buffer) // Read leaves null fields unchanged
 		k, err := r.Read(buffer[:min(n, len(buffer))])
 		for i := range buffer[:k] {
 			if err := each(&buffer[i]); err != nil {
@@ -113,7 +114,7 @@ func eachOf(group parquet.RowGroup, from int64, n int, each func(*Row) error) er
 		n -= k
 		switch {
 		case err == io.EOF:
-			return nil // Each counts the rows
+			return nil // Each checks the number of rows
 		case err != nil:
 			return err
 		case k == 0:

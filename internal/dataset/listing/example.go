@@ -7,28 +7,28 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// Example is an image file, or one in a tar.
+// Example is an image file, or an image in a tar.
 type Example struct {
 	in    *place
-	name  string // below the place, with the system's separators
+	name  string // below the place, with the separators of the system
 	at    int32  // in place.entries or place.listed
 	label int32  // index into Listing.labels, or -1
 }
 
-// place is a folder or a tar that holds examples.
+// place is a folder or a tar that contains examples.
 type place struct {
 	path    string
 	tar     bool
 	entries []entry // of a tar
 	size    int64   // of a tar
-	pipe    bool    // path is a command, which writes the tar
-	err     error   // that it could not be listed, which makes it an example itself
+	pipe    bool    // path is a command that writes the tar
+	err     error   // why it could not be listed; the place is then an example itself
 
-	listed []listed // of a listing made before, whose path this is; examples' names are whole
-	spool  *spool   // of commands in it
+	listed []listed // of the existing listing at path; names of examples are then full names
+	spool  *spool   // for its commands
 }
 
-// unlisted is the error of an example that stands for a folder that could not be read.
+// unlisted returns the error of an example that stands for an unreadable folder, or nil.
 func (e *Example) unlisted() error {
 	switch in := e.in; {
 	case in == nil:
@@ -39,22 +39,22 @@ func (e *Example) unlisted() error {
 	return e.in.err
 }
 
-// entry is where the bytes of an image lie in a tar.
+// entry is the position of an image in a tar.
 type entry struct{ off, size int64 }
 
-// Path names the example.
+// Path returns the name of the example.
 func (e *Example) Path() string {
 	switch {
 	case e.in == nil || e.in.listed != nil:
 		return e.name
 	case e.in.tar:
-		return e.in.path + "/" + e.name // as tar writes it
+		return e.in.path + "/" + e.name // with slashes, as in the tar
 	}
 	return filepath.Join(e.in.path, e.name)
 }
 
-// Open opens the file that holds the example's bytes, and returns where they begin
-// and how many they are. The caller releases it.
+// Open opens the file that holds the example's bytes, and returns their offset and their number. The caller must call
+// release.
 func (e *Example) Open() (f *os.File, release func(), off, size int64, err error) {
 	if err := e.unlisted(); err != nil {
 		return nil, nil, 0, 0, err

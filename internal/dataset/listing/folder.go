@@ -13,9 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// addFolder lists a folder as torchvision's ImageFolder does: its sub-folders
-// are the classes, in sorted order, and hold images at any depth. A folder
-// without images in sub-folders is a flat list without labels.
+// addFolder lists a folder as torchvision's ImageFolder does. Its sub-folders are the classes, in sorted order, and
+// hold images at any depth. A folder without images in sub-folders is a flat list without labels.
 func (l *Listing) addFolder(root string) error {
 	top, way := readFolder(root, "", nil)
 	if top.err != nil {
@@ -26,7 +25,7 @@ func (l *Listing) addFolder(root string) error {
 	var filled, empty []string
 	for i, class := range top.folders {
 		parts := walk(root, class, way)
-		// Python sorts the folders' paths, so that "a-b" comes before "a/b".
+		// Python sorts the paths of the folders, so "a-b" comes before "a/b".
 		slices.SortFunc(parts, func(a, b folder) int { return strings.Compare(a.path, b.path) })
 		classes[i] = parts
 		for _, p := range parts {
@@ -43,7 +42,7 @@ func (l *Listing) addFolder(root string) error {
 		return conflict
 	}
 	for i, class := range top.folders {
-		// What cannot be read is a class only where the numbers of others depend on it.
+		// An unreadable folder is a class only if the numbers of other classes depend on it.
 		if !isFilled[i] && (!l.strict || len(filled) == 0) {
 			class = ""
 		}
@@ -70,27 +69,27 @@ func (l *Listing) addFolder(root string) error {
 	return nil
 }
 
-// addImages adds the images of one folder; class is empty for a flat one. A folder
-// that cannot be read is one Example, which has the error.
+// addImages adds the images of one folder. class is "" for a flat folder. An unreadable folder becomes one Example with
+// the error.
 func (l *Listing) addImages(root string, f folder, class string) {
 	in := &place{path: filepath.Join(root, f.path), err: f.err}
 	if f.err != nil {
 		l.addExample(Example{in: in}, f.path, label{class, true}, -1)
 	}
-	l.examples = slices.Grow(l.examples, len(f.images)) // growing step by step leaves the steps behind
+	l.examples = slices.Grow(l.examples, len(f.images)) // growing step by step would leave garbage
 	for _, image := range f.images {
 		l.addExample(Example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
 	}
 }
 
-// folder is what one folder holds, sorted by name.
+// folder is the content of one folder, sorted by name.
 type folder struct {
 	path    string // below the root
 	folders []string
 	images  []imageFile
-	err     error // that it could not be read
+	err     error // why it could not be read
 
-	conflict error // an image in it is an output
+	conflict error // set if an image in it is an output file
 }
 
 type imageFile struct {
@@ -98,9 +97,8 @@ type imageFile struct {
 	size int64
 }
 
-// readFolder reads the folder path below root. Links are followed. above are the
-// folders on the way to it: a link back to one of them would have no end. It
-// returns the way to what is below.
+// readFolder reads the folder path below root, and follows links. above are the parent folders. A link back to one of
+// them would have no end, so it is an error. way is above with this folder added.
 func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.FileInfo) {
 	out.path = path
 	full := filepath.Join(root, path)
@@ -120,7 +118,7 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 	}
 	defer dir.Close()
 	for {
-		const some = 1024 // all at once would take more memory than their names
+		const some = 1024 // reading all entries at once would take more memory than their names
 		entries, err := dir.ReadDir(some)
 		for _, e := range entries {
 			out.add(full, e)
@@ -137,14 +135,14 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 	return out, append(slices.Clip(above), info)
 }
 
-// add notes what e is in the folder, if it matters.
+// add adds e to the folder if it is a folder or an image.
 func (f *folder) add(full string, e os.DirEntry) {
 	isLink := e.Type()&os.ModeSymlink != 0
 	isImage := hasExtension(e.Name(), imageExtensions)
 	if !e.IsDir() && !isLink && !isImage {
 		return
 	}
-	// A broken link stays a file: its own row gets the error.
+	// A broken link counts as a file, so its own row gets the error.
 	size := int64(-1)
 	info, err := os.Stat(filepath.Join(full, e.Name()))
 	if err == nil {
@@ -159,7 +157,7 @@ func (f *folder) add(full string, e os.DirEntry) {
 	}
 }
 
-// walk reads the folder path below root, which comes first, and all below it.
+// walk reads the folder path below root, and all folders below it. The folder itself comes first.
 func walk(root, path string, above []os.FileInfo) []folder {
 	f, way := readFolder(root, path, above)
 	all := []folder{f}

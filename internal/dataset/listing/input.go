@@ -19,7 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// Kind is what an input is.
+// Kind is the kind of an input.
 type Kind int
 
 const (
@@ -35,17 +35,16 @@ const (
 // imageExtensions are torchvision's IMG_EXTENSIONS, and .gif.
 var imageExtensions = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif"}
 
-// ListExtensions are those of lists.
+// ListExtensions are the extensions of lists.
 var ListExtensions = []string{".txt", ".csv", ".tsv"}
 
 func hasExtension(name string, of []string) bool {
 	return slices.Contains(of, strings.ToLower(filepath.Ext(name)))
 }
 
-// KindOf tells what the file at path is. What is named like an image is not
-// opened before its turn.
+// KindOf returns the kind of the file at path. It does not open a file with the name of an image.
 func KindOf(path string) (Kind, error) {
-	// Stat first: opening a FIFO would block.
+	// Call Stat first, because opening a FIFO would block.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil && isPipe(path):
@@ -75,7 +74,7 @@ func KindOf(path string) (Kind, error) {
 
 // headOf returns the first bytes of a file.
 func headOf(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, _, err := file.Regular(path)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +82,13 @@ func headOf(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(filelist.Enough)))
 }
 
-// isPipe says that an input is a command, unless there is a file of that name: a shell
-// may have put it in the place of a pattern.
+// isPipe reports whether an input is a command. The caller must first check that no file has this name: a shell may
+// have expanded a pattern to it.
 func isPipe(input string) bool { return strings.HasPrefix(input, filelist.Pipe) }
 
-// kindOfContent tells by first bytes what a file is whose name does not.
+// kindOfContent returns the kind of a file by its first bytes.
 func kindOfContent(path string) (Kind, error) {
-	f, err := os.Open(path)
+	f, _, err := file.Regular(path)
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +108,7 @@ func kindOfContent(path string) (Kind, error) {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))
 		if err != nil {
-			break // numpy.Open says what is wrong
+			break // numpy.Open returns the error
 		}
 		if inside, _ := io.ReadAll(io.LimitReader(z, enough)); isTar(inside) {
 			return 0, errors.New("a compressed tar, and images are read from where they lie in it: unpack it with gunzip")
@@ -125,8 +124,8 @@ func kindOfContent(path string) (Kind, error) {
 	return KindArray, nil
 }
 
-// Expand returns the paths that an input names: itself if there is such a file,
-// else what its numbered ranges {000..010} and its wildcards * ? [] stand for.
+// Expand returns the paths that an input stands for. If a file has the name input, it is the only path. Otherwise
+// Expand replaces numbered ranges {000..010} and the wildcards * ? [].
 func Expand(input string) ([]string, error) {
 	if _, err := os.Lstat(input); err == nil {
 		return []string{input}, nil
@@ -162,10 +161,10 @@ func Expand(input string) ([]string, error) {
 
 var numberRange = regexp.MustCompile(`\{(\d{1,9})\.\.(\d{1,9})\}`)
 
-// maxRange bounds the files that an input's ranges may stand for.
+// maxRange is the largest number of files that the ranges of an input may stand for.
 const maxRange = 1 << 20
 
-// expandRanges expands {000..010} as shells do, zeros included.
+// expandRanges expands {000..010} as shells do, and keeps leading zeros.
 func expandRanges(s string) ([]string, error) {
 	at := numberRange.FindStringSubmatchIndex(s)
 	if at == nil {

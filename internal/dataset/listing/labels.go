@@ -11,8 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Truth is what the examples' labels say, and the names of classes, given those that are
-// known.
+// Truth returns the true values of the examples, and all class names. names are the class names that are already known.
 func (l *Listing) Truth(kind truth.Kind, names []string) (t truth.Truth, all []string, err error) {
 	if kind == truth.Classes {
 		t.Classes, names, err = l.classes(names)
@@ -22,12 +21,11 @@ func (l *Listing) Truth(kind truth.Kind, names []string) (t truth.Truth, all []s
 	return t, names, err
 }
 
-// rows turns the labels as written into rows of numbers. Nothing is known where no
-// example has a label.
+// rows converts the labels from text to rows of numbers. The result is empty if no example has a label.
 func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 	all, err := l.labelled()
 	if err != nil || !all || !slices.ContainsFunc(l.labels, func(v label) bool { return !v.folder }) {
-		return t, err // names of folders say nothing
+		return t, err // folder names are not numbers
 	}
 	parsed := make([][]float64, len(l.labels))
 	for _, e := range l.examples {
@@ -44,7 +42,7 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 		parsed[e.label], t.Width = row, len(row)
 	}
 	for _, e := range l.examples {
-		row := slices.Repeat([]float64{truth.Unknown}, t.Width) // of what could not be listed
+		row := slices.Repeat([]float64{truth.Unknown}, t.Width) // the example could not be listed
 		if e.label >= 0 {
 			row = parsed[e.label]
 		}
@@ -53,7 +51,7 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 	return t, nil
 }
 
-// parseRow reads the numbers of an example's labels, with spaces or commas between.
+// parseRow parses the labels of an example, which are separated by spaces or commas.
 func parseRow(kind truth.Kind, l label) (row []float64, err error) {
 	if l.folder {
 		return nil, fmt.Errorf("folder %q, want labels in a list or an array, not in folders' names", l.text)
@@ -74,11 +72,11 @@ func parseRow(kind truth.Kind, l label) (row []float64, err error) {
 	return row, kind.Check(row)
 }
 
-// unknown stands in a label's text for a cell that is empty.
+// unknown stands for an empty cell in the text of a label.
 const unknown = "?"
 
-// labelled reports whether all examples have a label, but for what could not be listed,
-// or none has. Some are an error.
+// labelled reports whether all examples have a label. Examples that could not be listed need none. It returns false if
+// no example has a label, and fails if only some have one.
 func (l *Listing) labelled() (bool, error) {
 	i := slices.IndexFunc(l.examples, func(e Example) bool { return e.label < 0 && e.unlisted() == nil })
 	if i < 0 && len(l.labels) > 0 {
@@ -90,10 +88,9 @@ func (l *Listing) labelled() (bool, error) {
 	return false, nil
 }
 
-// classes turns the labels as written into class numbers. Names are numbered by
-// their place in names; without names, by their order when sorted, as
-// torchvision numbers class folders. Both results are nil if nothing is
-// labelled. What could not be listed need not be: its label is −1.
+// classes converts the labels from text to class numbers. The number of a name is its index in names. Without names, it
+// is the index in the sorted names, as in torchvision. Both results are nil if there are no labels. An example that
+// could not be listed may have label −1.
 func (l *Listing) classes(names []string) (labels []int, all []string, err error) {
 	if all, err := l.labelled(); err != nil || !all {
 		return nil, names, err
@@ -114,8 +111,7 @@ func (l *Listing) classes(names []string) (labels []int, all []string, err error
 	return labels, names, nil
 }
 
-// numbers turns each label as written into a class number. where names an example of
-// the label.
+// numbers returns the class number of each label text. where returns the path of an example with the label.
 func (l *Listing) numbers(names []string, where func(k int) string) (numbers []int, all []string, err error) {
 	if names == nil {
 		if names, err = l.classNames(where); err != nil {
@@ -155,12 +151,12 @@ func (l *Listing) numbers(names []string, where func(k int) string) (numbers []i
 	return numbers, names, nil
 }
 
-// ClassError says that classes of the data are not among those that are known.
+// ClassError is the error for classes in the data that are not among the known ones.
 type ClassError struct {
-	Path    string   // of the first example of such a class
+	Path    string   // of the first example with such a class
 	Names   []string // of these classes
 	Known   []string
-	Folders bool // all are names of class folders
+	Folders bool // all names come from class folders
 }
 
 func (e *ClassError) add(path string, v label) {
@@ -178,8 +174,7 @@ func (e *ClassError) Error() string {
 	return fmt.Sprintf("%s: %s not among the %d class names: %s", e.Path, what, len(e.Known), numpy.Quote(e.Known))
 }
 
-// classNames returns the names among the labels, sorted, or nil if all labels
-// are numbers.
+// classNames returns the sorted names among the labels, or nil if all labels are numbers.
 func (l *Listing) classNames(where func(k int) string) ([]string, error) {
 	var names []string
 	number := -1
@@ -187,7 +182,7 @@ func (l *Listing) classNames(where func(k int) string) ([]string, error) {
 		if _, ok := classNumber(v.text); ok && !v.folder {
 			number = k
 		} else {
-			names = append(names, v.text) // twice, if a folder and a list both have it
+			names = append(names, v.text) // it is there twice if a folder and a list both have it
 		}
 	}
 	if number >= 0 && len(names) > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// addList adds the images that a list file names, relative to its folder.
+// addList adds the images that a list file names. Paths are relative to the folder of the list.
 func (l *Listing) addList(path string) error {
 	f, _, err := file.Open(path, "a list")
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *Listing) addList(path string) error {
 	return conflict
 }
 
-// addFile adds an image file that a list names. It fails for one that is an output.
+// addFile adds an image file that a list names. It returns an error if the file is an output.
 func (l *Listing) addFile(in *place, name, class string) (conflict error) {
 	e := Example{in: in, name: strings.Clone(filepath.FromSlash(name))}
 	if filepath.IsAbs(e.name) {
@@ -47,15 +47,14 @@ func (l *Listing) addFile(in *place, name, class string) (conflict error) {
 	return conflict
 }
 
-// maxLine bounds the lines of a list.
+// maxLine is the largest length of a line in a list, in bytes.
 const maxLine = 64 << 10
 
-// parseList calls row for each line of a list: a path, and a label or "". Empty
-// lines and those that begin with # are left out. Fields are separated by commas
-// in .csv, where they may be guarded as package cell says, else by tabs; in .txt a label may also follow the image's extension
-// after a space, as in "a b.jpg 3". A first line with a column named path or the
-// like is a header. Where there may be several labels, row gets all of them, with spaces
-// between.
+// parseList calls row for each line of a list, with a path, and a label or "". It skips empty lines and lines that
+// begin with #. In .csv files commas separate the fields, which may be guarded as in package cell. In other files tabs
+// separate them. In .txt files a label may also follow the extension of the image after a space, as in "a b.jpg 3". A
+// first line with a column named path or similar is a header. If several is true, row gets all labels of a line,
+// separated by spaces.
 func parseList(r io.Reader, ext string, several bool, row func(path, label string)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -79,7 +78,7 @@ func parseList(r io.Reader, ext string, several bool, row func(path, label strin
 				continue
 			}
 		}
-		if ext == ".csv" { // such as score writes
+		if ext == ".csv" { // files that score writes are guarded
 			for i, field := range fields {
 				fields[i] = cell.Bare(field)
 			}
@@ -96,7 +95,7 @@ func parseList(r io.Reader, ext string, several bool, row func(path, label strin
 	return lines.Err()
 }
 
-// splitLine returns the fields of a line without the spaces around them.
+// splitLine returns the fields of a line, without surrounding spaces.
 func splitLine(line, ext string) ([]string, error) {
 	var fields []string
 	switch {
@@ -121,8 +120,8 @@ func splitLine(line, ext string) ([]string, error) {
 	return fields, nil
 }
 
-// splitSpace cuts a line at the first space that ends a name like an image's,
-// unless the whole line has such a name: paths have spaces, too.
+// splitSpace splits a line at the first space after the name of an image. It does not split a line that is such a name
+// as a whole, because paths may contain spaces.
 func splitSpace(line string) []string {
 	if hasExtension(line, imageExtensions) {
 		return []string{line}
@@ -135,22 +134,21 @@ func splitSpace(line string) []string {
 	return []string{line}
 }
 
-// Names of columns, in small letters.
+// Names of columns, in lower case.
 var (
 	pathColumns  = []string{"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "img"}
 	labelColumns = []string{"label", "class", "class_name", "target", "category", "labels", "targets"}
 )
 
-// listColumns says where path and labels stand.
+// listColumns has the indices of the columns with the path and the labels.
 type listColumns struct {
 	path   int
 	labels []int
 	count  int
 }
 
-// columnsOf reads the first line, and says whether it is a header. Of several labels each
-// may have a name of its own: without one that is known, all columns but the path are
-// labels.
+// columnsOf reads the first line, and reports whether it is a header. If several is true and no column has a usual
+// label name, all columns except the path are labels.
 func columnsOf(fields []string, several bool) (c listColumns, header bool) {
 	path, labels, others := among(fields, several)
 	if several && labels == nil {
@@ -197,7 +195,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// several returns the labels of a line with spaces between; "" where all are missing.
+// several returns the labels of a line, separated by spaces. It returns "" if all are missing.
 func (c listColumns) several(fields []string) (string, error) {
 	if len(fields) != c.count {
 		return "", fmt.Errorf("%d columns, want %d as in the first line", len(fields), c.count)
@@ -209,7 +207,7 @@ func (c listColumns) several(fields []string) (string, error) {
 	return joined(cells)
 }
 
-// joined returns labels with spaces between; "" where all are missing.
+// joined returns the labels, separated by spaces. It returns "" if all are missing.
 func joined(cells []string) (string, error) {
 	if len(cells) == 1 {
 		return cells[0], nil

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,16 +17,16 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// listed is where a listing made before says that an image lies.
+// listed is the position of an image in an existing listing.
 type listed struct {
 	path          string // of the file or tar, or a command
 	pipe          bool   // path is a command
-	off, size, of int64  // of is the tar's size, or 0 where the file is the image
-	err           error  // that it could not be read then
+	off, size, of int64  // of is the size of the tar, or 0 if the file is the image
+	err           error  // why it could not be read when it was listed
 }
 
-// open opens the file that holds the image, and compares its size: nobody looked at it
-// since the listing was made. name is the image's own.
+// open opens the file that holds the image. It compares the size of the file, because the file may have changed since
+// the listing was made. name is the name of the image.
 func (r *listed) open(name string, s *spool) (f *os.File, release func(), err error) {
 	if r.pipe {
 		return s.open(r.path, r.of)
@@ -45,8 +46,8 @@ func (r *listed) open(name string, s *spool) (f *os.File, release func(), err er
 	return f, func() { f.Close() }, nil
 }
 
-// addListing adds the rows of a listing, or those of a range.
-func (l *Listing) addListing(in *filelist.Listing, first, end int) error {
+// addListing adds the rows [first, end) of a listing. If only is not nil, it adds just those rows.
+func (l *Listing) addListing(in *filelist.Listing, first, end int, only []int) error {
 	switch {
 	case in.Pipes && l.spool == nil:
 		return fmt.Errorf("%s: its images come from commands, which are run by score --allow-pipe alone", in.Path)
@@ -59,9 +60,15 @@ func (l *Listing) addListing(in *filelist.Listing, first, end int) error {
 	}
 	at := &place{path: in.Path, listed: make([]listed, 0, min(end-first, 1<<16)), spool: l.spool}
 	dir := filepath.Dir(in.Path)
-	var was listed // images of one tar stand together, and share its path
+	var was listed // the images of a tar are consecutive, and share its path
 	var written string
+	i := first - 1
 	return in.Each(first, end, func(r *filelist.Row) error {
+		if i++; only != nil {
+			if _, wanted := slices.BinarySearch(only, i); !wanted {
+				return nil
+			}
+		}
 		if r.Path != written {
 			written = r.Path
 			was.path, was.pipe = strings.CutPrefix(r.Path, filelist.Pipe)
@@ -76,7 +83,7 @@ func (l *Listing) addListing(in *filelist.Listing, first, end int) error {
 		}
 		e := Example{in: at, name: r.Name, at: int32(len(at.listed))}
 		if was.path == r.Name {
-			e.name = was.path // once in memory
+			e.name = was.path // one copy in memory
 		}
 		row := listed{was.path, was.pipe, r.Offset, r.Size, r.FileSize, nil}
 		if r.Error != "" {
@@ -106,14 +113,14 @@ func (l *Listing) addPipe(input string) error {
 type ListOptions struct {
 	// Unlabelled says that no labels are wanted, as in [Options].
 	Unlabelled bool
-	// Path turns the path of a file into what stands in the listing.
+	// Path converts the path of a file to its path in the listing.
 	Path func(string) string
 	// Pipes ends the commands of inputs that begin with pipe:.
 	Pipes context.Context
 }
 
-// List looks at the images that the inputs name, as [Read] does, and returns what a
-// listing says of them, with the first of those that cannot be read, or nil.
+// List lists the images of the inputs, as [Read] does, and returns the head and the rows of a listing. failed is the
+// error of the first image that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
 	l.spool, l.sizes = newSpool(opts.Pipes), []int64{}
@@ -160,7 +167,7 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 	}, failed, nil
 }
 
-// row is what a listing says of example i.
+// row returns the row of example i in a listing.
 func (l *Listing) row(i int, path func(string) string) filelist.Row {
 	e := &l.examples[i]
 	r := filelist.Row{Path: e.Path(), Name: e.Path(), Size: l.sizes[i]}
@@ -181,7 +188,7 @@ func (l *Listing) row(i int, path func(string) string) filelist.Row {
 		r.Path, r.Offset, r.FileSize, isPipe = in.path, in.entries[e.at].off, in.size, in.pipe
 	}
 	if err == nil && r.Size < 0 {
-		if _, err = os.Stat(r.Path); err == nil { // it was not there a moment ago
+		if _, err = os.Stat(r.Path); err == nil { // the file was missing before
 			err = os.ErrNotExist
 		}
 		err = file.Cause(err)
@@ -193,7 +200,7 @@ func (l *Listing) row(i int, path func(string) string) filelist.Row {
 		return r
 	}
 	if r.Path = path(r.Path); strings.HasPrefix(r.Path, filelist.Pipe) {
-		r.Path = "./" + r.Path // a file's name, and no command
+		r.Path = "./" + r.Path // the name of a file, not a command
 	}
 	return r
 }

@@ -1,17 +1,16 @@
-// Package listing finds the image files that inputs name, and what they are labelled:
-// in folders, tars, lists, listings that were made before, and patterns for these.
-// Nothing is decoded. [List] is what such a listing is made of: see package filelist.
+// Package listing finds the image files that inputs name, and their labels. Inputs are folders, tars, lists, existing
+// listings, and patterns for these. The package does not decode images. [List] makes the content of a listing; see
+// package filelist.
 //
 // # Invariants
 //
-// A [Listing] has at least one example. A folder that cannot be read is an example, whose
-// Open says why. Files are untrusted: a length is compared with what the file can hold
-// before memory is taken for it.
+// A [Listing] has at least one example. An unreadable folder is an example, whose Open returns the error. Files are
+// untrusted: a length is compared with the size of the file before memory is allocated for it.
 //
 // # Concurrency
 //
-// A Listing does not change after [Read]; its methods, and those of an [Example], may be
-// called from any number of goroutines. A [Part] is loaded while nobody reads it.
+// A Listing does not change after [Read]. Any number of goroutines may call its methods and those of an [Example]. A
+// [Part] must not be read while it is loaded.
 package listing
 
 import (
@@ -31,26 +30,25 @@ import (
 
 // Options says how [Read] reads its inputs.
 type Options struct {
-	// Truth is what labels are taken for.
+	// Truth is the kind of the labels.
 	Truth truth.Kind
-	// ClassNames numbers the classes that class folders, lists and tars name. Nil means
-	// that names have their place when sorted.
+	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
+	// their sorted names.
 	ClassNames []string
-	// Unlabelled says that no labels are wanted: what stands in their place may be anything.
+	// Unlabelled says that no labels are wanted, so labels may be invalid.
 	Unlabelled bool
-	// Pipes allows the commands that a listing names in place of tars, if it is not nil,
-	// and ends them.
+	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
 	Pipes context.Context
 }
 
-// Input is an input that was looked at.
+// Input is an input that was listed.
 type Input struct {
-	Path   string // the first of images given one by one
+	Path   string // the first path for images given one by one
 	SHA256 string // in hex, of a line "name\x00size\x00label\n" for each image
 	Images int
 }
 
-// Listing has the examples of several inputs, in the order given.
+// Listing has the examples of several inputs, in the given order.
 type Listing struct {
 	examples []Example
 	labels   []label
@@ -59,23 +57,22 @@ type Listing struct {
 	sum      hash.Hash // of the input being listed
 
 	strict     bool // a class folder must not be empty
-	unlabelled bool // nobody wants to know what an input says of labels
+	unlabelled bool // the labels of the input are not wanted
 	several    bool // a list may have a column for each of several labels
 
 	spool *spool   // of commands; nil if none may run
-	sizes []int64  // of the examples, if not nil
-	empty []string // class folders without images that were passed over
+	sizes []int64  // of the examples; nil if not wanted
+	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
 }
 
-// label is a class as an input writes it.
+// label is the text of a class in an input.
 type label struct {
 	text   string
-	folder bool // the name of a class folder, and never a number
+	folder bool // the name of a class folder, which is never a number
 }
 
-// newListing returns a listing of nothing. In strict mode a class folder must not be
-// empty, unless labels are not wanted.
+// newListing returns an empty listing. In strict mode a class folder must not be empty, unless labels are not wanted.
 func newListing(strict, unlabelled bool) *Listing {
 	return &Listing{index: map[label]int32{}, strict: strict && !unlabelled, unlabelled: unlabelled}
 }
@@ -89,24 +86,23 @@ func (o Options) newListing() *Listing {
 	return l
 }
 
-// Read lists what the inputs name: folders, tars, lists, listings, images, commands, and
-// patterns for them.
+// Read lists the images of the inputs: folders, tars, lists, listings, images, commands, and patterns for them.
 func Read(inputs []string, opts Options) (*Listing, error) {
 	l := opts.newListing()
 	return l, l.list(inputs)
 }
 
-// Len is the number of examples.
+// Len returns the number of examples.
 func (l *Listing) Len() int { return len(l.examples) }
 
 // Example returns example i.
 func (l *Listing) Example(i int) *Example { return &l.examples[i] }
 
-// Inputs are those that were given, but images given one by one are one.
+// Inputs returns the inputs. Images given one by one count as one input.
 func (l *Listing) Inputs() []Input { return l.inputs }
 
 func (l *Listing) list(inputs []string) error {
-	loose := false // the last source is of images named one by one
+	loose := false // the last input consists of images given one by one
 	for _, input := range inputs {
 		paths, err := Expand(input)
 		if err != nil {
@@ -153,7 +149,7 @@ func (l *Listing) add(path string, k Kind) error {
 			return err
 		}
 		l.made = in.SHA256
-		return l.addListing(in, 0, in.Rows)
+		return l.addListing(in, 0, in.Rows, nil)
 	case KindPipe:
 		return l.addPipe(path)
 	case KindImage:
@@ -167,16 +163,15 @@ func (l *Listing) add(path string, k Kind) error {
 	return fmt.Errorf("%s: an array, want it as the only input", path)
 }
 
-// addExample adds an example, whose label has no text if there is none. Its name
-// below the input, its size and its label go into the source's hash; the size is
-// below 0 if there is no such file.
+// addExample adds an example. The text of its label is "" if there is none. The hash of the input gets its name below
+// the input, its size and its label. size is negative if there is no such file.
 func (l *Listing) addExample(e Example, name string, v label, size int64) {
 	fmt.Fprintf(l.sum, "%s\x00%d\x00%s\n", filepath.ToSlash(name), size, v.text)
 	e.label = -1
 	if v.text != "" {
 		var ok bool
 		if e.label, ok = l.index[v]; !ok {
-			v.text = strings.Clone(v.text) // not the line it was a part of
+			v.text = strings.Clone(v.text) // do not keep the whole line in memory
 			e.label = int32(len(l.labels))
 			l.labels, l.index[v] = append(l.labels, v), e.label
 		}
@@ -188,7 +183,7 @@ func (l *Listing) addExample(e Example, name string, v label, size int64) {
 	l.inputs[len(l.inputs)-1].Images++
 }
 
-// beginSource starts the hash of an input; endSource notes it.
+// beginSource starts the hash of an input. endSource stores it.
 func (l *Listing) beginSource(input string) {
 	l.inputs = append(l.inputs, Input{Path: input})
 	l.sum = sha256.New()

@@ -11,14 +11,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// maxNames bounds files with names, in bytes: 22,000 classes of ImageNet take
-// 0.5 MB.
+// maxNames is the largest size of a file with names, in bytes. 22,000 classes of ImageNet take 0.5 MB.
 const maxNames = 16 << 20
 
-// ReadClassNames reads the names of classes 0, 1, 2 ... from a file: one a line,
-// a JSON list, or a JSON object {"0": name, ...}, which may be the id2label of a
-// Hugging Face or the label_names of a timm config.json. Of a folder with class
-// folders it is their names, in torchvision's order.
+// ReadClassNames reads the names of the classes 0, 1, 2 ... from a file. The file has one name per line, or a JSON
+// list, or a JSON object {"0": name, ...}. Such an object may be the id2label of a Hugging Face config.json or the
+// label_names of a timm config.json. For a folder with class folders, the names are those of the class folders, in
+// torchvision's order.
 func ReadClassNames(path string) ([]string, error) {
 	if entries, err := os.ReadDir(path); err == nil {
 		var names []string

@@ -1,35 +1,37 @@
 package listing
 
 import (
+	"slices"
+
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Part is a listing made before, of which some rows are loaded.
+// Part is an existing listing with only some rows in memory.
 type Part struct {
 	Input      Input
 	ClassNames []string
 
 	listing  *filelist.Listing
 	opts     Options
-	numbers  []int // of its labels, where these are classes
+	numbers  []int // class numbers of its labels, if these are classes
 	labelled bool  // rows have labels, and they are wanted
 
-	first    int
+	first    int   // index of the first loaded row
+	rows     []int // indices of the loaded rows if they are not consecutive
 	examples []Example
 	labels   truth.Truth
 }
 
-// OpenPart opens the listing at path, which is that input, with no row of it read; it
-// returns nil if that is not enough to know the classes. Labels are looked for if they
-// are wanted.
+// OpenPart opens the listing at path without reading its rows. It returns nil if the classes are known only after
+// reading the rows. input is the name of the listing as the caller gave it. labels says whether labels are wanted.
 func OpenPart(input, path string, labels bool, opts Options) (*Part, error) {
 	in, err := filelist.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	l := opts.newListing()
-	if err := l.addListing(in, 0, 0); err != nil {
+	if err := l.addListing(in, 0, 0, nil); err != nil {
 		return nil, err
 	}
 	p := &Part{Input: Input{input, in.SHA256, in.Rows}, ClassNames: opts.ClassNames, listing: in, opts: opts,
@@ -51,20 +53,40 @@ func OpenPart(input, path string, labels bool, opts Options) (*Part, error) {
 
 // At returns example i, or nil if it is not loaded.
 func (p *Part) At(i int) *Example {
+	if p.rows != nil {
+		if at, loaded := slices.BinarySearch(p.rows, i); loaded {
+			return &p.examples[at]
+		}
+		return nil
+	}
 	if i < p.first || i >= p.first+len(p.examples) {
 		return nil
 	}
 	return &p.examples[i-p.first]
 }
 
-// Load reads the rows from first to before end, and forgets all others.
+// Load reads the rows [first, end), and drops all others. It does not read rows again that are already loaded, so
+// commands that make images run once.
 func (p *Part) Load(first, end int) error {
+	if p.rows == nil && p.first == first && len(p.examples) == end-first {
+		return nil
+	}
+	return p.load(first, end, nil)
+}
+
+// LoadRows reads the given rows, in ascending order, and drops all others. It returns their true values.
+func (p *Part) LoadRows(rows []int) (truth.Truth, error) {
+	err := p.load(rows[0], rows[len(rows)-1]+1, rows)
+	return p.labels, err
+}
+
+func (p *Part) load(first, end int, only []int) error {
 	l := p.opts.newListing()
 	l.beginSource(p.listing.Path)
-	if err := l.addListing(p.listing, first, end); err != nil {
+	if err := l.addListing(p.listing, first, end, only); err != nil {
 		return err
 	}
-	p.first, p.examples, p.labels = first, l.examples, truth.Truth{}
+	p.first, p.rows, p.examples, p.labels = first, only, l.examples, truth.Truth{}
 	switch {
 	case p.opts.Truth != truth.Classes && p.labelled:
 		t, err := l.rows(p.opts.Truth)
@@ -87,8 +109,7 @@ func (p *Part) Load(first, end int) error {
 	return nil
 }
 
-// Labels is what is known of the examples [first, end), which are loaded; nothing where
-// that is not known of any.
+// Labels returns the true values of the loaded examples [first, end). It returns none if no example has any.
 func (p *Part) Labels(first, end int) truth.Truth {
 	if p.labels.None() {
 		return p.labels

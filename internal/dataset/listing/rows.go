@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Head tells by the names of a table's columns which one has paths, or −1, and which have
-// labels: several, or the one that is known.
+// Head finds columns of a table by their names. It returns the column with paths, or −1, and the columns with labels.
+// If several is true, names such as label_0 also count as labels. Otherwise there is at most one label column.
 func Head(names []string, several bool) (path int, labels []int) {
 	path, labels, _ = among(names, several)
 	return path, labels
 }
 
-// among is Head, and the columns that are neither.
+// among is like [Head], and also returns the other columns.
 func among(names []string, several bool) (path int, labels, others []int) {
 	path = -1
 	for i, f := range names {
@@ -35,9 +35,8 @@ func among(names []string, several bool) (path int, labels, others []int) {
 	return path, labels, others
 }
 
-// Rows lists the rows of the table at path: image files, relative to its folder, or where
-// files is nil rows that have no name. labels returns what stands in the columns of their
-// labels.
+// Rows lists the rows of the table at path. files are the paths of image files, relative to the folder of the table. If
+// files is nil, the rows have no files. labels returns the texts in the label columns of a row.
 func Rows(path string, n int, files []string, labels func(i int) []string) (*Listing, error) {
 	l := newListing(false, false)
 	l.beginSource(path)

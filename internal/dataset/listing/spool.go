@@ -17,30 +17,29 @@ import (
 	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
-// PipeError is the error of a command that did not give the tar that it was to give,
-// this time.
+// PipeError is the error for a command that did not write its tar. Another run may succeed.
 type PipeError struct{ Err error }
 
 func (e *PipeError) Error() string { return e.Err.Error() }
 func (e *PipeError) Unwrap() error { return e.Err }
 
-// spool keeps what commands write in nameless files, the latest few: examples are read
-// in order, so each command runs once.
+// spool keeps the output of the most recent commands in files without names. Examples are read in order, so each
+// command runs once.
 type spool struct {
 	ctx context.Context // ends the commands
 
 	mu   sync.Mutex
 	free sync.Cond
-	kept []*spooled // the latest last
+	kept []*spooled // the most recent is last
 }
 
-// spooledMost is how many tars there are at once: the one that is read from, and the next.
+// spooledMost is the largest number of tars at once: the one being read, and the next.
 const spooledMost = 2
 
 type spooled struct {
 	command string
 	users   int
-	ready   chan struct{} // closed when what follows is there
+	ready   chan struct{} // closed when file or err is set
 	file    *os.File
 	err     error
 }
@@ -51,7 +50,7 @@ func newSpool(ctx context.Context) *spool {
 	return s
 }
 
-// open returns what a command writes, of that size. The caller releases it.
+// open returns the output of a command, which must have the given size. The caller must call release.
 func (s *spool) open(command string, size int64) (f *os.File, release func(), err error) {
 	t, first := s.take(command)
 	if first {
@@ -72,7 +71,7 @@ func (s *spool) open(command string, size int64) (f *os.File, release func(), er
 	}, t.err
 }
 
-// take returns the place of what a command writes. The first to want it runs it.
+// take returns the entry for the output of a command. first is true for the caller that must run the command.
 func (s *spool) take(command string) (t *spooled, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +95,8 @@ func (s *spool) take(command string) (t *spooled, first bool) {
 	}
 }
 
-// fetch runs a command, and keeps what it writes in a file that is gone when it is closed
-// or the process ends. want is how much it is to write; below 0 anything is right.
+// fetch runs a command, and stores its output in a temporary file. The file vanishes when it is closed or the process
+// ends. want is the size of the output. If it is negative, any size is right.
 func fetch(ctx context.Context, command string, want int64) (f *os.File, size int64, err error) {
 	if f, err = unfinished.Nameless(os.TempDir()); err != nil {
 		return nil, 0, unfinished.Temp(err)
@@ -113,13 +112,13 @@ func run(ctx context.Context, command string, want int64, to *os.File) (int64, e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	// A group of its own, so that all of a pipeline ends.
+	// A process group of its own lets the whole pipeline be killed.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = time.Second
 	var said tail
 	c.Stderr = &said
-	out, err := c.StdoutPipe() // and not the file itself: a command whose reader is gone ends
+	out, err := c.StdoutPipe() // not the file itself, so a command ends when its reader is gone
 	if err == nil {
 		err = c.Start()
 	}
@@ -148,7 +147,7 @@ func run(ctx context.Context, command string, want int64, to *os.File) (int64, e
 	return size, nil
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the written data.
 type tail struct{ end []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -158,7 +157,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last line, after a colon, or nothing.
+// last returns a colon and the last line, or "" if there is none.
 func (t *tail) last() string {
 	lines := bytes.Split(bytes.TrimSpace(t.end), []byte("\n"))
 	line := strings.ToValidUTF8(string(lines[len(lines)-1]), "?")

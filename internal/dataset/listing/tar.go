@@ -14,10 +14,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// addTar adds the images of a tar in the layout of WebDataset: files of one
-// example stand together and share their name up to the first dot of its last
-// part, as 0001.jpg and 0001.cls do. Only headers and labels are read; an image
-// is read from its place when it is asked for.
+// addTar adds the images of a tar in the layout of WebDataset. The files of one example are consecutive. Their names
+// are equal up to the first dot of the last path element, such as 0001.jpg and 0001.cls. Only headers and labels are
+// read. An image is read on demand.
 func (l *Listing) addTar(path string) error {
 	f, size, err := file.Open(path, "a tar")
 	if err != nil {
@@ -27,7 +26,7 @@ func (l *Listing) addTar(path string) error {
 	return l.addTarFile(&place{path: path, tar: true, size: size}, f)
 }
 
-// addTarFile adds the images of a tar that is open.
+// addTarFile adds the images of an open tar.
 func (l *Listing) addTarFile(in *place, f io.ReaderAt) error {
 	err := indexTar(f, in.size, !l.unlabelled, func(name, class string, off, size int64) {
 		in.entries = append(in.entries, entry{off, size})
@@ -39,17 +38,17 @@ func (l *Listing) addTarFile(in *place, f io.ReaderAt) error {
 	return nil
 }
 
-// isTar tells a tar by the magic number in its first header.
+// isTar reports whether the first header has the magic number of a tar.
 func isTar(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
 
 // Limits on tars.
 const (
 	maxTarName   = 4096
-	maxTarLabel  = 1 << 20 // bytes of a .json; it may hold much else
-	maxTarNumber = 256     // bytes of a .cls
+	maxTarLabel  = 1 << 20 // bytes of a .json file, which may hold much else
+	maxTarNumber = 256     // bytes of a .cls file
 )
 
-// tarExample is what is known of the example whose files are being read.
+// tarExample is the example whose files are being read.
 type tarExample struct {
 	key       string
 	image     string
@@ -57,9 +56,8 @@ type tarExample struct {
 	cls, json string
 }
 
-// indexTar calls row for each example that has an image, in the order of the
-// tar, with what labels it: the text of its .cls, or "label" of its .json, or "",
-// as it is for all unless labels are wanted.
+// indexTar calls row for each example with an image, in the order of the tar. label is the text of its .cls file, or
+// "label" in its .json file, or "". It is "" for all examples if labels is false.
 func indexTar(r io.ReaderAt, size int64, labels bool, row func(name, label string, off, size int64)) error {
 	section := io.NewSectionReader(r, 0, size)
 	t := tar.NewReader(section)
@@ -78,7 +76,7 @@ func indexTar(r io.ReaderAt, size int64, labels bool, row func(name, label strin
 		if err != nil {
 			return file.Truncated(err)
 		}
-		at, _ := section.Seek(0, io.SeekCurrent) // the reader stands before the data
+		at, _ := section.Seek(0, io.SeekCurrent) // the reader is at the beginning of the data
 		key, ext := tarKey(h.Name)
 		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse || key == "" {
 			continue // folders, links, and names that begin with a dot
@@ -99,8 +97,7 @@ func indexTar(r io.ReaderAt, size int64, labels bool, row func(name, label strin
 	}
 }
 
-// checkTarEnd makes sure that the reader saw an empty block last. It takes the
-// end of the file for the end of the tar, too.
+// checkTarEnd checks that the last block is empty. The end of the file also counts as the end of the tar.
 func checkTarEnd(section *io.SectionReader) error {
 	at, _ := section.Seek(0, io.SeekCurrent) // cannot fail
 	var block [512]byte
@@ -110,8 +107,8 @@ func checkTarEnd(section *io.SectionReader) error {
 	return nil
 }
 
-// tarKey splits a name at the first dot of its last part. There is no key where
-// that part begins with a dot or has none.
+// tarKey splits a name at the first dot of its last path element. key is "" if this element has no dot or begins with
+// one.
 func tarKey(name string) (key, ext string) {
 	dir, base := path.Split(name)
 	stem, ext, ok := strings.Cut(base, ".")
@@ -121,8 +118,7 @@ func tarKey(name string) (key, ext string) {
 	return dir + stem, "." + strings.ToLower(ext)
 }
 
-// add notes one file of the Example, whose data is at off of a tar of the given
-// size.
+// add adds one file of the example. Its data is at offset off of a tar with the given size.
 func (e *tarExample) add(t *tar.Reader, h *tar.Header, ext string, off, size int64) error {
 	switch {
 	case hasExtension(ext, imageExtensions) && strings.Count(ext, ".") == 1:
@@ -156,7 +152,7 @@ func (e *tarExample) add(t *tar.Reader, h *tar.Header, ext string, off, size int
 	return nil
 }
 
-// sparse says that the data has holes, which tar leaves out.
+// sparse reports whether the file has holes, which the tar leaves out.
 func sparse(h *tar.Header) bool {
 	if h.Typeflag == tar.TypeGNUSparse {
 		return true
@@ -180,7 +176,7 @@ func readAtMost(r io.Reader, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// jsonLabel returns "label", a number or a string, of an object, or "".
+// jsonLabel returns the number or string "label" of a JSON object, or "".
 func jsonLabel(b []byte) (string, error) {
 	var object struct {
 		Label json.RawMessage `json:"label"`

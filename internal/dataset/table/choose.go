@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// ErrColumns is the error of a table of which it is not known which columns the network
-// takes.
+// ErrColumns is the error for a table if the columns for the network are unknown.
 var ErrColumns = errors.New("which columns does the network take?")
 
-// Choose returns the columns that were said to be of an input, in their order; patterns
-// with * stand for all that they match, in the file's.
+// Choose returns the columns in said, in that order. A pattern with * stands for all columns that it matches, in the
+// order of the file.
 func Choose(names, said []string) (out []string, err error) {
+	known, chosen := set(names), make(map[string]bool)
 	for _, s := range said {
 		found := []string{s}
-		if !slices.Contains(names, s) && strings.Contains(s, "*") {
+		if !known[s] && strings.Contains(s, "*") {
 			found = nil
 			for _, name := range names {
 				if ok, err := path.Match(s, name); err == nil && ok {
@@ -26,20 +26,25 @@ func Choose(names, said []string) (out []string, err error) {
 				}
 			}
 		}
-		if len(found) == 0 || !slices.Contains(names, found[0]) {
-			return nil, fmt.Errorf("no column %q among %q: %w", s, names, ErrColumns)
+		if len(found) == 0 || !known[found[0]] {
+			more := ""
+			if most := 20; len(names) > most {
+				names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+			}
+			return nil, fmt.Errorf("no column %q among %q%s: %w", s, names, more, ErrColumns)
 		}
 		for _, name := range found {
-			if slices.Contains(out, name) {
+			if chosen[name] {
 				return nil, fmt.Errorf("column %q is there twice", name)
 			}
+			chosen[name] = true
 			out = append(out, name)
 		}
 	}
 	return out, nil
 }
 
-// Split reads names of columns with commas between, as a line of CSV has them.
+// Split parses a comma-separated list of column names, as in a line of CSV.
 func Split(text string) ([]string, error) {
 	names, err := csv.NewReader(strings.NewReader(text)).Read()
 	if err != nil || slices.Contains(names, "") {

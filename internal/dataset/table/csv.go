@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/cell"
 )
 
-// lines reads the records of a CSV file. As in lists, a line that begins with # is left out.
+// lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped.
 func (t *Table) lines(f *os.File) *csv.Reader {
 	in := csv.NewReader(bufio.NewReaderSize(f, 1<<20))
 	in.ReuseRecord, in.Comment = true, '#'
@@ -25,7 +25,7 @@ func (t *Table) lines(f *os.File) *csv.Reader {
 	return in
 }
 
-// parseError is err with the line in front.
+// parseError returns err with the line number in front.
 func parseError(err error) error {
 	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
 		return fmt.Errorf("line %d, column %d: %w", pe.Line, pe.Column, pe.Err)
@@ -60,7 +60,7 @@ func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err e
 		return 0, parseError(err)
 	}
 	for ; ; rows++ {
-		record, err := in.Read() // as wide as the first
+		record, err := in.Read() // Read checks that it is as wide as the first
 		if err == io.EOF {
 			return rows, nil
 		}
@@ -84,7 +84,7 @@ func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err e
 	}
 }
 
-// parseInt reads a whole number, or a truth value as pandas writes them.
+// parseInt parses an integer, or a boolean as pandas writes it.
 func parseInt(text string) (int64, bool) {
 	switch text {
 	case "True", "true":
@@ -96,7 +96,7 @@ func parseInt(text string) (int64, bool) {
 	return v, err == nil
 }
 
-// parseFloat reads a number. One that is too large is infinite.
+// parseFloat parses a number. A number that is too large becomes infinite.
 func parseFloat(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if math.IsInf(v, 0) {

@@ -8,14 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 )
 
-// maxObject bounds a line of JSON, in bytes: some million numbers.
+// maxObject is the largest size of a line of JSON, in bytes. It is enough for a few million numbers.
 const maxObject = 64 << 20
 
-// objects calls row with the line of each object, and its values.
+// objects calls row with the line number and the values of each object.
 func objects(f io.Reader, row func(line int, object map[string]json.RawMessage) error) error {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxObject)
@@ -40,10 +39,10 @@ func objects(f io.Reader, row func(line int, object map[string]json.RawMessage) 
 	return lines.Err()
 }
 
-// openJSON takes the columns from the first object, in its order.
+// openJSON reads the names of the columns from the first object, in its order.
 func (t *Table) openJSON(f *os.File, _ int64) error {
 	err := objects(f, func(line int, _ map[string]json.RawMessage) error {
-		return io.EOF // the first is an object
+		return io.EOF // the first line is an object
 	})
 	if err == nil {
 		return errors.New("empty, want an object in each line")
@@ -72,7 +71,7 @@ func (t *Table) openJSON(f *os.File, _ int64) error {
 	return nil
 }
 
-// skipMark reads what follows a byte order mark.
+// skipMark returns a reader that skips a byte order mark.
 func skipMark(f io.Reader) io.Reader {
 	const mark = "\ufeff"
 	start := make([]byte, len(mark))
@@ -84,11 +83,12 @@ func skipMark(f io.Reader) io.Reader {
 }
 
 func (t *Table) readJSON(f *os.File, _ int64, columns []*Column) (rows int, err error) {
+	known := set(t.Names)
 	err = objects(f, func(line int, object map[string]json.RawMessage) error {
 		where := fmt.Sprintf("line %d", line)
 		if len(object) != len(t.Names) {
 			for name := range object {
-				if !slices.Contains(t.Names, name) {
+				if !known[name] {
 					return fmt.Errorf("%s: %q is not among the first line's", where, name)
 				}
 			}
@@ -180,7 +180,7 @@ func (c *Column) addScalar(where string, value any) error {
 	return c.fail(where, "%.40q, %w", fmt.Sprint(value), ErrText)
 }
 
-// textOf is a value as text, of which a list has spaces between.
+// textOf returns a value as text. The elements of a list are separated by spaces.
 func textOf(value any) (string, error) {
 	switch v := value.(type) {
 	case nil:

@@ -27,10 +27,10 @@ func (t *Table) openParquet(f *os.File, size int64) error {
 	return nil
 }
 
-// Memory for the numbers of a Parquet file, which may compress them.
+// Limits of the memory for the numbers of a Parquet file, which may be compressed.
 const (
-	most  = 100      // times its size
-	apart = 64 << 20 // and so much in any case
+	most  = 100      // multiple of the size of the file
+	apart = 64 << 20 // and additional bytes
 )
 
 func (t *Table) readParquet(f *os.File, size int64, columns []*Column) (rows int, err error) {
@@ -68,19 +68,18 @@ func (t *Table) readParquet(f *os.File, size int64, columns []*Column) (rows int
 	return int(p.NumRows()), nil
 }
 
-// A leafReader reads the numbers or texts of a column, and the lists that they are in.
+// A leafReader reads the numbers or texts of a column, and the lists that contain them.
 type leafReader struct {
 	column *Column
 	leaf   *parquet.Column
 	values int64
-	// An element of the k-th list down is there where the definition level is at least
-	// there[k].
+	// An element of list k, counted from the outside, exists if the definition level is at least there[k].
 	there    []int
 	unsigned bool
 
 	rows   int
-	counts []int // elements so far, of each list that is open
-	inner  []int // the shape of what the first list has, or nil
+	counts []int // number of elements so far in each open list
+	inner  []int // shape of the elements of the first list, or nil
 	cells  []string
 }
 
@@ -108,7 +107,7 @@ func newLeafReader(field *parquet.Column, c *Column) (*leafReader, error) {
 	if l := r.leaf.Type().LogicalType(); l != nil {
 		logical = l.Value
 	}
-	_, isDecimal := logical.(*format.DecimalType) // whole numbers that are to be divided
+	_, isDecimal := logical.(*format.DecimalType) // integers that must be divided
 	switch kind := r.leaf.Type().Kind(); {
 	case isDecimal, kind == parquet.Int96, kind == parquet.FixedLenByteArray, kind == parquet.ByteArray && !c.text:
 		return nil, c.fail("all rows", "%s, %w", r.leaf.Type(), ErrText)
@@ -159,7 +158,7 @@ func (r *leafReader) read(chunk parquet.ColumnChunk) error {
 
 func (r *leafReader) where() string { return fmt.Sprintf("row %d", r.rows-1) }
 
-// add takes in a value, whose levels say in which lists it is.
+// add adds a value. Its levels say in which lists it is.
 func (r *leafReader) add(v parquet.Value) error {
 	at, depth := v.RepetitionLevel(), len(r.there)
 	if at == 0 {
@@ -168,7 +167,7 @@ func (r *leafReader) add(v parquet.Value) error {
 		}
 		r.rows++
 	}
-	exists := 0 // so many lists down there is an element
+	exists := 0 // depth of lists that have an element
 	for exists < depth && v.DefinitionLevel() >= r.there[exists] {
 		exists++
 	}
@@ -245,8 +244,8 @@ func (r *leafReader) text(v parquet.Value) string {
 	return string(v.ByteArray())
 }
 
-// close checks the lists that end where the one at depth goes on, against the first of
-// their like.
+// close checks the lists that end when the list at depth continues. They must be as long as the first lists of their
+// depth.
 func (r *leafReader) close(depth int) error {
 	if len(r.counts) <= depth || r.column.text {
 		return nil

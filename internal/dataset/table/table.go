@@ -1,12 +1,11 @@
-// Package table reads tables, whose rows are examples and whose columns are numbers, lists
-// of numbers or text: CSV (.csv, .tsv), Parquet (.parquet), and JSON lines (.jsonl).
+// Package table reads tables whose rows are examples. A column holds numbers, lists of numbers, or text. The formats
+// are CSV (.csv, .tsv), Parquet (.parquet), and JSON lines (.jsonl).
 //
 // # Invariants
 //
-// A column that was read has a value in every row. Numbers are finite; whole ones are as
-// they are written, up to 64 bits. Lists may differ in length along their first
-// dimension only. Files are untrusted: numbers take 8 bytes of memory each, and a Parquet
-// file that claims to have more than a hundred times its size of them is refused.
+// A column that was read has a value in every row. Numbers are finite. Integers are exact, up to 64 bits. Lists may
+// differ in length only along their first dimension. Files are untrusted: numbers take 8 bytes of memory each. A
+// Parquet file is refused if its numbers take more memory than a hundred times its size plus 64 MiB.
 //
 // # Concurrency
 //
@@ -29,11 +28,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// Extensions are the ends of tables' names.
+// Extensions are the file extensions of tables.
 var Extensions = []string{".csv", ".tsv", ".parquet", ".jsonl"}
 
-// Is reports whether the file at path is a table by its name, and no listing of images that
-// swagwrap list wrote.
+// Is reports whether the file at path has the name of a table, and is not a listing of images from swagwrap list.
 func Is(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || !slices.Contains(Extensions, extension(path)) {
@@ -45,11 +43,11 @@ func Is(path string) bool {
 
 func extension(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
-// Table is a file of which the the names of the columns are known.
+// Table is a file whose column names are known.
 type Table struct {
 	Path string
-	Rows int // once it was read
-	// SHA256 is that of the file, in hex, once it was read.
+	Rows int // set by Read
+	// SHA256 is the hash of the file in hex, set by Read.
 	SHA256 string
 	Names  []string // of the columns, all different
 
@@ -67,15 +65,17 @@ func Open(path string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range t.Names {
-		if slices.Contains(t.Names[:i], name) {
+	seen := make(map[string]bool, len(t.Names))
+	for _, name := range t.Names {
+		if seen[name] {
 			return nil, fmt.Errorf("%s: two columns are named %q", path, name)
 		}
+		seen[name] = true
 	}
 	return t, nil
 }
 
-// with calls f with the file. The library for Parquet panics on some damaged files.
+// with calls f with the open file. It recovers from panics, which the Parquet library causes for some damaged files.
 func (t *Table) with(f func(f *os.File, size int64) error) (err error) {
 	in, size, err := file.Open(t.Path, "a table")
 	if err != nil {
@@ -91,28 +91,28 @@ func (t *Table) with(f func(f *os.File, size int64) error) (err error) {
 	return f(in, size)
 }
 
-// Column is a column that was read.
+// Column is the content of a column.
 type Column struct {
 	Name  string
-	Texts []string // as written, where text was asked for; those of a list have spaces between
-	// Numbers are Ints where all are whole and none has a fraction as written, and else Floats.
+	Texts []string // as written, if it was read as text; the elements of a list are separated by spaces
+	// Numbers are in Ints if all are written as integers, and otherwise in Floats.
 	Ints   []int64
 	Floats []float64
-	// Lengths are those of the rows' lists along their first dimension; nil where each row has
-	// one number. Inner is the shape of what a list consists of, empty for numbers.
+	// Lengths are the lengths of the rows' lists along their first dimension. It is nil if each row has one number.
+	// Inner is the shape of a list's elements, and empty for numbers.
 	Lengths []int
 	Inner   []int
 
 	text bool
 }
 
-// Read reads the columns of these names: as text, and as numbers.
+// Read reads the named columns, as text or as numbers.
 func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
 	columns, found := make([]*Column, len(t.Names)), map[string]*Column{}
+	isText, isNumber := set(text), set(numbers)
 	for i, name := range t.Names {
-		isText := slices.Contains(text, name)
-		if isText || slices.Contains(numbers, name) {
-			columns[i] = &Column{Name: name, text: isText}
+		if isText[name] || isNumber[name] {
+			columns[i] = &Column{Name: name, text: isText[name]}
 			found[name] = columns[i]
 		}
 	}
@@ -130,15 +130,24 @@ func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
 	return found, err
 }
 
-// ErrText is the error of text where there should be numbers.
+// set makes a lookup table of names. A table may have a million columns.
+func set(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, name := range names {
+		out[name] = true
+	}
+	return out
+}
+
+// ErrText is the error for text instead of numbers.
 var ErrText = errors.New("want a number")
 
-// fail is the error of a row's value.
+// fail returns the error for the value of a row.
 func (c *Column) fail(where string, format string, args ...any) error {
 	return fmt.Errorf("%s, column %q: %w", where, c.Name, fmt.Errorf(format, args...))
 }
 
-// addInt and addFloat add a number to what is there.
+// addInt and addFloat append a number.
 func (c *Column) addInt(v int64) {
 	if c.Floats != nil {
 		c.Floats = append(c.Floats, float64(v))
@@ -162,7 +171,7 @@ func (c *Column) addFloat(where string, v float64) error {
 	return nil
 }
 
-// add adds a number as it is written.
+// add parses and appends a number.
 func (c *Column) add(where, text string) error {
 	if v, ok := parseInt(text); ok {
 		c.addInt(v)
@@ -178,10 +187,10 @@ func (c *Column) add(where, text string) error {
 	return c.addFloat(where, v)
 }
 
-// Len is how many numbers there are.
+// Len returns the number of numbers in the column.
 func (c *Column) Len() int { return max(len(c.Ints), len(c.Floats)) }
 
-// At is number k of all.
+// At returns number k of the column.
 func (c *Column) At(k int) float64 {
 	if c.Ints != nil {
 		return float64(c.Ints[k])
@@ -189,8 +198,7 @@ func (c *Column) At(k int) float64 {
 	return c.Floats[k]
 }
 
-// shaped notes the shape of a row's list, of which the first dimension may differ from row
-// to row.
+// shaped records the shape of a row's list. Its first dimension may differ from row to row.
 func (c *Column) shaped(where string, shape []int) error {
 	switch {
 	case len(c.Lengths) == 0:

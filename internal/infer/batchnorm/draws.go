@@ -12,8 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Draws are members that are drawn for a measurement, and get their batch-norm statistics
-// for it.
+// Draws are members that are drawn for a measurement. Their batch-norm statistics are computed for it.
 type Draws struct {
 	Engine    *infer.Engine
 	Network   *infer.Network
@@ -24,8 +23,7 @@ type Draws struct {
 
 func (d Draws) Parts() []infer.Part { return []infer.Part{{Count: d.Count, Graph: d.Network.Graph}} }
 
-// Each makes members first … first+count−1. Of a posterior without columns they are
-// SWAG-Diag's.
+// Each makes members first … first+count−1. If the posterior has no columns, they are SWAG-Diag members.
 func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
 	p := d.Network.Posterior
 	if p.Options.Columns == 0 {
@@ -46,7 +44,7 @@ func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) e
 	})
 }
 
-// MeasureRounding is [infer.Engine.MeasureRounding] of the members: what precision changes in
+// MeasureRounding is [infer.Engine.MeasureRounding] of the members. It measures the changes by precision in
 // batch-norm passes and in predictions together.
 func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*rounding.Change, error) {
 	opts := rounding.Options{Antithetic: d.How.Antithetic}
@@ -59,9 +57,9 @@ func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*roun
 	return r, r.Measure(ctx, []rounding.Side{{Models: d.exactly(), Exact: &exact}, {Models: d, Asked: d.Engine}}, opts, data)
 }
 
-// MeasurePasses measures what the engine's precision in batch-norm passes changes of the
-// average of members, all of which predict in float32: on averages of two training examples
-// each, see [blend]. It is nil where passes are in float32.
+// MeasurePasses measures how the engine's precision in batch-norm passes changes the average of members. All members
+// predict in float32, on averages of two training examples each: see [blend]. The result is nil if passes are in
+// float32.
 func (d Draws) MeasurePasses(ctx context.Context) (*rounding.Change, error) {
 	if !d.lower() {
 		return nil, nil
@@ -79,8 +77,8 @@ func (d Draws) lower() bool {
 	return d.Network.Recomputes() && provider(d.Engine, d.Network).Precision == ort.BF16
 }
 
-// exactly is d with passes in float32. How a control corrects statistics stays as it is: what
-// precision does to it is much the same in both of the passes that it is a difference of.
+// exactly returns d with passes in float32. The correction by a control does not change. Precision affects both
+// passes of its difference in nearly the same way.
 func (d Draws) exactly() Draws {
 	e := *d.Engine
 	e.Passes = ort.Provider{}

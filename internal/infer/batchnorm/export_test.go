@@ -11,7 +11,7 @@ import (
 
 const (
 	LossExamples = lossExamples
-	CheckBatches = checkBatches
+	LossBatches  = lossBatches
 )
 
 // Uncontrolled is settled data whose statistics are not corrected.

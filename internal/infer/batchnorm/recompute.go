@@ -12,19 +12,19 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Training is what statistics are recomputed from; [Settle] makes it ready.
+// Training is the data that statistics are recomputed from. [Settle] makes it ready.
 type Training struct {
 	Data  dataset.Dataset
 	Order dataset.Order
 	Rule  bnupdate.Rule
 
-	// Once settled: how many images of the order members see, if fewer than all of
-	// it, and what corrects their statistics.
+	// members and controls are set by [Settle]: how many images of the order members see, if fewer than all, and what
+	// corrects their statistics.
 	members  int
 	controls map[*infer.Network]bnupdate.Control
 }
 
-// Images returns how many images one recomputation sees.
+// Images returns the number of images in one recomputation.
 func (b Training) Images() int {
 	if b.members > 0 {
 		return b.members
@@ -32,8 +32,7 @@ func (b Training) Images() int {
 	return b.Visited()
 }
 
-// Visited returns how many images the order visits, which is how many training
-// images there are for other uses.
+// Visited returns the number of images that the order visits. So many training images are available for other uses.
 func (b Training) Visited() int {
 	switch {
 	case b.Data == nil:
@@ -44,18 +43,22 @@ func (b Training) Visited() int {
 	return b.Data.Len()
 }
 
-// Reordered is the data in another order, k ≥ 1, of as many images as SWA sees.
+// Reordered returns the data in another order, k ≥ 1, with as many images as SWA sees.
 func (b Training) Reordered(k uint64) Training {
-	b.Order.Seed += k << 32 // no seed that a user is likely to give
+	b.Order.Seed += k << 32 // a user is unlikely to give such a seed
 	b.members, b.controls = 0, nil
 	return b
 }
 
-// Recompute returns batch-norm statistics for the given weights. For a network
-// that has none to recompute the result is of no images, and data may be zero.
+// Recompute returns the batch-norm statistics and buffers for the given weights. If the network has no statistics to
+// recompute, the result has no images, and data may be zero.
 func Recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training) (bnupdate.Result, error) {
 	if !n.Recomputes() {
-		return bnupdate.Recompute(ctx, n.Passes.Plan, nil, bnupdate.Options{})
+		state, err := n.State(parameters)
+		if err != nil {
+			return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+		}
+		return bnupdate.Recompute(ctx, n.Passes.Plan, nil, bnupdate.Options{State: state})
 	}
 	if err := widen(ctx, e, n, data.Data); err != nil {
 		return bnupdate.Result{}, err
@@ -69,25 +72,29 @@ func Recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 		order.Limit = data.Images()
 		batches := slices.Collect(order.Batches(data.Data.Len(), size))
 		if last := len(batches) - 1; last >= 0 && s.FixedBatch() > 0 && len(batches[last]) < size {
-			batches = batches[:last] // a network with a fixed batch takes no shorter one
+			batches = batches[:last] // a network with a fixed batch takes no shorter batch
 		}
 		return batches, nil
 	})
 }
 
-// recompute is Recompute over batches of the caller's.
+// recompute is Recompute over the caller's batches.
 func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
 	fail := func(err error) (bnupdate.Result, error) {
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
 	plan, e := planned(e, n)
-	// The recomputed statistics in the graph take no part, but must be finite.
-	model, err := plan.Template.Fill(n.Posterior.Layout, parameters, n.Posterior.Statistics)
+	state, err := n.State(parameters)
+	if err != nil {
+		return fail(err)
+	}
+	// The statistics in the graph are not used here, but must be finite.
+	model, err := plan.Template.Fill(n.Posterior.Layout, parameters, state)
 	if err != nil {
 		return fail(err)
 	}
 	run := func(from bnupdate.Runner) (bnupdate.Result, error) {
-		r, err := bnupdate.Recompute(ctx, n.Passes.Plan, from, bnupdate.Options{Rule: data.Rule, Workers: e.Threads()})
+		r, err := bnupdate.Recompute(ctx, n.Passes.Plan, from, bnupdate.Options{Rule: data.Rule, Workers: e.Threads(), State: state})
 		if control, ok := data.controls[n]; ok && err == nil {
 			n.Passes.Plan.Correct(r.Statistics, control)
 		}
@@ -120,7 +127,7 @@ func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 	return r, err
 }
 
-// planned returns what the network's batch-norm passes run, and on what.
+// planned returns the plan of the network's batch-norm passes, and the engine that runs it.
 func planned(e *infer.Engine, n *infer.Network) (*bnupdate.Plan, *infer.Engine) {
 	own, plan := *e, n.Passes.Plan
 	own.Provider = provider(e, n)
@@ -130,8 +137,8 @@ func planned(e *infer.Engine, n *infer.Network) (*bnupdate.Plan, *infer.Engine) 
 	return plan, &own
 }
 
-// provider is what the network's passes run on: not OpenVINO if the graph cannot be
-// written out for it.
+// provider returns the provider of the network's passes. It is not OpenVINO if batch norm cannot be written out for
+// it in operators.
 func provider(e *infer.Engine, n *infer.Network) ort.Provider {
 	if e.Passes.Name == ort.OpenVINO {
 		if _, err := n.Passes.Explicit(n.Posterior.Layout); err != nil {

@@ -11,14 +11,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 )
 
-// Record says what the statistics of members come from, and what is known of
-// how good they are.
+// Record gives the source of the members' statistics, and the known facts about their quality.
 type Record struct {
-	// Sources are empty where all statistics are kept.
+	// Sources are empty if all statistics are kept.
 	Sources []dataset.Source `json:"sources"`
 	Images  int              `json:"images"`
-	// MemberImages, if not 0, is how many of them each member saw: its statistics
-	// are corrected by what SWA's are from as many, and from all. See [Settle].
+	// MemberImages, if not 0, is the number of images that each member saw. Its statistics are corrected by the
+	// difference between SWA's statistics from as many images and from all. See [Settle].
 	MemberImages int    `json:"member_images,omitempty"`
 	BatchSize    int    `json:"batch_size"`
 	Rule         string `json:"rule"`
@@ -26,29 +25,28 @@ type Record struct {
 	Seed         uint64 `json:"seed"`
 	// Augment says how pictures were augmented; "none" if they were not.
 	Augment string `json:"augment,omitempty"`
-	// AsSeen says that the data is arrays of what the network saw in training,
-	// which are used as they are.
+	// AsSeen says that the data is arrays of the network's inputs in training. They are used unchanged.
 	AsSeen bool `json:"as_seen,omitempty"`
-	// Provider is what computed the statistics, and ONNXRuntime the library's version; both
-	// are empty for the default provider.
+	// Provider computed the statistics, and ONNXRuntime is the library's version. Both are empty for the default
+	// provider.
 	Provider    string `json:"provider,omitempty"`
 	ONNXRuntime string `json:"onnxruntime,omitempty"`
-	// Rounding is what a precision below float32 was measured to change in the passes.
+	// Rounding is the measured change by a precision below float32 in the passes.
 	Rounding *rounding.Change `json:"rounding,omitempty"`
-	// Kept names the layers whose statistics are the checkpoints' own.
+	// Kept names the layers that keep the statistics of the checkpoints.
 	Kept []string `json:"kept,omitempty"`
-	// Stale says that some of these are kept although training updated them, so that
-	// they do not belong to the weights.
+	// Stale says that some of the kept statistics were updated by training, so they do not belong to the weights.
 	Stale bool `json:"stale,omitempty"`
-	// Loss is about what the number of images costs, in nats of NLL for each
-	// example, compared with infinitely many images; nil where it is not known.
+	// Loss is the estimated cost of the number of images, in nats of NLL for each example, compared with infinitely
+	// many images. Nil if unknown.
 	Loss *float64 `json:"loss,omitempty"`
 	// Between is the largest share of a layer's variance that lies between batches.
 	Between float64 `json:"between_batches"`
-	// Check holds the images against what the last checkpoint stores; nil where
-	// there is nothing to compare, or there are too few images to tell.
+	// Check compares the images with the statistics that the checkpoints store; nil if there are too few images.
 	Check *bnupdate.Check `json:"check,omitempty"`
-	// Warnings are what a user of the statistics must know.
+	// MoreImages is how many more images the check needs; 0 if it was made.
+	MoreImages int `json:"check_needs_images,omitempty"`
+	// Warnings are notes that a user of the statistics must know.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -64,19 +62,22 @@ func (b *Record) warn(r bnupdate.Result) {
 	}
 }
 
-// warnInitial warns of kept statistics that nothing ever changed: means of 0 and
-// variances of 1, which a layer is made with.
+// warnInitial warns of kept statistics that nothing ever changed: means of 0 and variances of 1, the initial values
+// of a layer.
 func (b *Record) warnInitial(statistics []float32) {
 	if !slices.ContainsFunc(statistics, func(v float32) bool { return v != 0 && v != 1 }) {
 		b.Warnings = append(b.Warnings, "the kept statistics are those that layers are made with, means of 0 and variances of 1: were the checkpoints exported without what training computed?")
 	}
 }
 
-// AllWarnings are those of the record, with what the check found first.
+// AllWarnings returns the warnings of the record, starting with those of the check.
 func (b *Record) AllWarnings() []string {
 	out := slices.Clone(b.Warnings)
 	if found, causes := b.Mismatch(); found != "" {
 		out = append([]string{found + ". " + causes}, out...)
+	}
+	if b.MoreImages > 0 {
+		out = append(out, fmt.Sprintf("these images were not compared with those of training: %d are too few. Give at least %d more (--bn-data, --bn-samples)", b.Images, b.MoreImages))
 	}
 	if b.Stale {
 		out = append(out, "statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged or sampled weights")
@@ -84,8 +85,7 @@ func (b *Record) AllWarnings() []string {
 	return out
 }
 
-// Mismatch says in words what the check found, and the likely causes; "" if
-// nothing is off.
+// Mismatch describes in words what the check found, and the likely causes. It returns "" if nothing is off.
 func (b *Record) Mismatch() (found, causes string) {
 	if b == nil || b.Check == nil {
 		return "", ""
@@ -94,13 +94,13 @@ func (b *Record) Mismatch() (found, causes string) {
 	if len(off) == 0 {
 		return "", ""
 	}
-	worst := off[0]
-	where := "at the first layer"
-	if !b.Check.FirstOff() {
-		worst = slices.MaxFunc(off, func(a, b bnupdate.LayerCheck) int { return cmp.Compare(a.Score(), b.Score()) })
-		where = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers))
+	first := b.Check.FirstOff()
+	where, worst := "at the first layer", b.Check.Layers[0]
+	if !first {
+		most := slices.MaxFunc(off, func(i, j int) int { return cmp.Compare(b.Check.Score(i), b.Check.Score(j)) })
+		where, worst = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers)), b.Check.Layers[most]
 	}
-	found = fmt.Sprintf("these images are not what the network saw in training: %s (%s) the last checkpoint stores means that are %s standard deviations, and variances that are a factor of %s from what these images give; training alone explains differences of %s and a factor of %s",
+	found = fmt.Sprintf("these images are not what the network saw in training: %s (%s) the checkpoints store means that are %s standard deviations, and variances that are a factor of %s from what these images give; chance and training explain differences of %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
 	const (
 		prepared = "another mean and standard deviation (fit --mean, --std), order of channels (fit --channels) or resizing"
@@ -108,11 +108,11 @@ func (b *Record) Mismatch() (found, causes string) {
 		other    = "another data set"
 	)
 	switch {
-	case !b.Check.FirstOff():
-		return found, "Likely causes: other images or classes than in training, sorted images (--bn-order), or another size of batches (--batch-size)"
+	case !first:
+		return found, "Likely causes: other images than in training, or not all of its classes"
 	case b.AsSeen:
 		return found, "Likely causes: these batches were saved with other transforms, or the checkpoints are of another training"
-	case worst.Means > 0.5 || worst.Variances > 1.5: // augmentation does not go so far
+	case worst.Means > 0.5 || worst.Variances > 1.5: // augmentation has a smaller effect
 		return found, "Likely causes: " + prepared + "; or " + other
 	case b.Augment == "" || b.Augment == "none":
 		return found, "Likely causes: " + plain + "; or " + prepared + "; or " + other

@@ -16,47 +16,43 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// How much of the images settling takes, in batches of at least leastBatch images:
-// what is held against the last checkpoint's statistics, and the least that
-// members see.
+// Numbers of batches of at least leastBatch images for settling. lossBatches serve to estimate the cost of the number
+// of images. Members see at least memberBatches.
 const (
-	checkBatches  = 16
+	lossBatches   = 16
 	memberBatches = 8
 	leastBatch    = 16
 )
 
-// MaxLoss is the loss of NLL, in nats for each example, that the number of
-// images may cost where it is chosen for the user. docs/batch-norm.md has what it
-// was chosen by.
+// MaxLoss is the largest loss of NLL, in nats for each example, that the number of images may cost if it is chosen
+// automatically. docs/batch-norm.md says how MaxLoss was chosen.
 const MaxLoss = 2e-4
 
-// Settling says how batch-norm data is made ready for members.
+// Settling says how to make batch-norm data ready for members.
 type Settling struct {
-	// Auto chooses how many images SWA and members see. Without it that is all
-	// that the order visits.
+	// Auto chooses how many images SWA and members see. Without it they see all images that the order visits.
 	Auto bool
-	// Members are drawn so; it is the first of them that the number is chosen by.
+	// Members says how members are drawn. The first of them serves to choose the number of images.
 	Members swag.SampleOptions
-	// Resize, if not nil, is told how many images the passes take, once the number
-	// is known.
+	// Resize, if not nil, is called with the number of images that the passes take, once it is known.
 	Resize func(images int64)
 }
 
-// Settle makes batch-norm data ready for the members of the networks. It holds
-// the images against what each network's last checkpoint stores, and estimates
-// what their number costs.
+// Settle makes batch-norm data ready for the members of the networks. It compares the images with the statistics that
+// each network's last checkpoints store, and estimates the cost of the number of images.
 //
-// If it is to choose that number, SWA sees as many as it takes to know its
-// predictions. Members see fewer, since the noise of these images is known from
-// SWA's pass: see [bnupdate.Control].
+// If Settle chooses that number, SWA sees as many images as are needed to know its predictions. Members see fewer,
+// since SWA's pass shows the noise of these images: see [bnupdate.Control].
 //
-// It returns what is known of each network's statistics, nil for those without
-// batch norm.
+// Settle returns a record of each network's statistics, nil for networks without batch norm.
 func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, data Training, how Settling) (Training, []*Record, error) {
 	records := make([]*Record, len(networks))
 	var work []*settling
 	images := 0
 	for i, n := range networks {
+		if data.Data == nil && n.Recomputes() {
+			continue // no chosen method recomputes statistics
+		}
 		if !n.Recomputes() {
 			if kept := n.Kept(); len(kept) > 0 {
 				records[i] = &Record{Kept: kept, Stale: n.Passes.Stale}
@@ -80,7 +76,7 @@ func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, dat
 	members := images
 	if how.Auto {
 		if how.Resize != nil {
-			how.Resize(int64(len(work) * (images + work[0].images(2*checkBatches+memberBatches))))
+			how.Resize(int64(len(work) * (images + bnupdate.Compared*checkImages(work[0].size) + work[0].images(lossBatches+memberBatches))))
 		}
 		members = 0
 		for _, s := range work {
@@ -91,7 +87,7 @@ func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, dat
 			members = max(members, wanted)
 		}
 	}
-	for _, s := range work { // whole batches of all, some of which may be fixed
+	for _, s := range work { // whole batches for all networks, some of which may have fixed sizes
 		if over := members % s.size; over > 0 && members < images {
 			members = min(members*s.size, images)
 		}
@@ -110,7 +106,7 @@ func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, dat
 	return data, records, nil
 }
 
-// settling is one network's data being settled.
+// settling is the state of settling one network's data.
 type settling struct {
 	e    *infer.Engine
 	n    *infer.Network
@@ -118,12 +114,12 @@ type settling struct {
 	how  Settling
 
 	size     int             // of a batch
-	swa      bnupdate.Result // of some images, then of all that SWA sees
+	swa      bnupdate.Result // of some images, then of all images that SWA sees
 	constant float64         // of SWA's loss
 	record   *Record
 }
 
-// check holds the first images against what the last checkpoint stores.
+// check makes the passes ready, and compares the images with the statistics that the checkpoints store.
 func (s *settling) check(ctx context.Context) (err error) {
 	n := s.n
 	if err := widen(ctx, s.e, n, s.data.Data); err != nil {
@@ -137,18 +133,15 @@ func (s *settling) check(ctx context.Context) (err error) {
 	if p := provider(s.e, n); s.e.Provider.Name == ort.OpenVINO {
 		s.record.Provider, s.record.ONNXRuntime = p.String(), s.e.Runtime.Version()
 	}
-	last, err := s.recompute(ctx, n.Posterior.Last(), s.images(checkBatches))
-	if err == nil {
-		s.record.Check = n.Passes.Plan.Check(n.Posterior.StoredStatistics, last)
-	}
+	s.record.Check, s.record.MoreImages, err = check(ctx, s.e, n, s.data, s.size)
 	return err
 }
 
-// look returns how many images SWA is to see.
+// look returns the number of images that SWA must see.
 func (s *settling) look(ctx context.Context) (images int, err error) {
 	images = s.data.Images()
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
-		if s.swa, err = s.recompute(ctx, swa, s.images(checkBatches)); err != nil {
+		if s.swa, err = s.recompute(ctx, swa, s.images(lossBatches)); err != nil {
 			return err
 		}
 		s.constant, err = s.loss(ctx, swa, s.swa, nil)
@@ -160,8 +153,7 @@ func (s *settling) look(ctx context.Context) (images int, err error) {
 	return images, err
 }
 
-// control makes SWA's pass over so many images, and returns how many members
-// are to see.
+// control makes SWA's pass over the given number of images, and returns the number that members must see.
 func (s *settling) control(ctx context.Context, images int) (members int, err error) {
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
 		s.swa, err = s.recompute(ctx, swa, images)
@@ -171,7 +163,7 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 		return images, err
 	}
 	how := s.how.Members
-	if s.n.Posterior.Options.Columns == 0 { // whatever is asked for, it has members of this kind only
+	if s.n.Posterior.Options.Columns == 0 { // it has members of this kind only, whatever the user asked for
 		how = swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
 	}
 	err = s.first(ctx, how, func(parameters weights.Vector) error {
@@ -186,10 +178,10 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 	return members, err
 }
 
-// describe fills in what is known of the number of images.
+// describe sets the fields of the record that depend on the number of images.
 func (s *settling) describe(images int) {
 	if s.n.Passes.Batch > 0 {
-		images -= images % s.size // a network with a fixed batch takes no shorter one
+		images -= images % s.size // a network with a fixed batch takes no shorter batch
 	}
 	s.record.Images = images
 	if loss := s.constant / float64(images); loss-loss == 0 { // neither NaN nor infinite
@@ -198,17 +190,16 @@ func (s *settling) describe(images int) {
 	s.record.warn(s.swa)
 }
 
-// up rounds a number of images up to whole batches, and to at least what members
-// see (memberBatches).
+// up rounds a number of images up to whole batches, and to at least the images of memberBatches.
 func (s *settling) up(images float64) int {
-	if !(images < math.MaxInt32) { // not known
+	if !(images < math.MaxInt32) { // unknown
 		return math.MaxInt
 	}
 	return max(int(math.Ceil(images/float64(s.size)))*s.size, s.images(memberBatches))
 }
 
-// images returns how many images are in so many batches, or in those that take
-// the place of small ones.
+// images returns the number of images in the given number of batches. Small batches are replaced by several, with at
+// least leastBatch images together.
 func (s *settling) images(batches int) int {
 	return batches * s.size * ((leastBatch + s.size - 1) / s.size)
 }
@@ -218,8 +209,8 @@ func (s *settling) first(ctx context.Context, how swag.SampleOptions, f func(wei
 	return infer.EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
 }
 
-// recompute makes a pass over the first images; over all, where the order is not
-// random and the first ones need not be like the others.
+// recompute makes a pass over the first images. If the order is not random, it passes over all, because the first
+// ones may differ from the others.
 func (s *settling) recompute(ctx context.Context, parameters weights.Vector, images int) (bnupdate.Result, error) {
 	some := s.data
 	if some.Order.Shuffle {
@@ -228,30 +219,29 @@ func (s *settling) recompute(ctx context.Context, parameters weights.Vector, ima
 	return Recompute(ctx, s.e, s.n, parameters, some)
 }
 
-// lossStream keeps the uses of a seed apart: "bn-loss" in ASCII.
+// lossStream separates the uses of a seed: "bn-loss" in ASCII.
 const lossStream = 0x626e2d6c6f7373
 
 const (
-	lossExamples = 256 // that predictions are compared on
+	lossExamples = 256 // examples on which predictions are compared
 	lossSplits   = 4
 )
 
-// loss estimates the constant c of c/N, what the noise of statistics from N images
-// costs in NLL; NaN where it cannot tell.
+// loss estimates the constant c of c/N, the cost in NLL of the noise of statistics from N images. It returns NaN if
+// it cannot estimate c.
 //
-// Where statistics have the covariance C/N, they cost ½·tr(F·C)/N to second order,
-// F being the Hessian of the NLL. Two halves of the images give statistics that
-// differ with four times that covariance, and predictions whose divergence is
-// ½·δᵀFδ, four times the loss: the Hessian of the NLL of a softmax is the Fisher
-// information of its own predictions, whatever the labels. Statistics that will be
-// corrected by a control are corrected in the halves too.
+// If statistics have the covariance C/N, they cost ½·tr(F·C)/N to second order, with F the Hessian of the NLL. Two
+// halves of the images give statistics whose difference δ has four times that covariance. The divergence of their
+// predictions is ½·δᵀFδ, four times the loss. This holds because the Hessian of the NLL of a softmax is the Fisher
+// information of its own predictions, whatever the labels. If statistics will be corrected by a control, those of the
+// halves are corrected too.
 func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
 	plan := s.n.Passes.Plan
 	if r.Batches() < 2 {
 		return math.NaN(), nil
 	}
 	examples, e := blend(s.data, s.n), *s.e
-	e.Progress = nil // this is no pass
+	e.Progress = nil // not counted as a pass
 	e.Provider = provider(s.e, s.n)
 	total := 0.0
 	for k := range uint64(lossSplits) {
@@ -270,7 +260,7 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 				return 0, err
 			}
 			if e.Predict(ctx, model, examples, sums[i]) != nil {
-				return math.NaN(), ctx.Err() // not a network whose scores mean something
+				return math.NaN(), ctx.Err() // the network's scores have no meaning here
 			}
 		}
 		total += sums[0].Task.Divergence(sums[0].Outcome, sums[1].Outcome)
@@ -278,19 +268,17 @@ func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupda
 	return total / lossSplits / 4 * float64(r.Images), nil
 }
 
-// blended is averages of two examples each.
+// blended holds averages of two examples each.
 type blended struct {
 	dataset.Dataset
 	rows  []int
-	whole []bool // elements that the network takes as integers; one stands for all
-	wide  []bool // elements that are bits, and not blended; likewise
+	whole []bool // elements that the network takes as integers; a single one stands for all
+	wide  []bool // elements that are bits, and not blended; a single one stands for all
 }
 
-// blend returns examples that the network is in doubt about, as it is about those
-// that it will be used on. On the images that it was trained on it may be
-// overconfident, and then its predictions do not move whatever its statistics are:
-// an image halfway between two of them is in doubt again (as in mixup, Zhang et
-// al. 2018).
+// blend returns examples about which the network is in doubt, as about future examples. On its training images it may
+// be overconfident, and then its predictions do not move whatever its statistics are. Halfway between two images it
+// is in doubt again (as in mixup, Zhang et al. 2018).
 func blend(data Training, n *infer.Network) dataset.Dataset {
 	data.Order.Limit = 2 * lossExamples
 	whole, wide := []bool{!n.Input.ElemType.DType().IsFloat()}, []bool{false}

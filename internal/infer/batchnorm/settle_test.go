@@ -41,7 +41,7 @@ func TestLoss(t *testing.T) {
 		const choices = 16
 		for k := range uint64(choices) {
 			some := data
-			some.Order.Seed, some.Order.Limit = 100+k, batchnorm.CheckBatches*e.BatchSize
+			some.Order.Seed, some.Order.Limit = 100+k, batchnorm.LossBatches*e.BatchSize
 			r, err := batchnorm.Recompute(t.Context(), e, n, swa, some)
 			if err != nil {
 				return err
@@ -53,7 +53,7 @@ func TestLoss(t *testing.T) {
 			}
 			estimate += constant / float64(r.Images) / choices
 		}
-		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", batchnorm.CheckBatches*e.BatchSize, want, estimate)
+		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", batchnorm.LossBatches*e.BatchSize, want, estimate)
 		if math.Abs(math.Log(estimate/want)) > 0.5 {
 			t.Errorf("statistics cost %v, but %v is estimated", want, estimate)
 		}

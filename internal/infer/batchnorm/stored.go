@@ -11,8 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// storedPass returns the key of a pass, nil without a store, and the pass where it is
-// there.
+// storedPass returns the key of a pass, nil without a store, and the pass if the store has it.
 func storedPass(e *infer.Engine, n *infer.Network, m onnxio.Filled, data Training) (k store.Key, p pass, err error) {
 	if e.Store == nil {
 		return nil, nil, nil
@@ -26,7 +25,7 @@ func storedPass(e *infer.Engine, n *infer.Network, m onnxio.Filled, data Trainin
 	}
 	k["batch"], k["pass_batch"], k["images"], k["shuffle"], k["seed"] = e.BatchSize, n.Passes.Batch, data.Images(), data.Order.Shuffle, data.Order.Seed
 	was, err := e.Store.Get(k)
-	if p = recallPass(was); p != nil {
+	if p = recallPass(was, data.Images(), n.Passes.Plan.Layers()); p != nil {
 		for _, b := range p {
 			e.Report(b.Images)
 		}
@@ -34,13 +33,13 @@ func storedPass(e *infer.Engine, n *infer.Network, m onnxio.Filled, data Trainin
 	return k, p, err
 }
 
-// pass is a [bnupdate.Runner] of what was run before.
+// pass is a [bnupdate.Runner] that returns the results of an earlier run.
 type pass []bnupdate.Batch
 
 func (p pass) Batches() int                                         { return len(p) }
 func (p pass) Run(_ context.Context, k int) (bnupdate.Batch, error) { return p[k], nil }
 
-// recorder keeps what a Runner gave.
+// recorder keeps the results of a Runner.
 type recorder struct {
 	bnupdate.Runner
 	seen pass
@@ -52,7 +51,7 @@ func (r *recorder) Run(ctx context.Context, k int) (b bnupdate.Batch, err error)
 	return b, err
 }
 
-// arrays are what an entry has: the images of each batch; then of each layer means and
+// arrays returns the arrays of an entry. First come the images of each batch. Then come, for each layer, means and
 // variances, batches×channels, and the shapes of its input, batches×rank.
 func (p pass) arrays() []store.Array {
 	n := int64(len(p))
@@ -74,24 +73,29 @@ func (p pass) arrays() []store.Array {
 	return out
 }
 
-// recallPass is the inverse of arrays, or nil.
-func recallPass(was *store.Entry) pass {
+// recallPass is the inverse of arrays: batches of at most all images, for the given number of layers. It returns nil
+// if the entry is not a pass.
+func recallPass(was *store.Entry, all, layers int) pass {
 	if was == nil {
 		return nil
 	}
 	images, ok := was.Arrays["images"].Values.([]int64)
-	if !ok || len(images) == 0 {
+	if !ok || len(images) == 0 || len(was.Arrays) != 1+3*layers {
 		return nil
 	}
-	p := make(pass, len(images))
+	p, left := make(pass, len(images)), int64(all)
 	for k, n := range images {
+		if n < 1 || n > left {
+			return nil
+		}
+		left -= n
 		p[k].Images = int(n)
 	}
-	for i := range len(was.Arrays) / 3 {
+	for i := range layers {
 		mean, ok1 := was.Arrays[fmt.Sprintf("mean.%d", i)].Values.([]float32)
 		variance, ok2 := was.Arrays[fmt.Sprintf("variance.%d", i)].Values.([]float32)
 		shapes, ok3 := was.Arrays[fmt.Sprintf("shapes.%d", i)].Values.([]int64)
-		if !ok1 || !ok2 || !ok3 || len(mean) != len(variance) {
+		if !ok1 || !ok2 || !ok3 || len(mean) != len(variance) || len(mean)%len(p) != 0 || len(shapes)%len(p) != 0 {
 			return nil
 		}
 		channels, rank := len(mean)/len(p), len(shapes)/len(p)

@@ -10,10 +10,9 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// widen readies the batch-norm pass of a network that was exported for batches of
-// one small size: statistics need larger ones. The pass runs the graph with any
-// batch, if that computes each example as the fixed one does. Where it does not, a
-// batch of 1 is an error, since the variance of a single example is no estimate.
+// widen makes the batch-norm pass ready if a network was exported for batches of one small size, because statistics
+// need larger batches. The pass runs the graph with a free batch if that computes each example like the fixed batch.
+// Otherwise a batch of 1 is an error, since the variance of a single example is no estimate.
 func widen(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.Dataset) error {
 	p := n.Passes
 	err := p.Ready(func() error {
@@ -31,7 +30,7 @@ func widen(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.
 	return cmp.Or(ctx.Err(), err)
 }
 
-// tryWider replaces the plan by one whose batch is free.
+// tryWider replaces the plan by one with a free batch.
 func tryWider(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.Dataset) error {
 	p := n.Passes
 	free, err := e.Free(ctx, n, data)

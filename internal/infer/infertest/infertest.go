@@ -1,7 +1,6 @@
-// Package infertest opens what tests of networks run: ONNX Runtime, and the
-// checkpoints and data of fixtures/. What a function opens for a test is closed when
-// the test ends. Posteriors that many tests need are fitted once in a process and
-// shared: nobody may change or close them.
+// Package infertest opens what tests of networks need: ONNX Runtime, and the checkpoints and data of fixtures/.
+// Everything that a function opens for a test is closed when the test ends. Posteriors that many tests need are
+// fitted once in a process and shared. Tests must not change or close them.
 //
 // # Concurrency
 //
@@ -29,8 +28,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Folders of fixtures, as [Path] takes them. The networks of Small are of images of
-// 1×4×4 and 3 classes.
+// Folders of fixtures, for [Path]. The networks of Small take images of 1×4×4 and have 3 classes.
 const (
 	MNIST     = "fixtures/mnist"
 	Augmented = "fixtures/augmented"
@@ -38,7 +36,7 @@ const (
 	Small     = "cmd/swagwrap/testdata"
 )
 
-// Path is a path below the root of the repository.
+// Path returns a path below the root of the repository.
 func Path(elements ...string) string { return filepath.Join(append([]string{root()}, elements...)...) }
 
 var root = sync.OnceValue(func() string {
@@ -52,7 +50,7 @@ var root = sync.OnceValue(func() string {
 	return dir
 })
 
-// Runtime is ONNX Runtime.
+// Runtime opens ONNX Runtime.
 func Runtime(t testing.TB) *ort.Runtime {
 	t.Helper()
 	path, err := ort.Locate("")
@@ -66,7 +64,7 @@ func Runtime(t testing.TB) *ort.Runtime {
 	return rt
 }
 
-// Engine is one of ordinary settings.
+// Engine returns an engine with default settings.
 func Engine(t testing.TB) *infer.Engine {
 	t.Helper()
 	return &infer.Engine{Runtime: Runtime(t)}
@@ -92,7 +90,7 @@ func Open(t testing.TB, path string) *onnxio.Model {
 	return m
 }
 
-// Epochs opens the checkpoints of a run, of which there are so many, in their order.
+// Epochs opens the checkpoints of a run in their order. There must be count of them.
 func Epochs(t testing.TB, folder string, count int) []*onnxio.Model {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "epoch-*.onnx"))
@@ -106,13 +104,13 @@ func Epochs(t testing.TB, folder string, count int) []*onnxio.Model {
 	return models
 }
 
-// Checkpoints opens the thirty of MNIST.
+// Checkpoints opens the thirty checkpoints of MNIST.
 func Checkpoints(t testing.TB) []*onnxio.Model {
 	t.Helper()
 	return Epochs(t, Path(MNIST, "checkpoints"), 30)
 }
 
-// Fit fits a posterior to models, in a file of the test's own.
+// Fit fits a posterior to models, in a temporary file of the test.
 func Fit(t testing.TB, models ...*onnxio.Model) *swag.Posterior {
 	t.Helper()
 	return FitWith(t, swag.FitOptions{}, models...)
@@ -129,7 +127,7 @@ func FitWith(t testing.TB, opts swag.FitOptions, models ...*onnxio.Model) *swag.
 	return p
 }
 
-// fit fits a posterior to models, of which the first may be where training began.
+// fit fits a posterior to models. If theta0 is set, the first one is the network that training started from.
 func fit(path string, opts swag.FitOptions, models []*onnxio.Model, theta0 bool) (*swag.Posterior, error) {
 	set, err := ckpt.New(models)
 	if err != nil {
@@ -193,8 +191,8 @@ var shared struct {
 	posteriors map[string]*swag.Posterior
 }
 
-// posterior is fitted to the MNIST epochs first … last, and to where training
-// began if that is 0.
+// posterior returns the posterior of the MNIST epochs first … last. If first is 0, it includes the network that
+// training started from.
 func posterior(t testing.TB, first, last int) *swag.Posterior {
 	t.Helper()
 	shared.Lock()
@@ -221,14 +219,13 @@ func posterior(t testing.TB, first, last int) *swag.Posterior {
 	return p
 }
 
-// Posterior is the shared one of the thirty MNIST checkpoints.
+// Posterior returns the shared posterior of the thirty MNIST checkpoints.
 func Posterior(t testing.TB) *swag.Posterior { t.Helper(); return posterior(t, 1, 30) }
 
-// WithTheta0 is the shared one that begins where training did.
+// WithTheta0 returns the shared posterior that includes the network that training started from.
 func WithTheta0(t testing.TB) *swag.Posterior { t.Helper(); return posterior(t, 0, 30) }
 
-// Halves are networks of the first and the last fifteen checkpoints, as if they
-// were two runs.
+// Halves returns networks of the first and the last fifteen checkpoints, as if they were two runs.
 func Halves(t testing.TB) []*infer.Network {
 	t.Helper()
 	n := []*infer.Network{Network(t, posterior(t, 1, 15)), Network(t, posterior(t, 16, 30))}
@@ -238,7 +235,7 @@ func Halves(t testing.TB) []*infer.Network {
 	return n
 }
 
-// Network is a posterior's.
+// Network returns the network of a posterior.
 func Network(t testing.TB, p *swag.Posterior) *infer.Network {
 	t.Helper()
 	n, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
@@ -258,7 +255,7 @@ func Two(t testing.TB, name string) []*onnxio.Model {
 	return models
 }
 
-// Data opens a file of data.
+// Data opens a data file.
 func Data(t testing.TB, path string, opts dataset.Options) dataset.Dataset {
 	t.Helper()
 	d, err := dataset.Open([]string{path}, opts)
@@ -268,21 +265,20 @@ func Data(t testing.TB, path string, opts dataset.Options) dataset.Dataset {
 	return d
 }
 
-// Digits opens images of MNIST as the networks were trained on them: train.npz,
-// val.npz or test.npz.
+// Digits opens images of MNIST, preprocessed as in training: train.npz, val.npz or test.npz.
 func Digits(t testing.TB, name string) dataset.Dataset {
 	t.Helper()
 	return Data(t, Path(MNIST, name), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.1307}, Std: []float64{0.3081}}})
 }
 
-// Training is the training images of MNIST in the order of the file, as PyTorch
-// took them for the golden numbers.
+// Training returns the training images of MNIST in the order of the file. PyTorch used this order for the golden
+// numbers.
 func Training(t testing.TB) batchnorm.Training {
 	t.Helper()
 	return batchnorm.Training{Data: Digits(t, "train.npz")}
 }
 
-// Golden opens what PyTorch computed of a fixture.
+// Golden opens PyTorch's results for a fixture.
 func Golden(t testing.TB, folder string) *weights.Safetensors {
 	t.Helper()
 	st, err := weights.OpenSafetensors(filepath.Join(folder, "golden.safetensors"))
@@ -305,13 +301,12 @@ func Float64s(t testing.TB, st *weights.Safetensors, name string) []float64 {
 	return out
 }
 
-// Far reports whether got is off want by more than tol, relative to the larger of
-// want and floor.
+// Far reports whether got differs from want by more than tol, relative to the larger of want and floor.
 func Far(got, want, tol, floor float64) bool {
 	return !(math.Abs(got-want) <= tol*max(math.Abs(want), floor))
 }
 
-// WantError fails unless err says text.
+// WantError fails unless err contains text.
 func WantError(t testing.TB, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {

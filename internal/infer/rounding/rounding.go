@@ -1,5 +1,5 @@
-// Package rounding measures what a precision below float32 changes of an ensemble's
-// predictions, beside the Monte Carlo error of the ensemble itself.
+// Package rounding measures how a precision below float32 changes an ensemble's predictions, compared with the Monte
+// Carlo error of the ensemble itself.
 //
 // # Concurrency
 //
@@ -8,42 +8,39 @@ package rounding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
-// What a Change is measured on, at the least where there is so much, and how much of
-// the Monte Carlo error it may be.
+// fewest is the number of members that a Change is measured on, if there are as many. share is the largest acceptable
+// share of the Monte Carlo error.
 const (
-	examples = 256
-	fewest   = 4
-	share    = 0.2
+	fewest = 4
+	share  = 0.2
 )
 
-// Pays is how many runs of one network on one example must be ahead for a lower
-// precision to save more than measuring it takes.
-const Pays = 2 * 2 * fewest * examples
+// Pays is the number of future runs of one network on one example above which a lower precision saves more than
+// measuring it takes.
+const Pays = 2 * 2 * fewest * intake.Examples
 
-// A Change is what a precision changes of an ensemble's averaged probabilities,
-// measured on some members and examples, beside what is open about them because the
-// members are draws, and so many. Mean, Largest and RMS are of the absolute changes over
-// examples and classes.
+// A Change is how a precision changes an ensemble's averaged probabilities, measured on some members and examples. It
+// also holds the Monte Carlo error, which the finite number of drawn members causes. Mean, Largest and RMS are of the
+// absolute changes over examples and classes.
 type Change struct {
-	Provider  string `json:"provider,omitempty"`   // predicted, and was held against its own float32
-	BatchNorm string `json:"batch_norm,omitempty"` // computed batch-norm statistics, and was held against float32's
+	Provider  string `json:"provider,omitempty"`   // made the predictions, compared with its own float32
+	BatchNorm string `json:"batch_norm,omitempty"` // computed batch-norm statistics, compared with float32
 	Examples  int    `json:"examples"`
-	Members   int    `json:"members"` // that were run
-	Of        int    `json:"of"`      // members of the ensemble
-	// Unusable examples could not be read or have no usable scores in float32, and are left
-	// out. Lost ones have none in the lower precision alone.
+	Members   int    `json:"members"` // members that were run
+	Of        int    `json:"of"`      // members of the whole ensemble
+	// Unusable examples could not be read or have no usable scores in float32. They are left out. Lost examples have
+	// no usable scores in the lower precision only.
 	Unusable int     `json:"unusable,omitempty"`
 	Lost     int     `json:"lost,omitempty"`
 	Mean     float64 `json:"mean"`
@@ -51,17 +48,17 @@ type Change struct {
 	RMS      float64 `json:"rms"`
 	// NLL is the change of the NLL, nil without labels.
 	NLL *float64 `json:"nll,omitempty"`
-	// MonteCarlo is the root mean square of the standard error of the probabilities'
-	// average over all members; 0 where one member of each kind tells nothing of it.
+	// MonteCarlo is the root mean square of the standard error of the probabilities' average over all members. It is
+	// 0 if there is only one member of each kind.
 	MonteCarlo float64 `json:"monte_carlo"`
-	// Used is the precision that was used after all, and Insisted says that it was asked
-	// for in spite of an [Change.Objection].
+	// Used is the precision that was used in the end. Insisted says that the user demanded it in spite of an
+	// [Change.Objection].
 	Used     string `json:"used"`
 	Insisted bool   `json:"insisted,omitempty"`
 }
 
-// Objection is what speaks against the precision, "" if nothing does: changes of more than a
-// fifth of the Monte Carlo error, or that nothing is known of them.
+// Objection returns the reason against the precision, or "". The reason is a change of more than a fifth of the Monte
+// Carlo error, or that the change is unknown.
 func (c *Change) Objection() string {
 	switch {
 	case c.Lost > 0:
@@ -74,7 +71,7 @@ func (c *Change) Objection() string {
 	return ""
 }
 
-// String says it in a line.
+// String describes the change in one line.
 func (c *Change) String() string {
 	what := c.Provider
 	switch {
@@ -103,12 +100,12 @@ func (c *Change) String() string {
 // Options say how a Change is measured.
 type Options struct {
 	Antithetic bool // members come in pairs that are not independent
-	// SkipErrors leaves out an example that has no usable scores, as [infer.Options] has it. Else
-	// it ends the measurement.
+	// SkipErrors leaves out an example that has no usable scores, like [infer.Options]. Otherwise such an example
+	// ends the measurement.
 	SkipErrors bool
 }
 
-// Measure measures what the engine's precision changes of the average of models.
+// Measure measures how the engine's precision changes the average of models.
 func Measure(ctx context.Context, e *infer.Engine, m infer.Models, opts Options, data dataset.Dataset) (*Change, error) {
 	asked := *e
 	exact := asked
@@ -117,20 +114,21 @@ func Measure(ctx context.Context, e *infer.Engine, m infer.Models, opts Options,
 	return r, r.Measure(ctx, []Side{{m, &exact, &asked}}, opts, data)
 }
 
-// A Side of a comparison are models with the engines that predict with them: in float32,
-// and as asked for. One that is nil has models of another side's.
+// A Side of a comparison is models with the engines that predict with them: Exact in float32, and Asked as the user
+// requested. For a nil engine, another side has
+// the models.
 type Side struct {
 	infer.Models
 	Exact, Asked *infer.Engine
 }
 
-// Measure fills in what the sides make of the data. The first has an exact engine.
+// Measure sets the fields from the results of the sides on the data. The first side has an exact engine.
 func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data dataset.Dataset) error {
-	held, err := hold(data, sides[0].Exact.Budget()/8)
+	held, err := intake.Hold(data, sides[0].Exact.Budget()/8)
 	if err != nil && (held == nil || !opts.SkipErrors) {
 		return err
 	}
-	c.Unusable = held.unreadable
+	c.Unusable = held.Unreadable
 	if held.Len() == 0 {
 		return nil
 	}
@@ -143,7 +141,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 		run := min(p.Count, max(2, (fewest+len(parts)-1)/len(parts)))
 		of := stratum{count: p.Count, pairs: opts.Antithetic && p.Count%2 == 0}
 		if of.pairs {
-			run = min(p.Count, 2*run) // a pair tells what one draw does
+			run = min(p.Count, 2*run) // a pair tells as much as one draw
 		}
 		c.Members += run
 		both := [2]stratum{of, of}
@@ -171,7 +169,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 		}
 		strata[0], strata[1], first = append(strata[0], both[0]), append(strata[1], both[1]), first+p.Count
 	}
-	labels := c.leaveOut(strata[:], unusable, held.labels)
+	labels := c.leaveOut(strata[:], unusable, held.Labels())
 	if c.Examples == 0 {
 		return nil
 	}
@@ -188,7 +186,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	return nil
 }
 
-// either is a ∨ b, for each; a may be nil.
+// either returns a ∨ b, element by element; a may be nil.
 func either(a, b []bool) []bool {
 	for i := range a {
 		b[i] = b[i] || a[i]
@@ -229,16 +227,15 @@ func (c *Change) leaveOut(precisions [][]stratum, unusable [2][]bool, labels tru
 	return labels.Pick(rows)
 }
 
-// A stratum is what some of an ensemble's members of one kind say.
+// A stratum is the outcomes of some members of one kind in an ensemble.
 type stratum struct {
 	weight   float64 // of all members of the kind together
-	count    int     // of these
+	count    int     // of all members of the kind
 	pairs    bool    // members 2j and 2j+1 belong together; pairs are independent
 	outcomes [][]float64
 }
 
-// units returns the independent draws among the outcomes, and how many there are of all
-// members.
+// units returns the independent draws among the outcomes, and the number of independent draws among all members.
 func (s stratum) units() (units [][]float64, count int) {
 	if !s.pairs {
 		return s.outcomes, s.count
@@ -253,7 +250,7 @@ func (s stratum) units() (units [][]float64, count int) {
 	return units, s.count / 2
 }
 
-// average is Σ w·p̄ over the strata, their weights made to add up to 1.
+// average returns Σ w·p̄ over the strata, with weights that add up to 1.
 func average(strata []stratum) []float64 {
 	total := 0.0
 	for _, s := range strata {
@@ -270,10 +267,10 @@ func average(strata []stratum) []float64 {
 	return out
 }
 
-// monteCarlo is the root mean square, over the numbers of an outcome, of the standard
-// error of the average over all members of all strata: √(Σ w²·s²/n), where s² is the
-// unbiased variance over the independent draws of a stratum, and n how many draws all of
-// its members are. A stratum with a single one has no error of this kind.
+// monteCarlo returns the root mean square, over the numbers of an outcome, of the standard error of the average over
+// all members. The standard error is √(Σ w²·s²/n) over the strata. s² is the unbiased variance over the independent
+// draws of a stratum, and n is the number of draws among all its members. A stratum with a single draw has no such
+// error.
 func monteCarlo(strata []stratum) float64 {
 	total, sum := 0.0, 0.0
 	for _, s := range strata {
@@ -300,8 +297,7 @@ func monteCarlo(strata []stratum) float64 {
 	return math.Sqrt(sum)
 }
 
-// changeOfNLL is nil where labels are none, or not the task's, and where it knows no
-// likelihood.
+// changeOfNLL returns nil without labels, with labels of another task, and for tasks without a likelihood.
 func changeOfNLL(t task.Task, was, is []float64, labels truth.Truth) *float64 {
 	for i := range labels.Len() {
 		if l := labels.At(i); !l.Known() || t.CheckLabel(l) != nil {
@@ -320,53 +316,4 @@ func changeOfNLL(t task.Task, was, is []float64, labels truth.Truth) *float64 {
 		change -= (math.Log(after[i]) - math.Log(before[i])) / float64(len(before))
 	}
 	return &change
-}
-
-// holding is examples from all over a dataset, in memory.
-type holding struct {
-	dataset.Dataset
-	values     [][]float32
-	rows       []int
-	labels     truth.Truth
-	unreadable int
-}
-
-// hold reads the examples, as many of them as go into so many bytes, but for those that
-// cannot be read. It is an error if none can.
-func hold(d dataset.Dataset, bytes int64) (*holding, error) {
-	size, err := weights.Elements(d.Shape())
-	if err != nil {
-		return nil, err
-	}
-	n := min(examples, d.Len(), int(max(1, bytes/4/max(1, size))))
-	h := &holding{Dataset: d}
-	for k := range n {
-		row := k * d.Len() / n
-		values := make([]float32, size)
-		if failed := d.Read(values, row); failed != nil {
-			if dataset.Fatal(failed) {
-				return nil, failed
-			}
-			err = errors.Join(err, failed)
-			h.unreadable++
-			continue
-		}
-		h.values, h.rows = append(h.values, values), append(h.rows, row)
-	}
-	if len(h.rows) == 0 {
-		return h, err
-	}
-	h.labels = d.Labels().Pick(h.rows)
-	return h, nil
-}
-
-func (h *holding) Len() int                { return len(h.rows) }
-func (h *holding) Labels() truth.Truth     { return h.labels }
-func (h *holding) Name(i int) string       { return h.Dataset.Name(h.rows[i]) }
-func (h *holding) Fields() []dataset.Field { return dataset.Fields(h.Dataset) }
-func (h *holding) Length(field, i int) int { return dataset.Length(h.Dataset, field, h.rows[i]) }
-
-func (h *holding) Read(dst []float32, i int) error {
-	copy(dst, h.values[i])
-	return nil
 }

@@ -1,20 +1,18 @@
-// Package store keeps what networks gave out in files, each under what it was computed
-// from, so that it is computed once: by jobs on several machines, or by a command that is
-// run again.
+// Package store keeps the outputs of networks in files, each under a key of all its inputs. So each output is
+// computed only once, by jobs on several machines or by a command that is run again.
 //
-// An entry is a safetensors file with checksums, DIR/ab/cdef….safetensors, named by the
-// SHA-256 of its key. The key, in its metadata, is everything that the content depends
-// on. See docs/formats.md.
+// An entry is a safetensors file with checksums, DIR/ab/cdef….safetensors, named by the SHA-256 of its key. The key,
+// in its metadata, is everything that the content depends on. See docs/formats.md.
 //
 // # Invariants
 //
-// An entry that is returned is the one that was put under an equal key: one that is
-// damaged, or of another key, is as if it were not there. It appears whole or not at all.
+// Get returns an entry only if it was put under an equal key. An entry that is damaged, or of another key, counts as
+// missing. It appears whole or not at all.
 //
 // # Concurrency
 //
-// Goroutines and processes may use a folder at the same time. Two that compute the same
-// write the same, and the later takes the earlier's place.
+// Goroutines and processes may use a folder at the same time. Two that compute the same entry write the same content,
+// and the later one replaces the earlier.
 package store
 
 import (
@@ -37,7 +35,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Kind and Version are those of an entry's file.
+// Kind and Version identify an entry's file.
 const (
 	Kind    = "swagwrap.store"
 	Version = 1
@@ -52,9 +50,8 @@ type Store struct {
 	machines       map[string]bool
 }
 
-// Open readies the folder dir, which it makes if there is none. producer is the program
-// and its version, which is a part of every key, and machine is the processor, which is
-// not: it is noted in the entries.
+// Open opens the folder dir, and makes it if it does not exist. producer is the program and its version, which is
+// part of every key. machine is the processor. It is not part of the key, but is noted in the entries.
 func Open(dir, producer, machine string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, &Error{dir, err}
@@ -62,23 +59,23 @@ func Open(dir, producer, machine string) (*Store, error) {
 	return &Store{dir: dir, producer: producer, machine: machine, machines: make(map[string]bool)}, nil
 }
 
-// Key is what an entry depends on: values that encoding/json writes.
+// Key holds everything that an entry depends on: values that encoding/json writes.
 type Key map[string]any
 
-// Array is one of an entry: of float32, float64 or int64.
+// Array is an array of an entry, of float32, float64 or int64.
 type Array struct {
 	Name   string
 	Shape  []int64
 	Values any
 }
 
-// Entry is what was stored.
+// Entry is the stored content.
 type Entry struct {
 	Note   json.RawMessage
 	Arrays map[string]Array
 }
 
-// path is where the entry of a key is, and text is the key as its metadata has it.
+// path returns the path of the entry of a key, and text, the key as its metadata holds it.
 func (s *Store) path(k Key) (path, text string, err error) {
 	k = maps.Clone(k)
 	k["producer"] = s.producer
@@ -88,7 +85,7 @@ func (s *Store) path(k Key) (path, text string, err error) {
 	return filepath.Join(s.dir, name[:2], name[2:]+".safetensors"), string(js), err
 }
 
-// Get returns the entry of a key, or nil if there is none that is whole.
+// Get returns the entry of a key, or nil if there is no whole entry.
 func (s *Store) Get(k Key) (*Entry, error) {
 	path, text, err := s.path(k)
 	if err != nil {
@@ -109,15 +106,15 @@ func (s *Store) Get(k Key) (*Entry, error) {
 	return e, nil
 }
 
-// Counts are how many entries Get has returned, and how often there was none.
+// Counts returns how many entries Get has returned, and how often there was none.
 func (s *Store) Counts() (found, missing int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.found, s.missing
 }
 
-// Machines lists the processors that the entries which Get returned were computed on, and
-// this one if it has not returned all. Several may differ in the last bits.
+// Machines lists the processors that computed the entries returned by Get. It includes this machine if an entry was
+// missing. Results of different processors may differ in the last bits.
 func (s *Store) Machines() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,6 +141,10 @@ func read(path, key string) (e *Entry, machine string, err error) {
 	if err := st.Verify(); err != nil {
 		return nil, "", err
 	}
+	const most = 1 << 17 // values in a note
+	if err := st.FewMetadata(most); err != nil {
+		return nil, "", err
+	}
 	e = &Entry{Arrays: make(map[string]Array)}
 	if err := st.DecodeMetadata(map[string]any{"note": &e.Note, "processor": &machine}); err != nil {
 		return nil, "", err
@@ -163,7 +164,7 @@ func read(path, key string) (e *Entry, machine string, err error) {
 				a.Values = x
 			case weights.I64:
 				x := make([]int64, v.Len())
-				binary.Decode(v.Data, binary.LittleEndian, x) // is as long
+				binary.Decode(v.Data, binary.LittleEndian, x) // x has the same length
 				a.Values = x
 			default:
 				return fmt.Errorf("%s: section %q: %v", path, section.Name, section.DType)
@@ -175,8 +176,8 @@ func read(path, key string) (e *Entry, machine string, err error) {
 	return e, machine, err
 }
 
-// Put stores arrays under a key, with a note that is not a part of it. Values are written
-// as they are, little-endian.
+// Put stores arrays under a key, with a note that is not part of the key. Values are written unchanged,
+// little-endian.
 func (s *Store) Put(k Key, note any, arrays ...Array) error {
 	path, text, err := s.path(k)
 	if err != nil {
@@ -216,7 +217,7 @@ type Error struct {
 func (e *Error) Error() string { return file.Error(e.Path, e.Err).Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// write writes a file that appears when it is whole.
+// write writes a file that appears only when it is whole.
 func write(path string, sections []weights.Section, meta map[string]string, arrays []Array) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -1,6 +1,6 @@
 package jpeg
 
-// colours makes pixels of the planes.
+// colours converts the planes to pixels.
 func (f *Image) colours() (pix []byte, channels int) {
 	if len(f.components) == 1 {
 		c := &f.components[0]
@@ -33,8 +33,8 @@ func (f *Image) colours() (pix []byte, channels int) {
 	return pix, 3
 }
 
-// hasLuma tells YCbCr from RGB, and YCbCr and K from CMYK, as
-// default_decompress_parms of libjpeg's jdapimin.c does.
+// hasLuma reports whether the components are YCbCr rather than RGB, or YCbCr and K rather than CMYK. It follows
+// default_decompress_parms of libjpeg's jdapimin.c.
 func (f *Image) hasLuma() bool {
 	if len(f.components) == 4 {
 		return f.adobe > 0
@@ -49,8 +49,7 @@ func (f *Image) hasLuma() bool {
 	return c[0].id != 'R' || c[1].id != 'G' || c[2].id != 'B'
 }
 
-// yccRow turns a row of YCbCr into RGB: jdcolor.c of libjpeg, in 16-bit fixed
-// point.
+// yccRow converts a row of YCbCr to RGB in 16-bit fixed point, as jdcolor.c of libjpeg does.
 func yccRow(dst, y, cb, cr []byte) {
 	const half = 1 << 15
 	cb, cr = cb[:len(y)], cr[:len(y)]
@@ -63,9 +62,9 @@ func yccRow(dst, y, cb, cr []byte) {
 	}
 }
 
-// inkRow lays black over a row of colours. Pillow takes all values for inverted,
-// as Adobe's programs write them: 255 is no ink. So YCbCr became the inks' amounts
-// CMY, and plain values are what CMY leave of the light.
+// inkRow converts a row of colours and black ink to RGB. Like Pillow, it assumes inverted values as Adobe's programs
+// write them: 255 is no ink. So converted YCbCr holds the amounts of the inks CMY, and other values hold the light
+// that CMY leave.
 func inkRow(row, black []byte, ycc bool) {
 	for x, light := range black {
 		d := row[3*x : 3*x+3 : 3*x+3]
@@ -79,12 +78,12 @@ func inkRow(row, black []byte, ycc bool) {
 	}
 }
 
-// upsample returns row y of a component with as many samples as the image has, or
-// more, in dst if it must: jdsample.c of libjpeg ("fancy upsampling").
+// upsample returns row y of a component with at least as many samples as the image has. It uses dst as a buffer if
+// needed. It follows jdsample.c of libjpeg ("fancy upsampling").
 func (f *Image) upsample(dst []byte, c *component, y int) []byte {
 	fx, fy := f.hmax/c.h, f.vmax/c.v
-	near, far := y/fy, y/fy // the rows of samples that are nearest and next nearest
-	// Rows of one or two samples, and other factors, are repeated.
+	near, far := y/fy, y/fy // the nearest and the second nearest row of samples
+	// Rows of one or two samples, and other factors, repeat samples.
 	fancy := fx == 2 && fy <= 2 && c.w > 2 || fx == 1 && fy == 2
 	if fancy && fy == 2 {
 		far = max(0, min(near-1+y%2*2, c.ht-1))
@@ -100,7 +99,7 @@ func (f *Image) upsample(dst []byte, c *component, y int) []byte {
 	case fy == 1:
 		triangleAcross(dst, n)
 	case fx == 1:
-		// Halves are rounded down and up in turn, row by row.
+		// Halves are rounded down and up in alternating rows.
 		bias := 1 + uint32(y%2)
 		for x := range n {
 			dst[x] = byte((3*uint32(n[x]) + uint32(o[x]) + bias) >> 2)
@@ -111,9 +110,8 @@ func (f *Image) upsample(dst []byte, c *component, y int) []byte {
 	return dst
 }
 
-// triangleAcross makes a row twice as long: h2v1_fancy_upsample. Each result is
-// 3/4 of the nearer and 1/4 of the farther sample; halves are rounded down and up
-// in turn.
+// triangleAcross doubles the length of a row, as h2v1_fancy_upsample does. Each result is 3/4 of the nearer and 1/4
+// of the farther sample. Halves are rounded down and up in turn.
 func triangleAcross(dst, src []byte) {
 	last := len(src) - 1
 	dst[0], dst[2*last+1] = src[0], src[last]
@@ -127,7 +125,7 @@ func triangleAcross(dst, src []byte) {
 	}
 }
 
-// triangleBoth does so in both directions: h2v2_fancy_upsample.
+// triangleBoth is triangleAcross in both directions, as h2v2_fancy_upsample does.
 func triangleBoth(dst, near, far []byte) {
 	last := len(near) - 1
 	far = far[:len(near)]

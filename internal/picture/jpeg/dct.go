@@ -1,6 +1,6 @@
 package jpeg
 
-// reconstruct restores the samples of a component from its coefficients.
+// reconstruct computes the samples of a component from its coefficients.
 func (c *component) reconstruct() {
 	across := c.stride / 8
 	for i := range c.coeffs {
@@ -8,13 +8,12 @@ func (c *component) reconstruct() {
 	}
 }
 
-// The inverse DCT of C. Loeffler, A. Ligtenberg and G. Moschytz, "Practical fast
-// 1-D DCT algorithms with 11 multiplications", ICASSP 1989, with 12
-// multiplications, numbers of 13 bits behind the point, and the roundings of
-// libjpeg's jidctint.c ("islow", its default).
+// The inverse DCT of C. Loeffler, A. Ligtenberg and G. Moschytz, "Practical fast 1-D DCT algorithms with 11
+// multiplications", ICASSP 1989. It has 12 multiplications and 13 fractional bits, and rounds like libjpeg's
+// jidctint.c ("islow", its default).
 const (
 	dctBits  = 13
-	passBits = 2 // more precision between the passes
+	passBits = 2 // extra precision between the passes
 
 	c0298 = 2446 // 0.298631336 · 2^13, and so on
 	c0390 = 3196
@@ -30,7 +29,7 @@ const (
 	c3072 = 25172
 )
 
-// inverseDCT restores the 8 by 8 samples of block b at dst.
+// inverseDCT writes the 8 by 8 samples of block b to dst.
 func inverseDCT(dst []byte, stride int, b *[64]int16, q *[64]uint16) {
 	var w [64]int32
 	for i := range 8 {
@@ -54,7 +53,7 @@ func inverseDCT(dst []byte, stride int, b *[64]int16, q *[64]uint16) {
 		x := w[8*i : 8*i+8 : 8*i+8]
 		d := dst[i*stride : i*stride+8 : i*stride+8]
 		const shift = dctBits + passBits + 3
-		const round = 1<<(shift-1) + 128<<shift // samples are around 128
+		const round = 1<<(shift-1) + 128<<shift // samples are centred at 128
 		if x[1]|x[2]|x[3]|x[4]|x[5]|x[6]|x[7] == 0 {
 			v := clip((x[0]<<dctBits + round) >> shift)
 			d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7] = v, v, v, v, v, v, v, v
@@ -68,8 +67,8 @@ func inverseDCT(dst []byte, stride int, b *[64]int16, q *[64]uint16) {
 	}
 }
 
-// butterfly is the inverse DCT of eight values up to its last step: result k is
-// ek + ok and result 7 − k is ek − ok, times 2^13.
+// butterfly is the inverse DCT of eight values without its last step. Result k is ek + ok, and result 7 − k is ek −
+// ok, times 2^13.
 func butterfly(x0, x1, x2, x3, x4, x5, x6, x7 int32) (e0, e1, e2, e3, o0, o1, o2, o3 int32) {
 	z := (x2 + x6) * c0541
 	a, b := z+x2*c0765, z-x6*c1847

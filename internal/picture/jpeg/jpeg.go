@@ -1,15 +1,13 @@
-// Package jpeg decodes JPEG files bit for bit as libjpeg-turbo does by default:
-// baseline, extended and progressive, with Huffman coding and 8 bits.
+// Package jpeg decodes JPEG files with the same bits as libjpeg-turbo's defaults: baseline, extended and progressive
+// files with Huffman coding and 8-bit samples.
 //
-// The standard library's image/jpeg gives other pixels than those that networks
-// were trained on: it repeats chroma samples where libjpeg interpolates them, and
-// its inverse DCT rounds otherwise. Nor does it take all samplings. Section
-// numbers are of ITU-T T.81.
+// Networks were trained on libjpeg's pixels, and the standard library's image/jpeg gives others. It repeats chroma
+// samples, where libjpeg interpolates, and its inverse DCT rounds differently. It also lacks some chroma samplings.
+// The section numbers in comments refer to ITU-T T.81.
 //
 // # Invariants
 //
-// Files are untrusted: no more memory is taken than the size in the header and
-// the length of the file justify.
+// Files are untrusted: memory is bounded by the size in the header and by the length of the file.
 package jpeg
 
 import (
@@ -19,35 +17,35 @@ import (
 	"io"
 )
 
-// An Image is a JPEG file as far as it is read.
+// An Image is a JPEG file that has been read in part.
 type Image struct {
 	W, H int // pixels
 
 	data         []byte
-	at           int // of what is read next
+	at           int // offset of the next segment
 	progressive  bool
 	components   []component
-	hmax, vmax   int // of the components' h and v
+	hmax, vmax   int // maxima of the components' h and v
 	mcusX, mcusY int // minimum coded units, each of hmax·8 by vmax·8 pixels
 	jfif         bool
 	adobe        int // colour transform of Adobe's segment, -1 without one
 	quant        [4]*[64]uint16
 	dc, ac       [4]*huffman
-	restart      int // MCUs from one restart marker to the next, 0 for none
+	restart      int // MCUs between restart markers, 0 for none
 	scans        int
 	block        [64]int16 // scratch
 }
 
-// A component is a plane: luma, one of the chromas, an ink.
+// A component is one plane: luma, chroma or an ink.
 type component struct {
 	id     byte
 	h, v   int // sampling factors
 	table  byte
 	w, ht  int         // samples
-	stride int         // samples of a row in whole MCUs
-	plane  []byte      // rows in whole MCUs
-	coeffs [][64]int16 // of blocks row by row in whole MCUs, if progressive
-	quant  *[64]uint16 // as it was at the first scan of the component
+	stride int         // samples of a row, in whole MCUs
+	plane  []byte      // in whole MCUs
+	coeffs [][64]int16 // of blocks, row by row, in whole MCUs; nil unless progressive
+	quant  *[64]uint16 // the table at the component's first scan
 }
 
 // Markers, table B.1.
@@ -65,12 +63,12 @@ const (
 	markerAPPE = 0xee
 )
 
-// maxScans is far more than files have, some 10. It bounds the time that a small
-// file can take: a scan may say little about many blocks.
+// maxScans is far more than real files have, about 10. It bounds the decoding time of small files, because a scan
+// with little data can change many blocks.
 const maxScans = 500
 
-// Open reads a file up to the frame header, which says the size. The caller must
-// refuse sizes that it takes for bombs before it decodes.
+// Open reads a file up to the frame header, which contains the size. The caller must refuse sizes that are too large
+// before it calls Decode.
 func Open(data []byte) (*Image, error) {
 	f := &Image{data: data, at: 2, adobe: -1}
 	for f.components == nil {
@@ -83,11 +81,11 @@ func Open(data []byte) (*Image, error) {
 	return f, nil
 }
 
-// Channels is how many of them Decode returns: 1 or 3.
+// Channels returns the number of channels that Decode returns: 1 or 3.
 func (f *Image) Channels() int { return min(len(f.components), 3) }
 
-// Buffers is how many bytes Decode takes beside what it returns: the planes, and the
-// coefficients where a file is progressive.
+// Buffers returns the number of bytes that Decode needs in addition to its result. These are the planes and, if the
+// file is progressive, the coefficients.
 func (f *Image) Buffers() int64 {
 	n := int64(0)
 	for _, c := range f.components {
@@ -99,8 +97,8 @@ func (f *Image) Buffers() int64 {
 	return n
 }
 
-// Decode returns the pixels, row by row: W·H bytes for grey, and three interleaved
-// channels, red first, for all else. It may be called once.
+// Decode returns the pixels row by row. A grey image has W·H bytes; all others have three interleaved channels, red
+// first. Decode may be called once.
 func (f *Image) Decode() (pix []byte, channels int, err error) {
 	for end := false; !end; {
 		if end, err = f.next(); err != nil {
@@ -123,10 +121,10 @@ func (f *Image) Decode() (pix []byte, channels int, err error) {
 	return pix, channels, nil
 }
 
-// next reads the next segment, and says whether it was the end marker.
+// next reads the next segment and reports whether it is the end marker.
 func (f *Image) next() (end bool, err error) {
 	data := f.data
-	// As libjpeg does, skip what is not a marker.
+	// Skip bytes that are not a marker, as libjpeg does.
 	for f.at+1 < len(data) && (data[f.at] != 0xff || data[f.at+1] == 0 || data[f.at+1] == 0xff) {
 		f.at++
 	}
@@ -136,7 +134,7 @@ func (f *Image) next() (end bool, err error) {
 	marker := data[f.at+1]
 	f.at += 2
 	if marker == markerEOI || marker == 0x01 || markerRST0 <= marker && marker <= markerSOI {
-		return marker == markerEOI, nil // nothing follows
+		return marker == markerEOI, nil // these markers have no content
 	}
 	if f.at+2 > len(data) {
 		return false, io.ErrUnexpectedEOF
@@ -158,7 +156,7 @@ func (f *Image) next() (end bool, err error) {
 	return false, f.segment(marker, body)
 }
 
-// segment reads all segments but the scans.
+// segment reads a segment that is not a scan.
 func (f *Image) segment(marker byte, body []byte) error {
 	switch marker {
 	case markerSOF0, markerSOF0 + 1, markerSOF2:
@@ -249,8 +247,8 @@ func (f *Image) quantTables(b []byte) error {
 	return nil
 }
 
-// zigzag is the place in a block, row by row, of the coefficients in file order,
-// figure A.6. Broken files may count up to 15 too far.
+// zigzag maps the position of a coefficient in the file to its place in a block, row by row (figure A.6). Damaged
+// files may exceed it by up to 15.
 var zigzag = [64 + 16]uint8{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
 	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,

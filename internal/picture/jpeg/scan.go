@@ -10,10 +10,10 @@ import (
 // A huffman decodes one Huffman code, annex C.
 type huffman struct {
 	values [256]byte
-	// fast has length<<8 | value for the codes that begin the next 9 bits, or 0.
+	// fast maps the next 9 bits to length<<8 | value, or to 0 if the code is longer.
 	fast [1 << fastBits]uint16
-	// Of the codes of length n: limit is behind the last one, in 16 bits; a code
-	// less offset is the index of its value.
+	// For codes of length n, limit[n] lies after the last code, in 16 bits. A code minus offset[n] is the index of
+	// its value.
 	limit  [17]int32
 	offset [17]int32
 }
@@ -49,8 +49,8 @@ func (f *Image) huffmanTables(b []byte) error {
 	return nil
 }
 
-// newHuffman builds a code from the number of codes of each length, 1 to 16, and
-// their n values.
+// newHuffman builds a decoder from the number of codes of each length, 1 to 16, and their values. It returns the
+// number n of values.
 func newHuffman(counts, values []byte) (t *huffman, n int, err error) {
 	for _, c := range counts {
 		n += int(c)
@@ -89,18 +89,17 @@ func newHuffman(counts, values []byte) (t *huffman, n int, err error) {
 type bitReader struct {
 	data    []byte
 	at      int
-	bits    uint64 // the last n are not used yet
+	bits    uint64 // the lowest n are not used yet
 	n       int
-	padding int // how many of all bits were made up behind the end of the data
+	padding int // number of zero bits that were added beyond the end of the data
 	bad     bool
 }
 
-// fill makes n at least 57. Behind the data, which ends at a marker, there are
-// zeros without end.
+// fill makes n at least 57. Beyond the data, which end at a marker, it adds zeros.
 func (r *bitReader) fill() {
 	if r.at+8 <= len(r.data) {
 		v := binary.BigEndian.Uint64(r.data[r.at:])
-		// Without a byte 0xff among the next eight, take as many as fit.
+		// If none of the next eight bytes is 0xff, take as many as fit.
 		if (^v-0x0101010101010101)&v&0x8080808080808080 == 0 {
 			k := (64 - r.n) / 8
 			r.bits = r.bits<<(8*k) | v>>(64-8*k)
@@ -126,7 +125,7 @@ func (r *bitReader) fill() {
 	}
 }
 
-// err tells what was wrong so far.
+// err returns the first error so far.
 func (r *bitReader) err() error {
 	switch {
 	case r.padding > r.n && r.at >= len(r.data)-1:
@@ -139,7 +138,7 @@ func (r *bitReader) err() error {
 	return nil
 }
 
-// symbol decodes the next code. After it there are 16 bits at least.
+// symbol decodes the next code. At least 16 bits remain after it.
 func (r *bitReader) symbol(t *huffman) byte {
 	if r.n < 32 {
 		r.fill()
@@ -169,7 +168,7 @@ func (r *bitReader) take(k int) int32 {
 	return int32(r.bits >> r.n & (1<<k - 1))
 }
 
-// signed returns the next k bits as a value of that magnitude category, F.2.2.1.
+// signed returns the next k bits as a value of magnitude category k, F.2.2.1.
 func (r *bitReader) signed(k int) int32 {
 	v := r.take(k)
 	if v < 1<<k>>1 {
@@ -185,17 +184,16 @@ type scan struct {
 	start, end int // spectral selection
 	high, low  int // successive approximation
 	r          bitReader
-	eobRun     int // blocks still to come without new coefficients
+	eobRun     int // remaining blocks without new coefficients
 }
 
 type scanPart struct {
 	*component
 	dc, ac *huffman
-	last   int32 // DC value of the block before
+	last   int32 // DC value of the previous block
 }
 
-// scan decodes a scan with the header b from the start of data. It returns the
-// length of the scan.
+// scan decodes the scan with header b at the start of data. It returns the length of the scan.
 func (f *Image) scan(b, data []byte) (used int, err error) {
 	s := scan{Image: f, r: bitReader{data: data}}
 	if err := s.header(b); err != nil {
@@ -204,14 +202,13 @@ func (f *Image) scan(b, data []byte) (used int, err error) {
 	if f.scans++; f.scans > maxScans {
 		return 0, fmt.Errorf("more than %d scans", maxScans)
 	}
-	// A scan of one component has its blocks, without those that only fill up
-	// MCUs, A.2.2.
+	// A scan of one component omits the blocks that only complete an MCU, A.2.2.
 	single := len(s.parts) == 1
 	across, down := f.mcusX, f.mcusY
 	if single {
 		across, down = ceilDiv(s.parts[0].w, 8), ceilDiv(s.parts[0].ht, 8)
 	}
-	// A DC value takes a bit at least. Take no memory for what cannot be there.
+	// Each DC value needs at least one bit, so the data bound the number of blocks and the memory.
 	if s.start == 0 && across*down > 8*len(data) {
 		return 0, io.ErrUnexpectedEOF
 	}
@@ -297,7 +294,7 @@ func (s *scan) header(b []byte) error {
 	return nil
 }
 
-// prepare readies a component for its first scan.
+// prepare allocates a component before its first scan.
 func (f *Image) prepare(c *component) error {
 	if c.quant != nil {
 		return nil
@@ -313,7 +310,7 @@ func (f *Image) prepare(c *component) error {
 	return nil
 }
 
-// nextInterval goes to the restart marker number n, F.2.2.5.
+// nextInterval moves to restart marker number n, F.2.2.5.
 func (s *scan) nextInterval(n int) error {
 	r := &s.r
 	for ; ; r.at++ {
@@ -335,7 +332,7 @@ func (s *scan) nextInterval(n int) error {
 	return nil
 }
 
-// pickDecoder returns the procedure for the blocks of the scan.
+// pickDecoder returns the method that decodes a block of the scan.
 func (s *scan) pickDecoder() func(p *scanPart, x, y int) {
 	switch {
 	case !s.progressive:
@@ -350,8 +347,8 @@ func (s *scan) pickDecoder() func(p *scanPart, x, y int) {
 	return s.refineAC
 }
 
-// baseline decodes a block and restores its samples, F.2.2. Most of the time of
-// most files goes by here, so symbol and signed are written out.
+// baseline decodes a block and computes its samples, F.2.2. Most files spend most of their time here, so symbol and
+// signed are written out.
 func (s *scan) baseline(p *scanPart, x, y int) {
 	b, r := &s.block, &s.r
 	*b = [64]int16{}
@@ -394,7 +391,7 @@ func (s *scan) baseline(p *scanPart, x, y int) {
 // coefficients returns block x, y of a component.
 func (c *component) coefficients(x, y int) *[64]int16 { return &c.coeffs[y*c.stride/8+x] }
 
-// The progressive scans, G.1.2.
+// The decoders of progressive scans, G.1.2.
 
 func (s *scan) firstDC(p *scanPart, x, y int) {
 	p.last += s.r.signed(int(s.r.symbol(p.dc)))
@@ -425,8 +422,7 @@ func (s *scan) firstAC(p *scanPart, x, y int) {
 	}
 }
 
-// refineAC adds a bit to the coefficients that are not zero and brings in new
-// ones, figures G.7 to G.9.
+// refineAC adds a bit to the coefficients that are not zero and inserts new ones, figures G.7 to G.9.
 func (s *scan) refineAC(p *scanPart, x, y int) {
 	b, r := p.coefficients(x, y), &s.r
 	k := s.start
@@ -457,8 +453,8 @@ func (s *scan) refineAC(p *scanPart, x, y int) {
 	}
 }
 
-// refine reads a bit for each coefficient that is not zero, from k on, and skips
-// run zeros. It returns where it stops, at the next zero.
+// refine reads a bit for each nonzero coefficient from k on and skips run zeros. It returns the position of the next
+// zero.
 func (s *scan) refine(b *[64]int16, k, run int) int {
 	for ; k <= s.end; k++ {
 		c := &b[zigzag[k]]

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// plottable reports whether x can be drawn. Beyond the bound, squares and
-// differences are not finite.
+// plottable reports whether x can be drawn. Above the bound, squares and differences overflow.
 func plottable(x float64) bool { return math.Abs(x) < 1e150 }
 
-// An axis maps values to places: min to one end, max to the other, and what is
-// outside to the nearer end. It is the scale and the ticks of an axis of gonum's.
+// An axis maps values to positions, from min at one end to max at the other. Values outside go to the nearer end. It
+// provides the scale and the ticks of a gonum axis.
 type axis struct {
 	label    string
 	kind     axisKind
 	min, max float64
-	room     float64 // about how long it is drawn
+	room     float64 // approximate length
 	named    []Tick  // instead of numbers
 	percent  bool    // ticks in per cent
 }
@@ -29,13 +28,12 @@ const (
 	linear axisKind = iota
 	// logarithmic needs min > 0.
 	logarithmic
-	// confidence is logarithmic in 1 − x and so spreads the crowded end near 1, as
-	// in the reliability diagrams of the SWAG paper. It needs max < 1; what is
-	// above is drawn at max.
+	// confidence is logarithmic in 1 − x. It spreads the crowded end near 1, as in the reliability diagrams of the
+	// SWAG paper. It requires max < 1, and values above max are drawn at max.
 	confidence
 )
 
-// warp makes the axis linear.
+// warp maps x to a linear scale.
 func (a axis) warp(x float64) float64 {
 	switch a.kind {
 	case linear:
@@ -52,12 +50,12 @@ func (a axis) Normalize(lo, hi, x float64) float64 {
 	return (a.warp(x) - a.warp(lo)) / (a.warp(hi) - a.warp(lo))
 }
 
-// pos is about where x is drawn.
+// pos returns about where x is drawn.
 func (a *axis) pos(x float64) float64 { return a.Normalize(a.min, a.max, x) * a.room }
 
 func (a *axis) holds(x float64) bool { return a.min <= x && x <= a.max }
 
-// ticks are the places to name: at most about n of them.
+// ticks returns at most about n labelled positions.
 func (a *axis) ticks(n int) []Tick {
 	switch {
 	case a.named != nil:
@@ -70,7 +68,7 @@ func (a *axis) ticks(n int) []Tick {
 	return a.steps(n)
 }
 
-// steps are multiples of 1, 2 or 5 times a power of ten.
+// steps returns ticks at multiples of 1, 2 or 5 times a power of ten.
 func (a *axis) steps(n int) []Tick {
 	step := niceStep(a.max-a.min, n)
 	var ticks []Tick
@@ -82,8 +80,7 @@ func (a *axis) steps(n int) []Tick {
 	return ticks
 }
 
-// niceStep is the smallest multiple of 1, 2 or 5 times a power of ten of which at
-// most n fit in span.
+// niceStep returns the smallest multiple of 1, 2 or 5 times a power of ten that fits at most n times into span.
 func niceStep(span float64, n int) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(span/float64(n))))
 	for _, m := range []float64{1, 2, 5} {
@@ -94,7 +91,7 @@ func niceStep(span float64, n int) float64 {
 	return 10 * power
 }
 
-// number writes x so that it differs from its neighbours, a step away.
+// number formats x so that it differs from its neighbours, a step away.
 func (a *axis) number(x, step float64) string {
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	if a.percent {
@@ -106,15 +103,15 @@ func (a *axis) number(x, step float64) string {
 	return fixed(x, decimals)
 }
 
-// fixed writes x with a fixed number of decimals and a true minus sign.
+// fixed formats x with a fixed number of decimals and a true minus sign.
 func fixed(x float64, decimals int) string {
 	return strings.ReplaceAll(strconv.FormatFloat(x+0, 'f', decimals, 64), "-", "−")
 }
 
-// shortNumber writes x with up to four digits: "1e−8", "0.0025", "1234".
+// shortNumber formats x with up to four digits: "1e−8", "0.0025", "1234".
 func shortNumber(x float64) string { return significant(x, 4) }
 
-// significant writes x with up to n digits.
+// significant formats x with up to n digits.
 func significant(x float64, n int) string {
 	s := strconv.FormatFloat(x, 'g', n, 64)
 	mantissa, exponent, found := strings.Cut(s, "e")
@@ -125,8 +122,7 @@ func significant(x float64, n int) string {
 	return strings.ReplaceAll(s, "-", "−")
 }
 
-// decades are powers of ten, every k-th of them, with 2 and 5 times them if there
-// are few.
+// decades returns ticks at every k-th power of ten, and at 2 and 5 times the powers if there are few.
 func (a *axis) decades(n int) []Tick {
 	lo, hi := math.Ceil(math.Log10(a.min)-1e-9), math.Floor(math.Log10(a.max)+1e-9)
 	every := math.Ceil((hi - lo + 1) / float64(n))
@@ -148,8 +144,7 @@ func (a *axis) decades(n int) []Tick {
 	return ticks
 }
 
-// nines are 0, 0.9, 0.99 and so on, and what lies between them if the axis has
-// room.
+// nines returns ticks at 0, 0.9, 0.99 and so on, and between them if the axis has room.
 func (a *axis) nines() []Tick {
 	var ticks []Tick
 	for k, part := range []float64{1, 0.5, 0.2} {
@@ -160,8 +155,8 @@ func (a *axis) nines() []Tick {
 	return a.apart(ticks, 13)
 }
 
-// apart leaves out ticks that are not on the axis, and those whose labels would
-// touch that of an earlier one. They come back in ascending order.
+// apart removes ticks outside the axis, and ticks whose labels would touch that of an earlier one. The result is in
+// ascending order.
 func (a *axis) apart(ticks []Tick, gap float64) []Tick {
 	var kept []Tick
 	for _, t := range ticks {
@@ -176,7 +171,7 @@ func (a *axis) apart(ticks []Tick, gap float64) []Tick {
 	return kept
 }
 
-// spanAxis spans all finite values with a margin, and holds zero if told.
+// spanAxis returns an axis from the least to the greatest finite value. It includes zero if zero is true.
 func spanAxis(label string, zero bool, values ...[]float64) axis {
 	a := axis{label: label, min: math.Inf(1), max: math.Inf(-1)}
 	for _, vs := range values {
@@ -192,7 +187,7 @@ func spanAxis(label string, zero bool, values ...[]float64) axis {
 	return a.widened()
 }
 
-// widened gives an axis without a span one: nothing can be mapped otherwise.
+// widened returns the axis with a positive length, which every mapping needs.
 func (a axis) widened() axis {
 	switch {
 	case a.min > a.max:
@@ -204,8 +199,7 @@ func (a axis) widened() axis {
 	return a
 }
 
-// padded widens the axis by a part of its span at both ends, but does not part
-// from zero.
+// padded widens the axis by a part of its span at both ends, but keeps an end at zero.
 func (a axis) padded(part float64) axis {
 	if a.kind == logarithmic {
 		by := math.Pow(a.max/a.min, part)

@@ -6,14 +6,13 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// band returns where the value is at least level, with the value linear in each of
-// the four triangles between the corners of a cell and its middle. Cells with a
-// corner that is not finite are left out. The heat map of gonum's has but a block
-// of one colour for each point of the grid.
+// band returns the region where the value is at least level. The value is linear in each of the four triangles
+// between the corners of a cell and its middle. Cells with a corner that is not finite are left out. Gonum's heat map
+// only draws one block of colour per grid point.
 func (s *Surface) band(level float64) []plotter.XYs {
 	var rings []plotter.XYs
 	for j := range len(s.Y) - 1 {
-		from := -1 // first of a run of cells that lie above as a whole
+		from := -1 // first of a run of cells that lie completely above
 		flush := func(to int) {
 			if from >= 0 {
 				rings = append(rings, plotter.XYs{{X: s.X[from], Y: s.Y[j]}, {X: s.X[to], Y: s.Y[j]}, {X: s.X[to], Y: s.Y[j+1]}, {X: s.X[from], Y: s.Y[j+1]}})
@@ -40,7 +39,7 @@ func (s *Surface) band(level float64) []plotter.XYs {
 	return rings
 }
 
-// corners go around the cell.
+// corners returns the corners in order around the cell.
 func (s *Surface) corners(i, j int) [4]plotter.XYZ {
 	return [4]plotter.XYZ{
 		{X: s.X[i], Y: s.Y[j], Z: s.Z[j][i]}, {X: s.X[i+1], Y: s.Y[j], Z: s.Z[j][i+1]},
@@ -63,8 +62,8 @@ func clipped(corners [4]plotter.XYZ, level float64) []plotter.XYs {
 	return rings
 }
 
-// above clips a triangle to where it is at least at level (Sutherland and Hodgman
-// 1974), nil if nothing is.
+// above clips a triangle to the part that is at least at level (Sutherland and Hodgman 1974). It returns nil if
+// nothing is left.
 func above(triangle [3]plotter.XYZ, level float64) plotter.XYs {
 	var out plotter.XYs
 	for k, p := range triangle {

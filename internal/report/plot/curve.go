@@ -15,33 +15,31 @@ type Curve struct {
 	Title, XLabel, YLabel string
 	LogX, LogY            bool
 	Series                []Series
-	Marks                 []Tick   // vertical lines with a name: the default, the recommendation
-	Ideal                 *float64 // a horizontal line, or none
+	Marks                 []Tick   // labelled vertical lines: the default, the recommendation
+	Ideal                 *float64 // a horizontal line, or nil
 	Note                  string
 }
 
-// Tick is a named place on an axis.
+// Tick is a labelled position on an axis.
 type Tick struct {
 	At    float64
 	Label string
 }
 
-// Series is a line through the points X[i], Y[i], in ascending order of X. Lower
-// and Upper hold the ends of intervals, or are nil; what is not finite is left
-// out.
+// Series is a line through the points X[i], Y[i], in ascending order of X. Lower and Upper hold the ends of
+// intervals, or are nil. Values that are not finite are left out.
 type Series struct {
 	Name               string
 	X, Y, Lower, Upper []float64
 }
 
-// Spectrum holds the eigenvalues of the posterior covariance's low-rank part, in
-// descending order.
+// Spectrum holds the eigenvalues of the posterior covariance's low-rank part, in descending order.
 type Spectrum struct {
 	Eigenvalues []float64
 	Note        string // such as the share of variance in the diagonal part
 }
 
-// DrawCurves returns a figure for each curve, whose file's name begins with name.
+// DrawCurves returns a figure for each curve, whose file name begins with name.
 func DrawCurves(name string, curves []Curve) []*Figure {
 	return drawAll(curves, func(cv *Curve) *Figure {
 		f := cv.draw()
@@ -52,7 +50,7 @@ func DrawCurves(name string, curves []Curve) []*Figure {
 	})
 }
 
-// drawAll returns the figures that there is something to show of.
+// drawAll returns the figures that are not empty.
 func drawAll[T any](all []T, draw func(*T) *Figure) []*Figure {
 	var figures []*Figure
 	for i := range all {
@@ -63,14 +61,14 @@ func drawAll[T any](all []T, draw func(*T) *Figure) []*Figure {
 	return figures
 }
 
-// DrawSpectrum returns nothing without a positive eigenvalue.
+// DrawSpectrum returns nil if no eigenvalue is positive.
 func DrawSpectrum(s *Spectrum) []*Figure {
 	if s == nil {
 		return nil
 	}
 	values := Series{Name: "eigenvalue"}
 	for i, v := range s.Eigenvalues {
-		if v > 0 && plottable(v) { // a covariance of rank K−1 has a zero, but for rounding
+		if v > 0 && plottable(v) { // a covariance of rank K−1 has one zero, up to rounding
 			values.X, values.Y = append(values.X, float64(i+1)), append(values.Y, v)
 		}
 	}
@@ -84,7 +82,7 @@ func DrawSpectrum(s *Spectrum) []*Figure {
 	return []*Figure{f}
 }
 
-// points holds those with both places; lower and upper are NaN without interval.
+// points returns the points of the series. Their lower and upper ends are NaN without an interval.
 func (s *Series) points() []seriesPoint {
 	var out []seriesPoint
 	for i := range min(len(s.X), len(s.Y)) {
@@ -102,8 +100,8 @@ type seriesPoint struct {
 	lower, upper float64
 }
 
-// maxBars is the number of points up to which each has a mark and a bar; above it
-// some have a mark, and the interval is a band.
+// maxBars is the largest number of points that all have a mark and a bar. Longer series have a few marks, and a band
+// as interval.
 const maxBars = 24
 
 // draw returns nil if there is nothing to draw.
@@ -147,7 +145,7 @@ func (cv *Curve) draw() *Figure {
 
 func markPen(i int) draw.LineStyle { return pen(ink, 1.2, 1+i%2) }
 
-// upright is the sample of a vertical line.
+// upright is the legend's sample of a vertical line.
 type upright struct{ draw.LineStyle }
 
 // Thumbnail implements [gonum.Thumbnailer].
@@ -172,10 +170,10 @@ func (cv *Curve) axes(xs, ys []float64) (x, y axis) {
 	return x, y
 }
 
-// maxOwnTicks is the number of settings up to which each has a tick of its own.
+// maxOwnTicks is the largest number of settings that all have their own tick.
 const maxOwnTicks = 8
 
-// ownTicks are at the settings themselves if they are few.
+// ownTicks returns a tick for each setting if there are few.
 func ownTicks(xs []float64) []Tick {
 	settings := slices.Compact(slices.Sorted(slices.Values(xs)))
 	if len(settings) < 3 || len(settings) > maxOwnTicks {
@@ -188,7 +186,7 @@ func ownTicks(xs []float64) []Tick {
 	return ticks
 }
 
-// describe says where each series is lowest.
+// describe returns the minimum of each series in words.
 func (cv *Curve) describe() string {
 	desc := fmt.Sprintf("%s over %s.", cv.YLabel, cv.XLabel)
 	for i := range cv.Series {
@@ -205,7 +203,7 @@ func (cv *Curve) describe() string {
 	return desc
 }
 
-// series draws a line with its intervals, as bars or, of many points, as a band.
+// series draws a line with its intervals: bars for few points, a band for many.
 func (f *Figure) series(i int, points []seriesPoint) {
 	in, marked := seriesPen(i), points
 	if len(points) > maxBars {
@@ -219,7 +217,7 @@ func (f *Figure) series(i int, points []seriesPoint) {
 	f.marks(seriesMark(i), places(marked))
 }
 
-// places are the points without their intervals.
+// places returns the points without their intervals.
 func places(points []seriesPoint) plotter.XYs {
 	out := make(plotter.XYs, len(points))
 	for k, p := range points {
@@ -228,13 +226,13 @@ func places(points []seriesPoint) plotter.XYs {
 	return out
 }
 
-// someOf are a few of many, so that a line is known by more than its colour.
+// someOf returns a few of many points, so that a line is identified by more than its colour.
 func someOf(points []seriesPoint) []seriesPoint {
 	last := len(points) - 1
 	return []seriesPoint{points[last/4], points[last/2], points[last*3/4], points[last]}
 }
 
-// bars draws the intervals of those points that have them.
+// bars draws the intervals of the points that have them.
 func (f *Figure) bars(c color.Color, points []seriesPoint) {
 	e := &plotter.YErrorBars{LineStyle: pen(c, 1.2, 0), CapWidth: 5}
 	for _, p := range points {
@@ -247,11 +245,10 @@ func (f *Figure) bars(c color.Color, points []seriesPoint) {
 	f.add(e)
 }
 
-// band fills the space between the ends of the intervals, in runs of points that
-// have them.
+// band fills the area between the ends of the intervals, for each run of points that have them.
 func (f *Figure) band(c role, points []seriesPoint) {
 	for run := range runs(points, func(p seriesPoint) bool { return plottable(p.X) && plottable(p.lower) }) {
-		ring := make(plotter.XYs, 2*len(run)) // forth along the upper ends, back along the lower ones
+		ring := make(plotter.XYs, 2*len(run)) // forward along the upper ends, back along the lower ones
 		for i, p := range run {
 			ring[i], ring[len(ring)-1-i] = plotter.XY{X: p.X, Y: p.upper}, plotter.XY{X: p.X, Y: p.lower}
 		}

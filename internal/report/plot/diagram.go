@@ -2,18 +2,17 @@ package plot
 
 import "slices"
 
-// A diagram holds a line for each method that has one, which keeps its colour and
-// mark in all figures.
+// A diagram holds a line for each method that has one. A method keeps its colour and mark in all figures.
 type diagram struct {
 	names []string
 	lines [][]seriesPoint
-	reach []float64 // how far from zero each is
+	reach []float64 // largest distance of each from zero
 	minor []bool
-	// class1 says that reliability is of the probability of class 1.
+	// class1 reports that reliability is that of the probability of class 1.
 	class1 bool
 }
 
-// add reports whether there is anything to add.
+// add adds the line of a method, unless it has no points, and reports whether it did.
 func (d *diagram) add(m *Method, points []seriesPoint, reach float64) bool {
 	if len(points) == 0 {
 		return false
@@ -23,7 +22,7 @@ func (d *diagram) add(m *Method, points []seriesPoint, reach float64) bool {
 	return true
 }
 
-// of returns which of the methods are minor, or are not.
+// of returns the methods that are minor, or those that are not.
 func (d *diagram) of(minor bool) (which []int) {
 	for i, is := range d.minor {
 		if is == minor {
@@ -33,7 +32,7 @@ func (d *diagram) of(minor bool) (which []int) {
 	return which
 }
 
-// near returns which of some methods reach at most farOff times their median.
+// near returns the methods whose reach is at most farOff times the median.
 func (d *diagram) near(some []int, farOff float64) (which []int) {
 	var reach []float64
 	for _, i := range some {

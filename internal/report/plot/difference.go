@@ -11,27 +11,26 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Differences compares methods with a baseline: a point with an interval for
-// each. Lower is better.
+// Differences compares methods with a baseline. Each has a point with an interval. Lower is better.
 type Differences struct {
 	Title    string
 	Label    string // of the axis, with its unit: "NLL − NLL(SWA-Temp), nats"
-	Baseline string // the method that zero stands for
+	Baseline string // the method at zero
 	Rows     []Difference
 	Note     string
 }
 
-// Difference is that of a method to the baseline, with the ends of its interval.
-// Ends that are NaN are not drawn. Open ones are not told apart even where the
-// interval leaves zero out, as of one among many.
+// Difference is a method's difference to the baseline, with the ends of its interval. Ends that are NaN are not
+// drawn. An Open difference counts as inconclusive even if its interval excludes zero, for example after many
+// comparisons.
 type Difference struct {
 	Name                string
 	Value, Lower, Upper float64
 	Open                bool
 }
 
-// beyond is how many times the median distance from zero the axis reaches: one
-// method that is far off must not press the others together.
+// beyond bounds the axis as a multiple of the median distance from zero. Without it one distant method would squeeze
+// the others together.
 const beyond = 8
 
 const differenceRow = 24.0
@@ -41,11 +40,11 @@ func DrawDifferences(all []Differences) []*Figure {
 	return drawAll(all, (*Differences).draw)
 }
 
-// A verdict is what an interval says.
+// A verdict is the conclusion from an interval.
 type verdict int
 
 const (
-	open verdict = iota // it holds zero, or there is none, or no verdict is passed
+	open verdict = iota // the interval contains zero or is missing, or Open is set
 	better
 	worse
 )
@@ -64,7 +63,7 @@ func (d *Difference) verdict() verdict {
 
 func (d *Difference) hasInterval() bool { return plottable(d.Lower) && plottable(d.Upper) }
 
-// verdictLooks are a disc, a square and, where nothing is known, a ring.
+// verdictLooks are a ring if nothing is known, a disc for better and a square for worse.
 var verdictLooks = [...]struct {
 	colour role
 	mark   mark
@@ -87,7 +86,7 @@ func (ds *Differences) draw() *Figure {
 	if len(rows) == 0 {
 		return nil
 	}
-	// Rows stand at 0, −1, −2 and so on.
+	// Rows are at 0, −1, −2 and so on.
 	n := float64(len(rows))
 	y := axis{min: -n + 0.4, max: 0.6}
 	for i, row := range rows {
@@ -96,7 +95,7 @@ func (ds *Differences) draw() *Figure {
 	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, ds.axis(rows), y)
 	f.Name, f.Note = fileName("difference", ds.Title), ds.Note
 	f.plot.Y.Tick.Label.Color, f.plot.Y.Tick.Label.Font.Size = ink, textSize
-	f.xTicks() // once more: names are larger than numbers
+	f.xTicks() // again, because names are larger than numbers
 	*f.grid = plotter.Grid{Vertical: pen(line, 1, 0)}
 	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: 0, Y: y.min}, {X: 0, Y: y.max}})
 	for i := range rows {
@@ -113,7 +112,7 @@ func (ds *Differences) draw() *Figure {
 	return f.finish()
 }
 
-// axis holds zero and all rows but those far beyond the others.
+// axis returns an axis that contains zero and all rows except those far beyond the others.
 func (ds *Differences) axis(rows []Difference) axis {
 	var reach, ends []float64
 	for _, row := range rows {
@@ -135,8 +134,7 @@ func (ds *Differences) axis(rows []Difference) axis {
 	return spanAxis(ds.Label, true, ends).padded(0.08)
 }
 
-// difference draws the interval of a row and its value, or an arrow with the value
-// if that is beyond the axis.
+// difference draws the value of a row and its interval. A value beyond the axis becomes an arrow with the number.
 func (f *Figure) difference(row *Difference, y float64) {
 	v := row.verdict()
 	if !f.x.holds(row.Value) {
@@ -150,7 +148,7 @@ func (f *Figure) difference(row *Difference, y float64) {
 	f.marks(v.glyph(), plotter.XYs{{X: row.Value, Y: y}})
 }
 
-// arrow points to a value that is beyond the axis, and names it.
+// arrow points to a value beyond the axis and writes it.
 func (v verdict) arrow(c draw.Canvas, value float64, y vg.Length) {
 	end, back := c.Max.X, vg.Length(-7)
 	said := style(ink, smallText, false)
@@ -174,7 +172,7 @@ func (ds *Differences) describe(rows []Difference) string {
 	return desc
 }
 
-// signed writes a difference with its sign.
+// signed formats a difference with its sign.
 func signed(x float64, decimals int) string {
 	if s := fixed(x, decimals); x <= 0 {
 		return s

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Ellipse is the contour of a Gaussian density with a 2×2 covariance at a Radius
-// in standard deviations: all p with (p − centre)ᵀ Σ⁻¹ (p − centre) = Radius².
+// Ellipse is a contour of a Gaussian density with a 2×2 covariance, at Radius standard deviations. It consists of all
+// p with (p − centre)ᵀ Σ⁻¹ (p − centre) = Radius².
 type Ellipse struct {
 	X, Y       float64 // centre
 	XX, XY, YY float64 // covariance
@@ -20,9 +20,8 @@ type Ellipse struct {
 
 const ellipsePoints = 120
 
-// outline returns points of the contour, nil if the covariance is none. Its axes
-// are those of the covariance: with L the Cholesky factor, centre + radius·L·u for
-// u on the unit circle.
+// outline returns points of the contour, or nil if the covariance is not valid. With L the Cholesky factor they are
+// centre + radius·L·u for u on the unit circle.
 func (e *Ellipse) outline() plotter.XYs {
 	a := math.Sqrt(e.XX)
 	b := e.XY / a
@@ -38,8 +37,7 @@ func (e *Ellipse) outline() plotter.XYs {
 	return out
 }
 
-// nameEllipse writes the label of a contour above its highest point within the
-// axes.
+// nameEllipse writes the label of a contour above its highest point within the axes.
 func (f *Figure) nameEllipse(e *Ellipse) {
 	top := plotter.XY{Y: math.Inf(-1)}
 	inside, _ := f.inside(e.outline())

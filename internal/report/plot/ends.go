@@ -10,22 +10,21 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A lineEnd is where a series ends on the right, and its name.
+// A lineEnd is the right end of a series, with its name.
 type lineEnd struct {
 	series int
 	name   string
 	at     plotter.XY
 }
 
-// endGap is between the axes and the names, and endRow from name to name.
+// endGap is the distance between the axes and the names, and endRow that between names.
 const (
 	endGap = 16.0
 	endRow = 15.0
 )
 
-// nameEnds writes the names of series where they end, on the right of the axes: a
-// name beside a line needs no looking up. Where they would not fit below each other,
-// it leaves them to the legend.
+// nameEnds writes the names of series next to their ends, on the right of the axes. Readers then need no legend. If
+// the names do not fit below each other, it puts them into the legend.
 func (f *Figure) nameEnds(ends []lineEnd) {
 	if float64(len(ends))*endRow > f.height {
 		for _, e := range ends {
@@ -58,12 +57,11 @@ func (f *Figure) nameEnds(ends []lineEnd) {
 	}))
 }
 
-// spread moves ascending places apart, as little as it takes, within low and high.
-// Those that push each other form a block whose middle stays (pool adjacent
-// violators).
+// spread moves ascending places apart, as little as possible, within low and high. Places that push each other form a
+// block whose middle stays (pool adjacent violators).
 func spread(places []float64, apart, low, high float64) []float64 {
 	type block struct {
-		sum float64 // of the places, each less what it must lie above the first
+		sum float64 // of the places, each minus its required distance from the first
 		n   int
 	}
 	var blocks []block

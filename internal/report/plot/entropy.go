@@ -11,18 +11,16 @@ import (
 )
 
 // HistogramPair holds the entropies, or another measure of uncertainty, of one method's predictions in and out of
-// domain, with the same edges. Each is drawn as shares of its own total, and what
-// is below and above the edges at the ends. Edges that are positive and span more
-// than two decades give a logarithmic axis.
+// domain, with the same edges. Each histogram is drawn as shares of its own total, with the values below and above
+// the edges at the ends. Positive edges that span more than two decades give a logarithmic axis.
 type HistogramPair struct {
 	Name    string // the method
 	In, Out calibrate.Histogram
 	Note    string // such as AUROC and symmetrised KL
-	Label   string // of the axis, where they are no entropies
+	Label   string // of the axis, unless the values are entropies
 }
 
-// sharesOf are the counts of a histogram as parts of its total, with what lies
-// below and above it at the ends.
+// sharesOf returns the counts of a histogram as parts of its total, with the values below and above it at the ends.
 func sharesOf(h *calibrate.Histogram) []float64 {
 	counts := append(append([]int{h.Below}, h.Counts...), h.Above)
 	total := 0
@@ -37,17 +35,17 @@ func sharesOf(h *calibrate.Histogram) []float64 {
 	return out
 }
 
-// drawable reports whether the edges are those of all counts.
+// drawable reports whether the edges fit the counts of both histograms.
 func (p *HistogramPair) drawable() bool {
 	n := len(p.In.Counts)
 	return n > 0 && len(p.In.Edges) == n+1 && len(p.Out.Counts) == n && ascending(p.In.Edges) && slices.Equal(p.In.Edges, p.Out.Edges)
 }
 
-// maxLarge is the number of figures of one kind that may be large.
+// maxLarge is the largest number of figures of one kind that are large.
 const maxLarge = 2
 
-// DrawEntropies returns a figure for each pair. They share their axes as far as
-// they can, so that they compare.
+// DrawEntropies returns a figure for each pair. They share their axes as far as possible, so that readers can compare
+// them.
 func DrawEntropies(all []HistogramPair) []*Figure {
 	var pairs []HistogramPair
 	var below, above bool
@@ -67,8 +65,8 @@ func DrawEntropies(all []HistogramPair) []*Figure {
 	return figures
 }
 
-// draw shares the highest part with other figures, and whether there are places
-// for what lies below and above the edges.
+// draw draws the pair. The argument highest is the largest share in all figures; below and above reserve places for
+// the values outside the edges.
 func (p *HistogramPair) draw(highest float64, below, above, small bool) *Figure {
 	width, height := chartWidth, chartHeight*0.8
 	if small {
@@ -94,8 +92,8 @@ func (p *HistogramPair) title() string {
 	return "Entropy"
 }
 
-// axis returns the horizontal axis and the edges, extended by a place for what lies
-// below and above, which has a tick of its own.
+// axis returns the horizontal axis and the edges. They are extended by places, with their own ticks, for the values
+// below and above.
 func (p *HistogramPair) axis(below, above bool) (axis, []float64) {
 	edges := p.In.Edges
 	first, last := edges[0], edges[len(edges)-1]
@@ -116,11 +114,11 @@ func (p *HistogramPair) axis(below, above bool) (axis, []float64) {
 		a.max = wider(last, place)
 		ends = append(ends, Tick{wider(last, place/2), "> " + shortNumber(last)})
 	}
-	a.named = append(ends, numbers...) // a number gives way to an end that it would touch
+	a.named = append(ends, numbers...) // numbers that would touch an end are dropped
 	return a, slices.Concat([]float64{wider(first, -place)}, edges, []float64{wider(last, place)})
 }
 
-// steps adds the outline of a histogram. What is empty at its ends is left out.
+// steps adds the outline of a histogram without empty bins at its ends.
 func (f *Figure) steps(edges, shares []float64) *plotter.Polygon {
 	for len(shares) > 0 && shares[0] == 0 {
 		edges, shares = edges[1:], shares[1:]

@@ -1,17 +1,15 @@
-// Package plot draws the figures of a report on gonum.org/v1/plot: differences
-// with intervals, reliability diagrams, histograms of entropy, risk over coverage,
-// curves and surfaces. Data goes in as plain numbers; each Draw function returns
-// the figures that there is something to show of.
+// Package plot draws the figures of a report with gonum.org/v1/plot: differences with intervals, reliability
+// diagrams, histograms of entropy, risk over coverage, curves and surfaces. The input is plain numbers. Each Draw
+// function returns only figures that have something to show.
 //
 // # Invariants
 //
-// A method keeps its colour, dash and mark in all figures, by its place in the
-// list. What is not finite is left out, and names may hold anything. The same data
-// gives the same bytes.
+// A method keeps its colour, dash and mark in all figures, by its place in the list. Values that are not finite are
+// left out, and names may contain anything. The same data gives the same bytes.
 //
 // # Concurrency
 //
-// A Figure is only read by its methods, and may be used by several goroutines.
+// The methods of a Figure only read it, so several goroutines may use it.
 package plot
 
 import (
@@ -40,33 +38,33 @@ const (
 	textSize    = 12.0
 	smallText   = 11.0
 	titleSize   = 13.0
-	edge        = 6.0 // between the content and the border
+	edge        = 6.0 // distance between the content and the border
 	legendRow   = 18.0
-	legendKey   = 26.0 // width of the sample of a line
+	legendKey   = 26.0 // width of a line's sample
 	legendGap   = 16.0
 	legendTop   = 9.0
 )
 
-// A Figure is drawn as SVG, for a page or as a file of its own, or as PNG.
+// A Figure is drawn as SVG, in a page or as a separate file, or as PNG.
 type Figure struct {
-	Name  string // of its file, without an ending: lower-case letters, digits and hyphens
+	Name  string // of its file, without extension: lower-case letters, digits and hyphens
 	Title string
-	Note  string // what is said below it
-	Small bool   // one of several that stand side by side
-	// Folded figures are those that a reader asks for.
+	Note  string // text below the figure
+	Small bool   // one of several figures side by side
+	// Folded figures are hidden until the reader opens them.
 	Folded bool
 
-	desc          string // for those who do not see it
+	desc          string // for readers who cannot see it
 	width, height float64
 	plot          *gonum.Plot
 	x, y          axis
-	xLabel        string // of the axes. gonum would put them at the mean of the ends, which is not the middle of a logarithmic axis
+	xLabel        string // of the axes. Gonum would put them at the mean of the ends, which is not the middle of a logarithmic axis
 	yLabel        string
-	grid          *plotter.Grid // behind all else
+	grid          *plotter.Grid // behind everything else
 	axes          float64       // height of the plot with its axes
-	bar           *Figure       // of colours, below it, or nil
-	right         float64       // room for names on the right of the axes
-	named         []string      // those names
+	bar           *Figure       // the colour bar below, or nil
+	right         float64       // room for the names on the right of the axes
+	named         []string      // the names there
 	legend        float64       // height of the legend
 	keys          []key
 	columns       []gonum.Legend
@@ -79,7 +77,7 @@ type key struct {
 	samples []gonum.Thumbnailer
 }
 
-// Words returns the texts of the figure that explain it.
+// Words returns the texts in the figure, for the glossary.
 func (f *Figure) Words() []string {
 	words := append([]string{f.Title, f.Note, f.xLabel, f.yLabel}, f.named...)
 	if f.bar != nil {
@@ -91,7 +89,7 @@ func (f *Figure) Words() []string {
 	return words
 }
 
-// style is how text is written.
+// style returns the style of a text.
 func style(c role, size float64, bold bool) plottext.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)}
 	if bold {
@@ -109,7 +107,7 @@ func fitted(s string, width, size float64) string {
 	return text.ShortenTo(text.Clean(s), width, func(s string) float64 { return textWidth(s, size) })
 }
 
-// wrapped breaks a text into lines of a width.
+// wrapped breaks a text into lines of at most a width.
 func wrapped(s string, width, size float64) string {
 	perRune := textWidth("abcdefghijklmnopqrstuvwxyz", size) / 26
 	lines := text.Wrap(text.Clean(s), int(width/perRune))
@@ -120,8 +118,8 @@ func wrapped(s string, width, size float64) string {
 	return out[:max(0, len(out)-1)]
 }
 
-// newFigure returns axes without data. The part within the axes has the given
-// height, and figure and legend the width.
+// newFigure returns axes without data. The area within the axes has the given height, and the figure with its legend
+// has the given width.
 func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	p := gonum.New()
 	p.BackgroundColor = nil
@@ -130,9 +128,9 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 		a.LineStyle, a.Tick.LineStyle = pen(soft, 1, 0), pen(soft, 1, 0)
 	}
 	p.X.Padding, p.Y.Padding = 0, 3
-	p.X.Tick.Length = 7 // or the first label would touch that of the vertical axis
+	p.X.Tick.Length = 7 // otherwise the first label would touch that of the vertical axis
 	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
-	p.Y.Tick.Label.YAlign = -0.62 // the middle of digits, which have nothing below the line
+	p.Y.Tick.Label.YAlign = -0.62 // the middle of digits, which have no descenders
 	p.X.Min, p.X.Max, p.X.Scale = x.min, x.max, x
 	p.Y.Min, p.Y.Max, p.Y.Scale = y.min, y.max, y
 	y.room = height
@@ -144,16 +142,16 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	return f
 }
 
-// within is where the data is drawn if the plot with its axes is of a height.
+// within returns the area within the axes if the plot with its axes has the given height.
 func (f *Figure) within(height float64) vg.Rectangle {
 	c := draw.Canvas{Rectangle: vg.Rectangle{Min: vg.Point{X: edge}, Max: vg.Point{X: vg.Length(f.width - edge), Y: vg.Length(height)}}}
 	return f.plot.DataCanvas(f.unlabelled(c)).Rectangle
 }
 
-// labelGap is between the label of an axis and its ticks.
+// labelGap is the distance between the label of an axis and its ticks.
 const labelGap = 4
 
-// unlabelled is a canvas without the room for the labels of the axes.
+// unlabelled returns the canvas without the room for the labels of the axes.
 func (f *Figure) unlabelled(c draw.Canvas) draw.Canvas {
 	in := style(ink, textSize, false)
 	if f.xLabel != "" {
@@ -178,10 +176,10 @@ func (f *Figure) drawAxes(c draw.Canvas) {
 	c.FillText(in, vg.Point{X: c.Min.X, Y: within.Center().Y}, f.yLabel)
 }
 
-// xTicks gives the horizontal axis its label and ticks whose labels do not touch.
+// xTicks sets the label of the horizontal axis, and ticks whose labels do not touch.
 func (f *Figure) xTicks() {
 	p, x := f.plot, &f.x
-	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // as high as those to come
+	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // a tick of the final height
 	f.xLabel = wrapped(x.label, f.within(f.height).Size().X.Points()-textSize, textSize)
 	within := f.within(f.height)
 	left := within.Min.X.Points() - edge
@@ -204,7 +202,7 @@ func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {
 	f.keys = append(f.keys, key{text.Clean(name), samples})
 }
 
-// finish lays out what stands below each other. Nothing is added after it.
+// finish computes the layout. Nothing may be added after it.
 func (f *Figure) finish() *Figure {
 	const any = 1000
 	f.axes = any - f.within(any).Size().Y.Points() + f.height
@@ -212,7 +210,7 @@ func (f *Figure) finish() *Figure {
 	return f
 }
 
-// layLegend puts the keys in columns of equal width.
+// layLegend puts the keys into columns of equal width.
 func (f *Figure) layLegend() {
 	room, widest := f.width-2*edge, 0.0
 	names := make([]string, len(f.keys))
@@ -238,7 +236,7 @@ func (f *Figure) layLegend() {
 	f.columnWidth, f.legend = vg.Length(widest), float64(rows)*legendRow+legendTop
 }
 
-// titleLines is the title as a file shows it, with its height.
+// titleLines returns the title as a file shows it, with its height.
 func (f *Figure) titleLines() (string, float64) {
 	s := wrapped(f.Title, f.width-2*edge, titleSize)
 	if s == "" {
@@ -247,7 +245,7 @@ func (f *Figure) titleLines() (string, float64) {
 	return s, style(ink, titleSize, true).Height(s).Points() + 8
 }
 
-// size is that of the drawing, in units.
+// size returns the size of the drawing, in units.
 func (f *Figure) size(titled bool) (width, height vg.Length) {
 	h := edge + f.axes + f.legend + edge
 	if f.bar != nil {
@@ -287,17 +285,17 @@ func (f *Figure) draw(to vg.Canvas, titled bool) {
 	}
 }
 
-// A plotFunc draws what none of gonum's plotters does.
+// A plotFunc draws shapes that gonum's plotters cannot draw.
 type plotFunc func(c draw.Canvas, p *gonum.Plot)
 
 // Plot implements [gonum.Plotter].
 func (f plotFunc) Plot(c draw.Canvas, p *gonum.Plot) { f(c, p) }
 
-// add adds what to draw. It does not widen the axes, as it would by itself: what is
-// beyond stands at their ends.
+// add adds a plotter but hides its data range, so that gonum does not widen the axes. Points beyond them are drawn at
+// their ends.
 func (f *Figure) add(p gonum.Plotter) { f.plot.Add(plotFunc(p.Plot)) }
 
-// haloed writes a text that stands out on any ground.
+// haloed writes a text that is readable on any background.
 func haloed(c draw.Canvas, in plottext.Style, at vg.Point, s string) {
 	box := in.Rectangle(s)
 	c.SetColor(tint{paper, 0.75})
@@ -305,7 +303,7 @@ func haloed(c draw.Canvas, in plottext.Style, at vg.Point, s string) {
 	c.FillText(in, at, s)
 }
 
-// runs are the longest parts of the points, of two at least, that are ok.
+// runs returns the longest stretches of at least two points that are ok.
 func runs[P any](points []P, ok func(P) bool) iter.Seq[[]P] {
 	return func(yield func([]P) bool) {
 		for from, i := 0, 0; i <= len(points); i++ {
@@ -322,14 +320,14 @@ func runs[P any](points []P, ok func(P) bool) iter.Seq[[]P] {
 
 func drawable(p plotter.XY) bool { return plottable(p.X) && plottable(p.Y) }
 
-// curve draws a line through points, broken where one is not finite.
+// curve draws a line through points, interrupted where one is not finite.
 func (f *Figure) curve(in draw.LineStyle, points plotter.XYs) {
 	for run := range runs(points, drawable) {
 		f.add(&plotter.Line{XYs: run, LineStyle: in})
 	}
 }
 
-// marks draws glyphs at those points that are finite.
+// marks draws glyphs at the finite points.
 func (f *Figure) marks(in draw.GlyphStyle, points plotter.XYs) {
 	points = slices.DeleteFunc(slices.Clone(points), func(p plotter.XY) bool { return !drawable(p) })
 	f.add(&plotter.Scatter{XYs: points, GlyphStyle: in})

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// markShapes has a shape for each of the series that share a dash.
+// markShapes is the number of shapes, one for each series that has the same dash.
 const markShapes = 6
 
 // markSize is half the width of a mark in a chart.
@@ -17,12 +17,11 @@ const markSize = 3.9
 // A mark is a filled glyph. All shapes have about the same area.
 type mark struct {
 	shape   int
-	hollow  bool        // filled with paper
-	outline color.Color // of a surface's marks, to stand on any colour; else nil
+	hollow  bool        // filled with the background colour
+	outline color.Color // for a surface's marks, to be visible on any colour; else nil
 }
 
-// seriesMark is the mark of the i-th series. Series with a broken line have hollow
-// ones.
+// seriesMark returns the mark of the i-th series. Series with a broken line have hollow marks.
 func seriesMark(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: seriesPen(i).Color, Radius: markSize,
 		Shape: mark{shape: i % markShapes, hollow: i/seriesRoles%len(dashes) != 0}}
@@ -59,18 +58,17 @@ func outline(at vg.Point, corners []vg.Point) vg.Path {
 	return path
 }
 
-// shapes are polygons, the last one a star.
+// shapes are polygons; the last one is a star.
 var shapes = [markShapes]struct {
 	corners int
 	angle   float64
-	radii   []float64 // over the radius of the mark
+	radii   []float64 // relative to the radius of the mark
 }{
 	{16, 0, []float64{1}}, {4, math.Pi / 4, []float64{1.2}}, {3, math.Pi / 2, []float64{1.3}},
 	{4, 0, []float64{1.25}}, {3, -math.Pi / 2, []float64{1.3}}, {10, math.Pi / 2, []float64{1.45, 0.65}},
 }
 
-// corners of a mark about 2·r across. Their distances from the middle alternate
-// between the radii.
+// corners returns the corners of a mark of width 2·r. Their distances from the middle alternate between the radii.
 func (m mark) corners(r float64) []vg.Point {
 	s := shapes[m.shape]
 	corners := make([]vg.Point, s.corners)

@@ -9,8 +9,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// DrawOperating returns the receiver operating characteristics and the precision–recall
-// curves of all methods whose predictions are by a threshold, each with a mark at its own.
+// DrawOperating returns the receiver operating characteristics and the precision–recall curves of all methods that
+// use a threshold. Each has a mark at its threshold.
 func DrawOperating(methods []Method) []*Figure {
 	var roc, pr diagram
 	var marks [2][]plotter.XY
@@ -42,11 +42,11 @@ func DrawOperating(methods []Method) []*Figure {
 	return []*Figure{first, second}
 }
 
-// operating draws the lines of all methods, over that of a score that tells nothing.
+// operating draws the lines of all methods, over the line of a random score.
 func (d *diagram) operating(title, desc string, x, y axis, guessing plotter.XYs, marks []plotter.XY) *Figure {
 	f := newFigure(title, desc, chartWidth, chartHeight, x, y)
 	f.curve(pen(soft, 0.8, 1), guessing)
-	all := append(d.of(true), d.of(false)...) // the others on top
+	all := append(d.of(true), d.of(false)...) // major methods on top
 	minor := 0
 	for _, i := range all {
 		in := seriesPen(i)
@@ -59,7 +59,7 @@ func (d *diagram) operating(title, desc string, x, y axis, guessing plotter.XYs,
 		f.curve(in, places(d.lines[i]))
 	}
 	for _, i := range d.of(false) {
-		if at := marks[i]; plottable(at.X) && plottable(at.Y) { // no precision of nothing
+		if at := marks[i]; plottable(at.X) && plottable(at.Y) { // precision may be undefined
 			f.marks(seriesMark(i), plotter.XYs{at})
 		}
 	}
@@ -77,7 +77,7 @@ func bare(x, y float64) seriesPoint {
 	return seriesPoint{plotter.XY{X: x, Y: y}, math.NaN(), math.NaN()}
 }
 
-// rocPoints begin at the threshold that finds nothing.
+// rocPoints returns the curve, which begins at the threshold that detects nothing.
 func rocPoints(points []calibrate.OperatingPoint) []seriesPoint {
 	out := []seriesPoint{bare(0, 0)}
 	for _, p := range points {
@@ -86,12 +86,12 @@ func rocPoints(points []calibrate.OperatingPoint) []seriesPoint {
 	return thinned(bends(out))
 }
 
-// recallPoints are steps, of which the area below is the average precision.
+// recallPoints returns steps whose area is the average precision.
 func recallPoints(points []calibrate.OperatingPoint) []seriesPoint {
 	var out []seriesPoint
 	recall := 0.0
 	for _, p := range points {
-		if r := p.Sensitivity(); r > recall { // precision at the same recall only falls
+		if r := p.Sensitivity(); r > recall { // at equal recall, precision only falls
 			out = append(out, bare(recall, p.Precision()), bare(r, p.Precision()))
 			recall = r
 		}
@@ -99,7 +99,7 @@ func recallPoints(points []calibrate.OperatingPoint) []seriesPoint {
 	return thinned(out)
 }
 
-// bends leaves out points on a straight way up or to the right.
+// bends removes points within vertical or horizontal lines.
 func bends(points []seriesPoint) []seriesPoint {
 	var out []seriesPoint
 	for i, p := range points {
@@ -114,7 +114,7 @@ func bends(points []seriesPoint) []seriesPoint {
 	return out
 }
 
-// thinned leaves at most maxRiskPoints, the first and the last among them.
+// thinned returns at most maxRiskPoints points, with the first and the last.
 func thinned(points []seriesPoint) []seriesPoint {
 	if len(points) <= maxRiskPoints {
 		return points

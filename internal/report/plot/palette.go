@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A role is a colour of a page that can be light or dark. In a file, and as a
-// [color.Color], it is the one on light ground.
+// A role is a colour of a page that can be light or dark. In a file, and as a [color.Color], it has its colour for
+// light backgrounds.
 type role int
 
 const (
@@ -22,10 +22,9 @@ const (
 	seriesRoles = 6
 )
 
-// palette holds the roles by their name in style sheets, on light and on dark
-// ground. The series are those of Okabe and Ito (2008), which people with
-// colour-blindness tell apart, made darker or lighter until they have a contrast
-// of 3:1 with the ground.
+// palette holds the roles with their names in style sheets, for light and for dark backgrounds. The series have the
+// colours of Okabe and Ito (2008), which colour-blind people can distinguish. They were made darker or lighter for a
+// contrast of 3:1 with the background.
 var palette = [seriesRole + seriesRoles]struct{ name, light, dark string }{
 	{"ink", "#1b1f24", "#e6e9ec"},
 	{"soft", "#57606a", "#a3acb6"},
@@ -44,11 +43,11 @@ func (r role) RGBA() (red, green, blue, alpha uint32) { return fromHex(palette[r
 
 func fromHex(s string) color.NRGBA {
 	c := color.NRGBA{A: 255}
-	fmt.Sscanf(s, "#%02x%02x%02x", &c.R, &c.G, &c.B) // of our own palette: cannot fail
+	fmt.Sscanf(s, "#%02x%02x%02x", &c.R, &c.G, &c.B) // cannot fail, because the palette is ours
 	return c
 }
 
-// A tint is a role that lets what is behind it through.
+// A tint is a translucent role.
 type tint struct {
 	role
 	opacity float64
@@ -61,8 +60,7 @@ func (t tint) RGBA() (red, green, blue, alpha uint32) {
 	return c.RGBA()
 }
 
-// PaletteCSS declares the roles as variables of a style sheet, for light or for
-// dark ground.
+// PaletteCSS declares the roles as variables of a style sheet, for light or for dark backgrounds.
 func PaletteCSS(dark bool) string {
 	css := ""
 	for _, p := range palette {
@@ -75,15 +73,14 @@ func PaletteCSS(dark bool) string {
 	return css
 }
 
-// viridis holds places along the palette of that name (Smith and van der Walt
-// 2015), whose lightness grows evenly: it keeps its order in grey and for the
-// colour-blind. It is the same on light and on dark ground.
+// viridis holds points of the palette of that name (Smith and van der Walt 2015). Its lightness grows evenly, so it
+// keeps its order in grey and for colour-blind readers. It is the same on light and dark backgrounds.
 var viridis = [...][3]float64{
 	{68, 1, 84}, {72, 40, 120}, {62, 74, 137}, {49, 104, 142}, {38, 130, 142},
 	{31, 158, 137}, {53, 183, 121}, {109, 205, 89}, {180, 222, 44}, {253, 231, 37},
 }
 
-// heat is the colour at part t of viridis, from 0 to 1.
+// heat returns the colour at part t of viridis, from 0 to 1.
 func heat(t float64) color.NRGBA {
 	t = min(max(t, 0), 1) * float64(len(viridis)-1)
 	i := min(int(t), len(viridis)-2)
@@ -102,8 +99,8 @@ func pen(c color.Color, width float64, dash int) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: vg.Length(width), Dashes: dashes[dash]}
 }
 
-// seriesPen is how the i-th series is drawn. Colours repeat after six, then with
-// another dash; marks differ too, so that colour alone never tells.
+// seriesPen returns the line style of the i-th series. Colours repeat after six, then with another dash. Marks differ
+// too, so colour is never the only difference.
 func seriesPen(i int) draw.LineStyle {
 	return pen(seriesRole+role(i%seriesRoles), 1.8, i/seriesRoles%len(dashes))
 }

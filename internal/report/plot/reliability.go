@@ -13,39 +13,35 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// Method holds what is drawn of the predictions of one method. Either may be
-// empty.
+// Method holds the data for one method's figures. Reliability or RiskCoverage may be empty.
 type Method struct {
 	Name string
-	// Minor methods are those that a reader asks for: they have folded panels, and
-	// lines without a name.
+	// Minor methods are less important: their panels are folded, and their lines have no name.
 	Minor bool
-	// Label is what its panel says beside the name, such as its calibration error.
+	// Label is the text of the panel next to the name, such as the calibration error.
 	Label string
-	// Reliability holds the bins of calibrate.Reliability, or, where OfClass1, bins of the
-	// probability of class 1, with the share of class 1 in place of the accuracy.
+	// Reliability holds the bins of calibrate.Reliability. If OfClass1 is set, they are bins of the probability of
+	// class 1, with the share of class 1 instead of the accuracy.
 	Reliability []calibrate.ReliabilityBin
 	OfClass1    bool
-	// RiskCoverage is what calibrate.RiskCoverage returns.
+	// RiskCoverage is the result of calibrate.RiskCoverage.
 	RiskCoverage []calibrate.RiskPoint
-	// Points are what calibrate.OperatingPoints returns, and Decided what was decided.
+	// Points is the result of calibrate.OperatingPoints, and Decided the decisions at the threshold.
 	Points  []calibrate.OperatingPoint
 	Decided calibrate.Decisions
 }
 
-// confidenceFloor is the smallest 1 − confidence that the axis shows; what is
-// surer stands at its end.
+// confidenceFloor is the smallest 1 − confidence on the axis. Higher confidences are drawn at its end.
 const confidenceFloor = 1e-5
 
-// panelHeight is that of a method's part within the axes, and stripShare what the
-// counts take of it at the bottom.
+// panelHeight is the height of a panel within the axes. stripShare is the part of it for the counts at the bottom.
 const (
 	panelHeight = 190.0
 	stripShare  = 0.16
 )
 
-// gapOf is a bin as the SWAG paper draws it (Maddox et al. 2019, section 5.1):
-// confidence − accuracy over confidence, with the ends of its 95 % interval.
+// gapOf returns a bin as the SWAG paper draws it (Maddox et al. 2019, section 5.1). It is confidence − accuracy over
+// confidence, with the ends of its 95 % interval.
 func gapOf(b calibrate.ReliabilityBin) seriesPoint {
 	w := calibrate.Wilson(b.Accuracy, b.Count)
 	return seriesPoint{plotter.XY{X: b.Confidence, Y: b.Confidence - b.Accuracy}, b.Confidence - w.High, b.Confidence - w.Low}
@@ -59,15 +55,15 @@ func gapsOf(bins []calibrate.ReliabilityBin) []seriesPoint {
 	return gaps
 }
 
-// filled are the bins that have a place.
+// filled returns the bins that can be drawn.
 func filled(bins []calibrate.ReliabilityBin) []calibrate.ReliabilityBin {
 	return slices.DeleteFunc(slices.Clone(bins), func(b calibrate.ReliabilityBin) bool {
 		return b.Count < 1 || !plottable(b.Confidence) || !plottable(b.Accuracy)
 	})
 }
 
-// pooled joins neighbours that would stand less than apart from each other on the
-// axis, the nearest first: many bins lie close to confidence 1.
+// pooled merges neighbouring bins that are less than apart from each other on the axis, the nearest first. Many bins
+// lie close to confidence 1.
 func pooled(bins []calibrate.ReliabilityBin, x *axis, apart float64) []calibrate.ReliabilityBin {
 	bins = slices.Clone(bins)
 	for len(bins) > 1 {
@@ -91,8 +87,8 @@ func pooled(bins []calibrate.ReliabilityBin, x *axis, apart float64) []calibrate
 	return bins
 }
 
-// DrawReliability returns a panel for each method. They share their axes, so
-// that they compare, but for those that are far off the others.
+// DrawReliability returns a panel for each method. They share their axes so that readers can compare them, except for
+// methods far from the others.
 func DrawReliability(methods []Method) []*Figure {
 	var d diagram
 	var of []Method
@@ -126,7 +122,7 @@ func DrawReliability(methods []Method) []*Figure {
 	return figures
 }
 
-// panel draws one method on the axes of some.
+// panel draws one method with axes that fit the methods in which.
 func (d *diagram) panel(i int, which []int, label string, bins []calibrate.ReliabilityBin) *Figure {
 	x, y := d.axes(which)
 	y.named = y.steps(int(panelHeight / 38))
@@ -158,9 +154,8 @@ func (d *diagram) panel(i int, which []int, label string, bins []calibrate.Relia
 	return f.finish()
 }
 
-// readGaps says in words what a panel shows: which of the groups that are drawn is
-// the worst, and how many of the bins, of which the calibration error is made, are
-// off by more than their interval.
+// readGaps describes a panel in words. It names the worst of the drawn groups. It also counts the original bins, on
+// which the calibration error is based, that are off by more than their interval.
 func readGaps(bins []calibrate.ReliabilityBin, groups []seriesPoint, right string) string {
 	off := func(g seriesPoint) bool { return g.lower > 0 || g.upper < 0 }
 	note, worst, many := "", seriesPoint{}, 0
@@ -178,7 +173,7 @@ func readGaps(bins []calibrate.ReliabilityBin, groups []seriesPoint, right strin
 	return note + fmt.Sprintf("Of %d bins %d lie off by more than their 95 %% interval; chance alone puts %.0f there.", len(bins), many, 0.05*float64(len(bins)))
 }
 
-// share writes a part in per cent, with as many decimals as tell it from 100 %.
+// share formats a part in per cent, with enough decimals to distinguish it from 100 %.
 func share(x float64) string {
 	decimals := 0
 	for 1-x > 0 && decimals < 5 && fixed(100*x, decimals) == fixed(100, decimals) {
@@ -187,7 +182,7 @@ func share(x float64) string {
 	return fixed(100*x, decimals) + " %"
 }
 
-// axes hold all of some methods, so that their figures compare.
+// axes returns axes that fit all of the given methods, so that readers can compare their figures.
 func (d *diagram) axes(which []int) (x, y axis) {
 	least, closest := 1.0, math.Inf(1)
 	var values []float64
@@ -218,10 +213,10 @@ func (d *diagram) axes(which []int) (x, y axis) {
 	return x, y
 }
 
-// reliabilityGround says what the two sides of the zero line mean; low is where the
-// strip of the counts ends.
+// reliabilityGround labels the two sides of the zero line. The argument low is the upper end of the strip for the
+// counts.
 func (f *Figure) reliabilityGround(low float64, above, below string) {
-	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min}, {X: f.x.max}}) // the axis holds zero
+	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: f.x.min}, {X: f.x.max}}) // the axis includes zero
 	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {
 		said := style(soft, smallText, false)
 		said.XAlign = draw.XRight
@@ -234,8 +229,7 @@ func (f *Figure) reliabilityGround(low float64, above, below string) {
 	}))
 }
 
-// counts draws the number of images of each group as a bar at the bottom, and writes
-// the largest.
+// counts draws the number of images of each group as a bar at the bottom, and writes the largest number.
 func (f *Figure) counts(groups []calibrate.ReliabilityBin, of role) {
 	largest := slices.MaxFunc(groups, func(a, b calibrate.ReliabilityBin) int { return a.Count - b.Count })
 	f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) {

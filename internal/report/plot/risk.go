@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// maxRiskPoints is how many points of a curve are drawn: more than a screen
-	// shows.
+	// maxRiskPoints is the number of points of a curve that are drawn. It is more than a screen can show.
 	maxRiskPoints = 200
-	// minCoverage is where curves begin. Left of it a single error is a cliff.
+	// minCoverage is the start of the curves. At lower coverage a single error makes a cliff.
 	minCoverage = 0.05
 )
 
-// DrawRisk returns the risk–coverage curves of all methods (Geifman and El-Yaniv
-// 2017), and once more those that are close to each other.
+// DrawRisk returns the risk–coverage curves of all methods (Geifman and El-Yaniv 2017), and a close-up of those that
+// are close to each other.
 func DrawRisk(methods []Method) []*Figure {
 	var d diagram
 	for _, m := range methods {
@@ -26,7 +25,7 @@ func DrawRisk(methods []Method) []*Figure {
 			d.add(&m, points, points[len(points)-1].Y)
 		}
 	}
-	all := append(d.of(true), d.of(false)...) // the others on top
+	all := append(d.of(true), d.of(false)...) // major methods on top
 	near := d.near(all, 3)
 	if len(all) == 0 {
 		return nil
@@ -39,7 +38,7 @@ func DrawRisk(methods []Method) []*Figure {
 	return figures
 }
 
-// risks draws some methods. Minor ones are lines without a name.
+// risks draws the curves of some methods. Minor methods are lines without a name.
 func (d *diagram) risks(title string, which []int) *Figure {
 	var values []float64
 	var ends []lineEnd
@@ -79,7 +78,7 @@ func (d *diagram) risks(title string, which []int) *Figure {
 	return f.finish()
 }
 
-// riskPoints are those to draw.
+// riskPoints returns the points to draw.
 func riskPoints(curve []calibrate.RiskPoint) []seriesPoint {
 	var points []seriesPoint
 	for _, p := range curve {

@@ -14,7 +14,7 @@ import (
 type Surface struct {
 	Title, XLabel, YLabel, ZLabel string
 	X, Y                          []float64   // ascending
-	Z                             [][]float64 // Z[j][i] is the value at X[i], Y[j]; what is not finite stays blank
+	Z                             [][]float64 // Z[j][i] is the value at X[i], Y[j]; values that are not finite stay blank
 	Ellipses                      []Ellipse   // contours of the posterior density
 	Points                        []PointSet
 	Note                          string
@@ -27,7 +27,7 @@ type PointSet struct {
 	Path bool // joined in order
 }
 
-// surfaceLevels is the number of bands of colour.
+// surfaceLevels is the number of colour bands.
 const surfaceLevels = 12
 
 // DrawSurfaces returns a figure for each grid with a finite value.
@@ -58,7 +58,7 @@ func ascending(xs []float64) bool {
 	return true
 }
 
-// span is the range of the finite values.
+// span returns the range of the finite values.
 func (s *Surface) span() (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, row := range s.Z {
@@ -71,9 +71,8 @@ func (s *Surface) span() (lo, hi float64) {
 	return lo, hi
 }
 
-// levels are the lower ends of the bands. They lie closer to each other at low
-// values: of a bowl whose loss grows with the square of the distance, the bands
-// are rings of equal width.
+// levels returns the lower ends of the bands. They are closer at low values: if the loss grows with the square of the
+// distance, the bands are rings of equal width.
 func (s *Surface) levels() []float64 {
 	lo, hi := s.span()
 	if lo == hi {
@@ -118,15 +117,14 @@ func (s *Surface) draw() *Figure {
 	return f.finish()
 }
 
-// height gives both axes the same scale if that does not make the figure too high
-// or too flat.
+// height gives both axes the same scale, unless the figure becomes too high or too flat.
 func (s *Surface) height() float64 {
-	const width = chartWidth - 70 // about, within the axes
+	const width = chartWidth - 70 // approximate width within the axes
 	h := width * (s.Y[len(s.Y)-1] - s.Y[0]) / (s.X[len(s.X)-1] - s.X[0])
 	return min(max(h, 0.6*width), 1.15*width)
 }
 
-// inside are the points with NaN for those that lie outside of the axes.
+// inside returns the points with NaN for those outside the axes, and the number of these.
 func (f *Figure) inside(points plotter.XYs) (inside plotter.XYs, outside int) {
 	inside = slices.Clone(points)
 	for i, p := range points {
@@ -138,14 +136,13 @@ func (f *Figure) inside(points plotter.XYs) (inside plotter.XYs, outside int) {
 	return inside, outside
 }
 
-// outlined draws a line that stands out on any colour.
+// outlined draws a line that is visible on any colour.
 func (f *Figure) outlined(points plotter.XYs, opacity, wide, thin float64) {
 	f.curve(pen(tint{paper, opacity}, wide, 0), points)
 	f.curve(pen(ink, thin, 0), points)
 }
 
-// points draws a set of marked points. Those outside the axes are told, not drawn
-// at their edge.
+// points draws a set of marked points. Points outside the axes are not drawn but counted in the legend.
 func (f *Figure) points(i int, set *PointSet) {
 	points := make(plotter.XYs, min(len(set.X), len(set.Y)))
 	for k := range points {
@@ -163,8 +160,7 @@ func (f *Figure) points(i int, set *PointSet) {
 	f.key(name, &plotter.Scatter{GlyphStyle: surfaceMark(i)})
 }
 
-// surfaceMark has the shape of a series, in ink with an outline of paper. The
-// first is a star: SWA.
+// surfaceMark returns the shape of a series in ink with a light outline. The first is a star, for SWA.
 func surfaceMark(i int) draw.GlyphStyle {
 	return draw.GlyphStyle{Color: ink, Radius: 4.2, Shape: mark{shape: (i + markShapes - 1) % markShapes, outline: paper}}
 }
@@ -173,7 +169,7 @@ func levelColour(i int, levels []float64) color.Color {
 	return heat(float64(i) / max(1, float64(len(levels)-1)))
 }
 
-// colourBar shows the bands below the chart, with their lower ends.
+// colourBar shows the bands and their lower ends below the chart.
 func (f *Figure) colourBar(name string, levels []float64, top float64) {
 	const high = 10
 	n := float64(len(levels))

@@ -14,10 +14,10 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// svgFont begins with faces of the same widths as the one that lays out the text.
+// svgFont begins with fonts that have the same widths as the font of the layout.
 const svgFont = "Liberation Sans,Arial,Helvetica,sans-serif"
 
-// body is what vgsvg draws, without the svg element around it.
+// body returns the drawing of vgsvg without the svg element around it.
 func (f *Figure) body(titled bool) string {
 	width, height := f.size(titled)
 	c := vgsvg.New(width, height)
@@ -28,11 +28,11 @@ func (f *Figure) body(titled bool) string {
 	return svgText.ReplaceAllStringFunc("<g "+body, fixText)
 }
 
-// svgText are a text of vgsvg's with its size, and what follows that.
+// svgText matches a text of vgsvg with its size.
 var svgText = regexp.MustCompile(`style="font-family:[^"]*?(font-weight:bold;)?font-style:normal;font-size:([\d.]+)px([^"]*)">([^<]*)<`)
 
-// fixText leaves the family to the svg element, and gives the text the width that
-// it was laid out with, whatever face the reader has.
+// fixText removes the font family, which the svg element sets. It fixes the width of the text to that of the layout,
+// so that the reader's font does not change it.
 func fixText(s string) string {
 	m := svgText.FindStringSubmatch(s)
 	size, _ := strconv.ParseFloat(m[2], 64)
@@ -40,20 +40,20 @@ func fixText(s string) string {
 	return fmt.Sprintf(`textLength="%.5g" lengthAdjust="spacingAndGlyphs" style="%sfont-size:%spx%s">%s<`, width.Points(), m[1], m[2], m[3], m[4])
 }
 
-// SVG returns the figure, without its title, as an element of a page. Its colours
-// are the variables of [PaletteCSS]; id must be unique in the page.
+// SVG returns the figure, without its title, as an element of a page. Its colours are the variables of [PaletteCSS].
+// The id must be unique in the page.
 func (f *Figure) SVG(id string) string {
 	body := svgStyle.ReplaceAllStringFunc(f.body(false), func(s string) string { return svgColour.ReplaceAllStringFunc(s, variable) })
 	return f.root(id, false, "") + body
 }
 
 var (
-	svgStyle  = regexp.MustCompile(`style="[^"]*"`) // not a text: there, quotes are escaped
+	svgStyle  = regexp.MustCompile(`style="[^"]*"`) // cannot match a text, because quotes are escaped there
 	svgColour = regexp.MustCompile(`#[0-9A-F]{6}`)
 )
 
-// variable is the name of a role's colour. vgsvg rounds colours down: a step of
-// one is none.
+// variable returns the CSS variable of a role's colour. It tolerates a difference of 1, because vgsvg rounds colours
+// down.
 func variable(hex string) string {
 	near := func(a, b uint8) bool { return a-b+1 <= 2 }
 	c := fromHex(strings.ToLower(hex))
@@ -65,7 +65,7 @@ func variable(hex string) string {
 	return hex
 }
 
-// root is the svg element, opened, with what is said to those who do not see it.
+// root returns the opening svg element, with a description for readers who cannot see it.
 func (f *Figure) root(id string, titled bool, attributes string) string {
 	width, height := f.size(titled)
 	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-labelledby=\"%s-t %s-d\" viewBox=\"0 0 %.5g %.5g\" font-family=\"%s\"%s>\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n",
@@ -80,12 +80,11 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	return err
 }
 
-// pngDPI gives three pixels to each unit: enough for print at the width of a
-// column.
+// pngDPI gives three pixels per unit, which is enough for print at the width of a column.
 const pngDPI = 3 * 72
 
-// WritePNG writes the figure with its title as a PNG file on white. Letters other
-// than Latin, Greek and Cyrillic are shown as boxes, so SVG is for them.
+// WritePNG writes the figure with its title as a PNG file on white. Letters other than Latin, Greek and Cyrillic
+// appear as boxes, so use SVG for them.
 func (f *Figure) WritePNG(w io.Writer) error {
 	width, height := f.size(true)
 	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(paper))
@@ -97,7 +96,7 @@ func (f *Figure) WritePNG(w io.Writer) error {
 // maxName is the length of a file name made from a title.
 const maxName = 60
 
-// fileName joins words to a name that every file system takes.
+// fileName joins words to a name that is valid on every file system.
 func fileName(words ...string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -1,5 +1,4 @@
-// Package text makes texts from outside safe to show and short enough: names of
-// files and classes, whatever they hold.
+// Package text makes texts from outside, such as names of files and classes, safe and short enough to show.
 package text
 
 import (
@@ -7,12 +6,12 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// Clean returns s with "�" for control characters, characters that reverse the
-// direction of text or break lines, what is not UTF-8 and what XML does not know:
-// a name from a file can neither move the cursor of a terminal nor begin a line of
-// its own.
+// Clean replaces characters of s with "�": control characters, characters that reverse the direction of text or break
+// lines, invalid UTF-8, and characters that XML does not allow. So a name from a file can neither move the cursor of
+// a terminal nor begin a line.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -23,23 +22,23 @@ func Clean(s string) string {
 	}, s)
 }
 
-// Line writes a line, Clean whatever stands in it, so that what a file holds
-// cannot be taken for a line of the program's own.
+// Line writes a line after Clean, so that text from a file cannot look like a line of the program. A hostile name may be
+// a million characters long, so the middle of such a line is left out.
 func Line(w io.Writer, format string, args ...any) error {
-	_, err := io.WriteString(w, Clean(fmt.Sprintf(format, args...))+"\n")
+	line := fmt.Sprintf(format, args...)
+	_, err := io.WriteString(w, Clean(Shorten(line, func(s string) bool { return len(s) <= longText }))+"\n")
 	return err
 }
 
-// Shorten takes out as few runes around the middle of s as fits asks for, and puts
-// an ellipsis there: names differ at both ends. A string that fits fewer runes
-// must fit, too.
+// Shorten replaces as few runes as possible around the middle of s with an ellipsis, until the result fits. Names
+// usually differ at both ends. If a string fits, its shorter versions must fit too.
 func Shorten(s string, fits func(string) bool) string {
 	if fits(s) {
 		return s
 	}
 	r := []rune(s)
 	keep := func(n int) string { return string(r[:n-n/2]) + "…" + string(r[len(r)-n/2:]) }
-	lo, hi := 0, len(r)-1 // the most runes that fit lie in [lo, hi]
+	lo, hi := 0, len(r)-1 // the largest number of runes that fits lies in [lo, hi]
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
 		if fits(keep(mid)) {
@@ -51,11 +50,29 @@ func Shorten(s string, fits func(string) bool) string {
 	return keep(lo)
 }
 
-// longText is more bytes than fit in any line: measuring a hostile name must not
-// take long.
+// Screen is Clean for all that goes to a terminal: line breaks and tabs stay.
+func Screen(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		cells := strings.Split(line, "\t")
+		for k, c := range cells {
+			cells[k] = Clean(c)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Cell is s for a cell of a table: Clean, and of at most 200 characters, since all cells of a column are as wide as
+// its longest.
+func Cell(s string) string {
+	return Clean(Shorten(s, func(s string) bool { return len(s) <= longText && utf8.RuneCountInString(s) <= 200 }))
+}
+
+// longText is more bytes than fit in any line. Measuring a hostile name must not take long.
 const longText = 4000
 
-// ShortenTo is Shorten to a width, of which measure says how much a text takes.
+// ShortenTo is Shorten to a width; measure returns the width of a text.
 func ShortenTo(s string, width float64, measure func(string) float64) string {
 	return Shorten(s, func(s string) bool { return len(s) <= longText && measure(s) <= width })
 }

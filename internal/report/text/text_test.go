@@ -53,6 +53,13 @@ func TestClean(t *testing.T) {
 	if err := Line(&out, "name %s,", bad); err != nil || out.String() != "name a�[2J��b���c,\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
+	out.Reset()
+	if Line(&out, "name %s.", strings.Repeat("net.", 1<<20)); !strings.HasPrefix(out.String(), "name net.net.") || !strings.HasSuffix(out.String(), "net..\n") || out.Len() > longText+1 {
+		t.Errorf("a line of %d bytes", out.Len())
+	}
+	if got := Cell(strings.Repeat("é\n", 1<<20)); utf8.RuneCountInString(got) != 200 || !strings.HasPrefix(got, "é�é") {
+		t.Errorf("%q", got)
+	}
 	if got := Hang("! ", "one\nverdict: \x1btwo"); !slices.Equal(got, []string{"! one verdict: �two"}) {
 		t.Errorf("%q", got)
 	}

@@ -5,13 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks text between words into lines of at most width runes. A word that
-// is longer has a line of its own.
+// Wrap breaks text between words into lines of at most width runes. A longer word gets its own line.
 func Wrap(text string, width int) []string {
 	return WrapTo(text, func(line string) bool { return utf8.RuneCountInString(line) <= width })
 }
 
-// WrapTo is Wrap to lines that fit.
+// WrapTo is Wrap with a function that reports whether a line fits.
 func WrapTo(text string, fits func(string) bool) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
@@ -24,8 +23,8 @@ func WrapTo(text string, fits func(string) bool) []string {
 	return lines
 }
 
-// Hang breaks a text into Clean lines of 118 runes that are indented as far as what
-// stands before it.
+// Hang returns the text as Clean lines of 118 runes. The first line begins with what, and the others are indented by
+// its width.
 func Hang(what, text string) []string {
 	lines := Wrap(what+text, 118)
 	for i, line := range lines {

@@ -1,12 +1,10 @@
-// Package compare sets SWAG and its alternatives against each other on labelled
-// data: section 5 of Maddox et al. 2019.
+// Package compare compares SWAG with its alternatives on labelled data: section 5 of Maddox et al. 2019.
 //
 // # Invariants
 //
-// Differences are of the same images; their intervals hold what the choice of the images,
-// of the random draws and of the temperature leaves open. Every
-// method is also shown at a temperature of its own, so that none wins by a
-// temperature alone (Ashukha et al. 2020).
+// Differences are between methods on the same images. Their intervals include the uncertainty from the choice of the
+// images, of the random draws and of the temperature. Every method is also shown at its own temperature, so that none
+// wins by a temperature alone (Ashukha et al. 2020).
 package compare
 
 import (
@@ -26,38 +24,34 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Comparison says what is compared, and how.
+// Comparison describes the methods and the data of a comparison.
 type Comparison struct {
 	baseline.Inputs
-	// Validation is what temperatures, vector scaling and the prior of Laplace are
-	// fitted on. Without it each is fitted on one half of the test data, cut at
-	// random by the seed, and applied to the other.
+	// Validation is the data for fitting temperatures, vector scaling and the prior of Laplace. Without it each is
+	// fitted on one random half of the test data and applied to the other half.
 	Validation dataset.Dataset
 	Test       dataset.Dataset
 	ECE        calibrate.ECEOptions
-	// Threshold, or the one that By chooses for each method on the validation data, is what
-	// methods of a [task.Decided] predict by; zero for the usual one.
+	// Threshold is the threshold of all methods of a [task.Decided]. If By is set instead, each method has the
+	// threshold that By chooses on the validation data. Zero means the default.
 	Threshold float64
 	By        calibrate.Criterion
-	// Scalings has every method evaluated with scalings of its own too, and
-	// AllMetrics has the further tables printed.
+	// Scalings requests an evaluation of every method with its own scalings. AllMetrics requests the further tables.
 	Scalings, AllMetrics bool
-	// Tuned says how the settings of baseline.Inputs.Tuned were chosen, or is "", and
-	// Settings is the file that they will be in.
+	// Tuned describes how the settings of baseline.Inputs.Tuned were chosen, or is "". Settings is the file that will
+	// contain them.
 	Tuned, Settings string
-	// Recomputing are the flags of sample, beside --bn-data, that have it recompute
-	// batch-norm statistics as they were recomputed here.
+	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
 	Recomputing []string
-	// Save, if not nil, is called with the outcomes of each method, n×width, while they
-	// are in memory.
+	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
 	Save func(key string, outcomes []float64, width int) error
 }
 
-// Result is what a comparison found.
+// Result is the outcome of a comparison.
 type Result struct {
 	*Comparison
 	Methods   []Method // in the order of the tables
-	Notes     []string // which methods were left out, and why
+	Notes     []string // methods that were left out, with the reason
 	BatchNorm study.BatchNorm
 	Runtime   string // the version of ONNX Runtime
 
@@ -66,47 +60,44 @@ type Result struct {
 
 // Method is one row of a comparison.
 type Method struct {
-	Key     string // as --methods has it
-	Name    string // as tables have it
+	Key     string // for --methods
+	Name    string // for tables
 	Members int
-	// Networks is how many a prediction takes.
+	// Networks is the number of networks for a prediction.
 	Networks int
-	// Deploy is what sample makes the method's ensemble by, temperature and all, and
-	// Posteriors are those of its runs; nil where nothing that score runs is the method.
+	// Deploy holds the settings with which sample makes the method's ensemble, including the temperature. Posteriors
+	// are its runs. Both are nil if no ensemble is equivalent to the method.
 	Deploy     *ensemble.Settings
 	Posteriors []baseline.Run
 	*task.Evaluation
-	// AtBestT is the first loss with a temperature of the method's own, so that its
-	// place does not hinge on one: fitted on one half of the test data and applied to
-	// the other, the mean over [calibrate.Splits] ways to cut them, or without a
-	// temperature where that is better. NaN where there is none.
+	// AtBestT is the first loss with the method's own temperature, so that the comparison does not depend on one. The
+	// temperature is fitted on one half of the test data and applied to the other, averaged over [calibrate.Splits]
+	// splits. The loss without a temperature is used if it is lower. NaN if no temperature can be fitted.
 	AtBestT float64
-	// Scaled is the method with each calibrator of the task: nil unless asked for, or
-	// where none can be fitted.
+	// Scaled holds the method with each calibrator of the task. It is nil if not requested; an element is nil if its
+	// calibrator cannot be fitted.
 	Scaled []*Scaled
-	// Recalibrated is the method after its distributions were recalibrated by a map: nil
-	// unless asked for, or for a task that has none.
+	// Recalibrated is the method after a map has recalibrated its distributions. It is nil if not requested or if the
+	// task has no such map.
 	Recalibrated *task.Evaluation
-	// Threshold is what the method predicts by; 0 for the usual one.
+	// Threshold is the threshold of the method; 0 means the default.
 	Threshold float64
-	// Scaling is the one that makes the method, in SWA-Temp and SWA-Vector.
+	// Scaling is the scaling that is part of the method, in SWA-Temp and SWA-Vector.
 	Scaling *calibrate.Scaling
-	// Noise is what was fitted where the networks leave it open: one, or one for each half
-	// of the test data; nil elsewhere.
+	// Noise is the fitted noise if the networks predict none: one, or one for each half of the test data.
 	Noise []*task.Noise
-	// Differences are those to the baseline, of each loss of the task; nil for the
-	// baseline itself.
+	// Differences are the differences to the baseline in each loss of the task; nil for the baseline itself.
 	Differences []calibrate.Difference
-	// Adjusted are their p-values by Holm's procedure, over what the verdict may speak
-	// of; NaN for others.
+	// Adjusted holds their p-values after Holm's procedure over the differences that the verdict may mention. NaN for
+	// others.
 	Adjusted []float64
-	StaleBN  bool // its batch-norm statistics do not belong to its weights
+	StaleBN  bool // the batch-norm statistics do not belong to the weights
 
 	noise
-	doubts []error // warnings from before there was an evaluation
+	doubts []error // warnings from before the evaluation
 }
 
-// Scaled is a method after its outcomes were repaired.
+// Scaled is a method after its outcomes were scaled.
 type Scaled struct {
 	*task.Evaluation
 	*calibrate.Scaling
@@ -114,20 +105,19 @@ type Scaled struct {
 
 func (c *Comparison) targets() baseline.Targets {
 	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, Noise: true,
-		Members: task.Truth(c.Runs[0].Network.Posterior.Card.Task) == truth.Numbers} // others' averages say all
+		Members: task.Truth(c.Runs[0].Network.Posterior.Card.Task) == truth.Numbers} // for other tasks the average suffices
 }
 
 // Images returns about how many images Run sends through networks.
 func (c *Comparison) Images() int64 { return c.Inputs.Images(c.targets()) }
 
-// Fill puts into the engine's store what its share of the methods' networks gives out.
+// Fill runs the engine's share of the methods' networks and puts their outputs into its store.
 func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 	return baseline.Fill(ctx, e, &c.Inputs, c.targets())
 }
 
-// Run evaluates the methods. The baseline of the differences is SWA with
-// temperature scaling; where it is not among the methods, SWA, or the first of
-// them.
+// Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing it
+// is SWA, or else the first method.
 func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Comparison: c, Runtime: e.About()}
 	notes, err := baseline.Predict(ctx, e, &c.Inputs, c.targets(), r.add)
@@ -135,7 +125,7 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 		return nil, err
 	}
 	r.Notes = append(r.Notes, notes...)
-	if err := baseline.InOrder(r.Methods, func(m Method) string { return m.Key }); err != nil {
+	if err := baseline.InOrder(r.Methods, r.Notes, func(m Method) string { return m.Key }); err != nil {
 		return nil, err
 	}
 	r.align()
@@ -144,7 +134,7 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 	return r, nil
 }
 
-// align lets all methods be measured alike.
+// align makes all evaluations comparable.
 func (r *Result) align() {
 	var all []*task.Evaluation
 	for _, m := range r.Methods {
@@ -158,7 +148,7 @@ func (r *Result) align() {
 	r.task.Align(all)
 }
 
-// add evaluates what a method predicts.
+// add evaluates the predictions of a method.
 func (r *Result) add(p *baseline.Predicted) error {
 	test := p.Data[0]
 	r.task = test.Task
@@ -166,7 +156,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
 	if p.Scaler != "" && !slices.Contains(r.Inputs.Asked, p.Key) &&
 		!slices.ContainsFunc(r.task.Calibrators(), func(c task.Calibrator) bool { return c.Scaler == p.Scaler }) {
-		return nil // not for this task, and nobody asked for it
+		return nil // not for this task, and not requested
 	}
 	if why := r.idle(p); why != "" {
 		r.Notes = append(r.Notes, why)
@@ -177,7 +167,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, err))
 		return nil
 	}
-	own := outcomes // of the method, before it is repaired
+	own := outcomes // outcomes of the method before scaling
 	if m.Noise = noise; noise != nil {
 		if m.parts, err = r.noisy(&m, noise, test.Mean(), r.validation(p)); err != nil {
 			return err
@@ -244,7 +234,7 @@ func (m *Method) warn(format string, args ...any) {
 	m.Warnings = append(m.Warnings, fmt.Errorf(format, args...))
 }
 
-// repaired is the name of a method with what was fitted behind it.
+// repaired returns the name of a method with its fitted parameter.
 func (r *Result) repaired(name string, s *calibrate.Scaling) string {
 	if len(s.Temperatures) == 0 {
 		return name
@@ -286,7 +276,7 @@ func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 	return r.Save(m.Key, shown, width)
 }
 
-// validation is what a method says of the validation data, nil without.
+// validation returns the outcomes of a method on the validation data, or nil without such data.
 func (r *Result) validation(p *baseline.Predicted) []float64 {
 	if p.Validation == nil {
 		return nil
@@ -294,8 +284,8 @@ func (r *Result) validation(p *baseline.Predicted) []float64 {
 	return p.Validation.Mean()
 }
 
-// scale returns outcomes repaired by what is fitted on the validation data or,
-// without, on halves of the test data.
+// scale returns scaled outcomes. The scaling is fitted on the validation data, or on halves of the test data without
+// it.
 func (r *Result) scale(by calibrate.Scaler, outcomes, validation []float64) ([]float64, *calibrate.Scaling, error) {
 	if r.Validation == nil {
 		return r.task.CrossFit(by, outcomes, r.Test.Labels(), r.Seed)
@@ -307,7 +297,7 @@ func (r *Result) scale(by calibrate.Scaler, outcomes, validation []float64) ([]f
 	return r.task.Apply(nil, s, outcomes), s, nil
 }
 
-// baseline returns the place of the method that the others are compared with.
+// baseline returns the index of the baseline among the methods.
 func (r *Result) baseline() int {
 	for _, key := range []string{baseline.SWATemp, baseline.SWA} {
 		if i := r.find(key); i >= 0 {
@@ -317,7 +307,7 @@ func (r *Result) baseline() int {
 	return 0
 }
 
-// find returns the place of a method, or −1.
+// find returns the index of a method, or −1.
 func (r *Result) find(key string) int {
 	return slices.IndexFunc(r.Methods, func(m Method) bool { return m.Key == key })
 }

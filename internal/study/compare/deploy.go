@@ -16,23 +16,23 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// deployAt has the method's ensemble calibrated as the method was. What was fitted on
-// halves of the test data is two fits, and no ensemble has both: calibrate fits one anew.
+// deployAt gives the method's ensemble the method's temperature. Two temperatures, fitted on halves of the test data,
+// do not fit into one ensemble, so calibrate has to fit another one.
 func (m *Method) deployAt(s *calibrate.Scaling) {
 	if m.Deploy != nil && len(s.Temperatures) == 1 {
 		m.Deploy.Temperature = s.Temperatures[0]
 	}
 }
 
-// deployWith has it carry the noise that was fitted for the method.
+// deployWith gives the method's ensemble the noise that was fitted for the method.
 func (m *Method) deployWith(noise []*task.Noise) {
 	if m.Deploy != nil && len(noise) == 1 {
 		m.Deploy.NoiseStd = noise[0].Std
 	}
 }
 
-// deployLines name the best of what sample makes, what it costs, and whether the baseline
-// is told from it; and how to have what is worth its cost.
+// deployLines names the best method that sample can make, with its cost, and says whether it differs from the
+// baseline. It also returns the commands for the recommended method.
 func (r *Result) deployLines(base *Method) []string {
 	loss := r.task.Losses()[0]
 	value := func(m *Method) float64 { return task.Value(r.task, m.Evaluation, loss.Key) }
@@ -56,8 +56,7 @@ func (r *Result) deployLines(base *Method) []string {
 	return []string{line, fmt.Sprintf("To deploy %s: %s", choice.Name, strings.Join(r.Commands(choice), "; "))}
 }
 
-// deployable returns the method of those that can be an ensemble whose first loss is the
-// lowest, or nil.
+// deployable returns the method with the lowest first loss among those that can be an ensemble, or nil.
 func (r *Result) deployable() (best *Method) {
 	value := func(m *Method) float64 { return task.Value(r.task, m.Evaluation, r.task.Losses()[0].Key) }
 	for i := range r.Methods {
@@ -68,8 +67,8 @@ func (r *Result) deployable() (best *Method) {
 	return best
 }
 
-// Commands make the ensemble of a method, whose scores are those that the comparison
-// shows; none where no ensemble is the method.
+// Commands returns the commands that make the ensemble of a method. Its scores are those of the comparison. It
+// returns none if no ensemble is equivalent to the method.
 func (r *Result) Commands(m *Method) []string {
 	out := []string{}
 	if m.Deploy == nil || m.StaleBN {
@@ -77,11 +76,11 @@ func (r *Result) Commands(m *Method) []string {
 	}
 	settings, calibrates := *m.Deploy, m.Scaling != nil && m.Deploy.Temperature == 0
 	if calibrates {
-		settings.Threshold = 0 // is one of calibrated probabilities
+		settings.Threshold = 0 // the threshold applies to calibrated probabilities
 	}
 	how := settings.Flags()
 	if m.Key == baseline.SWAGTuned && m.Deploy.Temperature != 0 {
-		how = []string{"--settings", r.Settings} // with the batch-norm images that were settled for all methods
+		how = []string{"--settings", r.Settings} // with the batch-norm images that all methods use
 	}
 	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how...)
 	recomputes := false
@@ -104,8 +103,8 @@ func (r *Result) Commands(m *Method) []string {
 	return append(out, r.fitCommands(m)...)
 }
 
-// fitCommands fit anew what was fitted on halves of the test data, and what sample has no
-// flag for. Of other tasks than classes calibrate chooses what compare does.
+// fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no
+// flag for. For other tasks than classes, calibrate makes the same choices as compare.
 func (r *Result) fitCommands(m *Method) []string {
 	val := "LABELLED"
 	if r.Validation != nil {
@@ -127,7 +126,7 @@ func (r *Result) fitCommands(m *Method) []string {
 	return []string{line(append(score, "-o", "val.npz", "ensemble.safetensors", val)), line(append(fit, "--ensemble", "ensemble.safetensors", "val.npz"))}
 }
 
-// moved names the folders of checkpoints that are not where their posteriors say.
+// moved returns the folders of checkpoints that are not at the paths in their posteriors.
 func moved(runs []baseline.Run) []string {
 	var out []string
 	elsewhere := false
@@ -145,10 +144,10 @@ func moved(runs []baseline.Run) []string {
 	return out
 }
 
-// plain are words that mean themselves to a shell.
+// plain matches words that need no quotes in a shell.
 var plain = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
 
-// line is a command as a shell takes it.
+// line returns a command in the syntax of a shell.
 func line(args []string) string {
 	for i, a := range args {
 		if !plain.MatchString(a) {

@@ -8,11 +8,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// What a task whose networks predict distributions has to show beyond an average outcome:
-// the members' mixture, the distributions recalibrated, each of several numbers, figures.
+// Additional results for tasks whose networks predict distributions: the members' mixture, recalibrated
+// distributions, separate results for several targets, and figures.
 
-// mix adds what the mixture of a method's members is worth, where all of them are at hand and
-// nothing but one factor of their variances was fitted.
+// mix adds the scores of the mixture of a method's members. It requires that all members were kept and that no more
+// than one noise was fitted.
 func (r *Result) mix(m *Method, p *baseline.Predicted) error {
 	t, ok := r.task.(task.Mixed)
 	if !ok || len(p.Kept) == 0 || len(p.Kept) != p.Members || len(m.Noise) > 1 {
@@ -42,8 +42,8 @@ func withNoise(t task.Noisy, noise *task.Noise, outcomes []float32) []float32 {
 	return out
 }
 
-// recalibrate judges the method's outcomes after what the validation data or, without, the
-// other half of the test data says of their distributions.
+// recalibrate evaluates the method's outcomes after recalibration. The map is fitted on the validation data, or on
+// the other half of the test data without it.
 func (r *Result) recalibrate(m *Method, outcomes, validation []float64) (err error) {
 	t, ok := r.task.(task.Recalibrator)
 	if !ok {
@@ -64,8 +64,8 @@ func (r *Result) recalibrate(m *Method, outcomes, validation []float64) (err err
 	return err
 }
 
-// recalibrationTable has each method's distributions as they are, and recalibrated; nil for a
-// task that has no such thing.
+// recalibrationTable shows each method's distributions before and after recalibration. It returns nil for tasks
+// without it.
 func (r *Result) recalibrationTable() *report.Table {
 	t, ok := r.task.(task.Recalibrator)
 	if !ok {
@@ -97,10 +97,10 @@ func (r *Result) recalibrationTable() *report.Table {
 	return table
 }
 
-// mostParts is how many numbers to predict are shown one by one where nobody asks for it.
+// mostParts is the largest number of targets that are shown separately by default.
 const mostParts = 10
 
-// partsTable has the main metrics of each of several numbers, nil where there is one.
+// partsTable shows the main metrics of each target, or returns nil if there is only one.
 func (r *Result) partsTable() *report.Table {
 	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
 		return nil
@@ -124,7 +124,7 @@ func (r *Result) partsTable() *report.Table {
 	return t
 }
 
-// calibrations are the task's figures, each of the methods that figures name.
+// calibrations returns the task's figures with the methods that figures name.
 func (r *Result) calibrations() (all []plot.Curve) {
 	place := map[string]int{}
 	for i := range r.Methods {

@@ -12,16 +12,15 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// A regression may leave open how far targets are from what networks say. Then each method
-// has the noise that makes the validation data most likely by its own predictions, or
-// without validation data that of one half of the test data, on the other.
+// Networks for a regression may predict no noise. Then each method gets the noise that makes the validation data most
+// likely under its own predictions. Without validation data, each half of the test data gets the noise that is fitted
+// on the other half.
 
-// halves are the test data's for what is fitted on one and applied to the other.
+// halves returns the two halves of the test data for fits on one and application to the other.
 func (r *Result) halves() [][]int { return calibrate.Folds(r.Test.Len(), 2, r.Seed) }
 
-// settle returns outcomes of the test and of the validation data with the noise that they
-// lack; as they are where they lack none. Without validation data noise has one for each
-// half.
+// settle returns the outcomes of the test and validation data with the missing noise added. It returns them unchanged
+// if no noise is missing. Without validation data there is one noise for each half.
 func (r *Result) settle(outcomes, validation []float64) (test, val []float64, noise []*task.Noise, err error) {
 	t := task.Lacking(r.task)
 	if t == nil {
@@ -53,8 +52,8 @@ func (r *Result) settle(outcomes, validation []float64) (test, val []float64, no
 	return test, nil, noise, nil
 }
 
-// noisy asks for the losses of outcomes, as they are without noise, at noise about that which
-// was fitted. What is fitted anew is one factor of the variances of all targets.
+// noisy computes the losses of noise-free outcomes at noise levels around the fitted one. A refit changes one factor
+// of the variances of all targets.
 func (r *Result) noisy(m *Method, noise []*task.Noise, outcomes, validation []float64) (parts []part, err error) {
 	t := task.Lacking(r.task)
 	for h, n := range noise {
@@ -84,8 +83,7 @@ func (r *Result) noisy(m *Method, noise []*task.Noise, outcomes, validation []fl
 	return parts, nil
 }
 
-// idle says why a method is left out that scales variances whose noise was fitted to the very
-// data that the scaling would be, or is "".
+// idle returns the reason to leave out a method that scales variances if the noise is fitted on the same data, or "".
 func (r *Result) idle(p *baseline.Predicted) string {
 	if p.Scaler != calibrate.ByTemperature || task.Lacking(r.task) == nil {
 		return ""
@@ -97,7 +95,7 @@ func (r *Result) idle(p *baseline.Predicted) string {
 	return fmt.Sprintf("%s is left out: noise that is fitted on the same data takes its place", name)
 }
 
-// warnOfNoise says once what both halves of the test data warn of.
+// warnOfNoise adds the warnings of the noise, without repetition.
 func (m *Method) warnOfNoise() {
 	for _, n := range m.Noise {
 		for _, w := range n.Warnings {
@@ -108,7 +106,7 @@ func (m *Method) warnOfNoise() {
 	}
 }
 
-// noiseCell is the noise of a method, by target, and by half where there are two.
+// noiseCell returns the noise of a method by target, and by half if there are two.
 func (m *Method) noiseCell() string {
 	var out []string
 	for _, n := range m.Noise {
@@ -121,7 +119,7 @@ func (m *Method) noiseCell() string {
 	return strings.Join(out, ", ")
 }
 
-// noisePlace says what the noise was fitted on, or is "".
+// noisePlace describes the data on which the noise was fitted, or returns "".
 func (r *Result) noisePlace() string {
 	if task.Lacking(r.task) == nil {
 		return ""

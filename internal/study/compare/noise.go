@@ -14,32 +14,31 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// noise is what tells how the losses of a method vary with draws and images.
+// noise holds the data for estimating how a method's losses vary with draws and images.
 type noise struct {
-	// without are the losses without one group of members, by group, loss and image,
-	// pairs those without two, and weights those of the groups; nil where nothing is drawn.
+	// without holds the losses without one group of members, by group, loss and image. The losses without two groups
+	// are in pairs, and the weights of the groups in weights. All are nil without random draws.
 	without [][][]float64
 	pairs   [][][]float64
 	weights []float64
-	// corrections are what the losses would change by with infinitely many members, by
-	// loss and image; nil for a loss that counts.
+	// corrections are the changes of the losses for infinitely many members, by loss and image; nil for a loss that
+	// counts errors.
 	corrections [][]float64
-	// reordered are the losses with the batch-norm images in other orders, by order,
-	// loss and image.
+	// reordered holds the losses with other orders of the batch-norm images, by order, loss and image.
 	reordered [][][]float64
-	// parts are the losses at temperatures about the fitted one, or about each of the
-	// cross-fitted ones; nil for a method without.
+	// parts holds the losses at temperatures around the fitted one, or around each of the cross-fitted ones. It is
+	// nil for a method without a temperature.
 	parts []part
 }
 
-// part is what one temperature scales: all test images, or those of one fold, by what
-// fits the others.
+// part is the set of images that one temperature scales. It is all test images, or those of one fold, whose
+// temperature is fitted on the other folds.
 type part struct {
 	*calibrate.Tempered
-	fit, rows []int // nil: the validation images, and all
+	fit, rows []int // nil means the validation images, and all test images
 }
 
-// tempered asks for the losses of outcomes at temperatures about those of a scaling.
+// tempered computes the losses of outcomes at temperatures around those of a scaling.
 func (r *Result) tempered(m *Method, s *calibrate.Scaling, outcomes, validation []float64) (parts []part, err error) {
 	folds := [][]int{nil}
 	if s.CrossFitted {
@@ -71,7 +70,7 @@ func (r *Result) tempered(m *Method, s *calibrate.Scaling, outcomes, validation 
 	return parts, nil
 }
 
-// pick returns the outcomes of some test images, with their labels.
+// pick returns the outcomes and labels of some test images.
 func (r *Result) pick(outcomes []float64, rows []int) (picked []float64, labels truth.Truth) {
 	width := r.task.Width()
 	for _, i := range rows {
@@ -88,8 +87,8 @@ func (r *Result) losses(m *Method, outcomes []float64, labels truth.Truth) ([][]
 	return e.Losses, nil
 }
 
-// redraw finds the losses of a method without some of its members, and with other
-// orders of the batch-norm images: each scaled by what then fits.
+// redraw computes the losses of a method without some of its members, and with other orders of the batch-norm images.
+// Each time the scaling is fitted again.
 func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 	losses := func(groups ...*baseline.Group) ([][]float64, error) {
 		averages := baseline.Average(groups...)
@@ -109,7 +108,7 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 	for g, group := range p.Groups {
 		m.weights = append(m.weights, float64(group.Weight))
 		if len(p.Groups) == 1 {
-			m.without = append(m.without, m.Losses) // which tells nothing
+			m.without = append(m.without, m.Losses) // a single group gives no information
 			break
 		}
 		l, err := losses(slices.Concat(p.Groups[:g], p.Groups[g+1:])...)
@@ -145,8 +144,7 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 	return nil
 }
 
-// resampled adds to sums the sums of a method's losses over a resample, with the
-// temperature fitted anew.
+// resampled adds the method's losses over a resample to sums, with the temperature fitted again.
 func (m *Method) resampled(sums, test, validation []float64) {
 	if m.parts == nil {
 		for k, losses := range m.Losses {
@@ -173,9 +171,8 @@ func (m *Method) resampled(sums, test, validation []float64) {
 	}
 }
 
-// compare compares every method with the baseline, image by image: see
-// [calibrate.NewDifference]. What is fitted by vector scaling, and the prior of
-// Laplace, are held fixed.
+// compare compares every method with the baseline, image by image: see [calibrate.NewDifference]. Vector scaling and
+// the prior of Laplace are not fitted again.
 func (r *Result) compare() {
 	base, kinds, validation := &r.Methods[r.baseline()], len(r.task.Losses()), 0
 	if r.Validation != nil {
@@ -206,7 +203,7 @@ func (r *Result) compare() {
 			mean := stat.Mean(difference(losses, base.Losses[k]), nil)
 			d := calibrate.NewDifference(mean, stat.Variance(spread[i][k], nil), n, r.draws(m, base, k))
 			if k == r.errors() {
-				d.P = max(d.P, disagree(losses, base.Losses[k])) // a normal distribution is none of nine images against one
+				d.P = max(d.P, disagree(losses, base.Losses[k])) // with nine images against one, the normal approximation fails
 			}
 			m.Differences = append(m.Differences, d)
 		}
@@ -214,7 +211,7 @@ func (r *Result) compare() {
 	}
 }
 
-// disagree tests which of two methods errs more, by the images on which one does.
+// disagree tests which of two methods errs more, by the images on which only one errs.
 func disagree(a, b []float64) float64 {
 	won, lost := 0, 0
 	for i := range a {
@@ -228,12 +225,12 @@ func disagree(a, b []float64) float64 {
 	return calibrate.SignTest(won, lost)
 }
 
-// draws is what the random draws of two methods do to their difference in loss k.
-// Where both are drawn alike, what they share cancels.
+// draws returns the effect of the random draws of two methods on their difference in loss k. If both use the same
+// draws, the common part cancels.
 func (r *Result) draws(m, base *Method, k int) (d calibrate.Draws) {
 	pairs := func(m *Method) [][]float64 {
 		if k == r.errors() {
-			return nil // what counts has no second derivative
+			return nil // a count has no second derivative
 		}
 		return by(k, m.pairs)
 	}
@@ -265,7 +262,7 @@ func (r *Result) draws(m, base *Method, k int) (d calibrate.Draws) {
 	return d
 }
 
-// by returns loss k of each.
+// by returns loss k of each element.
 func by(k int, of [][][]float64) (out [][]float64) {
 	for _, losses := range of {
 		out = append(out, losses[k])
@@ -282,7 +279,7 @@ func differences(a, b [][]float64) (out [][]float64) {
 	return out
 }
 
-// warnDraws says where the members are too few.
+// warnDraws warns if there are too few members.
 func (m *Method) warnDraws() {
 	d := m.Differences[0]
 	switch {
@@ -293,9 +290,8 @@ func (m *Method) warnDraws() {
 	}
 }
 
-// adjust makes p-values fit to be looked at together. The family is what the verdict
-// may speak of: the first loss and errors of every method, unless they are the
-// baseline's by construction.
+// adjust corrects p-values for multiple comparisons. The family consists of the differences that the verdict may
+// mention. These are the first loss and the errors of every method, unless they equal the baseline's by construction.
 func (r *Result) adjust() {
 	base := &r.Methods[r.baseline()]
 	var family []float64

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// Page is the result with figures.
+// Page returns the result with figures.
 func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "SWAG and its alternatives", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Findings: study.Findings(r.Networks()...), Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
@@ -45,8 +45,8 @@ func (r *Result) Page() *report.Report {
 	return page
 }
 
-// differences are those of the first loss and, where a task knows errors, of these: the
-// same methods in both. They tell apart what the verdict does.
+// differences returns the differences in the first loss, and in errors if the task has them, for the same methods.
+// They show the same verdicts as the text.
 func (r *Result) differences() (all []plot.Differences) {
 	name, ranked := r.baselineName(), r.unranked(&r.Methods[r.baseline()]) == ""
 	for k, loss := range r.task.Losses() {
@@ -77,12 +77,12 @@ func (r *Result) differences() (all []plot.Differences) {
 	return all
 }
 
-// mostNamed is the number of methods up to which figures name all.
+// mostNamed is the largest number of methods for which figures name all.
 const mostNamed = 4
 
-// major methods are those that figures name: of many, the first of the table, which is the
-// network as it was trained, the baseline, the one that the headline is about and the best
-// that can be deployed or, where that is among them, SWA.
+// major reports whether figures name method i. If there are many, figures name the first of the table (the network as
+// trained), the baseline, and the method of the headline. They also name the best deployable method or, if it is
+// among these, SWA.
 func (r *Result) major(i int) bool {
 	named := []int{0, r.baseline()}
 	for _, m := range []*Method{r.candidate(), r.deployable()} {
@@ -96,7 +96,7 @@ func (r *Result) major(i int) bool {
 	return len(r.Methods) <= mostNamed || slices.Contains(named, i)
 }
 
-// calibrationError is that of the tables; empty for a task without one.
+// calibrationError returns the calibration error as tables show it, or "" for a task without one.
 func (r *Result) calibrationError(m *Method) string {
 	for i, x := range r.task.Metrics() {
 		if x.Key == "ece" {
@@ -121,8 +121,8 @@ func posteriors(networks []*infer.Network) []*swag.Posterior {
 	return out
 }
 
-// JSON is everything, unrounded. What is not a finite number is null. Differences
-// are those of losses: positive is worse.
+// JSON returns all numbers, unrounded. Numbers that are not finite become null. Differences are those of losses:
+// positive is worse.
 func (r *Result) JSON() any {
 	validation := 0
 	if r.Validation != nil {
@@ -198,7 +198,7 @@ func (r *Result) methodJSON(m *Method) study.Object {
 	return out
 }
 
-// differenceJSON has the interval and what it is made of.
+// differenceJSON returns the difference with its interval and the parts of its error.
 func differenceJSON(d calibrate.Difference, adjusted float64) study.Object {
 	return append(study.Interval("value", d.Interval), study.Fields("images_standard_error", study.Finite(d.Images), "draws_standard_error", study.Finite(d.Standard()),
 		"draws_bias", study.Finite(d.Bias), "p", study.Finite(d.P), "p_holm", study.Finite(adjusted))...)

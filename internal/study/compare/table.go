@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Heading has the settings in a line.
+// Heading returns the settings in one line.
 func (r *Result) Heading() string {
 	s := fmt.Sprintf("%s test images, %s, scale %g, rank %d, seed %d; %s fitted on %s", report.Thousands(r.Test.Len()), report.Plural(r.Members, "member"),
 		r.Scale, r.rank(), r.Seed, r.first().Symbol, r.fittedOn())
@@ -25,7 +25,7 @@ func (r *Result) Heading() string {
 	return s
 }
 
-// facts are the settings that the numbers depend on.
+// facts returns the settings that the numbers depend on.
 func (r *Result) facts() []report.Fact {
 	facts := []report.Fact{
 		study.Fact("test images", "%s", report.Thousands(r.Test.Len())),
@@ -53,7 +53,7 @@ func (r *Result) fittedOn() string {
 	return report.Thousands(r.Validation.Len()) + " validation images"
 }
 
-// Tables are those that are printed.
+// Tables returns the printed tables.
 func (r *Result) Tables() []*report.Table {
 	tables := []*report.Table{r.mainTable()}
 	if t := r.partsTable(); t != nil && (r.AllMetrics || len(r.Methods[0].Parts) <= mostParts) {
@@ -75,7 +75,7 @@ func decimal(header string) report.Column {
 	return report.Column{Header: header, Align: report.Decimal}
 }
 
-// mainTable has the main metrics, and the differences of the first loss.
+// mainTable shows the main metrics, and the differences in the first loss.
 func (r *Result) mainTable() *report.Table {
 	loss := r.task.Losses()[0]
 	columns := []report.Column{{Header: "method"}}
@@ -138,7 +138,7 @@ func (r *Result) mainTable() *report.Table {
 	return t
 }
 
-// drawn is what other draws would change on the same images; empty where there are none.
+// drawn returns the standard error from the choice of the draws on the same images, or "" if there is none.
 func drawn(d calibrate.Draws) string {
 	if d.Variance == 0 {
 		return ""
@@ -146,7 +146,7 @@ func drawn(d calibrate.Draws) string {
 	return "±" + report.Fixed(d.Standard(), 4)
 }
 
-// marks point at the notes below a table.
+// marks returns the marks that refer to the notes below a table.
 func (m *Method) marks() string {
 	mark := ""
 	if m.StaleBN {
@@ -158,7 +158,7 @@ func (m *Method) marks() string {
 	return mark
 }
 
-// noteWarnings notes what several methods share once.
+// noteWarnings adds the warnings as notes, and names all methods that share one.
 func (r *Result) noteWarnings(t *report.Table) {
 	var order []string
 	names := make(map[string][]string)
@@ -180,13 +180,13 @@ func (r *Result) noteWarnings(t *report.Table) {
 	}
 }
 
-// furtherTable has the metrics that the others leave out.
+// furtherTable shows the metrics that the other tables leave out.
 func (r *Result) furtherTable() *report.Table {
 	return r.metricsTable([]report.Column{{Header: "method"}, decimal("members")}, func(m *Method) []string { return []string{m.Name, report.Thousands(m.Members)} },
 		func(m task.Metric) bool { return m.Further && !m.Decision })
 }
 
-// decisionsTable has what methods predict by their thresholds.
+// decisionsTable shows the decisions of the methods by their thresholds.
 func (r *Result) decisionsTable() *report.Table {
 	t := r.metricsTable([]report.Column{{Header: "by a threshold"}}, func(m *Method) []string { return []string{m.Name} }, func(m task.Metric) bool { return m.Decision })
 	note := "class 1 is predicted where its probability is the threshold or more"
@@ -197,7 +197,7 @@ func (r *Result) decisionsTable() *report.Table {
 	return t
 }
 
-// metricsTable has some metrics of all methods, behind columns of what they are.
+// metricsTable shows some metrics of all methods. It begins with the given columns, which describe the method.
 func (r *Result) metricsTable(columns []report.Column, begin func(*Method) []string, shown func(task.Metric) bool) *report.Table {
 	for _, m := range r.task.Metrics() {
 		if shown(m) {
@@ -222,9 +222,9 @@ func (r *Result) metricsTable(columns []report.Column, begin func(*Method) []str
 	return t
 }
 
-// scalingsTable has each method with the calibrators of its own.
+// scalingsTable shows each method with its own calibrators.
 func (r *Result) scalingsTable() *report.Table {
-	var own []task.Metric // of the method as it is: what its first calibrator changes
+	var own []task.Metric // metrics of the unscaled method that its first calibrator changes
 	columns := []report.Column{{Header: "method"}}
 	for _, c := range r.task.Calibrators()[0].Columns {
 		own = append(own, metric(r.task, c.Key))
@@ -280,7 +280,7 @@ func (r *Result) classError() bool {
 	return slices.ContainsFunc(r.task.Metrics(), func(m task.Metric) bool { return strings.HasPrefix(m.Key, "ece") })
 }
 
-// metric returns a metric of a task's.
+// metric returns a metric of a task.
 func metric(t task.Task, key string) task.Metric {
 	all := t.Metrics()
 	return all[slices.IndexFunc(all, func(m task.Metric) bool { return m.Key == key })]

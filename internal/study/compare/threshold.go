@@ -7,7 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// applied are outcomes of the validation data repaired, nil without any.
+// applied returns the scaled outcomes of the validation data, or nil without such data.
 func (r *Result) applied(s *calibrate.Scaling, validation []float64) []float64 {
 	if validation == nil {
 		return nil
@@ -15,8 +15,8 @@ func (r *Result) applied(s *calibrate.Scaling, validation []float64) []float64 {
 	return r.task.Apply(nil, s, validation)
 }
 
-// decide sets what the method predicts by, and has its ensemble do so too. validation are
-// its outcomes there, repaired as the method is.
+// decide sets the threshold of the method and of its ensemble. The argument validation holds the method's outcomes on
+// the validation data, scaled as the method is.
 func (r *Result) decide(m *Method, validation []float64) error {
 	t, ok := r.task.(task.Decided)
 	switch {

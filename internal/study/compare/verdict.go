@@ -14,21 +14,19 @@ import (
 )
 
 const (
-	// fewImages is a number of test images below which hardly any difference between
-	// methods shows.
+	// fewImages is the number of test images below which differences between methods are rarely visible.
 	fewImages = 1000
-	// fewErrors is how many errors at least one of two methods must make: on fewer a loss
-	// hangs on a handful of images, and the normal approximation on none.
+	// fewErrors is the number of errors that at least one of two methods must make. With fewer errors a loss depends
+	// on a handful of images, and the normal approximation fails.
 	fewErrors = 30
 
 	significant = 0.05
-	// Between these, adjusted p-values are told as borderline: another seed can move
-	// them across.
+	// Adjusted p-values between these are reported as borderline, because another seed can move them across.
 	clearly, hardly = 0.02, 0.1
 )
 
-// Verdict says in plain words what was found. The first line is the headline. It
-// claims a difference only where Holm's procedure allows it.
+// Verdict returns the result in plain words. The first line is the headline. It claims a difference only where Holm's
+// procedure allows it.
 func (r *Result) Verdict() []string {
 	images := r.Test.Len()
 	if len(r.Methods) < 2 {
@@ -56,7 +54,7 @@ func (r *Result) Verdict() []string {
 	return lines
 }
 
-// baselineName is what the baseline is called, without its temperature.
+// baselineName returns the name of the baseline without its temperature.
 func (r *Result) baselineName() string {
 	m := &r.Methods[r.baseline()]
 	if m.Key == baseline.SWATemp {
@@ -65,11 +63,10 @@ func (r *Result) baselineName() string {
 	return m.Name
 }
 
-// first is the way to repair outcomes by a single number.
+// first returns the calibrator with a single number.
 func (r *Result) first() task.Calibrator { return r.task.Calibrators()[0] }
 
-// candidate returns the method that the headline is about: SWAG where it is among
-// them, or what comes nearest to it.
+// candidate returns the method of the headline: SWAG, or the most similar method if SWAG is missing.
 func (r *Result) candidate() *Method {
 	for _, key := range []string{baseline.SWAG, baseline.SWAGDiag, baseline.MultiSWAG} {
 		if i := r.find(key); i >= 0 && i != r.baseline() {
@@ -79,7 +76,7 @@ func (r *Result) candidate() *Method {
 	return nil
 }
 
-// words is how a method is called in a sentence.
+// words returns the name of a method in a sentence.
 func (r *Result) words(m *Method) string {
 	if m.Key == baseline.SWATemp {
 		return r.first().Words
@@ -87,7 +84,7 @@ func (r *Result) words(m *Method) string {
 	return m.Name
 }
 
-// unranked says why nothing is ranked against the baseline, or returns "".
+// unranked returns the reason why nothing is ranked against the baseline, or "".
 func (r *Result) unranked(base *Method) string {
 	if s := base.Scaling; s != nil && s.AtBound {
 		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s), so the images that it is fitted on do not determine it, and what it gives is no standard.", r.baselineName(), temperatures(s))
@@ -108,7 +105,7 @@ func (r *Result) unranked(base *Method) string {
 	return fmt.Sprintf("Nothing is ranked: no method errs on more than %d of %s test images, and with fewer than %d errors a handful of images decides. Compare on more.", most, report.Thousands(r.Test.Len()), fewErrors)
 }
 
-// wrong counts a method's errors; −1 for a task that knows none.
+// wrong returns the number of a method's errors, or −1 for a task without errors.
 func (r *Result) wrong(m *Method) int {
 	if k := r.errors(); k >= 0 {
 		return int(math.Round(floats.Sum(m.Losses[k])))
@@ -116,18 +113,18 @@ func (r *Result) wrong(m *Method) int {
 	return -1
 }
 
-// errors is the place of the loss that counts errors, or −1.
+// errors returns the index of the loss that counts errors, or −1.
 func (r *Result) errors() int {
 	return slices.IndexFunc(r.task.Losses(), func(l task.Loss) bool { return l.Key == "error" })
 }
 
-// enough reports whether there are errors enough to rank two methods by.
+// enough reports whether there are enough errors to rank two methods.
 func (r *Result) enough(a, b *Method) bool {
 	return r.errors() < 0 || max(r.wrong(a), r.wrong(b)) >= fewErrors
 }
 
-// told says of loss k whether a method is surely worse than the baseline (1), better
-// (−1) or neither (0), and whether that is borderline.
+// told returns 1 if a method is significantly worse than the baseline in loss k, −1 if it is better, and 0 otherwise.
+// It also reports whether that is borderline.
 func (r *Result) told(m *Method, k int) (sign int, borderline bool) {
 	if m.Differences == nil || m.StaleBN || !r.enough(m, &r.Methods[r.baseline()]) {
 		return 0, false
@@ -142,8 +139,7 @@ func (r *Result) told(m *Method, k int) (sign int, borderline bool) {
 	return sign, clearly <= p && p < hardly
 }
 
-// headline compares a method with the baseline, and their costs where the method
-// is not the better one.
+// headline compares a method with the baseline. If the method is not better, it also compares their costs.
 func (r *Result) headline(m, base *Method) []string {
 	d, loss := m.Differences[0], r.task.Losses()[0].Name
 	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
@@ -175,7 +171,7 @@ func (r *Result) headline(m, base *Method) []string {
 	return lines
 }
 
-// probability is a p-value: what counts is its size.
+// probability formats a p-value; only its magnitude matters.
 func probability(p float64) string {
 	if p < 0.001 {
 		return "below 0.001"
@@ -183,8 +179,7 @@ func probability(p float64) string {
 	return report.Fixed(p, 3)
 }
 
-// sides lists the other methods that differ from the baseline in the first loss, surely or
-// nearly so.
+// sides lists the other methods that differ from the baseline in the first loss, significantly or borderline.
 func (r *Result) sides(but, base *Method) []string {
 	var up, down, nearly []string
 	for i := range r.Methods {
@@ -215,7 +210,7 @@ func (r *Result) sides(but, base *Method) []string {
 	return lines
 }
 
-// accuracyLines speak up where accuracy moved; scaling by a temperature leaves it.
+// accuracyLines lists the methods whose accuracy differs from the baseline's. A temperature does not change accuracy.
 func (r *Result) accuracyLines(base *Method) (lines []string) {
 	k := r.errors()
 	if k < 0 {
@@ -250,7 +245,7 @@ func (r *Result) accuracyLines(base *Method) (lines []string) {
 	return lines
 }
 
-// staleLine says what leaving out the batch-norm update costs.
+// staleLine describes the cost of skipping the batch-norm update.
 func (r *Result) staleLine() []string {
 	stale, fresh, k := r.find(baseline.StaleSWA), r.find(baseline.SWA), r.errors()
 	if stale < 0 || fresh < 0 || k < 0 {
@@ -266,7 +261,7 @@ func (r *Result) staleLine() []string {
 	return []string{fmt.Sprintf("Averaged weights need batch-norm statistics of their own: with the last checkpoint's, SWA's accuracy is %s instead of %s.", accuracy(stale), accuracy(fresh))}
 }
 
-// familyLine says how many differences these sentences choose from.
+// familyLine returns the number of differences from which these sentences choose.
 func (r *Result) familyLine() []string {
 	n := 0
 	for _, m := range r.Methods {

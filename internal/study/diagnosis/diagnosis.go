@@ -1,6 +1,5 @@
-// Package diagnosis says what models hold, whether a posterior can be built from
-// them, and if not, why and what to do; and whether a trajectory of weights is one
-// that SWAG can describe.
+// Package diagnosis describes models. It says whether they can form a posterior, and if not, why and what to do. It
+// also says whether SWAG can describe a trajectory of weights.
 package diagnosis
 
 import (
@@ -20,16 +19,16 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Diagnosis is what there is to say of models, as JSON has it too.
+// Diagnosis is the description of models, also as JSON.
 type Diagnosis struct {
 	Producer   string           `json:"producer"`
 	Opset      int64            `json:"opset"`
 	IRVersion  int64            `json:"ir_version"`
-	Bytes      int64            `json:"bytes"` // of the first file, its data files included
+	Bytes      int64            `json:"bytes"` // of the first file, including its data files
 	Inputs     []tensorInfo     `json:"inputs"`
 	Outputs    []tensorInfo     `json:"outputs"`
-	Takes      string           `json:"takes"` // in words: what the input permits, and
-	Gives      string           `json:"gives"` // what the output does
+	Takes      string           `json:"takes"` // what the input permits, in words
+	Gives      string           `json:"gives"` // what the output is, in words
 	Parameters int64            `json:"parameters"`
 	BatchNorms int              `json:"batch_norm_layers"`
 	Tensors    []weights.Tensor `json:"tensors"`
@@ -39,25 +38,27 @@ type Diagnosis struct {
 	Usable     bool             `json:"usable"`
 	Verdict    string           `json:"verdict"`
 	Hints      []string         `json:"hints"`
+
+	AllTensors bool `json:"-"` // [Diagnosis.WriteText] lists each, however many there are
 }
 
-// fileInfo is one checkpoint of a set.
+// fileInfo describes one checkpoint of a set.
 type fileInfo struct {
 	Path        string   `json:"path"`
 	SHA256      string   `json:"sha256"`
 	Norm        *float64 `json:"norm"`        // of its parameters
-	Moved       *float64 `json:"moved"`       // distance from the checkpoint before, relative to the norm
+	Moved       *float64 `json:"moved"`       // distance from the previous checkpoint, relative to the norm
 	Implausible int64    `json:"implausible"` // parameters that are not weights.Plausible
 }
 
 type tensorInfo struct {
 	Name  string  `json:"name"`
 	Type  string  `json:"type"`
-	Shape []int64 `json:"shape"` // -1 for a free dimension
+	Shape []int64 `json:"shape"` // -1 for a dynamic dimension
 	dims  []string
 }
 
-// Of looks at models, in training order.
+// Of examines models, which must be in training order.
 func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	first := models[0]
 	d := &Diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
@@ -90,8 +91,7 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	return d, nil
 }
 
-// permits says what the network takes and gives, and judges anew where that can be
-// no predictions.
+// permits sets what the network takes and gives. It judges again if the output cannot be predictions.
 func (d *Diagnosis) permits(m *onnxio.Model) {
 	g, err := infer.ReadGraph(m, "", swag.Card{})
 	if err == nil {
@@ -109,7 +109,7 @@ func (d *Diagnosis) permits(m *onnxio.Model) {
 	}
 }
 
-// Unread warns of inputs whose values change nothing.
+// Unread returns a warning for each input whose values change nothing.
 func Unread(m *onnxio.Model) (warnings []string) {
 	for _, name := range m.Unread() {
 		warnings = append(warnings, fmt.Sprintf("input %q: no node reads more than its shape, so that its values change nothing. Was one tensor given for two arguments at export? Give each its own", name))
@@ -117,7 +117,7 @@ func Unread(m *onnxio.Model) (warnings []string) {
 	return warnings
 }
 
-// OtherOutputs is a hint for a model whose first output is of no use.
+// OtherOutputs returns a hint for a model whose first output is useless.
 func OtherOutputs(m *onnxio.Model) []string {
 	var names []string
 	for _, o := range m.Graph.Outputs {
@@ -129,7 +129,7 @@ func OtherOutputs(m *onnxio.Model) []string {
 	return []string{"the network has other outputs, which fit --output-name takes: " + strings.Join(names[1:], ", ")}
 }
 
-// readIterates measures how far the checkpoints are from each other.
+// readIterates measures the distances between the checkpoints.
 func (d *Diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) error {
 	var thetas []weights.Vector
 	for _, m := range set.Models {
@@ -162,10 +162,10 @@ func (d *Diagnosis) readIterates(ctx context.Context, set *checkpoints.Set) erro
 	return nil
 }
 
-// enough is the number of checkpoints the paper's rank asks for.
+// enough is the number of checkpoints for the paper's rank.
 const enough = swag.DefaultRank
 
-// warn collects what a user should know and can live with.
+// warn collects problems that the user should know but that are not fatal.
 func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *checkpoints.Set) {
 	add := func(format string, args ...any) { d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...)) }
 	if n := len(d.Files); n > 1 && n < enough {
@@ -180,6 +180,14 @@ func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 			add("input %q takes batches of %d only: batch-norm statistics need larger ones, in which the graph is run if it allows; export with a dynamic batch dimension", in.Name, in.Shape[0])
 		}
 	}
+	for i, x := range first.AcrossBatch() {
+		if x.Certain {
+			add("node %s normalises by the batch: an example's scores depend on the others in its batch. Train with running statistics (PyTorch: track_running_stats=True), or choose --batch-size and a random order", x.Node)
+			break
+		} else if i == 0 {
+			add("node %s computes over the first axis. If that is the batch, an example's scores depend on the others in its batch; score and compare see it when they run", x.Node)
+		}
+	}
 	for _, bn := range bns {
 		if bn.IsTraining {
 			add("exported in training mode: everything swagwrap writes is brought back to inference")
@@ -188,7 +196,7 @@ func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 	}
 }
 
-// judge sets the verdict; err is what keeps the models from being laid out.
+// judge sets the verdict. The argument err is the error of laying out the models, or nil.
 func (d *Diagnosis) judge(models []*onnxio.Model, err error) {
 	_, folding := Folded(models)
 	var model *onnxio.Error
@@ -224,7 +232,7 @@ func (d *Diagnosis) judge(models []*onnxio.Model, err error) {
 	}
 }
 
-// Folded returns the first model with batch norm folded in, and the sign of it.
+// Folded returns the first model with folded batch norm, and the evidence for it.
 func Folded(models []*onnxio.Model) (path string, sign *onnxio.Folding) {
 	for _, m := range models {
 		if sign := m.FoldedBatchNorm(); sign != nil {
@@ -234,7 +242,7 @@ func Folded(models []*onnxio.Model) (path string, sign *onnxio.Folding) {
 	return "", nil
 }
 
-// FoldingHints says why folded batch norm is in the way, and how to avoid it.
+// FoldingHints explains why folded batch norm is a problem, and how to avoid it.
 func FoldingHints(f *onnxio.Folding) []string {
 	return []string{
 		"every sampled network needs batch-norm statistics of its own. In these files they are multiplied into the weights and cannot be recomputed: averaged weights would predict worse than any checkpoint, and sampled ones worse still",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -197,6 +198,9 @@ bn.bias          2        F32   parameter
 bn.running_mean  2        F32   statistic
 bn.running_var   2        F32   statistic
 
+parameter  5: differ between checkpoints
+statistic  2: batch norm reads its running statistics from them
+
 checkpoint      ‖θ‖     moved  implausible
 ckpt-1.onnx  5.1306    —
 nan.onnx     6.4917  128.04 %            1
@@ -229,10 +233,49 @@ verdict: not usable: wider.onnx: tensor "conv.weight": shape [4 1 3 3], want [2 
 	if err := d.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"input     x  float [? 3 width]\n", "parameter, tied to embedding, transposed\n"} {
+	for _, want := range []string{"input     x  float [? 3 width]\n", "parameter, tied to embedding, transposed\n", "parameter  1: what more checkpoints would show to differ\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
+	}
+}
+
+// Tensors come in groups of one role and one reason; each by itself only where they are few.
+func TestWriteTensors(t *testing.T) {
+	t.Parallel()
+	var tensors []weights.Tensor
+	for i := range 70 {
+		x := weights.Tensor{Name: fmt.Sprintf("t%d", i), Shape: []int64{2}, DType: weights.F32, Role: weights.Parameter}
+		if i%10 == 9 {
+			x.Role, x.Reason = weights.Buffer, []string{"its name", "its values"}[i/10%2]
+		}
+		tensors = append(tensors, x)
+	}
+	groups := `parameter  63: differ between checkpoints
+buffer     4: its name: "t9", "t29", "t49" and 1 more
+buffer     3: its values: "t19", "t39", "t59"
+`
+	for all, want := range map[bool]string{false: groups + "inspect --tensors lists each of the 70 tensors\n\n", true: "t69     2      F32   buffer\n\n" + groups + "\n"} {
+		var b strings.Builder
+		if err := WriteTensors(&b, tensors, 2, all); err != nil || !strings.HasSuffix(b.String(), want) || all != strings.Contains(b.String(), "t0 ") {
+			t.Errorf("%v: %v\n%s\nwant\n%s", all, err, b.String(), want)
+		}
+	}
+}
+
+// Members have the last checkpoint's buffers where nothing makes new ones, which is a
+// warning with its size: here the last of 2, 4 and 9 is 4/9 of itself from the mean.
+func TestBuffersWarn(t *testing.T) {
+	t.Parallel()
+	l, err := weights.NewLayout([]weights.Tensor{{Name: "w", Shape: []int64{1}, DType: weights.F32, Role: weights.Parameter},
+		{Name: "ema_w", Shape: []int64{1}, DType: weights.F32, Role: weights.Buffer, Reason: "its name"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, warnings := Buffers(parse(t, "ckpt-1")[0], l, [][]float32{{2}, {4}, {9}})
+	want := `buffers: "ema_w" (its name). They are kept out of the average, and every member has the last checkpoint's, which differ by 44.4 % from the average of all 3 checkpoints. If they are weights, fit --role NAME=parameter would average them`
+	if len(notes) != 0 || len(warnings) != 1 || warnings[0] != want {
+		t.Errorf("notes %q, warnings %q, want %q", notes, warnings, want)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
@@ -43,26 +42,14 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 		}
 	}
 	count := map[weights.Role]int{}
-	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"}, report.Column{Header: "type"}, report.Column{Header: "role"})
 	for _, x := range d.Tensors {
 		count[x.Role]++
-		role := x.Role.String()
-		if x.Tied != "" {
-			role += ", tied to " + x.Tied
-		}
-		if x.Transposed {
-			role += ", transposed"
-		}
-		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), role)
 	}
 	text.Line(w, "  weights   %s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d",
 		report.Thousands(int(d.Parameters)), count[weights.Parameter], d.BatchNorms, count[weights.Constant])
 	fmt.Fprintln(w)
-	if len(d.Tensors) > 0 {
-		if err := t.WriteText(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
+	if err := WriteTensors(w, d.Tensors, len(d.Files), d.AllTensors); err != nil {
+		return err
 	}
 	if len(d.Files) > 1 && d.Files[0].Norm != nil {
 		if err := d.writeFiles(w); err != nil {
@@ -73,7 +60,7 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 	for _, warning := range d.Warnings {
 		text.Line(w, "warning: %s", warning)
 	}
-	if d.Usable { // or they are those of an error
+	if d.Usable { // otherwise they belong to an error
 		for _, hint := range d.Hints {
 			text.Line(w, "hint: %s", hint)
 		}
@@ -81,7 +68,7 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 	return text.Line(w, "verdict: %s", d.Verdict)
 }
 
-// writeFiles shows how far each checkpoint is from the one before.
+// writeFiles shows the distance of each checkpoint from the previous one.
 func (d *Diagnosis) writeFiles(w io.Writer) error {
 	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "‖θ‖", Align: report.Decimal},
 		report.Column{Header: "moved", Align: report.Decimal}, report.Column{Header: "implausible", Align: report.Right, Empty: " "})

@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
-// Trajectory says what a posterior's trajectory is like, and the verdict.
+// Trajectory describes a posterior's trajectory and gives the verdict.
 func Trajectory(p *swag.Posterior) ([]string, error) {
 	health, err := trajectory.Of(p)
 	if err != nil {
@@ -32,8 +32,7 @@ func Trajectory(p *swag.Posterior) ([]string, error) {
 	return lines, nil
 }
 
-// healthLines are a table of what was measured, each beside what it should be,
-// and the spectrum.
+// healthLines returns a table of the measurements with their good values, and the spectrum.
 func healthLines(h trajectory.Health) []string {
 	t := report.NewTable(report.Column{Header: "trajectory"}, report.Column{Header: "value", Align: report.Right}, report.Column{Header: "good", Empty: " "})
 	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints), "10 and more; a random walk has about 2")
@@ -54,11 +53,11 @@ func healthLines(h trajectory.Health) []string {
 			bars(h.Spectrum)+"  as concentrated as "+report.Fixed(h.Dimensions, 1)+" equal ones")
 	}
 	var b strings.Builder
-	t.WriteText(&b) // to memory: it cannot fail
+	t.WriteText(&b) // writing to memory cannot fail
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
-// significant prints a share as a percentage with about two digits.
+// significant formats a share as a percentage with about two digits.
 func significant(share float64) string {
 	decimals := 0
 	for s := share; s > 0 && s < 0.1 && decimals < 5; s *= 10 {
@@ -67,8 +66,7 @@ func significant(share float64) string {
 	return report.Percent(share, decimals)
 }
 
-// bars draws values as blocks of up to eight eighths of the largest, which is
-// the first.
+// bars draws values as blocks of up to eight eighths, relative to the first, which is the largest.
 func bars(values []float64) string {
 	var b strings.Builder
 	for _, v := range values {

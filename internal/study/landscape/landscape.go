@@ -1,6 +1,5 @@
-// Package landscape looks at the loss around θ_SWA, on lines and planes along the
-// directions in which SWAG's low-rank covariance is largest: section 4 of the paper,
-// figure "geometry".
+// Package landscape computes the loss around θ_SWA, on lines and planes along the directions in which SWAG's low-rank
+// covariance is largest. See section 4 of the paper, figure "geometry".
 package landscape
 
 import (
@@ -17,11 +16,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Landscape says where the loss is looked at, on what. Batch-norm statistics are
-// recomputed at each point, from the same images.
+// Landscape describes the points and the data for computing the loss. Batch-norm statistics are recomputed at each
+// point, from the same images.
 //
-// Distances are Euclidean in weight space; where they are in posterior standard
-// deviations, those are √(α·v_iᵀΣv_i), the diagonal part included.
+// Distances are Euclidean in weight space. A posterior standard deviation along v_i is √(α·v_iᵀΣv_i), including the
+// diagonal part.
 type Landscape struct {
 	Network   *infer.Network
 	Geometry  *geometry.Geometry
@@ -29,22 +28,21 @@ type Landscape struct {
 	Data      dataset.Dataset
 
 	Scale      float64 // α of the standard deviations
-	Directions int     // how many lines; fewer where there are fewer directions
+	Directions int     // number of lines, at most the number of directions of the posterior
 	Grid       int     // points on a line, and on each side of a plane; odd, at least 3
-	Extent     float64 // how far lines go to each side, in posterior standard deviations
-	// Decay is λ of the weight decay that the network was trained with. The paper's
-	// loss is NLL + λ/2·‖θ‖², a posterior density with a Gaussian prior; ‖θ‖ is over
-	// the weights that the posterior is of.
+	Extent     float64 // length of lines to each side, in posterior standard deviations
+	// Decay is λ of the weight decay in training. The paper's loss is NLL + λ/2·‖θ‖², the posterior density with a
+	// Gaussian prior. ‖θ‖ is the norm of the weights in the posterior.
 	Decay float64
 
-	task  task.Task // once a point is known
+	task  task.Task // known after the first point
 	known map[string]Point
-	drawn []float32 // the weights at a point, where they fit
+	drawn []float32 // buffer for the weights at a point, if they fit
 }
 
 // Point is the loss at a point of weight space.
 type Point struct {
-	At      []float64 // distance from θ_SWA along v_1, v_2 …; those beyond are 0
+	At      []float64 // distances from θ_SWA along v_1, v_2 …; the others are 0
 	Penalty float64   // λ/2·‖θ‖²
 	*task.Evaluation
 
@@ -70,7 +68,7 @@ type Plane struct {
 	Points     [][]Point // Points[k][n] is at X[n], Y[k]
 }
 
-// planes are the paper's: directions 1 and 2, and 3 and 4.
+// planes returns the paper's planes: directions 1 and 2, and directions 3 and 4.
 func (l *Landscape) planes() (out [][2]int) {
 	for i := 0; i+1 < min(4, l.Geometry.Directions()); i += 2 {
 		out = append(out, [2]int{i, i + 1})
@@ -83,7 +81,7 @@ func (l *Landscape) Deviation(i int) float64 {
 	return math.Sqrt(l.Scale * l.Geometry.Covariance(i, i))
 }
 
-// axis returns the distances along direction i: evenly spaced, 0 in the middle.
+// axis returns the distances along direction i: evenly spaced, with 0 in the middle.
 func (l *Landscape) axis(i int) []float64 {
 	out := make([]float64, l.Grid)
 	for k := range out {
@@ -92,11 +90,11 @@ func (l *Landscape) axis(i int) []float64 {
 	return out
 }
 
-// lines returns how many directions have a line.
+// lines returns the number of directions with a line.
 func (l *Landscape) lines() int { return min(l.Directions, l.Geometry.Directions()) }
 
-// Points returns how many networks Run runs. The middle lines of a plane are lines
-// of its directions, and all go through θ_SWA.
+// Points returns the number of networks that Run runs. The middle lines of a plane are also lines of its directions,
+// and all lines contain θ_SWA.
 func (l *Landscape) Points() int {
 	seen := map[string]bool{}
 	for i := range l.lines() {
@@ -119,7 +117,7 @@ func (l *Landscape) Images() int64 {
 	return int64(l.Points()) * int64(l.Data.Len()+l.BatchNorm.Images())
 }
 
-// Result is what was found.
+// Result is the loss on all lines and planes.
 type Result struct {
 	*Landscape
 	Lines      []Line
@@ -130,7 +128,7 @@ type Result struct {
 	task task.Task
 }
 
-// Run looks at the lines and planes.
+// Run computes the loss on the lines and planes.
 func (l *Landscape) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Landscape: l, Runtime: e.About()}
 	for i := range l.lines() {
@@ -165,7 +163,7 @@ func (l *Landscape) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	return r, nil
 }
 
-// coordinates are those of a point on the plane of directions i and j.
+// coordinates returns the coordinates of a point on the plane of directions i and j.
 func coordinates(i int, x float64, j int, y float64) []float64 {
 	at := make([]float64, max(i, j)+1)
 	at[i] += x
@@ -173,7 +171,7 @@ func coordinates(i int, x float64, j int, y float64) []float64 {
 	return at
 }
 
-// key names a point: zeros at its end do not matter.
+// key returns a unique key for a point. Trailing zeros do not matter.
 func key(at []float64) string {
 	for len(at) > 0 && at[len(at)-1] == 0 {
 		at = at[:len(at)-1]
@@ -181,12 +179,11 @@ func key(at []float64) string {
 	return fmt.Sprint(at)
 }
 
-// At returns the loss at a point, which is run once only. Without coordinates it
-// is θ_SWA.
+// At returns the loss at a point. It runs each point only once. Without coordinates the point is θ_SWA.
 func (l *Landscape) At(ctx context.Context, e *infer.Engine, at []float64) (Point, error) {
 	k := key(at)
 	if p, ok := l.known[k]; ok {
-		p.At = at // may have other zeros at its end
+		p.At = at // may have other trailing zeros
 		return p, nil
 	}
 	p, err := l.run(ctx, e, at)
@@ -223,7 +220,7 @@ func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p P
 		return p, err
 	}
 	p = Point{At: at, Evaluation: evaluation, nll: task.Value(l.task, evaluation, l.task.Losses()[0].Key)}
-	evaluation.Losses = nil // one for each image, at each point
+	evaluation.Losses = nil // one per image, at each point
 	if l.Decay > 0 {
 		var norm float64
 		norm, err = squaredNorm(parameters)
@@ -232,7 +229,7 @@ func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p P
 	return p, err
 }
 
-// heldBytes is the most that the weights at a point may take to be held.
+// heldBytes is the size of weights, in bytes, above which they are not held in memory.
 const heldBytes = 256 << 20
 
 // weights computes the weights at a point, unless they are too large to hold.

@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
-// Page is the result with figures.
+// Page returns the result with figures.
 func (g *Result) Page() *report.Report {
 	p := g.Network.Posterior
 	page := &report.Report{Title: "Geometry of the posterior", Verdict: g.Verdict(), Provenance: study.Provenance(g.Runtime, p),
@@ -40,7 +40,7 @@ func (g *Result) Page() *report.Report {
 	return page
 }
 
-// lineCurves are the paper's left panel, in both units.
+// lineCurves returns the paper's left panel, in both units.
 func (g *Result) lineCurves() []plot.Curve {
 	label := g.loss() + ", nats"
 	norms := plot.Curve{Title: "Loss by distance in weight space", XLabel: "Euclidean distance from SWA", YLabel: label,
@@ -59,8 +59,8 @@ func (g *Result) lineCurves() []plot.Curve {
 	return []plot.Curve{norms, deviations}
 }
 
-// surface draws a plane with the contours of SWAG's density at one and two
-// standard deviations, and the iterates that lie in the window.
+// surface returns the figure of a plane. It has the contours of SWAG's density at one and two standard deviations,
+// and the iterates within the window.
 func (g *Result) surface(plane Plane) plot.Surface {
 	s := plot.Surface{Title: fmt.Sprintf("Loss in the plane of directions %d and %d", plane.I+1, plane.J+1),
 		XLabel: fmt.Sprintf("distance along direction %d", plane.I+1), YLabel: fmt.Sprintf("distance along direction %d", plane.J+1), ZLabel: g.loss() + ", nats",

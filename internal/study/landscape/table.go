@@ -8,7 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
-// loss names what lines and planes show.
+// loss returns the name of the loss in lines and planes.
 func (g *Result) loss() string {
 	if g.Decay > 0 {
 		return fmt.Sprintf("NLL + %g/2·‖θ‖²", g.Decay)
@@ -16,17 +16,17 @@ func (g *Result) loss() string {
 	return "NLL"
 }
 
-// Heading has the settings in a line.
+// Heading returns the settings in one line.
 func (g *Result) Heading() string {
 	return fmt.Sprintf("%s images, %s weights, rank %d, scale %g", report.Thousands(g.Data.Len()), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
 }
 
-// Tables are the spectrum, the loss and the accuracy along the directions.
+// Tables returns the spectrum, and the loss and the accuracy along the directions.
 func (g *Result) Tables() []*report.Table {
 	return []*report.Table{g.spectrumTable(), g.linesTable(), g.accuracyTable()}
 }
 
-// spectrumTable lists the variance along the directions.
+// spectrumTable shows the variance along the directions.
 func (g *Result) spectrumTable() *report.Table {
 	t := report.NewTable(
 		report.Column{Header: "direction", Align: report.Right},
@@ -74,8 +74,7 @@ func (g *Result) alongTable(what string, cell func(Point) string) *report.Table 
 	return t
 }
 
-// decimals returns how many the smallest loss needs to show two digits: that on
-// training data can be near 0.
+// decimals returns the number of decimals for two digits of the smallest loss, which can be near 0 on training data.
 func decimals(lines []Line) int {
 	n := 4
 	for _, l := range lines {
@@ -88,10 +87,10 @@ func decimals(lines []Line) int {
 	return n
 }
 
-// fourDigits writes a number with four digits.
+// fourDigits formats a number with four digits.
 func fourDigits(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// JSON is everything, unrounded. What is not a finite number is null.
+// JSON returns all numbers, unrounded. Numbers that are not finite become null.
 func (g *Result) JSON() any {
 	s := g.Geometry
 	spectrum, lines, planes, iterates := []study.Object{}, []study.Object{}, []study.Object{}, []study.Object{}
@@ -117,8 +116,8 @@ func (g *Result) JSON() any {
 		"iterates", iterates, "verdict", g.Verdict())
 }
 
-// pointsJSON are points with their distances along directions 1, 2 …; those beyond
-// are 0. The loss has the weight decay in it.
+// pointsJSON returns points with their distances along directions 1, 2 …; the others are 0. The loss includes the
+// weight decay.
 func (g *Result) pointsJSON(points []Point) (out []study.Object) {
 	for _, p := range points {
 		out = append(out, study.Fields("at", p.At, "nll", study.Finite(p.nll), "loss", study.Finite(p.Loss()),

@@ -6,7 +6,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// Verdict says in plain words what was found.
+// Verdict returns the result in plain words.
 func (g *Result) Verdict() []string {
 	out := lineVerdict(g.loss(), g.Extent, g.Lines)
 	s := g.Geometry
@@ -17,8 +17,8 @@ func (g *Result) Verdict() []string {
 	)
 }
 
-// lineVerdict tells how far the loss rises towards the ends of the lines, which
-// are equally many posterior standard deviations away, and where it falls.
+// lineVerdict describes how much the loss rises towards the ends of the lines, which are equally many posterior
+// standard deviations away. It also reports where the loss falls.
 func lineVerdict(loss string, extent float64, lines []Line) []string {
 	least, most, n := 0, 0, decimals(lines)
 	rise := make([]float64, len(lines))

@@ -1,5 +1,5 @@
-// Package ood asks how well uncertainty tells images of the training domain from
-// others: section 5.3 of Maddox et al. 2019, and its appendix.
+// Package ood measures how well uncertainty detects images outside the training domain: section 5.3 of Maddox et al.
+// 2019, and its appendix.
 package ood
 
 import (
@@ -19,50 +19,48 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Detection says whose uncertainty is asked about which images.
+// Detection describes the methods and the images of a comparison.
 type Detection struct {
 	baseline.Inputs
 	Validation dataset.Dataset // for SWA-Temp and Laplace, or nil
 	In, Out    dataset.Dataset
 }
 
-// Result is what was found.
+// Result is the outcome of a detection.
 type Result struct {
 	Methods   []Detected // in the order of the tables
-	Sizes     [2]int     // images in the domain, and out of it
-	Notes     []string   // which methods were left out, and why
+	Sizes     [2]int     // number of images in the domain, and out of it
+	Notes     []string   // methods that were left out, with the reason
 	BatchNorm study.BatchNorm
-	// Settings are what the numbers depend on, and Provenance what they are of.
+	// Settings are the settings that the numbers depend on, and Provenance the inputs.
 	Settings, Provenance []report.Fact
 
 	task     task.Task
-	measures []task.Uncertainty // of predictions that measure themselves, in place of the task's
+	measures []task.Uncertainty // of saved predictions with their own measures, instead of the task's
 }
 
-// Detected is what one method's uncertainty says of the images. In all scores,
-// images out of the domain are those to be found.
+// Detected holds the scores of one method. In all scores, images out of the domain are the positives.
 type Detected struct {
 	Key, Name string
 	Members   int
 	StaleBN   bool
 
-	// In and Out count the main measure of uncertainty, entropies in the paper's bins, and
-	// Distance is the symmetrised KL divergence between the two, smoothed by
-	// calibrate.DefaultSmoothing.
+	// In and Out are histograms of the main measure of uncertainty; entropies have the paper's bins. Distance is the
+	// symmetrised KL divergence between the two, smoothed by calibrate.DefaultSmoothing.
 	In, Out         calibrate.Histogram
 	Distance        float64
 	InMean, OutMean float64
 
-	// Scores by each measure of the task; nil where the members of a single network
-	// would have to disagree.
+	// Scores holds a score for each measure of the task. It is nil for measures of disagreement between members if
+	// there is only one network.
 	Scores []*calibrate.Detection
-	// Difference is AUROC − AUROC of the baseline, by the main measure, with the
-	// interval of DeLong et al. 1988 over the images; zero for the baseline itself.
+	// Difference is the AUROC minus that of the baseline, by the main measure, with the interval of DeLong et al.
+	// 1988 over the images. It is zero for the baseline itself.
 	Difference calibrate.Interval
 	Baseline   bool
 	Notes      []error
 
-	in, out []float64 // the main measure
+	in, out []float64 // values of the main measure
 }
 
 func (d *Detection) targets() baseline.Targets {
@@ -73,20 +71,19 @@ func (d *Detection) targets() baseline.Targets {
 // Images returns about how many images Run sends through networks.
 func (d *Detection) Images() int64 { t := d.targets(); return d.Inputs.Images(t) }
 
-// Fill puts into the engine's store what its share of the methods' networks gives out.
+// Fill runs the engine's share of the methods' networks and puts their outputs into its store.
 func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
 	t := d.targets()
 	return baseline.Fill(ctx, e, &d.Inputs, t)
 }
 
-// Run scores the methods. The baseline of the differences is SWA; where it is not
-// among them, the first.
+// Run scores the methods. The baseline of the differences is SWA, or the first method if SWA is missing.
 func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}}
 	targets := d.targets()
 	notes, err := baseline.Predict(ctx, e, &d.Inputs, targets, func(p *baseline.Predicted) error {
 		if p.Scaler != "" && d.Validation == nil {
-			return nil // there is nothing to fit it on
+			return nil // there is no data for the fit
 		}
 		r.task = p.Data[0].Task
 		if p.Scaler != "" && task.Lacking(r.task) != nil {
@@ -100,7 +97,7 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		return nil, err
 	}
 	r.Notes = notes
-	if err := baseline.InOrder(r.Methods, func(m Detected) string { return m.Key }); err != nil {
+	if err := baseline.InOrder(r.Methods, r.Notes, func(m Detected) string { return m.Key }); err != nil {
 		return nil, err
 	}
 	r.bin()
@@ -114,7 +111,7 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	return r, nil
 }
 
-// detected scores what a method predicts.
+// detected scores the predictions of a method.
 func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, error) {
 	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
 	in, out := p.Data[0].Mean(), p.Data[1].Mean()
@@ -137,8 +134,7 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 	return x, nil
 }
 
-// Of scores predictions of images in and out of the domain, wherever they come
-// from.
+// Of scores predictions of images in and out of the domain, from any source.
 func Of(t task.Task, in, out []float64) *Result {
 	x := Detected{Name: "predictions", Baseline: true}
 	x.score(t, in, out, nil, nil)
@@ -147,10 +143,10 @@ func Of(t task.Task, in, out []float64) *Result {
 	return r
 }
 
-// main is the measure of uncertainty that methods differ by.
+// main returns the measure of uncertainty that defines the differences.
 func (r *Result) main() task.Uncertainty { return r.uncertainties()[0] }
 
-// bin counts the main measure, of all methods in the same bins.
+// bin computes the histograms of the main measure, with the same bins for all methods.
 func (r *Result) bin() {
 	count := calibrate.EntropyHistogram
 	if bins := r.main().Bins; bins != nil {

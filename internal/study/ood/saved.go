@@ -9,17 +9,16 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Measure is how uncertain saved predictions are, of each example in and out of the domain,
-// by their own account.
+// Measure holds the uncertainty of saved predictions, by one of their own measures, for each example in and out of
+// the domain.
 type Measure struct {
 	Key, Name string
 	In, Out   []float64
-	// Entropy is in nats, and so in the bins of the paper.
+	// Entropy reports that the values are entropies in nats, which get the bins of the paper.
 	Entropy bool
 }
 
-// Measured scores predictions by what they say of their own uncertainty, the main measure
-// first.
+// Measured scores predictions by their own measures of uncertainty, the main measure first.
 func Measured(measures []Measure) *Result {
 	x := Detected{Name: "predictions", Baseline: true, Distance: math.NaN()}
 	r := &Result{Sizes: [2]int{len(measures[0].In), len(measures[0].Out)}}
@@ -40,7 +39,7 @@ func Measured(measures []Measure) *Result {
 	return r
 }
 
-// uncertainties are the measures, the main one first.
+// uncertainties returns the measures, the main one first.
 func (r *Result) uncertainties() []task.Uncertainty {
 	if r.measures != nil {
 		return r.measures
@@ -48,5 +47,5 @@ func (r *Result) uncertainties() []task.Uncertainty {
 	return r.task.Uncertainties()
 }
 
-// binned reports whether the main measure is in the bins of the paper.
+// binned reports whether the main measure has histograms.
 func (r *Result) binned() bool { return r.Methods[0].In.Counts != nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Heading has the settings in a line.
+// Heading returns the settings in one line.
 func (r *Result) Heading() string {
 	var values []string
 	for _, f := range r.Settings {
@@ -22,7 +22,7 @@ func (r *Result) Heading() string {
 	return strings.Join(values, ", ")
 }
 
-// Tables are the scores by the main measure, then those by the others.
+// Tables returns the scores by the main measure, and then those by the others.
 func (r *Result) Tables() []*report.Table {
 	if len(r.uncertainties()) == 1 {
 		return []*report.Table{r.mainTable()}
@@ -80,10 +80,10 @@ func (r *Result) mainTable() *report.Table {
 	return t
 }
 
-// lackingNote is of a task whose networks say nothing of noise.
+// lackingNote is the note for a task whose networks predict no noise.
 const lackingNote = "nothing was said of the noise about the means, which is the same for all images and left out: it changes no order of them. A single network tells nothing apart"
 
-// bins says which the histograms have.
+// bins describes the bins of the histograms.
 func (r *Result) bins() string {
 	n := len(r.Methods[0].In.Counts)
 	if u := r.main(); u.Bins != nil {
@@ -92,7 +92,7 @@ func (r *Result) bins() string {
 	return fmt.Sprintf("entropies in %d bins of the paper", n)
 }
 
-// scores are the cells of a detection's; empty where there is none.
+// scores returns the cells of a detection, which are empty if there is none.
 func scores(d *calibrate.Detection) []string {
 	if d == nil {
 		return []string{"", "", ""}
@@ -100,7 +100,7 @@ func scores(d *calibrate.Detection) []string {
 	return []string{report.Fixed(d.AUROC, 4), report.Fixed(d.AUPR, 4), report.Percent(d.FPR95, 1)}
 }
 
-// outside counts what is in no bin.
+// outside describes the number of values outside all bins.
 func (x *Detected) outside() string {
 	var parts []string
 	for _, h := range []struct {
@@ -117,7 +117,7 @@ func (x *Detected) outside() string {
 	return strings.Join(parts, ", ")
 }
 
-// measuresTable has the scores by the other measures.
+// measuresTable shows the scores by the other measures.
 func (r *Result) measuresTable() *report.Table {
 	columns := []report.Column{{Header: "by other measures"}}
 	for _, u := range r.uncertainties()[1:] {
@@ -138,8 +138,7 @@ func (r *Result) baseline() *Detected {
 	return &r.Methods[max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Baseline }))]
 }
 
-// Verdict says in plain words what was found. It claims a difference only where
-// the interval leaves 0 out.
+// Verdict returns the result in plain words. It claims a difference only if its interval excludes 0.
 func (r *Result) Verdict() []string {
 	base := r.baseline()
 	if len(r.Methods) == 1 {
@@ -177,10 +176,10 @@ func (r *Result) Verdict() []string {
 	return lines
 }
 
-// guessing is the AUROC of a score that tells nothing.
+// guessing is the AUROC of a random score.
 const guessing = 0.5
 
-// reversed says by which measures images of OUT are the more certain ones.
+// reversed lists the measures by which images of OUT are the more certain ones.
 func (r *Result) reversed() (lines []string) {
 	for i, u := range r.uncertainties() {
 		var sure, perhaps []string
@@ -223,7 +222,7 @@ func (r *Result) headline(x, base *Detected) string {
 	return fmt.Sprintf("These images show no difference between %s and %s at telling the two apart: %s.", x.Name, base.Name, numbers)
 }
 
-// Page is the result with figures.
+// Page returns the result with figures.
 func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
@@ -243,7 +242,7 @@ func (r *Result) Page() *report.Report {
 	return page
 }
 
-// JSON is everything, unrounded, with the histograms.
+// JSON returns all numbers, unrounded, with the histograms.
 func (r *Result) JSON() any {
 	histogram := func(h calibrate.Histogram) study.Object {
 		return study.Fields("edges", h.Edges, "counts", h.Counts, "below", h.Below, "above", h.Above)

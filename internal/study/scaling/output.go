@@ -45,7 +45,7 @@ func (k *Result) Table() *report.Table {
 	return t
 }
 
-// ClassTable shows the scores of two classes; nil of others.
+// ClassTable shows the scores of two classes, or returns nil for other numbers of classes.
 func (k *Result) ClassTable() *report.Table {
 	if k.rows[0].two == nil {
 		return nil
@@ -79,8 +79,7 @@ func (k *Result) ClassTable() *report.Table {
 	return t
 }
 
-// WriteApplied writes calibrated probabilities, with the numbers of the rows in the
-// file that they are of.
+// WriteApplied writes calibrated probabilities with the row numbers of their file.
 func (k *Result) WriteApplied(out io.Writer, l *Logits, npz bool) error {
 	probs := k.apply(l)
 	if npz {
@@ -99,7 +98,7 @@ func (k *Result) WriteApplied(out io.Writer, l *Logits, npz bool) error {
 	for i, row := range l.Rows {
 		record = append(record[:0], strconv.Itoa(row), strconv.Itoa(l.Labels[i]))
 		for _, p := range probs[i*l.Classes : (i+1)*l.Classes] {
-			record = append(record, strconv.FormatFloat(p, 'g', 9, 64)) // as score has them
+			record = append(record, strconv.FormatFloat(p, 'g', 9, 64)) // the same precision as in score
 		}
 		if err := w.Write(record); err != nil {
 			return err

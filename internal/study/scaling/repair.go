@@ -15,11 +15,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// What is fitted to predictions of labels and of regressions, beside what
-// calibrate.Scaler has.
+// Methods for predictions of labels and of regressions, in addition to those of calibrate.Scaler.
 const (
-	ByVariance = "variance" // one factor of all variances
-	ByNoise    = "noise"    // the standard deviation of each target, where networks give none
+	ByVariance = "variance" // one factor for all variances
+	ByNoise    = "noise"    // the standard deviation of each target, if networks predict none
 	ByIsotonic = "isotonic" // a map of the distribution function of each target
 )
 
@@ -29,7 +28,7 @@ type Predictions struct {
 	*task.Saved
 }
 
-// Names of columns in files, beside those that score writes.
+// wanted lists the accepted names of columns in files, in addition to those that score writes.
 var wanted = map[string][]predictions.Wanted{
 	"labels": {
 		{Names: []string{"labels", "label", "targets", "target", "y"}, Cells: []string{"label_%d", "target_%d"}},
@@ -47,8 +46,8 @@ var wanted = map[string][]predictions.Wanted{
 	},
 }
 
-// Read reads predictions of the task of that name. truth is the path of a file that has what
-// is known of the examples, or "".
+// Read reads predictions for the task with the name of. The argument truth is the path of a file with the targets of
+// the examples, or "".
 func Read(path, of, truth string) (*Predictions, error) {
 	rows, err := predictions.ReadRows(path, wanted[of])
 	if err != nil {
@@ -73,7 +72,7 @@ func Read(path, of, truth string) (*Predictions, error) {
 	return &Predictions{path, rows.SHA256, saved}, nil
 }
 
-// Methods lists what can be fitted to predictions, the first where nobody chooses.
+// Methods returns the methods that fit the predictions; the first is the default.
 func (p *Predictions) Methods() []string {
 	switch {
 	case p.Task.Name() == "labels":
@@ -84,24 +83,24 @@ func (p *Predictions) Methods() []string {
 	return []string{ByVariance, string(task.ByVariances), ByIsotonic}
 }
 
-// Repair says what is fitted to which predictions of labels or of a regression.
+// Repair describes a fit to predictions of labels or of a regression.
 type Repair struct {
 	Method    string
 	Folds     int
 	Seed      uint64
 	Fit, Test *Predictions // Test may be nil
-	// Weights are those of a regression's members that are kept; nil for equal ones.
+	// Weights holds the weights of a regression's saved members; nil means equal weights.
 	Weights []float64
 }
 
-// Fitted is what was fitted: one of the three.
+// Fitted is the result of a fit. One of the fields is set.
 type Fitted struct {
 	Scaling *calibrate.Scaling
 	Noise   *task.Noise
-	Maps    []*regression.Isotonic // of each target
+	Maps    []*regression.Isotonic // for each target
 }
 
-// CheckMethod refuses a method that the predictions have no use for.
+// CheckMethod returns an error if the method does not fit the predictions.
 func (r *Repair) CheckMethod() error {
 	methods := r.Fit.Methods()
 	if slices.Contains(methods, r.Method) {
@@ -117,7 +116,7 @@ func (r *Repair) CheckMethod() error {
 	return fmt.Errorf("method %q: %s has predictions of the task %s%s; want %s", r.Method, r.Fit.Path, r.Fit.Task.Name(), lacks, strings.Join(methods, " or "))
 }
 
-// Check refuses predictions that do not go together.
+// Check returns an error if the predictions do not fit together.
 func (r *Repair) Check() error {
 	if t := r.Test; t != nil {
 		if r.Fit.Task.Size() != t.Task.Size() {
@@ -138,8 +137,8 @@ func (r *Repair) Check() error {
 	return nil
 }
 
-// checkMembers refuses members whose mean is not the one that stands beside them: they have
-// other weights.
+// checkMembers returns an error if the mean of the members is not the saved mean. In that case the members have
+// weights.
 func (r *Repair) checkMembers(p *Predictions) error {
 	if r.Weights != nil && len(r.Weights) != p.Members {
 		return fmt.Errorf("%s: %d members, want %d as in the ensemble", p.Path, p.Members, len(r.Weights))
@@ -160,7 +159,7 @@ func (r *Repair) checkMembers(p *Predictions) error {
 	return nil
 }
 
-// fit fits to some predictions.
+// fit fits the method to some predictions.
 func (r *Repair) fit(p *task.Saved) (f Fitted, err error) {
 	switch r.Method {
 	case ByNoise:
@@ -185,8 +184,8 @@ func (r *Repair) fit(p *task.Saved) (f Fitted, err error) {
 	return f, err
 }
 
-// distribution is what is predicted of target k of example i: the mixture of members where
-// they are kept, as score's intervals are, else the Gaussian with its moments.
+// distribution returns the predicted distribution of target k of example i. It is the mixture of the saved members,
+// as in the intervals of score, or else the Gaussian with its moments.
 func (r *Repair) distribution(p *task.Saved, i, k int) regression.Distribution {
 	if p.Members > 0 {
 		return p.Mixture(i, k, r.Weights, nil, 1)
@@ -194,7 +193,7 @@ func (r *Repair) distribution(p *task.Saved, i, k int) regression.Distribution {
 	return p.Moments(p.Outcomes, i, k).Gaussian()
 }
 
-// repaired is predictions after a fit, by example and target. What does not apply is nil.
+// repaired holds predictions after a fit, by example and target. Fields that do not apply are nil.
 type repaired struct {
 	outcomes []float64 // n×Width
 	mixture  []float64 // −log density of the mixture of members at the target
@@ -203,12 +202,12 @@ type repaired struct {
 	high     []float64
 }
 
-// parts are those that each example has as many of.
+// parts returns the fields, which all have the same number of values for each example.
 func (a *repaired) parts() []*[]float64 {
 	return []*[]float64{&a.outcomes, &a.mixture, &a.pits, &a.low, &a.high}
 }
 
-// scatter puts those of some rows of n in their places.
+// scatter copies the values of some rows to their places among n.
 func (a *repaired) scatter(of *repaired, rows []int, n int) {
 	for part, all := range a.parts() {
 		some := *of.parts()[part]
@@ -222,7 +221,7 @@ func (a *repaired) scatter(of *repaired, rows []int, n int) {
 	}
 }
 
-// apply repairs predictions by what was fitted; the zero Fitted leaves them as they are.
+// apply applies a fit to predictions; the zero Fitted changes nothing.
 func (r *Repair) apply(f Fitted, p *task.Saved) *repaired {
 	a := &repaired{outcomes: p.Outcomes}
 	switch {
@@ -240,7 +239,7 @@ func (r *Repair) apply(f Fitted, p *task.Saved) *repaired {
 	return a
 }
 
-// mixtures judges the members that are kept.
+// mixtures scores the mixtures of the saved members.
 func (r *Repair) mixtures(a *repaired, f Fitted, p *task.Saved) {
 	for i := range p.Len() {
 		for k := range p.Known.Width {
@@ -255,7 +254,7 @@ func (r *Repair) mixtures(a *repaired, f Fitted, p *task.Saved) {
 	}
 }
 
-// intervals are of distribution functions, recalibrated if there is a map.
+// intervals computes the intervals of the distributions, recalibrated if there is a map.
 func (r *Repair) intervals(a *repaired, f Fitted, p *task.Saved) {
 	for i := range p.Len() {
 		for k := range p.Known.Width {
@@ -270,7 +269,7 @@ func (r *Repair) intervals(a *repaired, f Fitted, p *task.Saved) {
 	}
 }
 
-// crossFit repairs each fold by what fits the others.
+// crossFit applies to each fold the fit to the other folds.
 func (r *Repair) crossFit() (*repaired, error) {
 	n := r.Fit.Len()
 	if n < r.Folds {
@@ -287,7 +286,7 @@ func (r *Repair) crossFit() (*repaired, error) {
 	return all, nil
 }
 
-// Run fits and scores. producer is the program and its version.
+// Run fits and scores. The argument producer is the program and its version.
 func (r *Repair) Run(producer string) (*Repaired, error) {
 	fitted, err := r.fit(r.Fit.Saved)
 	if err != nil {
@@ -315,7 +314,7 @@ func (r *Repair) Run(producer string) (*Repaired, error) {
 	return out, err
 }
 
-// warnings are those of what was fitted, each once.
+// warnings returns the warnings of the fit without repetition.
 func (f Fitted) warnings() (texts []string) {
 	var all []error
 	switch {
@@ -335,7 +334,7 @@ func (f Fitted) warnings() (texts []string) {
 	return texts
 }
 
-// columns are what the table shows.
+// columns returns the columns of the table.
 func (r *Repair) columns() (columns []task.Metric) {
 	if r.Method == ByIsotonic {
 		return []task.Metric{
@@ -356,7 +355,7 @@ func (r *Repair) columns() (columns []task.Metric) {
 	return columns
 }
 
-// judge scores predictions. Those that lack noise have the errors of their means alone.
+// judge scores predictions. If they lack noise, it only computes the errors of their means.
 func (r *Repair) judge(p *Predictions, a *repaired, lacking bool) (row repairedRow, err error) {
 	found := map[string]float64{}
 	switch {
@@ -364,7 +363,7 @@ func (r *Repair) judge(p *Predictions, a *repaired, lacking bool) (row repairedR
 		found = r.judgeIntervals(p, a)
 	default:
 		outcomes := a.outcomes
-		if lacking { // any noise will do
+		if lacking { // the value of the noise does not matter
 			outcomes = p.Task.(task.Noisy).AddNoise(nil, &task.Noise{Std: slices.Repeat([]float64{1}, p.Known.Width)}, outcomes)
 		}
 		e, err := p.Task.Evaluate(outcomes, p.Known, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: r.Seed}})
@@ -393,7 +392,7 @@ func (r *Repair) judge(p *Predictions, a *repaired, lacking bool) (row repairedR
 	return row, nil
 }
 
-// judgeIntervals are means over targets.
+// judgeIntervals returns means over the targets.
 func (r *Repair) judgeIntervals(p *Predictions, a *repaired) map[string]float64 {
 	targets, n := p.Known.Width, float64(len(a.pits))
 	out := map[string]float64{}

@@ -17,7 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Repaired is what a [Repair] found.
+// Repaired is the result of a [Repair].
 type Repaired struct {
 	Fitted
 	repair   *Repair
@@ -25,18 +25,18 @@ type Repaired struct {
 	columns  []task.Metric
 	rows     []repairedRow
 	warnings []string
-	// By the column that says what the fit is worth: before it, of rows that it has not seen,
-	// and of those that it was fitted to, which is always too good.
+	// The score that shows the effect of the fit: without it, cross-fitted, and on the fitting rows. The last is
+	// always too optimistic.
 	before, crossed, after float64
 }
 
 // repairedRow is a line of the table.
 type repairedRow struct {
 	name       string
-	values     []float64 // by column; NaN for what is not known
+	values     []float64 // by column; NaN if unknown
 	losses     []float64 // of each example, or nil
 	warnings   []error
-	difference *calibrate.Interval // of the first loss, to the row before
+	difference *calibrate.Interval // of the first loss, to the previous row
 }
 
 func (k *Repaired) warn(format string, args ...any) {
@@ -45,7 +45,7 @@ func (k *Repaired) warn(format string, args ...any) {
 	}
 }
 
-// worth is the key of the column that the fit is about.
+// worth returns the key of the column that shows the effect of the fit.
 func (k *Repaired) worth() string {
 	switch {
 	case k.Maps != nil:
@@ -56,10 +56,10 @@ func (k *Repaired) worth() string {
 	return "nll"
 }
 
-// lacking reports whether what was saved has no noise.
+// lacking reports whether the saved predictions lack noise.
 func (k *Repaired) lacking() bool { return k.Noise != nil }
 
-// compare adds two rows to the table: predictions as they were, and repaired.
+// compare adds two rows to the table: predictions as saved, and repaired.
 func (k *Repaired) compare(what, how string, p *Predictions, after *repaired) error {
 	was, err := k.repair.judge(p, k.repair.apply(Fitted{}, p.Saved), k.lacking())
 	if err != nil {
@@ -88,7 +88,7 @@ func (k *Repaired) compare(what, how string, p *Predictions, after *repaired) er
 	return nil
 }
 
-// what says what was fitted.
+// what describes the fitted parameters.
 func (k *Repaired) what() string {
 	several := func(name string, values []float64) string {
 		if len(values) == 1 {
@@ -115,7 +115,7 @@ func (k *Repaired) what() string {
 	return fmt.Sprintf("%s, %s", several("a", k.Scaling.Vector.Scale), several("b", k.Scaling.Vector.Bias))
 }
 
-// temperatures are those of each label.
+// temperatures returns the temperature of each label.
 func (k *Repaired) temperatures() (out []float64) {
 	for _, a := range k.Scaling.Vector.Scale {
 		out = append(out, 1/a)
@@ -123,8 +123,7 @@ func (k *Repaired) temperatures() (out []float64) {
 	return out
 }
 
-// Describe says what was fitted, and what it is worth on rows that the fit has not
-// seen.
+// Describe describes the fit and its effect on rows that it has not seen.
 func (k *Repaired) Describe() string {
 	known := "targets"
 	if k.repair.Fit.Task.Name() == "labels" {
@@ -197,7 +196,7 @@ func (k *Repaired) Table() *report.Table {
 	return t
 }
 
-// JSON is everything, unrounded; null is what is not finite.
+// JSON returns all numbers, unrounded. Numbers that are not finite become null.
 func (k *Repaired) JSON() any {
 	r, f := k.repair, k.repair.Fit
 	out := study.Fields("kind", "swagwrap.calibration", "format_version", 1, "producer", k.producer, "task", f.Task.Name(), "method", r.Method)
@@ -247,14 +246,14 @@ func (k *Repaired) JSON() any {
 	return out
 }
 
-// applied is numbers of each example, under the names of score's columns.
+// applied is a column or array of numbers for each example, with the names that score uses.
 type applied struct {
-	array, cell string // cell is of one number, before its index
+	array, cell string // cell begins the name of a column, before its index
 	values      []float64
 }
 
-// applied is what the fit makes of predictions: probabilities of labels; of a regression mean
-// and standard deviation, or with maps mean and 95 % interval. What is known comes first.
+// applied returns the predictions after the fit. For labels they are probabilities. For a regression they are mean
+// and standard deviation, or with maps mean and 95 % interval. The targets come first.
 func (k *Repaired) applied(p *Predictions) []applied {
 	a, width := k.repair.apply(k.Fitted, p.Saved), p.Known.Width
 	if p.Task.Name() == "labels" {
@@ -280,8 +279,7 @@ func (k *Repaired) applied(p *Predictions) []applied {
 	return out
 }
 
-// WriteApplied writes what the fit makes of predictions, with the numbers of the rows in the
-// file that they are of.
+// WriteApplied writes predictions after the fit with the row numbers of their file.
 func (k *Repaired) WriteApplied(out io.Writer, p *Predictions, npz bool) error {
 	all, width := k.applied(p), p.Known.Width
 	if npz {
@@ -305,7 +303,7 @@ func (k *Repaired) WriteApplied(out io.Writer, p *Predictions, npz bool) error {
 		record = append(record[:0], strconv.Itoa(row))
 		for _, part := range all {
 			for _, v := range part.values[i*width:][:width] {
-				record = append(record, strconv.FormatFloat(v, 'g', 9, 64)) // as score has them
+				record = append(record, strconv.FormatFloat(v, 'g', 9, 64)) // the same precision as in score
 			}
 		}
 		if err := w.Write(record); err != nil {
@@ -329,7 +327,7 @@ func writeArrays(out io.Writer, p *Predictions, all []applied) error {
 	return errors.Join(err, archive.Close())
 }
 
-// Carried says why no ensemble can carry what was fitted, or is "".
+// Carried returns the reason why no ensemble can store the fit, or "".
 func (k *Repaired) Carried() string {
 	if k.Maps == nil {
 		return ""

@@ -1,14 +1,12 @@
-// Package scaling fits what makes saved predictions right, and shows what it is worth.
+// Package scaling calibrates saved predictions and measures the effect.
 //
-// A [Scaling] is of probabilities of classes: a temperature, or vector scaling (Guo et al.
-// 2017). A [Repair] is of labels, which have temperatures or Platt scaling, and of
-// regressions, which have factors of variances, a map of the distribution function, or the
-// noise that networks leave open.
+// A [Scaling] calibrates probabilities of classes, by a temperature or by vector scaling (Guo et al. 2017). A
+// [Repair] calibrates labels, by temperatures or Platt scaling, and regressions. Regressions have factors of
+// variances, a map of the distribution function, or the noise that networks do not predict.
 //
 // # Invariants
 //
-// Scores on the rows that are fitted on are cross-fitted: each row is scored by what
-// was fitted without it.
+// Scores on the fitting rows are cross-fitted: each row is scored by a fit without it.
 package scaling
 
 import (
@@ -21,14 +19,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
-// Logits are saved predictions as the fit takes them: logarithms of probabilities,
-// so that it does not matter in which form they were saved.
+// Logits are saved predictions as logarithms of probabilities, whatever form they were saved in.
 type Logits struct {
 	*predictions.Set
 	Z []float64
 }
 
-// NewLogits takes over saved predictions.
+// NewLogits converts saved predictions.
 func NewLogits(p *predictions.Set) *Logits {
 	if p.Probabilities {
 		return &Logits{p, calibrate.LogProbs(nil, p.Values)}
@@ -36,19 +33,19 @@ func NewLogits(p *predictions.Set) *Logits {
 	return &Logits{p, calibrate.LogSoftmax(nil, p.Values, p.Classes, 1)}
 }
 
-// Scaling says what is fitted, on what.
+// Scaling describes a fit to predictions of classes.
 type Scaling struct {
 	Method    calibrate.Scaler
 	Folds     int
 	Seed      uint64
 	Fit, Test *Logits // Test may be nil
-	// By chooses a threshold of two classes, on probabilities that were made right, where
-	// Threshold is not one; zero for none.
+	// By chooses a threshold of two classes on calibrated probabilities, unless Threshold is set. Zero means no
+	// threshold.
 	By        calibrate.Criterion
 	Threshold float64
 }
 
-// Result is what was found, as JSON has it.
+// Result is the outcome of a fit, in the form of its JSON.
 type Result struct {
 	Fitted *calibrate.Scaling `json:"-"`
 	rows   []row
@@ -71,8 +68,8 @@ type Result struct {
 
 	Rows   int    `json:"rows"`
 	Source source `json:"predictions"`
-	// NLLCrossFitted is that of labels which the fit has not seen, NLLAfter that of
-	// those it was fitted to, which is always too good.
+	// NLLCrossFitted is the NLL on labels that the fit has not seen. NLLAfter is that on the fitting labels, which is
+	// always too low.
 	NLLBefore      float64  `json:"nll_before"`
 	NLLCrossFitted float64  `json:"nll_cross_fitted"`
 	NLLAfter       float64  `json:"nll_after"`
@@ -88,10 +85,10 @@ type source struct {
 	SHA256        string `json:"sha256"`
 	Rows          int    `json:"rows"`
 	LeftOut       int    `json:"left_out"`
-	Probabilities bool   `json:"probabilities"` // false: logits
+	Probabilities bool   `json:"probabilities"` // false means logits
 }
 
-// scores are the numbers of a line of the table; null is what is not finite.
+// scores are the numbers in a line of the table; null means not finite.
 type scores struct {
 	Name         string      `json:"name"`
 	Accuracy     *float64    `json:"accuracy"`
@@ -105,20 +102,19 @@ type scores struct {
 	SetSize      *float64    `json:"set_size"`
 	SetCoverage  *float64    `json:"set_coverage"`
 	Difference   *[2]float64 `json:"nll_difference_interval,omitempty"`
-	*binary                  // of two classes
+	*binary                  // for two classes
 }
 
 // row is a line of the table.
 type row struct {
 	name       string
 	metrics    calibrate.Metrics
-	sets       calibrate.Sets      // of the level that all rows have
-	difference *calibrate.Interval // of the NLL, to the row before
+	sets       calibrate.Sets      // of the same level in all rows
+	difference *calibrate.Interval // of the NLL, to the previous row
 	two        *binary
 }
 
-// Describe says what was fitted, and what it is worth on labels that the fit has not
-// seen.
+// Describe describes the fit and its effect on labels that it has not seen.
 func (k *Result) Describe() string {
 	if k.Method == string(None) {
 		return k.Threshold.describe()
@@ -139,7 +135,7 @@ func (k *Result) Describe() string {
 		report.Fixed(k.NLLBefore, 4), report.Fixed(k.NLLCrossFitted, 4), report.Plural(k.Rows, "row"), k.Folds, report.Fixed(k.NLLAfter, 4), advice)
 }
 
-// Run fits and scores. producer is the program and its version.
+// Run fits and scores. The argument producer is the program and its version.
 func (s *Scaling) Run(producer string) (*Result, error) {
 	f := s.Fit
 	k := &Result{Kind: "swagwrap.calibration", FormatVersion: 1, Producer: producer, Method: string(s.Method), Classes: f.Classes,
@@ -181,7 +177,7 @@ func (s *Scaling) Run(producer string) (*Result, error) {
 	return k, nil
 }
 
-// runNone chooses a threshold for predictions as they are.
+// runNone chooses a threshold for unchanged predictions.
 func (k *Result) runNone(s *Scaling) error {
 	add := func(name string, l *Logits, decide func(calibrate.Predictions) calibrate.Decisions) calibrate.Predictions {
 		p := l.predictions()
@@ -205,12 +201,12 @@ func (k *Result) runNone(s *Scaling) error {
 	return nil
 }
 
-// predictions are the rows as they are.
+// predictions returns the rows without calibration.
 func (l *Logits) predictions() calibrate.Predictions {
 	return calibrate.Predictions{Classes: l.Classes, Probs: calibrate.Softmax(nil, l.Z, l.Classes, 1), Labels: l.Labels}
 }
 
-// apply is what was fitted, which is nothing with [None].
+// apply returns the probabilities after the fit, or unchanged with [None].
 func (k *Result) apply(l *Logits) []float64 {
 	if k.Fitted == nil {
 		return l.predictions().Probs
@@ -222,7 +218,7 @@ func (k *Result) warn(format string, args ...any) {
 	k.Warnings = append(k.Warnings, fmt.Sprintf(format, args...))
 }
 
-// compare adds two rows to the table: predictions as they were, and calibrated.
+// compare adds two rows to the table: predictions as saved, and calibrated.
 func (k *Result) compare(what, how string, l *Logits, after []float64) {
 	before := l.predictions()
 	calibrated := calibrate.Predictions{Classes: l.Classes, Probs: after, Labels: l.Labels}
@@ -236,7 +232,7 @@ func (k *Result) compare(what, how string, l *Logits, after []float64) {
 	}
 }
 
-// score puts the rows into JSON, with sets of one level: above the best accuracy.
+// score copies the rows to the JSON fields. All sets have the same level, above the best accuracy.
 func (k *Result) score() {
 	best := 0.0
 	for _, r := range k.rows {

@@ -10,30 +10,30 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
-// None is the method that leaves predictions as they are, and only chooses a threshold.
+// None is the method that does not change predictions and only chooses a threshold.
 const None calibrate.Scaler = "none"
 
-// threshold is what was chosen, as JSON has it.
+// threshold is the chosen threshold, in the form of its JSON.
 type threshold struct {
 	Value     float64 `json:"value"`
-	Criterion string  `json:"criterion,omitempty"` // none of one that was given
+	Criterion string  `json:"criterion,omitempty"` // empty if the user gave the value
 }
 
-// binary are the scores of two classes, of which class 1 is the positive one.
+// binary holds the scores of two classes; class 1 is the positive one.
 type binary struct {
 	AUROC            *float64 `json:"auroc"`
 	AUROCLow         *float64 `json:"auroc_low"`
 	AUROCHigh        *float64 `json:"auroc_high"`
 	AveragePrecision *float64 `json:"average_precision"`
 	ECEOfClass1      *float64 `json:"ece_of_class_1"`
-	// The next are by a threshold: 0.5, or what was chosen.
+	// The following use a threshold: 0.5, or the chosen one.
 	Sensitivity *float64 `json:"sensitivity"`
 	Specificity *float64 `json:"specificity"`
 	Precision   *float64 `json:"precision"`
 	F1          *float64 `json:"f1"`
 }
 
-// ofClass1 divides the probabilities of class 1 of some rows by their labels.
+// ofClass1 returns the probabilities of class 1 of some rows, separated by their labels.
 func ofClass1(p calibrate.Predictions, rows []int) (in, out []float64) {
 	for _, i := range rows {
 		if v := p.Row(i)[1]; p.Labels[i] == 1 {
@@ -53,8 +53,8 @@ func all(p calibrate.Predictions) []int {
 	return rows
 }
 
-// judge scores two classes by what was decided; nil of others. The order of rows goes by
-// log-odds, as probabilities that differ may both be 1.
+// judge scores decisions between two classes, or returns nil for other numbers of classes. It orders rows by
+// log-odds, because different probabilities may both round to 1.
 func judge(p calibrate.Predictions, d calibrate.Decisions) *binary {
 	if p.Classes != 2 {
 		return nil
@@ -76,7 +76,7 @@ func judge(p calibrate.Predictions, d calibrate.Decisions) *binary {
 	return b
 }
 
-// choose finds the threshold on the rows that are fitted on, calibrated.
+// choose finds the threshold on the fitting rows, after calibration.
 func (k *Result) choose(s *Scaling, p calibrate.Predictions) error {
 	if s.Threshold == 0 && s.By == (calibrate.Criterion{}) {
 		return nil
@@ -96,7 +96,7 @@ func (k *Result) choose(s *Scaling, p calibrate.Predictions) error {
 	return nil
 }
 
-// decide is what predictions decide by the chosen threshold, or the usual one.
+// decide counts the decisions by the chosen threshold, or by the default.
 func (k *Result) decide(p calibrate.Predictions) calibrate.Decisions {
 	if p.Classes != 2 {
 		return calibrate.Decisions{}
@@ -109,8 +109,7 @@ func (k *Result) decide(p calibrate.Predictions) calibrate.Decisions {
 	return calibrate.Decide(in, out, at)
 }
 
-// crossDecide decides each fold of the rows that are fitted on by the threshold that the
-// others choose.
+// crossDecide counts the decisions on each fold of the fitting rows by the threshold that the other folds choose.
 func (k *Result) crossDecide(s *Scaling, p calibrate.Predictions) (total calibrate.Decisions) {
 	if k.Threshold == nil || k.Threshold.Criterion == "" {
 		return k.decide(p)
@@ -129,7 +128,7 @@ func (k *Result) crossDecide(s *Scaling, p calibrate.Predictions) (total calibra
 	return total
 }
 
-// describe says which was chosen.
+// describe names the threshold.
 func (t *threshold) describe() string {
 	if t.Criterion == "" {
 		return "threshold " + report.Fixed(t.Value, 4)

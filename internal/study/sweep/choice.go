@@ -2,32 +2,30 @@ package sweep
 
 import "github.com/swagwrap/swagwrap/calibrate"
 
-// Choice is the setting with the lowest NLL, and how far that can be relied upon:
-// see [calibrate.Choose].
+// Choice is the setting with the lowest NLL, with measures of how reliable the choice is: see [calibrate.Choose].
 type Choice struct {
-	Setting Setting // chosen on all the data that may choose
-	// Candidates is the number of settings to choose from: all but those with stale
-	// statistics, which are tried to tell what they cost.
+	Setting Setting // chosen on all data that may be used for the choice
+	// Candidates is the number of settings to choose from. It excludes settings with stale statistics, which only
+	// show the cost of skipping the update.
 	Candidates int
-	// Validated says that validation data chose; else halves of the test data did,
-	// and Halves has the setting that each chose.
+	// Validated reports that validation data made the choice. Otherwise halves of the test data did, and Halves holds
+	// the setting that each half chose.
 	Validated bool
 	Halves    [2]Setting
-	// Gain is the NLL of what was chosen less the default's, on images that did not
-	// choose, with a paired bootstrap interval; negative is better.
+	// Gain is the NLL of the chosen setting minus that of the default, on images that did not take part in the
+	// choice. It has a paired bootstrap interval; negative is better.
 	Gain calibrate.Interval
-	// Share is the part of bootstrap resamples of the choosing data in which the
-	// setting is the best of all, DefaultShare that of the default.
+	// Share is the share of bootstrap resamples of the choosing data in which the setting is the best. DefaultShare
+	// is that of the default.
 	Share, DefaultShare float64
 }
 
-// Better reports whether what was chosen beats the default by more than chance.
+// Better reports whether the chosen setting beats the default by more than chance.
 func (c Choice) Better() bool { return c.Gain.High < 0 }
 
-// choose fills in the choice; judged has every setting's losses on the data that
-// may choose.
+// choose sets the choice. The argument judged holds every setting's losses on the choosing data.
 func (r *Result) choose(judged [][]float64, validated bool) {
-	const standard = 1 // place of the default, here and in the result
+	const standard = 1 // index of the default, here and in the result
 	var settings []Setting
 	var candidates, held [][]float64
 	for i, p := range r.Points {

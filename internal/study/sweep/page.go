@@ -12,12 +12,12 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// nll is the loss that settings are judged by.
+// nll returns the loss that ranks settings.
 func (r *Result) nll(e *task.Evaluation) float64 {
 	return task.Value(r.task, e, r.task.Losses()[0].Key)
 }
 
-// Page is the result with figures.
+// Page returns the result with figures.
 func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "Settings of SWAG", Verdict: r.Verdict(), Provenance: study.Provenance(r.Runtime, r.Network.Posterior),
 		Warnings: append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), Findings: study.Findings(r.Network)}
@@ -47,7 +47,7 @@ func (r *Result) Page() *report.Report {
 	return page
 }
 
-// membersCurve is the paper's figure of the NLL by the number of members.
+// membersCurve returns the paper's figure of the NLL by the number of members.
 func (r *Result) membersCurve() plot.Curve {
 	var line, band plot.Series
 	line.Name, band.Name = "members in their order", "any choice of members, 90 %"
@@ -75,9 +75,8 @@ func (r *Result) membersCurve() plot.Curve {
 	return c
 }
 
-// drawn are the scores of a point that figures of all settings show: those on
-// validation data, or without it on test data, if these may be looked at. ok is false where
-// there are none.
+// drawn returns the scores of a point for figures of all settings. They are those on validation data, or on test data
+// if AllTest is set. Otherwise ok is false.
 func (r *Result) drawn(p *Point) (e *task.Evaluation, differences []calibrate.Interval, ok bool) {
 	switch {
 	case r.AllTest:
@@ -96,7 +95,7 @@ func (r *Result) drawnOf() string {
 	return "validation images"
 }
 
-// scaleCurve is the paper's figure of the NLL by the scale.
+// scaleCurve returns the paper's figure of the NLL by the scale.
 func (r *Result) scaleCurve() plot.Curve {
 	d := r.Default()
 	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL of " + r.drawnOf() + ", nats", LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
@@ -118,7 +117,7 @@ func (r *Result) scaleCurve() plot.Curve {
 	return c
 }
 
-// rankCurve shows the NLL by the rank, which is 0 with the diagonal alone.
+// rankCurve returns the figure of the NLL by the rank, where 0 means the diagonal alone.
 func (r *Result) rankCurve() plot.Curve {
 	d := r.Default()
 	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL of " + r.drawnOf() + ", nats", Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
@@ -130,9 +129,8 @@ func (r *Result) rankCurve() plot.Curve {
 	return c
 }
 
-// series draws the NLL of some settings. The bars are of the differences to
-// the default, so that a bar that does not reach the default's NLL is a difference
-// that is more than chance.
+// series returns the NLL of some settings. The bars show the interval of the difference to the default. If a bar does
+// not reach the default's NLL, the difference is more than chance.
 func (r *Result) series(name string, keep func(Point) bool, x func(Point) float64) plot.Series {
 	points := slices.Clone(r.Points)
 	slices.SortStableFunc(points, func(a, b Point) int {

@@ -1,6 +1,5 @@
-// Package sweep tells what the settings of SWAG do on labelled data: how many
-// members, which scale, which rank, and whether batch-norm statistics are
-// recomputed. The paper does so in its appendix on hyperparameters (figure
+// Package sweep measures the effect of SWAG's settings on labelled data: the number of members, the scale, the rank,
+// and whether batch-norm statistics are recomputed. It reproduces the paper's appendix on hyperparameters (figure
 // "ensemble", a–d, and "Necessity of Batch Norm Updates").
 package sweep
 
@@ -19,39 +18,34 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Sweep says what is tried, on what.
+// Sweep describes the settings and the data of a sweep.
 //
-// Random numbers are common: member m has the same z1 and z2 at every setting,
-// and every recomputation sees the same images, so that settings differ by what
-// they are and not by luck.
+// Random numbers are common: member m has the same z1 and z2 at every setting, and every recomputation sees the same
+// images. So differences between settings are not caused by different draws.
 type Sweep struct {
 	Network   *infer.Network
 	BatchNorm batchnorm.Training
 	Test      dataset.Dataset
-	// Validation is what a setting is chosen on; without it, halves of Test: see
-	// [Choice].
+	// Validation is the data for choosing a setting. Without it halves of Test are used: see [Choice].
 	Validation dataset.Dataset
 
-	// Members is S. 0 means as many as make a difference: see [calibrate.MonteCarloError].
+	// Members is S. Zero means as many as make a difference: see [calibrate.MonteCarloError].
 	Members   int
-	Tolerance float64 // of the NLL in nats, for that; 0 means a quarter of its standard error
+	Tolerance float64 // of the NLL in nats, for Members 0; 0 means a quarter of its standard error
 	Seed      uint64
-	// Scales and Ranks are what is tried. A rank of 0 is the diagonal alone. The
-	// paper's settings are always among them: see [Sweep.Default].
+	// Scales and Ranks are the values to try. A rank of 0 is the diagonal alone. The paper's settings are always
+	// included: see [Sweep.Default].
 	Scales []float64
 	Ranks  []int
-	// Grid tries every scale with every rank. Without it the sweep changes one
-	// setting of the default at a time; scales are tried with the diagonal alone
-	// too.
+	// Grid tries every scale with every rank. Without it the sweep changes one setting of the default at a time, and
+	// also tries the scales with the diagonal alone.
 	Grid bool
 	ECE  calibrate.ECEOptions
-	// AllTest shows the test scores of every setting. Whoever looks at them chooses on
-	// test data, so that without it only those of the default and of what was chosen
-	// are shown.
+	// AllTest shows the test scores of every setting. To look at them means to choose on test data, so by default
+	// only those of the default and of the chosen setting are shown.
 	AllTest bool
 
-	// Resize, if not nil, is told how many images there will be, once the number
-	// of members is known.
+	// Resize, if not nil, is called with the total number of images once the number of members is known.
 	Resize func(images int64)
 }
 
@@ -60,13 +54,13 @@ type Setting struct {
 	Covariance swag.Covariance // LowRankPlusDiagonal, or Diagonal
 	Scale      float64         // α; 0 is SWA
 	Rank       int             // columns of D̂; 0 with the diagonal alone, and for SWA
-	Stale      bool            // batch-norm statistics are the last checkpoint's, not recomputed
+	Stale      bool            // uses the last checkpoint's batch-norm statistics
 }
 
-// SWA reports whether all members are θ_SWA: there is one.
+// SWA reports whether all members are θ_SWA, so that there is only one.
 func (s Setting) SWA() bool { return s.Scale == 0 }
 
-// String is "SWAG, scale 0.5, rank 20", "SWA, stale BN" and so on.
+// String returns a description such as "SWAG, scale 0.5, rank 20" or "SWA, stale BN".
 func (s Setting) String() string {
 	text := fmt.Sprintf("SWAG, scale %g, rank %d", s.Scale, s.Rank)
 	switch {
@@ -81,7 +75,7 @@ func (s Setting) String() string {
 	return text
 }
 
-// normal gives equal settings equal values.
+// normal maps equivalent settings to equal values.
 func (s Setting) normal() Setting {
 	switch {
 	case s.SWA():
@@ -98,26 +92,25 @@ type Point struct {
 	Members int
 	Default bool
 	*task.Evaluation
-	// Differences to the default point, of each loss of the task, with paired
-	// bootstrap intervals over the test images: negative is better. Nil for the
-	// default itself.
+	// Differences are the differences to the default in each loss of the task, with paired bootstrap intervals over
+	// the test images. Negative is better. They are nil for the default itself.
 	Differences []calibrate.Interval
-	// Validation are its scores on the validation data, which choose, and the
-	// differences of its losses there; nil without such data.
+	// Validation holds the scores on the validation data, which decide the choice. ValidationDifferences are the
+	// differences there. Both are nil without validation data.
 	Validation            *task.Evaluation
 	ValidationDifferences []calibrate.Interval
 }
 
-// CurvePoint is the default setting with the first m members.
+// CurvePoint is the default setting with the first Members members.
 type CurvePoint struct {
 	Members int
 	*task.Evaluation
-	// AnyOrder is the mean of the NLL over random choices of the m members out of
-	// all, and between which values 90 % of them are. At m = S there is one choice.
+	// AnyOrder is the mean NLL over random choices of this number of members from all members, with the range of 90 %
+	// of them. At m = S there is one choice.
 	AnyOrder calibrate.Interval
 }
 
-// Result is what a sweep found.
+// Result is the outcome of a sweep.
 type Result struct {
 	*Sweep
 	Points  []Point      // SWA first, then the default, then the others
@@ -125,14 +118,14 @@ type Result struct {
 	Error   calibrate.MonteCarloError
 	Choice  Choice
 	Runtime string // the version of ONNX Runtime
-	// Warnings say why the scores should not be taken at face value.
+	// Warnings are reasons not to take the scores at face value.
 	Warnings   []error
 	Statistics study.BatchNorm
 
 	task task.Task
 }
 
-// shown reports whether the test scores of a point may be looked at.
+// shown reports whether the test scores of a point are shown.
 func (r *Result) shown(p *Point) bool {
 	return r.AllTest || p.Default || p.Setting == r.Choice.Setting
 }
@@ -140,8 +133,8 @@ func (r *Result) shown(p *Point) bool {
 // Default returns the default point of the result.
 func (r *Result) Default() *Point { return &r.Points[1] }
 
-// Default is the paper's setting: all columns at the scale ½, or the diagonal
-// alone at 1 where the posterior has nothing else, with recomputed statistics.
+// Default returns the paper's setting with recomputed statistics. It is all columns at the scale ½, or the diagonal
+// alone at 1 if the posterior has no deviations.
 func (s *Sweep) Default() Setting {
 	columns := s.Network.Posterior.Options.Columns
 	if columns == 0 {
@@ -150,10 +143,10 @@ func (s *Sweep) Default() Setting {
 	return Setting{Scale: swag.LowRankPlusDiagonal.DefaultScale(), Rank: columns}
 }
 
-// Sampling is how the members of the default are drawn.
+// Sampling returns the sampling options of the default.
 func (s *Sweep) Sampling() swag.SampleOptions { return s.sampling(s.Default()) }
 
-// Settings lists what will be tried, SWA and the default first.
+// Settings returns the settings of the sweep, SWA and the default first.
 func (s *Sweep) Settings() []Setting {
 	d := s.Default()
 	list := []Setting{{}, d}
@@ -194,8 +187,7 @@ func (s *Sweep) Settings() []Setting {
 	return list
 }
 
-// Images returns how many images a sweep with so many members sends through
-// networks.
+// Images returns the number of images that a sweep with the given number of members sends through networks.
 func (s *Sweep) Images(members int) int64 { return s.images(s.Settings(), members) }
 
 func (s *Sweep) images(settings []Setting, members int) (total int64) {
@@ -216,7 +208,7 @@ func (s *Sweep) images(settings []Setting, members int) (total int64) {
 	return total
 }
 
-// Check fails if a setting cannot be drawn from the posterior.
+// Check fails if a setting cannot be sampled from the posterior.
 func (s *Sweep) Check() error {
 	for _, set := range s.Settings() {
 		if _, err := swag.NewSampler(s.Network.Posterior, s.sampling(set)); err != nil {
@@ -229,16 +221,15 @@ func (s *Sweep) Check() error {
 func (s *Sweep) sampling(set Setting) swag.SampleOptions {
 	opts := swag.SampleOptions{Seed: s.Seed, Scale: set.Scale, Covariance: set.Covariance, Rank: set.Rank}
 	if opts.Rank == s.Network.Posterior.Options.Columns {
-		opts.Rank = 0 // all, whatever the divisor
+		opts.Rank = 0 // all columns, whatever the divisor
 	}
 	return opts
 }
 
-// Run tries all settings. What it holds is what two averages and every setting's
-// losses take, whatever the number of members.
+// Run tries all settings. Its memory is that of two averages and every setting's losses, for any number of members.
 func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Sweep: s, Runtime: e.About()}
-	var judged [][]float64 // losses on the data that the choice is made on
+	var judged [][]float64 // losses on the choosing data
 	members := s.Members
 	for i, set := range s.Settings() {
 		a := &average{sweep: s, setting: set, members: members}
@@ -284,8 +275,8 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	return r, ctx.Err()
 }
 
-// Fill puts into the engine's store what its share of all members gives out. The number of
-// members must be given.
+// Fill runs the engine's share of all members and puts their outputs into its store. The number of members must be
+// given.
 func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
 	for _, set := range s.Settings() {
 		a := &average{sweep: s, setting: set, members: s.Members}
@@ -296,7 +287,7 @@ func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
 	return nil
 }
 
-// evaluate scores an average on the data that it is of.
+// evaluate scores an average on its data.
 func (s *Sweep) evaluate(sums *infer.Sums, data dataset.Dataset) (*task.Evaluation, error) {
 	return sums.Task.Evaluate(sums.Mean(), data.Labels(), s.options())
 }
@@ -305,10 +296,10 @@ func (s *Sweep) options() task.EvaluateOptions {
 	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true}
 }
 
-// fewImages is the number below which bootstrap intervals are too narrow.
+// fewImages is the number of images below which bootstrap intervals are too narrow.
 const fewImages = 30
 
-// warnings says what is wrong with the scores of the default, and so with all.
+// warnings returns the problems with the scores of the default, which apply to all settings.
 func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
 	e, err := sums.Task.Evaluate(sums.Mean(), s.Test.Labels(), task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}})
 	if err != nil {
@@ -342,7 +333,7 @@ func (r *Result) differences() {
 	}
 }
 
-// average is a setting under way.
+// average is the running average of a setting.
 type average struct {
 	sweep            *Sweep
 	setting          Setting
@@ -351,8 +342,17 @@ type average struct {
 	curve            *curve // of the default only
 }
 
-// errEnough ends the members of a setting.
+// errEnough stops adding members to a setting.
 var errEnough = errors.New("enough members")
+
+// statistics returns what a member of the setting has besides its weights.
+func (a *average) statistics(ctx context.Context, e *infer.Engine, parameters weights.Vector) (weights.Slice, error) {
+	if a.setting.Stale {
+		return a.sweep.Network.State(parameters)
+	}
+	fresh, err := batchnorm.Recompute(ctx, e, a.sweep.Network, parameters, a.sweep.BatchNorm)
+	return fresh.Statistics, err
+}
 
 // run averages the members of a setting.
 func (a *average) run(ctx context.Context, e *infer.Engine) error {
@@ -365,13 +365,9 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 			return nil
 		}
 		who := fmt.Sprintf("%v, member %d", a.setting, k)
-		statistics := s.Network.Posterior.Statistics
-		if !a.setting.Stale {
-			fresh, err := batchnorm.Recompute(ctx, e, s.Network, parameters, s.BatchNorm)
-			if err != nil {
-				return fmt.Errorf("%s: %w", who, err)
-			}
-			statistics = fresh.Statistics
+		statistics, err := a.statistics(ctx, e, parameters)
+		if err != nil {
+			return fmt.Errorf("%s: %w", who, err)
 		}
 		model, err := s.Network.Model(who, parameters, statistics)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Heading has the settings in a line.
+// Heading returns the settings in one line.
 func (r *Result) Heading() string {
 	s := fmt.Sprintf("%s test images, %s, seed %d", report.Thousands(r.Test.Len()), report.Plural(r.Error.Members, "member"), r.Seed)
 	if r.Validation != nil {
@@ -20,12 +20,12 @@ func (r *Result) Heading() string {
 	return s
 }
 
-// Tables are the settings, and the curve of the members.
+// Tables returns the table of settings and the curve of the members.
 func (r *Result) Tables() []*report.Table {
 	return []*report.Table{r.settingsTable(), r.membersTable()}
 }
 
-// settingsTable has what chose first, and then the test scores that may be looked at.
+// settingsTable shows first the scores that decided the choice, and then the test scores that may be shown.
 func (r *Result) settingsTable() *report.Table {
 	loss := r.task.Losses()[0]
 	difference := func(where string) []report.Column {
@@ -79,7 +79,7 @@ func (r *Result) settingsTable() *report.Table {
 	return t
 }
 
-// differenceCells show a difference of the first loss; nothing for the default.
+// differenceCells returns the cells of a difference in the first loss, which are empty for the default.
 func differenceCells(d []calibrate.Interval) []string {
 	if d == nil {
 		return []string{"", ""}
@@ -119,7 +119,7 @@ func (r *Result) membersTable() *report.Table {
 	return t
 }
 
-// JSON is everything, unrounded.
+// JSON returns all numbers, unrounded.
 func (r *Result) JSON() any {
 	validation := 0
 	if r.Validation != nil {
@@ -144,11 +144,11 @@ func (r *Result) JSON() any {
 	return study.Fields("images", r.Test.Len(), "validation_images", validation, "seed", r.Seed, "ece_binning", r.ECE.Name(),
 		"settings", points, "members_curve", curve,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
-			"nll_standard_error_of_images", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // enough 0: not known
+			"nll_standard_error_of_images", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
 		"choice", choice, "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
 }
 
-// pointJSON has null for test scores that are not to be looked at.
+// pointJSON returns a point, with null for test scores that are not shown.
 func (r *Result) pointJSON(p *Point) study.Object {
 	shown := r.shown(p)
 	row := append(settingJSON(p.Setting), study.Fields("members", p.Members)...)

@@ -11,10 +11,10 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// UsualScales are what is tried where nobody says otherwise.
+// UsualScales are the scales of a sweep by default.
 var UsualScales = []float64{0, 0.125, 0.25, 0.5, 1, 2}
 
-// UsualRanks are the same of ranks, for a posterior of so many columns.
+// UsualRanks returns the ranks of a sweep by default, for a posterior with the given number of columns.
 func UsualRanks(columns int) (ranks []int) {
 	for _, k := range []int{0, 2, 5, 10, 20} {
 		if k <= columns {
@@ -24,27 +24,26 @@ func UsualRanks(columns int) (ranks []int) {
 	return ranks
 }
 
-// Tuned is the setting that validation data has chosen, temperature and all.
+// Tuned is the setting that validation data chose, with its temperature.
 type Tuned struct {
 	Setting
-	Temperature float64 // of the members' average; 0 where none can be fitted
-	NLL         float64 // of the validation data at that temperature: what was minimised
+	Temperature float64 // of the members' average; 0 if none can be fitted
+	NLL         float64 // on the validation data at that temperature, which was minimised
 	Candidates  int
 	Images      int
-	// Share is the part of bootstrap resamples of the validation data in which the setting
-	// is the best of all at the temperatures that were fitted.
+	// Share is the share of bootstrap resamples of the validation data in which the setting is the best, at the
+	// fitted temperatures.
 	Share float64
 }
 
-// String says what was chosen, and of how much.
+// String describes the choice and its basis.
 func (t *Tuned) String() string {
 	return fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings, each at a temperature of its own, on %s validation images, and is the best in %s of bootstrap resamples of them",
 		t.Setting, report.Fixed(t.Temperature, 2), t.Candidates, report.Thousands(t.Images), report.Percent(t.Share, 0))
 }
 
-// Tune chooses among the settings on the validation data, each at the temperature that
-// fits it best: a scale that is too small makes for probabilities that are too sure, which a
-// temperature mends for nothing. Test data takes no part, and may be nil.
+// Tune chooses among the settings on the validation data, each at its best temperature. A scale that is too small
+// makes probabilities overconfident, which a temperature corrects at no cost. Test data is not used and may be nil.
 func (s *Sweep) Tune(ctx context.Context, e *infer.Engine) (*Tuned, error) {
 	on := *s
 	on.Test, on.Validation = s.Validation, nil
@@ -68,17 +67,17 @@ func (s *Sweep) Tune(ctx context.Context, e *infer.Engine) (*Tuned, error) {
 		Images: s.Validation.Len(), Share: c.Shares[c.Best]}, nil
 }
 
-// TuneImages is how many images Tune sends through networks.
+// TuneImages returns the number of images that Tune sends through networks.
 func (s *Sweep) TuneImages() int64 {
 	on := *s
 	on.Test, on.Validation = s.Validation, nil
 	return on.images(on.fresh(), s.Members)
 }
 
-// Draws is how members at a setting are drawn.
+// Draws returns the sampling options of a setting.
 func (s *Sweep) Draws(set Setting) swag.SampleOptions { return s.sampling(set) }
 
-// fresh lists the settings with recomputed statistics: those that can be chosen.
+// fresh returns the settings with recomputed statistics, which are those that can be chosen.
 func (s *Sweep) fresh() (list []Setting) {
 	for _, set := range s.Settings() {
 		if !set.Stale {
@@ -88,13 +87,12 @@ func (s *Sweep) fresh() (list []Setting) {
 	return list
 }
 
-// tempered returns the temperature that fits an average of the test data best, and the
-// losses of its images there.
+// tempered returns the temperature that fits an average of the test data best, and the losses of its images at it.
 func (s *Sweep) tempered(sums *infer.Sums) (temperature float64, losses []float64, err error) {
 	outcomes, labels := sums.Mean(), s.Test.Labels()
 	if fitted, err := sums.Task.Fit(calibrate.ByTemperature, outcomes, labels); err == nil {
 		temperature, outcomes = fitted.Temperatures[0], sums.Task.Apply(nil, fitted, outcomes)
-	} // else a true class has probability 0, and no temperature mends that
+	} // otherwise a true class has probability 0, which no temperature corrects
 	e, err := sums.Task.Evaluate(outcomes, labels, s.options())
 	if err != nil {
 		return 0, nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// Verdict says in plain words what a sweep found, the outcome first.
+// Verdict returns the result in plain words, the outcome first.
 func (r *Result) Verdict() []string {
 	out := []string{r.choiceVerdict(), r.sureness()}
 	if r.Choice.Better() {
@@ -30,7 +30,7 @@ func (r *Result) Verdict() []string {
 	return out
 }
 
-// choiceVerdict compares what was chosen with the default.
+// choiceVerdict compares the chosen setting with the default.
 func (r *Result) choiceVerdict() string {
 	c, d := r.Choice, r.Default().Setting
 	gain := fmt.Sprintf("NLL %s %s", report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4))
@@ -44,17 +44,17 @@ func (r *Result) choiceVerdict() string {
 		d, c.Candidates, c.Setting, gain)
 }
 
-// flags are those of sample that make the members of the choice.
+// flags returns the flags of sample that make the members of the choice.
 func (r *Result) flags() string {
 	s := r.Choice.Setting
 	how := swag.SampleOptions{Seed: r.Seed, Scale: s.Scale, Covariance: s.Covariance}
-	if s.Rank != r.Default().Rank { // which are all columns
+	if s.Rank != r.Default().Rank { // which uses all columns
 		how.Rank = s.Rank
 	}
 	return strings.Join(ensemble.FromSampling(how, r.Error.Members).Flags(), " ")
 }
 
-// sureness tells how the choice would fare on other images like these.
+// sureness describes how the choice would fare on other images like these.
 func (r *Result) sureness() string {
 	c, images := r.Choice, r.Test.Len()
 	what := "test"
@@ -85,8 +85,8 @@ func (r *Result) membersVerdict() string {
 	return fmt.Sprintf("%s %s not quite enough, about %s would be: %s.", members, are, report.Thousands(n.Enough), change)
 }
 
-// staleVerdict says what leaving out the batch-norm update costs. It is no setting to be
-// chosen, but where there is other data, test scores stay out of it.
+// staleVerdict describes the cost of skipping the batch-norm update. That is not a setting to choose, but if there is
+// other data, test scores are not used for it.
 func (r *Result) staleVerdict() string {
 	d := r.Default()
 	stale := d.Setting

@@ -11,33 +11,32 @@ type Span struct{ Start, End int }
 // Len returns the number of bytes.
 func (s Span) Len() int { return s.End - s.Start }
 
-// Content is what a file holds, part by part. Bytes of a mapped file stay where
-// they are: a Content is small, whatever it is the content of.
+// Content is the content of a file, part by part. Bytes of a mapped file are not copied, so a Content is small even
+// for a large file.
 type Content struct {
 	Parts []Part
 	Size  int // in bytes, holes included
 }
 
-// A Part is a stretch of a file: bytes that are at hand, or a hole where the
-// elements of a tensor belong.
+// A Part is a range of a file: bytes in memory, or a hole for the elements of a tensor.
 type Part struct {
 	Span
-	Data   []byte // none in a hole
-	Tensor string // of a hole: whose elements
+	Data   []byte // nil in a hole
+	Tensor string // of a hole: the tensor that fills it
 	copied bool   // by AddCopy
 }
 
-// IsHole reports whether the part's bytes are not at hand.
+// IsHole reports whether the part is a hole.
 func (p Part) IsHole() bool { return p.Data == nil }
 
-// ContentOf is the content of a file that is at hand.
+// ContentOf returns the content of a file in memory.
 func ContentOf(data []byte) Content {
 	var c Content
 	c.Add(data)
 	return c
 }
 
-// Add appends bytes, which stay where they are.
+// Add appends bytes without a copy.
 func (c *Content) Add(data []byte) {
 	if len(data) > 0 {
 		c.Parts = append(c.Parts, Part{Span: Span{c.Size, c.Size + len(data)}, Data: data})
@@ -45,8 +44,7 @@ func (c *Content) Add(data []byte) {
 	}
 }
 
-// AddCopy appends a copy of the bytes, in one part with what was copied right
-// before them.
+// AddCopy appends a copy of the bytes. It joins them with bytes that were copied right before.
 func (c *Content) AddCopy(data []byte) {
 	if len(data) == 0 {
 		return
@@ -61,7 +59,7 @@ func (c *Content) AddCopy(data []byte) {
 	c.Parts[len(c.Parts)-1].copied = true
 }
 
-// AddHole appends a hole of so many bytes.
+// AddHole appends a hole of the given number of bytes.
 func (c *Content) AddHole(tensor string, bytes int) {
 	if bytes > 0 {
 		c.Parts = append(c.Parts, Part{Span: Span{c.Size, c.Size + bytes}, Tensor: tensor})
@@ -80,7 +78,7 @@ func (c *Content) Append(of Content) {
 	}
 }
 
-// AddStretch appends a stretch of another content, holes included.
+// AddStretch appends a range of another content, including holes.
 func (c *Content) AddStretch(of Content, at Span) { c.addStretch(of, at, c.Add) }
 
 func (c *Content) addStretch(of Content, at Span, add func([]byte)) {
@@ -100,7 +98,7 @@ func (c Content) find(at int) int {
 	return sort.Search(len(c.Parts), func(i int) bool { return c.Parts[i].End > at })
 }
 
-// From returns the bytes of a stretch as far as its first part has them.
+// From returns the bytes of a range, up to the end of its first part.
 func (c Content) From(at Span) []byte {
 	i := c.find(at.Start)
 	if i == len(c.Parts) || at.Start >= at.End || c.Parts[i].IsHole() {
@@ -111,14 +109,13 @@ func (c Content) From(at Span) []byte {
 	return p.Data[at.Start-p.Start : end-p.Start : end-p.Start]
 }
 
-// Bytes returns a stretch that lies in one part, or false where there is a hole
-// in it.
+// Bytes returns a range that lies in one part, or false if the range contains a hole or spans several parts.
 func (c Content) Bytes(at Span) ([]byte, bool) {
 	b := c.From(at)
 	return b, len(b) == at.Len()
 }
 
-// Whole returns all bytes of a content of one part, and none of another.
+// Whole returns all bytes of a content of one part, and nil for other contents.
 func (c Content) Whole() []byte {
 	if b, ok := c.Bytes(Span{0, c.Size}); ok {
 		return b
@@ -126,8 +123,7 @@ func (c Content) Whole() []byte {
 	return nil
 }
 
-// Hole returns the tensor whose elements a stretch has room for, or "" where it is
-// not one whole hole.
+// Hole returns the tensor that fills a range, or "" if the range is not one whole hole.
 func (c Content) Hole(at Span) string {
 	if i := c.find(at.Start); i < len(c.Parts) && c.Parts[i].IsHole() && c.Parts[i].Span == at {
 		return c.Parts[i].Tensor
@@ -135,13 +131,13 @@ func (c Content) Hole(at Span) string {
 	return ""
 }
 
-// absent reports whether a stretch lies in a hole.
+// absent reports whether a range lies in a hole.
 func (c Content) absent(at Span) bool {
 	i := c.find(at.Start)
 	return i < len(c.Parts) && c.Parts[i].IsHole() && c.Parts[i].End >= at.End
 }
 
-// held returns how many bytes are at hand.
+// held returns the number of bytes outside holes.
 func (c Content) held() int {
 	n := 0
 	for _, p := range c.Parts {

@@ -9,27 +9,26 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// What a scan keeps may take keepBase bytes plus keepPerByte for each byte of
-// the file, by these rough costs: an empty node takes five bytes of a file and
-// three hundred of memory. A real graph of 100,000 nodes has 16 MB and takes
-// 110, by the costs; its weights may be elsewhere, and do not count.
+// A scan may keep keepBase bytes plus keepPerByte for each byte of the file. The costs below are rough: an empty node
+// takes five bytes of a file and three hundred of memory. A real graph of 100,000 nodes has 16 MB and costs 110 MB.
+// Its weights may be elsewhere, and do not count.
 const (
 	keepBase    = 40 << 20
 	keepPerByte = 5
 	itemCost    = 320
 
-	ItemCost = itemCost // of a message that is kept: a graph, node, attribute, value or tensor
+	ItemCost = itemCost // of a message that is kept, such as a graph, node, attribute, value or tensor
 	NameCost = 112      // of a name, a dimension or a field, while their list grows
 )
 
-// The wire types of the fields that ONNX has.
+// The wire types of fields in ONNX.
 const (
 	Varint  = protowire.VarintType
 	Fixed32 = protowire.Fixed32Type
 	Bytes   = protowire.BytesType
 )
 
-// Number is that of a field.
+// Number is the number of a field.
 type Number = protowire.Number
 
 // Field is one field of a message, with absolute offsets into the file.
@@ -73,18 +72,18 @@ func (m *Message) depth() int {
 	return d
 }
 
-// Scanner walks the fields of a file, and accounts for what is kept of them.
+// Scanner walks the fields of a file, and accounts for the memory that they keep.
 type Scanner struct {
 	data Content
-	held int // bytes of data at hand
+	held int // bytes of data outside holes
 	kept int
 }
 
 // NewScanner returns a scanner of a file.
 func NewScanner(data Content) *Scanner { return &Scanner{data: data, held: data.held()} }
 
-// Keep accounts for something that will be held, of the given cost. It fails
-// where that is out of proportion to the file.
+// Keep accounts for something that will be kept, of the given cost. It fails if the total is out of proportion to the
+// file.
 func (s *Scanner) Keep(cost int) error {
 	s.kept += cost
 	return s.room(0)
@@ -97,8 +96,8 @@ func (s *Scanner) room(cost int) error {
 	return nil
 }
 
-// Count returns how many fields of a number a message has, all of which are to be
-// kept: a list that grows takes twice as much as one that is made for them.
+// Count returns how many fields with the given number a message has. All of them must be kept. A list that grows
+// takes twice as much memory as one of the right size.
 func (s *Scanner) Count(f Field, num protowire.Number) (int, error) {
 	n := 0
 	if err := f.Want(Bytes); err != nil {
@@ -113,7 +112,7 @@ func (s *Scanner) Count(f Field, num protowire.Number) (int, error) {
 	return n, errors.Join(err, s.room(n*itemCost))
 }
 
-// Enter returns the message that the field is, which will be held.
+// Enter returns the message in the field, which will be kept.
 func (s *Scanner) Enter(f Field, parent *Message) (*Message, error) {
 	if err := s.Keep(itemCost); err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (s *Scanner) Fields(body Span, do func(Field) error) error {
 	return nil
 }
 
-// field reads the first field of a stretch.
+// field reads the first field of a range.
 func (s *Scanner) field(rest Span) (Field, error) {
 	b := s.data.From(rest)
 	num, typ, n := protowire.ConsumeTag(b)
@@ -149,7 +148,7 @@ func (s *Scanner) field(rest Span) (Field, error) {
 	f := Field{Num: num, Type: typ, Tag: rest.Start, Length: rest.Start + n}
 	at := f.Length
 	b = b[n:]
-	length := 0 // of what a length prefix announces, which may be a hole
+	length := 0 // length of the bytes after a length prefix, which may be a hole
 	switch typ {
 	case protowire.VarintType:
 		f.Value, n = protowire.ConsumeVarint(b)

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Splice replaces a byte range, inside message In, by other bytes, and behind
-// them the elements of a tensor: given ones, or a hole.
+// Splice replaces a byte range, inside message In, by other bytes. The elements of a tensor may follow them: given
+// ones, or a hole.
 type Splice struct {
 	At       Span
 	With     []byte
@@ -19,25 +19,25 @@ type Splice struct {
 	Bytes    int    // length of the hole; 0 where there is none
 }
 
-// Apply returns a file with the splices applied. Nothing is copied. Where two
-// overlap, the later of them is returned too.
+// Apply returns a file with the splices applied, without a copy. If two splices overlap, it also returns the later
+// one.
 func Apply(data Content, splices []Splice) (Content, *Splice) {
 	var file Content
 	overlap := file.apply(data, splices, file.Add)
 	return file, overlap
 }
 
-// ApplyInMessages is Apply for a file of messages, whose length prefixes are
-// rewritten. All of it but large elements is copied, into one part.
+// ApplyInMessages is Apply for a file of messages, whose length prefixes are rewritten. Everything except large
+// elements is copied into one part.
 func ApplyInMessages(data Content, splices []Splice) (Content, *Splice) {
 	var file Content
 	overlap := file.apply(data, slices.Concat(splices, prefixes(splices)), file.AddCopy)
 	return file, overlap
 }
 
-// apply adds what is between the splices, and their own bytes, by add.
+// apply adds the bytes between the splices, and the splices' own bytes, by add.
 func (c *Content) apply(data Content, splices []Splice, add func([]byte)) (overlap *Splice) {
-	// At one place, what is appended to a node comes before what follows the node.
+	// At the same place, bytes appended to a node come before those that follow the node.
 	slices.SortStableFunc(splices, func(a, b Splice) int {
 		return cmp.Or(cmp.Compare(a.At.Start, b.At.Start), cmp.Compare(b.In.depth(), a.In.depth()))
 	})
@@ -73,7 +73,7 @@ func prefixes(splices []Splice) []Splice {
 		}
 		growth[s.In] += len(s.With) + len(s.Elements) + s.Bytes - s.At.Len()
 	}
-	// Innermost first, since a longer prefix makes the message around it grow.
+	// The innermost come first, since a longer prefix makes the surrounding message grow.
 	slices.SortStableFunc(around, func(a, b *Message) int { return cmp.Compare(b.depth(), a.depth()) })
 	var out []Splice
 	for _, m := range around {

@@ -1,11 +1,10 @@
-// Package dense has what fits, geometry and trajectories share of linear algebra:
-// matrices as slices of rows, their Gram matrices, and the eigenvectors of these.
+// Package dense has the linear algebra that fits, geometry and trajectories share: matrices as slices of rows, their
+// Gram matrices, and the eigenvectors of these.
 //
 // # Invariants
 //
-// The products of a Gram matrix are summed in stretches of [GramLen] columns, and
-// these one after the other, so that a sum does not depend on who computes it in
-// what blocks.
+// A Gram matrix is summed over stretches of [GramLen] columns, which are then added in order. So a sum does not
+// depend on the worker or on the size of its blocks.
 //
 // # Concurrency
 //
@@ -20,7 +19,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Rows returns n rows of the given length that lie one after the other.
+// Rows returns n rows of the given length in one contiguous piece of memory.
 func Rows[T any](n, length int) [][]T {
 	all := make([]T, n*length)
 	out := make([][]T, n)
@@ -30,7 +29,7 @@ func Rows[T any](n, length int) [][]T {
 	return out
 }
 
-// Cut cuts rows to columns [lo, hi).
+// Cut returns columns [lo, hi) of rows. It shares their memory.
 func Cut[T any](rows [][]T, lo, hi int) [][]T {
 	out := make([][]T, len(rows))
 	for k, row := range rows {
@@ -39,12 +38,11 @@ func Cut[T any](rows [][]T, lo, hi int) [][]T {
 	return out
 }
 
-// GramLen is the number of columns whose products are summed before they join
-// the total.
+// GramLen is the number of columns whose products are summed before the sum is added to the total.
 const GramLen = 1 << 12
 
-// AddGram adds the inner products of the rows' deviations from mean to the upper
-// triangle of sum, n×n. work has room for n·GramLen numbers, or is nil.
+// AddGram adds the inner products of the rows' deviations from mean to the upper triangle of sum, which is n×n for n
+// rows. The buffer work has n·GramLen numbers, or is nil.
 func AddGram(sum *mat.SymDense, rows [][]float32, mean, work []float64) {
 	if work == nil {
 		work = make([]float64, len(rows)*min(GramLen, len(mean)))
@@ -62,18 +60,19 @@ func AddGram(sum *mat.SymDense, rows [][]float32, mean, work []float64) {
 	}
 }
 
-// AddProducts adds the inner products of the first n columns of work, which has as
-// many rows as sum, to the upper triangle of sum.
+// AddProducts adds the inner products of the first n columns of work to the upper triangle of sum. The matrix work
+// has as many rows as sum.
 func AddProducts(sum *mat.SymDense, work []float64, n int) {
 	rows := sum.SymmetricDim()
 	a := blas64.General{Rows: rows, Cols: n, Stride: len(work) / rows, Data: work}
 	blas64.Syrk(blas.NoTrans, 1, a, 1, sum.RawSymmetric())
 }
 
-// Principal returns the k leading eigenvectors of a Gram matrix of T models as
-// rows of T mixing weights, and all eigenvalues in descending order. With the
-// deviations Δ (d×T) of the models, ΔᵀΔ = VΛVᵀ, and the columns of ΔV_k are what
-// makes ΔV_kV_kᵀΔᵀ the best approximation of ΔΔᵀ of rank k (Eckart and Young).
+// Principal returns the k leading eigenvectors of a T×T Gram matrix of models as rows of T mixing weights. It also
+// returns all eigenvalues in descending order.
+//
+// Let the columns of Δ (d×T) be the models' deviations. With ΔᵀΔ = VΛVᵀ, ΔV_kV_kᵀΔᵀ is the best approximation of ΔΔᵀ
+// of rank k (Eckart and Young).
 func Principal(g *mat.SymDense, k int) (mixing [][]float64, values []float64, ok bool) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(g, true) {
@@ -88,7 +87,7 @@ func Principal(g *mat.SymDense, k int) (mixing [][]float64, values []float64, ok
 	}
 	for c := range k {
 		row := mat.Col(nil, n-1-c, &vectors)
-		// The sign is free: the largest entry is positive.
+		// The sign is arbitrary: make the largest entry positive.
 		largest := 0
 		for t, v := range row {
 			if math.Abs(v) > math.Abs(row[largest]) {

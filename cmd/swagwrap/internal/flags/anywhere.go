@@ -7,12 +7,17 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Anywhere returns the program's arguments with the flags of a command before its other
-// arguments, which is the only place where the library sees them. What stands behind "--"
-// is no flag, whatever it begins with. Arguments of no command stay as they are, and so
-// does the line that a shell wants completed.
+// Anywhere returns the program's arguments with the flags of a command before its other arguments, because the library
+// accepts them only there. An argument after "--" is never a flag. Arguments without a command stay unchanged, and so
+// does a line that a shell wants completed.
 func Anywhere(program *cli.App, args []string) []string {
 	const before = 2 // the program and the command
+	if len(args) == before+1 && args[1] == "help" && program.Command(args[2]) != nil {
+		return []string{args[0], args[2], "--help"}
+	}
+	if len(args) == before && (args[1] == "help" || args[1] == "version") {
+		return []string{args[0], "--" + args[1]}
+	}
 	if len(args) <= before || args[len(args)-1] == "--"+cli.BashCompletionFlag.Names()[0] {
 		return args
 	}
@@ -29,11 +34,11 @@ func Anywhere(program *cli.App, args []string) []string {
 			others, rest = append(others, rest...), nil
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			others = append(others, arg)
-		case slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")): // with an argument it would look for a command below
+		case slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")): // with an argument the library would look for a subcommand
 			return append(slices.Clone(args[:before]), arg)
 		case !takesNext(command, arg):
 			flags = append(flags, arg)
-		case len(rest) == 0: // the library says that its value is missing
+		case len(rest) == 0: // the library reports the missing value
 			return slices.Concat(args[:before], flags, []string{arg})
 		default:
 			flags = append(flags, arg, rest[0])
@@ -43,8 +48,8 @@ func Anywhere(program *cli.App, args []string) []string {
 	return slices.Concat(args[:before], flags, []string{"--"}, others)
 }
 
-// takesNext says that the value of a flag is the next argument: it has one, and not
-// behind "=". Of flags that the command does not have the library says so.
+// takesNext reports whether the value of a flag is the next argument. This is so if the flag has a value, and the value
+// does not follow "=". The library reports flags that the command does not have.
 func takesNext(command *cli.Command, arg string) bool {
 	name := strings.TrimPrefix(arg[1:], "-")
 	i := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })

@@ -34,9 +34,9 @@ var MethodFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
-}, TemplateFlags, SamplingFlags, BatchNormFlags, []cli.Flag{PreprocessFlag, ColumnsFlag}, RunFlags)
+}, TemplateFlags, SamplingFlags, BatchNormFlags, DataFlags, RunFlags)
 
-// Inputs are what compare and ood have in common, with their files open.
+// Inputs are the common inputs of compare and ood, with their files open.
 type Inputs struct {
 	baseline.Inputs
 	Validation dataset.Dataset // nil without --val
@@ -46,8 +46,7 @@ type Inputs struct {
 	source *Source // of External
 }
 
-// OpenInputs opens the posteriors and all that goes with them but for the data to
-// predict. The caller closes them.
+// OpenInputs opens the posteriors and everything else except the data to predict. The caller closes the inputs.
 func (a *Env) OpenInputs(c *cli.Context, posteriors []string) (*Inputs, error) {
 	l := &Inputs{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale")}, BatchNorm: &BatchNorm{}}
 	if err := a.open(c, l, posteriors); err != nil {
@@ -87,7 +86,7 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
 		}
 	}
 	for _, m := range l.Asked {
-		later := m == baseline.SWAGTuned && c.String("tune") != "" // it is chosen when all inputs are open
+		later := m == baseline.SWAGTuned && c.String("tune") != "" // it is chosen after all inputs are open
 		if what := l.Missing(m); what != "" && !later && c.String("methods") != "all" {
 			a.Warnf(c, "--methods %s: left out, it needs %s", m, what)
 		}
@@ -95,7 +94,7 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
 	return nil
 }
 
-// openRuns opens the posteriors, and their checkpoints where they can be found.
+// openRuns opens the posteriors, and their checkpoints if they can be found.
 func (a *Env) openRuns(c *cli.Context, l *Inputs, posteriors []string) error {
 	folders := c.StringSlice("checkpoints")
 	if len(folders) > 0 && len(folders) != len(posteriors) {
@@ -132,9 +131,8 @@ func (l *Inputs) Close() {
 	l.source.Close()
 }
 
-// findCheckpoints opens the files that the posterior was fitted to, in the given
-// folder or where they were. Where some cannot be found, it says so and returns
-// none.
+// findCheckpoints opens the files that the posterior was fitted to. They are in the given folder, or where they were.
+// If some are missing, it prints a warning and returns none.
 func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
 	p := n.Posterior
 	path := func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, folder) }
@@ -148,7 +146,7 @@ func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) (
 	return models, BadInput(err, CheckpointHint(err)...)
 }
 
-// CheckpointHint says what to do about a checkpoint that is not there, or another file.
+// CheckpointHint returns hints for a checkpoint that is missing or has changed.
 func CheckpointHint(err error) []string {
 	if errors.As(err, new(*infer.ChangedError)) || errors.Is(err, fs.ErrNotExist) {
 		return []string{"fit again, or name the folder with the right checkpoints: --checkpoints FOLDER"}
@@ -156,7 +154,7 @@ func CheckpointHint(err error) []string {
 	return nil
 }
 
-// openExternal opens what --iterates names.
+// openExternal opens the checkpoints that --iterates names.
 func (l *Inputs) openExternal(c *cli.Context) (external []baseline.External, err error) {
 	if l.source, err = OpenSource(c, l.Runs[0].Network.Template()); err != nil {
 		return nil, err
@@ -186,11 +184,18 @@ func (l *Inputs) openExternal(c *cli.Context) (external []baseline.External, err
 	return external, nil
 }
 
-// openTraining opens --bn-data. Where there are no statistics to recompute, the
-// Laplace approximation has use for it.
+// openTraining opens --bn-data. It may be missing if no chosen method recomputes
+// batch-norm statistics. The Laplace approximation uses it with and without batch norm.
 func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
 	networks := l.Networks()
-	if !slices.ContainsFunc(networks, (*infer.Network).Recomputes) {
+	needs := slices.ContainsFunc(networks, (*infer.Network).Recomputes)
+	if methods, others := l.Recomputing(); needs && l.Asked != nil && c.String("bn-data") == "" && c.String("tune") == "" {
+		if needs = len(methods) > 0 || !others; needs && others {
+			return Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
+				networks[0].Posterior.Path, strings.Join(methods, ", "))
+		}
+	}
+	if !needs {
 		l.BatchNorm.Networks = networks
 		if c.String("bn-data") == "" {
 			return nil
@@ -203,8 +208,12 @@ func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
 	return err
 }
 
-// SettleInputs settles the batch-norm data of all methods.
-func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset) error {
+// SettleInputs checks the data, and chooses the batch-norm data of all methods. path is the name of the data in
+// messages.
+func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset, path string) error {
+	if err := a.CheckStudy(c, e, l.BatchNorm, l.Validation, data, path); err != nil {
+		return err
+	}
 	how := swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
 	err := a.Settle(c, e, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
@@ -214,7 +223,7 @@ func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine, data data
 	return a.DrawnPrecision(c, e, batchnorm.Draws{Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: l.Members}, data)
 }
 
-// Open opens examples to be decoded once, with labels where they must have some.
+// Open opens examples with a cache, so each is decoded once. If labelled is true, they must have labels.
 func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
 		return OpenLabelled(c, path, labels, l.Runs[0].Network, l.pre)
@@ -226,11 +235,10 @@ func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (datas
 	}
 	// Other images may have labels of another kind.
 	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return openCached([]string{path}, opts)
+	return openCached(c, []string{path}, opts)
 }
 
-// Provenance says which posteriors and data, but for those to predict, the numbers
-// are of.
+// Provenance lists the posteriors and the data that the numbers depend on, except the data to predict.
 func (l *Inputs) Provenance(runtime string) []report.Fact {
 	var posteriors []*swag.Posterior
 	for _, n := range l.Networks() {

@@ -21,10 +21,10 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// BatchNormFlags say how batch-norm statistics are recomputed.
+// BatchNormFlags say how to recompute batch-norm statistics.
 var BatchNormFlags = []cli.Flag{
 	&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
-	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
+	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`, and hold other data against it: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("what was said at fit"),
 	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"},
 	&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"},
@@ -32,10 +32,9 @@ var BatchNormFlags = []cli.Flag{
 	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
 }
 
-// AsAsked returns the flags, other than --bn-data, that a command was given of those
-// that decide what batch-norm statistics come out, for another command to have them.
+// AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
 func AsAsked(c *cli.Context) (args []string) {
-	for _, name := range []string{"bn", "augment", "bn-samples", "bn-fraction", "bn-order", "bn-rule", "preprocess", "batch-size"} {
+	for _, name := range []string{"bn", "augment", "bn-samples", "bn-fraction", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, fmt.Sprint(c.Value(name)))
 		}
@@ -43,29 +42,28 @@ func AsAsked(c *cli.Context) (args []string) {
 	return args
 }
 
-// BatchNorm is what a command recomputes statistics from.
+// BatchNorm is the data for recomputing statistics.
 type BatchNorm struct {
 	batchnorm.Training
-	study.BatchNorm // its records are there once the data is settled
+	study.BatchNorm // its records are set by Settle
 	auto            bool
-	augment         string // of pictures
+	augment         string // of images
 }
 
-// OpenBatchNorm opens what --bn-data names for the networks that have statistics
-// to recompute. Data that suits one of them suits all.
+// OpenBatchNorm opens --bn-data for the networks whose statistics are recomputed. Data for one of them suits all.
 func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preprocess.Settings) (*BatchNorm, error) {
 	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
 	var err error
 	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
 		return b, Usagef("", "--bn-rule: %w", err)
 	}
-	switch order := c.String("bn-order"); order {
+	switch c.String("bn-order") {
 	case "shuffled":
 		b.Order = dataset.Order{Shuffle: true, Seed: c.Uint64("seed")}
 	case "file":
 		b.Order = dataset.Order{Seed: c.Uint64("seed")}
 	default:
-		return b, Usagef("", "--bn-order %q: want shuffled or file", order)
+		return b, Word(c, "bn-order", "shuffled", "file")
 	}
 	limit, err := b.limit(c)
 	if err != nil {
@@ -75,10 +73,11 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
 	switch {
 	case i < 0:
-		if path != "" {
-			a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data is not used")
+		if path == "" || len(networks) == 0 {
+			return b, nil
 		}
-		return b, nil
+		a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
+		return b, a.openTrainingData(c, b, networks[0], p)
 	case path == "":
 		return b, Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
@@ -90,8 +89,13 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 	return b, nil
 }
 
-// limit reads how many of the training images are used: it returns a function of
-// how many there are.
+// OpenTraining opens --bn-data for networks whose statistics are not recomputed.
+func (a *Env) OpenTraining(c *cli.Context, networks []*infer.Network, p preprocess.Settings) (*BatchNorm, error) {
+	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
+	return b, a.openTrainingData(c, b, networks[0], p)
+}
+
+// limit reads how many training images to use. The result maps the number of images to the number in use.
 func (b *BatchNorm) limit(c *cli.Context) (limit func(images int) int, err error) {
 	all := func(images int) int { return images }
 	if c.IsSet("bn-fraction") {
@@ -122,14 +126,14 @@ func (b *BatchNorm) limit(c *cli.Context) (limit func(images int) int, err error
 	}
 }
 
-// Settle holds the images against what the checkpoints store and, if it is to,
-// chooses how many SWA and members see.
+// Settle compares the images with the statistics in the checkpoints. With --bn-samples auto it also chooses how many
+// images SWA and the members see.
 func (a *Env) Settle(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
 	was := e.Progress
 	defer func() { e.Progress = was }()
 	bar := &Bar{}
 	if b.Data != nil {
-		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the most that it can be
+		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the largest possible number
 	}
 	e.Progress = bar.Add
 	data, records, err := batchnorm.Settle(c.Context, e, b.Networks, b.Training, batchnorm.Settling{Auto: b.auto, Members: members, Resize: bar.Resize})
@@ -145,13 +149,13 @@ func (a *Env) Settle(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag
 		r.Augment, r.AsSeen = b.augment, b.Data != nil && r.Images > 0 && dataset.AsSeen(b.Data)
 		a.describeBatchNorm(c, b, i)
 	}
-	for _, w := range b.Warnings() {
+	for _, w := range b.Recomputed() {
 		a.WarnLong(c, w)
 	}
 	return nil
 }
 
-// describeBatchNorm tells where a network's statistics come from.
+// describeBatchNorm prints the origin of a network's statistics.
 func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	r, what := b.Records[i], b.Whose(i)
 	if n := len(r.Kept); n > 0 {
@@ -176,13 +180,12 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	}
 	a.Debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
 	switch {
-	case r.Check == nil:
-		a.Logf(c, "%s: too few images to compare them with the statistics of the last checkpoint", what)
+	case r.Check == nil: // the record has a warning
 	case len(r.Check.Layers) == 0:
 		a.Logf(c, "%s: all checkpoints store equal statistics, so these images cannot be checked", what)
 	case len(r.Check.Off()) == 0:
 		first := r.Check.Layers[0]
-		a.Debugf(c, "%s: these images give the statistics that the last checkpoint stores (first layer: means within %s standard deviations, variances within a factor of %s)", what,
+		a.Debugf(c, "%s: these images give the statistics that the last %d checkpoints store (first layer: means within %s standard deviations, variances within a factor of %s)", what, r.Check.Checkpoints,
 			fmt.Sprintf("%.4g", first.Means), fmt.Sprintf("%.4g", math.Exp(first.Variances)))
 	}
 	if room, ok := dataset.Room(b.Data); ok && room < r.Images {
@@ -190,14 +193,12 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	}
 }
 
-// AugmentFlag says how training pictures were augmented; preset, what holds where
-// it is not given.
+// AugmentFlag says how training images were augmented. preset describes the default.
 func AugmentFlag(preset string) cli.Flag {
 	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them or with timm's args.yaml", DefaultText: preset}
 }
 
-// Augmentation reads --augment, or what the model card has; told is false where
-// nobody said anything.
+// Augmentation reads --augment, or else the model card. told is false if neither has an augmentation.
 func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool, err error) {
 	spec := c.String("augment")
 	switch info, statErr := os.Stat(spec); {
@@ -218,8 +219,7 @@ func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 	return p, true, err
 }
 
-// warnUnnormalised warns where what the network saw was normalised, and pictures
-// will not be.
+// warnUnnormalised warns if the network saw normalised values in training, but images will not be normalised.
 func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preprocess.Settings) error {
 	if p.Mean != nil || p.Std != nil {
 		return nil
@@ -244,7 +244,7 @@ func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preproces
 	return nil
 }
 
-// pictures returns those values of an example that may be a picture's.
+// pictures returns the values of an example that may belong to images.
 func pictures(d dataset.Dataset, p preprocess.Settings, values []float32) (parts [][]float32) {
 	fields := dataset.Fields(d)
 	if fields == nil {
@@ -264,8 +264,8 @@ func pictures(d dataset.Dataset, p preprocess.Settings, values []float32) (parts
 	return parts
 }
 
-// openTrainingData opens --bn-data for a network. Arrays of floats are what it saw in
-// training, and are used as they are; pictures are augmented.
+// openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
+// Images are augmented.
 func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p preprocess.Settings) error {
 	augmentation, told, err := Augmentation(c, n.Posterior.Card)
 	if err != nil {
@@ -277,10 +277,10 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 	}
 	opts.Cache = cacheBytes
 	opts.ClassNames, opts.Unlabelled = nil, true
-	opts.Augment, opts.AsSeen = augmentation, true
+	opts.Augment = augmentation
 	path := c.String("bn-data")
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
-		return BadInput(err, DataHints(err)...)
+		return WrongData(c, err, path)
 	}
 	switch {
 	case dataset.AsSeen(b.Data):

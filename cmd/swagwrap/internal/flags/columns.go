@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// ColumnsFlag says for one command which columns of a table feed the network.
+// ColumnsFlag says which columns of a table feed the network, for one command.
 var ColumnsFlag = columnsFlag("what was said at fit")
 
 func columnsFlag(preset string) cli.Flag {
@@ -25,7 +25,7 @@ func columnsFlag(preset string) cli.Flag {
 
 var padFlag = &cli.StringFlag{Name: "pad", Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the tokenizer's pad token, masks with 0"}
 
-// readColumns reads --columns, or returns what the model card has.
+// readColumns reads --columns, or returns the columns of the model card.
 func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 	said := c.StringSlice("columns")
 	if len(said) == 0 {
@@ -48,7 +48,7 @@ func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 	return columns, nil
 }
 
-// readPad reads --pad, or returns what the model card has.
+// readPad reads --pad, or returns the values of the model card.
 func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
 	said := c.String("pad")
 	if said == "" {
@@ -69,8 +69,7 @@ func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
 	return pad, nil
 }
 
-// ofInputs returns what was said of inputs under their names; what was said of none is for the
-// only one.
+// ofInputs returns the values by input name. A value without an input name is for the only input.
 func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string]T, error) {
 	var names []string
 	for _, v := range g.Inputs {
@@ -95,7 +94,7 @@ func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string
 	return out, nil
 }
 
-// tables says how a command's tables are read, by its flags or the model card.
+// tables sets how a command's tables are read, by its flags or the model card.
 func tables(c *cli.Context, card swag.Card, g *infer.Graph, opts *dataset.Options) error {
 	columns, err := readColumns(c, card)
 	if err != nil {
@@ -108,13 +107,15 @@ func tables(c *cli.Context, card swag.Card, g *infer.Graph, opts *dataset.Option
 	return err
 }
 
-// DataHints say the way out where data could not be opened.
+// DataHints returns hints for data that could not be opened.
 func DataHints(err error) []string {
 	switch {
 	case errors.Is(err, preprocess.ErrNoSize):
 		return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
 	case errors.Is(err, table.ErrColumns):
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
+	case errors.Is(err, dataset.ErrArrays):
+		return []string{"--arrays pixels normalises them as the model card says", "--arrays seen feeds them to the network unchanged"}
 	case errors.Is(err, dataset.ErrNoPad):
 		return []string{fmt.Sprintf("fit --pad says it, such as --pad %s", "input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks")}
 	}

@@ -1,5 +1,5 @@
-// Package flags holds what the commands share: flags, how inputs are opened by them,
-// how outputs are written, errors and exit codes, and how the program talks.
+// Package flags holds the common parts of the commands: flags, opening inputs, writing outputs, errors and exit codes,
+// and messages.
 package flags
 
 import (
@@ -12,20 +12,22 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Env is where one run of the program writes to.
+// Env holds the standard streams of one run of the program.
 type Env struct {
-	Stdout, Stderr io.Writer
+	Stdout *Stdout
+	Stderr io.Writer
 }
 
 func init() { weights.OnMap = file.Opened }
 
-// Producer is what the files written by this program say about it.
+// Producer is the name and version of the program in the files that it writes.
 func Producer() string { return "swagwrap " + Version() }
 
-// Version is that of the build.
+// Version returns the version of the build.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -33,7 +35,7 @@ func Version() string {
 	return "(devel)"
 }
 
-// Positionals checks the number of arguments: names without "..." once each.
+// Positionals checks the number of arguments against ArgsUsage. A last name that ends in "..." may occur several times.
 func Positionals(c *cli.Context) error {
 	want := strings.Fields(c.Command.ArgsUsage)
 	least := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s[0] == '[' }))
@@ -44,26 +46,34 @@ func Positionals(c *cli.Context) error {
 	return nil
 }
 
-// Logf tells the user about the work: on standard error, unless -q.
+// Word checks the word of a flag.
+func Word(c *cli.Context, flag string, want ...string) error {
+	if err := word.Check(c.String(flag), want...); err != nil {
+		return Usagef("", "--%s %w", flag, err)
+	}
+	return nil
+}
+
+// Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(c *cli.Context, format string, args ...any) {
 	if !c.Bool("quiet") {
 		text.Line(a.Stderr, format, args...)
 	}
 }
 
-// Debugf is Logf with -v only.
+// Debugf is like [Env.Logf], but prints only with -v.
 func (a *Env) Debugf(c *cli.Context, format string, args ...any) {
 	if c.Bool("verbose") {
 		a.Logf(c, format, args...)
 	}
 }
 
-// Warnf is Logf for what the user must see.
+// Warnf is like [Env.Logf], with "warning: " in front.
 func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
 	a.Logf(c, "warning: "+format, args...)
 }
 
-// WarnLong is Warnf for a text of several lines.
+// WarnLong is like [Env.Warnf], for a text of several lines.
 func (a *Env) WarnLong(c *cli.Context, what string) {
 	for _, line := range text.Hang("warning: ", what) {
 		a.Logf(c, "%s", line)

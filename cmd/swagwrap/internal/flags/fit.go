@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -13,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/urfave/cli/v2"
 )
 
 // FitInputs are the open files of a fit.
@@ -21,16 +22,16 @@ type FitInputs struct {
 	*Env
 	c        *cli.Context
 	models   []*onnxio.Model
-	previous *infer.Network // that is extended, or nil
+	previous *infer.Network // the posterior to extend, or nil
 	source   *Source
 	others   []string // see checkpoints.Template
 	card     swag.Card
 }
 
-// NewFitInputs begins to open the files of a fit. The caller closes them.
+// NewFitInputs returns inputs without open files. The caller closes them.
 func (a *Env) NewFitInputs(c *cli.Context) *FitInputs { return &FitInputs{Env: a, c: c} }
 
-// Close closes them.
+// Close closes all files.
 func (s *FitInputs) Close() {
 	CloseModels(s.models)
 	s.source.Close()
@@ -39,8 +40,8 @@ func (s *FitInputs) Close() {
 	}
 }
 
-// readCard makes the model card, and holds it against the graph. What the graph
-// leaves open must have been told.
+// readCard makes the model card, and checks it against the graph. It fails if neither the graph nor the card has a
+// required setting.
 func (s *FitInputs) readCard() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
@@ -75,14 +76,16 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 			return card, BadInput(err, diagnosis.OtherOutputs(m)...)
 		}
 	}
+	if f := g.Proven(); f != "" && card.Task != "regression" {
+		card.Scores = string(f)
+	}
 	if err := g.CheckNames(card.ClassNames); err != nil {
 		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	return card, nil
 }
 
-// open opens models, behind those of an older posterior that are open already, and
-// names all by their content.
+// open opens models after those of an older posterior that are already open. It hashes the content of all.
 func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 	if s.source.Template != nil {
 		s.source.Template.Others = s.others
@@ -95,7 +98,7 @@ func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 	for _, note := range s.source.Notes() {
 		s.Logf(s.c, "%s", note)
 	}
-	if s.card, err = s.readCard(); err != nil { // before much is read
+	if s.card, err = s.readCard(); err != nil { // before most data is read
 		return nil, err
 	}
 	size := int64(0)
@@ -120,15 +123,14 @@ func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 	return opened, nil
 }
 
-// release gives back the memory of all files.
+// release frees the memory of all files.
 func (s *FitInputs) release() {
 	for _, m := range s.models {
 		m.Release()
 	}
 }
 
-// Input opens everything that is fitted.
-// others are checkpoints of the run that are not.
+// Input opens all inputs of the fit. others are checkpoints of the run that are not fitted.
 func (s *FitInputs) Input(paths, others []string, opts *swag.FitOptions) (swag.Input, error) {
 	s.others = others
 	it, err := s.input(paths, opts)
@@ -168,8 +170,8 @@ func (s *FitInputs) input(paths []string, opts *swag.FitOptions) (swag.Input, er
 	return s.anew(paths, opts)
 }
 
-// anew is what a posterior is fitted to from its first checkpoint on. Those of
-// an older posterior that says too little to go on from are read again.
+// anew returns the input for a fit from the first checkpoint on. If an older posterior does not hold enough to continue
+// from, its checkpoints are read again.
 func (s *FitInputs) anew(paths []string, opts *swag.FitOptions) (it swag.Input, err error) {
 	theta0 := s.c.String("theta0")
 	if theta0 != "" {
@@ -189,7 +191,15 @@ func (s *FitInputs) anew(paths []string, opts *swag.FitOptions) (it swag.Input, 
 	if it.Warnings, err = s.sound(it.Checkpoints); err != nil {
 		return it, err
 	}
-	set, err := checkpoints.New(s.models)
+	var rules []checkpoints.RoleRule
+	for _, text := range opts.Roles {
+		rule, err := checkpoints.ParseRoleRule(text)
+		if err != nil {
+			return it, BadInput(fmt.Errorf("role %w", err))
+		}
+		rules = append(rules, rule)
+	}
+	set, err := checkpoints.New(s.models, rules...)
 	if err != nil {
 		return it, BadInput(err)
 	}
@@ -205,14 +215,13 @@ func (s *FitInputs) anew(paths []string, opts *swag.FitOptions) (it swag.Input, 
 	return it, nil
 }
 
-// older opens the checkpoints of the posterior that is extended, θ0 first, and takes
-// its options.
+// older opens the checkpoints of the posterior that is extended, θ0 first, and copies its options.
 func (s *FitInputs) older(opts *swag.FitOptions) error {
 	p := s.previous.Posterior
 	s.Logf(s.c, "%v: all its checkpoints are read again", p.Continues())
 	o := p.Options
 	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference = o.Rank, o.Rank == 0, o.Deviations, o.Compat != ""
-	opts.ReferToCheckpoints, opts.Dropout = o.Referenced, o.Dropout
+	opts.ReferToCheckpoints, opts.Dropout, opts.Roles = o.Referenced, o.Dropout, o.Roles
 	for _, c := range p.Models() {
 		m, err := s.previous.Open(c, "")
 		if err != nil {
@@ -223,7 +232,7 @@ func (s *FitInputs) older(opts *swag.FitOptions) error {
 	return nil
 }
 
-// checkOlder fails if a checkpoint of the older posterior has changed since.
+// checkOlder fails if a checkpoint of the older posterior has changed since the fit.
 func (s *FitInputs) checkOlder(checkpoints []swag.Checkpoint) error {
 	if s.previous == nil {
 		return nil
@@ -236,10 +245,10 @@ func (s *FitInputs) checkOlder(checkpoints []swag.Checkpoint) error {
 	return nil
 }
 
-// continued is what a posterior is extended with.
+// continued returns the input for extending a posterior.
 func (s *FitInputs) continued(paths []string, opts *swag.FitOptions) (it swag.Input, err error) {
 	p := s.previous.Posterior
-	it.Previous, opts.Dropout = p, p.Options.Dropout
+	it.Previous, opts.Dropout, opts.Roles = p, p.Options.Dropout, p.Options.Roles
 	if it.Checkpoints, err = s.open(paths); err != nil {
 		return it, err
 	}
@@ -267,8 +276,7 @@ func (s *FitInputs) continued(paths []string, opts *swag.FitOptions) (it swag.In
 	return it, BadInput(s.vectors(&it, set, graph, opts.Dropout))
 }
 
-// sound refuses checkpoints that are given twice or are folded, and returns what
-// a user of the posterior must know.
+// sound refuses checkpoints that are given twice or are folded. It returns warnings for the users of the posterior.
 func (s *FitInputs) sound(given []swag.Checkpoint) (warnings []string, err error) {
 	var sums []string
 	for _, c := range given {
@@ -284,8 +292,7 @@ func (s *FitInputs) sound(given []swag.Checkpoint) (warnings []string, err error
 	return refuseFolded(s.c, s.models)
 }
 
-// vectors fills in what the models hold. graph, if not nil, is the one that
-// stands for the network.
+// vectors sets the weights and statistics of the models. graph, if not nil, is the graph of the network.
 func (s *FitInputs) vectors(it *swag.Input, set *checkpoints.Set, graph *onnxio.Model, dropout bool) (err error) {
 	if set.ByPlace {
 		s.Logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
@@ -300,6 +307,9 @@ func (s *FitInputs) vectors(it *swag.Input, set *checkpoints.Set, graph *onnxio.
 			return err
 		}
 	}
+	if err := s.buffers(it, set, graph); err != nil {
+		return err
+	}
 	if graph == nil {
 		return nil
 	}
@@ -312,6 +322,32 @@ func (s *FitInputs) vectors(it *swag.Input, set *checkpoints.Set, graph *onnxio.
 	}
 	it.Graph, err = template.MarshalBinary()
 	return err
+}
+
+// buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged
+// weights.
+func (s *FitInputs) buffers(it *swag.Input, set *checkpoints.Set, graph *onnxio.Model) error {
+	var rows [][]float32
+	if it.Previous != nil {
+		rows, graph = it.Previous.StoredStatistics, s.previous.Skeleton() // it has the names of the layout
+	}
+	for _, c := range it.Checkpoints[len(it.Checkpoints)-len(set.Models):] {
+		row := make([]float32, c.Statistics.Len())
+		if err := c.Statistics.ReadAt(row, 0); err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	notes, warnings := diagnosis.Buffers(graph, it.Layout, rows)
+	for _, note := range notes {
+		s.Logf(s.c, "%s", note)
+	}
+	for _, w := range warnings {
+		if !slices.Contains(it.Warnings, w) {
+			it.Warnings = append(it.Warnings, w)
+		}
+	}
+	return nil
 }
 
 // refuseFolded refuses checkpoints with batch norm folded in. With

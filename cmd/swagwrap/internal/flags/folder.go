@@ -1,16 +1,12 @@
 package flags
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
@@ -19,37 +15,21 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// maxHeader is more than the header of a posterior or ensemble takes.
-const maxHeader = 16 << 20
-
-// IsOurs tells a posterior or ensemble from models and checkpoints. It looks at the
-// header alone, and does not make the file an input.
+// IsOurs reports whether this program wrote the file, such as a posterior or an ensemble. It does not register the file
+// as an input.
 func IsOurs(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a named pipe must not wait for a writer
-	if err != nil {
-		return false // the reader that expects a model says why
-	}
-	defer f.Close()
-	var length [8]byte
-	if _, err := io.ReadFull(f, length[:]); err != nil {
-		return false
-	}
-	n := binary.LittleEndian.Uint64(length[:])
-	if n > maxHeader {
-		return false
-	}
-	header, err := io.ReadAll(io.LimitReader(f, int64(n)))
-	return err == nil && bytes.Contains(header, []byte(`"kind":"swagwrap.`))
+	_, metadata := begin(path)
+	return ours[metadata["kind"]] != ""
 }
 
-// Models returns the arguments, and in place of a folder the checkpoints in it, in
-// natural order: ONNX files, or PyTorch's with a template or where there are no
-// others. Hidden files are left out, and subfolders that are no checkpoints.
+// Models returns the arguments, and replaces each folder by its checkpoints, in natural order. These are ONNX files.
+// They are PyTorch files with --template, or if there are no ONNX files. Hidden files, and subfolders that are not
+// checkpoints, are left out.
 func (a *Env) Models(c *cli.Context, args []string) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-			paths = append(paths, arg) // what cannot be read is said where it is opened
+			paths = append(paths, arg) // opening the path reports the error
 			continue
 		}
 		found, over, err := inFolder(arg, c.IsSet("template"))
@@ -64,13 +44,11 @@ func (a *Env) Models(c *cli.Context, args []string) ([]string, error) {
 	return paths, nil
 }
 
-// besides are what trainers save beside the weights of a checkpoint, by what the
-// names begin with.
+// besides are prefixes of the files that trainers save together with a checkpoint's weights.
 var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "scaler", "random_states"}
 
-// inFolder returns the checkpoints in a folder, and the files that were passed over
-// though they look like some. One of a trainer's holds them as subfolders, and may hold
-// the last one's weights itself.
+// inFolder returns the checkpoints in a folder, and the similar files that were left out. A trainer's folder holds
+// checkpoints as subfolders. It may also hold the weights of the last one directly.
 func inFolder(dir string, template bool) (found, over []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -115,9 +93,8 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 	return found, over, nil
 }
 
-// numbered returns the files with a number in what tells their names apart, and the
-// others, where there are several with one: training scripts save the last or best
-// checkpoint under such a name once more.
+// numbered splits the files by whether the distinguishing part of their names contains a number. It does so only if
+// several have one. Training scripts save the last or best checkpoint a second time under a name without a number.
 func numbered(paths []string) (with, without []string) {
 	names := make([]string, len(paths))
 	for i, path := range paths {

@@ -3,7 +3,6 @@ package flags
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -15,9 +14,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Flags that several commands share.
+// Flags of several commands.
 var (
 	OutputFlags = []cli.Flag{
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`; - is standard output"},
@@ -42,7 +42,7 @@ var (
 	}
 )
 
-// Join puts groups of flags together.
+// Join concatenates groups of flags.
 func Join(groups ...[]cli.Flag) []cli.Flag {
 	var all []cli.Flag
 	for _, g := range groups {
@@ -86,7 +86,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	return e, rt.Limit(infer.MemoryLimit(memory))
 }
 
-// Sampling reads the flags of the distribution that members are drawn from.
+// Sampling reads the flags for the distribution of the members.
 func Sampling(c *cli.Context) (swag.SampleOptions, error) {
 	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Rank: c.Int("rank"), Antithetic: c.Bool("antithetic")}
 	if c.Bool("diagonal") {
@@ -102,7 +102,7 @@ func Sampling(c *cli.Context) (swag.SampleOptions, error) {
 	return opts, nil
 }
 
-// Members checks --members.
+// Members reads and checks --members.
 func Members(c *cli.Context) (int, error) {
 	n := c.Int("members")
 	if n < 1 || n >= swag.MaxMembers {
@@ -115,19 +115,26 @@ func Members(c *cli.Context) (int, error) {
 func (a *Env) OpenNetwork(c *cli.Context, path string) (*infer.Network, error) {
 	p, err := swag.Open(path)
 	if err != nil {
-		return nil, BadInput(err, KindHint(path)...)
+		return nil, WrongKind(c, err, path, Posterior)
 	}
 	return a.Network(c, p)
 }
 
-// Network readies a posterior.
+// Network checks a posterior and opens its network.
 func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error) {
 	for _, w := range p.Warnings {
 		a.Warnf(c, "%s: %s", p.Path, w)
 	}
 	if err := p.Verify(); err != nil {
 		p.Close()
+		if errors.As(err, new(*weights.ImplausibleError)) {
+			return nil, BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
+		}
 		return nil, BadInput(err)
+	}
+	if err := setScores(c, p.Path, &p.Card); err != nil {
+		p.Close()
+		return nil, err
 	}
 	which := infer.RecomputeTrained
 	if word := c.String("bn"); word != "" {
@@ -153,9 +160,8 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error)
 	return n, nil
 }
 
-// InputPosterior notes that the posterior at path, the checkpoints in which its
-// deviations are, and those that are members, are inputs, though no more of them may be
-// read.
+// InputPosterior registers the posterior at path as an input, with the checkpoints that hold its deviations, and those
+// that are members. It does not read the files further.
 func InputPosterior(path string, members ...string) error {
 	p, err := swag.Open(path)
 	if err == nil {
@@ -170,18 +176,10 @@ func InputPosterior(path string, members ...string) error {
 	if both := (*file.Conflict)(nil); errors.As(err, &both) {
 		return both
 	}
-	return nil // who needs more of them says what is wrong
+	return nil // a later reader reports the error
 }
 
-// KindHint says what to do with a file of another kind than wanted.
-func KindHint(path string) []string {
-	if filepath.Ext(path) == ".onnx" {
-		return []string{"make a posterior of checkpoints first: swagwrap fit --task classes -o posterior.safetensors CKPT.onnx..."}
-	}
-	return nil
-}
-
-// ByteSize reads 1000000, 500M or 4G, in powers of 1,024. Empty is 0.
+// ByteSize parses sizes such as 1000000, 500M or 4G. The units are powers of 1,024. An empty text is 0.
 func ByteSize(s string) (int64, error) {
 	if s == "" {
 		return 0, nil

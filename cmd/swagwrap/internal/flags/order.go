@@ -13,15 +13,14 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// OrderFlags say in which order checkpoints are taken, and which of them.
+// OrderFlags select checkpoints and their order.
 var OrderFlags = []cli.Flag{
 	&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"},
 	&cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1},
 	&cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1},
 }
 
-// CheckpointOrder returns the chosen checkpoints in training order, and those that
-// were not chosen.
+// CheckpointOrder returns the chosen checkpoints in training order, and the others.
 func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err error) {
 	given, err := a.Models(c, c.Args().Slice())
 	if err != nil {
@@ -41,7 +40,7 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	case order == "natural" && slices.Equal(paths, sorted) && !slices.Equal(given, sorted) && !slices.IsSorted(given):
 		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	case order != "given" && order != "natural":
-		return nil, nil, Usagef("", "--order %q: want natural or given", order)
+		return nil, nil, Word(c, "order", "natural", "given")
 	}
 	start, every := c.Int("start"), c.Int("every")
 	if start < 1 || every < 1 {
@@ -63,9 +62,8 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	return chosen, others, nil
 }
 
-// byProgress returns checkpoints of PyTorch in the order of the steps, or else
-// epochs, that are stored in them, and which of these; where some have none, as they
-// are.
+// byProgress sorts PyTorch checkpoints by their stored steps, or else by their stored epochs. of says which of the two.
+// If some checkpoints have neither, byProgress returns paths unchanged.
 func byProgress(paths []string) (ordered []string, of string) {
 	var steps, epochs []int64
 	for _, path := range paths {
@@ -74,7 +72,7 @@ func byProgress(paths []string) (ordered []string, of string) {
 		}
 		f, err := torch.Open(path)
 		if err != nil {
-			return paths, "" // it is said where it is read
+			return paths, "" // reading the checkpoint reports the error
 		}
 		steps, epochs = append(steps, f.Step), append(epochs, f.Epoch)
 		f.Close()
@@ -97,11 +95,11 @@ func byProgress(paths []string) (ordered []string, of string) {
 	return paths, ""
 }
 
-// listed is the number of checkpoints that are named one by one.
+// listed is the largest number of checkpoints that are named one by one.
 const listed = 40
 
-// LogOrder prints the order of the checkpoints: what their names have in common
-// once, then what tells them apart.
+// LogOrder prints the order of the checkpoints. It prints the common part of their names once, and then the parts that
+// differ.
 func (a *Env) LogOrder(c *cli.Context, paths []string) {
 	var names []string
 	for _, path := range paths {
@@ -122,8 +120,7 @@ func (a *Env) LogOrder(c *cli.Context, paths []string) {
 	}
 }
 
-// common returns what all names begin with and, behind that, end with. A number
-// is never cut.
+// common returns the common beginning of all names, and the common end of the rest. It never cuts a number.
 func common(names []string) (prefix, suffix string) {
 	if len(names) < 2 {
 		return "", ""

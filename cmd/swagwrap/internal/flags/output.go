@@ -7,36 +7,30 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
-
-	"github.com/vbauerster/mpb/v8/cwriter"
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/unfinished"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Output is a file that appears whole or not at all: it is written under
-// another name beside its place, and takes its own name once it is complete
-// and on disk. What goes to standard output is written to a temporary file, and
-// copied when it is complete.
+// Output is a file that appears completely or not at all. It is written under another name in the same folder. It takes
+// its own name when it is complete and on disk; see [Together]. Output for standard output is written to a temporary
+// file, and copied when it is complete.
 type Output struct {
 	*os.File
 	Path   string
 	force  bool
 	stdout io.Writer // nil for a file
+	before string    // a second name of the file that this one replaced; see [Together]
 }
 
-// underWay holds the absolute paths of the outputs that are being written.
+// underWay holds the absolute paths of unfinished outputs.
 var underWay sync.Map
 
-// CreateOutput opens a temporary file for path. It refuses a path that is no regular
-// file, one that exists, unless force is set, and one that is an input, or another
-// output, of this command.
+// CreateOutput opens a temporary file for path. It fails if path is not a regular file, or if it exists and force is
+// false. It also fails if path is an input or another output of this command.
 func CreateOutput(path string, force bool) (*Output, error) {
 	if path == "" {
 		return nil, Usagef("say where the result goes: -o FILE", "no output file")
@@ -55,11 +49,11 @@ func CreateOutput(path string, force bool) (*Output, error) {
 	return &Output{File: f, Path: path, force: force}, nil
 }
 
-// checkPlace says why no output can have that path.
+// checkPlace returns an error if no output can have this path.
 func checkPlace(path string, force bool) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil // creating the file says why not
+		return nil // creating the file reports the error
 	}
 	link := info.Mode()&fs.ModeSymlink != 0
 	if to, err := os.Stat(path); err == nil {
@@ -91,13 +85,15 @@ func IsStdout(path string) bool {
 	return slices.Contains([]string{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, path)
 }
 
-// CreateResult is CreateOutput for -o, which may be standard output. That must not be
-// a terminal, unless the result is text.
+// CreateResult is like [CreateOutput] for -o, which may be standard output. Only a text result may go to a terminal.
 func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 	if !IsStdout(path) {
 		return CreateOutput(path, force)
 	}
-	if to, ok := a.Stdout.(*os.File); ok && !text && cwriter.IsTerminal(int(to.Fd())) {
+	if err := a.Stdout.Ready(); err != nil {
+		return nil, err
+	}
+	if !text && a.Stdout.Terminal() {
 		return nil, Usagef("name a file, or send it somewhere: -o - > FILE", "%s: is a terminal, and the result is not text", path)
 	}
 	f, err := unfinished.Temporary()
@@ -107,11 +103,11 @@ func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 	return &Output{File: f, Path: path, stdout: a.Stdout}, nil
 }
 
-// RemoveUnfinished removes every file and folder that is not whole yet. It is for a
-// process that cannot wait for its work to end, and calls os.Exit next.
+// RemoveUnfinished removes all unfinished files and folders. It is for a process that cannot wait for the end of its
+// work, and calls os.Exit next.
 func RemoveUnfinished() { unfinished.RemoveAll() }
 
-// Write and WriteAt name the file as the user knows it.
+// Write and WriteAt name the file in errors by the path that the user gave.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.File.Write(p)
 	return n, BadOutput(o.named(err))
@@ -130,57 +126,19 @@ func (o *Output) named(err error) error {
 	return err
 }
 
-// Commit puts the file in its place. It fails if a file that it was made from
-// changed while it was read.
-func (o *Output) Commit() error {
-	defer o.Abort()
-	if err := weights.Changed(); err != nil {
-		return err
-	}
-	if o.stdout != nil {
-		return o.copyOut()
-	}
-	if err := o.Sync(); err != nil {
-		return BadOutput(fmt.Errorf("%s: %w", o.Path, file.Cause(err)))
-	}
-	place := unfinished.Place
-	if o.force {
-		if err := checkPlace(o.Path, true); err != nil { // may have changed
-			return err
-		}
-		place = unfinished.Replace
-	}
-	err := place(o.Name(), o.Path)
-	if errors.Is(err, fs.ErrExist) {
-		return BadOutput(fmt.Errorf("%s: appeared while this command ran", o.Path), "another run may have written it: look at it, or --force overwrites it")
-	}
-	if err != nil {
-		return BadOutput(fmt.Errorf("%s: %w", o.Path, err))
-	}
-	file.Written(o.Path)
-	if dir, err := os.Open(filepath.Dir(o.Path)); err == nil {
-		defer dir.Close()
-		dir.Sync() // some file systems cannot; the file itself is safe by now
-	}
-	return nil
-}
-
 // copyOut copies the file to standard output.
 func (o *Output) copyOut() error {
-	// A reader that has enough must not end the process before it has cleared away.
-	signal.Ignore(syscall.SIGPIPE)
-	defer signal.Reset(syscall.SIGPIPE)
 	_, err := o.File.Seek(0, io.SeekStart)
 	if err == nil {
 		_, err = io.Copy(o.stdout, o.File)
 	}
-	return BadOutput(file.Error("standard output", err))
+	return BadOutput(err)
 }
 
 // Abort removes the unfinished file. After Commit it does nothing.
 func (o *Output) Abort() {
-	// Closed last: without its lock it would be a dead process's to others. After
-	// Commit the name is gone, or another process's.
+	// Close the file last: without its lock, others would take it for a dead process's file. After Commit the name is
+	// gone, or belongs to another process.
 	if _, err := o.Stat(); err == nil {
 		unfinished.Remove(o.Name())
 		underWay.Delete(absolute(o.Path))
@@ -188,7 +146,7 @@ func (o *Output) Abort() {
 	}
 }
 
-// absolute returns path as seen from anywhere.
+// absolute returns path as an absolute path.
 func absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -197,15 +155,15 @@ func absolute(path string) string {
 	return abs
 }
 
-// WriteJSON writes v for people to read.
+// WriteJSON writes v as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
 
-// RelativeTo returns path as seen from the folder of file, so that both can
-// move together. What is on standard output may go anywhere.
+// RelativeTo returns path relative to the folder of file, so that both can move together. For standard output it
+// returns an absolute path.
 func RelativeTo(file, path string) string {
 	abs := absolute(path)
 	if IsStdout(file) {

@@ -132,7 +132,7 @@ func TestResultToStdout(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	if terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err == nil { // a machine without one has no terminals
 		defer terminal.Close()
-		a := &Env{Stdout: terminal}
+		a := &Env{Stdout: NewStdout(terminal)}
 		if _, err := a.CreateResult("-", false, false); ExitCode(t.Context(), err) != exitUsage {
 			t.Errorf("binary: %v", err)
 		}
@@ -150,14 +150,14 @@ func TestResultToStdout(t *testing.T) {
 	defer w.Close()
 	var written bytes.Buffer
 	for _, to := range []io.Writer{w, &written} {
-		out, err := (&Env{Stdout: to}).CreateResult("/dev/stdout", false, false)
+		out, err := (&Env{Stdout: NewStdout(to)}).CreateResult("/dev/stdout", false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := out.Write([]byte("result")); err != nil {
 			t.Fatal(err)
 		}
-		if err := out.Commit(); (to == w) != (ExitCode(t.Context(), err) == exitTemporary) {
+		if err := out.Commit(); (to == w) != (ExitCode(t.Context(), err) == exitSignal+int(syscall.SIGPIPE)) {
 			t.Errorf("%T: %v", to, err)
 		}
 	}
@@ -201,6 +201,7 @@ func TestExitCode(t *testing.T) {
 		{stopped, errors.New("cut off"), 143, "error: stopped by signal: terminated: nothing was written\n"},
 		{stopped, &Unfinished{Err: errors.New("cut off"), Kept: "out.partial keeps 2 rows"}, 143, "terminated: out.partial keeps 2 rows\nhint: out.partial keeps 2 rows: the same command with --resume"},
 		{stopped, &Unfinished{Err: errors.New("cut off"), Kept: "part.partial keeps 2 rows", Plain: true}, 143, "hint: part.partial keeps 2 rows: the same command goes on"},
+		{t.Context(), BadOutput(fmt.Errorf("standard output: %w", syscall.EPIPE)), 141, ""},
 		{t.Context(), Missing("run it again", "1 part missing"), 4, "error: 1 part missing\nhint: run it again\n"},
 	} {
 		if got := ExitCode(tc.ctx, tc.err); got != tc.code {

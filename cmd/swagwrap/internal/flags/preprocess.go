@@ -3,6 +3,7 @@ package flags
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -19,15 +20,17 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// CardFlags make the model card: what the network takes and gives, said once, at
-// fit. Those of preprocessing have timm's names.
+// CardFlags set the model card, which describes the network's inputs and outputs. Fit takes them once. Those for
+// preprocessing have timm's names.
 var CardFlags = []cli.Flag{
 	&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"},
 	targetFlags[0], targetFlags[1], targetFlags[2], targetFlags[3], targetFlags[4],
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
+	ScoresFlag,
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
 	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
 	padFlag,
@@ -45,17 +48,23 @@ var CardFlags = []cli.Flag{
 	&cli.StringFlag{Name: "layout", Usage: "the network takes channels first or last: nchw|nhwc", DefaultText: "as its shape tells"},
 }
 
-// OnCard reports whether a flag is one of the model card's.
+// OnCard reports whether a flag belongs to the model card.
 func OnCard(name string) bool {
 	return slices.ContainsFunc(CardFlags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
 }
 
-// PreprocessFlag says for one command that its data is not preprocessed as the model
-// card has it.
+// PreprocessFlag replaces the preprocessing of the model card for one command.
 var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
 
-// Preprocessing is how a command's data is preprocessed: as the model card says, or
-// as --preprocess does.
+// DataFlags say how a command preprocesses its data.
+var DataFlags = []cli.Flag{
+	PreprocessFlag,
+	ColumnsFlag,
+	ScoresFlag,
+	&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()},
+}
+
+// Preprocessing returns the preprocessing of a command's data. It comes from --preprocess, or else from the model card.
 func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
 	if file := c.String("preprocess"); file != "" {
 		p, err := preprocess.ReadFile(file)
@@ -68,7 +77,7 @@ func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) 
 	return p, BadInput(err)
 }
 
-// targetFlags say what the scores of a regression are.
+// targetFlags describe the scores of a regression.
 var targetFlags = []cli.Flag{
 	&cli.StringFlag{Name: "variance-head", Usage: "of a regression: the second half of the scores `IS` variance|log-variance|softplus of it, or there is none"},
 	&cli.Float64SliceFlag{Name: "target-mean", Usage: "the network's numbers z are targets `M` + S·z; once for each target, or for all"},
@@ -77,7 +86,7 @@ var targetFlags = []cli.Flag{
 	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
 }
 
-// targets makes that part of a model card.
+// targets makes the part of the model card about targets.
 func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	var t swag.Targets
 	if card.Targets != nil {
@@ -122,8 +131,7 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	return &t, nil
 }
 
-// targetUnits reads the mean and the standard deviation of targets in the file that
-// --target-units names.
+// targetUnits sets the mean and standard deviation of the targets in the file --target-units.
 func targetUnits(c *cli.Context, t *swag.Targets) error {
 	path := c.String("target-units")
 	switch {
@@ -151,7 +159,7 @@ func targetUnits(c *cli.Context, t *swag.Targets) error {
 	return nil
 }
 
-// Card makes the model card of what was said now, and before.
+// Card updates a model card with the flags.
 func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 	if c.IsSet("augment") {
 		p, _, err := Augmentation(c, card)
@@ -162,9 +170,9 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 	}
 	switch name := c.String("task"); {
 	case name == task.Auto:
-		card.Task, card.Targets = "", nil // whatever was said before
+		card.Task, card.Targets = "", nil // drop earlier settings
 	case name != "" && !slices.Contains(task.Names(), name):
-		return card, Usagef("", "--task %q: want one of %s, or %s", name, strings.Join(task.Names(), ", "), task.Auto)
+		return card, Word(c, "task", append(task.Names(), task.Auto)...)
 	default:
 		card.Task = cmp.Or(name, card.Task)
 	}
@@ -173,6 +181,11 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 		return card, err
 	}
 	card.Output = cmp.Or(c.String("output-name"), card.Output)
+	f, err := task.ParseForm(c.String("scores"))
+	if err != nil {
+		return card, Usagef("", "--scores %w", err)
+	}
+	card.Scores = cmp.Or(string(f), card.Scores)
 	if path := c.String("class-names"); path != "" {
 		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
 			return card, BadInput(err)
@@ -197,8 +210,8 @@ func Card(c *cli.Context, card swag.Card) (swag.Card, error) {
 	return card, err
 }
 
-// preprocessing reads the flags: those that say one thing override the model's
-// configuration or the preset, and these what was said before.
+// preprocessing reads the flags. Flags for single settings override the model's configuration or the preset. Both
+// override the earlier settings.
 func preprocessing(c *cli.Context, before preprocess.Settings) (preprocess.Settings, error) {
 	p, err := basePreprocessing(c, before)
 	if err != nil {
@@ -228,8 +241,8 @@ func preprocessing(c *cli.Context, before preprocess.Settings) (preprocess.Setti
 	}{{"channels", &p.Channels, []string{"rgb", "bgr", "grey"}}, {"layout", &p.Layout, []string{"nchw", "nhwc"}}} {
 		if c.IsSet(f.name) {
 			*f.to = strings.ToLower(c.String(f.name))
-			if !slices.Contains(f.want, *f.to) {
-				return p, Usagef("", "--%s %q: want one of %s", f.name, c.String(f.name), strings.Join(f.want, ", "))
+			if err := word.Check(*f.to, f.want...); err != nil {
+				return p, Usagef("", "--%s %w", f.name, err)
 			}
 		}
 	}
@@ -252,7 +265,7 @@ func basePreprocessing(c *cli.Context, p preprocess.Settings) (_ preprocess.Sett
 	return p, nil
 }
 
-// imageFlags changes what flags say of how images come to their size.
+// imageFlags changes how images are resized, as the flags say.
 func imageFlags(c *cli.Context, t *preprocess.Transform) (err error) {
 	given := false
 	set := func(name string, read func(string) error) {
@@ -286,7 +299,7 @@ func imageFlags(c *cli.Context, t *preprocess.Transform) (err error) {
 	return err
 }
 
-// size reads 224, or 240x320: height first.
+// size parses 224, or 240x320 with the height first.
 func size(s string) (out [2]int, err error) {
 	h, w, two := strings.Cut(strings.ToLower(s), "x")
 	if !two {
@@ -300,8 +313,8 @@ func size(s string) (out [2]int, err error) {
 	return out, nil
 }
 
-// Numbers reads a comma-separated list; nil if the flag was not given. The hint
-// says what it should look like.
+// Numbers parses a comma-separated list of numbers. It returns nil if the flag was not given. The hint shows the right
+// form.
 func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	s := c.String(flag)
 	if s == "" {
@@ -318,26 +331,26 @@ func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	return out, nil
 }
 
-// cacheBytes bounds what is kept of decoded images: 7,000 of 224×224.
+// cacheBytes limits the cache of decoded images. 7,000 images of 224×224 fit.
 const cacheBytes = 1 << 30
 
-// OpenData opens examples that several members go over, to be decoded once.
+// OpenData opens examples with a cache, because several members read them.
 func OpenData(c *cli.Context, paths []string, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	opts, err := DataOptions(c, labels, n, p)
 	if err != nil {
 		return nil, err
 	}
-	return openCached(paths, opts)
+	return openCached(c, paths, opts)
 }
 
-func openCached(paths []string, opts dataset.Options) (dataset.Dataset, error) {
+func openCached(c *cli.Context, paths []string, opts dataset.Options) (dataset.Dataset, error) {
 	opts.Cache = cacheBytes
 	d, err := dataset.Open(paths, opts)
-	return d, BadInput(err, DataHints(err)...)
+	return d, WrongData(c, err, paths...)
 }
 
-// DataOptions are those of examples for a network. Decoding keeps to --memory, or else
-// to what a network is planned for and to what most pictures need.
+// DataOptions returns the options for the examples of a network. Decoding uses at most --memory. By default the limit
+// is the memory planned for a network, or the memory that most images need, whichever is smaller.
 func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.Settings) (dataset.Options, error) {
 	memory, err := ByteSize(c.String("memory"))
 	if err != nil {
@@ -348,15 +361,42 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	} else {
 		memory = infer.MemoryLimit(memory)
 	}
-	opts := dataset.Options{Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	word := c.String("arrays")
+	if word == "" { // a command without the flag
+		word = dataset.Auto.String()
+	}
+	arrays, err := dataset.ParseArrays(word)
+	if err != nil {
+		return dataset.Options{}, Usagef("", "--arrays %w", err)
+	}
+	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	return opts, tables(c, n.Posterior.Card, n.Graph, &opts)
 }
 
-// OpenLabelled is OpenData for examples that must have labels.
+// OpenLabelled is like [OpenData], for examples that must have labels.
 func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := OpenData(c, []string{path}, labels, n, p)
 	if err == nil && d.Labels().None() {
 		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}
+	if err == nil {
+		err = targetsFit(path, d, n)
+	}
 	return d, err
+}
+
+// targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that
+// number.
+func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
+	if d.Labels().Width == 0 || n.Width() == 0 {
+		return nil
+	}
+	t, err := n.Task(n.Width())
+	if err == nil {
+		err = t.CheckLabel(d.Labels().At(0))
+	}
+	if wrong := (*task.TargetsError)(nil); errors.As(err, &wrong) {
+		return BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
+	}
+	return nil // scoring refuses others
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Bar is a bar on standard error with an estimate of the time left. Off a
-// terminal, and with -q, it shows nothing.
+// Bar is a progress bar on standard error, with an estimate of the remaining time. It shows nothing with -q, or if
+// standard error is not a terminal.
 type Bar struct {
 	bars *mpb.Progress
 	bar  *mpb.Bar
@@ -18,7 +18,7 @@ func (a *Env) Progress(c *cli.Context, what string, total int64) *Bar {
 	return a.bar(c, what, total)
 }
 
-// ProgressBytes starts a bar that shows bytes, and how many a second.
+// ProgressBytes starts a bar that shows bytes, and bytes per second.
 func (a *Env) ProgressBytes(c *cli.Context, what string, total int64) *Bar {
 	return a.bar(c, what, total, decor.CountersKibiByte("% .1f of % .1f, "), decor.AverageSpeed(decor.SizeB1024(0), "% .0f, "))
 }
@@ -39,7 +39,7 @@ func (a *Env) bar(c *cli.Context, what string, total int64, more ...decor.Decora
 	return &Bar{bars, bar}
 }
 
-// Add notes that so much work is done.
+// Add adds n to the finished work.
 func (p *Bar) Add(n int) {
 	if p.bar != nil {
 		p.bar.IncrBy(n)
@@ -53,7 +53,7 @@ func (p *Bar) Resize(total int64) {
 	}
 }
 
-// Done takes the bar away, finished or not.
+// Done removes the bar, whether or not the work is finished.
 func (p *Bar) Done() {
 	if p.bar != nil {
 		p.bar.Abort(true)

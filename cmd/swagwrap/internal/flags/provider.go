@@ -2,7 +2,6 @@ package flags
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,9 +19,9 @@ const auto = "auto"
 var precisions = []string{auto, ort.F32, ort.BF16}
 
 var (
-	// ProviderFlag chooses what computes.
+	// ProviderFlag selects the library that computes.
 	ProviderFlag = &cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, or with Intel's, which swagwrap setup --provider openvino fetches: " + strings.Join(ort.Names, "|"), Value: ort.CPU}
-	// RuntimeFlags say what runs networks: the library and the provider go together.
+	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
 		ProviderFlag,
@@ -33,21 +32,19 @@ var (
 // ProviderName reads --provider.
 func ProviderName(c *cli.Context) (string, error) {
 	name := c.String("provider")
-	if !slices.Contains(ort.Names, name) {
-		return "", Usagef("", "--provider %q: want one of %s", name, strings.Join(ort.Names, ", "))
-	}
-	return name, nil
+	return name, Word(c, "provider", ort.Names...)
 }
 
-// Provider reads --provider and --precision. free says that the precision is open: it is
-// float32 until [Env.Precision] has measured what a lower one changes.
+// Provider reads --provider and --precision. free says that the program may choose the precision. It is float32 until
+// [Env.Precision] has measured the effect of a lower one.
 func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	if p.Name, err = ProviderName(c); err != nil {
 		return p, false, err
 	}
+	if err = Word(c, "precision", precisions...); err != nil {
+		return p, false, err
+	}
 	switch p.Precision = c.String("precision"); {
-	case !slices.Contains(precisions, p.Precision):
-		return p, false, Usagef("", "--precision %q: want one of %s", p.Precision, strings.Join(precisions, ", "))
 	case p.Precision == ort.BF16 && p.Name == ort.CPU:
 		return p, false, Usagef("--provider openvino computes in bf16", "--precision bf16: --provider cpu computes in f32")
 	case p.Precision != auto:
@@ -59,8 +56,8 @@ func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 
 const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 
-// provider is Provider, and says what is odd. What is asked for holds for batch-norm
-// passes too.
+// provider is like [Provider], but warns of unusual choices. passes is the provider for batch-norm passes if the user
+// chose the precision.
 func (a *Env) provider(c *cli.Context) (p, passes ort.Provider, err error) {
 	if p, _, err = Provider(c); err != nil || p.Precision != ort.BF16 {
 		return p, ort.Provider{}, err
@@ -71,9 +68,8 @@ func (a *Env) provider(c *cli.Context) (p, passes ort.Provider, err error) {
 	return p, p, nil
 }
 
-// Precision measures what a precision below float32 changes, says so, and goes back to
-// float32 where that is too much and the precision was left open. runs is how many there
-// will be of one network on one example.
+// Precision measures and prints the effect of a precision below float32. If the effect is too large and the user did
+// not choose the precision, it returns to float32. runs is the number of runs of one network on one example.
 func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
 	_, free, err := Provider(c)
 	switch feature := ort.FastBF16(); {
@@ -106,7 +102,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 	return nil
 }
 
-// Rounding says what a precision that is used changes.
+// Rounding prints the effect of the precision in use.
 func (a *Env) Rounding(c *cli.Context, r *rounding.Change) {
 	a.Logf(c, "%v", r)
 	if why := r.Objection(); why != "" {
@@ -115,7 +111,7 @@ func (a *Env) Rounding(c *cli.Context, r *rounding.Change) {
 	}
 }
 
-// DrawnPrecision is Precision for a study of members that it draws itself.
+// DrawnPrecision is like [Env.Precision], for a study that draws the members itself.
 func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d batchnorm.Draws, data dataset.Dataset) error {
 	return a.Precision(c, e, d.Count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
 		d.Engine = e
@@ -123,7 +119,7 @@ func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d batchnorm.Draws,
 	})
 }
 
-// openRuntime loads the ONNX Runtime that has the provider.
+// openRuntime loads the ONNX Runtime library that has the provider.
 func (a *Env) openRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, error) {
 	l, err := p.Find(c.String("ort-lib"))
 	if err != nil {

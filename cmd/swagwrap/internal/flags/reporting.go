@@ -13,25 +13,29 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
-// ReportFlags are those of commands that have something to show.
+// ReportFlags are the flags of commands with a report.
 var ReportFlags = []cli.Flag{
 	&cli.StringFlag{Name: "report", Usage: "write a page with tables and figures to `FILE.html`, which needs no other file"},
 	&cli.StringFlag{Name: "plots", Usage: "write each figure to `FOLDER`, as SVG and as PNG"},
 	&cli.BoolFlag{Name: "force", Usage: "overwrite files that exist"},
 }
 
-// Pages is where a report goes.
+// Pages are the files of a report.
 type Pages struct {
 	page   *Output // nil without --report
 	folder string  // empty without --plots
+	plots  []*Output
+	made   bool // this command made the folder
 	force  bool
 }
 
-// OpenPages checks, before any work, that the report can be written.
-func OpenPages(c *cli.Context) (*Pages, error) {
+// OpenPages checks, before any work, that the report can be written, and that standard output is open for the tables.
+func (a *Env) OpenPages(c *cli.Context) (*Pages, error) {
+	if err := a.Stdout.Ready(); err != nil && !c.IsSet("part") { // a part prints nothing
+		return nil, err
+	}
 	r := &Pages{folder: c.String("plots"), force: c.Bool("force")}
 	if r.folder != "" {
 		switch files, err := os.ReadDir(r.folder); {
@@ -40,7 +44,7 @@ func OpenPages(c *cli.Context) (*Pages, error) {
 		case err != nil && !os.IsNotExist(err):
 			return nil, Usagef("name a folder", "%s: cannot be a folder for figures", r.folder)
 		default:
-			for _, f := range files { // figures of any name may take their place
+			for _, f := range files { // figures may replace files of any name
 				if err := file.Output(filepath.Join(r.folder, f.Name())); err != nil {
 					return nil, err
 				}
@@ -59,17 +63,25 @@ func OpenPages(c *cli.Context) (*Pages, error) {
 	return r, err
 }
 
-// Abort removes an Unfinished page. After Show it does nothing.
+// Abort removes unfinished pages and figures. After Show it does nothing.
 func (r *Pages) Abort() {
-	if r.page != nil {
-		r.page.Abort()
+	for _, out := range append(r.plots, r.page) {
+		if out != nil {
+			out.Abort()
+		}
+	}
+	if r.made {
+		os.Remove(r.folder) // only if it is empty
 	}
 }
 
-// write writes the page and the figures.
+// write writes the page and the figures. It does not put them in their places.
 func (r *Pages) write(from *report.Report) error {
 	from.Created, from.Program, from.Command = time.Now(), Producer(), commandLine(os.Args)
 	if r.folder != "" {
+		if _, err := os.Lstat(r.folder); err != nil {
+			r.made = true
+		}
 		if err := os.MkdirAll(r.folder, 0o777); err != nil {
 			return BadOutput(fmt.Errorf("%s: %w", r.folder, err))
 		}
@@ -85,10 +97,7 @@ func (r *Pages) write(from *report.Report) error {
 	if r.page == nil {
 		return nil
 	}
-	if err := from.WriteHTML(r.page); err != nil {
-		return BadOutput(err)
-	}
-	return r.page.Commit()
+	return BadOutput(from.WriteHTML(r.page))
 }
 
 func (r *Pages) plot(name string, draw func(io.Writer) error) error {
@@ -96,14 +105,11 @@ func (r *Pages) plot(name string, draw func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer out.Abort()
-	if err := draw(out); err != nil {
-		return BadOutput(err)
-	}
-	return out.Commit()
+	r.plots = append(r.plots, out)
+	return BadOutput(draw(out))
 }
 
-// commandLine writes arguments as a shell takes them.
+// commandLine quotes arguments for a shell.
 func commandLine(args []string) string {
 	var words []string
 	for i, arg := range args {
@@ -118,22 +124,22 @@ func commandLine(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// plainRunes need no quotes in a shell.
+// plainRunes are the characters that need no quotes in a shell.
 const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:@%+"
 
-// Show writes a study's result: its page and figures, and on standard output JSON
-// with --json, else warnings, tables and the verdict.
-func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.Result) error {
+// Show writes the page and the figures of a study. On standard output it prints JSON with --json, and otherwise
+// warnings, tables and the verdict. The files appear together with the other outputs of the command.
+func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.Result, others ...*Output) error {
 	if r.page != nil || r.folder != "" {
 		if err := r.write(result.Page()); err != nil {
 			return err
 		}
 	}
-	if err := weights.Changed(); err != nil {
-		return err
+	print := func() error {
+		if c.Bool("json") {
+			return WriteJSON(a.Stdout, result.JSON())
+		}
+		return study.WriteText(a.Stdout, bn.Warnings(), result)
 	}
-	if c.Bool("json") {
-		return BadOutput(WriteJSON(a.Stdout, result.JSON()))
-	}
-	return BadOutput(study.WriteText(a.Stdout, bn.Warnings(), result))
+	return Together{Print: print}.Commit(append(append(others, r.plots...), r.page)...)
 }

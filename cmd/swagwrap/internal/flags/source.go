@@ -10,22 +10,22 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// TemplateFlags say how PyTorch's checkpoint files are read.
+// TemplateFlags say how to read PyTorch checkpoints.
 var TemplateFlags = []cli.Flag{
 	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints (.pt, .pth, .ckpt, .safetensors, ...) against the exported graph in `FILE`"},
 	&cli.StringFlag{Name: "state-dict", Usage: "take the state_dict under `KEY` of their files, such as ema", DefaultText: "the only one"},
-	&cli.StringFlag{Name: "template-checkpoint", Usage: "the graph was exported with the weights in `FILE`, which is none of the checkpoints"},
+	&cli.StringFlag{Name: "template-checkpoint", Usage: "the graph was exported with the weights in `FILE`, which is none of the checkpoints. The template itself is allowed: then names alone say which weight goes where"},
 }
 
-// A Source opens checkpoints. It holds the template that PyTorch's are read against,
-// if there is one.
+// A Source opens checkpoints. It holds the template for PyTorch checkpoints, if there is one.
 type Source struct {
 	Template *checkpoints.Template
 	graph    *onnxio.Model // to be closed, or nil
+	c        *cli.Context
 }
 
-// OpenSource opens the template that the flags name. Without --template it is that
-// of a posterior, which may be nil.
+// OpenSource opens the template that the flags name. Without --template it uses the template of a posterior, which may
+// be nil.
 func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error) {
 	path := c.String("template")
 	if path == "" {
@@ -37,25 +37,24 @@ func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error
 		if c.IsSet("state-dict") {
 			posterior = posterior.Under(c.String("state-dict"))
 		}
-		return &Source{Template: posterior}, nil
+		return &Source{Template: posterior, c: c}, nil
 	}
 	m, err := onnxio.Open(path)
 	if err != nil {
-		return nil, BadInput(err)
+		return nil, WrongKind(c, err, path, Model)
 	}
 	t := checkpoints.NewTemplate(m, nil)
 	t.StateDict, t.Proof = c.String("state-dict"), c.String("template-checkpoint")
-	return &Source{t, m}, nil
+	return &Source{t, m, c}, nil
 }
 
 // Open opens checkpoints; the caller closes them, and then the source.
 func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 	models, err := checkpoints.Open(paths, s.Template)
-	return models, BadInput(err)
+	return models, WrongCheckpoint(s.c, err)
 }
 
-// recipe returns how checkpoints were read against the template, in JSON; nil where
-// none was.
+// recipe returns in JSON how checkpoints were read with the template. It returns nil if none was.
 func (s *Source) recipe() (json.RawMessage, error) {
 	if s.Template == nil || s.Template.Recipe() == nil {
 		return nil, nil
@@ -63,7 +62,7 @@ func (s *Source) recipe() (json.RawMessage, error) {
 	return json.Marshal(s.Template.Recipe())
 }
 
-// Notes says, in sentences, what of the checkpoints is not in the template.
+// Notes describes the parts of the checkpoints that are not in the template.
 func (s *Source) Notes() []string {
 	if s.Template == nil || s.Template.Recipe() == nil {
 		return nil
@@ -71,7 +70,7 @@ func (s *Source) Notes() []string {
 	return s.Template.Recipe().Notes()
 }
 
-// LogNotes prints them, and what must be known beside.
+// LogNotes prints the notes and warnings of a source.
 func (a *Env) LogNotes(c *cli.Context, s *Source) {
 	for _, note := range s.Notes() {
 		a.Logf(c, "%s", note)
@@ -81,7 +80,7 @@ func (a *Env) LogNotes(c *cli.Context, s *Source) {
 	}
 }
 
-// warnings says what a user of the checkpoints must know.
+// warnings returns the warnings for users of the checkpoints.
 func (s *Source) warnings() []string {
 	if s.Template == nil || s.Template.Recipe() == nil {
 		return nil
@@ -89,7 +88,7 @@ func (s *Source) warnings() []string {
 	return s.Template.Recipe().Warnings()
 }
 
-// key returns the key under which a checkpoint's file has its weights, if there is one.
+// key returns the key of the weights in a checkpoint's file, or "".
 func (s *Source) key(m *onnxio.Model) string {
 	if s.Template == nil || !torch.Is(m.Path) {
 		return ""
@@ -112,8 +111,7 @@ func CloseModels(models []*onnxio.Model) {
 	}
 }
 
-// inputCheckpoint opens and closes the files of a checkpoint, so that they are known
-// as inputs.
+// inputCheckpoint registers the files of a checkpoint as inputs. It opens and closes them.
 func inputCheckpoint(path string) error {
 	if torch.Is(path) {
 		f, err := torch.Open(path)

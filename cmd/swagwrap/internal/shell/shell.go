@@ -1,4 +1,4 @@
-// Package shell makes what shells and manuals know of the program out of its flags.
+// Package shell makes completion scripts and the manual page from the program's flags.
 package shell
 
 import (
@@ -8,12 +8,12 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// The scripts for bash and zsh ask the program itself what fits at the cursor, with
-// the flag that cli adds. They ask for commands and flags only: everything else is a
-// file, which the shell completes. The words on the line are passed on as they are
-// and never evaluated.
+// The scripts for bash and zsh ask the program itself for completions at the cursor, with the flag that cli adds. They
+// only ask for commands and flags. Anything else is a file, which the shell completes. The words on the line are passed
+// on unchanged, and are never evaluated.
 
 const bashCompletion = `# swagwrap's completion for bash: source <(swagwrap completion bash)
 _swagwrap() {
@@ -51,7 +51,7 @@ else
 fi
 `
 
-// Completion is the command that prints completion scripts.
+// Completion returns the command that prints completion scripts.
 func Completion() *cli.Command {
 	return &cli.Command{
 		Name:      "completion",
@@ -83,8 +83,7 @@ func completion(program *cli.App, shell string) (string, error) {
 	case "zsh":
 		return zshCompletion, nil
 	case "fish":
-		// fish is told everything beforehand, and completes files only after flags
-		// that are marked so.
+		// fish gets all completions in advance. It completes files only after flags with TakesFile.
 		for _, cmd := range program.Commands {
 			for _, f := range cmd.Flags {
 				switch f := f.(type) {
@@ -97,11 +96,11 @@ func completion(program *cli.App, shell string) (string, error) {
 		}
 		return program.ToFishCompletion()
 	}
-	return "", flags.Usagef("", "no completion for %q: want bash, zsh or fish", shell)
+	return "", flags.Usagef("", "completion for %w", word.Check(shell, "bash", "zsh", "fish"))
 }
 
-// Man is the command that prints the manual page. Descriptions of commands end in
-// exitStatus, which stands once there.
+// Man returns the command that prints the manual page. The description of each command ends in exitStatus. The page
+// shows it only once.
 func Man(exitStatus string) *cli.Command {
 	return &cli.Command{
 		Name:        "man",
@@ -122,7 +121,7 @@ func Man(exitStatus string) *cli.Command {
 	}
 }
 
-// manualPage is what --help says, all of it. The exit codes stand once at the end.
+// manualPage returns the complete --help of all commands. The exit codes follow once, at the end.
 func manualPage(program *cli.App, exitStatus string) (string, error) {
 	program.Description = strings.ReplaceAll(program.Description, "\n   ", "\n    ") // a code block in Markdown
 	for _, cmd := range program.Commands {

@@ -142,7 +142,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{[]string{"completion"}, "0 arguments, want bash|zsh|fish"},
 		{[]string{"completion", "bash", "zsh"}, "2 arguments, want bash|zsh|fish"},
-		{[]string{"completion", "tcsh"}, `no completion for "tcsh": want bash, zsh or fish`},
+		{[]string{"completion", "tcsh"}, `completion for "tcsh": want one of bash, zsh or fish`},
 		{[]string{"man", "now"}, "1 arguments, want "},
 	} {
 		p, out := program()

@@ -1,0 +1,197 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/moments"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// An Intake is a data set on which networks are about to run.
+type Intake struct {
+	Networks []*infer.Network
+	Data     dataset.Dataset
+	// Path is the name that the user gave. Warnings and files show it.
+	Path string
+	// Training says that the data is training data (--bn-data).
+	Training bool
+	// Noise says that the examples are artificial, so only their scores are informative.
+	Noise bool
+	// Trained are the statistics of the training data, and From is its name. Trained is nil if they are unknown.
+	Trained []moments.Summary
+	From    string
+	// Foreign says that the data is deliberately from another domain.
+	Foreign bool
+	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
+	SkipErrors bool
+}
+
+// Shortened returns the first of several inputs, and the number of the others.
+func Shortened(inputs []string) string {
+	if len(inputs) == 1 {
+		return inputs[0]
+	}
+	return fmt.Sprintf("%s and %d more", inputs[0], len(inputs)-1)
+}
+
+// CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
+// calls it once for each data set. It stores decisions about the scores in the networks. It returns a report for each
+// network, which the command's files must keep. It prints warnings before all other output.
+func (a *Env) CheckIntake(c *cli.Context, e *infer.Engine, in Intake) ([]*intake.Report, error) {
+	sample, err := intake.Hold(in.Data, e.Budget()/8)
+	if err != nil && (sample == nil || !in.SkipErrors) {
+		return nil, BadInput(err)
+	}
+	var reports []*intake.Report
+	for _, n := range in.Networks {
+		r, err := a.checkNetwork(c, e, n, in, sample)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range r.Warnings {
+			if !slices.ContainsFunc(reports, func(was *intake.Report) bool { return slices.Contains(was.Warnings, w) }) {
+				a.WarnLong(c, in.Path+": "+w)
+			}
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// checkNetwork runs the checks of one network on a sample of the data.
+func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
+	report := &intake.Report{Data: in.Path, Examples: sample.Len()}
+	if sample.Len() == 0 {
+		return report, nil
+	}
+	run, err := intake.NewRunner(c.Context, e, n)
+	if err != nil {
+		return nil, BadInput(err)
+	}
+	defer run.Close()
+	// The checks have this order:
+	// 1. inputs (intake/inputs.go): does the data look like training data?
+	if !in.Noise {
+		if err := checkInputs(c, run, in, sample, report); err != nil {
+			return nil, err
+		}
+	}
+	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
+	if err := a.checkScores(c, run, in, sample, report); err != nil {
+		return nil, err
+	}
+	// 3. batches (intake/batch.go): does an example depend on the others in its batch?
+	if in.Noise {
+		return report, nil
+	}
+	return report, a.checkBatches(c, e, run, in, sample, report)
+}
+
+// checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
+// it.
+func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+	size, err := run.Batch(sample)
+	if err != nil {
+		return BadInput(err)
+	}
+	raw := &intake.Raw{Batch: min(size, sample.Len()), Labels: sample.Labels(), Foreign: in.Foreign}
+	if raw.Count, raw.Scores, err = run.All(c.Context, sample); err != nil {
+		return BadInput(err)
+	}
+	known := run.Form()
+	err = run.CheckScores(report, raw)
+	open := new(intake.Unclear)
+	switch {
+	case errors.As(err, &open) && open.Open && in.Training:
+		return nil // the data to score may have labels
+	case errors.As(err, &open):
+		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
+	case err != nil:
+		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
+	case report.Scores != nil && known == "" && report.Scores.By != "default":
+		a.Logf(c, "%s: %v (--scores)", run.Posterior.Path, report.Scores)
+	}
+	return nil
+}
+
+// ScoresFlag is the form of a classifier's scores.
+var ScoresFlag = &cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"}
+
+// setScores puts --scores into a model card. It fails if the card has another form.
+func setScores(c *cli.Context, path string, card *swag.Card) error {
+	f, err := task.ParseForm(c.String("scores"))
+	switch {
+	case err != nil:
+		return Usagef("", "--scores %w", err)
+	case f == "":
+	case card.Scores != "" && card.Scores != string(f):
+		return Usagef("fit again with --scores "+string(f), "--scores %s: the model card of %s says %s", f, path, card.Scores)
+	default:
+		card.Scores = string(f)
+	}
+	return nil
+}
+
+// checkInputs compares the network's inputs with training. With batch norm, the batch-norm check judges the training
+// data.
+func checkInputs(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+	p, err := Preprocessing(c, run.Posterior.Card)
+	if err != nil {
+		return err
+	}
+	return BadInput(report.CheckInputs(c.Context, sample, run.Fields(), intake.Inputs{Preprocess: p, Trained: in.Trained, From: in.From,
+		Foreign: in.Foreign, Training: in.Training, Noted: in.Training && run.Recomputes(), Run: run}))
+}
+
+// Trained returns the statistics that a check of training data found, and a name for the data.
+func Trained(r *intake.Report) ([]moments.Summary, string) {
+	if r == nil {
+		return nil, ""
+	}
+	return r.Inputs, "the training data (" + r.Data + ")"
+}
+
+// CheckForeign is like [Env.CheckIntake], for data from another domain than that of the study. It is called after
+// [Env.SettleInputs]. Such data may differ from training.
+func (a *Env) CheckForeign(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset, path string) error {
+	b := l.BatchNorm
+	in := Intake{Networks: b.Networks, Data: data, Path: path, Foreign: true}
+	if b.Data != nil {
+		in.Trained, in.From = Trained(b.Intake[0])
+	}
+	reports, err := a.CheckIntake(c, e, in)
+	b.Intake = append(b.Intake, reports...)
+	return err
+}
+
+// CheckStudy calls [Env.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
+// verdict. It stores the reports in b. It is called before [Env.Settle].
+func (a *Env) CheckStudy(c *cli.Context, e *infer.Engine, b *BatchNorm, validation, data dataset.Dataset, path string) error {
+	for _, in := range []Intake{
+		{Data: b.Data, Path: c.String("bn-data"), Training: true},
+		{Data: data, Path: path},
+		{Data: validation, Path: c.String("val")},
+	} {
+		if in.Data == nil {
+			continue
+		}
+		in.Networks = b.Networks
+		if len(b.Intake) > 0 && b.Data != nil {
+			in.Trained, in.From = Trained(b.Intake[0])
+		}
+		reports, err := a.CheckIntake(c, e, in)
+		if err != nil {
+			return err
+		}
+		b.Intake = append(b.Intake, reports...)
+	}
+	return nil
+}

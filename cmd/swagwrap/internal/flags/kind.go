@@ -1,0 +1,168 @@
+package flags
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// A Kind is the kind of a file's content. Its text is the name of the kind in messages.
+type Kind string
+
+// The kinds that commands read or write.
+const (
+	Unknown      Kind = "a file of an unknown kind"
+	Posterior    Kind = "a posterior"
+	Ensemble     Kind = "an ensemble"
+	EnsemblePart Kind = "a part of an ensemble"
+	StoreEntry   Kind = "an entry of a --store"
+	Settings     Kind = "a file of settings"
+	ScorePart    Kind = "a part of predictions"
+	WorkFile     Kind = "an unfinished file of predictions"
+	Predictions  Kind = "predictions"
+	Sidecar      Kind = "the description of predictions"
+	Model        Kind = "an ONNX model"
+	Checkpoint   Kind = "a checkpoint of PyTorch"
+	Data         Kind = "data"
+	Folder       Kind = "a folder"
+)
+
+// ours maps the kinds of safetensors files from this program.
+var ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble, ensemble.PartKind: EnsemblePart, store.Kind: StoreEntry}
+
+// KindOf returns the kind of the file at path. It reads only the beginning, except that it opens a possible ONNX model
+// completely.
+func KindOf(path string) Kind {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if torch.IsFolder(path) {
+			return Checkpoint
+		}
+		return Folder
+	}
+	head, metadata := begin(path)
+	if len(head) == 0 {
+		return Unknown
+	}
+	if kind, ok := ours[metadata["kind"]]; ok {
+		return kind
+	}
+	switch {
+	case metadata != nil:
+		return Checkpoint
+	case predictions.IsPart(head):
+		return ScorePart
+	case predictions.IsUnfinished(head):
+		return WorkFile
+	case head[0] == '{' && strings.HasSuffix(path, sidecarSuffix):
+		return Sidecar
+	case head[0] == '{':
+		return kindOfJSON(head)
+	case isPredictionsTable(head):
+		return Predictions
+	}
+	if _, err := os.Stat(path + sidecarSuffix); err == nil {
+		return Predictions
+	}
+	data, err := listing.KindOf(path)
+	switch {
+	case err == nil && (data != listing.KindArray || !torch.Is(path)), isNPZ(head):
+		return Data
+	case torch.Is(path):
+		return Checkpoint
+	}
+	if m, err := onnxio.Open(path); err == nil {
+		defer m.Close()
+		if len(m.Graph.Nodes) > 0 {
+			return Model
+		}
+	}
+	return Unknown
+}
+
+// sidecarSuffix is the suffix of the file with metadata that score writes for predictions.
+const sidecarSuffix = ".meta.json"
+
+// enough is the number of bytes that are read of files other than safetensors.
+const enough = 64 << 10
+
+// begin returns the first bytes of a file. For a safetensors file it also returns the metadata, which are then not nil.
+func begin(path string) (head []byte, metadata map[string]string) {
+	f, _, err := file.Regular(path)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	if head, err = io.ReadAll(io.LimitReader(f, enough)); err != nil || len(head) < 9 || head[8] != '{' {
+		return head, nil
+	}
+	n := binary.LittleEndian.Uint64(head)
+	if n > maxHeader {
+		return head, nil
+	}
+	all, err := io.ReadAll(io.LimitReader(io.MultiReader(bytes.NewReader(head[8:]), f), int64(n)))
+	if err != nil {
+		return head, nil
+	}
+	header := struct {
+		Metadata map[string]string `json:"__metadata__"`
+	}{map[string]string{}}
+	if json.Unmarshal(all, &header) != nil {
+		return head, nil
+	}
+	return head, header.Metadata
+}
+
+// maxHeader is more than the size of the header of any posterior or ensemble.
+const maxHeader = 16 << 20
+
+// isNPZ distinguishes an .npz file from other zip archives by the name of its first file. This name begins at byte 30.
+func isNPZ(head []byte) bool {
+	const length, name = 26, 30
+	if !bytes.HasPrefix(head, []byte("PK\x03\x04")) || len(head) < name {
+		return false
+	}
+	end := name + int(binary.LittleEndian.Uint16(head[length:]))
+	return end <= len(head) && bytes.HasSuffix(head[name:end], []byte(".npy"))
+}
+
+// kindOfJSON finds the kind of a JSON file by its keys. Predictions have an object in each line.
+func kindOfJSON(head []byte) Kind {
+	var keys map[string]json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(head))
+	if d.Decode(&keys) != nil {
+		return Unknown
+	}
+	has := func(key string) bool { return keys[key] != nil }
+	switch {
+	case string(keys["kind"]) == `"`+ensemble.SettingsKind+`"`:
+		return Settings
+	case has("path") && slices.ContainsFunc(predicted, has):
+		return Predictions
+	}
+	return Data
+}
+
+// predicted are columns that score writes. Each task has one of them.
+var predicted = []string{"prediction", "predictive_entropy", "mean", "std"}
+
+// isPredictionsTable reports whether a text begins like a CSV file that score writes.
+func isPredictionsTable(head []byte) bool {
+	line, _, _ := strings.Cut(string(head), "\n")
+	columns := strings.Split(strings.TrimSpace(line), ",")
+	return columns[0] == "path" && slices.ContainsFunc(columns, func(c string) bool {
+		return slices.Contains(predicted, c) || strings.HasPrefix(c, "mean_")
+	})
+}

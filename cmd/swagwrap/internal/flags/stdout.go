@@ -1,0 +1,90 @@
+package flags
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/vbauerster/mpb/v8/cwriter"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/stdio"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
+
+// Stdout is standard output. It remembers the first failed write, so that a command with lost output does not exit with
+// 0.
+//
+// Control characters are removed from output to a terminal, because names in files may contain any. Files and pipes get
+// every byte.
+type Stdout struct {
+	to       io.Writer
+	err      error
+	terminal bool
+	begun    []byte // bytes of an incomplete character
+}
+
+// NewStdout returns a Stdout that writes to w.
+func NewStdout(w io.Writer) *Stdout {
+	f, ok := w.(*os.File)
+	return &Stdout{to: w, terminal: ok && cwriter.IsTerminal(int(f.Fd()))}
+}
+
+// Ready fails if standard output is closed. Commands that print at their end call it first.
+func (s *Stdout) Ready() error {
+	if s.to == io.Writer(os.Stdout) && stdio.Closed() {
+		return BadOutput(errors.New("standard output is closed: what this command prints would be lost"), "send it to a file: swagwrap … > FILE, or > /dev/null")
+	}
+	return nil
+}
+
+func (s *Stdout) Write(b []byte) (int, error) {
+	if s.err == nil {
+		s.err = s.Ready()
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.write(b)
+	s.err = BadOutput(file.Error("standard output", err))
+	return n, s.err
+}
+
+func (s *Stdout) write(b []byte) (int, error) {
+	if !s.terminal {
+		return s.to.Write(b)
+	}
+	all := append(s.begun, b...)
+	whole := len(all)
+	for k := 1; k < utf8.UTFMax && k <= len(all); k++ {
+		if at := len(all) - k; utf8.RuneStart(all[at]) {
+			if !utf8.FullRune(all[at:]) {
+				whole = at
+			}
+			break
+		}
+	}
+	s.begun = slices.Clone(all[whole:])
+	if _, err := io.WriteString(s.to, text.Screen(string(all[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Terminal reports whether standard output is a terminal.
+func (s *Stdout) Terminal() bool { return s.terminal }
+
+// Outcome returns the final error of a command: err, or the failed write if err is not a failure.
+func (s *Stdout) Outcome(err error) error {
+	if f := (*Failure)(nil); err == nil || errors.As(err, &f) && f.code == exitIncomplete && s.err != nil {
+		return s.err
+	}
+	return err
+}
+
+// gone reports whether the reader of standard output has closed the pipe, as head does after ten lines. This is not a
+// failure. The command ends without a message, like a program that SIGPIPE ends.
+func gone(err error) bool { return errors.Is(err, syscall.EPIPE) }

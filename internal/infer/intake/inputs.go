@@ -1,0 +1,480 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/moments"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+)
+
+// Inputs says what the check of inputs holds a sample against.
+type Inputs struct {
+	Preprocess preprocess.Settings // of the data
+	// Trained is what training had, and From names it; nil where nobody knows.
+	Trained []moments.Summary
+	From    string
+	// Foreign data is from another domain on purpose. Only a known fault is reported.
+	Foreign bool
+	// Training data is noted in the report, for other data to be compared with it. Noted says
+	// that nothing else is to be done, since another check judges it.
+	Training, Noted bool
+	// Run compares with the first batch-norm layer, where Trained is nil; or it is nil.
+	Run *Runner
+}
+
+// CheckInputs compares what the network receives with what it received in training, and
+// warns where they differ by more than chance, augmentation and mixtures of classes explain.
+// A warning names the fault that was undone by the change that makes the two alike.
+//
+// It compares with Trained, else with the first batch-norm layer, else with what the mean and
+// the standard deviation of the preprocessing imply for pictures.
+func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Field, how Inputs) error {
+	all := parts(s, fields, how.Preprocess)
+	if how.Training {
+		for _, p := range all {
+			summary := p.sample.Summary()
+			summary.Input = p.name
+			r.Inputs = append(r.Inputs, summary)
+		}
+	}
+	if how.Noted {
+		return nil
+	}
+	compared := false
+	for i, p := range all {
+		if k := slices.IndexFunc(how.Trained, func(t moments.Summary) bool { return t.Input == p.name && moments.Comparable(t, p.sample) }); k >= 0 {
+			compared = true
+			if w := p.against(how.Trained[k], how); w != "" {
+				r.Warn(w)
+			}
+		} else if w := all[i].plausible(how); w != "" {
+			r.Warn(w)
+			compared = true
+		}
+	}
+	if compared || how.Run == nil || !how.Run.Recomputes() || how.Foreign || s.Len() < shifted {
+		return nil
+	}
+	w, err := againstLayer(ctx, s, all, how)
+	if w != "" {
+		r.Warn(w)
+	}
+	return err
+}
+
+// part is one input of a sample.
+type part struct {
+	name     string // "" of the only one
+	sample   *moments.Sample
+	values   [][]float32 // of each example; nil of tokens
+	first    int         // element of an example that is its first
+	size     int         // elements
+	step     int         // see [moments.NewSample]
+	picture  bool
+	prepared how
+}
+
+// how the data came to be what the network receives.
+type how int
+
+const (
+	unchanged  how = iota // arrays that are fed to the network as stored
+	normalised            // floats that the card's mean and standard deviation were applied to
+	decoded               // image files and uint8 arrays of pictures
+)
+
+// parts are the inputs of a sample.
+func parts(s *Sample, fields []dataset.Field, p preprocess.Settings) (all []part) {
+	pictures := dataset.Pictures(fields, p)
+	first := 0
+	for i, f := range fields {
+		in := newPart(s, fields, i, first, pictures[i], p)
+		switch {
+		case dataset.Decoded(s.Dataset, i):
+			in.prepared = decoded
+		case !dataset.AsSeen(s.Dataset) && (pictures[i] || len(fields) == 1):
+			in.prepared = normalised
+		}
+		if len(fields) > 1 {
+			in.name = f.Name
+		}
+		first += in.size
+		all = append(all, in)
+	}
+	return all
+}
+
+// maxColumns is how many elements a row of numbers may have to be compared column by column.
+const maxColumns = 256
+
+// maxCodes is how many whole numbers an example may have that are columns, not tokens.
+const maxCodes = 16
+
+// newPart reads field i, whose values begin at first, from a sample.
+func newPart(s *Sample, fields []dataset.Field, i, first int, picture bool, pre preprocess.Settings) part {
+	own := fields[i] // as the network declares it; the data says how long it is
+	if f := dataset.Fields(s.Dataset); f != nil {
+		own.Shape, own.Wide = f[i].Shape, f[i].Wide
+	} else {
+		own.Shape = s.Shape()
+	}
+	p := part{first: first, size: own.Elements(), picture: picture}
+	free := slices.ContainsFunc(fields[i].Shape, func(d int64) bool { return d < 1 })
+	if own.Whole() && own.Type != "uint8" && (free || len(own.Shape) > 1 || own.Elements() > maxCodes) {
+		p.sample = moments.NewTokens(p.ids(s, own, i))
+		return p
+	}
+	for k := range s.Len() {
+		values := s.Values(k)[first : first+p.size]
+		if own.Wide {
+			values = narrow(values)
+		}
+		p.values = append(p.values, values)
+	}
+	kind, groups, step := layout(own.Shape, fields[i].Shape, picture, pre)
+	p.step = step
+	p.sample = moments.NewSample(kind, groups, step, p.values)
+	return p
+}
+
+// ids are the token ids of a field, without those that only fill up.
+func (p part) ids(s *Sample, f dataset.Field, field int) (out [][]int64) {
+	for k := range s.Len() {
+		values := s.Values(k)[p.first : p.first+p.size]
+		var ids []int64
+		for j := range p.size {
+			if f.Wide {
+				if 2*j < p.size {
+					ids = append(ids, dataset.WideAt(values, j))
+				}
+			} else {
+				ids = append(ids, int64(values[j]))
+			}
+		}
+		if n := dataset.Length(s, field, k); n > 0 && len(f.Shape) == 1 && n < len(ids) {
+			ids = ids[:n]
+		}
+		out = append(out, ids)
+	}
+	return out
+}
+
+// narrow makes numbers of what [dataset.WideAt] reads.
+func narrow(values []float32) []float32 {
+	out := make([]float32, len(values)/2)
+	for k := range out {
+		out[k] = float32(dataset.WideAt(values, k))
+	}
+	return out
+}
+
+// layout says which elements of a shape belong together: the pixels of a channel, else the
+// columns of a row, else what lies along the axis of features.
+func layout(shape, declared []int64, picture bool, pre preprocess.Settings) (kind moments.Kind, groups, step int) {
+	elements := 1
+	for _, d := range shape {
+		elements *= int(d)
+	}
+	if picture {
+		if pre.LayoutOf(shape) == "nhwc" {
+			return moments.Channels, int(shape[2]), 1
+		}
+		return moments.Channels, int(shape[0]), elements / int(shape[0])
+	}
+	last := len(shape) - 1
+	const most = 64
+	switch {
+	case len(shape) < 2 && elements <= maxColumns:
+		return moments.Columns, elements, 1
+	case len(shape) < 2:
+	case declared[last] > 0 && shape[last] <= most && (shape[last] <= shape[0] || declared[0] < 1):
+		return moments.Channels, int(shape[last]), 1
+	case declared[0] > 0 && shape[0] <= most:
+		return moments.Channels, int(shape[0]), elements / int(shape[0])
+	}
+	return moments.Channels, 1, elements
+}
+
+// of names the input in messages.
+func (p part) of() string {
+	if p.name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" of input %q", p.name)
+}
+
+// against holds an input against what training had.
+func (p part) against(trained moments.Summary, how Inputs) string {
+	faults := p.faults(how.Preprocess)
+	var changes []moments.Change
+	for _, f := range faults {
+		if !how.Foreign || !f.content {
+			changes = append(changes, f.Change)
+		}
+	}
+	e := moments.Explain(trained, p.sample, changes)
+	switch {
+	case !e.Found():
+		return ""
+	case e.Change != nil:
+		for _, f := range faults {
+			if f.Name == e.Change.Name {
+				return p.warning(f.Name+". "+p.evidence(trained, e, how.From), f.fix)
+			}
+		}
+	case how.Foreign:
+		return p.plausible(how)
+	case p.sample.Kind == moments.Tokens && e.Beyond > 0.1:
+		now := p.sample.Summary().Tokens
+		return p.warning(fmt.Sprintf("%.0f %% of the texts have ids that training did not have. Ids here go from %d to %d, and those of %s from %d to %d", 100*e.Beyond, now.Min, now.Max, how.From, trained.Tokens.Min, trained.Tokens.Max), tokenizer)
+	case p.sample.Kind == moments.Tokens:
+		return p.warning(fmt.Sprintf("the frequent ids of %s are not frequent here: %s", how.From, p.frequent(trained)), tokenizer)
+	case len(e.Columns) > 0:
+		return p.columns(trained, e, how.From)
+	}
+	return p.warning("another data set, or data that was prepared in another way. "+p.evidence(trained, e, how.From), "compare what the network receives, score --save-batch FILE.npy, with a batch of training")
+}
+
+const tokenizer = "make the ids with the tokenizer that training used"
+
+// frequent tells how often the most frequent ids of training are here.
+func (p part) frequent(trained moments.Summary) string {
+	now := map[int64]float64{}
+	for _, f := range p.sample.Summary().Tokens.Frequent {
+		now[f.ID] = f.Share
+	}
+	var list []string
+	for _, f := range trained.Tokens.Frequent[:min(3, len(trained.Tokens.Frequent))] {
+		list = append(list, fmt.Sprintf("id %d has a share of %.1f %%, not %.1f %%", f.ID, 100*now[f.ID], 100*f.Share))
+	}
+	return strings.Join(list, ", ")
+}
+
+func (p part) warning(cause, fix string) string {
+	return fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s. To fix it: %s", p.of(), cause, fix)
+}
+
+// evidence names the worst channel or column with its moments.
+func (p part) evidence(trained moments.Summary, e moments.Explanation, from string) string {
+	if p.sample.Kind == moments.Tokens {
+		return fmt.Sprintf("Compared with %s", from)
+	}
+	g := 0
+	if off := e.Off(); len(off) > 0 {
+		g = off[0]
+	}
+	now := p.sample.Summary().Groups[g]
+	was := trained.Groups[g]
+	return fmt.Sprintf("%s has %s here, and %s in %s", p.group(g), moment(now.Mean, now.Std), moment(was.Mean, was.Std), from)
+}
+
+// group names a channel or column, counted from 0 as in arrays.
+func (p part) group(g int) string {
+	switch {
+	case p.sample.Groups() == 1 && p.sample.Kind == moments.Channels:
+		return "The input"
+	case p.picture:
+		return fmt.Sprintf("Channel %d", g)
+	case p.sample.Kind == moments.Columns:
+		return fmt.Sprintf("Column %d (counted from 0)", g)
+	}
+	return fmt.Sprintf("Feature %d (counted from 0)", g)
+}
+
+// columns names the fault of each of a few columns, counted from 0 as in arrays.
+func (p part) columns(trained moments.Summary, e moments.Explanation, from string) string {
+	cause, fix := "other units, or another order of columns", "give the columns in the units and the order of training; for tables --columns A,B,C says the order"
+	if n := len(e.Columns); n > 1 && n == p.sample.Groups() {
+		cause = "columns that are not standardised as in training, other units, or another data set"
+		fix = "give the columns standardised as in training, in its units and order"
+	}
+	now := p.sample.Summary()
+	const named = 2
+	var list []string
+	for _, c := range e.Columns[:min(named, len(e.Columns))] {
+		what := "is not like in training"
+		switch {
+		case c.From >= 0:
+			what = fmt.Sprintf("has the values that column %d had in training", back(e.Columns, c))
+		case len(c.Units) > 0:
+			what = "has " + c.Units[0].Name
+			if len(c.Units) > 1 {
+				what += ", or " + c.Units[1].Name
+			}
+		case c.Share > 0.5:
+			what = "has values outside the range of training"
+		}
+		a, b := now.Groups[c.Column], trained.Groups[c.Column]
+		list = append(list, fmt.Sprintf("column %d %s (%s here, %s in %s)", c.Column, what, moment(a.Mean, a.Std), moment(b.Mean, b.Std), from))
+	}
+	said := "Counted from 0, " + strings.Join(list, ", and ")
+	if more := len(e.Columns) - named; more > 0 {
+		said += fmt.Sprintf(". %d more columns differ", more)
+	}
+	return p.warning(cause+". "+said, fix)
+}
+
+// moment writes a mean and a standard deviation. A mean that only rounding keeps from 0 is 0.
+func moment(mean, std float64) string {
+	if math.Abs(mean) < 1e-3*std {
+		mean = 0
+	}
+	return fmt.Sprintf("mean %.3g and standard deviation %.3g", mean, std)
+}
+
+// back returns the column that had, in training, the values that column c has here.
+func back(all []moments.ColumnChange, c moments.ColumnChange) int {
+	for _, other := range all {
+		if other.From == c.Column {
+			return other.Column
+		}
+	}
+	return c.From
+}
+
+// plausible holds pictures against what mean and standard deviation of the preprocessing
+// imply: without them pixels lie in [0, 1], and dark pixels are negative before that.
+func (p part) plausible(how Inputs) string {
+	m, s := how.Preprocess.Mean, how.Preprocess.Std
+	if !p.picture || m == nil && s == nil {
+		return ""
+	}
+	const (
+		inside  = 0.98 // share of values: augmentation may replace some by noise
+		outside = 0.9
+	)
+	groups := p.sample.Groups()
+	undo := p.normalise(how.Preprocess, true)
+	now := p.sample.Changed(undo).Summary()
+	share := p.inside(undo)
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, g := range now.Groups {
+		low, high = min(low, g.Min), max(high, g.Max)
+	}
+	all := fmt.Sprintf("Once the mean %v and the standard deviation %v are taken out, values go from %.3g to %.3g, and pixels lie between 0 and 1", m, s, low, high)
+	raw := p.inside(moments.Change{})
+	dark := math.Inf(1)
+	for g := range groups {
+		dark = min(dark, at(undo.Shift, g))
+	}
+	if share > outside && !(raw > 0.999 && dark > 0.02) {
+		return ""
+	}
+	for _, f := range p.faults(how.Preprocess) {
+		if f.content {
+			continue
+		}
+		c := compose(f.Change, undo, groups)
+		spread := 0.0
+		for _, g := range p.sample.Changed(c).Summary().Groups {
+			spread = max(spread, g.Std)
+		}
+		if p.inside(c) >= inside && spread > 0.08 {
+			return p.warning(f.Name+". "+all, f.fix)
+		}
+	}
+	if share > outside {
+		return "" // bright pictures
+	}
+	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all, "say how pictures are normalised: fit --mean M --std S, or --preprocess FILE for this command")
+}
+
+func at(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
+
+// inside is the share of the values that lie in [0, 1] after a change, within a tolerance.
+func (p part) inside(c moments.Change) float64 {
+	count, all := 0, 0
+	groups := p.sample.Groups()
+	for _, x := range p.values {
+		for k, v := range x {
+			g := k / p.step % groups
+			y := float64(v)
+			if c.Scale != nil {
+				y *= at(c.Scale, g)
+			}
+			if c.Shift != nil {
+				y += at(c.Shift, g)
+			}
+			if all++; y >= -0.02 && y <= 1.02 {
+				count++
+			}
+		}
+	}
+	return float64(count) / float64(max(all, 1))
+}
+
+// againstLayer holds the examples against the first batch-norm layer. Faults are undone one
+// by one, and the examples run again.
+func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (string, error) {
+	layer, err := how.Run.firstLayer(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer layer.session.Close()
+	now, err := layer.shift(ctx, s)
+	if err != nil || now.score() < 1 {
+		return "", err
+	}
+	all := fmt.Sprintf("At the first batch-norm layer (%s) means differ by %.2g standard deviations from those of training, and variances by a factor of %.2g", now.layer, now.means, math.Exp(now.variances))
+	const tried = 64 // examples
+	some := *s
+	some.rows = s.rows[:min(tried, len(s.rows))]
+	best := min(1, now.score()/2)
+	found, of, fix := "", parts[0], ""
+	for _, p := range parts {
+		if p.values == nil {
+			continue
+		}
+		for _, f := range p.faults(how.Preprocess) {
+			some.values = p.changed(s.values[:some.Len()], f.Change)
+			then, err := layer.shift(ctx, &some)
+			if err != nil {
+				return "", err
+			}
+			if then.score() < best {
+				best, found, of, fix = then.score(), f.Name, p, f.fix
+			}
+		}
+	}
+	// The first convolution keeps a factor that all values have.
+	if factor := math.Exp(now.spread); found == "" && 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio {
+		fix := "give the values in the units of training, standardised if those of training were"
+		if of.picture {
+			fix = "say how training normalised: fit --mean M --std S, or fit --preset NAME"
+		}
+		return of.warning(fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s", factor, all), fix), nil
+	}
+	if found == "" {
+		return of.warning("another data set, or data that was prepared in another way. "+all, "compare what the network receives, score --save-batch FILE.npy, with a batch of training"), nil
+	}
+	return of.warning(found+". "+all, fix), nil
+}
+
+// changed returns examples with one input changed.
+func (p part) changed(examples [][]float32, c moments.Change) (out [][]float32) {
+	groups := p.sample.Groups()
+	for _, x := range examples {
+		y := slices.Clone(x)
+		for k := range p.size {
+			g, from := k/p.step%groups, k
+			if c.From != nil {
+				from = k + (c.From[g]-g)*p.step
+			}
+			v := float64(x[p.first+from])
+			if c.Scale != nil {
+				v *= at(c.Scale, g)
+			}
+			if c.Shift != nil {
+				v += at(c.Shift, g)
+			}
+			y[p.first+k] = float32(v)
+		}
+		out = append(out, y)
+	}
+	return out
+}

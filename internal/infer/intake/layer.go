@@ -1,0 +1,94 @@
+package intake
+
+import (
+	"context"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+)
+
+// A shift is how the values at the first batch-norm layer differ from those of training, as
+// root mean squares over its channels.
+type shift struct {
+	layer     string
+	means     float64 // in standard deviations
+	variances float64 // of logarithms
+	spread    float64 // mean logarithm of the ratio of standard deviations
+}
+
+// Limits of a shift that matters: those of package moments, for the whole layer.
+const (
+	maxshift    = 0.5
+	maxLogRatio = 0.95
+)
+
+func (s shift) score() float64 { return max(s.means/maxshift, s.variances/maxLogRatio) }
+
+// shifted is the number of examples from which a layer's shift can be judged.
+const shifted = 16
+
+// firstLayer is a network that gives the statistics of its first batch-norm layer out, with
+// the weights of the last checkpoint, to which the stored statistics belong.
+type firstLayer struct {
+	*Runner
+	session *infer.Session
+}
+
+func (r *Runner) firstLayer(ctx context.Context) (*firstLayer, error) {
+	p, plan := r.Posterior, r.Passes.Plan
+	filled, err := plan.Template.Fill(p.Layout, p.Last(), p.Statistics)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.engine.Open(ctx, filled, plan.Outputs[:2]...)
+	return &firstLayer{r, s}, err
+}
+
+// Sizes of the batches that a sample is cut into.
+const (
+	leastBatch = 16
+	batches    = 8
+)
+
+// shift runs a sample in a few batches, and compares what arrives at the layer with what the
+// last checkpoint stores. It returns the medians over the batches: a fault is in all of them,
+// and an example with a very large value in one.
+func (l *firstLayer) shift(ctx context.Context, s *Sample) (shift, error) {
+	size, err := l.Batch(s)
+	if err != nil {
+		return shift{}, err
+	}
+	if l.session.FixedBatch() == 0 {
+		size = min(size, max(leastBatch, s.Len()/batches))
+	}
+	stored := l.Posterior.StoredStatistics
+	var out shift
+	var means, variances, spreads []float64
+	for first := 0; first == 0 || first+size <= s.Len(); first += size { // short batches are left out
+		var idx []int
+		for i := first; i < min(first+size, s.Len()); i++ {
+			idx = append(idx, i)
+		}
+		got, err := l.session.Feed(ctx, s, idx)
+		if err != nil {
+			return out, err
+		}
+		mean, err := infer.Float32s(got[0])
+		if err != nil {
+			return out, err
+		}
+		variance, err := infer.Float32s(got[1])
+		if err != nil {
+			return out, err
+		}
+		name, m, v, r := l.Passes.Plan.FirstShift(stored[len(stored)-1], mean, variance)
+		out.layer, means, variances, spreads = name, append(means, m), append(variances, v), append(spreads, r)
+	}
+	out.means, out.variances, out.spread = median(means), median(variances), median(spreads)
+	return out, nil
+}
+
+func median(x []float64) float64 {
+	slices.Sort(x)
+	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+}

@@ -1,0 +1,75 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
+)
+
+// A Runner is a trained network that examples are sent through, to see what it returns
+// before anything is averaged. It is the last checkpoint with the batch-norm statistics
+// that the checkpoint stores: a network as training left it, which needs no pass over
+// training data. It computes on the CPU in float32.
+type Runner struct {
+	*infer.Network
+	engine  infer.Engine
+	session *infer.Session
+	model   infer.Model
+}
+
+// NewRunner opens the last checkpoint of n. The caller closes the Runner.
+func NewRunner(ctx context.Context, e *infer.Engine, n *infer.Network) (*Runner, error) {
+	r := &Runner{Network: n, engine: *e}
+	r.engine.Provider, r.engine.Progress, r.engine.Placed = ort.Provider{}, nil, nil
+	var err error
+	if r.model, err = n.LastCheckpoint(); err != nil {
+		return nil, err
+	}
+	r.session, err = r.engine.Open(ctx, r.model.Filled, n.Output())
+	return r, err
+}
+
+// Close gives the session's memory back. It waits for runs in progress.
+func (r *Runner) Close() error { return r.session.Close() }
+
+// Batch is the batch size that the command's own runs have.
+func (r *Runner) Batch(data dataset.Dataset) (int, error) {
+	return r.engine.BatchUnit(infer.Single(r.model), data)
+}
+
+// Run sends the examples idx of data through the network in one batch. It returns how
+// many scores each example has, and the scores row by row, as the network gives them.
+// A network of a fixed batch size takes at most so many; a shorter batch is filled up.
+func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (count int, scores []float32, err error) {
+	out, err := r.session.Feed(ctx, data, idx)
+	if err == nil {
+		count, scores, err = r.Scores(out[0], len(idx))
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", r.model.Name, err)
+	}
+	return count, scores[:count*len(idx)], nil
+}
+
+// All runs every example of a sample, in batches of the command's own size.
+func (r *Runner) All(ctx context.Context, s *Sample) (count int, scores []float32, err error) {
+	size, err := r.Batch(s)
+	if err != nil {
+		return 0, nil, err
+	}
+	for first := 0; first < s.Len(); first += size {
+		var idx []int
+		for i := first; i < min(first+size, s.Len()); i++ {
+			idx = append(idx, i)
+		}
+		n, some, err := r.Run(ctx, s, idx)
+		if err != nil {
+			return 0, nil, err
+		}
+		count, scores = n, append(scores, some...)
+	}
+	return count, scores, nil
+}

@@ -1,0 +1,106 @@
+// Package intake checks what goes into a run before its results are trusted: what the
+// scores of a network are, whether the examples look like those of training, and whether
+// an example's scores depend on the others in its batch.
+//
+// Every check looks at a [Sample], a few examples from all over the data. A check adds to
+// a [Report]. A report holds the decisions that a run keeps and the warnings that stay
+// with its results.
+//
+// # Concurrency
+//
+// A Sample may be read from several goroutines. A Report belongs to one.
+package intake
+
+import (
+	"cmp"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/splitmix"
+	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Examples is how many examples a Sample holds, where there are so many and memory allows.
+const Examples = 256
+
+// seed chooses the examples: "intake" in ASCII. It is fixed, so that all jobs that share
+// the data see the same examples.
+const seed = 0x696e74616b65
+
+// A Sample is examples from all over a data set, in memory. It is a [dataset.Dataset].
+type Sample struct {
+	dataset.Dataset
+	// Unreadable examples were chosen, but could not be read.
+	Unreadable int
+
+	values [][]float32
+	rows   []int // of the data
+	labels truth.Truth
+}
+
+// Hold reads up to [Examples] examples into at most so many bytes, but one example at
+// least. The data is cut into stretches of equal length, and a fixed seed chooses one
+// example of each, so a sample of sorted data holds every class that is not rare.
+//
+// Examples that cannot be read are counted. If none can be read, the sample is empty, and the
+// error is that of the first. An error of [dataset.Fatal] ends the reading.
+func Hold(d dataset.Dataset, bytes int64) (*Sample, error) {
+	size, err := weights.Elements(d.Shape())
+	if err != nil {
+		return nil, err
+	}
+	n := min(Examples, d.Len(), int(max(1, bytes/4/max(1, size))))
+	s := &Sample{Dataset: d}
+	rows := make([]int, n)
+	for k := range rows {
+		first, end := k*d.Len()/n, (k+1)*d.Len()/n
+		rows[k] = first + int(splitmix.At(seed, uint64(k))%uint64(end-first))
+	}
+	labels, failed := dataset.LoadRows(d, rows)
+	if failed != nil {
+		return nil, failed
+	}
+	var held []int // of rows
+	for k, row := range rows {
+		values := make([]float32, size)
+		if failed := d.Read(values, row); failed != nil {
+			if dataset.Fatal(failed) {
+				return nil, failed
+			}
+			err = cmp.Or(err, failed)
+			s.Unreadable++
+			continue
+		}
+		s.values, s.rows, held = append(s.values, values), append(s.rows, row), append(held, k)
+	}
+	if len(s.rows) == 0 {
+		return s, err
+	}
+	s.labels = labels.Pick(held)
+	return s, nil
+}
+
+// Len is how many examples the sample holds.
+func (s *Sample) Len() int { return len(s.rows) }
+
+// Values are those of example i, in the order of [dataset.Dataset.Read]. They must not be
+// changed.
+func (s *Sample) Values(i int) []float32 { return s.values[i] }
+
+// Labels are those of the examples that the sample holds.
+func (s *Sample) Labels() truth.Truth { return s.labels }
+
+// Name is that of example i in the data.
+func (s *Sample) Name(i int) string { return s.Dataset.Name(s.rows[i]) }
+
+// Fields are those of the data.
+func (s *Sample) Fields() []dataset.Field { return dataset.Fields(s.Dataset) }
+
+// Length is that of example i in the data.
+func (s *Sample) Length(field, i int) int { return dataset.Length(s.Dataset, field, s.rows[i]) }
+
+// Read copies example i.
+func (s *Sample) Read(dst []float32, i int) error {
+	copy(dst, s.values[i])
+	return nil
+}
