@@ -7,10 +7,10 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// FreeBatch frees the first dimension of the model's inputs and outputs, if the exporter fixed it. It also frees that
+// DynamicBatch frees the first dimension of the model's inputs and outputs, if the exporter fixed it. It also frees that
 // dimension in the shapes of Reshape nodes, and drops the inferred shapes in between. The caller must check that
 // examples are then computed independently. There are other ways to write the size of the batch into a graph.
-func (e *Edit) FreeBatch() {
+func (e *Edit) DynamicBatch() {
 	g, batch := e.m.Graph, int64(-1)
 	for _, v := range e.m.FeedInputs() {
 		if v.fixesBatch() {

@@ -15,7 +15,7 @@ func TestFreeBatch(t *testing.T) {
 		t.Fatal("the fixture has no shapes in between")
 	}
 	e := fixed.Edit()
-	e.FreeBatch()
+	e.DynamicBatch()
 	got := parse(t, edited(t, fixed, e))
 	for what, pair := range map[string][2][]Value{"inputs": {got.Graph.Inputs, free.Graph.Inputs}, "outputs": {got.Graph.Outputs, free.Graph.Outputs}} {
 		for i, v := range pair[0] {
@@ -40,7 +40,7 @@ func TestFreeBatch(t *testing.T) {
 	}
 
 	same := free.Edit()
-	if same.FreeBatch(); len(same.splices) > 0 {
+	if same.DynamicBatch(); len(same.splices) > 0 {
 		t.Errorf("a free batch was freed: %d changes", len(same.splices))
 	}
 }

@@ -37,7 +37,7 @@ type Model struct {
 	loops     bool
 	tensors   []*Tensor                 // of all graphs, in file order: see Tensors
 	known     map[string]*Tensor        // by their names in layouts
-	held      map[*Tensor]weights.Piece // elements that lie in other files: see Holding
+	held      map[*Tensor]weights.Piece // elements that lie in other files: see WithWeights
 }
 
 // Graph is a GraphProto: the model's own or the body of an If, Loop or Scan. The body of a function has only a name

@@ -115,7 +115,7 @@ func (a *app) compare(c *cli.Context) error {
 	if err := a.openStore(c, engine, in.Networks(), "save", "tune"); err != nil {
 		return err
 	}
-	if err := a.SettleInputs(c, in, engine, cmp.Test, test); err != nil {
+	if err := a.PrepareInputs(c, in, engine, cmp.Test, test); err != nil {
 		return err
 	}
 	if err := a.tune(c, settings, in, engine); err != nil {

@@ -275,7 +275,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err := a.CheckStudy(c, engine, bn, nil, nil, ""); err != nil {
 		return n, nil, nil, err
 	}
-	if err := a.Settle(c, engine, bn, opts); err != nil {
+	if err := a.ChooseSampleSize(c, engine, bn, opts); err != nil {
 		return n, nil, nil, err
 	}
 	result, err := batchnorm.Recompute(c.Context, engine, n, parameters, bn.Training)

@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 )
 
 // ensembleFlags control the export of an ensemble as one model.
@@ -39,7 +39,7 @@ func onlyOf(c *cli.Context, list []cli.Flag, what string) error {
 }
 
 // storages are the words of --storage.
-var storages = []string{joint.Float32: "f32", joint.Int8: "int8"}
+var storages = []string{fused.Float32: "f32", fused.Int8: "int8"}
 
 // exportEnsemble writes the ensemble at path as one model.
 func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
@@ -59,7 +59,7 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 	if c.IsSet("check") && flags.IsStdout(out.path) {
 		return flags.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
 	}
-	j := &ensemble.Joint{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: joint.Storage(storage), External: c.Bool("external-data"),
+	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: fused.Storage(storage), External: c.Bool("external-data"),
 		Producer: "swagwrap", Version: flags.Version()}
 	if c.IsSet("members") {
 		if j.Members, err = ensemble.ParseRanges(c.String("members"), e.Members()); err != nil {
@@ -107,10 +107,10 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 		}
 	}
 	if data == nil {
-		return a.writeJoint(c, j, engine, out, nil)
+		return a.writeFused(c, j, engine, out, nil)
 	}
 	var d ensemble.Difference
-	err = a.writeJoint(c, j, engine, out, func() (err error) {
+	err = a.writeFused(c, j, engine, out, func() (err error) {
 		d, err = j.Check(c.Context, engine, out.path, data)
 		return flags.BadInput(err)
 	})
@@ -145,15 +145,15 @@ func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Ne
 	return nil
 }
 
-// writeJoint writes the model, runs check on it, and prints its size.
-func (a *app) writeJoint(c *cli.Context, j *ensemble.Joint, engine *infer.Engine, out *modelOutput, check func() error) error {
+// writeFused writes the model, runs check on it, and prints its size.
+func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, check func() error) error {
 	m, err := j.Model(c.Context, engine)
 	if err != nil {
 		return flags.BadInput(err)
 	}
 	name := filepath.Base(out.path)
 	model, data, err := m.Size(name)
-	if err == nil && model > joint.Largest {
+	if err == nil && model > fused.Largest {
 		m.External()
 		model, data, err = m.Size(name)
 	}

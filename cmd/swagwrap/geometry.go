@@ -87,7 +87,7 @@ func (a *app) geometry(c *cli.Context) error {
 	if err := a.CheckStudy(c, engine, bn, nil, l.Data, c.Args().Get(1)); err != nil {
 		return err
 	}
-	if err := a.Settle(c, engine, bn, swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}); err != nil {
+	if err := a.ChooseSampleSize(c, engine, bn, swag.SampleOptions{Seed: c.Uint64("seed"), Scale: l.Scale}); err != nil {
 		return err
 	}
 	l.BatchNorm = bn.Training

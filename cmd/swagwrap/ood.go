@@ -90,7 +90,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	if err := a.openStore(c, engine, in.Networks()); err != nil {
 		return nil, err
 	}
-	if err := a.SettleInputs(c, in, engine, d.In, args[n]); err != nil {
+	if err := a.PrepareInputs(c, in, engine, d.In, args[n]); err != nil {
 		return nil, err
 	}
 	if err := a.CheckForeign(c, in, engine, d.Out, args[n+1]); err != nil {

@@ -271,7 +271,7 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	if err := a.checkTraining(c, engine, bn, e); err != nil {
 		return err
 	}
-	if err := a.Settle(c, engine, bn, how); err != nil {
+	if err := a.ChooseSampleSize(c, engine, bn, how); err != nil {
 		return err
 	}
 	images := 0

@@ -103,7 +103,7 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := a.CheckStudy(c, engine, bn, s.Validation, s.Test, c.Args().Get(1)); err != nil {
 		return err
 	}
-	if err := a.Settle(c, engine, bn, s.Sampling()); err != nil {
+	if err := a.ChooseSampleSize(c, engine, bn, s.Sampling()); err != nil {
 		return err
 	}
 	s.BatchNorm = bn.Training

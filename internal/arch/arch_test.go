@@ -30,7 +30,7 @@ type rule struct {
 
 var (
 	none   = []string{}
-	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/joint", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
+	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
 	// Each package may import those before it.
 	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task"})
@@ -46,7 +46,7 @@ var rules = map[string]rule{
 	"onnxio/internal/wire": {own: none, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
 	"onnxio":               {own: []string{"weights", "onnxio/internal/wire"}, third: none, pure: true},
 	"onnxio/checkpoints":   {own: []string{"weights", "weights/torch", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
-	"onnxio/joint":         {own: []string{"weights", "onnxio", "onnxio/internal/wire"}, third: none, pure: true},
+	"onnxio/fused":         {own: []string{"weights", "onnxio", "onnxio/internal/wire"}, third: none, pure: true},
 	"swag/internal/dense":  {own: none, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
 	"swag/trajectory":      {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},

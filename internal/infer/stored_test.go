@@ -109,7 +109,7 @@ func TestStoredPass(t *testing.T) {
 	bn.Data, bn.Order = counts, dataset.Order{Shuffle: true, Seed: 1}
 	dir := t.TempDir()
 	settled := func(e *infer.Engine) (*batchnorm.Record, []float32) {
-		data, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, bn, batchnorm.Settling{Auto: true, Members: swag.SampleOptions{Seed: 1, Scale: 0.5}})
+		data, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, bn, batchnorm.SampleSizing{Auto: true, Members: swag.SampleOptions{Seed: 1, Scale: 0.5}})
 		if err != nil {
 			t.Fatal(err)
 		}

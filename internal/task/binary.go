@@ -77,7 +77,7 @@ func (t binary) AddCurvature(hessian, logits *mat.Dense) {
 	}
 }
 
-// Say implements [Joined]. It turns the score into scores of two classes.
+// Say implements [Fusable]. It turns the score into scores of two classes.
 func (t binary) Say(g Graph, scores string) Said {
 	two := classes{count: 2}
 	switch t.form() {

@@ -355,7 +355,7 @@ func (t classes) CrossFits(by calibrate.Scaler, outcomes []float64, labels truth
 	return by.CrossFits(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes, 0, 0, seed)
 }
 
-// Say implements [Joined].
+// Say implements [Fusable].
 func (t classes) Say(g Graph, scores string) Said {
 	if t.form() == Probabilities {
 		scores = t.bounded(g, scores)
@@ -367,9 +367,9 @@ func (t classes) Say(g Graph, scores string) Said {
 	return Said{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }
 
-// Join implements [Joined].
-func (t classes) Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
-	j := joining{g, weights}
+// Fuse implements [Fusable].
+func (t classes) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+	j := fusing{g, weights}
 	var probs, logs []string
 	for _, s := range said {
 		probs = append(probs, s.Outcome)

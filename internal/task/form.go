@@ -7,7 +7,7 @@ import (
 )
 
 // Form says what the scores of a classifier are. Every task reads it in one place, where
-// it turns scores into outcomes ([Task.Outcome], [Joined]).
+// it turns scores into outcomes ([Task.Outcome], [Fusable]).
 type Form string
 
 // The forms, in the words of the model card and of --scores.

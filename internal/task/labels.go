@@ -377,7 +377,7 @@ func (t labels) nll(outcomes []float64, of truth.Truth) (mean float64) {
 	return mean
 }
 
-// Say implements [Joined].
+// Say implements [Fusable].
 func (t labels) Say(g Graph, scores string) Said {
 	switch t.form() {
 	case LogProbabilities:
@@ -390,9 +390,9 @@ func (t labels) Say(g Graph, scores string) Said {
 	return Said{Outcome: g.Op("Sigmoid", scores), Complement: g.Op("Sigmoid", g.Op("Neg", scores))}
 }
 
-// Join implements [Joined].
-func (t labels) Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
-	j := joining{g, weights}
+// Fuse implements [Fusable].
+func (t labels) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+	j := fusing{g, weights}
 	var probs, complements []string
 	for _, s := range said {
 		probs, complements = append(probs, s.Outcome), append(complements, s.Complement)

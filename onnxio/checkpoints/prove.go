@@ -207,7 +207,7 @@ func (t *Template) holds(into *onnxio.Tensor, x *torch.Tensor, s *state) (bool, 
 	if err := t.model.Readable(into); err != nil {
 		return false, err
 	}
-	with, err := t.model.Holding(s.file.Path, nil, map[*onnxio.Tensor]weights.Piece{into: x.Piece()})
+	with, err := t.model.WithWeights(s.file.Path, nil, map[*onnxio.Tensor]weights.Piece{into: x.Piece()})
 	return err == nil && sameButForZeros(t.model, with, into), err
 }
 

@@ -111,7 +111,7 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 	if err := t.rest(s, known); err != nil {
 		return nil, err
 	}
-	return t.model.Holding(s.file.Path, s.file.Mappings(), elements)
+	return t.model.WithWeights(s.file.Path, s.file.Mappings(), elements)
 }
 
 // rest checks the tensors of a state_dict that fill nothing.

@@ -141,7 +141,7 @@ func TestFrozenAll(t *testing.T) {
 		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Passes.Stale)
 	}
 	checkSWA(t, n, batchnorm.Training{}, 0, "frozen-all.")
-	if _, records, err := batchnorm.Settle(t.Context(), infertest.Engine(t), []*infer.Network{n}, batchnorm.Training{}, batchnorm.Settling{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
+	if _, records, err := batchnorm.ChooseSampleSize(t.Context(), infertest.Engine(t), []*infer.Network{n}, batchnorm.Training{}, batchnorm.SampleSizing{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
 		t.Errorf("settled without images: %+v, %v", records, err)
 	}
 
@@ -249,7 +249,7 @@ func TestAugmentedCheck(t *testing.T) {
 				t.Errorf("%s, %s: means %v and variances %v, want %+v", tc.key, layer, means, variances, want)
 			}
 		}
-		_, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, tc.data, batchnorm.Settling{})
+		_, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, tc.data, batchnorm.SampleSizing{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestCheckOfFewImages(t *testing.T) {
 	loader := loaderBatches(t)
 	for _, tc := range []struct{ images, checked, more int }{{512, 512, 0}, {100, 100, 0}, {64, 64, 0}, {63, 0, 1}, {20, 0, 44}} {
 		data := batchnorm.Training{Data: loader, Order: dataset.Order{Shuffle: true, Seed: 1, Limit: tc.images}}
-		_, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, data, batchnorm.Settling{})
+		_, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, data, batchnorm.SampleSizing{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func TestCheckOfFewImages(t *testing.T) {
 	// Images that were never divided by 255 are found with the fewest that there may be.
 	raw := infertest.Data(t, infertest.Path(infertest.Augmented, "train.npz"), dataset.Options{Preprocess: preprocess.Settings{Std: []float64{1. / 255, 1. / 255, 1. / 255}}})
 	data := batchnorm.Training{Data: raw, Order: dataset.Order{Shuffle: true, Seed: 1, Limit: 64}}
-	_, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, data, batchnorm.Settling{})
+	_, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, data, batchnorm.SampleSizing{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,12 +320,12 @@ func distances(l *weights.Layout, got, want []float32, layers ...int) (means, va
 
 // Members that see few images, corrected by what SWA's statistics are from as many
 // and from all, have nearly the statistics that all images give.
-func TestSettleControl(t *testing.T) {
+func TestSampleSizeControl(t *testing.T) {
 	t.Parallel()
 	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
 	how := swag.SampleOptions{Seed: 5, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 	all := batchnorm.Training{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
-	settled, records, err := batchnorm.Settle(t.Context(), e, []*infer.Network{n}, all, batchnorm.Settling{Auto: true, Members: how})
+	settled, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, all, batchnorm.SampleSizing{Auto: true, Members: how})
 	if err != nil {
 		t.Fatal(err)
 	}

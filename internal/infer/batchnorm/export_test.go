@@ -29,7 +29,7 @@ func Blend(data Training, n *infer.Network, whole bool) dataset.Dataset {
 
 // Loss estimates what statistics from one image would cost.
 func Loss(ctx context.Context, e *infer.Engine, n *infer.Network, data Training, parameters weights.Vector, r bnupdate.Result) (float64, error) {
-	s := &settling{e: e, n: n, data: data, size: e.BatchSize}
+	s := &sizing{e: e, n: n, data: data, size: e.BatchSize}
 	return s.loss(ctx, parameters, r, nil)
 }
 

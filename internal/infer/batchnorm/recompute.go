@@ -12,13 +12,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Training is the data that statistics are recomputed from. [Settle] makes it ready.
+// Training is the data that statistics are recomputed from. [ChooseSampleSize] makes it ready.
 type Training struct {
 	Data  dataset.Dataset
 	Order dataset.Order
 	Rule  bnupdate.Rule
 
-	// members and controls are set by [Settle]: how many images of the order members see, if fewer than all, and what
+	// members and controls are set by [ChooseSampleSize]: how many images of the order members see, if fewer than all, and what
 	// corrects their statistics.
 	members  int
 	controls map[*infer.Network]bnupdate.Control

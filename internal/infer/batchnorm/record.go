@@ -17,7 +17,7 @@ type Record struct {
 	Sources []dataset.Source `json:"sources"`
 	Images  int              `json:"images"`
 	// MemberImages, if not 0, is the number of images that each member saw. Its statistics are corrected by the
-	// difference between SWA's statistics from as many images and from all. See [Settle].
+	// difference between SWA's statistics from as many images and from all. See [ChooseSampleSize].
 	MemberImages int    `json:"member_images,omitempty"`
 	BatchSize    int    `json:"batch_size"`
 	Rule         string `json:"rule"`

@@ -33,7 +33,7 @@ func widen(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.
 // tryWider replaces the plan by one with a free batch.
 func tryWider(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.Dataset) error {
 	p := n.Passes
-	free, err := e.Free(ctx, n, data)
+	free, err := e.DynamicBatch(ctx, n, data)
 	if err != nil {
 		return err
 	}

@@ -208,14 +208,14 @@ func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
 	return err
 }
 
-// SettleInputs checks the data, and chooses the batch-norm data of all methods. path is the name of the data in
+// PrepareInputs checks the data, and chooses the batch-norm data of all methods. path is the name of the data in
 // messages.
-func (a *Env) SettleInputs(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset, path string) error {
+func (a *Env) PrepareInputs(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset, path string) error {
 	if err := a.CheckStudy(c, e, l.BatchNorm, l.Validation, data, path); err != nil {
 		return err
 	}
 	how := swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
-	err := a.Settle(c, e, l.BatchNorm, how)
+	err := a.ChooseSampleSize(c, e, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func AsAsked(c *cli.Context) (args []string) {
 // BatchNorm is the data for recomputing statistics.
 type BatchNorm struct {
 	batchnorm.Training
-	study.BatchNorm // its records are set by Settle
+	study.BatchNorm // its records are set by ChooseSampleSize
 	auto            bool
 	augment         string // of images
 }
@@ -126,9 +126,9 @@ func (b *BatchNorm) limit(c *cli.Context) (limit func(images int) int, err error
 	}
 }
 
-// Settle compares the images with the statistics in the checkpoints. With --bn-samples auto it also chooses how many
+// ChooseSampleSize compares the images with the statistics in the checkpoints. With --bn-samples auto it also chooses how many
 // images SWA and the members see.
-func (a *Env) Settle(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
+func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
 	was := e.Progress
 	defer func() { e.Progress = was }()
 	bar := &Bar{}
@@ -136,7 +136,7 @@ func (a *Env) Settle(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag
 		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the largest possible number
 	}
 	e.Progress = bar.Add
-	data, records, err := batchnorm.Settle(c.Context, e, b.Networks, b.Training, batchnorm.Settling{Auto: b.auto, Members: members, Resize: bar.Resize})
+	data, records, err := batchnorm.ChooseSampleSize(c.Context, e, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
 	bar.Done()
 	if err != nil {
 		return BadInput(err)

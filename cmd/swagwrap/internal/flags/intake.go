@@ -160,7 +160,7 @@ func Trained(r *intake.Report) ([]moments.Summary, string) {
 }
 
 // CheckForeign is like [Env.CheckIntake], for data from another domain than that of the study. It is called after
-// [Env.SettleInputs]. Such data may differ from training.
+// [Env.PrepareInputs]. Such data may differ from training.
 func (a *Env) CheckForeign(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset, path string) error {
 	b := l.BatchNorm
 	in := Intake{Networks: b.Networks, Data: data, Path: path, Foreign: true}
@@ -173,7 +173,7 @@ func (a *Env) CheckForeign(c *cli.Context, l *Inputs, e *infer.Engine, data data
 }
 
 // CheckStudy calls [Env.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
-// verdict. It stores the reports in b. It is called before [Env.Settle].
+// verdict. It stores the reports in b. It is called before [Env.ChooseSampleSize].
 func (a *Env) CheckStudy(c *cli.Context, e *infer.Engine, b *BatchNorm, validation, data dataset.Dataset, path string) error {
 	for _, in := range []Intake{
 		{Data: b.Data, Path: c.String("bn-data"), Training: true},

@@ -12,25 +12,25 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Joint is an ensemble, or some of its members, as one ONNX model. The model gives the same average as a [Scorer].
-type Joint struct {
+// Fused is an ensemble, or some of its members, as one ONNX model. The model gives the same average as a [Scorer].
+type Fused struct {
 	Ensemble *Ensemble
 	Networks []*infer.Network // of the ensemble's components
 	Members  []int            // numbers in ascending order
 	// Pixels makes the model take 8-bit pixels of shape [batch, height, width, channels], with the channels red, green,
 	// blue. The model then preprocesses them itself.
 	Pixels bool
-	// Storage, External, Producer and Version are as in [joint.Options].
-	Storage           joint.Storage
+	// Storage, External, Producer and Version are as in [fused.Options].
+	Storage           fused.Storage
 	External          bool
 	Producer, Version string
 
-	tasks []task.Joined // of the networks
+	tasks []task.Fusable // of the networks
 }
 
 // All lists the numbers of the ensemble's members.
@@ -42,8 +42,8 @@ func (e *Ensemble) All() []int {
 	return all
 }
 
-// Model plans the model. e runs the networks if their graphs alone do not tell enough; see [Joint.Needs].
-func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error) {
+// Model plans the model. e runs the networks if their graphs alone do not tell enough; see [Fused.Needs].
+func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error) {
 	if err := j.learn(ctx, e); err != nil {
 		return nil, err
 	}
@@ -54,9 +54,9 @@ func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error
 	if err := checkThreshold(j.Ensemble.Path, j.Ensemble.Threshold, j.tasks[0]); err != nil {
 		return nil, err
 	}
-	var networks []*joint.Network
+	var networks []*fused.Network
 	place := make(map[int]int) // from a component to the index of its network in networks
-	var members []joint.Member
+	var members []fused.Member
 	for _, k := range j.Members {
 		i, row := j.Ensemble.Find(k)
 		if _, ok := place[i]; !ok {
@@ -67,13 +67,13 @@ func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error
 			place[i] = len(networks)
 			networks = append(networks, n)
 		}
-		members = append(members, joint.Member{Number: k, Network: place[i], Statistics: j.Ensemble.Components[i].Statistics[row]})
+		members = append(members, fused.Member{Number: k, Network: place[i], Statistics: j.Ensemble.Components[i].Statistics[row]})
 	}
 	metadata, err := j.metadata()
 	if err != nil {
 		return nil, err
 	}
-	m, err := joint.New(networks, members, joint.Options{Storage: j.Storage, External: j.External, Producer: j.Producer, Version: j.Version, Metadata: metadata})
+	m, err := fused.New(networks, members, fused.Options{Storage: j.Storage, External: j.External, Producer: j.Producer, Version: j.Version, Metadata: metadata})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error
 		i, _ := j.Ensemble.Find(k)
 		said = append(said, j.tasks[i].Say(m, m.Scores(at)))
 	}
-	for _, o := range j.tasks[0].Join(m, said, j.weights(), calibration.Scaling) {
+	for _, o := range j.tasks[0].Fuse(m, said, j.weights(), calibration.Scaling) {
 		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			return nil, err
 		}
@@ -95,13 +95,13 @@ func (j *Joint) Model(ctx context.Context, e *infer.Engine) (*joint.Model, error
 	return m, nil
 }
 
-// Needs reports whether [Joint.Model] must run the networks.
-func (j *Joint) Needs() bool {
+// Needs reports whether [Fused.Model] must run the networks.
+func (j *Fused) Needs() bool {
 	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool { return n.FixedBatch() || n.Width() == 0 && n.Known() == nil })
 }
 
 // learn finds the task of each network.
-func (j *Joint) learn(ctx context.Context, e *infer.Engine) error {
+func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 	j.tasks = nil
 	for _, n := range j.Networks {
 		t := n.Known()
@@ -117,21 +117,21 @@ func (j *Joint) learn(ctx context.Context, e *infer.Engine) error {
 		if err != nil {
 			return err
 		}
-		joined, ok := t.(task.Joined)
+		fusable, ok := t.(task.Fusable)
 		if !ok {
 			return fmt.Errorf("%s: members of the task %q cannot be one model yet", j.Ensemble.Path, t.Name())
 		}
-		if first := append(j.tasks, joined)[0]; joined.Width() != first.Width() {
-			return fmt.Errorf("%s: %s, want %s as in %s", n.Posterior.Path, joined.Describe(), first.Describe(), j.Networks[0].Posterior.Path)
+		if first := append(j.tasks, fusable)[0]; fusable.Width() != first.Width() {
+			return fmt.Errorf("%s: %s, want %s as in %s", n.Posterior.Path, fusable.Describe(), first.Describe(), j.Networks[0].Posterior.Path)
 		}
-		j.tasks = append(j.tasks, joined)
+		j.tasks = append(j.tasks, fusable)
 	}
 	return nil
 }
 
 // network prepares the network of component i.
-func (j *Joint) network(ctx context.Context, e *infer.Engine, i int) (*joint.Network, error) {
-	n, err := j.Networks[i].Joint(ctx, e)
+func (j *Fused) network(ctx context.Context, e *infer.Engine, i int) (*fused.Network, error) {
+	n, err := j.Networks[i].Fused(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (j *Joint) network(ctx context.Context, e *infer.Engine, i int) (*joint.Net
 
 // weights returns the weights of the members, which add up to 1. If only some members of a component are chosen, they
 // share the weight of the whole component.
-func (j *Joint) weights() []float64 {
+func (j *Fused) weights() []float64 {
 	chosen := make(map[int]int)
 	for _, k := range j.Members {
 		i, _ := j.Ensemble.Find(k)
@@ -164,7 +164,7 @@ func (j *Joint) weights() []float64 {
 }
 
 // metadata returns the properties that the model carries. docs/formats.md lists them.
-func (j *Joint) metadata() (map[string]string, error) {
+func (j *Fused) metadata() (map[string]string, error) {
 	e := j.Ensemble
 	names, err := json.Marshal(e.Card.ClassNames)
 	if err != nil {
@@ -174,7 +174,7 @@ func (j *Joint) metadata() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	storage := map[joint.Storage]string{joint.Float32: "f32", joint.Int8: "int8"}[j.Storage]
+	storage := map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
 	out := map[string]string{
 		"swagwrap.ensemble":   e.ID,
 		"swagwrap.members":    Ranges(j.Members),
@@ -245,7 +245,7 @@ func ParseRanges(s string, n int) ([]int, error) {
 }
 
 // Write writes the files of the model. name is the name of the model file. Members are drawn while they are written.
-func (j *Joint) Write(ctx context.Context, m *joint.Model, name string, create func(file string) (io.Writer, error), workers int) error {
+func (j *Fused) Write(ctx context.Context, m *fused.Model, name string, create func(file string) (io.Writer, error), workers int) error {
 	return m.Write(name, create, func(do func(weights.Vector) error) error {
 		s, err := j.some(ctx, workers, infer.DrawnBytes)
 		if err != nil {
@@ -262,7 +262,7 @@ type some struct {
 	weights []float64
 }
 
-func (j *Joint) some(ctx context.Context, workers int, bytes int64) (*some, error) {
+func (j *Fused) some(ctx context.Context, workers int, bytes int64) (*some, error) {
 	s := &some{&drawn{e: j.Ensemble, networks: j.Networks}, j.Members, j.weights()}
 	for i, n := range j.Networks {
 		d, err := j.Ensemble.drawer(ctx, i, n, workers, bytes)

@@ -16,7 +16,7 @@ import (
 // The model of a regression gives the moments of its members' mixture, written out here in
 // float64, in the targets' units and to 1e-6 of a standard deviation: some roundings of
 // float32, which also counts for members that hardly differ about a mean that is far from 0.
-func TestJointRegression(t *testing.T) {
+func TestFusedRegression(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	softplus := func(x float64) float64 { return math.Log1p(math.Exp(x)) }
@@ -83,7 +83,7 @@ func TestJointRegression(t *testing.T) {
 			if c.factor > 0 {
 				by = &calibrate.Scaling{Temperatures: []float64{c.factor}}
 			}
-			filled, err := joinMembers(t, model, l, graph, what.(task.Joined), vectors, c.weights, by).Runtime()
+			filled, err := joinMembers(t, model, l, graph, what.(task.Fusable), vectors, c.weights, by).Runtime()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,11 +6,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 )
 
 // pictures returns the settings with which the networks preprocess images.
-func (j *Joint) pictures() (preprocess.Settings, error) {
+func (j *Fused) pictures() (preprocess.Settings, error) {
 	s, err := j.Ensemble.Preprocess()
 	if err != nil {
 		return s, err
@@ -26,7 +26,7 @@ func (j *Joint) pictures() (preprocess.Settings, error) {
 
 // takePixels makes the model take 8-bit pixels, and normalise them as [preprocess.Settings] does. Each step rounds to
 // float32.
-func (j *Joint) takePixels(m *joint.Model) error {
+func (j *Fused) takePixels(m *fused.Model) error {
 	s, err := j.pictures()
 	if err != nil {
 		return err
@@ -42,18 +42,18 @@ func (j *Joint) takePixels(m *joint.Model) error {
 	h, w, c := int64(s.Image.InputSize[0]), int64(s.Image.InputSize[1]), int64(s.Planes())
 	m.Takes(onnxio.Uint8, []int64{-1, h, w, c}, []string{batch, "", "", ""}, func(x string) string {
 		if s.Channels == "bgr" {
-			x = m.Node("Gather", []string{x, m.Integers(2, 1, 0)}, joint.Attribute{Name: "axis", Int: 3})
+			x = m.Node("Gather", []string{x, m.Integers(2, 1, 0)}, fused.Attribute{Name: "axis", Int: 3})
 		}
 		if s.Layout == "nchw" {
-			x = m.Node("Transpose", []string{x}, joint.Attribute{Name: "perm", Ints: []int64{0, 3, 1, 2}})
+			x = m.Node("Transpose", []string{x}, fused.Attribute{Name: "perm", Ints: []int64{0, 3, 1, 2}})
 		}
 		if elem == onnxio.Uint8 {
 			return x // the networks normalise
 		}
-		x = m.Node("Cast", []string{x}, joint.Attribute{Name: "to", Int: int64(onnxio.Float)})
+		x = m.Node("Cast", []string{x}, fused.Attribute{Name: "to", Int: int64(onnxio.Float)})
 		x = normalise(m, x, s)
 		if elem != onnxio.Float {
-			x = m.Node("Cast", []string{x}, joint.Attribute{Name: "to", Int: int64(elem)})
+			x = m.Node("Cast", []string{x}, fused.Attribute{Name: "to", Int: int64(elem)})
 		}
 		return x
 	})
@@ -61,7 +61,7 @@ func (j *Joint) takePixels(m *joint.Model) error {
 }
 
 // normalise adds operators for (x·scale − mean) / std.
-func normalise(m *joint.Model, x string, s preprocess.Settings) string {
+func normalise(m *fused.Model, x string, s preprocess.Settings) string {
 	plane := func(values []float64) string {
 		shape := []int64{1, int64(len(values)), 1, 1}
 		if s.Layout == "nhwc" {
@@ -90,7 +90,7 @@ func normalise(m *joint.Model, x string, s preprocess.Settings) string {
 	return x
 }
 
-// pixels gives data in the form that a model with [Joint.Pixels] takes.
+// pixels gives data in the form that a model with [Fused.Pixels] takes.
 type pixels struct {
 	dataset.Bytes
 	settings preprocess.Settings

@@ -2,15 +2,15 @@ package task
 
 import "github.com/swagwrap/swagwrap/calibrate"
 
-// Joined is a task whose averaging can be expressed as ONNX operators. They do the work of [Task.Outcome], the average
+// Fusable is a task whose averaging can be expressed as ONNX operators. They do the work of [Task.Outcome], the average
 // and [Task.Values], in float32.
-type Joined interface {
+type Fusable interface {
 	Task
 	// Say adds the outcome of a member. scores is a value [batch, Count] of the graph.
 	Say(g Graph, scores string) Said
-	// Join adds the joint prediction of the members, whose networks may have different activations. weights are the
+	// Fuse adds the joint prediction of the members, whose networks may have different activations. weights are the
 	// weights of the members, and add up to 1. by calibrates the average. It may be nil.
-	Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output
+	Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output
 }
 
 // Said is the outcome of one member, as values of a graph.
@@ -23,7 +23,7 @@ type Said struct {
 	Variance string
 }
 
-// Output is an output of the joint model: a value [batch, Width] of its graph.
+// Output is an output of the fused model: a value [batch, Width] of its graph.
 type Output struct {
 	Name, Value string
 	Width       int
@@ -45,15 +45,15 @@ type Graph interface {
 // of 0 finite. So 0·log 0 is 0.
 const tiny = 1.2e-38
 
-// joining holds what all tasks need to join members.
-type joining struct {
+// fusing holds what all tasks need to fuse members.
+type fusing struct {
 	Graph
 	weights []float64
 }
 
 // average adds Σ w·x over the members. It adds values in a tree, so the rounding error grows only with the logarithm of
 // their number.
-func (j joining) average(values []string) string {
+func (j fusing) average(values []string) string {
 	terms := make([]string, len(values))
 	equal := true
 	for k, w := range j.weights {
@@ -85,17 +85,17 @@ func (j joining) average(values []string) string {
 	return terms[0]
 }
 
-func (j joining) number(v float32) string { return j.Constant([]float32{v}, 1, 1) }
+func (j fusing) number(v float32) string { return j.Constant([]float32{v}, 1, 1) }
 
-func (j joining) scale(x string, by float32) string { return j.Op("Mul", x, j.number(by)) }
+func (j fusing) scale(x string, by float32) string { return j.Op("Mul", x, j.number(by)) }
 
 // logOf adds log x. If x is 0, the result is finite, and must not matter.
-func (j joining) logOf(x string) string { return j.Op("Log", j.Op("Add", x, j.number(tiny))) }
+func (j fusing) logOf(x string) string { return j.Op("Log", j.Op("Add", x, j.number(tiny))) }
 
 // entropy adds −Σ p·log p of n classes, in nats. It computes log n − Σ p·log(n·p), because its logarithms are small
 // near uniform probabilities and lose no digits. In float32 Σ p is not exactly 1, which would shift the result by log n
 // times the error. So entropy divides by the sum.
-func (j joining) entropy(p string, n int) string {
+func (j fusing) entropy(p string, n int) string {
 	total := j.Sum(p)
 	mean := j.Op("Div", j.Sum(j.Op("Mul", p, j.logOf(j.scale(p, float32(n))))), total)
 	return j.Op("Sub", j.Op("Log", j.scale(total, float32(n))), mean)
@@ -103,12 +103,12 @@ func (j joining) entropy(p string, n int) string {
 
 // mutualInformation adds Σ w·KL(p_s ‖ p) over the members. It equals the entropy of the average p minus the average
 // entropy. A difference of entropies would lose digits in float32. A quotient of nearly equal probabilities does not.
-func (j joining) mutualInformation(members []string, p string) string {
+func (j fusing) mutualInformation(members []string, p string) string {
 	return j.Op("Relu", j.divergences(members, p)) // rounding may leave less than 0
 }
 
 // divergences adds the sum over members of w·Σ p_s log(p_s/p).
-func (j joining) divergences(members []string, p string) string {
+func (j fusing) divergences(members []string, p string) string {
 	p = j.Op("Add", p, j.number(tiny))
 	divergences := make([]string, len(members))
 	for k, q := range members {
@@ -118,7 +118,7 @@ func (j joining) divergences(members []string, p string) string {
 }
 
 // calibrated adds the softmax of log p / T, or of w∘log p + b. logs must be finite, or −Inf where p is 0.
-func (j joining) calibrated(logs string, by *calibrate.Scaling) string {
+func (j fusing) calibrated(logs string, by *calibrate.Scaling) string {
 	if v := by.Vector; v != nil {
 		n := int64(len(v.Scale))
 		logs = j.Op("Mul", logs, j.Constant(float32s(v.Scale), 1, n))
@@ -131,11 +131,11 @@ func (j joining) calibrated(logs string, by *calibrate.Scaling) string {
 
 // ruledOut adds a factor that keeps the probability of a class at 0 under any scale. It is 0 for classes with
 // probability 0, and 1 for others.
-func (j joining) ruledOut(p string) string { return j.Op("Div", p, j.Op("Add", p, j.number(tiny))) }
+func (j fusing) ruledOut(p string) string { return j.Op("Div", p, j.Op("Add", p, j.number(tiny))) }
 
 // logAverage adds log Σ w·exp(l) over the members' logarithms. It also works if all probabilities are too small for
 // float32. A temperature may raise such probabilities.
-func (j joining) logAverage(logs []string) string {
+func (j fusing) logAverage(logs []string) string {
 	if len(logs) == 1 {
 		return logs[0]
 	}

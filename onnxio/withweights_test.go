@@ -72,7 +72,7 @@ func TestHolding(t *testing.T) {
 						held[x] = elsewhere(other, other.tensors[i], dtype, apart)
 					}
 				}
-				h, err := m.Holding("other.pt", nil, held)
+				h, err := m.WithWeights("other.pt", nil, held)
 				if err != nil {
 					t.Fatal(name, err)
 				}
@@ -125,9 +125,9 @@ func checkHolding(t *testing.T, h, other *Model) {
 func TestHoldingRefuses(t *testing.T) {
 	m := parse(t, tinyGraphModel(floats("w", replacement(3, 1), 3), tensor("h", Float16, []int64{1}, []byte{0, 0})))
 	w, h := m.tensors[0], m.tensors[1]
-	_, err := m.Holding("o.pt", nil, map[*Tensor]weights.Piece{w: {DType: weights.F32, Data: make([]byte, 8)}})
+	_, err := m.WithWeights("o.pt", nil, map[*Tensor]weights.Piece{w: {DType: weights.F32, Data: make([]byte, 8)}})
 	wantError(t, "fewer", err, `o.pt: tensor "w": 2 elements, want 3`, "")
-	_, err = m.Holding("o.pt", nil, map[*Tensor]weights.Piece{h: {DType: weights.F32, Data: make([]byte, 4)}})
+	_, err = m.WithWeights("o.pt", nil, map[*Tensor]weights.Piece{h: {DType: weights.F32, Data: make([]byte, 4)}})
 	wantError(t, "narrower", err, `o.pt: tensor "h": F32, which does not go into the graph's F16`, "in the type that the checkpoints have")
 }
 

@@ -1,4 +1,4 @@
-package joint
+package fused
 
 import (
 	"cmp"
@@ -41,7 +41,7 @@ type Member struct {
 	Statistics weights.Slice
 }
 
-// Model is members joined into one ONNX model. Call [Model.Takes] first, if members do not take the inputs of the
+// Model is members fused into one ONNX model. Call [Model.Takes] first, if members do not take the inputs of the
 // networks directly. Then [Model.Op] and [Model.Gives] define what happens to the scores.
 type Model struct {
 	networks []*Network

@@ -6,11 +6,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Holding returns the network of m with other elements. Those of the given tensors are in files of another format.
+// WithWeights returns the network of m with other elements. Those of the given tensors are in files of another format.
 // The result closes these files, [Model.Files] returns them, and errors name them as path. The other elements are
 // those of m, which must stay open. The elements are as many as m's own. If their type is narrower than the tensor's,
 // or float64 for float32, they are converted when they are read.
-func (m *Model) Holding(path string, files []*weights.Mapping, elements map[*Tensor]weights.Piece) (*Model, error) {
+func (m *Model) WithWeights(path string, files []*weights.Mapping, elements map[*Tensor]weights.Piece) (*Model, error) {
 	for t, p := range elements {
 		switch {
 		case p.Len() != t.Len():

@@ -1,4 +1,4 @@
-package joint
+package fused
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// renaming maps the names in a member's nodes to the names in the joint model.
+// renaming maps the names in a member's nodes to the names in the fused model.
 type renaming struct {
 	*Network
 	scan   *wire.Scanner

@@ -5,7 +5,7 @@ import (
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 )
 
-// Say implements [Joined]: the outcome is the means alone, in the network's units.
+// Say implements [Fusable]: the outcome is the means alone, in the network's units.
 func (t regression) Say(g Graph, scores string) Said {
 	head := t.numbers().Head
 	if head == "" {
@@ -30,11 +30,11 @@ func (t regression) half(g Graph, scores string, part int) string {
 	return g.Rowwise("Gather", scores, g.Integers(columns...))
 }
 
-// Join implements [Joined]. Sums are in the network's units, in which numbers are of order 1,
+// Fuse implements [Fusable]. Sums are in the network's units, in which numbers are of order 1,
 // and the variance of the means is that of what they differ by: float32 would lose it in a
 // difference of squares.
-func (t regression) Join(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
-	j := joining{g, weights}
+func (t regression) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+	j := fusing{g, weights}
 	var means, variances []string
 	for _, s := range said {
 		means = append(means, s.Outcome)

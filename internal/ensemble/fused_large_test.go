@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 )
 
-// TestJointAllExporters is TestJointExporters for every fixture.
-func TestJointAllExporters(t *testing.T) {
+// TestFusedAllExporters is TestFusedExporters for every fixture.
+func TestFusedAllExporters(t *testing.T) {
 	root := infertest.Path(infertest.Exporters)
 	cases, err := filepath.Glob(filepath.Join(root, "*", "*", "golden.json"))
 	if err != nil || len(cases) < 40 {
@@ -26,6 +26,6 @@ func TestJointAllExporters(t *testing.T) {
 		if slices.Contains([]string{"bn-1d-3d/shared-dynamo", "bn-1d-3d/shared-torchscript", "control-flow/functions", "f16/bf16-dynamo"}, filepath.ToSlash(name)) {
 			continue
 		}
-		t.Run(name, func(t *testing.T) { jointExporter(t, engine(t), name) })
+		t.Run(name, func(t *testing.T) { fusedExporter(t, engine(t), name) })
 	}
 }

@@ -1,4 +1,4 @@
-package joint_test
+package fused_test
 
 import (
 	"bytes"
@@ -13,12 +13,12 @@ import (
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 // network reads what the checkpoints of a fixture have in common.
-func network(t *testing.T, pattern string) (*joint.Network, *weights.Layout) {
+func network(t *testing.T, pattern string) (*fused.Network, *weights.Layout) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("..", "..", "fixtures", filepath.FromSlash(pattern)))
 	if err != nil || len(paths) < 2 {
@@ -42,7 +42,7 @@ func network(t *testing.T, pattern string) (*joint.Network, *weights.Layout) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := joint.NewNetwork(paths[0], template, set.Layout, m.FeedInputs(), m.Graph.Outputs[0].Name)
+	n, err := fused.NewNetwork(paths[0], template, set.Layout, m.FeedInputs(), m.Graph.Outputs[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +50,13 @@ func network(t *testing.T, pattern string) (*joint.Network, *weights.Layout) {
 }
 
 // written has a model of the network's first scores written, and reads it back.
-func written(t *testing.T, m *joint.Model, parameters []weights.Slice) (*onnxio.Model, map[string][]byte) {
+func written(t *testing.T, m *fused.Model, parameters []weights.Slice) (*onnxio.Model, map[string][]byte) {
 	t.Helper()
 	if err := m.Gives("prob", m.Scores(0), -1); err != nil {
 		t.Fatal(err)
 	}
 	buffers := make(map[string]*bytes.Buffer)
-	err := m.Write("joint.onnx", func(name string) (io.Writer, error) {
+	err := m.Write("fused.onnx", func(name string) (io.Writer, error) {
 		buffers[name] = &bytes.Buffer{}
 		return buffers[name], nil
 	}, func(do func(weights.Vector) error) error {
@@ -77,14 +77,14 @@ func written(t *testing.T, m *joint.Model, parameters []weights.Slice) (*onnxio.
 			t.Fatal(err)
 		}
 	}
-	back, err := onnxio.Open(filepath.Join(dir, "joint.onnx"))
+	back, err := onnxio.Open(filepath.Join(dir, "fused.onnx"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { back.Close() })
-	model, data, err := m.Size("joint.onnx")
-	if model != int64(len(files["joint.onnx"])) || data != int64(len(files["joint.onnx.data"])) || err != nil {
-		t.Errorf("%d and %d bytes are announced, %d and %d written, %v", model, data, len(files["joint.onnx"]), len(files["joint.onnx.data"]), err)
+	model, data, err := m.Size("fused.onnx")
+	if model != int64(len(files["fused.onnx"])) || data != int64(len(files["fused.onnx.data"])) || err != nil {
+		t.Errorf("%d and %d bytes are announced, %d and %d written, %v", model, data, len(files["fused.onnx"]), len(files["fused.onnx.data"]), err)
 	}
 	return back, files
 }
@@ -130,15 +130,15 @@ func TestModel(t *testing.T) {
 		"frozen":       {[2]float32{3, 3}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var members []joint.Member
+			var members []fused.Member
 			for k, v := range c.statistics {
 				s := make(weights.Slice, l.Len(weights.Statistic))
 				for i := range s {
 					s[i] = v
 				}
-				members = append(members, joint.Member{Number: 3 + 4*k, Statistics: s})
+				members = append(members, fused.Member{Number: 3 + 4*k, Statistics: s})
 			}
-			m, err := joint.New([]*joint.Network{n}, members, joint.Options{External: c.external, Producer: "me", Metadata: map[string]string{"k": "v"}})
+			m, err := fused.New([]*fused.Network{n}, members, fused.Options{External: c.external, Producer: "me", Metadata: map[string]string{"k": "v"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestInt8(t *testing.T) {
 	mean, parameters := drawn(l.Len(weights.Parameter), 2)
 	n.Mean = mean
 	statistics := make(weights.Slice, l.Len(weights.Statistic))
-	m, err := joint.New([]*joint.Network{n}, []joint.Member{{Number: 0, Statistics: statistics}, {Number: 1, Statistics: statistics}}, joint.Options{Storage: joint.Int8})
+	m, err := fused.New([]*fused.Network{n}, []fused.Member{{Number: 0, Statistics: statistics}, {Number: 1, Statistics: statistics}}, fused.Options{Storage: fused.Int8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,18 +262,18 @@ func elements(m *onnxio.Model, t *onnxio.Tensor) ([]byte, bool) {
 func TestRefused(t *testing.T) {
 	a, l := network(t, "exporters/bn-1d-3d/torchscript-opset13/*.onnx")
 	b, _ := network(t, "exporters/bn-1d-3d/torchscript-opset15/*.onnx")
-	members := []joint.Member{{Statistics: make(weights.Slice, l.Len(weights.Statistic))}, {Number: 1, Network: 1, Statistics: make(weights.Slice, l.Len(weights.Statistic))}}
-	_, err := joint.New([]*joint.Network{a, b}, members, joint.Options{})
+	members := []fused.Member{{Statistics: make(weights.Slice, l.Len(weights.Statistic))}, {Number: 1, Network: 1, Statistics: make(weights.Slice, l.Len(weights.Statistic))}}
+	_, err := fused.New([]*fused.Network{a, b}, members, fused.Options{})
 	var e *onnxio.Error
 	if !errors.As(err, &e) || !strings.Contains(e.What, `opset 15 of "ai.onnx", and another of the networks has 13`) || e.Hint == "" {
 		t.Errorf("opsets 13 and 15: %v", err)
 	}
 	c, _ := network(t, "mnist/checkpoints/epoch-*.onnx")
 	d, _ := network(t, "exporters/torch-torchscript/*.onnx")
-	if _, err = joint.New([]*joint.Network{c, d}, members, joint.Options{}); !errors.As(err, &e) {
+	if _, err = fused.New([]*fused.Network{c, d}, members, fused.Options{}); !errors.As(err, &e) {
 		t.Errorf("inputs of different shapes: %v", err)
 	}
-	if _, err = joint.New([]*joint.Network{a}, nil, joint.Options{}); err == nil {
+	if _, err = fused.New([]*fused.Network{a}, nil, fused.Options{}); err == nil {
 		t.Error("no members are a model")
 	}
 }

@@ -1,4 +1,4 @@
-package joint
+package fused
 
 import (
 	"crypto/sha256"
@@ -116,7 +116,7 @@ func (n *Network) fail(tensor string, err error) error {
 	return &onnxio.Error{Path: n.path, Tensor: tensor, What: "cannot be part of one model", Err: err}
 }
 
-// check refuses networks that cannot be joined with others.
+// check refuses networks that cannot be fused with others.
 func (n *Network) check() error {
 	if v := n.version(""); v < leastOpset {
 		return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d, whose arithmetic does not broadcast", v), Hint: fmt.Sprintf("export the checkpoints with opset %d or later", leastOpset)})

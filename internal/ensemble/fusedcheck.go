@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Difference is the difference between a joint model and the members that it was made from.
+// Difference is the difference between a fused model and the members that it was made from.
 type Difference struct {
 	Examples int
 	Largest  float64 // largest difference of a number that both give, such as a probability
@@ -20,7 +20,7 @@ type Difference struct {
 }
 
 // Check runs the examples through the model at path, and through the members one by one. It returns the difference.
-func (j *Joint) Check(ctx context.Context, e *infer.Engine, path string, data dataset.Dataset) (Difference, error) {
+func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data dataset.Dataset) (Difference, error) {
 	fail := func(err error) (Difference, error) { return Difference{}, err }
 	m, err := onnxio.Open(path)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -64,8 +64,8 @@ func members(networks []*infer.Network, each int, weight []float64) *ensemble.En
 	return e
 }
 
-// files has a joint model's files written into a folder, and returns the path of the model.
-func files(t *testing.T, e *infer.Engine, j *ensemble.Joint) string {
+// files has a fused model's files written into a folder, and returns the path of the model.
+func files(t *testing.T, e *infer.Engine, j *ensemble.Fused) string {
 	t.Helper()
 	m, err := j.Model(t.Context(), e)
 	if err != nil {
@@ -74,7 +74,7 @@ func files(t *testing.T, e *infer.Engine, j *ensemble.Joint) string {
 	dir := t.TempDir()
 	var open []*os.File
 	var buffers []*bufio.Writer
-	err = j.Write(t.Context(), m, "joint.onnx", func(name string) (io.Writer, error) {
+	err = j.Write(t.Context(), m, "fused.onnx", func(name string) (io.Writer, error) {
 		f, err := os.Create(filepath.Join(dir, name))
 		open, buffers = append(open, f), append(buffers, bufio.NewWriter(f))
 		return buffers[len(buffers)-1], err
@@ -82,7 +82,7 @@ func files(t *testing.T, e *infer.Engine, j *ensemble.Joint) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, data, err := m.Size("joint.onnx")
+	model, data, err := m.Size("fused.onnx")
 	for i, f := range open {
 		buffers[i].Flush()
 		size, _ := f.Seek(0, io.SeekEnd)
@@ -91,7 +91,7 @@ func files(t *testing.T, e *infer.Engine, j *ensemble.Joint) string {
 		}
 		f.Close()
 	}
-	return filepath.Join(dir, "joint.onnx")
+	return filepath.Join(dir, "fused.onnx")
 }
 
 // said is what a model or a scorer says of examples.
@@ -114,7 +114,7 @@ func (a said) largest(b said) (prob, entropy, mutual float64) {
 	return d(a.prob, b.prob), d(a.entropy, b.entropy), d(a.mutual, b.mutual)
 }
 
-// run runs a joint model.
+// run runs a fused model.
 func run(t *testing.T, e *infer.Engine, m *onnxio.Model, data dataset.Dataset) said {
 	t.Helper()
 	filled, err := m.Runtime()
@@ -192,19 +192,19 @@ func scored(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*i
 	return out
 }
 
-// TestJointExporters: a joint model gives what score gives, probabilities, entropy and mutual
+// TestFusedExporters: a fused model gives what score gives, probabilities, entropy and mutual
 // information to 1e-6, some ten roundings of float32: with control flow, other types, old
 // opsets, recurrent layers, and constants outside initializers. make nightly takes all
 // fixtures.
-func TestJointExporters(t *testing.T) {
+func TestFusedExporters(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"control-flow/if-body-initializers", "control-flow/constants-frozen", "control-flow/ir3-inputs", "f16/f64-dynamo", "bn-1d-3d/torchscript-opset7"} {
-		t.Run(name, func(t *testing.T) { jointExporter(t, engine(t), name) })
+		t.Run(name, func(t *testing.T) { fusedExporter(t, engine(t), name) })
 	}
 }
 
-// jointExporter holds the joint model of a fixture's checkpoints against score.
-func jointExporter(t *testing.T, e *infer.Engine, name string) {
+// fusedExporter holds the fused model of a fixture's checkpoints against score.
+func fusedExporter(t *testing.T, e *infer.Engine, name string) {
 	var info struct{ Checkpoints []string }
 	js, err := os.ReadFile(infertest.Path(infertest.Exporters, name, "golden.json"))
 	if err == nil {
@@ -232,10 +232,10 @@ func jointExporter(t *testing.T, e *infer.Engine, name string) {
 	if strings.HasPrefix(name, "f16/") && name != "f16/f64-dynamo" {
 		tol = 2e-3 // 11 bits, and another order of operations where casts are fused
 	}
-	j := &ensemble.Joint{Ensemble: mix, Networks: networks, Members: mix.All()}
+	j := &ensemble.Fused{Ensemble: mix, Networks: networks, Members: mix.All()}
 	near(t, run(t, e, infertest.Open(t, files(t, e, j)), data), want, tol)
 	// A deviation in 8 bits is off by a 254th of the largest in its row.
-	j.Storage, j.External = joint.Int8, true
+	j.Storage, j.External = fused.Int8, true
 	near(t, run(t, e, infertest.Open(t, files(t, e, j)), data), want, 1e-2)
 }
 
@@ -250,7 +250,7 @@ func near(t *testing.T, got, want said, tol float64) {
 }
 
 // Members of two posteriors that weigh differently, all and some of them.
-func TestJointMixture(t *testing.T) {
+func TestFusedMixture(t *testing.T) {
 	t.Parallel()
 	e, networks, data := engine(t), infertest.Halves(t), made{[]int64{1, 28, 28}, 20, false}
 	mix := members(networks, 2, []float64{0.7, 0.3})
@@ -258,17 +258,17 @@ func TestJointMixture(t *testing.T) {
 		if c != nil {
 			mix.Temperature = *c
 		}
-		j := &ensemble.Joint{Ensemble: mix, Networks: networks, Members: mix.All(), Producer: "swagwrap", Version: "v1"}
+		j := &ensemble.Fused{Ensemble: mix, Networks: networks, Members: mix.All(), Producer: "swagwrap", Version: "v1"}
 		path := files(t, e, j)
 		near(t, run(t, e, infertest.Open(t, path), data), scored(t, e, mix, networks, data), 1e-6)
 	}
 	// Of the first posterior one member is left, which has the weight of both.
-	j := &ensemble.Joint{Ensemble: mix, Networks: networks, Members: []int{1, 2, 3}}
+	j := &ensemble.Fused{Ensemble: mix, Networks: networks, Members: []int{1, 2, 3}}
 	d, err := j.Check(t.Context(), e, files(t, e, j), data)
 	if err != nil || d.Largest > 1e-6 || d.Changed > 0 || d.Examples != 20 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	j = &ensemble.Joint{Ensemble: mix, Networks: networks, Members: []int{2, 3}}
+	j = &ensemble.Fused{Ensemble: mix, Networks: networks, Members: []int{2, 3}}
 	if d, err = j.Check(t.Context(), e, files(t, e, j), data); err != nil || d.Largest > 1e-6 {
 		t.Errorf("%+v, %v", d, err)
 	}

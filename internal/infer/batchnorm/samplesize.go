@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Numbers of batches of at least leastBatch images for settling. lossBatches serve to estimate the cost of the number
+// Numbers of batches of at least leastBatch images for the choice. lossBatches serve to estimate the cost of the number
 // of images. Members see at least memberBatches.
 const (
 	lossBatches   = 16
@@ -28,8 +28,8 @@ const (
 // automatically. docs/batch-norm.md says how MaxLoss was chosen.
 const MaxLoss = 2e-4
 
-// Settling says how to make batch-norm data ready for members.
-type Settling struct {
+// SampleSizing says how to make batch-norm data ready for members.
+type SampleSizing struct {
 	// Auto chooses how many images SWA and members see. Without it they see all images that the order visits.
 	Auto bool
 	// Members says how members are drawn. The first of them serves to choose the number of images.
@@ -38,16 +38,16 @@ type Settling struct {
 	Resize func(images int64)
 }
 
-// Settle makes batch-norm data ready for the members of the networks. It compares the images with the statistics that
+// ChooseSampleSize makes batch-norm data ready for the members of the networks. It compares the images with the statistics that
 // each network's last checkpoints store, and estimates the cost of the number of images.
 //
-// If Settle chooses that number, SWA sees as many images as are needed to know its predictions. Members see fewer,
+// If ChooseSampleSize chooses that number, SWA sees as many images as are needed to know its predictions. Members see fewer,
 // since SWA's pass shows the noise of these images: see [bnupdate.Control].
 //
-// Settle returns a record of each network's statistics, nil for networks without batch norm.
-func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, data Training, how Settling) (Training, []*Record, error) {
+// ChooseSampleSize returns a record of each network's statistics, nil for networks without batch norm.
+func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Network, data Training, how SampleSizing) (Training, []*Record, error) {
 	records := make([]*Record, len(networks))
-	var work []*settling
+	var work []*sizing
 	images := 0
 	for i, n := range networks {
 		if data.Data == nil && n.Recomputes() {
@@ -60,11 +60,11 @@ func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, dat
 			}
 			continue
 		}
-		s := &settling{e: e, n: n, data: data, how: how}
+		s := &sizing{e: e, n: n, data: data, how: how}
 		if err := s.check(ctx); err != nil {
 			return data, nil, err
 		}
-		wanted, err := s.look(ctx)
+		wanted, err := s.swaPass(ctx)
 		if err != nil {
 			return data, nil, err
 		}
@@ -80,7 +80,7 @@ func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, dat
 		}
 		members = 0
 		for _, s := range work {
-			wanted, err := s.control(ctx, images)
+			wanted, err := s.memberPass(ctx, images)
 			if err != nil {
 				return data, nil, err
 			}
@@ -106,12 +106,12 @@ func Settle(ctx context.Context, e *infer.Engine, networks []*infer.Network, dat
 	return data, records, nil
 }
 
-// settling is the state of settling one network's data.
-type settling struct {
+// sizing is the state of the choice for one network.
+type sizing struct {
 	e    *infer.Engine
 	n    *infer.Network
 	data Training
-	how  Settling
+	how  SampleSizing
 
 	size     int             // of a batch
 	swa      bnupdate.Result // of some images, then of all images that SWA sees
@@ -120,7 +120,7 @@ type settling struct {
 }
 
 // check makes the passes ready, and compares the images with the statistics that the checkpoints store.
-func (s *settling) check(ctx context.Context) (err error) {
+func (s *sizing) check(ctx context.Context) (err error) {
 	n := s.n
 	if err := widen(ctx, s.e, n, s.data.Data); err != nil {
 		return err
@@ -137,8 +137,8 @@ func (s *settling) check(ctx context.Context) (err error) {
 	return err
 }
 
-// look returns the number of images that SWA must see.
-func (s *settling) look(ctx context.Context) (images int, err error) {
+// swaPass returns the number of images that SWA must see.
+func (s *sizing) swaPass(ctx context.Context) (images int, err error) {
 	images = s.data.Images()
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
 		if s.swa, err = s.recompute(ctx, swa, s.images(lossBatches)); err != nil {
@@ -153,8 +153,8 @@ func (s *settling) look(ctx context.Context) (images int, err error) {
 	return images, err
 }
 
-// control makes SWA's pass over the given number of images, and returns the number that members must see.
-func (s *settling) control(ctx context.Context, images int) (members int, err error) {
+// memberPass makes SWA's pass over the given number of images, and returns the number that members must see.
+func (s *sizing) memberPass(ctx context.Context, images int) (members int, err error) {
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
 		s.swa, err = s.recompute(ctx, swa, images)
 		return err
@@ -179,7 +179,7 @@ func (s *settling) control(ctx context.Context, images int) (members int, err er
 }
 
 // describe sets the fields of the record that depend on the number of images.
-func (s *settling) describe(images int) {
+func (s *sizing) describe(images int) {
 	if s.n.Passes.Batch > 0 {
 		images -= images % s.size // a network with a fixed batch takes no shorter batch
 	}
@@ -191,7 +191,7 @@ func (s *settling) describe(images int) {
 }
 
 // up rounds a number of images up to whole batches, and to at least the images of memberBatches.
-func (s *settling) up(images float64) int {
+func (s *sizing) up(images float64) int {
 	if !(images < math.MaxInt32) { // unknown
 		return math.MaxInt
 	}
@@ -200,18 +200,18 @@ func (s *settling) up(images float64) int {
 
 // images returns the number of images in the given number of batches. Small batches are replaced by several, with at
 // least leastBatch images together.
-func (s *settling) images(batches int) int {
+func (s *sizing) images(batches int) int {
 	return batches * s.size * ((leastBatch + s.size - 1) / s.size)
 }
 
 // first calls f with the first member.
-func (s *settling) first(ctx context.Context, how swag.SampleOptions, f func(weights.Vector) error) error {
+func (s *sizing) first(ctx context.Context, how swag.SampleOptions, f func(weights.Vector) error) error {
 	return infer.EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
 }
 
 // recompute makes a pass over the first images. If the order is not random, it passes over all, because the first
 // ones may differ from the others.
-func (s *settling) recompute(ctx context.Context, parameters weights.Vector, images int) (bnupdate.Result, error) {
+func (s *sizing) recompute(ctx context.Context, parameters weights.Vector, images int) (bnupdate.Result, error) {
 	some := s.data
 	if some.Order.Shuffle {
 		some.Order.Limit = min(images, some.Images())
@@ -235,7 +235,7 @@ const (
 // predictions is ½·δᵀFδ, four times the loss. This holds because the Hessian of the NLL of a softmax is the Fisher
 // information of its own predictions, whatever the labels. If statistics will be corrected by a control, those of the
 // halves are corrected too.
-func (s *settling) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
+func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
 	plan := s.n.Passes.Plan
 	if r.Batches() < 2 {
 		return math.NaN(), nil

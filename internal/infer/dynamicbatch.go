@@ -10,11 +10,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Free returns the exporter's model with a free batch, for a network that takes batches of one size only. It fails
+// DynamicBatch returns the exporter's model with a free batch, for a network that takes batches of one size only. It fails
 // unless the model computes the same on the data.
-func (e *Engine) Free(ctx context.Context, n *Network, data dataset.Dataset) (*onnxio.Model, error) {
+func (e *Engine) DynamicBatch(ctx context.Context, n *Network, data dataset.Dataset) (*onnxio.Model, error) {
 	p, edit := n.Posterior, n.skeleton.Edit()
-	edit.FreeBatch()
+	edit.DynamicBatch()
 	template, err := edit.Template(p.Layout)
 	if err != nil {
 		return nil, err

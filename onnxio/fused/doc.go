@@ -1,4 +1,4 @@
-// Package joint writes many members of one or several networks as one ONNX model.
+// Package fused writes many members of one or several networks as one ONNX model.
 //
 // The nodes of the members follow each other, each member under its own names. For example, conv1.weight of member 7
 // becomes member-007/conv1.weight. Members share the input, constants, and batch-norm statistics that are equal in
@@ -22,4 +22,4 @@
 // # Concurrency
 //
 // A [Network] does not change. A [Model] is for one goroutine at a time.
-package joint
+package fused

@@ -8,20 +8,20 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 )
 
 // FixedBatch reports whether the network takes batches of one size only.
 func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 
-// Joint makes the network's graph ready for several members in one model. That model takes batches of any size. If
+// Fused makes the network's graph ready for several members in one model. That model takes batches of any size. If
 // the network takes one size only, e checks that a free batch computes the same. For other networks e may be nil.
-func (n *Network) Joint(ctx context.Context, e *Engine) (*joint.Network, error) {
+func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) {
 	m, p := n.skeleton, n.Posterior
 	if n.FixedBatch() {
 		x, err := NewNoise(n, int(2*n.Input.Shape[0]))
 		if err == nil {
-			m, err = e.Free(ctx, n, x)
+			m, err = e.DynamicBatch(ctx, n, x)
 		}
 		if err != nil {
 			return nil, &onnxio.Error{Path: p.Path, Tensor: n.Input.Name, What: fmt.Sprintf("takes batches of %d only", n.Input.Shape[0]), Err: err,
@@ -35,7 +35,7 @@ func (n *Network) Joint(ctx context.Context, e *Engine) (*joint.Network, error) 
 	if err != nil {
 		return nil, err
 	}
-	return joint.NewNetwork(p.Path, t, p.Layout, n.Inputs, n.Output())
+	return fused.NewNetwork(p.Path, t, p.Layout, n.Inputs, n.Output())
 }
 
 // Learn runs the network once, on noise. Afterwards [Graph.Known] returns its task.

@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -44,7 +44,7 @@ func shifting(opset, count int, activation string) []byte {
 // What a model makes of its members' scores is what float64 makes of them, to 1e-6: where
 // probabilities are too small for float32 and a temperature raises them again, where a scale is
 // negative, and with many classes and many members.
-func TestJointAverage(t *testing.T) {
+func TestFusedAverage(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	temperature := func(v float64) *calibrate.Scaling { return &calibrate.Scaling{Temperatures: []float64{v}} }
@@ -115,28 +115,28 @@ func TestJointAverage(t *testing.T) {
 			}
 
 			examples := list{made{shape: []int64{int64(c.count)}, count: 6}, values}
-			got := run(t, e, joinMembers(t, model, l, graph, what.(task.Joined), vectors, c.weights, c.by), examples)
+			got := run(t, e, joinMembers(t, model, l, graph, what.(task.Fusable), vectors, c.weights, c.by), examples)
 			near(t, got, averaged(t, e, model, l, vectors, what, c.weights, c.by, examples), 1e-6)
 		})
 	}
 }
 
 // joinMembers is the model of members with these weights.
-func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *infer.Graph, what task.Joined, vectors []weights.Slice, w []float64, by *calibrate.Scaling) *onnxio.Model {
+func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *infer.Graph, what task.Fusable, vectors []weights.Slice, w []float64, by *calibrate.Scaling) *onnxio.Model {
 	t.Helper()
 	template, err := onnxio.NewWholeTemplate(model, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := joint.NewNetwork("net.onnx", template, l, graph.Inputs, graph.Output())
+	n, err := fused.NewNetwork("net.onnx", template, l, graph.Inputs, graph.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var members []joint.Member
+	var members []fused.Member
 	for k := range vectors {
-		members = append(members, joint.Member{Number: k})
+		members = append(members, fused.Member{Number: k})
 	}
-	m, err := joint.New([]*joint.Network{n}, members, joint.Options{})
+	m, err := fused.New([]*fused.Network{n}, members, fused.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,13 +144,13 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 	for k := range members {
 		said = append(said, what.Say(m, m.Scores(k)))
 	}
-	for _, o := range what.Join(m, said, w, by) {
+	for _, o := range what.Fuse(m, said, w, by) {
 		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var file bytes.Buffer
-	err = m.Write("joint.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {
+	err = m.Write("fused.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {
 		for _, v := range vectors {
 			if err := do(v); err != nil {
 				return err
@@ -161,11 +161,11 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 	if err != nil {
 		t.Fatal(err)
 	}
-	joined, err := onnxio.Parse("joint.onnx", file.Bytes())
+	together, err := onnxio.Parse("fused.onnx", file.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return joined
+	return together
 }
 
 // averaged is what float64 makes of members' scores, each run by itself.

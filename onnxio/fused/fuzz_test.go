@@ -1,4 +1,4 @@
-package joint_test
+package fused_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/joint"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -33,11 +33,11 @@ func FuzzNetwork(f *testing.F) {
 		if err != nil {
 			return
 		}
-		n, err := joint.NewNetwork("m.onnx", template, none, m.FeedInputs(), m.Graph.Outputs[0].Name)
+		n, err := fused.NewNetwork("m.onnx", template, none, m.FeedInputs(), m.Graph.Outputs[0].Name)
 		if err != nil {
 			return
 		}
-		two, err := joint.New([]*joint.Network{n}, []joint.Member{{Number: 0}, {Number: 1}}, joint.Options{})
+		two, err := fused.New([]*fused.Network{n}, []fused.Member{{Number: 0}, {Number: 1}}, fused.Options{})
 		if err != nil {
 			return
 		}
@@ -47,7 +47,7 @@ func FuzzNetwork(f *testing.F) {
 			}
 		}
 		var file bytes.Buffer
-		err = two.Write("joint.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {
+		err = two.Write("fused.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {
 			if err := do(weights.Slice{}); err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func FuzzNetwork(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := onnxio.Parse("joint.onnx", file.Bytes()); err != nil {
+		if _, err := onnxio.Parse("fused.onnx", file.Bytes()); err != nil {
 			t.Fatalf("what was written of %d bytes is not read again: %v", len(data), err)
 		}
 	})
