@@ -150,7 +150,7 @@ func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)", report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
-	t, err := task.Of("classes", task.Scores{Count: classes})
+	t, err := task.Of("classes", task.OutputSpec{Count: classes})
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func TestLaplaceDraws(t *testing.T) {
 // A member's draw is not the same for all images, or its luck would be theirs.
 func TestLaplacePool(t *testing.T) {
 	t.Parallel()
-	binary, err := task.Of("binary", task.Scores{Count: 1})
+	binary, err := task.Of("binary", task.OutputSpec{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
 )
 
 // Dataset is a finite list of examples of one shape, with or without labels.
@@ -309,7 +309,7 @@ func Room(d Dataset) (images int, ok bool) {
 // space for the output of a command, or an example that is about to be overwritten. A command may fail if the network
 // is down.
 func Fatal(err error) bool {
-	return errors.As(err, new(*listing.PipeError)) || errors.As(err, new(*unfinished.TempError)) || errors.As(err, new(*file.Conflict))
+	return errors.As(err, new(*listing.PipeError)) || errors.As(err, new(*tempfile.TempError)) || errors.As(err, new(*file.Conflict))
 }
 
 // values is a Dataset whose examples are stored as floats.

@@ -4,7 +4,7 @@ import "github.com/swagwrap/swagwrap/internal/task"
 
 // Calibrate changes averaged probabilities of classes as the ensemble says.
 func (e *Ensemble) Calibrate(p []float64) {
-	t, err := task.Of("classes", task.Scores{Count: len(p)})
+	t, err := task.Of("classes", task.OutputSpec{Count: len(p)})
 	if err != nil {
 		panic(err)
 	}

@@ -19,16 +19,16 @@ func NewNamed(path string, scores int64, inputs ...onnxio.Value) *Network {
 }
 
 // ScoresOf reads what the output of a graph is taken for.
-func ScoresOf(m *onnxio.Model, output string) (task.Scores, error) {
+func ScoresOf(m *onnxio.Model, output string) (task.OutputSpec, error) {
 	g, err := ReadGraph(m, output, swag.Card{})
 	if err != nil {
-		return task.Scores{}, err
+		return task.OutputSpec{}, err
 	}
 	return g.scores, nil
 }
 
 // GraphOf is a graph of which nothing is known but its output.
-func GraphOf(s task.Scores) *Graph { return &Graph{scores: s} }
+func GraphOf(s task.OutputSpec) *Graph { return &Graph{scores: s} }
 
 // Tune returns how many runs at the same time do most: n or half of it.
 func (s *Scorer) Tune(ctx context.Context, n int) (int, error) {

@@ -24,7 +24,7 @@ type Graph struct {
 	Inputs []onnxio.Value // all, in the graph's order
 
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
-	scores task.Scores      // without their number, which some graphs leave open
+	scores task.OutputSpec  // without their number, which some graphs leave open
 	width  int64            // the number of scores by the graph, or 0
 	card   string           // the task that the model card names, or ""
 	placed atomic.Bool      // see [Engine.Placed]
@@ -39,7 +39,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if len(m.Graph.Outputs) == 0 {
 		return nil, &onnxio.Error{Path: m.Path, What: "the network has no output"}
 	}
-	numbers, err := Numbers(card)
+	numbers, err := RegressionSpec(card)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Path, err)
 	}
@@ -53,7 +53,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
-			g.scores = task.Scores{Output: output, Activation: activation(m, output), Numbers: numbers}
+			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers}
 			if g.scores.Form, err = task.ParseForm(card.Scores); err == nil {
 				err = g.scores.CheckForm(card.Task)
 			}
@@ -70,12 +70,12 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	return nil, fmt.Errorf("%s: output %w", m.Path, &word.Unknown{Word: output, Want: names})
 }
 
-// Numbers returns the model card's description of a regression, or nil for other tasks.
-func Numbers(card swag.Card) (*task.Numbers, error) {
+// RegressionSpec returns the model card's description of a regression, or nil for other tasks.
+func RegressionSpec(card swag.Card) (*task.RegressionSpec, error) {
 	if card.Targets == nil {
 		return nil, nil
 	}
-	n := &task.Numbers{Head: regression.VarianceHead(card.Targets.VarianceHead), Noise: card.Targets.NoiseStd}
+	n := &task.RegressionSpec{Head: regression.VarianceHead(card.Targets.VarianceHead), Noise: card.Targets.NoiseStd}
 	if n.Head != "" {
 		if err := n.Head.Check(); err != nil {
 			return nil, fmt.Errorf("model card: %w", err)
@@ -161,12 +161,12 @@ func notARow(axes int) string {
 		"if an example has one answer, export the network with a head that pools, so that its output is [batch, scores]"
 }
 
-// Tell returns the task that follows from the scores alone, or from the number of class names; see
-// [task.Tell].
-func (g *Graph) Tell(names int) (string, error) {
+// InferTask returns the task that follows from the scores alone, or from the number of class names; see
+// [task.InferTask].
+func (g *Graph) InferTask(names int) (string, error) {
 	s := g.scores
 	s.Count = int(g.width)
-	return task.Tell(s, names)
+	return task.InferTask(s, names)
 }
 
 // fits fails if the scores of the graph cannot belong to the task that the model card names.

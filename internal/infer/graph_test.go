@@ -16,16 +16,16 @@ func TestScoresOf(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		file, output string
-		want         task.Scores
+		want         task.OutputSpec
 		err          string
 	}{
-		{"ckpt-1.onnx", "", task.Scores{Output: "logits", Activation: ""}, ""},
-		{"softmax-1.onnx", "", task.Scores{Output: "logits", Activation: "softmax"}, ""},
-		{"sigmoid-1.onnx", "", task.Scores{Output: "logits", Activation: "sigmoid"}, ""},
-		{"labels-1.onnx", "", task.Scores{Output: "each", Activation: "sigmoid"}, ""},
-		{"labels-1.onnx", "logits", task.Scores{Output: "logits", Activation: ""}, ""},
-		{"labels-1.onnx", "probs", task.Scores{Output: "probs", Activation: "softmax"}, ""}, // through an Identity
-		{"labels-1.onnx", "soft", task.Scores{}, `output "soft": want one of each, logits or probs`},
+		{"ckpt-1.onnx", "", task.OutputSpec{Output: "logits", Activation: ""}, ""},
+		{"softmax-1.onnx", "", task.OutputSpec{Output: "logits", Activation: "softmax"}, ""},
+		{"sigmoid-1.onnx", "", task.OutputSpec{Output: "logits", Activation: "sigmoid"}, ""},
+		{"labels-1.onnx", "", task.OutputSpec{Output: "each", Activation: "sigmoid"}, ""},
+		{"labels-1.onnx", "logits", task.OutputSpec{Output: "logits", Activation: ""}, ""},
+		{"labels-1.onnx", "probs", task.OutputSpec{Output: "probs", Activation: "softmax"}, ""}, // through an Identity
+		{"labels-1.onnx", "soft", task.OutputSpec{}, `output "soft": want one of each, logits or probs`},
 	} {
 		got, err := infer.ScoresOf(infertest.Open(t, infertest.Path(infertest.Small, tc.file)), tc.output)
 		if tc.err != "" {
@@ -63,7 +63,7 @@ func TestScores(t *testing.T) {
 		{[]int64{8, 3}, 8, "sigmoid", 0, "3 scores that each come out of a sigmoid"},
 		{[]int64{24, 1}, 24, "softmax", 0, "a softmax over a single score"},
 	} {
-		g := infer.GraphOf(task.Scores{Output: "out", Activation: tc.activation})
+		g := infer.GraphOf(task.OutputSpec{Output: "out", Activation: tc.activation})
 		columns, got, err := g.Scores(ort.Tensor{Shape: tc.shape, F32: values}, tc.n)
 		if err == nil {
 			_, err = g.Task(columns)
@@ -76,7 +76,7 @@ func TestScores(t *testing.T) {
 			t.Errorf("shape %v: %d columns, %v", tc.shape, columns, err)
 		}
 	}
-	_, _, err := infer.GraphOf(task.Scores{Output: "out"}).Scores(ort.Tensor{Name: "out", Shape: []int64{2}, I64: []int64{1, 2}}, 2)
+	_, _, err := infer.GraphOf(task.OutputSpec{Output: "out"}).Scores(ort.Tensor{Name: "out", Shape: []int64{2}, I64: []int64{1, 2}}, 2)
 	if err == nil || !strings.Contains(err.Error(), `tensor "out": int64, want a float type`) {
 		t.Errorf("class numbers: %v", err)
 	}

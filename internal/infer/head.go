@@ -108,8 +108,8 @@ func (s span) constant() bool { return s.low == s.high && s.high-s.low == 0 && !
 // checkHead fails where the graph disproves what the model card says of the variances.
 func (n *Network) checkHead() error {
 	head := regression.VarianceHead("")
-	if n.scores.Numbers != nil {
-		head = n.scores.Numbers.Head
+	if n.scores.Regression != nil {
+		head = n.scores.Regression.Head
 	}
 	if head == "" || n.card != "regression" {
 		return nil

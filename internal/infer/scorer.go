@@ -184,12 +184,12 @@ func (s single) Each(_ context.Context, _, _ int, f func(Model) error) error { r
 // be 0 or the end of a chunk. A chunk is valid only during the call. Run returns soon after ctx ends.
 func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	crew := newCrew(s, (s.data.Len()-first+s.plan.chunk-1)/s.plan.chunk)
+	pool := &sessionPool{scorer: s, ready: make(chan *group)}
 	// Of two buffers, one is being filled and the other emptied.
 	examples, results := newRelay[*examples](2), newRelay[*Chunk](2)
-	g.Go(weights.Guarded(func() error { return crew.build(ctx) }))
+	g.Go(weights.Guarded(func() error { return pool.build(ctx, ceil(s.data.Len()-first, s.plan.chunk)) }))
 	g.Go(weights.Guarded(func() error { return s.readAll(ctx, first, examples) }))
-	g.Go(weights.Guarded(func() error { return s.runAll(ctx, crew, examples, results) }))
+	g.Go(weights.Guarded(func() error { return s.runAll(ctx, pool, examples, results) }))
 	g.Go(weights.Guarded(func() error {
 		for {
 			c, ok, err := results.next(ctx)
@@ -203,12 +203,12 @@ func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) er
 		}
 	}))
 	err := g.Wait()
-	crew.close()
+	pool.close()
 	return err
 }
 
 // runAll sends every chunk through the models.
-func (s *Scorer) runAll(ctx context.Context, crew *crew, in *relay[*examples], out *relay[*Chunk]) error {
+func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examples], out *relay[*Chunk]) error {
 	defer out.close()
 	for {
 		x, ok, err := in.next(ctx)
@@ -221,13 +221,13 @@ func (s *Scorer) runAll(ctx context.Context, crew *crew, in *relay[*examples], o
 		}
 		c = s.newChunk(c, x)
 		for range s.plan.groups {
-			group, err := crew.next(ctx)
+			group, err := pool.next(ctx)
 			if err != nil {
 				return err
 			}
 			err = s.runGroup(ctx, group, x, c)
 			c.counted(group)
-			crew.done(group)
+			pool.done(group)
 			if err != nil {
 				return err
 			}

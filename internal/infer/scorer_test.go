@@ -379,7 +379,7 @@ func TestPredict(t *testing.T) {
 // Networks whose graphs do not tell are caught when they predict.
 func TestClassesDiffer(t *testing.T) {
 	t.Parallel()
-	three, err := task.Of("", task.Scores{Count: 3})
+	three, err := task.Of("", task.OutputSpec{Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestPlan(t *testing.T) {
 // Sums of different members add up to those of all.
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	two, err := task.Of("", task.Scores{Count: 2})
+	two, err := task.Of("", task.OutputSpec{Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,8 +64,8 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	if f := m.Form(); f != m.Proven() {
 		k["scores"] = f
 	}
-	if m.scores.Numbers != nil {
-		k["numbers"] = m.scores.Numbers
+	if m.scores.Regression != nil {
+		k["numbers"] = m.scores.Regression
 	}
 	was, err := e.Store.Get(k)
 	if err != nil {

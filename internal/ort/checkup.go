@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // A Checkup describes the machine and its ONNX Runtime. Unknown fields are empty.
@@ -206,14 +206,14 @@ func openVINOState() string {
 
 // tempState makes and removes a temporary folder, as networks with external data need one.
 func tempState() string {
-	dir, err := unfinished.Folder()
+	dir, err := tempfile.Folder()
 	if err != nil {
-		var temp *unfinished.TempError
+		var temp *tempfile.TempError
 		if errors.As(err, &temp) {
 			err = temp.Err
 		}
 		return fmt.Sprintf("%s: cannot be written: %s", os.TempDir(), reason(err))
 	}
-	defer unfinished.Remove(dir)
+	defer tempfile.Remove(dir)
 	return os.TempDir() + ": can be written"
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -29,11 +29,11 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 		}
 		return r.load(ctx, model, sig, "", int64(len(model)), opts)
 	}
-	dir, err := unfinished.Folder()
+	dir, err := tempfile.Folder()
 	if err != nil {
 		return nil, err
 	}
-	defer unfinished.Remove(dir)
+	defer tempfile.Remove(dir)
 	model, err := writeFolder(ctx, dir, f)
 	if err != nil {
 		return nil, err
@@ -45,14 +45,14 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte, err error) {
 	root, err := os.OpenRoot(dir) // the file names come from a posterior, which is untrusted
 	if err != nil {
-		return nil, unfinished.Temp(err)
+		return nil, tempfile.Temp(err)
 	}
 	defer root.Close()
 	var main bytes.Buffer
 	var files []*os.File
 	defer func() {
 		for _, file := range files {
-			err = cmp.Or(err, unfinished.Temp(file.Close()))
+			err = cmp.Or(err, tempfile.Temp(file.Close()))
 		}
 		if err != nil {
 			model, err = nil, fmt.Errorf("temporary copy of a model of %d bytes: %w", f.Template.Size(), err)
@@ -64,11 +64,11 @@ func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte
 			return &main, nil
 		}
 		if err := root.MkdirAll(path.Dir(file), 0o700); err != nil {
-			return nil, unfinished.Temp(err)
+			return nil, tempfile.Temp(err)
 		}
 		out, err := root.Create(file)
 		if err != nil {
-			return nil, unfinished.Temp(err)
+			return nil, tempfile.Temp(err)
 		}
 		files = append(files, out)
 		return until{ctx, out}, nil
@@ -87,5 +87,5 @@ func (u until) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := u.file.Write(p)
-	return n, unfinished.Temp(err)
+	return n, tempfile.Temp(err)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
@@ -200,7 +200,7 @@ func TestFilledSessionFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = rt.NewFilledSession(t.Context(), model, Options{})
-	if _, ok := errors.AsType[*unfinished.TempError](err); !ok || !errors.Is(err, os.ErrNotExist) {
+	if _, ok := errors.AsType[*tempfile.TempError](err); !ok || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a folder for temporary files: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // Install makes sure that the pinned ONNX Runtime is in the user's cache folder and returns its path. If it is
@@ -28,7 +28,7 @@ import (
 // shared library and checks its SHA-256. The library appears in the folder completely or not at all. For each step
 // Install calls progress with one line of text.
 //
-// An error is a *LibraryError that names every attempt, an *unfinished.TempError, or the context's.
+// An error is a *LibraryError that names every attempt, an *tempfile.TempError, or the context's.
 func Install(ctx context.Context, progress func(string)) (path string, err error) {
 	path, err = cachePath()
 	if err != nil {
@@ -44,11 +44,11 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 	if err := writable(filepath.Dir(path)); err != nil { // before the download
 		return &LibraryError{Path: path, Reason: "cannot be written: " + reason(err), Err: cacheError{err}}
 	}
-	work, err := unfinished.Folder()
+	work, err := tempfile.Folder()
 	if err != nil {
 		return err
 	}
-	defer unfinished.Remove(work)
+	defer tempfile.Remove(work)
 
 	attempts := []struct {
 		name  string
@@ -168,12 +168,12 @@ func extract(archive string, lib library, path string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	tmp, err := unfinished.File(dir)
+	tmp, err := tempfile.File(dir)
 	if err != nil {
 		return err
 	}
 	defer tmp.Close()
-	defer unfinished.Remove(tmp.Name())
+	defer tempfile.Remove(tmp.Name())
 
 	sum := sha256.New()
 	// One byte more than expected is enough to detect another file.
@@ -190,7 +190,7 @@ func extract(archive string, lib library, path string) error {
 	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync()); err != nil {
 		return err
 	}
-	if err := unfinished.Replace(tmp.Name(), path); err != nil {
+	if err := tempfile.Replace(tmp.Name(), path); err != nil {
 		return err
 	}
 	return syncDir(dir)

@@ -13,7 +13,7 @@ import (
 
 	binding "github.com/yalue/onnxruntime_go"
 
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -38,11 +38,11 @@ func installWheel(ctx context.Context, dir string, p wheelPin, progress func(str
 	if err := writable(dir); err != nil {
 		return fail("cannot be written: ", cacheError{err})
 	}
-	work, err := unfinished.Folder()
+	work, err := tempfile.Folder()
 	if err != nil {
 		return path, err
 	}
-	defer unfinished.Remove(work)
+	defer tempfile.Remove(work)
 	progress(fmt.Sprintf("fetching ONNX Runtime %s with OpenVINO, 80 MB, with pip", OpenVINOVersion))
 	wheel, err := pipWheel(ctx, work, openVINOPackage+"=="+OpenVINOVersion, p.wheelTag)
 	for _, lib := range p.libraries {

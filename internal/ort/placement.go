@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -43,11 +43,11 @@ var errNoNode = errors.New("no node")
 // Place runs a model once and reads from ONNX Runtime's profile which nodes the provider computes. It returns a
 // [*LibraryError] if the provider computes none, because then the results would be the CPU provider's.
 func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inputs []Tensor) (Placement, error) {
-	dir, err := unfinished.Folder()
+	dir, err := tempfile.Folder()
 	if err != nil {
 		return Placement{}, err
 	}
-	defer unfinished.Remove(dir)
+	defer tempfile.Remove(dir)
 	opts.profile = filepath.Join(dir, "profile")
 	s, err := r.NewFilledSession(ctx, f, opts)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inpu
 	}
 	js, err := os.ReadFile(path)
 	if err != nil {
-		return Placement{}, unfinished.Temp(err)
+		return Placement{}, tempfile.Temp(err)
 	}
 	p, err := readProfile(js, ownNames[opts.Provider.Name])
 	if err == nil && p.Pieces == 0 {

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // A damagedError reports a library of the cache that is not the published one.
@@ -101,13 +101,13 @@ func remember(note string, known map[string]identity) {
 	if err != nil {
 		return
 	}
-	f, err := unfinished.File(filepath.Dir(note))
+	f, err := tempfile.File(filepath.Dir(note))
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	defer unfinished.Remove(f.Name())
+	defer tempfile.Remove(f.Name())
 	if _, err := f.Write(b); err == nil {
-		unfinished.Replace(f.Name(), note)
+		tempfile.Replace(f.Name(), note)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // npzWriter writes rows as the arrays of an .npz file. The file holds one array after the other, so each array is kept
@@ -54,7 +54,7 @@ func newNPZ(w io.Writer, s *Schema, dir string) (*npzWriter, error) {
 		z.arrays = slices.Insert(z.arrays, at, label)
 	}
 	for _, a := range z.arrays {
-		f, err := unfinished.Nameless(dir)
+		f, err := tempfile.Nameless(dir)
 		if err != nil {
 			return z, err
 		}

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write testdata/rows.* anew; then run te
 
 // classColumns are the columns of three classes. A ranking of one is not shown.
 func classColumns(want task.Want) []task.Column {
-	three, err := task.Of("", task.Scores{Count: 3})
+	three, err := task.Of("", task.OutputSpec{Count: 3})
 	if err != nil {
 		panic(err)
 	}

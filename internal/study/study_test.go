@@ -131,7 +131,7 @@ func TestProvenance(t *testing.T) {
 // Tables show the main metrics of a task; what is not known stays empty only where
 // it may.
 func TestMetrics(t *testing.T) {
-	k, err := task.Of("", task.Scores{Output: "logits", Count: 10})
+	k, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

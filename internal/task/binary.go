@@ -19,7 +19,7 @@ import (
 // class 1.
 type binary struct{ classes }
 
-func newBinary(s Scores) (Task, bool, error) {
+func newBinary(s OutputSpec) (Task, bool, error) {
 	return binary{classes{s, 2}}, s.Count == 1 && !strings.HasSuffix(s.Activation, "softmax"), nil
 }
 
@@ -46,7 +46,7 @@ func (t binary) Outcome(dst []float64, scores []float32) (float64, error) {
 }
 
 // single checks and returns a score that stands alone. It fails if the score does not have the form of s.
-func (s Scores) single(score []float32) (float64, error) {
+func (s OutputSpec) single(score []float32) (float64, error) {
 	switch z := float64(score[0]); {
 	case s.form() == LogProbabilities && z <= 0:
 		return z, nil

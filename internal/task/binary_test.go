@@ -27,7 +27,7 @@ func twoClasses(n int) (outcomes []float64, known truth.Truth) {
 // Rows predict by the threshold, say the probability of class 1, and rank what is predicted
 // first; summed up they have the scores of Evaluate at that threshold.
 func TestBinaryThreshold(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 1})
+	x := must(t, "", task.OutputSpec{Count: 1})
 	outcomes, known := twoClasses(400)
 	for _, threshold := range []float64{0, 0.5, 0.13, 0.9} {
 		at := threshold
@@ -85,7 +85,7 @@ func TestBinaryThreshold(t *testing.T) {
 // The calibration error is of the probability of class 1, here in one bin: |mean p − share|.
 // With bins of confidences it would be another number.
 func TestBinaryCalibrationError(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 1})
+	x := must(t, "", task.OutputSpec{Count: 1})
 	outcomes, known := []float64{0.9, 0.1, 0.8, 0.2, 0.4, 0.6}, truth.Truth{Classes: []int{0, 1, 1}}
 	e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: 1}}})
 	if want := math.Abs(0.3 - 2.0/3); err != nil || math.Abs(task.Value(x, e, "ece")-want) > 1e-15 {
@@ -99,7 +99,7 @@ func TestBinaryCalibrationError(t *testing.T) {
 // Probabilities that are all 1 in float64 are told apart by their complements, and AUROC is
 // that of either class of two.
 func TestBinaryAreas(t *testing.T) {
-	x, two := must(t, "", task.Scores{Count: 1}), must(t, "", task.Scores{Count: 2})
+	x, two := must(t, "", task.OutputSpec{Count: 1}), must(t, "", task.OutputSpec{Count: 2})
 	outcomes, known := []float64{1e-20, 1, 1e-30, 1, 1e-25, 1, 1e-40, 1}, truth.Truth{Classes: []int{0, 1, 0, 1}}
 	for _, is := range []task.Task{x, two} {
 		e, err := is.Evaluate(outcomes, known, task.EvaluateOptions{})
@@ -107,7 +107,7 @@ func TestBinaryAreas(t *testing.T) {
 			t.Errorf("%s: AUROC %v, %v, want 1", is.Describe(), got, err)
 		}
 	}
-	three := must(t, "", task.Scores{Count: 3})
+	three := must(t, "", task.OutputSpec{Count: 3})
 	e, err := three.Evaluate([]float64{0.2, 0.3, 0.5}, class(1), task.EvaluateOptions{})
 	if err != nil || !math.IsNaN(task.Value(three, e, "auroc")) {
 		t.Errorf("AUROC of three classes: %v, %v", task.Value(three, e, "auroc"), err)
@@ -131,7 +131,7 @@ func TestBinaryAreas(t *testing.T) {
 
 // A criterion chooses on outcomes what Evaluate then has.
 func TestDecide(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 1}).(task.Decided)
+	x := must(t, "", task.OutputSpec{Count: 1}).(task.Decided)
 	outcomes, known := twoClasses(300)
 	by := calibrate.Criterion{Name: calibrate.BySpecificity, Want: 0.95}
 	chosen, err := x.Decide(outcomes, known, by)
@@ -142,7 +142,7 @@ func TestDecide(t *testing.T) {
 	if err != nil || e.Decided != chosen.Decisions || task.Value(x, e, "specificity") < 0.95 {
 		t.Errorf("%+v, %v, want %+v", e.Decided, err, chosen)
 	}
-	if _, ok := must(t, "", task.Scores{Count: 2}).(task.Decided); ok {
+	if _, ok := must(t, "", task.OutputSpec{Count: 2}).(task.Decided); ok {
 		t.Error("two classes predict by a threshold")
 	}
 }

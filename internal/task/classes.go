@@ -15,11 +15,11 @@ import (
 
 // classes is the task with mutually exclusive classes. An outcome holds their probabilities.
 type classes struct {
-	Scores
+	OutputSpec
 	count int
 }
 
-func newClasses(s Scores) (Task, bool, error) {
+func newClasses(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("classes", s); err != nil {
 		return nil, false, err
 	}
@@ -77,7 +77,7 @@ const SumTolerance = 1e-2
 const Rounding = 1e-6
 
 // sum adds up the scores, which must all be finite. A log-probability may be −∞, but not all of them.
-func (s Scores) sum(scores []float32) (total float64, err error) {
+func (s OutputSpec) sum(scores []float32) (total float64, err error) {
 	for c, v := range scores {
 		impossible := s.form() == LogProbabilities && math.IsInf(float64(v), -1)
 		if impossible && slices.Max(scores) > v {

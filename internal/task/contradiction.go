@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Auto is the word for choosing the task from the scores; see [Tell].
+// Auto is the word for choosing the task from the scores; see [InferTask].
 const Auto = "auto"
 
 // contradiction returns an error if the scores cannot belong to the named task, judged by their number and their
 // activation.
-func contradiction(name string, s Scores) error {
+func contradiction(name string, s OutputSpec) error {
 	softmax, sigmoid := strings.HasSuffix(s.Activation, "softmax"), s.Activation == "sigmoid"
 	says := func(format string, args ...any) error {
 		return fmt.Errorf("tensor %q: "+format, append([]any{s.Output}, args...)...)

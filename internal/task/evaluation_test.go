@@ -20,7 +20,7 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-15 } // a few roundings
 
 // Metrics, losses and likelihoods are those of their definitions, written out.
 func TestEvaluate(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 3})
+	x := must(t, "", task.OutputSpec{Count: 3})
 	nll := []float64{-math.Log(0.7), -math.Log(0.3), -math.Log(0.8)}
 	brier := []float64{0.3*0.3 + 0.2*0.2 + 0.1*0.1, 0.5*0.5 + 0.7*0.7 + 0.2*0.2, 0.1*0.1 + 0.1*0.1 + 0.2*0.2}
 	mean := func(v []float64) float64 { return (v[0] + v[1] + v[2]) / 3 }
@@ -67,7 +67,7 @@ func TestEvaluate(t *testing.T) {
 // Sets of all methods are of one level, above the best of their accuracies: of one
 // that is right in 80 % and one in 96 %, of 99 %. Alone the first has sets of 90 %.
 func TestAlign(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 3})
+	x := must(t, "", task.OutputSpec{Count: 3})
 	evaluate := func(right int) *task.Evaluation {
 		var p []float64
 		var y []int
@@ -101,7 +101,7 @@ func TestAlign(t *testing.T) {
 
 // What is less certain has the larger number, by every measure.
 func TestUncertainties(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 3})
+	x := must(t, "", task.OutputSpec{Count: 3})
 	h := func(p ...float64) (s float64) {
 		for _, p := range p {
 			s -= p * math.Log(p)
@@ -129,7 +129,7 @@ func TestUncertainties(t *testing.T) {
 // Calibrators repair probabilities by their logarithms: at temperature 1/2 they
 // are squared.
 func TestCalibrators(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 3})
+	x := must(t, "", task.OutputSpec{Count: 3})
 	p := []float64{0.7, 0.2, 0.1}
 	sum := 0.7*0.7 + 0.2*0.2 + 0.1*0.1
 	got := x.Apply(nil, &calibrate.Scaling{Temperatures: []float64{0.5}}, p)

@@ -32,7 +32,7 @@ func ParseForm(s string) (Form, error) {
 }
 
 // Proven is the form that the activation behind the scores proves, or "".
-func (s Scores) Proven() Form {
+func (s OutputSpec) Proven() Form {
 	switch s.Activation {
 	case "softmax", "sigmoid":
 		return Probabilities
@@ -44,7 +44,7 @@ func (s Scores) Proven() Form {
 
 // form is what the scores are taken for: what was decided, what the graph proves, or
 // else logits.
-func (s Scores) form() Form {
+func (s OutputSpec) form() Form {
 	for _, f := range []Form{s.Form, s.Proven()} {
 		if f != "" {
 			return f
@@ -54,7 +54,7 @@ func (s Scores) form() Form {
 }
 
 // one is what a single score is called.
-func (s Scores) one() string {
+func (s OutputSpec) one() string {
 	switch s.form() {
 	case Probabilities:
 		return "probability"
@@ -66,7 +66,7 @@ func (s Scores) one() string {
 
 // CheckForm fails where a form was decided that the graph disproves, or that the task does
 // not know.
-func (s Scores) CheckForm(task string) error {
+func (s OutputSpec) CheckForm(task string) error {
 	switch proven := s.Proven(); {
 	case s.Form == "":
 	case task == "regression":
@@ -79,7 +79,7 @@ func (s Scores) CheckForm(task string) error {
 
 // bounded adds what keeps probabilities in [0, 1] that rounding may bring out of it. Those
 // of a sigmoid or softmax stay inside.
-func (s Scores) bounded(g Graph, scores string) string {
+func (s OutputSpec) bounded(g Graph, scores string) string {
 	if s.Activation != "" {
 		return scores
 	}

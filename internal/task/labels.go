@@ -16,7 +16,7 @@ import (
 // three parts, each with a number per label. They are the probability that the example has the label, its complement,
 // and the entropy. A loss near probability 1 needs the second part. Mutual information by label needs the average of
 // the third part.
-type labels struct{ Scores }
+type labels struct{ OutputSpec }
 
 // These scalers calibrate the log-odds of each label on its own.
 const (
@@ -24,7 +24,7 @@ const (
 	byPlatt        = calibrate.Scaler(judge.ByPlatt)
 )
 
-func newLabels(s Scores) (Task, bool, error) {
+func newLabels(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("labels", s); err != nil {
 		return nil, false, err
 	}

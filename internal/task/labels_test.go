@@ -61,7 +61,7 @@ func truths(of truth.Truth) (out []int) {
 }
 
 func TestLabelsOf(t *testing.T) {
-	x := must(t, "labels", task.Scores{Output: "y", Count: 3})
+	x := must(t, "labels", task.OutputSpec{Output: "y", Count: 3})
 	if x.Width() != 9 || x.ClassNames() != 3 || x.Size() != "3 labels" || task.Truth("labels") != truth.Labels || x.Describe() != `output "y": 3 labels, a logit for each` {
 		t.Errorf("%d, %d, %s, %s", x.Width(), x.ClassNames(), x.Size(), x.Describe())
 	}
@@ -81,7 +81,7 @@ func TestLabelsOf(t *testing.T) {
 			t.Errorf("%v: %v, want %s", tt.of, err, tt.want)
 		}
 	}
-	if _, err := task.Of("labels", task.Scores{Output: "y", Count: 3, Activation: "softmax"}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+	if _, err := task.Of("labels", task.OutputSpec{Output: "y", Count: 3, Activation: "softmax"}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
 		t.Errorf("a softmax is of independent labels: %v", err)
 	}
 	dst := make([]float64, 9)
@@ -91,7 +91,7 @@ func TestLabelsOf(t *testing.T) {
 		scores     []float32
 		want       string
 	}{{"", []float32{0, nan, 0}, "label 1: the network's output is not finite"}, {"sigmoid", []float32{0, 1, 1.5}, "label 2: the network's scores are taken for probabilities, but one is 1.5"}} {
-		if _, err := must(t, "labels", task.Scores{Count: 3, Activation: bad.activation}).Outcome(dst, bad.scores); err == nil || !strings.Contains(err.Error(), bad.want) {
+		if _, err := must(t, "labels", task.OutputSpec{Count: 3, Activation: bad.activation}).Outcome(dst, bad.scores); err == nil || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%v: %v, want %s", bad.scores, err, bad.want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestLabelsOf(t *testing.T) {
 // Logits and their sigmoids give the same outcome; a logit keeps its loss where the sigmoid
 // has no more digits.
 func TestLabelsOutcome(t *testing.T) {
-	logits, probs := must(t, "labels", task.Scores{Count: 3}), must(t, "labels", task.Scores{Count: 3, Activation: "sigmoid"})
+	logits, probs := must(t, "labels", task.OutputSpec{Count: 3}), must(t, "labels", task.OutputSpec{Count: 3, Activation: "sigmoid"})
 	a, b := make([]float64, 9), make([]float64, 9)
 	z := []float32{-1.5, 0, 2}
 	var p []float32
@@ -135,7 +135,7 @@ func TestLabelsOutcome(t *testing.T) {
 
 // A row has what formulas say of the average of members, and as many values as columns.
 func TestLabelsValues(t *testing.T) {
-	x := must(t, "labels", task.Scores{Count: 3})
+	x := must(t, "labels", task.OutputSpec{Count: 3})
 	outcomes, _, of, entropies := drawn(t, x, 1)
 	members := make([]float32, 18)
 	members[1], members[11] = 0.25, 0.75 // label 1 of the first member, label 2 of the second
@@ -183,7 +183,7 @@ func TestLabelsValues(t *testing.T) {
 // Scores are those of calibrate/labels, and losses of examples have their mean; what is
 // not known is in none.
 func TestLabelsEvaluate(t *testing.T) {
-	x := must(t, "labels", task.Scores{Count: 3})
+	x := must(t, "labels", task.OutputSpec{Count: 3})
 	outcomes, _, of, entropies := drawn(t, x, 400)
 	shown, width := x.Shown(outcomes)
 	want, err := judge.NewPredictions(shown, nil, 3, truths(of))
@@ -254,7 +254,7 @@ func TestLabelsEvaluate(t *testing.T) {
 // Calibrators are those of calibrate/labels, on the log-odds of averages. Halves are
 // repaired by what fits the other.
 func TestLabelsCalibrators(t *testing.T) {
-	x := must(t, "labels", task.Scores{Count: 3})
+	x := must(t, "labels", task.OutputSpec{Count: 3})
 	outcomes, odds, of, _ := drawn(t, x, 400)
 	for i, by := range judge.Scalers() {
 		c := x.Calibrators()[i]

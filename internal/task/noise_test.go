@@ -12,18 +12,18 @@ import (
 )
 
 // twoMeans is a network with means alone of two targets in other units.
-var twoMeans = task.Scores{Output: "y", Count: 2, Numbers: &task.Numbers{Units: []regression.Units{{Mean: 20, Std: 3}, {Mean: -1, Std: 0.5}}}}
+var twoMeans = task.OutputSpec{Output: "y", Count: 2, Regression: &task.RegressionSpec{Units: []regression.Units{{Mean: 20, Std: 3}, {Mean: -1, Std: 0.5}}}}
 
 // With noise outcomes are those of a network whose noise was given at fit, and the noise that
 // is fitted makes the targets likelier than any other.
 func TestFitNoise(t *testing.T) {
 	x := must(t, "regression", twoMeans)
 	lacks := task.Lacking(x)
-	if lacks == nil || task.Lacking(must(t, "regression", twoTargets)) != nil || task.Lacking(must(t, "labels", task.Scores{Count: 2})) != nil {
+	if lacks == nil || task.Lacking(must(t, "regression", twoTargets)) != nil || task.Lacking(must(t, "labels", task.OutputSpec{Count: 2})) != nil {
 		t.Fatal("lacking noise is for regressions of means alone")
 	}
 	given := twoMeans
-	given.Numbers = &task.Numbers{Units: twoMeans.Numbers.Units, Noise: []float64{1.5, 0.2}}
+	given.Regression = &task.RegressionSpec{Units: twoMeans.Regression.Units, Noise: []float64{1.5, 0.2}}
 	told := must(t, "regression", given)
 
 	r := rand.New(rand.NewPCG(5, 6))

@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Numbers is what the graph of a regression does not tell.
-type Numbers struct {
+// RegressionSpec is what the graph of a regression does not tell.
+type RegressionSpec struct {
 	// Head says what the second half of the scores is, the first being the means of the
 	// targets; "" where all are means.
 	Head gauss.VarianceHead
@@ -27,14 +27,14 @@ type Numbers struct {
 // each target, the mean μ, μ² and the variance v, in the network's units: averages of
 // these are all that the moments of a mixture of members take.
 type regression struct {
-	Scores
+	OutputSpec
 	targets int
 }
 
 // perTarget is how many numbers of an outcome a target has.
 const perTarget = 3
 
-func newRegression(s Scores) (Task, bool, error) {
+func newRegression(s OutputSpec) (Task, bool, error) {
 	if strings.HasSuffix(s.Activation, "softmax") {
 		return nil, false, fmt.Errorf("tensor %q: comes out of a %s, which gives probabilities of classes and no numbers of a regression", s.Output, s.Activation)
 	}
@@ -54,11 +54,11 @@ func newRegression(s Scores) (Task, bool, error) {
 	return t, s.Count > 0, nil
 }
 
-func (t regression) numbers() Numbers {
-	if t.Numbers == nil {
-		return Numbers{}
+func (t regression) numbers() RegressionSpec {
+	if t.Regression == nil {
+		return RegressionSpec{}
 	}
-	return *t.Numbers
+	return *t.Regression
 }
 
 // of returns what is given for target k, or for all of them.

@@ -14,7 +14,7 @@ import (
 )
 
 // twoTargets is a network with means and log-variances of two targets in other units.
-var twoTargets = task.Scores{Output: "y", Count: 4, Numbers: &task.Numbers{Head: regression.ByLogVariance, Units: []regression.Units{{Mean: 20, Std: 3}, {Mean: -1, Std: 0.5}}}}
+var twoTargets = task.OutputSpec{Output: "y", Count: 4, Regression: &task.RegressionSpec{Head: regression.ByLogVariance, Units: []regression.Units{{Mean: 20, Std: 3}, {Mean: -1, Std: 0.5}}}}
 
 // alike says that numbers are the same to some 1e-12 of their size.
 func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-12*(1+math.Abs(b)) }
@@ -24,7 +24,7 @@ func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-12*(1+math.Abs(b)) }
 func mixtures(t *testing.T, x task.Task, n int) (outcomes []float64, members [][]float32, all []regression.Mixture, known truth.Truth) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
-	weights, units := []float64{0.5, 0.25, 0.25}, twoTargets.Numbers.Units
+	weights, units := []float64{0.5, 0.25, 0.25}, twoTargets.Regression.Units
 	one := make([]float64, 6)
 	for range n {
 		sum, kept := make([]float64, 6), []float32(nil)
@@ -61,12 +61,12 @@ func TestRegressionOf(t *testing.T) {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {
-		s    task.Scores
+		s    task.OutputSpec
 		want string
 	}{
-		{task.Scores{Output: "y", Count: 3, Numbers: twoTargets.Numbers}, "3 numbers, want an even one"},
-		{task.Scores{Output: "y", Count: 6, Numbers: twoTargets.Numbers}, "3 targets, and units of 2"},
-		{task.Scores{Output: "y", Count: 2, Activation: "softmax"}, "gives probabilities of classes"},
+		{task.OutputSpec{Output: "y", Count: 3, Regression: twoTargets.Regression}, "3 numbers, want an even one"},
+		{task.OutputSpec{Output: "y", Count: 6, Regression: twoTargets.Regression}, "3 targets, and units of 2"},
+		{task.OutputSpec{Output: "y", Count: 2, Activation: "softmax"}, "gives probabilities of classes"},
 	} {
 		if _, err := task.Of("regression", tt.s); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.s, err, tt.want)
@@ -82,20 +82,20 @@ func TestRegressionOf(t *testing.T) {
 	}
 	dst := make([]float64, 3)
 	for head, variance := range map[regression.VarianceHead]float64{regression.ByVariance: 2, regression.ByLogVariance: math.Exp(2), regression.BySoftplus: math.Log1p(math.Exp(2))} {
-		one := must(t, "regression", task.Scores{Count: 2, Numbers: &task.Numbers{Head: head}})
+		one := must(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: head}})
 		entropy, err := one.Outcome(dst, []float32{-3, 2})
 		if err != nil || !slices.Equal(dst[:2], []float64{-3, 9}) || !alike(dst[2], variance) || !alike(entropy, math.Log(2*math.Pi*math.E*variance)/2) {
 			t.Errorf("%s: %v, entropy %v, %v", head, dst, entropy, err)
 		}
 	}
-	one := must(t, "regression", task.Scores{Count: 2, Numbers: &task.Numbers{Head: regression.ByVariance}})
+	one := must(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: regression.ByVariance}})
 	if _, err := one.Outcome(dst, []float32{1, -0.5}); err == nil || !strings.Contains(err.Error(), "target 0: variance -0.5") {
 		t.Errorf("a negative variance: %v", err)
 	}
 	if _, err := one.Outcome(dst, []float32{float32(math.NaN()), 1}); err == nil {
 		t.Error("a mean that is no number")
 	}
-	bare := must(t, "regression", task.Scores{Count: 1, Numbers: &task.Numbers{Noise: []float64{6}, Units: []regression.Units{{Std: 3}}}})
+	bare := must(t, "regression", task.OutputSpec{Count: 1, Regression: &task.RegressionSpec{Noise: []float64{6}, Units: []regression.Units{{Std: 3}}}})
 	if _, err := bare.Outcome(dst, []float32{0.5}); err != nil || !slices.Equal(dst, []float64{0.5, 0.25, 4}) {
 		t.Errorf("without a head: %v, %v", dst, err)
 	}

@@ -15,7 +15,7 @@ import (
 // less what the rounding of quantiles takes.
 func spread(t *testing.T, n int) (x task.Task, outcomes []float64, known truth.Truth) {
 	t.Helper()
-	x = must(t, "regression", task.Scores{Output: "y", Count: 2, Numbers: &task.Numbers{Head: regression.ByVariance}})
+	x = must(t, "regression", task.OutputSpec{Output: "y", Count: 2, Regression: &task.RegressionSpec{Head: regression.ByVariance}})
 	known.Width = 1
 	for i := range n {
 		outcomes = append(outcomes, 0, 0, 1)

@@ -98,7 +98,7 @@ func restoreLabels(c Columns) (*Saved, error) {
 	case c.width("labels") != n:
 		return nil, fmt.Errorf("%d labels are known, and %s are of %d", c.width("labels"), from, n)
 	}
-	scores := Scores{Output: from, Count: n}
+	scores := OutputSpec{Output: from, Count: n}
 	t := labels{scores}
 	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
 	for i := range c.Len {
@@ -160,9 +160,9 @@ func restoreRegression(c Columns) (*Saved, error) {
 		}
 	}
 	r := restoring{Columns: c, n: n}
-	r.t = regression{Scores{Output: "mean", Count: n, Numbers: &Numbers{Units: r.units()}}, n}
+	r.t = regression{OutputSpec{Output: "mean", Count: n, Regression: &RegressionSpec{Units: r.units()}}, n}
 	if c.Values["std"] != nil || c.Values["aleatoric_std"] != nil {
-		r.t.Count, r.t.Numbers.Head = 2*n, gauss.ByVariance
+		r.t.Count, r.t.Regression.Head = 2*n, gauss.ByVariance
 	}
 	out := &Saved{Task: r.t, Known: truth.Truth{Width: n}}
 	if m := c.width("member_mean"); m > 0 {

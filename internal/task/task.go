@@ -25,16 +25,16 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// Scores describe the output of a network for an example, as far as its graph and a first run show.
-type Scores struct {
+// OutputSpec describes the output of a network for an example, as far as its graph and a first run show.
+type OutputSpec struct {
 	Output     string `json:"output"`     // name of the graph's output
 	Activation string `json:"activation"` // activation at the end: "softmax", "logsoftmax", "sigmoid", or "" for none of these
 	Count      int    `json:"count"`      // numbers for an example
 	// Form is the form of the scores, if it was set. "" leaves it to the activation: scores without an activation are
 	// logits.
 	Form Form `json:"form,omitempty"`
-	// Numbers describes the targets of a regression. It is nil if nothing is known about them.
-	Numbers *Numbers `json:"-"`
+	// Regression describes the targets of a regression. It is nil if nothing is known about them.
+	Regression *RegressionSpec `json:"-"`
 }
 
 // Task is the meaning of scores.
@@ -117,7 +117,7 @@ type kind struct {
 	name  string
 	means string     // description for users
 	truth truth.Kind // kind of the true values
-	of    func(Scores) (t Task, ok bool, err error)
+	of    func(OutputSpec) (t Task, ok bool, err error)
 }
 
 // kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
@@ -148,7 +148,7 @@ func Truth(name string) truth.Kind {
 }
 
 // Of returns the task for the scores. name is the name in a model card, or "" to choose by the scores.
-func Of(name string, s Scores) (Task, error) {
+func Of(name string, s OutputSpec) (Task, error) {
 	for _, k := range kinds {
 		if name != "" && name != k.name {
 			continue
@@ -176,7 +176,7 @@ func Of(name string, s Scores) (Task, error) {
 // OfWidth returns the named task whose outcomes have the given number of values.
 func OfWidth(name string, width int) (Task, error) {
 	for _, count := range []int{width, width - 1, width / 3} { // binary: one score, width 2; labels, regression: three numbers each
-		if t, err := Of(name, Scores{Count: count}); err == nil && t.Width() == width {
+		if t, err := Of(name, OutputSpec{Count: count}); err == nil && t.Width() == width {
 			return t, nil
 		}
 	}

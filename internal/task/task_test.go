@@ -17,7 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-func must(t *testing.T, name string, s task.Scores) task.Task {
+func must(t *testing.T, name string, s task.OutputSpec) task.Task {
 	t.Helper()
 	got, err := task.Of(name, s)
 	if err != nil {
@@ -29,19 +29,19 @@ func must(t *testing.T, name string, s task.Scores) task.Task {
 func TestOf(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		s     task.Scores
+		s     task.OutputSpec
 		want  string // or a part of the error
 		width int
 	}{
-		{"", task.Scores{Output: "y", Count: 1}, `output "y": the logit of class 1 of 2`, 2},
-		{"", task.Scores{Output: "y", Count: 1, Activation: "sigmoid"}, `output "y": the probability of class 1 of 2`, 2},
-		{"", task.Scores{Output: "y", Count: 10}, `output "y": 10 classes, a logit for each`, 10},
-		{"classes", task.Scores{Output: "y", Count: 2, Activation: "softmax"}, `output "y": 2 classes, a probability for each`, 2},
-		{"", task.Scores{Output: "y", Count: 3, Activation: "sigmoid"}, "do not exclude each other", 0},
-		{"", task.Scores{Output: "y", Count: 1, Activation: "softmax"}, "which is always 1", 0},
-		{"binary", task.Scores{Output: "y", Count: 3}, "the task binary has one score", 0},
-		{"", task.Scores{Output: "y"}, "for no task", 0},
-		{"ranking", task.Scores{Output: "y", Count: 3}, "want one of binary, classes", 0},
+		{"", task.OutputSpec{Output: "y", Count: 1}, `output "y": the logit of class 1 of 2`, 2},
+		{"", task.OutputSpec{Output: "y", Count: 1, Activation: "sigmoid"}, `output "y": the probability of class 1 of 2`, 2},
+		{"", task.OutputSpec{Output: "y", Count: 10}, `output "y": 10 classes, a logit for each`, 10},
+		{"classes", task.OutputSpec{Output: "y", Count: 2, Activation: "softmax"}, `output "y": 2 classes, a probability for each`, 2},
+		{"", task.OutputSpec{Output: "y", Count: 3, Activation: "sigmoid"}, "do not exclude each other", 0},
+		{"", task.OutputSpec{Output: "y", Count: 1, Activation: "softmax"}, "which is always 1", 0},
+		{"binary", task.OutputSpec{Output: "y", Count: 3}, "the task binary has one score", 0},
+		{"", task.OutputSpec{Output: "y"}, "for no task", 0},
+		{"ranking", task.OutputSpec{Output: "y", Count: 3}, "want one of binary, classes", 0},
 	} {
 		got, err := task.Of(tt.name, tt.s)
 		switch {
@@ -64,20 +64,20 @@ func TestOutcome(t *testing.T) {
 	logits := []float32{1, -2, 0.5}
 	sum := math.Exp(1) + math.Exp(-2) + math.Exp(0.5)
 	for _, tt := range []struct {
-		s      task.Scores
+		s      task.OutputSpec
 		scores []float32
 		want   []float64
 		err    string
 	}{
-		{task.Scores{Count: 3}, logits, []float64{math.Exp(1) / sum, math.Exp(-2) / sum, math.Exp(0.5) / sum}, ""},
-		{task.Scores{Count: 2, Activation: "softmax"}, []float32{0.25, 0.75}, []float64{0.25, 0.75}, ""},
-		{task.Scores{Count: 1}, []float32{-1.5}, []float64{1 / (1 + math.Exp(-1.5)), 1 / (1 + math.Exp(1.5))}, ""},
-		{task.Scores{Count: 1, Activation: "sigmoid"}, []float32{0.25}, []float64{0.75, 0.25}, ""},
-		{task.Scores{Count: 2}, []float32{1, float32(math.NaN())}, nil, "class 1 has NaN"},
-		{task.Scores{Count: 1}, []float32{float32(math.Inf(1))}, nil, "not finite"},
-		{task.Scores{Count: 2, Activation: "softmax"}, []float32{0.5, 0.6}, nil, "they add up to"},
-		{task.Scores{Count: 2, Activation: "softmax"}, []float32{-0.5, 1.5}, nil, "the least is -0.5"},
-		{task.Scores{Count: 1, Activation: "sigmoid"}, []float32{1.5}, nil, "taken for probabilities, but one is 1.5"},
+		{task.OutputSpec{Count: 3}, logits, []float64{math.Exp(1) / sum, math.Exp(-2) / sum, math.Exp(0.5) / sum}, ""},
+		{task.OutputSpec{Count: 2, Activation: "softmax"}, []float32{0.25, 0.75}, []float64{0.25, 0.75}, ""},
+		{task.OutputSpec{Count: 1}, []float32{-1.5}, []float64{1 / (1 + math.Exp(-1.5)), 1 / (1 + math.Exp(1.5))}, ""},
+		{task.OutputSpec{Count: 1, Activation: "sigmoid"}, []float32{0.25}, []float64{0.75, 0.25}, ""},
+		{task.OutputSpec{Count: 2}, []float32{1, float32(math.NaN())}, nil, "class 1 has NaN"},
+		{task.OutputSpec{Count: 1}, []float32{float32(math.Inf(1))}, nil, "not finite"},
+		{task.OutputSpec{Count: 2, Activation: "softmax"}, []float32{0.5, 0.6}, nil, "they add up to"},
+		{task.OutputSpec{Count: 2, Activation: "softmax"}, []float32{-0.5, 1.5}, nil, "the least is -0.5"},
+		{task.OutputSpec{Count: 1, Activation: "sigmoid"}, []float32{1.5}, nil, "taken for probabilities, but one is 1.5"},
 	} {
 		x := must(t, "", tt.s)
 		got := make([]float64, x.Width())
@@ -129,7 +129,7 @@ func TestProbabilities(t *testing.T) {
 		{"softmax", []float32{0.5, 0.6}, nil, "they add up to 1.1"},
 		{"softmax", []float32{1.5, -0.5}, nil, "the least is -0.5"},
 	} {
-		x := must(t, "", task.Scores{Count: len(tc.scores), Activation: tc.activation})
+		x := must(t, "", task.OutputSpec{Count: len(tc.scores), Activation: tc.activation})
 		got := make([]float64, x.Width())
 		_, err := x.Outcome(got, tc.scores)
 		if tc.err != "" {
@@ -151,7 +151,7 @@ func TestProbabilities(t *testing.T) {
 
 // A row's values lie where its columns say, and are what calibrate computes.
 func TestValues(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 4})
+	x := must(t, "", task.OutputSpec{Count: 4})
 	want := task.Want{Top: 3, Outcomes: true, Members: 2}
 	p := []float64{0.1, 0.4, 0.4, 0.1}
 	members := []float32{0.1, 0.5, 0.3, 0.1, 0.1, 0.3, 0.5, 0.1}
@@ -194,7 +194,7 @@ func TestRanked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
 		n := 2 + rng.IntN(9)
-		x := must(t, "", task.Scores{Count: n})
+		x := must(t, "", task.OutputSpec{Count: n})
 		p := make([]float64, n)
 		for c := range p {
 			p[c] = float64(rng.IntN(4)) // ties abound
@@ -219,7 +219,7 @@ func TestRanked(t *testing.T) {
 
 // What is added up row by row is what all rows together give.
 func TestSummary(t *testing.T) {
-	x := must(t, "", task.Scores{Count: 3})
+	x := must(t, "", task.OutputSpec{Count: 3})
 	rng := rand.New(rand.NewPCG(3, 4))
 	s := x.NewSummary()
 	var all []float64
@@ -267,7 +267,7 @@ func average(values []float64) (sum float64) {
 // The curvature is the second derivative of the expected loss, by differences.
 func TestCurvature(t *testing.T) {
 	for _, scores := range [][]float64{{0.7}, {0.3, -1.2, 0.5}} {
-		x := must(t, "", task.Scores{Count: len(scores)}).(task.Curved)
+		x := must(t, "", task.OutputSpec{Count: len(scores)}).(task.Curved)
 		k := len(scores)
 		hessian := mat.NewDense(k, k, nil)
 		x.AddCurvature(hessian, mat.NewDense(2, k, slices.Concat(scores, scores)))
@@ -304,7 +304,7 @@ func TestCurvature(t *testing.T) {
 }
 
 func Example() {
-	t, _ := task.Of("", task.Scores{Output: "logits", Count: 3})
+	t, _ := task.Of("", task.OutputSpec{Output: "logits", Count: 3})
 	p := make([]float64, t.Width())
 	entropy, _ := t.Outcome(p, []float32{2, 0, 1})
 	fmt.Println(t.Describe())
@@ -318,34 +318,34 @@ func Example() {
 // must be told by the user: the numbers themselves never do.
 func TestTell(t *testing.T) {
 	for _, tt := range []struct {
-		s     task.Scores
+		s     task.OutputSpec
 		names int
 		want  string // or what the error holds
 		hints int    // of an unclear case
 	}{
-		{task.Scores{Count: 10, Activation: "softmax"}, 0, "classes", 0},
-		{task.Scores{Count: 10, Activation: "logsoftmax"}, 0, "classes", 0},
-		{task.Scores{Count: 1, Activation: "sigmoid"}, 0, "binary", 0},
-		{task.Scores{Activation: "softmax"}, 0, "classes", 0},
-		{task.Scores{Activation: "sigmoid"}, 0, "binary", 0},
-		{task.Scores{Count: 3, Activation: "sigmoid"}, 3, "do not exclude each other", 1},
-		{task.Scores{Count: 1, Activation: "logsoftmax"}, 0, "which is always 0", 0},
-		{task.Scores{Count: 10}, 10, "classes", 0},
-		{task.Scores{Count: 1}, 2, "binary", 0},
-		{task.Scores{}, 3, "classes", 0},
-		{task.Scores{}, 2, "numbers for an example, with no activation", 6}, // two classes, or one score of two
-		{task.Scores{}, 0, "numbers for an example, with no activation", 6},
-		{task.Scores{Count: 1}, 0, "one number for an example", 3},
-		{task.Scores{Count: 10}, 0, "10 numbers for an example", 5},
+		{task.OutputSpec{Count: 10, Activation: "softmax"}, 0, "classes", 0},
+		{task.OutputSpec{Count: 10, Activation: "logsoftmax"}, 0, "classes", 0},
+		{task.OutputSpec{Count: 1, Activation: "sigmoid"}, 0, "binary", 0},
+		{task.OutputSpec{Activation: "softmax"}, 0, "classes", 0},
+		{task.OutputSpec{Activation: "sigmoid"}, 0, "binary", 0},
+		{task.OutputSpec{Count: 3, Activation: "sigmoid"}, 3, "do not exclude each other", 1},
+		{task.OutputSpec{Count: 1, Activation: "logsoftmax"}, 0, "which is always 0", 0},
+		{task.OutputSpec{Count: 10}, 10, "classes", 0},
+		{task.OutputSpec{Count: 1}, 2, "binary", 0},
+		{task.OutputSpec{}, 3, "classes", 0},
+		{task.OutputSpec{}, 2, "numbers for an example, with no activation", 6}, // two classes, or one score of two
+		{task.OutputSpec{}, 0, "numbers for an example, with no activation", 6},
+		{task.OutputSpec{Count: 1}, 0, "one number for an example", 3},
+		{task.OutputSpec{Count: 10}, 0, "10 numbers for an example", 5},
 	} {
-		got, err := task.Tell(tt.s, tt.names)
+		got, err := task.InferTask(tt.s, tt.names)
 		if err == nil {
 			if got != tt.want {
 				t.Errorf("%+v with %d names: %q, want %q", tt.s, tt.names, got, tt.want)
 			}
 			continue
 		}
-		unclear := new(task.Unclear)
+		unclear := new(task.AmbiguousTask)
 		if !strings.Contains(err.Error(), tt.want) || errors.As(err, &unclear) != (tt.hints > 0) || tt.hints > 0 && len(unclear.Hints()) != tt.hints {
 			t.Errorf("%+v with %d names: %v, hints %q", tt.s, tt.names, err, unclear.Hints())
 		}
@@ -359,7 +359,7 @@ func class(c int) truth.Truth { return truth.Truth{Classes: []int{c}} }
 // contradicts is refused with the reason, and auto takes what one reason is left for.
 func TestContradictions(t *testing.T) {
 	const takes, asks = "takes", "asks"
-	numbers := &task.Numbers{Noise: []float64{1}}
+	numbers := &task.RegressionSpec{Noise: []float64{1}}
 	reason := map[string]string{
 		"constant": "over a single score, which is always", "excludes": "its classes exclude each other: no independent labels", "probabilities": "gives probabilities of classes and no numbers",
 		"labels": "do not exclude each other are independent labels, --task labels", "one": "a single score is that of class 1 of two, --task binary",
@@ -382,7 +382,7 @@ func TestContradictions(t *testing.T) {
 		{"sigmoid", 2, "each", "labels", takes, takes, asks},
 		{"sigmoid", 5, "each", "labels", takes, takes, asks},
 	} {
-		s := task.Scores{Output: "y", Activation: tt.activation, Count: tt.count, Numbers: numbers}
+		s := task.OutputSpec{Output: "y", Activation: tt.activation, Count: tt.count, Regression: numbers}
 		taken := 0
 		for name, want := range map[string]string{"binary": tt.binary, "classes": tt.classes, "labels": tt.labels, "regression": tt.regression} {
 			got, err := task.Of(name, s)
@@ -398,8 +398,8 @@ func TestContradictions(t *testing.T) {
 				t.Errorf("%d of %q as %s: %v, want %q", tt.count, tt.activation, name, err, reason[want])
 			}
 		}
-		got, err := task.Tell(s, 0)
-		unclear := new(task.Unclear)
+		got, err := task.InferTask(s, 0)
+		unclear := new(task.AmbiguousTask)
 		switch {
 		case tt.auto == asks:
 			if tt.activation == "" {

@@ -19,7 +19,7 @@ func tile(t *testing.T, x task.Task, a task.Average, known truth.Truth) task.Til
 // A tile of labels has those that are predicted and those that are there, and says what is
 // wrong of what is known.
 func TestLabelTile(t *testing.T) {
-	x := must(t, "labels", task.Scores{Count: 3, Activation: "sigmoid"})
+	x := must(t, "labels", task.OutputSpec{Count: 3, Activation: "sigmoid"})
 	outcome := func(p ...float64) task.Average {
 		scores := []float32{float32(p[0]), float32(p[1]), float32(p[2])}
 		out := make([]float64, x.Width())
@@ -54,7 +54,7 @@ func TestLabelTile(t *testing.T) {
 		}
 	}
 	// Of many labels some are shown.
-	many := must(t, "labels", task.Scores{Count: 9, Activation: "sigmoid"})
+	many := must(t, "labels", task.OutputSpec{Count: 9, Activation: "sigmoid"})
 	out := make([]float64, many.Width())
 	if _, err := many.Outcome(out, []float32{1, 1, 1, 1, 1, 1, 1, 1, 1}); err != nil {
 		t.Fatal(err)

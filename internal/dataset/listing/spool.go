@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // PipeError is the error for a command that did not write its tar. Another run may succeed.
@@ -98,8 +98,8 @@ func (s *spool) take(command string) (t *spooled, first bool) {
 // fetch runs a command, and stores its output in a temporary file. The file vanishes when it is closed or the process
 // ends. want is the size of the output. If it is negative, any size is right.
 func fetch(ctx context.Context, command string, want int64) (f *os.File, size int64, err error) {
-	if f, err = unfinished.Nameless(os.TempDir()); err != nil {
-		return nil, 0, unfinished.Temp(err)
+	if f, err = tempfile.Nameless(os.TempDir()); err != nil {
+		return nil, 0, tempfile.Temp(err)
 	}
 	if size, err = run(ctx, command, want, f); err != nil {
 		f.Close()
@@ -136,7 +136,7 @@ func run(ctx context.Context, command string, want int64, to *os.File) (int64, e
 	ended := c.Wait()
 	switch {
 	case err != nil && ended == nil, errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return 0, unfinished.Temp(err)
+		return 0, tempfile.Temp(err)
 	case want >= 0 && size > want:
 		return 0, &PipeError{fmt.Errorf("the command gives more than the %d bytes that the listing says", want)}
 	case ended != nil:

@@ -16,7 +16,7 @@ import (
 // numbers is what a check of a regression looks at.
 type numbers struct {
 	*Raw
-	task.Numbers
+	task.RegressionSpec
 	rows    [][]float32
 	y       truth.Truth // of the rows; none without targets, or with too few
 	targets int
@@ -30,8 +30,8 @@ const fewestTargets = 30
 // CheckNumbers looks at the scores of a regression, and compares them with the targets where
 // there are some. It warns where the scores are likely not what the model card says. It fails
 // where they cannot be that. [infer.NewNetwork] has refused what the graph alone disproves.
-func (r *Raw) CheckNumbers(report *Report, said task.Numbers, first, second infer.Ending) error {
-	n := &numbers{Raw: r, Numbers: said, targets: r.Count, means: first.Union(second), second: second}
+func (r *Raw) CheckNumbers(report *Report, said task.RegressionSpec, first, second infer.Ending) error {
+	n := &numbers{Raw: r, RegressionSpec: said, targets: r.Count, means: first.Union(second), second: second}
 	if said.Head != "" {
 		n.targets, n.means = r.Count/2, first
 	}

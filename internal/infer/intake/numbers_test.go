@@ -24,7 +24,7 @@ func newWorld(r *rand.Rand, n int, scale float64) (w world) {
 }
 
 // warned returns what the check says of a network with these scores.
-func warned(w world, count int, said task.Numbers, score func(i, k int) float64) string {
+func warned(w world, count int, said task.RegressionSpec, score func(i, k int) float64) string {
 	raw := &Raw{Task: "regression", Count: count, Scores: rowsOf(len(w.y), count, score), Labels: truth.Truth{Values: w.y, Width: 1}}
 	report := &Report{}
 	if err := raw.CheckNumbers(report, said, open(), open()); err != nil {
@@ -46,7 +46,7 @@ func TestOrdinaryNumbers(t *testing.T) {
 			noise[i] = 0.15 * scale * r.NormFloat64()
 		}
 		for _, head := range gauss.VarianceHeads() {
-			got := warned(w, 2, task.Numbers{Head: head}, func(i, k int) float64 {
+			got := warned(w, 2, task.RegressionSpec{Head: head}, func(i, k int) float64 {
 				if k == 0 {
 					return bias + shrink*w.mean[i] + noise[i]
 				}
@@ -77,30 +77,30 @@ func TestWrongNumbers(t *testing.T) {
 	units := []gauss.Units{{Mean: 500, Std: 50}}
 	for name, tt := range map[string]struct {
 		of    world
-		said  task.Numbers
+		said  task.RegressionSpec
 		score func(i int) []float64
 		want  string
 	}{
-		"standard deviations": {w, task.Numbers{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i]} }, "standard deviations: export the second half squared"},
-		"log-variances":       {w, task.Numbers{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 2 * math.Log(w.std[i])} }, "The targets fit --variance-head log-variance"},
-		"log-variances below 0": {w, task.Numbers{Head: "variance", Units: []gauss.Units{{Std: 100}}}, func(i int) []float64 { return []float64{w.mean[i] / 100, 2 * math.Log(w.std[i]/100)} },
+		"standard deviations": {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i]} }, "standard deviations: export the second half squared"},
+		"log-variances":       {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 2 * math.Log(w.std[i])} }, "The targets fit --variance-head log-variance"},
+		"log-variances below 0": {w, task.RegressionSpec{Head: "variance", Units: []gauss.Units{{Std: 100}}}, func(i int) []float64 { return []float64{w.mean[i] / 100, 2 * math.Log(w.std[i]/100)} },
 			"of 200 variances are negative"},
-		"log of standard deviations": {w, task.Numbers{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], math.Log(w.std[i])} }, "logarithms of standard deviations"},
-		"exp again":                  {w, task.Numbers{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i] * w.std[i]} }, "--variance-head log-variance"},
-		"precisions":                 {w, task.Numbers{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 1 / w.std[i] / w.std[i]} }, "precisions (1/variance)"},
-		"variances in other units":   {w, task.Numbers{Head: "variance", Units: []gauss.Units{{Std: 50}}}, func(i int) []float64 { return []float64{w.mean[i] / 50, w.std[i] * w.std[i]} }, "in the targets' units and not in the network's"},
-		"swapped":                    {w, task.Numbers{Head: "log-variance"}, func(i int) []float64 { return []float64{2 * math.Log(w.std[i]), w.mean[i]} }, "score 1 fits the targets better"},
-		"standardised":               {world{y: add(w.y, 500)}, task.Numbers{}, func(i int) []float64 { return []float64{w.mean[i] / 50} }, "fit again with --target-units FILE"},
-		"not standardised":           {world{y: add(w.y, 500)}, task.Numbers{Units: units}, func(i int) []float64 { return []float64{500 + w.mean[i]} }, "without the units of the model card"},
-		"log-rates":                  {world{y: rounded(positive.y)}, task.Numbers{}, func(i int) []float64 { return []float64{math.Log(positive.mean[i])} }, "log-rates (Poisson)"},
-		"exp twice":                  {positive, task.Numbers{}, func(i int) []float64 { return []float64{math.Exp(positive.mean[i])} }, "log of the outputs fits"},
-		"noise in other units":       {w, task.Numbers{Noise: []float64{0.4}}, func(i int) []float64 { return []float64{w.mean[i]} }, "Is --noise-std in the targets' units?"},
-		"classes":                    {w, task.Numbers{}, func(i int) []float64 { p := 1 / (1 + math.Exp(w.mean[i]/50)); return []float64{p, 1 - p} }, "probabilities of classes"},
-		"log-probabilities": {w, task.Numbers{}, func(i int) []float64 {
+		"log of standard deviations": {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], math.Log(w.std[i])} }, "logarithms of standard deviations"},
+		"exp again":                  {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i] * w.std[i]} }, "--variance-head log-variance"},
+		"precisions":                 {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 1 / w.std[i] / w.std[i]} }, "precisions (1/variance)"},
+		"variances in other units":   {w, task.RegressionSpec{Head: "variance", Units: []gauss.Units{{Std: 50}}}, func(i int) []float64 { return []float64{w.mean[i] / 50, w.std[i] * w.std[i]} }, "in the targets' units and not in the network's"},
+		"swapped":                    {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{2 * math.Log(w.std[i]), w.mean[i]} }, "score 1 fits the targets better"},
+		"standardised":               {world{y: add(w.y, 500)}, task.RegressionSpec{}, func(i int) []float64 { return []float64{w.mean[i] / 50} }, "fit again with --target-units FILE"},
+		"not standardised":           {world{y: add(w.y, 500)}, task.RegressionSpec{Units: units}, func(i int) []float64 { return []float64{500 + w.mean[i]} }, "without the units of the model card"},
+		"log-rates":                  {world{y: rounded(positive.y)}, task.RegressionSpec{}, func(i int) []float64 { return []float64{math.Log(positive.mean[i])} }, "log-rates (Poisson)"},
+		"exp twice":                  {positive, task.RegressionSpec{}, func(i int) []float64 { return []float64{math.Exp(positive.mean[i])} }, "log of the outputs fits"},
+		"noise in other units":       {w, task.RegressionSpec{Noise: []float64{0.4}}, func(i int) []float64 { return []float64{w.mean[i]} }, "Is --noise-std in the targets' units?"},
+		"classes":                    {w, task.RegressionSpec{}, func(i int) []float64 { p := 1 / (1 + math.Exp(w.mean[i]/50)); return []float64{p, 1 - p} }, "probabilities of classes"},
+		"log-probabilities": {w, task.RegressionSpec{}, func(i int) []float64 {
 			p := 1 / (1 + math.Exp(w.mean[i]/50))
 			return []float64{math.Log(p), math.Log1p(-p)}
 		}, "probabilities of classes"},
-		"quantiles": {w, task.Numbers{}, func(i int) []float64 { return []float64{w.mean[i] - w.std[i], w.mean[i], w.mean[i] + w.std[i]} }, "quantiles of one target"},
+		"quantiles": {w, task.RegressionSpec{}, func(i int) []float64 { return []float64{w.mean[i] - w.std[i], w.mean[i], w.mean[i] + w.std[i]} }, "quantiles of one target"},
 	} {
 		if got := warned(tt.of, len(tt.score(0)), tt.said, func(i, k int) float64 { return tt.score(i)[k] }); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -109,16 +109,16 @@ func TestWrongNumbers(t *testing.T) {
 	// The graph keeps the predictions away from the targets.
 	raw := &Raw{Count: 1, Scores: rowsOf(200, 1, func(i, _ int) float64 { return 1 / (1 + math.Exp(-w.mean[i])) }), Labels: truth.Truth{Values: add(w.y, 500), Width: 1}}
 	bounded := infer.Ending{Low: 0, High: 1, Op: "Sigmoid"}
-	if err := raw.CheckNumbers(&Report{}, task.Numbers{}, bounded, bounded); err == nil || !strings.Contains(err.Error(), "between 0 and 1, but the targets are from") {
+	if err := raw.CheckNumbers(&Report{}, task.RegressionSpec{}, bounded, bounded); err == nil || !strings.Contains(err.Error(), "between 0 and 1, but the targets are from") {
 		t.Errorf("a sigmoid: %v", err)
 	}
 	// Targets from another domain, and too few of them, tell nothing.
 	raw.Foreign = true
-	if err := raw.CheckNumbers(&Report{}, task.Numbers{}, bounded, bounded); err != nil {
+	if err := raw.CheckNumbers(&Report{}, task.RegressionSpec{}, bounded, bounded); err != nil {
 		t.Errorf("another domain: %v", err)
 	}
 	few := &Raw{Count: 1, Scores: raw.Scores[:29], Labels: truth.Truth{Values: raw.Labels.Values[:29], Width: 1}}
-	if err := few.CheckNumbers(&Report{}, task.Numbers{}, bounded, bounded); err != nil {
+	if err := few.CheckNumbers(&Report{}, task.RegressionSpec{}, bounded, bounded); err != nil {
 		t.Errorf("29 targets: %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func TestShares(t *testing.T) {
 		raw.Scores = append(raw.Scores, float32(p), float32(1-p))
 		raw.Labels.Values = append(raw.Labels.Values, p*p, 1-p*p)
 	}
-	if err := raw.CheckNumbers(&Report{}, task.Numbers{}, open(), open()); err != nil {
+	if err := raw.CheckNumbers(&Report{}, task.RegressionSpec{}, open(), open()); err != nil {
 		t.Error(err)
 	}
 }

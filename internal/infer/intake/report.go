@@ -31,7 +31,7 @@ func (r *Runner) CheckScores(report *Report, raw *Raw) error {
 	raw.Task, raw.Ending = r.Posterior.Card.Task, r.Ending()
 	raw.Known, raw.Proven = r.Form(), r.Proven() != ""
 	if raw.Task == "regression" {
-		said, err := infer.Numbers(r.Posterior.Card)
+		said, err := infer.RegressionSpec(r.Posterior.Card)
 		if err != nil || said == nil {
 			return err
 		}

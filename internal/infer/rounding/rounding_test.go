@@ -85,7 +85,7 @@ func TestRoundingLeftOut(t *testing.T) {
 }
 
 func TestChangeOfNLL(t *testing.T) {
-	classes, err := task.Of("", task.Scores{Output: "logits", Count: 2})
+	classes, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -223,7 +223,7 @@ func write(path string, sections []weights.Section, meta map[string]string, arra
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	f, err := unfinished.File(dir)
+	f, err := tempfile.File(dir)
 	if err != nil {
 		return err
 	}
@@ -232,10 +232,10 @@ func write(path string, sections []weights.Section, meta map[string]string, arra
 		err = f.Sync()
 	}
 	if err == nil {
-		err = unfinished.Replace(f.Name(), path)
+		err = tempfile.Replace(f.Name(), path)
 	}
 	if err != nil {
-		unfinished.Remove(f.Name())
+		tempfile.Remove(f.Name())
 	}
 	return err
 }

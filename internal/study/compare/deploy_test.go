@@ -17,7 +17,7 @@ import (
 // baseline where that is not told apart and costs no more. What no ensemble is, and what has
 // stale statistics, is not named, however good.
 func TestDeployLines(t *testing.T) {
-	digits, err := task.Of("", task.Scores{Output: "logits", Count: 10})
+	digits, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func (p population) member(t task.Task, d draw, test, validation *sample) *basel
 // compared compares SWA, SWA-Temp and SWAG on a sample, by the functions that Run calls.
 func (p population) compared(t *testing.T, seed uint64, images, validation, members int) *Result {
 	t.Helper()
-	binary, err := task.Of("binary", task.Scores{Count: 1})
+	binary, err := task.Of("binary", task.OutputSpec{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

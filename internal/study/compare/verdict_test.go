@@ -17,7 +17,7 @@ import (
 // A difference is claimed only where Holm's procedure allows it, a borderline one is
 // called so, and what it costs is said where SWAG does not win. What cannot be ranked is not.
 func TestVerdict(t *testing.T) {
-	digits, err := task.Of("", task.Scores{Output: "logits", Count: 10})
+	digits, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

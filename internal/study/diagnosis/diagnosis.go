@@ -86,19 +86,19 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	d.warn(first, bns, set)
 	d.judge(models, err)
 	if d.Usable {
-		d.permits(first)
+		d.describe(first)
 	}
 	return d, nil
 }
 
-// permits sets what the network takes and gives. It judges again if the output cannot be predictions.
-func (d *Diagnosis) permits(m *onnxio.Model) {
+// describe sets what the network takes and gives. It judges again if the output cannot be predictions.
+func (d *Diagnosis) describe(m *onnxio.Model) {
 	g, err := infer.ReadGraph(m, "", swag.Card{})
 	if err == nil {
 		d.Takes = g.Takes()
 		d.Gives, err = g.Gives()
 	}
-	if open := new(task.Unclear); errors.As(err, &open) {
+	if open := new(task.AmbiguousTask); errors.As(err, &open) {
 		d.Gives, d.Hints = open.Error(), append(d.Hints, open.Hints()...)
 		if open.Activation != "" {
 			d.Hints = append(d.Hints, OtherOutputs(m)...)

@@ -139,7 +139,7 @@ func checkShown(t *testing.T, r *Result) {
 // Saved predictions are one row without a key, and what lies outside the bins is
 // told.
 func TestOf(t *testing.T) {
-	two, err := task.Of("", task.Scores{Output: "logits", Count: 2})
+	two, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestOf(t *testing.T) {
 // A regression goes by standard deviations, in bins that hold all of them; noise that is not
 // known changes no order, and a single network has none.
 func TestOfRegression(t *testing.T) {
-	numbers, err := task.Of("regression", task.Scores{Output: "means", Count: 1, Numbers: &task.Numbers{}})
+	numbers, err := task.Of("regression", task.OutputSpec{Output: "means", Count: 1, Regression: &task.RegressionSpec{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ type unfit struct{ dataset.Dataset }
 func (d unfit) Labels() truth.Truth { return truth.Truth{Classes: slices.Repeat([]int{7}, d.Len())} }
 
 func TestVerdict(t *testing.T) {
-	two, err := task.Of("", task.Scores{Output: "logits", Count: 2})
+	two, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestVerdict(t *testing.T) {
 // An AUROC below 0.5 is no way to find what is out of the domain, and is not called
 // better than a lower one; by any measure, of one method as of many.
 func TestVerdictReversed(t *testing.T) {
-	two, err := task.Of("", task.Scores{Output: "logits", Count: 2})
+	two, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

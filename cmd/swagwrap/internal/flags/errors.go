@@ -14,7 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report/text"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -116,7 +116,7 @@ func ExitCode(ctx context.Context, err error) int {
 		saved   *torch.Error
 		changed *weights.ChangedError
 		both    *file.Conflict
-		temp    *unfinished.TempError
+		temp    *tempfile.TempError
 		memory  *ort.MemoryError
 		kept    *store.Error
 		pipe    *listing.PipeError
@@ -176,7 +176,7 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 		part    *Unfinished
 		changed *weights.ChangedError
 		both    *file.Conflict
-		temp    *unfinished.TempError
+		temp    *tempfile.TempError
 		unknown *word.Unknown
 		size    *preprocess.SizeError
 		hints   []string

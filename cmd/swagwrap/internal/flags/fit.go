@@ -64,9 +64,9 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 		return card, err
 	}
 	if card.Task == "" {
-		if card.Task, err = g.Tell(len(card.ClassNames)); err != nil {
+		if card.Task, err = g.InferTask(len(card.ClassNames)); err != nil {
 			err = fmt.Errorf("%s: %w", m.Path, err)
-			if u := new(task.Unclear); errors.As(err, &u) {
+			if u := new(task.AmbiguousTask); errors.As(err, &u) {
 				hints := u.Hints()
 				if u.Activation != "" {
 					hints = append(hints, diagnosis.OtherOutputs(m)...)

@@ -154,7 +154,7 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error)
 		p.Close()
 		return nil, BadInput(err)
 	}
-	if _, err := n.Gives(); errors.As(err, new(*task.Unclear)) { // a posterior of an older version
+	if _, err := n.Gives(); errors.As(err, new(*task.AmbiguousTask)) { // a posterior of an older version
 		a.Warnf(c, "%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
 	}
 	return n, nil

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // Output is a file that appears completely or not at all. It is written under another name in the same folder. It takes
@@ -41,7 +41,7 @@ func CreateOutput(path string, force bool) (*Output, error) {
 	if _, twice := underWay.LoadOrStore(absolute(path), true); twice {
 		return nil, Usagef("choose another name for one of them", "%s: is two outputs of this command", path)
 	}
-	f, err := unfinished.File(filepath.Dir(path))
+	f, err := tempfile.File(filepath.Dir(path))
 	if err != nil {
 		underWay.Delete(absolute(path))
 		return nil, BadOutput(fmt.Errorf("%s: cannot be written: %w", path, file.Cause(err)), "does its folder exist, and may you write there?")
@@ -96,7 +96,7 @@ func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 	if !text && a.Stdout.Terminal() {
 		return nil, Usagef("name a file, or send it somewhere: -o - > FILE", "%s: is a terminal, and the result is not text", path)
 	}
-	f, err := unfinished.Temporary()
+	f, err := tempfile.Temporary()
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 
 // RemoveUnfinished removes all unfinished files and folders. It is for a process that cannot wait for the end of its
 // work, and calls os.Exit next.
-func RemoveUnfinished() { unfinished.RemoveAll() }
+func RemoveUnfinished() { tempfile.RemoveAll() }
 
 // Write and WriteAt name the file in errors by the path that the user gave.
 func (o *Output) Write(p []byte) (int, error) {
@@ -140,7 +140,7 @@ func (o *Output) Abort() {
 	// Close the file last: without its lock, others would take it for a dead process's file. After Commit the name is
 	// gone, or belongs to another process.
 	if _, err := o.Stat(); err == nil {
-		unfinished.Remove(o.Name())
+		tempfile.Remove(o.Name())
 		underWay.Delete(absolute(o.Path))
 		o.Close()
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -194,7 +194,7 @@ func TestExitCode(t *testing.T) {
 		{t.Context(), BadInput(errors.New("bad"), "mend it"), 65, "error: bad\nhint: mend it\n"},
 		{t.Context(), BadOutput(BadInput(errors.New("marked already"))), 65, "error: marked already\n"},
 		{t.Context(), &onnxio.Error{Path: "m.onnx", Err: errors.New("is none"), Hint: "export it"}, 65, "hint: export it\n"},
-		{t.Context(), BadInput(fmt.Errorf("m: %w", unfinished.Temp(&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}))), 75, "hint: TMPDIR names another folder"},
+		{t.Context(), BadInput(fmt.Errorf("m: %w", tempfile.Temp(&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}))), 75, "hint: TMPDIR names another folder"},
 		{t.Context(), BadInput(fmt.Errorf("m: %w", &file.Conflict{Path: "out"})), 64, "error: out: is an input of this command too\nhint: choose another name"},
 		{t.Context(), &ort.LibraryError{Path: "lib.so", Err: errors.New("gone")}, 69, "lib.so"},
 		{t.Context(), BadInput(fmt.Errorf("out: %w", syscall.ENOSPC)), 75, "no space left"},

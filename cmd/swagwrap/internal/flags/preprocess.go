@@ -125,7 +125,7 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	case t.VarianceHead != "" && t.NoiseStd != nil:
 		return nil, Usagef("", "--noise-std beside a variance head: want one of them")
 	}
-	if _, err := infer.Numbers(swag.Card{Targets: &t}); err != nil {
+	if _, err := infer.RegressionSpec(swag.Card{Targets: &t}); err != nil {
 		return nil, Usagef("", "%w", err)
 	}
 	return &t, nil

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/unfinished"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -94,11 +94,11 @@ func (o *Output) ready() error {
 
 // place gives the file its name. With keep, the file that it replaces gets a second name, so that undo can restore it.
 func (o *Output) place(keep bool) error {
-	place := unfinished.Place
+	place := tempfile.Place
 	if o.force {
-		place = unfinished.Replace
+		place = tempfile.Replace
 		if keep {
-			o.before, _ = unfinished.Backup(o.Path) // there may be none, or no hard links
+			o.before, _ = tempfile.Backup(o.Path) // there may be none, or no hard links
 		}
 	}
 	err := place(o.Name(), o.Path)
@@ -106,7 +106,7 @@ func (o *Output) place(keep bool) error {
 		return nil
 	}
 	if o.before != "" {
-		unfinished.Remove(o.before)
+		tempfile.Remove(o.before)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return BadOutput(fmt.Errorf("%s: appeared while this command ran", o.Path), "another run may have written it: look at it, or --force overwrites it")
@@ -123,10 +123,10 @@ func undo(placed []*Output) {
 		switch {
 		case err1 != nil || err2 != nil || !os.SameFile(here, mine): // another process has replaced it
 			if o.before != "" {
-				unfinished.Remove(o.before)
+				tempfile.Remove(o.before)
 			}
 		case o.before != "":
-			unfinished.Replace(o.before, o.Path)
+			tempfile.Replace(o.before, o.Path)
 		default:
 			os.Remove(o.Path)
 		}
@@ -136,7 +136,7 @@ func undo(placed []*Output) {
 // settle removes the second name of a replaced file, and writes the folder to disk.
 func (o *Output) settle() {
 	if o.before != "" {
-		unfinished.Remove(o.before)
+		tempfile.Remove(o.before)
 	}
 	file.Written(o.Path)
 	if dir, err := os.Open(filepath.Dir(o.Path)); err == nil {

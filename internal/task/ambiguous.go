@@ -6,11 +6,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Unclear is the error for scores whose task the user must give. Without an activation, the logits of a classifier look
+// AmbiguousTask is the error for scores whose task the user must give. Without an activation, the logits of a classifier look
 // like independent labels or the numbers of a regression. Several sigmoids may have been meant for classes.
-type Unclear struct{ Scores }
+type AmbiguousTask struct{ OutputSpec }
 
-func (e *Unclear) Error() string {
+func (e *AmbiguousTask) Error() string {
 	if e.Activation != "" {
 		return fmt.Sprintf("tensor %q: %d scores that each come out of a %s: classes that do not exclude each other are independent labels", e.Output, e.Count, e.Activation)
 	}
@@ -26,13 +26,13 @@ func (e *Unclear) Error() string {
 }
 
 // Hints lists the tasks that the scores may be of, and how to choose one.
-func (e *Unclear) Hints() []string {
+func (e *AmbiguousTask) Hints() []string {
 	var hints []string
 	for _, k := range kinds {
 		if e.Count == 1 && k.truth == truth.Labels || e.Activation != "" && k.truth == truth.Numbers {
 			continue // one label is binary; an activation is seldom meant for numbers
 		}
-		if _, err := Of(k.name, e.Scores); err == nil || e.Count == 0 {
+		if _, err := Of(k.name, e.OutputSpec); err == nil || e.Count == 0 {
 			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
 		}
 	}
@@ -45,13 +45,13 @@ func (e *Unclear) Hints() []string {
 	return hints
 }
 
-// Tell returns the name of the task that the scores imply. The activation implies it, or the names of the classes do.
+// InferTask returns the name of the task that the scores imply. The activation implies it, or the names of the classes do.
 // names is the number of class names. A Count of 0 means that the graph does not give it. Ambiguous scores give an
-// [*Unclear] error.
-func Tell(s Scores, names int) (string, error) {
+// [*AmbiguousTask] error.
+func InferTask(s OutputSpec, names int) (string, error) {
 	switch {
 	case s.Activation == "" && (names == 0 || s.Count == 0 && names <= 2), s.Activation == "sigmoid" && s.Count > 1:
-		return "", &Unclear{s}
+		return "", &AmbiguousTask{s}
 	case s.Count > 0:
 		t, err := Of("", s)
 		if err != nil {

@@ -1,7 +1,7 @@
-// Package unfinished makes files and folders that exist only while this process works on them. Their names are
+// Package tempfile makes files and folders that exist only while this process works on them. Their names are
 // random, and an existing file is never opened instead. They are removed by RemoveAll. If the process is killed, the
 // next process that makes one in the same folder removes them.
-package unfinished
+package tempfile
 
 import (
 	"crypto/rand"
@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// all holds the unfinished files and folders of this process, by path. Each open file holds the lock that shows other
+// all holds the files and folders of this process, by path. Each open file holds the lock that shows other
 // processes that it is in use.
 var (
 	mu      sync.Mutex
@@ -199,7 +199,7 @@ func cause(err error) error {
 	return err
 }
 
-// RemoveAll removes all unfinished files and folders of this process. No new ones can be made afterwards, so call it
+// RemoveAll removes all files and folders of this process. No new ones can be made afterwards, so call it
 // only before the process ends. It never waits for input or output in progress.
 func RemoveAll() {
 	mu.Lock()

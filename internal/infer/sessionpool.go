@@ -46,37 +46,31 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	return g, nil
 }
 
-// A crew opens groups in order, one ahead of the group that runs, and again for each chunk. If all fit into memory,
-// it opens them only once.
-type crew struct {
+// A sessionPool opens groups in order, one ahead of the group that runs, and again for each chunk. If all fit into
+// memory, it opens them only once.
+type sessionPool struct {
 	scorer *Scorer
-	chunks int
 	ready  chan *group
 	stay   []*group // opened once for all chunks
 }
 
-func newCrew(s *Scorer, chunks int) *crew {
-	return &crew{scorer: s, chunks: chunks, ready: make(chan *group)}
-}
-
 // build opens groups until all chunks have had their groups.
-func (c *crew) build(ctx context.Context) error {
-	p := c.scorer.plan
-	for chunk := range c.chunks {
-		for i, planned := range p.groups {
+func (p *sessionPool) build(ctx context.Context, chunks int) (err error) {
+	plan := p.scorer.plan
+	for range chunks {
+		for i, planned := range plan.groups {
 			var g *group
-			var err error
-			if chunk > 0 && p.resident {
-				g = c.stay[i]
-			} else if g, err = c.scorer.open(ctx, planned.first, planned.Count, planned.batch); err != nil {
+			if i < len(p.stay) {
+				g = p.stay[i]
+			} else if g, err = p.scorer.open(ctx, planned.first, planned.Count, planned.batch); err != nil {
 				return err
-			} else if p.resident {
-				c.stay = append(c.stay, g)
+			} else if plan.resident {
+				p.stay = append(p.stay, g)
 			}
 			select {
-			case c.ready <- g:
+			case p.ready <- g:
 			case <-ctx.Done():
-				c.done(g)
+				p.done(g)
 				return ctx.Err()
 			}
 		}
@@ -85,24 +79,24 @@ func (c *crew) build(ctx context.Context) error {
 }
 
 // next returns the next group. The caller returns it by done.
-func (c *crew) next(ctx context.Context) (*group, error) {
+func (p *sessionPool) next(ctx context.Context) (*group, error) {
 	select {
-	case g := <-c.ready:
+	case g := <-p.ready:
 		return g, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-func (c *crew) done(g *group) {
-	if !c.scorer.plan.resident {
+func (p *sessionPool) done(g *group) {
+	if !p.scorer.plan.resident {
 		g.close()
 	}
 }
 
 // close closes the groups that are still open, after build has returned.
-func (c *crew) close() {
-	for _, g := range c.stay {
+func (p *sessionPool) close() {
+	for _, g := range p.stay {
 		g.close()
 	}
 }

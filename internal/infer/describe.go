@@ -56,13 +56,13 @@ func (g *Graph) Takes() string {
 	return what
 }
 
-// Gives describes the output in words. It fails if the scores belong to no task. It fails with a [*task.Unclear] if
+// Gives describes the output in words. It fails if the scores belong to no task. It fails with a [*task.AmbiguousTask] if
 // they could belong to several.
 func (g *Graph) Gives() (string, error) {
 	name := g.card
 	if name == "" {
 		var err error
-		if name, err = g.Tell(0); err != nil {
+		if name, err = g.InferTask(0); err != nil {
 			return "", err
 		}
 	}
