@@ -265,7 +265,7 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scorin
 	}
 	data := job.data
 	if job.part != nil && c.Bool("allow-pipe") {
-		if data, err = scoring.Own(c.Context, e); err != nil {
+		if data, err = scoring.Own(e); err != nil {
 			return flags.BadInput(err)
 		}
 	}

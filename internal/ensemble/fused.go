@@ -33,15 +33,6 @@ type Fused struct {
 	tasks []task.Fusable // of the networks
 }
 
-// All lists the numbers of the ensemble's members.
-func (e *Ensemble) All() []int {
-	all := make([]int, e.Members())
-	for k := range all {
-		all[k] = k
-	}
-	return all
-}
-
 // Model plans the model. e runs the networks if their graphs alone do not tell enough; see [Fused.Needs].
 func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error) {
 	if err := j.learn(ctx, e); err != nil {
@@ -247,74 +238,11 @@ func ParseRanges(s string, n int) ([]int, error) {
 // Write writes the files of the model. name is the name of the model file. Members are drawn while they are written.
 func (j *Fused) Write(ctx context.Context, m *fused.Model, name string, create func(file string) (io.Writer, error), workers int) error {
 	return m.Write(name, create, func(do func(weights.Vector) error) error {
-		s, err := j.some(ctx, workers, infer.DrawnBytes)
-		if err != nil {
-			return err
-		}
-		return s.draw(ctx, 0, len(j.Members), func(_ int, parameters weights.Vector) error { return do(parameters) })
+		return j.members(workers, infer.DrawnBytes).each(ctx, 0, len(j.Members), func(_ int, m Member) error { return do(m.Parameters) })
 	})
 }
 
-// some is the source of the chosen members.
-type some struct {
-	*drawn
-	members []int
-	weights []float64
-}
-
-func (j *Fused) some(ctx context.Context, workers int, bytes int64) (*some, error) {
-	s := &some{&drawn{e: j.Ensemble, networks: j.Networks}, j.Members, j.weights()}
-	for i, n := range j.Networks {
-		d, err := j.Ensemble.drawer(ctx, i, n, workers, bytes)
-		if err != nil {
-			return nil, err
-		}
-		s.drawers = append(s.drawers, d)
-	}
-	return s, nil
-}
-
-// draw makes the chosen members [at, at+count). It calls f with the index of each among the chosen ones.
-func (s *some) draw(ctx context.Context, at, count int, f func(at int, parameters weights.Vector) error) error {
-	for end := at + count; at < end; {
-		first := s.members[at]
-		i, _ := s.e.Find(first)
-		run := 1 // length of a run of consecutive members of one component
-		for ; at+run < end && s.members[at+run] == first+run; run++ {
-			if o, _ := s.e.Find(first + run); o != i {
-				break
-			}
-		}
-		err := s.drawers[i].Each(ctx, first, run, func(k int, parameters weights.Vector) error { return f(at+k-first, parameters) })
-		if err != nil {
-			return err
-		}
-		at += run
-	}
-	return nil
-}
-
-func (s *some) Parts() (parts []infer.Part) {
-	last := -1
-	for _, k := range s.members {
-		if i, _ := s.e.Find(k); i != last {
-			last = i
-			parts = append(parts, infer.Part{Graph: s.networks[i].Graph})
-		}
-		parts[len(parts)-1].Count++
-	}
-	return parts
-}
-
-func (s *some) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
-	return s.draw(ctx, first, count, func(at int, parameters weights.Vector) error {
-		i, place := s.e.Find(s.members[at])
-		n := s.networks[i]
-		m, err := n.Model("", parameters, weights.Slice(s.e.Components[i].Statistics[place]))
-		if err != nil {
-			return err
-		}
-		m.Name, m.Weight = fmt.Sprintf("%s: member %d of %s", s.e.Path, s.members[at], n.Posterior.Path), s.weights[at]
-		return f(m)
-	})
+// members returns the source of the chosen members.
+func (j *Fused) members(workers int, bytes int64) *memberSource {
+	return &memberSource{e: j.Ensemble, networks: j.Networks, numbers: j.Members, weights: j.weights(), workers: workers, bytes: bytes}
 }

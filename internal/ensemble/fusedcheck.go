@@ -41,11 +41,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 			return fail(err)
 		}
 	}
-	members, err := j.some(ctx, e.Workers, e.Budget()/8)
-	if err != nil {
-		return fail(err)
-	}
-	s, err := infer.NewScorer(ctx, e, members, data, infer.Options{})
+	s, err := infer.NewScorer(ctx, e, j.members(e.Workers, e.Budget()/8), data, infer.Options{})
 	if err != nil {
 		return fail(err)
 	}

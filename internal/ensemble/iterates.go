@@ -20,27 +20,6 @@ func (e *Ensemble) CheckpointPath(c swag.Checkpoint) string {
 	return path
 }
 
-// A drawer makes the members of one component, by their numbers in the ensemble. The weights are valid only during the
-// call of f.
-type drawer interface {
-	Each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error
-}
-
-// drawer returns the source of the members of component i, whose network is n. A drawer of random members holds at most
-// the given number of bytes of weights.
-func (e *Ensemble) drawer(ctx context.Context, i int, n *infer.Network, workers int, bytes int64) (drawer, error) {
-	if e.Sampling.Covariance == Iterates {
-		models, err := n.OpenAll(ctx, e.Components[i].Checkpoints, e.CheckpointPath)
-		return &iterates{e.first(i), n, models}, err
-	}
-	opts, err := e.Sampling.Options()
-	if err != nil {
-		return nil, err
-	}
-	opts.Workers = workers
-	return infer.NewDrawer(n.Posterior, opts, bytes)
-}
-
 // iterates are members that are checkpoints.
 type iterates struct {
 	first  int // number of the first one in the ensemble
@@ -48,7 +27,7 @@ type iterates struct {
 	models []*onnxio.Model
 }
 
-func (it *iterates) Each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error {
+func (it *iterates) each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error {
 	for k := first; k < first+count; k++ {
 		if err := ctx.Err(); err != nil {
 			return err

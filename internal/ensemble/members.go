@@ -2,6 +2,7 @@ package ensemble
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/weights"
@@ -28,27 +29,126 @@ func (e *Ensemble) EachMember(ctx context.Context, networks []*infer.Network, wo
 
 // EachMemberOf is like [Ensemble.EachMember], for the members of part p.
 func (e *Ensemble) EachMemberOf(ctx context.Context, networks []*infer.Network, workers int, p Part, f func(Member) error) error {
-	for i, c := range e.Components {
-		m := Member{Component: i, Network: networks[i], Weight: e.weight(i)}
+	for i, c := range e.Components { // one after the other, so that one holds weights
 		first := e.first(i)
-		from, to := max(p.First, first), min(p.End, first+c.Members)
-		if from >= to {
-			continue
-		}
-		d, err := e.drawer(ctx, i, m.Network, workers, infer.DrawnBytes)
-		if err != nil {
-			return err
-		}
-		err = d.Each(ctx, from, to-from, func(k int, parameters weights.Vector) error {
-			m.Number, m.Parameters = k, parameters
-			if len(c.Statistics) > 0 {
-				m.Statistics = c.Statistics[k-first]
-			}
-			return f(m)
-		})
-		if err != nil {
+		from, to := max(p.First, first), max(p.First, min(p.End, first+c.Members))
+		s := &memberSource{e: e, networks: networks, numbers: numbers(from, to), workers: workers, bytes: infer.DrawnBytes}
+		if err := s.each(ctx, 0, len(s.numbers), func(_ int, m Member) error { return f(m) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// All lists the numbers of the ensemble's members.
+func (e *Ensemble) All() []int { return numbers(0, e.Members()) }
+
+// numbers lists first … end−1.
+func numbers(first, end int) (all []int) {
+	for k := first; k < end; k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
+// memberSource is the [infer.MemberSource] of some members of an ensemble.
+type memberSource struct {
+	e        *Ensemble
+	networks []*infer.Network // of the components
+	numbers  []int            // of the members, ascending
+	weights  []float64        // of the members; nil for those of the ensemble
+	workers  int              // goroutines of a sampler
+	bytes    int64            // of weights that a sampler holds at most
+
+	vectors map[int]eachVector // of each component that was needed so far
+}
+
+// eachVector calls f with the weights of the members first … first+count−1 of one component, by their numbers in the
+// ensemble. The weights are valid only during the call of f.
+type eachVector func(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error
+
+// of returns the weights of component i. They are drawn, or read from checkpoints.
+func (s *memberSource) of(ctx context.Context, i int) (eachVector, error) {
+	if v := s.vectors[i]; v != nil {
+		return v, nil
+	}
+	var v eachVector
+	if n := s.networks[i]; s.e.Sampling.Covariance == Iterates {
+		models, err := n.OpenAll(ctx, s.e.Components[i].Checkpoints, s.e.CheckpointPath)
+		if err != nil {
+			return nil, err
+		}
+		v = (&iterates{s.e.first(i), n, models}).each
+	} else {
+		opts, err := s.e.Sampling.Options()
+		if err != nil {
+			return nil, err
+		}
+		opts.Workers = s.workers
+		d, err := infer.NewDrawer(n.Posterior, opts, s.bytes)
+		if err != nil {
+			return nil, err
+		}
+		v = d.Each
+	}
+	if s.vectors == nil {
+		s.vectors = map[int]eachVector{}
+	}
+	s.vectors[i] = v
+	return v, nil
+}
+
+// each calls f with count of the members, starting at index at of s.numbers, and with the index of each.
+func (s *memberSource) each(ctx context.Context, at, count int, f func(at int, m Member) error) error {
+	for end := at + count; at < end; {
+		first := s.numbers[at]
+		i, place := s.e.Find(first)
+		c := s.e.Components[i]
+		run := 1 // consecutive members of the component
+		for at+run < end && s.numbers[at+run] == first+run && place+run < c.Members {
+			run++
+		}
+		vectors, err := s.of(ctx, i)
+		if err != nil {
+			return err
+		}
+		m := Member{Component: i, Network: s.networks[i], Weight: s.e.weight(i)}
+		err = vectors(ctx, first, run, func(k int, parameters weights.Vector) error {
+			m.Number, m.Parameters = k, parameters
+			if len(c.Statistics) > 0 {
+				m.Statistics = c.Statistics[place+k-first]
+			}
+			if s.weights != nil {
+				m.Weight = s.weights[at+k-first]
+			}
+			return f(at+k-first, m)
+		})
+		if err != nil {
+			return err
+		}
+		at += run
+	}
+	return nil
+}
+
+func (s *memberSource) Parts() (parts []infer.Part) {
+	for _, k := range s.numbers {
+		i, _ := s.e.Find(k)
+		if last := len(parts) - 1; last < 0 || parts[last].Graph != s.networks[i].Graph {
+			parts = append(parts, infer.Part{Graph: s.networks[i].Graph})
+		}
+		parts[len(parts)-1].Count++
+	}
+	return parts
+}
+
+func (s *memberSource) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
+	return s.each(ctx, first, count, func(_ int, m Member) error {
+		model, err := m.Network.Model("", m.Parameters, m.Statistics)
+		if err != nil {
+			return err
+		}
+		model.Name, model.Weight = fmt.Sprintf("%s: member %d of %s", s.e.Path, m.Number, m.Network.Posterior.Path), m.Weight
+		return f(model)
+	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Scoring describes a scoring job.
@@ -54,10 +53,8 @@ type Scorer struct {
 
 // NewScorer returns a Scorer for the job. See [infer.NewScorer].
 func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, error) {
-	m, err := newDrawn(ctx, e, job)
-	if err != nil {
-		return nil, err
-	}
+	m := job.members(e)
+	var err error
 	if job.Data, err = job.part(e, m); err != nil {
 		return nil, err
 	}
@@ -93,24 +90,21 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 // Rounding measures how the engine's precision changes the averages over the ensemble's members. It always uses all
 // data, also if the job scores a part, so that all parts get the same result.
 func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
-	m, err := newDrawn(ctx, e, job)
-	if err != nil {
-		return nil, err
-	}
-	return rounding.Measure(ctx, e, m, rounding.Options{Antithetic: job.Ensemble.Sampling.Antithetic, SkipErrors: job.SkipErrors}, job.Data)
+	return rounding.Measure(ctx, e, job.members(e), rounding.Options{Antithetic: job.Ensemble.Sampling.Antithetic, SkipErrors: job.SkipErrors}, job.Data)
 }
 
 // Own loads the examples of the job's part, and returns them.
-func (job *Scoring) Own(ctx context.Context, e *infer.Engine) (dataset.Dataset, error) {
-	m, err := newDrawn(ctx, e, *job)
-	if err != nil {
-		return nil, err
-	}
-	return job.part(e, m)
+func (job *Scoring) Own(e *infer.Engine) (dataset.Dataset, error) {
+	return job.part(e, job.members(e))
+}
+
+// members returns the source of the ensemble's members.
+func (job *Scoring) members(e *infer.Engine) *memberSource {
+	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: job.Ensemble.All(), workers: e.Workers, bytes: e.Budget() / 8}
 }
 
 // part returns the examples to score. If the part is empty, it returns one example, which shows the shape of the rows.
-func (job *Scoring) part(e *infer.Engine, m infer.Models) (dataset.Dataset, error) {
+func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset, error) {
 	p := job.Part
 	if p == nil {
 		return job.Data, nil
@@ -254,43 +248,4 @@ func nameSum(names []string) string {
 	}
 	sum := sha256.Sum256([]byte(strings.Join(names, "\n")))
 	return hex.EncodeToString(sum[:])
-}
-
-// drawn is the source of an ensemble's members.
-type drawn struct {
-	e        *Ensemble
-	networks []*infer.Network
-	drawers  []drawer
-}
-
-func newDrawn(ctx context.Context, e *infer.Engine, job Scoring) (*drawn, error) {
-	d := &drawn{e: job.Ensemble, networks: job.Networks}
-	for i, n := range d.networks {
-		drawer, err := d.e.drawer(ctx, i, n, e.Workers, e.Budget()/8)
-		if err != nil {
-			return nil, err
-		}
-		d.drawers = append(d.drawers, drawer)
-	}
-	return d, nil
-}
-
-func (d *drawn) Parts() (parts []infer.Part) {
-	for i, n := range d.networks {
-		parts = append(parts, infer.Part{Count: d.e.Components[i].Members, Graph: n.Graph})
-	}
-	return parts
-}
-
-func (d *drawn) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
-	i, place := d.e.Find(first)
-	n, c := d.networks[i], d.e.Components[i]
-	return d.drawers[i].Each(ctx, first, count, func(k int, parameters weights.Vector) error {
-		m, err := n.Model("", parameters, weights.Slice(c.Statistics[place+k-first]))
-		if err != nil {
-			return err
-		}
-		m.Name, m.Weight = fmt.Sprintf("%s: member %d of %s", d.e.Path, k, n.Posterior.Path), d.e.weight(i)
-		return f(m)
-	})
 }

@@ -13,10 +13,10 @@ import (
 // that is only clipped does not count.
 func (e Ending) Positive() bool { return e.Low >= 0 && !e.Affine }
 
-// Parts is what the graph proves about the first and about the second half of the scores.
+// Halves is what the graph proves about the first and about the second half of the scores.
 // Where the graph does not join two halves at its end, both are what it proves about all
 // scores.
-func (n *Network) Parts() (first, second Ending) {
+func (n *Network) Halves() (first, second Ending) {
 	e := newEndings(n.skeleton, n.Posterior.Layout)
 	p, ok := e.halves(n.Output(), n.width == 2)
 	if !ok {
@@ -114,7 +114,7 @@ func (n *Network) checkHead() error {
 	if head == "" || n.card != "regression" {
 		return nil
 	}
-	means, variances := n.Parts()
+	means, variances := n.Halves()
 	bad := func(hint, format string, args ...any) error {
 		return &onnxio.Error{Path: n.Posterior.Path, Tensor: n.Output(), What: fmt.Sprintf(format, args...), Hint: hint}
 	}

@@ -110,7 +110,7 @@ func (e *Engine) batches(parts []Part, size int64) (each []int, unit int, err er
 // BatchUnit returns the smallest number of examples that is a multiple of the batches of all models. It depends on
 // the networks, on the data's shape and on the requested size, but not on the machine. So jobs on several machines
 // can divide the examples by it.
-func (e *Engine) BatchUnit(m Models, data dataset.Dataset) (int, error) {
+func (e *Engine) BatchUnit(m MemberSource, data dataset.Dataset) (int, error) {
 	size, err := weights.Elements(data.Shape())
 	if err != nil {
 		return 0, err

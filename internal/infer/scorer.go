@@ -21,7 +21,7 @@ import (
 // models. So the result does not depend on the chunks, the number of threads or the available memory.
 type Scorer struct {
 	engine *Engine
-	models Models
+	models MemberSource
 	count  int // of models
 	data   dataset.Dataset
 	size   int64 // elements of an example
@@ -35,8 +35,9 @@ type Scorer struct {
 	spare [][]float32
 }
 
-// Models are what a Scorer runs: the members of an ensemble, or one network.
-type Models interface {
+// A MemberSource makes the models that a Scorer runs: the members of an ensemble, or one network. A [Model] is the
+// source of itself.
+type MemberSource interface {
 	// Parts lists the numbers of consecutive models that have the same graph.
 	Parts() []Part
 	// Each makes models first … first+count−1, all of one part, in turn. They are valid only during the call.
@@ -58,7 +59,7 @@ type Options struct {
 }
 
 // NewScorer prepares a Scorer. It runs a model of each graph over a batch of zeros, to plan memory and threads.
-func NewScorer(ctx context.Context, e *Engine, m Models, data dataset.Dataset, opts Options) (*Scorer, error) {
+func NewScorer(ctx context.Context, e *Engine, m MemberSource, data dataset.Dataset, opts Options) (*Scorer, error) {
 	s, err := newScorer(e, m, data)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (s *Scorer) width() int {
 }
 
 // newScorer returns a Scorer with a plan that needs no run.
-func newScorer(e *Engine, m Models, data dataset.Dataset) (*Scorer, error) {
+func newScorer(e *Engine, m MemberSource, data dataset.Dataset) (*Scorer, error) {
 	s := &Scorer{engine: e, models: m, data: data}
 	for _, part := range m.Parts() {
 		s.count += part.Count
@@ -122,7 +123,8 @@ func newScorer(e *Engine, m Models, data dataset.Dataset) (*Scorer, error) {
 // computed again.
 func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sums *Sums) error {
 	if e.Store == nil {
-		return e.predict(ctx, m, data, sums, sums)
+		_, err := e.predict(ctx, m, data, false, sums, sums)
+		return err
 	}
 	one, err := e.stored(ctx, m, data, sums)
 	if err == nil {
@@ -132,53 +134,37 @@ func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sum
 	return err
 }
 
-// predict is Predict without a store. like is the sum that the result will be added to.
-func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, like, sums *Sums) error {
-	s, err := newScorer(e, single{m}, data)
+// PredictUsable is Predict without the Store. With skip it leaves out examples without usable scores, and returns the
+// reason for each of them.
+func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []error, err error) {
+	return e.predict(ctx, m, data, skip, sums, sums)
+}
+
+// predict is PredictUsable. like is the sum that the result will be added to.
+func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums) (unusable []error, err error) {
+	s, err := newScorer(e, m, data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
-	s.first, s.task = like.first, like.Task
+	s.skip, s.first, s.task = skip, like.first, like.Task
 	err = s.Run(ctx, 0, func(c *Chunk) error {
 		sums.Init(m.Name, data.Len(), c.Task)
 		sums.addRows(c.First, &c.Sums)
+		unusable = append(unusable, c.Errs...)
 		return nil
 	})
 	if err == nil {
 		sums.Members++
 		sums.Weight += m.Weight
 	}
-	return err
-}
-
-// PredictUsable is Predict, and reports which examples have no usable scores. Without skip such an example is an
-// error.
-func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []bool, err error) {
-	s, err := newScorer(e, single{m}, data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name, err)
-	}
-	s.skip = skip
-	err = s.Run(ctx, 0, func(c *Chunk) error {
-		sums.Init(m.Name, data.Len(), c.Task)
-		sums.addRows(c.First, &c.Sums)
-		for _, failed := range c.Errs {
-			unusable = append(unusable, failed != nil)
-		}
-		return nil
-	})
-	sums.Members, sums.Weight = 1, m.Weight
 	return unusable, err
 }
 
-// Single returns one model as [Models].
-func Single(m Model) Models { return single{m} }
+// Parts lists the model as the only one.
+func (m Model) Parts() []Part { return []Part{{1, m.Graph}} }
 
-type single struct{ Model }
-
-func (s single) Parts() []Part { return []Part{{1, s.Graph}} }
-
-func (s single) Each(_ context.Context, _, _ int, f func(Model) error) error { return f(s.Model) }
+// Each calls f with the model.
+func (m Model) Each(_ context.Context, _, _ int, f func(Model) error) error { return f(m) }
 
 // Run runs the models over the examples, starting at first, and calls sink with one chunk after the other. first must
 // be 0 or the end of a chunk. A chunk is valid only during the call. Run returns soon after ctx ends.

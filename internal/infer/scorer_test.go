@@ -62,7 +62,7 @@ type scored struct {
 }
 
 // collect runs models from the given example on.
-func collect(t *testing.T, e *infer.Engine, m infer.Models, data dataset.Dataset, opts infer.Options, first int) *scored {
+func collect(t *testing.T, e *infer.Engine, m infer.MemberSource, data dataset.Dataset, opts infer.Options, first int) *scored {
 	t.Helper()
 	s, err := infer.NewScorer(t.Context(), e, m, data, opts)
 	if err != nil {

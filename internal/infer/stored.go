@@ -47,7 +47,10 @@ func (e *Engine) Key(kind string, m onnxio.Filled, data string) (store.Key, erro
 func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like *Sums) (*Sums, error) {
 	m.Weight = 1
 	one := &Sums{}
-	compute := func() (*Sums, error) { return one, e.predict(ctx, m, data, like, one) }
+	compute := func() (*Sums, error) {
+		_, err := e.predict(ctx, m, data, false, like, one)
+		return one, err
+	}
 	id := dataset.ID(data)
 	if id == "" {
 		return compute()
@@ -56,7 +59,7 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
-	size, err := e.BatchUnit(single{m}, data)
+	size, err := e.BatchUnit(m, data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}

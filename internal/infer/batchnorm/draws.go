@@ -54,7 +54,7 @@ func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*roun
 	exact := *d.Engine
 	exact.Provider.Precision = ort.F32
 	r := &rounding.Change{Provider: d.Engine.Provider.String(), BatchNorm: provider(d.Engine, d.Network).String(), Used: d.Engine.Provider.Precision}
-	return r, r.Measure(ctx, []rounding.Side{{Models: d.exactly(), Exact: &exact}, {Models: d, Asked: d.Engine}}, opts, data)
+	return r, r.Measure(ctx, []rounding.Side{{MemberSource: d.exactly(), Exact: &exact}, {MemberSource: d, Asked: d.Engine}}, opts, data)
 }
 
 // MeasurePasses measures how the engine's precision in batch-norm passes changes the average of members. All members
@@ -68,7 +68,7 @@ func (d Draws) MeasurePasses(ctx context.Context) (*rounding.Change, error) {
 	predicts.Provider.Precision = ort.F32
 	p := provider(d.Engine, d.Network)
 	r := &rounding.Change{BatchNorm: p.String(), Used: p.Precision}
-	sides := []rounding.Side{{Models: d.exactly(), Exact: &predicts}, {Models: d, Asked: &predicts}}
+	sides := []rounding.Side{{MemberSource: d.exactly(), Exact: &predicts}, {MemberSource: d, Asked: &predicts}}
 	return r, r.Measure(ctx, sides, rounding.Options{Antithetic: d.How.Antithetic, SkipErrors: true}, blend(d.BatchNorm, d.Network))
 }
 

@@ -92,8 +92,10 @@ var decisions = map[string]map[string][]string{
 			"label smoothing .9p + .01",
 			"percent",
 		},
-		"refused: the scores are not such": {
+		"refused: the softmax goes over the examples": {
 			"softmax over the batch",
+		},
+		"refused: the scores are not such": {
 			"softmax of [N, 1, C] over axis 1",
 		},
 		"refused: logarithms of probabilities to base": {
@@ -193,8 +195,9 @@ func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *inta
 		t.Fatal(err)
 	}
 	defer run.Close()
-	raw, report := &intake.Raw{Batch: s.Len(), Labels: s.Labels()}, &intake.Report{}
-	if raw.Count, raw.Scores, err = run.All(ctx, s); err != nil {
+	report := &intake.Report{}
+	raw, err := run.Raw(ctx, s)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := run.CheckScores(report, raw); err != nil {
@@ -275,10 +278,11 @@ func scoresOf(t *testing.T, n *infer.Network, d *made) (count int, scores []floa
 	if err != nil {
 		t.Fatal(err)
 	}
-	if count, scores, err = run.All(context.Background(), s); err != nil {
+	raw, err := run.Raw(context.Background(), s)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return count, scores
+	return raw.Count, raw.Scores
 }
 
 // labelled is made data with labels drawn from the probabilities of the last checkpoint.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 )
 
@@ -64,10 +65,9 @@ func (l *firstLayer) shift(ctx context.Context, s *Sample) (shift, error) {
 	stored := l.Posterior.StoredStatistics
 	var out shift
 	var means, variances, spreads []float64
-	for first := 0; first == 0 || first+size <= s.Len(); first += size { // short batches are left out
-		var idx []int
-		for i := first; i < min(first+size, s.Len()); i++ {
-			idx = append(idx, i)
+	for idx := range (dataset.Order{}).Batches(s.Len(), size) {
+		if len(idx) < min(size, s.Len()) {
+			continue // a short batch
 		}
 		got, err := l.session.Feed(ctx, s, idx)
 		if err != nil {

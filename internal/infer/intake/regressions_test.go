@@ -88,8 +88,9 @@ func said(t *testing.T, output string, flags []any, data *made) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, report := &intake.Raw{Batch: s.Len(), Labels: s.Labels()}, &intake.Report{}
-	if raw.Count, raw.Scores, err = run.All(context.Background(), s); err != nil {
+	report := &intake.Report{}
+	raw, err := run.Raw(context.Background(), s)
+	if err != nil {
 		return "refused: " + err.Error()
 	}
 	if err := run.CheckScores(report, raw); err != nil {

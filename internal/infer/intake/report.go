@@ -28,14 +28,12 @@ func (r *Report) Warn(what string) { r.Warnings = append(r.Warnings, what) }
 // regression it checks the numbers. An [*Unclear] error says that nothing decides, or that the
 // model card is wrong.
 func (r *Runner) CheckScores(report *Report, raw *Raw) error {
-	raw.Task, raw.Ending = r.Posterior.Card.Task, r.Ending()
-	raw.Known, raw.Proven = r.Form(), r.Proven() != ""
 	if raw.Task == "regression" {
 		said, err := infer.RegressionSpec(r.Posterior.Card)
 		if err != nil || said == nil {
 			return err
 		}
-		first, second := r.Parts()
+		first, second := r.Halves()
 		return raw.CheckNumbers(report, *said, first, second)
 	}
 	d, err := raw.Decide()

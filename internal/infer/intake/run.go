@@ -35,9 +35,32 @@ func NewRunner(ctx context.Context, e *infer.Engine, n *infer.Network) (*Runner,
 // Close gives the session's memory back. It waits for runs in progress.
 func (r *Runner) Close() error { return r.session.Close() }
 
+// Runners opens the Runners of networks. It keeps the last one open, for another data set.
+type Runners struct{ last *Runner }
+
+// Of returns the Runner of n.
+func (o *Runners) Of(ctx context.Context, e *infer.Engine, n *infer.Network) (r *Runner, err error) {
+	if o.last != nil && o.last.Network == n {
+		return o.last, nil
+	}
+	o.Close()
+	if r, err = NewRunner(ctx, e, n); err == nil {
+		o.last = r
+	}
+	return r, err
+}
+
+// Close closes the last Runner.
+func (o *Runners) Close() {
+	if o.last != nil {
+		o.last.Close()
+	}
+	o.last = nil
+}
+
 // Batch is the batch size that the command's own runs have.
 func (r *Runner) Batch(data dataset.Dataset) (int, error) {
-	return r.engine.BatchUnit(infer.Single(r.model), data)
+	return r.engine.BatchUnit(r.model, data)
 }
 
 // Run sends the examples idx of data through the network in one batch. It returns how
@@ -54,22 +77,20 @@ func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (coun
 	return count, scores[:count*len(idx)], nil
 }
 
-// All runs every example of a sample, in batches of the command's own size.
-func (r *Runner) All(ctx context.Context, s *Sample) (count int, scores []float32, err error) {
+// Raw runs every example of a sample, in batches of the command's own size. It returns the scores, with what is known
+// about them.
+func (r *Runner) Raw(ctx context.Context, s *Sample) (*Raw, error) {
 	size, err := r.Batch(s)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	for first := 0; first < s.Len(); first += size {
-		var idx []int
-		for i := first; i < min(first+size, s.Len()); i++ {
-			idx = append(idx, i)
-		}
-		n, some, err := r.Run(ctx, s, idx)
+	raw := &Raw{Task: r.Posterior.Card.Task, Batch: min(size, s.Len()), Labels: s.Labels(), Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
+	for idx := range (dataset.Order{}).Batches(s.Len(), size) {
+		count, scores, err := r.Run(ctx, s, idx)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
-		count, scores = n, append(scores, some...)
+		raw.Count, raw.Scores = count, append(raw.Scores, scores...)
 	}
-	return count, scores, nil
+	return raw, nil
 }

@@ -106,7 +106,7 @@ type Options struct {
 }
 
 // Measure measures how the engine's precision changes the average of models.
-func Measure(ctx context.Context, e *infer.Engine, m infer.Models, opts Options, data dataset.Dataset) (*Change, error) {
+func Measure(ctx context.Context, e *infer.Engine, m infer.MemberSource, opts Options, data dataset.Dataset) (*Change, error) {
 	asked := *e
 	exact := asked
 	exact.Provider.Precision = ort.F32
@@ -118,7 +118,7 @@ func Measure(ctx context.Context, e *infer.Engine, m infer.Models, opts Options,
 // requested. For a nil engine, another side has
 // the models.
 type Side struct {
-	infer.Models
+	infer.MemberSource
 	Exact, Asked *infer.Engine
 }
 
@@ -159,7 +159,12 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 					}
 					t, both[i].weight = sums.Task, model.Weight*float64(p.Count)
 					both[i].outcomes = append(both[i].outcomes, sums.Mean())
-					unusable[i] = either(unusable[i], bad)
+					if unusable[i] == nil {
+						unusable[i] = make([]bool, len(bad))
+					}
+					for k, failed := range bad {
+						unusable[i][k] = unusable[i][k] || failed != nil
+					}
 				}
 				return nil
 			})
@@ -184,14 +189,6 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	c.MonteCarlo = monteCarlo(strata[0])
 	c.NLL = changeOfNLL(t, was, is, labels)
 	return nil
-}
-
-// either returns a ∨ b, element by element; a may be nil.
-func either(a, b []bool) []bool {
-	for i := range a {
-		b[i] = b[i] || a[i]
-	}
-	return b
 }
 
 // leaveOut removes the examples that have no usable scores from all outcomes, counts them,

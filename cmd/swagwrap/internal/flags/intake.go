@@ -46,13 +46,19 @@ func Shortened(inputs []string) string {
 // calls it once for each data set. It stores decisions about the scores in the networks. It returns a report for each
 // network, which the command's files must keep. It prints warnings before all other output.
 func (a *Env) CheckIntake(c *cli.Context, e *infer.Engine, in Intake) ([]*intake.Report, error) {
+	var runners intake.Runners
+	defer runners.Close()
+	return a.checkIntake(c, e, &runners, in)
+}
+
+func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
 	sample, err := intake.Hold(in.Data, e.Budget()/8)
 	if err != nil && (sample == nil || !in.SkipErrors) {
 		return nil, BadInput(err)
 	}
 	var reports []*intake.Report
 	for _, n := range in.Networks {
-		r, err := a.checkNetwork(c, e, n, in, sample)
+		r, err := a.checkNetwork(c, e, runners, n, in, sample)
 		if err != nil {
 			return nil, err
 		}
@@ -67,16 +73,15 @@ func (a *Env) CheckIntake(c *cli.Context, e *infer.Engine, in Intake) ([]*intake
 }
 
 // checkNetwork runs the checks of one network on a sample of the data.
-func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
+func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
 	report := &intake.Report{Data: in.Path, Examples: sample.Len()}
 	if sample.Len() == 0 {
 		return report, nil
 	}
-	run, err := intake.NewRunner(c.Context, e, n)
+	run, err := runners.Of(c.Context, e, n)
 	if err != nil {
 		return nil, BadInput(err)
 	}
-	defer run.Close()
 	// The checks have this order:
 	// 1. inputs (intake/inputs.go): does the data look like training data?
 	if !in.Noise {
@@ -98,15 +103,11 @@ func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, n *infer.Network, in
 // checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
 // it.
 func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	size, err := run.Batch(sample)
+	raw, err := run.Raw(c.Context, sample)
 	if err != nil {
 		return BadInput(err)
 	}
-	raw := &intake.Raw{Batch: min(size, sample.Len()), Labels: sample.Labels(), Foreign: in.Foreign}
-	if raw.Count, raw.Scores, err = run.All(c.Context, sample); err != nil {
-		return BadInput(err)
-	}
-	known := run.Form()
+	raw.Foreign = in.Foreign
 	err = run.CheckScores(report, raw)
 	open := new(intake.Unclear)
 	switch {
@@ -116,7 +117,7 @@ func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample 
 		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
 	case err != nil:
 		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
-	case report.Scores != nil && known == "" && report.Scores.By != "default":
+	case report.Scores != nil && raw.Known == "" && report.Scores.By != "default":
 		a.Logf(c, "%s: %v (--scores)", run.Posterior.Path, report.Scores)
 	}
 	return nil
@@ -175,6 +176,8 @@ func (a *Env) CheckForeign(c *cli.Context, l *Inputs, e *infer.Engine, data data
 // CheckStudy calls [Env.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
 // verdict. It stores the reports in b. It is called before [Env.ChooseSampleSize].
 func (a *Env) CheckStudy(c *cli.Context, e *infer.Engine, b *BatchNorm, validation, data dataset.Dataset, path string) error {
+	var runners intake.Runners
+	defer runners.Close()
 	for _, in := range []Intake{
 		{Data: b.Data, Path: c.String("bn-data"), Training: true},
 		{Data: data, Path: path},
@@ -187,7 +190,7 @@ func (a *Env) CheckStudy(c *cli.Context, e *infer.Engine, b *BatchNorm, validati
 		if len(b.Intake) > 0 && b.Data != nil {
 			in.Trained, in.From = Trained(b.Intake[0])
 		}
-		reports, err := a.CheckIntake(c, e, in)
+		reports, err := a.checkIntake(c, e, &runners, in)
 		if err != nil {
 			return err
 		}
