@@ -185,7 +185,7 @@ func (x *timing) add(marks []mark, warm int) (done int, took time.Duration) {
 
 // readAll reads all examples on as many threads as a run uses. It returns the time.
 func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Duration, error) {
-	size, err := weights.Elements(data.Shape())
+	size, err := dataset.SizeOf(data)
 	if err != nil {
 		return 0, err
 	}
@@ -194,13 +194,13 @@ func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Durati
 	var g errgroup.Group
 	for range x.threads {
 		g.Go(weights.Guarded(func() error {
-			floats, bytes := make([]float32, size), make([]byte, size)
+			values, bytes := size.Make(1), make([]byte, size.Floats)
 			for i := int(next.Add(1)) - 1; i < data.Len() && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				var err error
 				if b, ok := data.(dataset.Bytes); ok {
 					err = b.Pixels(bytes, i)
 				} else {
-					err = data.Read(floats, i)
+					err = data.Read(values, i)
 				}
 				if err != nil && (!x.scoring.SkipErrors || dataset.Fatal(err)) {
 					return err

@@ -103,22 +103,22 @@ func (m *montage) show(w io.Writer, title, note string, classes []string) error 
 
 // image returns example i as an image for display.
 func (m *montage) image(i int) (image.Image, error) {
-	size := 1
-	for _, d := range m.data.Shape() {
-		size *= int(d)
+	size, err := dataset.SizeOf(m.data)
+	if err != nil {
+		return nil, err
 	}
 	if b, ok := m.data.(dataset.Bytes); ok {
-		pixels := make([]byte, size)
+		pixels := make([]byte, size.Floats)
 		if err := b.Pixels(pixels, i); err != nil {
 			return nil, err
 		}
 		return m.view.Bytes(pixels).Image(), nil
 	}
-	values := make([]float32, size)
+	values := size.Make(1)
 	if err := m.data.Read(values, i); err != nil {
 		return nil, err
 	}
-	return m.view.Floats(values).Image(), nil
+	return m.view.Floats(values.Floats).Image(), nil
 }
 
 // drawMontage draws the montage of all rows, if one is asked for. It appears together with the result.

@@ -29,11 +29,11 @@ func (d floats) ClassNames() []string      { return nil }
 func (d floats) Name(i int) string         { return fmt.Sprintf("x.npy[%d]", i) }
 func (d floats) Sources() []dataset.Source { return []dataset.Source{{Path: "x.npy"}} }
 
-func (d floats) Read(dst []float32, i int) error {
+func (d floats) Read(dst dataset.Values, i int) error {
 	if d.examples[i] == nil {
 		return errors.New("x.npy: gone")
 	}
-	copy(dst, d.examples[i])
+	copy(dst.Floats, d.examples[i])
 	return nil
 }
 

@@ -72,7 +72,7 @@ var rules = map[string]rule{
 	"internal/dataset/filelist":   {own: []string{"internal/file", "internal/cell"}},
 	"internal/dataset/listing":    {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/tempfile"}},
 	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/cell"}},
-	"internal/dataset":            {own: []string{"internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
+	"internal/dataset":            {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
 	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
 	"internal/predictions":        {own: []string{"internal/word", "weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/tempfile"}},
 	"internal/infer/store":        {own: []string{"weights", "internal/file", "internal/tempfile"}, third: none, pure: true},

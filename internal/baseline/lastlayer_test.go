@@ -25,10 +25,10 @@ func (d noise) ClassNames() []string      { return nil }
 func (d noise) Name(i int) string         { return fmt.Sprint("noise ", i) }
 func (d noise) Sources() []dataset.Source { return nil }
 
-func (d noise) Read(dst []float32, i int) error {
+func (d noise) Read(dst dataset.Values, i int) error {
 	rng := rand.New(rand.NewPCG(uint64(i), 0))
-	for k := range dst {
-		dst[k] = float32(rng.NormFloat64())
+	for k := range dst.Floats {
+		dst.Floats[k] = float32(rng.NormFloat64())
 	}
 	return nil
 }

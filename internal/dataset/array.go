@@ -167,9 +167,9 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	if isUint8 {
 		return newPixels(e, norm, func(_ []byte, i int) ([]byte, error) { return example(i), nil }), nil
 	}
-	return &values{e, func(dst []float32, i int) error {
-		if bad := norm.Floats(dst, example(i), x.Type.Size); bad >= 0 {
-			return fmt.Errorf("%s[%d]: element %d is %v, want finite float32 values", path, i, unravel(bad, e.shape), dst[bad])
+	return &values{e, func(dst Values, i int) error {
+		if bad := norm.Floats(dst.Floats, example(i), x.Type.Size); bad >= 0 {
+			return fmt.Errorf("%s[%d]: element %d is %v, want finite float32 values", path, i, unravel(bad, e.shape), dst.Floats[bad])
 		}
 		return nil
 	}}, nil

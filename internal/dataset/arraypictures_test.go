@@ -75,7 +75,7 @@ func valuesOf(t *testing.T, path string, opts Options) []float32 {
 	size := product(d.Shape())
 	all := make([]float32, d.Len()*size)
 	for i := range d.Len() {
-		if err := d.Read(all[i*size:][:size], i); err != nil {
+		if err := d.Read(Floats(all[i*size:][:size]), i); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestArrayShapes(t *testing.T) {
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = fmt.Sprint(d.Shape())
-			if err := d.Read(make([]float32, product(d.Shape())), 0); err != nil {
+			if err := d.Read(Floats(make([]float32, product(d.Shape()))), 0); err != nil {
 				t.Error(err)
 			}
 		}

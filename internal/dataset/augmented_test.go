@@ -163,7 +163,7 @@ func TestAugment(t *testing.T) {
 						x := make([]float32, h*w*c)
 						for range 2 {
 							for i := range want {
-								if err := d.Read(x, i); err != nil {
+								if err := d.Read(Floats(x), i); err != nil {
 									t.Error(err)
 								} else if !slices.Equal(x, want[i]) {
 									t.Errorf("%s %s %s, cache of %d bytes: picture %d differs", src.paths[0], l.name, l.channels, budget, i)
@@ -198,7 +198,7 @@ func TestAugmentPixels(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.(Bytes).Normalize(y, b)
-		if err := d.Read(x, 0); err != nil || !slices.Equal(x, y) {
+		if err := d.Read(Floats(x), 0); err != nil || !slices.Equal(x, y) {
 			t.Errorf("%s: %v, %v and %v", path, err, x, y)
 		}
 		if bytes.Equal(b, make([]byte, 24)) {
@@ -243,7 +243,7 @@ func TestAugmentSize(t *testing.T) {
 		for _, s := range tt.want {
 			n *= int(s)
 		}
-		if err := d.Read(make([]float32, n), 0); err != nil {
+		if err := d.Read(Floats(make([]float32, n)), 0); err != nil {
 			t.Error(err)
 		}
 	}
@@ -286,14 +286,14 @@ func TestAugmentRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = ": 24×24 pixels after augmentation (RandomHorizontalFlip), want 8×8: say how pictures come to that size (RandomResizedCrop, Resize, CenterCrop)"
-	if err := d.Read(make([]float32, 3*64), 0); err == nil || err.Error() != png+want {
+	if err := d.Read(Floats(make([]float32, 3*64)), 0); err == nil || err.Error() != png+want {
 		t.Error(err)
 	}
 	d, err = Open([]string{"testdata/u8.npy"}, Options{Shape: []int64{3, 8, 8}, Augment: pipeline(t, "RandomHorizontalFlip")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Read(make([]float32, 3*64), 2); err == nil || !strings.HasPrefix(err.Error(), "u8.npy[2]: 2×4 pixels after augmentation") {
+	if err := d.Read(Floats(make([]float32, 3*64)), 2); err == nil || !strings.HasPrefix(err.Error(), "u8.npy[2]: 2×4 pixels after augmentation") {
 		t.Error(err)
 	}
 }
@@ -338,7 +338,7 @@ func TestAsSeen(t *testing.T) {
 		const elems = 24
 		x := make([]float32, elems)
 		for i := range d.Len() {
-			if err := d.Read(x, i); err != nil {
+			if err := d.Read(Floats(x), i); err != nil {
 				t.Fatal(err)
 			}
 			for j, got := range x {
@@ -363,7 +363,7 @@ func TestAsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Read(make([]float32, 24), 3); err == nil {
+	if err := d.Read(Floats(make([]float32, 24)), 3); err == nil {
 		t.Error("no error for NaN")
 	}
 	if d, err = Open([]string{"testdata/nan.npy"}, Options{}); err != nil || AsSeen(d) {
@@ -386,10 +386,10 @@ func TestAsSeen(t *testing.T) {
 		}
 		n := int(shape[0] * shape[1] * shape[2])
 		x, y := make([]float32, n), make([]float32, n)
-		if err := with.Read(x, 0); err != nil {
+		if err := with.Read(Floats(x), 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := plain.Read(y, 0); err != nil || !slices.Equal(x, y) || AsSeen(with) || !of(with).augmented {
+		if err := plain.Read(Floats(y), 0); err != nil || !slices.Equal(x, y) || AsSeen(with) || !of(with).augmented {
 			t.Errorf("%s: %v; as seen %v, augmented %v", path, err, AsSeen(with), of(with).augmented)
 		}
 	}
@@ -437,7 +437,7 @@ func BenchmarkAugment(b *testing.B) {
 		b.Run(fmt.Sprintf("Read/%s", spec), func(b *testing.B) {
 			i := 0
 			for b.Loop() {
-				if err := d.Read(x, i%n); err != nil {
+				if err := d.Read(Floats(x), i%n); err != nil {
 					b.Fatal(err)
 				}
 				i++

@@ -62,7 +62,7 @@ func TestCache(t *testing.T) {
 		pixels, wantPixels := make([]byte, size), make([]byte, size)
 		for range passes {
 			for i := range images {
-				if err := errors.Join(c.Read(got, i), array.Read(want, i)); err != nil {
+				if err := errors.Join(c.Read(Floats(got), i), array.Read(Floats(want), i)); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.Equal(got, want) {
@@ -84,7 +84,7 @@ func TestCache(t *testing.T) {
 func TestCacheBroken(t *testing.T) {
 	c := (&counted{array: digits(t), broken: 2}).cached(1 << 20)
 	for range 2 {
-		if err := c.Read(make([]float32, 28*28), 2); err == nil || !strings.Contains(err.Error(), "train.npz[2]: cannot be decoded") {
+		if err := c.Read(Floats(make([]float32, 28*28)), 2); err == nil || !strings.Contains(err.Error(), "train.npz[2]: cannot be decoded") {
 			t.Errorf("error %v", err)
 		}
 	}

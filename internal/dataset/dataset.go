@@ -64,8 +64,8 @@ type Dataset interface {
 	// Name returns the name of example i in output rows: "test.npz[17]", "val/cat/1.jpg", "shard-000.tar/0001.jpg".
 	Name(i int) string
 	// Read writes the preprocessed example i to dst. An error concerns only this example and names it; dst is then
-	// undefined. Read panics if i is out of range or if len(dst) is not the product of Shape.
-	Read(dst []float32, i int) error
+	// undefined. Read panics if i is out of range or if dst has not the size that [SizeOf] returns.
+	Read(dst Values, i int) error
 	// Sources lists the inputs of the data, images first.
 	Sources() []Source
 }
@@ -215,7 +215,7 @@ type examples struct {
 	n          int
 	shape      []int64
 	elems      int     // product of shape
-	wide       bool    // an element takes two values: see wide.go
+	size       Size    // of an example
 	fields     []Field // nil for a network with one input
 	said       any     // the Options for a table, for the ID; or nil
 	labels     truth.Truth
@@ -241,12 +241,10 @@ func (e *examples) Name(i int) string    { return e.name(i) }
 
 func (e *examples) common() *examples { return e }
 
-// setShape sets the shape of an example.
+// setShape sets the shape of an example of floats.
 func (e *examples) setShape(shape []int64) {
-	e.shape, e.elems = shape, 1
-	for _, d := range shape {
-		e.elems *= int(d)
-	}
+	e.shape, e.elems = shape, product(shape)
+	e.size = Size{Floats: e.elems}
 }
 
 // readLabels reads labels from a separate file. The examples belong to the file of. beside is the key of their array in
@@ -266,10 +264,10 @@ func checkLabels(labels truth.Truth, names []string, path string) error {
 	return nil
 }
 
-// check panics if length is not the length of an example, or if there is no example i.
-func (e *examples) check(length, i int) {
-	if length != e.elems {
-		panic("dataset: length is not the product of Shape")
+// check panics if have is not the size of an example, or if there is no example i.
+func (e *examples) check(have Size, i int) {
+	if have != e.size {
+		panic("dataset: the values have not the size of an example")
 	}
 	if i < 0 || i >= e.n {
 		panic("dataset: example out of range")
@@ -312,14 +310,14 @@ func Fatal(err error) bool {
 	return errors.As(err, new(*listing.PipeError)) || errors.As(err, new(*tempfile.TempError)) || errors.As(err, new(*file.Conflict))
 }
 
-// values is a Dataset whose examples are stored as floats.
+// values is a Dataset whose examples are stored as floats or as integers.
 type values struct {
 	*examples
-	read func(dst []float32, i int) error
+	read func(dst Values, i int) error
 }
 
-func (d *values) Read(dst []float32, i int) error {
-	d.check(len(dst), i)
+func (d *values) Read(dst Values, i int) error {
+	d.check(dst.size(), i)
 	return d.read(dst, i)
 }
 
@@ -341,19 +339,19 @@ func newPixels(e *examples, norm preprocess.Normalizer, load loader) *pixels {
 	return d
 }
 
-func (d *pixels) Read(dst []float32, i int) error {
-	d.check(len(dst), i)
+func (d *pixels) Read(dst Values, i int) error {
+	d.check(dst.size(), i)
 	b := d.buffers.Get().(*[]byte)
 	defer d.buffers.Put(b)
 	src, err := d.load(*b, i)
 	if err == nil {
-		d.norm.Bytes(dst, src)
+		d.norm.Bytes(dst.Floats, src)
 	}
 	return err
 }
 
 func (d *pixels) Pixels(dst []byte, i int) error {
-	d.check(len(dst), i)
+	d.check(Size{Floats: len(dst)}, i)
 	src, err := d.load(dst, i)
 	if err == nil && &src[0] != &dst[0] {
 		copy(dst, src)
@@ -362,7 +360,7 @@ func (d *pixels) Pixels(dst []byte, i int) error {
 }
 
 func (d *pixels) Normalize(dst []float32, src []byte) {
-	d.check(len(dst), 0)
-	d.check(len(src), 0)
+	d.check(Size{Floats: len(dst)}, 0)
+	d.check(Size{Floats: len(src)}, 0)
 	d.norm.Bytes(dst, src)
 }

@@ -55,18 +55,14 @@ func td(name string) string {
 // readAll returns the bit patterns of every value.
 func readAll(t *testing.T, d Dataset) []uint32 {
 	t.Helper()
-	elems := 1
-	for _, s := range d.Shape() {
-		elems *= int(s)
-	}
 	var out []uint32
-	buf := make([]float32, 2*elems)
+	buf := Floats(make([]float32, 2*product(d.Shape())))
 	for idx := range (Order{}).Batches(d.Len(), 2) {
 		vals, err := ReadBatch(d, buf, idx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range vals {
+		for _, v := range vals.Floats {
 			out = append(out, math.Float32bits(v))
 		}
 	}
@@ -254,7 +250,7 @@ func TestReadNotFinite(t *testing.T) {
 		}
 		buf := make([]float32, 24)
 		for i := range d.Len() {
-			err := d.Read(buf, i)
+			err := d.Read(Floats(buf), i)
 			if i != tt.bad && err != nil {
 				t.Error(err)
 			}
@@ -262,7 +258,7 @@ func TestReadNotFinite(t *testing.T) {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		}
-		if _, err := ReadBatch(d, make([]float32, 24*5), []int{0, tt.bad}); err == nil {
+		if _, err := ReadBatch(d, Floats(make([]float32, 24*5)), []int{0, tt.bad}); err == nil {
 			t.Error("ReadBatch: no error")
 		}
 	}
@@ -274,10 +270,10 @@ func TestReadPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]func(){
-		"short dst":   func() { d.Read(make([]float32, 23), 0) },
-		"past end":    func() { d.Read(make([]float32, 24), 5) },
-		"negative":    func() { d.Read(make([]float32, 24), -1) },
-		"short batch": func() { ReadBatch(d, make([]float32, 47, 100), []int{0, 1}) },
+		"short dst":   func() { d.Read(Floats(make([]float32, 23)), 0) },
+		"past end":    func() { d.Read(Floats(make([]float32, 24)), 5) },
+		"negative":    func() { d.Read(Floats(make([]float32, 24)), -1) },
+		"short batch": func() { ReadBatch(d, Floats(make([]float32, 47, 100)), []int{0, 1}) },
 	} {
 		func() {
 			defer func() {
@@ -300,7 +296,7 @@ func TestReadConcurrent(t *testing.T) {
 		wg.Go(func() {
 			buf := make([]float32, 24)
 			for i := range d.Len() {
-				if err := d.Read(buf, i); err != nil {
+				if err := d.Read(Floats(buf), i); err != nil {
 					t.Error(err)
 				}
 			}
@@ -328,7 +324,7 @@ func FuzzArray(f *testing.F) {
 		}
 		promise.Heap(t, 25*len(b)+1<<18, func() { // what is packed may be a hundred times its size
 			if d, err := openArray(path, Options{}); err == nil {
-				d.Read(make([]float32, product(d.Shape())), d.Len()-1)
+				d.Read(Floats(make([]float32, product(d.Shape()))), d.Len()-1)
 			}
 		})
 	})
@@ -346,7 +342,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(elems * 4)
 			dst := make([]float32, elems)
 			for b.Loop() {
-				d.Read(dst, 1)
+				d.Read(Floats(dst), 1)
 			}
 		})
 	}

@@ -21,14 +21,14 @@ func Example() {
 	fmt.Println(d.Len(), "images of shape", d.Shape(), "labels", d.Labels().Classes)
 
 	const batch = 2
-	buf := make([]float32, batch*3*4*2) // reused by every batch
+	buf := dataset.Size{Floats: 3 * 4 * 2}.Make(batch) // reused by every batch
 	order := dataset.Order{Shuffle: true, Seed: 1}
 	for idx := range order.Batches(d.Len(), batch) {
 		x, err := dataset.ReadBatch(d, buf, idx)
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(idx, len(x), d.Name(idx[0]))
+		fmt.Println(idx, len(x.Floats), d.Name(idx[0]))
 	}
 	// Output:
 	// 5 images of shape [3 4 2] labels [3 0 9 1 200]

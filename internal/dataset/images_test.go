@@ -60,7 +60,7 @@ func TestUnreadable(t *testing.T) {
 	var first []float32
 	for i := range d.Len() {
 		x := make([]float32, 3*24*24)
-		err := d.Read(x, i)
+		err := d.Read(Floats(x), i)
 		msg := want[filepath.Base(d.Name(i))]
 		switch {
 		case msg == "" && err != nil:
@@ -126,11 +126,11 @@ func TestImagesPanic(t *testing.T) {
 	}
 	const n = 3 * 24 * 24
 	for name, f := range map[string]func(){
-		"Read":          func() { d.Read(make([]float32, n-1), 0) },
+		"Read":          func() { d.Read(Floats(make([]float32, n-1)), 0) },
 		"Pixels":        func() { d.(Bytes).Pixels(make([]byte, n+1), 0) },
 		"Normalize dst": func() { d.(Bytes).Normalize(make([]float32, n-1), make([]byte, n)) },
 		"Normalize src": func() { d.(Bytes).Normalize(make([]float32, n), make([]byte, n-1)) },
-		"past end":      func() { d.Read(make([]float32, n), 1) },
+		"past end":      func() { d.Read(Floats(make([]float32, n)), 1) },
 	} {
 		func() {
 			defer func() {
@@ -157,7 +157,7 @@ func TestUint8(t *testing.T) {
 		}
 		n := product(d.Shape())
 		x, b := make([]float32, n), make([]byte, n)
-		if err := errors.Join(d.Read(x, 0), d.(Bytes).Pixels(b, 0)); err != nil {
+		if err := errors.Join(d.Read(Floats(x), 0), d.(Bytes).Pixels(b, 0)); err != nil {
 			t.Fatal(err)
 		}
 		for i := range x {
@@ -216,7 +216,7 @@ func TestImagesConcurrent(t *testing.T) {
 	want := make([][]float32, d.Len())
 	for i := range want {
 		want[i] = make([]float32, 3*32*32)
-		if err := d.Read(want[i], i); err != nil {
+		if err := d.Read(Floats(want[i]), i); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestImagesConcurrent(t *testing.T) {
 			x := make([]float32, 3*32*32)
 			for j := range 5 * d.Len() {
 				i := (j + k) % d.Len()
-				if err := d.Read(x, i); err != nil {
+				if err := d.Read(Floats(x), i); err != nil {
 					t.Error(err)
 				}
 				for c := range x {
@@ -316,7 +316,7 @@ func TestMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = d.Read(make([]float32, 3*101*151), 0)
+		err = d.Read(Floats(make([]float32, 3*101*151)), 0)
 		if tooMuch := new(MemoryError); want == "" && err != nil || want != "" && (!errors.As(err, &tooMuch) || err.Error() != path+": "+want) {
 			t.Errorf("%d bytes: %v, want %s", memory, err, want)
 		}
@@ -353,17 +353,17 @@ func TestTarMember(t *testing.T) {
 	}
 	dst := make([]float32, 3*24*24)
 	for i, want := range []string{"", "/b.png: not an image, want JPEG", "/c.png: PNG: ", ""} {
-		err := d.Read(dst, i)
+		err := d.Read(Floats(dst), i)
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), path+want) {
 			t.Errorf("example %d: %v, want %s", i, err, want)
 		}
 	}
 	write(t, path, b[:len(b)-2048])
-	if err := d.Read(dst, 3); err == nil || err.Error() != path+"/d.png: truncated: unexpected EOF" {
+	if err := d.Read(Floats(dst), 3); err == nil || err.Error() != path+"/d.png: truncated: unexpected EOF" {
 		t.Error(err)
 	}
 	os.Remove(path)
-	if err := d.Read(dst, 0); err == nil || err.Error() != path+"/a.png: no such file or directory" {
+	if err := d.Read(Floats(dst), 0); err == nil || err.Error() != path+"/a.png: no such file or directory" {
 		t.Error(err)
 	}
 }

@@ -471,7 +471,7 @@ func TestUnlisted(t *testing.T) {
 			if !d.Labels().None() {
 				row += fmt.Sprint(" ", d.Labels().Classes[i])
 			}
-			if err := d.Read(make([]float32, 3*24*24), i); err != nil {
+			if err := d.Read(Floats(make([]float32, 3*24*24)), i); err != nil {
 				row += strings.TrimPrefix(err.Error(), d.Name(i))
 			}
 			got = append(got, row)

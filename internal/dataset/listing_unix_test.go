@@ -28,7 +28,7 @@ func TestFIFO(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Read(make([]float32, 3*24*24), 0); err == nil || err.Error() != path+": not a regular file, want an image" {
+	if err := d.Read(Floats(make([]float32, 3*24*24)), 0); err == nil || err.Error() != path+": not a regular file, want an image" {
 		t.Error(err)
 	}
 	os.Remove(path)

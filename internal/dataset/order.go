@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"archive/zip"
+	"cmp"
 	"encoding/binary"
 	"io"
 	"iter"
@@ -66,20 +67,20 @@ func (o Order) Batches(n, batchSize int) iter.Seq[[]int] {
 
 // ReadBatch reads the examples idx, one after the other, into dst. It returns the part of dst that they fill, so one
 // buffer serves all batches. It stops at the first error. It panics if dst is too short.
-func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
-	elems := 1
-	for _, s := range d.Shape() {
-		elems *= int(s)
+func ReadBatch(d Dataset, dst Values, idx []int) (Values, error) {
+	size, err := SizeOf(d)
+	if err != nil {
+		return Values{}, err
 	}
-	if len(dst) < len(idx)*elems {
+	if len(dst.Floats) < len(idx)*size.Floats || len(dst.Ints) < len(idx)*size.Ints {
 		panic("dataset: dst is too short for the batch")
 	}
 	for k, i := range idx {
-		if err := d.Read(dst[k*elems:(k+1)*elems], i); err != nil {
-			return nil, err
+		if err := d.Read(dst.Rows(size, k, k+1), i); err != nil {
+			return Values{}, err
 		}
 	}
-	return dst[:len(idx)*elems], nil
+	return dst.Rows(size, 0, len(idx)), nil
 }
 
 // WriteBatch writes the first n examples, or all if there are fewer, as the network sees them. The output is a .npy
@@ -88,84 +89,83 @@ func ReadBatch(d Dataset, dst []float32, idx []int) ([]float32, error) {
 // it is an error.
 func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
 	n = min(n, d.Len())
-	values, err := firstRows(d, n, skip)
+	rows, err := firstRows(d, n, skip)
 	if err != nil {
 		return err
 	}
-	size := len(values) / n
 	fields := Fields(d)
 	if fields == nil {
 		f := Field{Shape: d.Shape()}
 		if asBytes {
 			f.Type = "uint8"
 		}
-		return f.write(w, values, n, size)
+		return f.write(w, rows)
 	}
 	if len(fields) == 1 {
-		return fields[0].write(w, values, n, size)
+		return fields[0].write(w, rows)
 	}
 	z := zip.NewWriter(w)
-	for at, i := 0, 0; i < len(fields); i++ {
-		out, err := z.Create(fields[i].Name + ".npy")
+	for _, f := range fields {
+		part := make([]Values, n)
+		for i := range rows {
+			part[i], rows[i] = rows[i].Cut(f.Size())
+		}
+		out, err := z.Create(f.Name + ".npy")
 		if err == nil {
-			err = fields[i].write(out, values[at:], n, size)
+			err = f.write(out, part)
 		}
 		if err != nil {
 			return err
 		}
-		at += fields[i].Elements()
 	}
 	return z.Close()
 }
 
 // firstRows reads the first n examples.
-func firstRows(d Dataset, n int, skip bool) ([]float32, error) {
-	size := product(d.Shape())
-	all := make([]float32, n*size)
+func firstRows(d Dataset, n int, skip bool) ([]Values, error) {
+	size, err := SizeOf(d)
+	if err != nil {
+		return nil, err
+	}
+	var rows []Values
 	for i := range n {
-		values := all[i*size:][:size]
+		values := size.Make(1)
+		rows = append(rows, values)
 		err := d.Read(values, i)
 		if err != nil && !skip {
 			return nil, err
 		}
 		if err != nil {
-			clear(values)
+			values.Clear()
 			if b, ok := d.(Bytes); ok {
-				b.Normalize(values, make([]byte, size))
+				b.Normalize(values.Floats, make([]byte, size.Floats))
 			}
 		}
 	}
-	return all, nil
+	return rows, nil
 }
 
-// write writes the field of n examples. values begins with those of the first example. The values of the next example
-// begin stride values later.
-func (f Field) write(w io.Writer, values []float32, n, stride int) error {
-	shape := []int{n}
+// write writes the field of the examples rows.
+func (f Field) write(w io.Writer, rows []Values) error {
+	shape := []int{len(rows)}
 	for _, s := range f.Shape {
 		shape = append(shape, int(s))
 	}
-	dtype, size := "<f4", f.Elements()
-	put := func(b []byte, v float32) []byte { return binary.LittleEndian.AppendUint32(b, math.Float32bits(v)) }
-	if t, ok := wholeTypes[f.Type]; ok {
-		dtype = t
-		put = func(b []byte, v float32) []byte {
-			return append(b, binary.LittleEndian.AppendUint64(nil, uint64(int64(v)))[:t[2]-'0']...)
-		}
-	}
+	dtype := cmp.Or(wholeTypes[f.Type], "<f4")
 	if _, err := w.Write(numpy.Header(dtype, shape...)); err != nil {
 		return err
 	}
 	var b []byte
-	for i := range n {
+	for _, row := range rows {
 		b = b[:0]
-		for k, v := range values[i*stride:][:size] {
-			switch {
-			case !f.Wide:
-				b = put(b, v)
-			case k%2 == 0:
-				whole := WideAt(values[i*stride:], k/2)
-				b = append(b, binary.LittleEndian.AppendUint64(nil, uint64(whole))[:dtype[2]-'0']...)
+		for _, v := range row.Ints {
+			b = append(b, binary.LittleEndian.AppendUint64(nil, uint64(v))[:dtype[2]-'0']...)
+		}
+		for _, v := range row.Floats {
+			if f.Type == "uint8" {
+				b = append(b, uint8(v))
+			} else {
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 			}
 		}
 		if _, err := w.Write(b); err != nil {

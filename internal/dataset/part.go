@@ -42,12 +42,12 @@ type part struct {
 	first, end int
 }
 
-func (p *part) Len() int                        { return p.end - p.first }
-func (p *part) Name(i int) string               { return p.Dataset.Name(p.at(i)) }
-func (p *part) Read(dst []float32, i int) error { return p.Dataset.Read(dst, p.at(i)) }
-func (p *part) common() *examples               { return of(p.Dataset) }
-func (p *part) Fields() []Field                 { return Fields(p.Dataset) }
-func (p *part) Length(field, i int) int         { return Length(p.Dataset, field, p.at(i)) }
+func (p *part) Len() int                     { return p.end - p.first }
+func (p *part) Name(i int) string            { return p.Dataset.Name(p.at(i)) }
+func (p *part) Read(dst Values, i int) error { return p.Dataset.Read(dst, p.at(i)) }
+func (p *part) common() *examples            { return of(p.Dataset) }
+func (p *part) Fields() []Field              { return Fields(p.Dataset) }
+func (p *part) Length(field, i int) int      { return Length(p.Dataset, field, p.at(i)) }
 
 func (p *part) Labels() truth.Truth {
 	if all := of(p.Dataset).loaded; all != nil {

@@ -29,10 +29,10 @@ func TestPart(t *testing.T) {
 		}
 		got, want := make([]float32, of(all).elems), make([]float32, of(all).elems)
 		for i := range p.Len() {
-			if err := all.Read(want, first+i); err != nil {
+			if err := all.Read(Floats(want), first+i); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Read(got, i); err != nil || !slices.Equal(got, want) || p.Name(i) != all.Name(first+i) {
+			if err := p.Read(Floats(got), i); err != nil || !slices.Equal(got, want) || p.Name(i) != all.Name(first+i) {
 				t.Errorf("%s: example %d is not %s: %v", tc.path, i, all.Name(first+i), err)
 			}
 			b, isBytes := p.(Bytes)
@@ -53,7 +53,7 @@ func TestPart(t *testing.T) {
 				t.Errorf("%s: part %d: no panic", tc.path, bad)
 			}
 		}
-		if !panics(func() { p.Read(got, p.Len()) }) {
+		if !panics(func() { p.Read(Floats(got), p.Len()) }) {
 			t.Errorf("%s: an example behind the part: no panic", tc.path)
 		}
 	}

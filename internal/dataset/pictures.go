@@ -63,10 +63,10 @@ func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, 
 	}
 	// Images with erased parts have no Pixels, because these do not contain the erased values.
 	size := p.Image.InputSize
-	return &values{e, func(dst []float32, i int) error {
+	return &values{e, func(dst Values, i int) error {
 		err := d.Read(dst, i)
 		if err == nil {
-			aug.Erase(dst, p.Planes(), size[0], size[1], p.Layout == "nhwc", uint64(i))
+			aug.Erase(dst.Floats, p.Planes(), size[0], size[1], p.Layout == "nhwc", uint64(i))
 		}
 		return err
 	}}, nil

@@ -82,18 +82,13 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 		}
 	}
 	e.setShape(shape)
-	wide := false
+	e.size = Field{Type: f.Type, Shape: shape}.Size()
 	for _, c := range of {
-		w, err := f.holds(c)
-		if err != nil {
+		if err := f.holds(c); err != nil {
 			return nil, nil, err
 		}
-		wide = wide || w
 	}
-	if wide {
-		e.widen()
-	}
-	v := &columnValues{of: of, whole: f.Whole(), wide: wide, pad: pad}
+	v := &columnValues{of: of, pad: pad}
 	if first.Lengths != nil {
 		v.begin = make([]int, n+1)
 		each := product(first.Inner)
@@ -122,7 +117,7 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 			i := slices.Index(c.Lengths, shortest)
 			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q wants %d: %w", i, c.Name, shortest, f.Name, longest, ErrNoPad)
 		}
-		if _, err := f.holdsWhole(pad); err != nil {
+		if err := f.holdsFloat(pad); err != nil {
 			return nil, nil, fmt.Errorf("--pad %s=%v: %w", f.Name, pad, err)
 		}
 	}
@@ -136,9 +131,8 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 	return shape, lengths, nil
 }
 
-// holds fails if the input does not take a number of the column. wide reports whether there are integers that float32
-// cannot represent.
-func (f Field) holds(c *table.Column) (wide bool, err error) {
+// holds fails if the input does not take a number of the column.
+func (f Field) holds(c *table.Column) error {
 	row := func(k int) int {
 		if c.Lengths == nil {
 			return k
@@ -153,82 +147,69 @@ func (f Field) holds(c *table.Column) (wide bool, err error) {
 	least, most := f.Limits()
 	for k, v := range c.Ints {
 		if v < least || v > most {
-			return false, fmt.Errorf("row %d, column %q: %d, want %d to %d: %s", row(k), c.Name, v, least, most, f.takes())
+			return fmt.Errorf("row %d, column %q: %d, want %d to %d: %s", row(k), c.Name, v, least, most, f.takes())
 		}
-		wide = wide || f.Whole() && (v > exact || v < -exact)
 	}
 	for k, v := range c.Floats {
-		if !f.Whole() {
-			if math.IsInf(float64(float32(v)), 0) {
-				return false, fmt.Errorf("row %d, column %q: %v, want finite float32 values", row(k), c.Name, v)
-			}
-			if err := f.inTable(v); err != nil {
-				return false, fmt.Errorf("row %d, column %q: %w", row(k), c.Name, err)
-			}
-			continue
+		if !f.Whole() && math.IsInf(float64(float32(v)), 0) {
+			return fmt.Errorf("row %d, column %q: %v, want finite float32 values", row(k), c.Name, v)
 		}
-		w, err := f.holdsWhole(v)
-		if err != nil {
-			return false, fmt.Errorf("row %d, column %q: %w", row(k), c.Name, err)
+		if err := f.holdsFloat(v); err != nil {
+			return fmt.Errorf("row %d, column %q: %w", row(k), c.Name, err)
 		}
-		wide = wide || w
 	}
-	return wide, nil
+	return nil
 }
 
-// holdsWhole is like holds for one number.
-func (f Field) holdsWhole(v float64) (wide bool, err error) {
+// holdsFloat is like holds for one number.
+func (f Field) holdsFloat(v float64) error {
 	if err := f.inTable(v); !f.Whole() || err != nil {
-		return false, err
+		return err
 	}
 	least, most := f.Limits()
 	if v != math.Trunc(v) || v < float64(least) || v > float64(most) || v >= 1<<63 {
-		return false, fmt.Errorf("%v, want whole numbers: %s", v, f.takes())
+		return fmt.Errorf("%v, want whole numbers: %s", v, f.takes())
 	}
-	return math.Abs(v) > exact, nil
+	return nil
 }
 
 // columnValues reads the rows of columns.
 type columnValues struct {
-	of          []*table.Column
-	begin       []int // index of the first number of each row's list; nil for columns of numbers
-	whole, wide bool
-	pad         float64
+	of    []*table.Column
+	begin []int // index of the first number of each row's list; nil for columns of numbers
+	pad   float64
 }
 
-func (v *columnValues) read(dst []float32, i int) error {
+func (v *columnValues) read(dst Values, i int) error {
 	if v.begin == nil {
 		for k, c := range v.of {
-			v.put(dst, k, c, i)
+			dst.put(k, c, i)
 		}
 		return nil
 	}
 	n := v.begin[i+1] - v.begin[i]
 	for k := range n {
-		v.put(dst, k, v.of[0], v.begin[i]+k)
+		dst.put(k, v.of[0], v.begin[i]+k)
 	}
-	if v.wide {
-		for k := n; 2*k < len(dst); k++ {
-			putWide(dst, k, int64(v.pad))
-		}
-		return nil
+	for k := n; k < len(dst.Ints); k++ {
+		dst.Ints[k] = int64(v.pad)
 	}
-	for k := n; k < len(dst); k++ {
-		dst[k] = float32(v.pad)
+	for k := n; k < len(dst.Floats); k++ {
+		dst.Floats[k] = float32(v.pad)
 	}
 	return nil
 }
 
-// put writes number at of a column as value k of an example.
-func (v *columnValues) put(dst []float32, k int, c *table.Column, at int) {
+// put writes number at of a column as value k of an example. Only one type of values is in use.
+func (v Values) put(k int, c *table.Column, at int) {
 	switch {
-	case v.wide && c.Ints != nil:
-		putWide(dst, k, c.Ints[at])
-	case v.wide:
-		putWide(dst, k, int64(c.Floats[at]))
+	case len(v.Ints) == 0 && c.Ints != nil:
+		v.Floats[k] = float32(c.Ints[at])
+	case len(v.Ints) == 0:
+		v.Floats[k] = float32(c.Floats[at])
 	case c.Ints != nil:
-		dst[k] = float32(c.Ints[at])
+		v.Ints[k] = c.Ints[at]
 	default:
-		dst[k] = float32(c.Floats[at])
+		v.Ints[k] = int64(c.Floats[at])
 	}
 }

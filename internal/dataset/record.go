@@ -25,8 +25,6 @@ type Field struct {
 	Dims  []string `json:"-"`
 	// Type is the type of the input: "float32", "float64", "float16", "bool", or an integer type such as "int64".
 	Type string
-	// Wide says that the part has integers that float32 cannot represent; see [WideAt].
-	Wide bool `json:",omitempty"`
 	// Rows, if above 0, says that the values are row numbers of a table with Rows rows, such as token ids.
 	Rows int64 `json:"-"`
 }
@@ -34,17 +32,21 @@ type Field struct {
 // Whole reports whether the input takes only integers.
 func (f Field) Whole() bool { return !strings.HasPrefix(f.Type, "float") }
 
-// Elements returns the number of values per example. No dimension may be open.
-func (f Field) Elements() int {
-	if f.Wide {
-		return 2 * product(f.Shape)
+// Ints reports whether the values of the field are integers in [Values]. Those of a uint8 field are floats, because
+// they may be pictures.
+func (f Field) Ints() bool { return f.Whole() && f.Type != "uint8" }
+
+// Size returns the size of an example of the field. No dimension may be open.
+func (f Field) Size() Size {
+	if f.Ints() {
+		return Size{Ints: product(f.Shape)}
 	}
-	return product(f.Shape)
+	return Size{Floats: product(f.Shape)}
 }
 
 // channels returns the number of channels of the images that the input may take, or 0.
 func (f Field) channels(p preprocess.Settings) int {
-	if (f.Whole() || f.Rows > 0) && f.Type != "uint8" {
+	if f.Ints() || f.Rows > 0 && f.Type != "uint8" {
 		return 0
 	}
 	s, err := p.Resolve(f.Shape)
@@ -85,14 +87,14 @@ type record struct {
 	lengths [][]int   // of each field's lists, nil if they are not filled up; nil for arrays
 }
 
-func (d *record) Read(dst []float32, i int) error {
-	d.check(len(dst), i)
+func (d *record) Read(dst Values, i int) error {
+	d.check(dst.size(), i)
 	for _, p := range d.parts {
-		size := of(p).elems
-		if err := p.Read(dst[:size:size], i); err != nil {
+		var own Values
+		own, dst = dst.Cut(of(p).size)
+		if err := p.Read(own, i); err != nil {
 			return err
 		}
-		dst = dst[size:]
 	}
 	return nil
 }
@@ -161,7 +163,7 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 			}
 		}
 	}
-	d.fields[i].Shape, d.fields[i].Wide = e.shape, e.wide
+	d.fields[i].Shape = e.shape
 	d.decoded = append(d.decoded, len(e.decoded) > 0 && e.decoded[0])
 	for axis, name := range declared[i].Dims {
 		for k, f := range declared[:i] {
@@ -177,7 +179,9 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 	if e.elems > math.MaxInt32-d.elems {
 		return fmt.Errorf("%s: examples of shape %d are too large", where, e.shape)
 	}
+	size := d.size.plus(e.size)
 	d.setShape([]int64{int64(d.elems + e.elems)})
+	d.size = size
 	return nil
 }
 
@@ -340,20 +344,13 @@ func (f Field) values(x numpy.Array, where string) (Dataset, error) {
 	if err := f.fit(e, x); err != nil {
 		return nil, err
 	}
-	if e.wide {
-		return &values{e, func(dst []float32, i int) error {
-			n := len(dst) / 2
-			for k := range n {
-				v, _ := intAt(x, i*n+k)
-				putWide(dst, k, v)
-			}
-			return nil
-		}}, nil
-	}
-	return &values{e, func(dst []float32, i int) error {
-		for k := range dst {
-			v := x.Float64(i*len(dst) + k)
-			if dst[k] = float32(v); math.IsNaN(v) || math.IsInf(float64(dst[k]), 0) {
+	return &values{e, func(dst Values, i int) error {
+		for k := range dst.Ints {
+			dst.Ints[k], _ = x.Int64(i*e.elems + k)
+		}
+		for k := range dst.Floats {
+			v := x.Float64(i*e.elems + k)
+			if dst.Floats[k] = float32(v); math.IsNaN(v) || math.IsInf(float64(dst.Floats[k]), 0) {
 				return fmt.Errorf("%s: element %d of example %d is %v, want finite float32 values", where, unravel(k, e.shape), i, v)
 			}
 			if err := f.inTable(v); err != nil {
@@ -381,19 +378,19 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 		return mismatch(shape, f.Shape)
 	}
 	e.setShape(shape)
+	e.size = Field{Type: f.Type, Shape: shape}.Size()
 	if f.Whole() && x.Type.Kind == 'f' {
 		return fmt.Errorf("%s values, want whole numbers: input %q takes %s", x.Type.Name, f.Name, f.Type)
 	}
 	if x.Type.Kind == 'f' {
 		return nil
 	}
-	wide := false
 	least, most := f.Limits()
 	if !f.Whole() {
 		least, most = max(least, -exact), min(most, exact)
 	}
 	for i := range e.n * e.elems {
-		v, ok := intAt(x, i)
+		v, ok := x.Int64(i)
 		if !ok || v < least || v > most {
 			why := f.takes()
 			if !f.Whole() && (v > exact || v < -exact) {
@@ -401,10 +398,6 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 			}
 			return fmt.Errorf("element %d of example %d is %.0f, want %d to %d: %s", unravel(i%e.elems, shape), i/e.elems, x.Float64(i), least, most, why)
 		}
-		wide = wide || v > exact || v < -exact
-	}
-	if wide {
-		e.widen()
 	}
 	return nil
 }
@@ -423,18 +416,6 @@ func (f Field) takes() string {
 		return fmt.Sprintf("input %q takes numbers of rows in a table of %d, such as token ids", f.Name, f.Rows)
 	}
 	return fmt.Sprintf("input %q takes %s", f.Name, f.Type)
-}
-
-// intAt returns an integer of an array. ok is false if int64 cannot represent it.
-func intAt(x numpy.Array, i int) (v int64, ok bool) {
-	b := x.Data[i*x.Type.Size:]
-	for k := range x.Type.Size {
-		v |= int64(b[k]) << (8 * k)
-	}
-	if shift := 64 - 8*x.Type.Size; x.Type.Kind == 'i' {
-		return v << shift >> shift, true
-	}
-	return v, v >= 0
 }
 
 // exact is the largest integer such that float32 represents all smaller ones.

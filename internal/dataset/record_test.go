@@ -87,12 +87,34 @@ func good() map[string][]byte {
 	}
 }
 
-func records(t *testing.T, d Dataset) (all [][]float32) {
+// examplesOf returns all examples.
+func examplesOf(t *testing.T, d Dataset) (all []Values) {
 	t.Helper()
+	size, err := SizeOf(d)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range d.Len() {
-		row := make([]float32, d.Shape()[0])
+		row := size.Make(1)
 		if err := d.Read(row, i); err != nil {
 			t.Fatal(err)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// records returns the numbers of all examples, in the order of the fields.
+func records(t *testing.T, d Dataset) (all [][]float32) {
+	t.Helper()
+	for _, v := range examplesOf(t, d) {
+		var row []float32
+		for k := range Fields(d) {
+			own := v.Field(Fields(d), k)
+			row = append(row, own.Floats...)
+			for _, n := range own.Ints {
+				row = append(row, float32(n))
+			}
 		}
 		all = append(all, row)
 	}
@@ -119,7 +141,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: labels %v, name %q, sources %v", name, d.Labels(), d.Name(1), d.Sources())
 		}
 		for what, d := range map[string]Dataset{"all": d, "part": Part(d, 1, 2), "subset": Subset(d, Order{Limit: 1})} {
-			if f := Fields(d); len(f) != 3 || !slices.Equal(f[2].Shape, []int64{3}) || f[2].Elements() != 3 || !f[2].Whole() || f[1].Whole() {
+			if f := Fields(d); len(f) != 3 || !slices.Equal(f[2].Shape, []int64{3}) || f[2].Size() != (Size{Ints: 3}) || !f[2].Whole() || f[1].Whole() {
 				t.Errorf("%s, %s: fields %v", name, what, f)
 			}
 		}
@@ -220,7 +242,11 @@ func TestRecordNotFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := make([]float32, d.Shape()[0])
+	size, err := SizeOf(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := size.Make(1)
 	if err := d.Read(row, 0); err != nil {
 		t.Error(err)
 	}
@@ -251,7 +277,7 @@ func TestRecordOfPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := make([]float32, 3*8*8)
-	if err := alone.Read(want, 0); err != nil {
+	if err := alone.Read(Floats(want), 0); err != nil {
 		t.Fatal(err)
 	}
 	if got := records(t, d)[0]; !slices.Equal(got, append(want, 1, 2)) {

@@ -52,10 +52,10 @@ func TestWriteBatch(t *testing.T) {
 		}
 		x, y := make([]float32, size), make([]float32, size)
 		for i := range got.Len() {
-			if err := d.Read(x, i); err != nil {
+			if err := d.Read(Floats(x), i); err != nil {
 				t.Fatal(err)
 			}
-			if err := got.Read(y, i); err != nil {
+			if err := got.Read(Floats(y), i); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(x, y) {
@@ -90,7 +90,7 @@ func TestWriteBatchSkips(t *testing.T) {
 	for i := range size {
 		want[i] = -2 // (0 − 0.5) / 0.25
 	}
-	if err := d.Read(want[size:], 1); err != nil {
+	if err := d.Read(Floats(want[size:]), 1); err != nil {
 		t.Fatal(err)
 	}
 	for i := range want {

@@ -102,7 +102,7 @@ func TestArrays(t *testing.T) {
 			continue
 		}
 		x := make([]float32, 48)
-		if err := d.Read(x, 0); err != nil {
+		if err := d.Read(Floats(x), 0); err != nil {
 			t.Fatal(err)
 		}
 		if AsSeen(d) != tc.seen || tc.seen != (x[0] == first) {

@@ -20,10 +20,10 @@ func Subset(d Dataset, o Order) Dataset {
 	return s
 }
 
-func (s *subset) common() *examples               { return of(s.Dataset) }
-func (s *subset) Len() int                        { return len(s.rows) }
-func (s *subset) Labels() truth.Truth             { return s.labels }
-func (s *subset) Fields() []Field                 { return Fields(s.Dataset) }
-func (s *subset) Length(field, i int) int         { return Length(s.Dataset, field, s.rows[i]) }
-func (s *subset) Name(i int) string               { return s.Dataset.Name(s.rows[i]) }
-func (s *subset) Read(dst []float32, i int) error { return s.Dataset.Read(dst, s.rows[i]) }
+func (s *subset) common() *examples            { return of(s.Dataset) }
+func (s *subset) Len() int                     { return len(s.rows) }
+func (s *subset) Labels() truth.Truth          { return s.labels }
+func (s *subset) Fields() []Field              { return Fields(s.Dataset) }
+func (s *subset) Length(field, i int) int      { return Length(s.Dataset, field, s.rows[i]) }
+func (s *subset) Name(i int) string            { return s.Dataset.Name(s.rows[i]) }
+func (s *subset) Read(dst Values, i int) error { return s.Dataset.Read(dst, s.rows[i]) }

@@ -20,10 +20,10 @@ func TestSubset(t *testing.T) {
 	}
 	a, b := make([]float32, 784), make([]float32, 784)
 	for k, i := range o.Indices(d.Len()) {
-		if err := s.Read(a, k); err != nil {
+		if err := s.Read(Floats(a), k); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Read(b, i); err != nil {
+		if err := d.Read(Floats(b), i); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(a, b) || s.Labels().Classes[k] != d.Labels().Classes[i] || s.Name(k) != d.Name(i) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -226,7 +227,7 @@ func TestTableOfPictures(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 	os.Remove(filepath.Join(filepath.Dir(path), "y.png"))
-	if err := d.Read(make([]float32, 3), 1); err == nil || !strings.Contains(err.Error(), "y.png: no such file") {
+	if err := d.Read(Floats(make([]float32, 3)), 1); err == nil || !strings.Contains(err.Error(), "y.png: no such file") {
 		t.Error(err)
 	}
 }
@@ -308,10 +309,10 @@ func TestWide(t *testing.T) {
 			continue
 		}
 		var got []int64
-		for _, row := range records(t, d) {
-			got = append(got, WideAt(row, 0), WideAt(row, 1))
+		for _, row := range examplesOf(t, d) {
+			got = append(got, row.Ints[:2]...)
 		}
-		if f := Fields(d)[0]; !slices.Equal(got, want) || !f.Wide || f.Elements() != 4 {
+		if f := Fields(d)[0]; !slices.Equal(got, want) || f.Size() != (Size{Ints: 2}) {
 			t.Errorf("%s: %d of field %v, want %d", name, got, f, want)
 		}
 		var saved strings.Builder
@@ -322,7 +323,7 @@ func TestWide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a, b := records(t, d), records(t, again); !slices.EqualFunc(a, b, slices.Equal) {
+		if a, b := examplesOf(t, d), examplesOf(t, again); !reflect.DeepEqual(a, b) {
 			t.Errorf("%s: a saved batch has %v, want %v", name, b, a)
 		}
 	}
@@ -331,7 +332,7 @@ func TestWide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if row := records(t, d)[0]; WideAt(row, 0) != 1<<24+1 || WideAt(row, 1) != -1 {
-		t.Errorf("%d, %d", WideAt(row, 0), WideAt(row, 1))
+	if row := examplesOf(t, d)[0].Ints; !slices.Equal(row, []int64{1<<24 + 1, -1}) {
+		t.Error(row)
 	}
 }

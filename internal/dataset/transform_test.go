@@ -93,7 +93,7 @@ func TestTransforms(t *testing.T) {
 				t.Fatal(diff)
 			}
 			x := make([]float32, product(c.Shape))
-			if err := d.Read(x, 0); err != nil {
+			if err := d.Read(Floats(x), 0); err != nil {
 				t.Fatal(err)
 			}
 			for k, i := range c.At {
@@ -133,7 +133,7 @@ func TestTransformsDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := make([]float32, product(d.Shape()))
-		if err := d.Read(x, 0); err != nil {
+		if err := d.Read(Floats(x), 0); err != nil {
 			t.Fatal(err)
 		}
 		return x
@@ -177,7 +177,7 @@ func TestArrayChannels(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got [6]float32
-			if err := d.Read(got[:], 0); err != nil {
+			if err := d.Read(Floats(got[:]), 0); err != nil {
 				t.Fatal(err)
 			}
 			if got != tt.want {

@@ -36,11 +36,11 @@ func (x made) Labels() truth.Truth       { return truth.Truth{} }
 func (x made) ClassNames() []string      { return nil }
 func (x made) Name(int) string           { return "example" }
 func (x made) Sources() []dataset.Source { return nil }
-func (x made) Read(dst []float32, i int) error {
+func (x made) Read(dst dataset.Values, i int) error {
 	r := rand.New(rand.NewPCG(7, uint64(i)))
-	for k := range dst {
-		if dst[k] = float32(r.NormFloat64()); x.whole {
-			dst[k] = float32(r.IntN(8))
+	for k := range dst.Floats {
+		if dst.Floats[k] = float32(r.NormFloat64()); x.whole {
+			dst.Floats[k] = float32(r.IntN(8))
 		}
 	}
 	return nil

@@ -107,13 +107,13 @@ func newPixels(data dataset.Dataset, s preprocess.Settings) (*pixels, error) {
 
 func (p *pixels) Shape() []int64 { return p.shape }
 
-func (p *pixels) Read(dst []float32, i int) error {
-	src := make([]byte, len(dst))
+func (p *pixels) Read(dst dataset.Values, i int) error {
+	src := make([]byte, len(dst.Floats))
 	if err := p.Pixels(src, i); err != nil {
 		return err
 	}
 	for k, v := range p.settings.Picture(src, int(p.shape[0]), int(p.shape[1])).Pix {
-		dst[k] = float32(v)
+		dst.Floats[k] = float32(v)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -212,5 +213,8 @@ type list struct {
 	values []float32
 }
 
-func (x list) size() int                       { return int(x.shape[0]) }
-func (x list) Read(dst []float32, i int) error { copy(dst, x.values[i*x.size():]); return nil }
+func (x list) size() int { return int(x.shape[0]) }
+func (x list) Read(dst dataset.Values, i int) error {
+	copy(dst.Floats, x.values[i*x.size():])
+	return nil
+}

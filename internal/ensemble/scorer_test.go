@@ -76,7 +76,7 @@ func (c flawed) Pixels(dst []byte, i int) error {
 	return c.Bytes.Pixels(dst, i)
 }
 
-func (c flawed) Read(dst []float32, i int) error {
+func (c flawed) Read(dst dataset.Values, i int) error {
 	if c.broken[i] {
 		return fmt.Errorf("image %d: is broken", i)
 	}

@@ -88,11 +88,11 @@ func (e *Engine) TrainingBatch(s *Session) (int, error) {
 // and took more memory.
 const scoreBatchBytes = 10 << 20
 
-// scoreBatch returns the batch size for predictions, for examples of size elements. It is the network's own, the
+// scoreBatch returns the batch size for predictions, for examples of the given size. It is the network's own, the
 // requested size, or a power of two.
-func (e *Engine) scoreBatch(input onnxio.Value, size int64) (int, error) {
+func (e *Engine) scoreBatch(input onnxio.Value, size dataset.Size) (int, error) {
 	preset := DefaultBatchSize
-	for preset > 1 && 4*size*int64(preset) > scoreBatchBytes {
+	for preset > 1 && 4*int64(size.Floats+size.Ints)*int64(preset) > scoreBatchBytes {
 		preset /= 2
 	}
 	return e.Batch(input.Name, int(max(input.Shape[0], 0)), preset)
@@ -141,11 +141,11 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *S
 	}
 	const few = 2 // a batch norm of one example is an error
 	rows := cmp.Or(s.FixedBatch(), few)
-	n, err := weights.Elements(data.Shape())
+	size, err := dataset.SizeOf(data)
 	if err != nil {
 		return err
 	}
-	in, err := s.feed(data, nil, rows, make([]float32, int64(rows)*n))
+	in, err := s.feed(data, nil, rows, size.Make(rows))
 	if err != nil {
 		return err
 	}
@@ -198,12 +198,11 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 			idx = append(idx, idx[len(idx)-1])
 		}
 	}
-	shape := append([]int64{int64(len(idx))}, data.Shape()...)
-	elements, err := weights.Elements(shape)
+	size, err := dataset.SizeOf(data)
 	if err != nil {
 		return nil, err
 	}
-	values, err := dataset.ReadBatch(data, make([]float32, elements), idx)
+	values, err := dataset.ReadBatch(data, size.Make(len(idx)), idx)
 	if err != nil {
 		return nil, err
 	}
@@ -212,49 +211,6 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 		return nil, err
 	}
 	return s.Run(ctx, in)
-}
-
-// tensor returns values as a tensor of the input's type.
-func tensor(to ort.ValueInfo, shape []int64, values []float32) (ort.Tensor, error) {
-	t := ort.Tensor{Shape: shape}
-	switch to.DType {
-	case "float32":
-		t.F32 = values
-	case "float64":
-		t.F64 = make([]float64, len(values))
-		for i, v := range values {
-			t.F64[i] = float64(v)
-		}
-	case "float16":
-		t.F16 = make([]uint16, len(values))
-		for i, v := range values {
-			t.F16[i] = weights.Float16Bits(v)
-		}
-	case "int64": // tokens
-		t.I64 = make([]int64, len(values))
-		for i, v := range values {
-			if t.I64[i] = int64(v); float32(t.I64[i]) != v {
-				return t, fmt.Errorf("tensor %q: takes whole numbers, not %v", to.Name, v)
-			}
-		}
-	case "uint8": // pixels
-		t.U8 = make([]uint8, len(values))
-		for i, v := range values {
-			if t.U8[i] = uint8(v); float32(t.U8[i]) != v {
-				return t, fmt.Errorf("tensor %q: takes whole numbers up to 255, not %v", to.Name, v)
-			}
-		}
-	default:
-		if ort.RawSize(to.DType) > 0 {
-			whole, err := wholes(to, values)
-			if err != nil {
-				return t, err
-			}
-			return raw(t, to, whole)
-		}
-		return t, fmt.Errorf("tensor %q: takes %s, want a float type, an integer type or bool", to.Name, to.DType)
-	}
-	return t, nil
 }
 
 // Float32s returns the elements of a tensor of any float type.

@@ -57,7 +57,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 		}
 		defer s.Close()
 		x := make([]float32, test.Len()*28*28)
-		if _, err := dataset.ReadBatch(test, x, dataset.Order{}.Indices(test.Len())); err != nil {
+		if _, err := dataset.ReadBatch(test, dataset.Floats(x), dataset.Order{}.Indices(test.Len())); err != nil {
 			return err
 		}
 		out, err := s.Run(t.Context(), []ort.Tensor{{Shape: []int64{int64(test.Len()), 1, 28, 28}, F32: x}})

@@ -3,6 +3,7 @@ package infer
 import (
 	"context"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -42,5 +43,5 @@ func (s *Scorer) Tune(ctx context.Context, n int) (int, error) {
 
 // Input makes an input of the type that a session takes.
 func Input(dtype string, values []float32) (ort.Tensor, error) {
-	return tensor(ort.ValueInfo{Name: "x", DType: dtype}, []int64{int64(len(values))}, values)
+	return tensor(ort.ValueInfo{Name: "x", DType: dtype}, []int64{int64(len(values))}, dataset.Floats(values))
 }

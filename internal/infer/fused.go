@@ -55,13 +55,12 @@ func (e *Engine) Learn(ctx context.Context, n *Network) error {
 type Noise struct {
 	shape  []int64
 	count  int
-	elem   onnxio.ElemType
-	fields []dataset.Field // used instead of shape, if the network has several inputs
+	fields []dataset.Field
 }
 
 // NewNoise returns count random examples. It fails if the network leaves their size open.
 func NewNoise(n *Network, count int) (*Noise, error) {
-	x := &Noise{shape: n.Input.Shape[1:], count: count, elem: n.Input.ElemType, fields: n.Fields()}
+	x := &Noise{shape: n.Input.Shape[1:], count: count, fields: n.Fields()}
 	for _, d := range x.shape {
 		if d < 1 {
 			return nil, fmt.Errorf("the network takes examples of any size %s: none can be made up to try it on", onnxio.FormatShape(n.Input.Shape, n.Input.Dims))
@@ -79,24 +78,21 @@ func (x *Noise) Name(i int) string         { return fmt.Sprintf("noise[%d]", i) 
 func (x *Noise) Sources() []dataset.Source { return nil }
 
 // Read sets dst to random example i. Whole numbers are small, so that any vocabulary has them.
-func (x *Noise) Read(dst []float32, i int) error {
+func (x *Noise) Read(dst dataset.Values, i int) error {
 	r := rand.New(rand.NewPCG(1, uint64(i)))
-	fill := func(dst []float32, whole bool) {
-		for k := range dst {
-			if !whole {
-				dst[k] = float32(r.NormFloat64())
+	for _, f := range x.fields {
+		var own dataset.Values
+		own, dst = dst.Cut(f.Size())
+		for k := range own.Floats {
+			if f.Whole() {
+				own.Floats[k] = float32(r.IntN(2))
 			} else {
-				dst[k] = float32(r.IntN(2))
+				own.Floats[k] = float32(r.NormFloat64())
 			}
 		}
-	}
-	if x.fields == nil {
-		fill(dst, !x.elem.DType().IsFloat())
-	}
-	for _, f := range x.fields {
-		size := f.Elements()
-		fill(dst[:size], f.Whole())
-		dst = dst[size:]
+		for k := range own.Ints {
+			own.Ints[k] = int64(r.IntN(2))
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // readInputs reads the network's inputs. Several inputs form a record: the elements of each input follow those of the
@@ -94,45 +95,37 @@ func (g *Graph) of(name string) *onnxio.Value {
 	return &g.Inputs[i]
 }
 
-// feed makes the input tensors of rows examples. values holds one example after the other, and in each example one
-// field after the other. idx are the examples, and there may be fewer than rows. Lists that were filled up to the
-// longest of all are cut to the longest of these, unless idx is nil.
-func (s *Session) feed(data dataset.Dataset, idx []int, rows int, values []float32) ([]ort.Tensor, error) {
+// feed makes the input tensors of rows examples. values holds one example after the other. idx are the examples, and
+// there may be fewer than rows. Lists that were filled up to the longest of all are cut to the longest of these, unless
+// idx is nil.
+func (s *Session) feed(data dataset.Dataset, idx []int, rows int, values dataset.Values) ([]ort.Tensor, error) {
 	fields := dataset.Fields(data)
 	if fields == nil && len(s.inputs) == 1 {
 		t, err := tensor(s.inputs[0], append([]int64{int64(rows)}, data.Shape()...), values)
 		return []ort.Tensor{t}, err
 	}
-	total := len(values) / rows
+	total, err := dataset.SizeOf(data)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]ort.Tensor, len(s.inputs))
 	for i, to := range s.inputs {
-		at, size, k := 0, 0, -1
-		for j, f := range fields {
-			size = f.Elements()
-			if k = j; f.Name == to.Name || len(fields) == 1 && len(s.inputs) == 1 {
-				break
-			}
-			at, k = at+size, -1
-		}
+		k := slices.IndexFunc(fields, func(f dataset.Field) bool { return f.Name == to.Name || len(fields) == 1 && len(s.inputs) == 1 })
 		if k < 0 {
 			return nil, fmt.Errorf("tensor %q: the network takes it, and the examples have nothing of that name", to.Name)
 		}
-		shape := append([]int64{int64(rows)}, fields[k].Shape...)
+		own := fields[k]
+		shape := append([]int64{int64(rows)}, own.Shape...)
 		if longest := longest(data, k, idx); longest > 0 {
-			size = size / int(shape[1]) * longest
 			shape[1] = int64(longest)
 		}
-		part := make([]float32, rows*size)
+		own.Shape = shape[1:]
+		size := own.Size()
+		part := size.Make(rows)
 		for r := range rows {
-			copy(part[r*size:][:size], values[r*total+at:])
+			part.Rows(size, r, r+1).Copy(values.Rows(total, r, r+1).Field(fields, k))
 		}
-		var t ort.Tensor
-		var err error
-		if fields[k].Wide {
-			t, err = wide(to, shape, part)
-		} else {
-			t, err = tensor(to, shape, part)
-		}
+		t, err := tensor(to, shape, part)
 		if err != nil {
 			return nil, err
 		}
@@ -153,24 +146,61 @@ func longest(data dataset.Dataset, field int, idx []int) int {
 	return most
 }
 
-// wide makes a tensor of whole numbers that float32 cannot hold.
-func wide(to ort.ValueInfo, shape []int64, values []float32) (ort.Tensor, error) {
-	whole := make([]int64, len(values)/2)
-	for k := range whole {
-		whole[k] = dataset.WideAt(values, k)
+// tensor returns values as a tensor of the input's type.
+func tensor(to ort.ValueInfo, shape []int64, values dataset.Values) (ort.Tensor, error) {
+	t, floats := ort.Tensor{Shape: shape}, values.Floats
+	switch to.DType {
+	case "float32":
+		t.F32 = floats
+	case "float64":
+		t.F64 = make([]float64, len(floats))
+		for i, v := range floats {
+			t.F64[i] = float64(v)
+		}
+	case "float16":
+		t.F16 = make([]uint16, len(floats))
+		for i, v := range floats {
+			t.F16[i] = weights.Float16Bits(v)
+		}
+	case "uint8": // pixels
+		t.U8 = make([]uint8, len(floats))
+		for i, v := range floats {
+			if t.U8[i] = uint8(v); float32(t.U8[i]) != v {
+				return t, fmt.Errorf("tensor %q: takes whole numbers up to 255, not %v", to.Name, v)
+			}
+		}
+	default:
+		return integers(t, to, values)
 	}
-	if to.DType == "int64" {
-		return ort.Tensor{Shape: shape, I64: whole}, nil
+	if len(values.Ints) > 0 {
+		return t, fmt.Errorf("tensor %q: takes %s, and the examples have whole numbers", to.Name, to.DType)
 	}
-	return raw(ort.Tensor{Shape: shape}, to, whole)
+	return t, nil
 }
 
-// raw makes a tensor of one of the types that [ort.RawSize] knows.
-func raw(t ort.Tensor, to ort.ValueInfo, values []int64) (ort.Tensor, error) {
+// integers sets the elements of a tensor of an integer type. Floats must be whole numbers.
+func integers(t ort.Tensor, to ort.ValueInfo, values dataset.Values) (ort.Tensor, error) {
 	size := ort.RawSize(to.DType)
-	t.Type, t.Raw = to.DType, make([]byte, 0, size*len(values))
+	if size == 0 && to.DType != "int64" {
+		return t, fmt.Errorf("tensor %q: takes %s, want a float type, an integer type or bool", to.Name, to.DType)
+	}
+	whole, want := slices.Clip(values.Ints), to.DType
+	if size == 0 {
+		want = "whole numbers"
+	}
+	for _, v := range values.Floats {
+		if w := float64(v); w != math.Trunc(w) || math.Abs(w) >= 1<<63 {
+			return t, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, want, v)
+		}
+		whole = append(whole, int64(v))
+	}
+	if size == 0 {
+		t.I64 = whole
+		return t, nil
+	}
+	t.Type, t.Raw = to.DType, make([]byte, 0, size*len(whole))
 	least, most := dataset.Field{Type: to.DType}.Limits()
-	for _, v := range values {
+	for _, v := range whole {
 		if v < least || v > most {
 			return t, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, to.DType, v)
 		}
@@ -179,16 +209,4 @@ func raw(t ort.Tensor, to ort.ValueInfo, values []int64) (ort.Tensor, error) {
 		t.Raw = append(t.Raw, b[:size]...)
 	}
 	return t, nil
-}
-
-// wholes returns values as whole numbers. It fails if a value is not whole.
-func wholes(to ort.ValueInfo, values []float32) ([]int64, error) {
-	out := make([]int64, len(values))
-	for i, v := range values {
-		if w := float64(v); w != math.Trunc(w) || math.Abs(w) >= 1<<63 {
-			return nil, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, to.DType, v)
-		}
-		out[i] = int64(v)
-	}
-	return out, nil
 }

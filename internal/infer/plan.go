@@ -95,7 +95,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 }
 
 // batches returns the batch size of each part, and the smallest number of examples that is a multiple of all of them.
-func (e *Engine) batches(parts []Part, size int64) (each []int, unit int, err error) {
+func (e *Engine) batches(parts []Part, size dataset.Size) (each []int, unit int, err error) {
 	unit = 1
 	for _, part := range parts {
 		n, err := e.scoreBatch(part.Input, size)
@@ -111,7 +111,7 @@ func (e *Engine) batches(parts []Part, size int64) (each []int, unit int, err er
 // the networks, on the data's shape and on the requested size, but not on the machine. So jobs on several machines
 // can divide the examples by it.
 func (e *Engine) BatchUnit(m MemberSource, data dataset.Dataset) (int, error) {
-	size, err := weights.Elements(data.Shape())
+	size, err := dataset.SizeOf(data)
 	if err != nil {
 		return 0, err
 	}
@@ -130,11 +130,11 @@ func (p plan) String() string {
 
 // exampleBytes returns the memory for an example in a chunk and for its result. There are two of each.
 func (s *Scorer) exampleBytes() int64 {
-	element := int64(4)
+	example := s.size.Bytes()
 	if _, ok := s.data.(dataset.Bytes); ok {
-		element = 1
+		example = int64(s.size.Floats)
 	}
-	return 2 * (element*s.size + s.resultBytes())
+	return 2 * (example + s.resultBytes())
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
@@ -180,7 +180,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 type trial struct {
 	group  *group
 	model  *loaded
-	values []float32
+	values dataset.Values
 	inputs []ort.Tensor // of the values
 	cost   cost
 	check  func(ort.Tensor) error
@@ -209,14 +209,14 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		}
 		return err
 	}
-	t.values = s.buffer(int64(batch) * s.size)
-	clear(t.values)
+	t.values = s.buffer(batch)
+	t.values.Clear()
 	t.inputs, err = t.model.feed(s.data, nil, batch, t.values)
 	before := ort.Resident()
 	if err == nil {
 		err = t.run(ctx) // the first run includes its own preparation
 	}
-	t.cost.runBytes = max(ort.Resident()-before, 4*int64(len(t.values)))
+	t.cost.runBytes = max(ort.Resident()-before, int64(batch)*s.size.Bytes())
 	start = time.Now()
 	if err == nil {
 		err = t.run(ctx)
@@ -224,7 +224,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
 	if s.engine.Provider.Name == ort.OpenVINO { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, ort.Resident()-empty)
-		t.cost.runBytes = 4 * int64(len(t.values))
+		t.cost.runBytes = int64(batch) * s.size.Bytes()
 	}
 	if err != nil {
 		g.close()

@@ -24,15 +24,15 @@ type Scorer struct {
 	models MemberSource
 	count  int // of models
 	data   dataset.Dataset
-	size   int64 // elements of an example
-	skip   bool  // leave out examples that cannot be read, or whose scores are not usable
-	keep   bool  // keep each model's outcomes
+	size   dataset.Size
+	skip   bool // leave out examples that cannot be read, or whose scores are not usable
+	keep   bool // keep each model's outcomes
 	plan   plan
 
 	mu    sync.Mutex // guards the fields below
 	task  task.Task  // nil until the first run
 	first string     // the model of that run, for errors
-	spare [][]float32
+	spare []dataset.Values
 }
 
 // A MemberSource makes the models that a Scorer runs: the members of an ensemble, or one network. A [Model] is the
@@ -112,7 +112,7 @@ func newScorer(e *Engine, m MemberSource, data dataset.Dataset) (*Scorer, error)
 		s.count += part.Count
 	}
 	var err error
-	if s.size, err = weights.Elements(data.Shape()); err != nil {
+	if s.size, err = dataset.SizeOf(data); err != nil {
 		return nil, err
 	}
 	s.plan, err = s.newPlan(e.Threads(), cost{})
@@ -280,22 +280,19 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 
 // load makes the inputs from the examples that were read. If the network takes batches of one size only, zeros fill
 // the rest. The caller must give the values back.
-func (b *batch) load(session *Session) (inputs []ort.Tensor, values []float32, err error) {
+func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Values, err error) {
 	rows := b.n
 	if fixed := session.FixedBatch(); fixed > 0 {
 		rows = fixed
 	}
-	values = b.buffer(int64(rows) * b.size)
-	done := values[:int64(b.n)*b.size]
-	clear(values[len(done):])
-	from, to := int64(b.from)*b.size, int64(b.from+b.n)*b.size
-	if b.in.floats != nil {
-		copy(done, b.in.floats[from:to])
-	} else {
-		data := b.data.(dataset.Bytes)
-		for at := int64(0); at < to-from; at += b.size {
-			data.Normalize(done[at:at+b.size], b.in.bytes[from+at:from+at+b.size])
+	values = b.buffer(rows)
+	values.Rows(b.size, b.n, rows).Clear()
+	if data, isBytes := b.data.(dataset.Bytes); isBytes {
+		for i := range b.n {
+			data.Normalize(values.Rows(b.size, i, i+1).Floats, b.in.row(b.from+i, b.size))
 		}
+	} else {
+		values.Copy(b.in.values.Rows(b.size, b.from, b.from+b.n))
 	}
 	idx := make([]int, b.n)
 	for i := range idx {
@@ -354,21 +351,21 @@ func (g *Graph) agrees(t, with task.Task, first string) error {
 	return nil
 }
 
-// buffer returns memory for n elements. The caller returns it by giveBack.
-func (s *Scorer) buffer(n int64) []float32 {
+// buffer returns memory for n examples. The caller returns it by giveBack.
+func (s *Scorer) buffer(n int) dataset.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := len(s.spare) - 1; last >= 0 {
 		b := s.spare[last]
 		s.spare = s.spare[:last]
-		if int64(cap(b)) >= n {
-			return b[:n]
+		if b.Holds(s.size, n) {
+			return b.Rows(s.size, 0, n)
 		}
 	}
-	return make([]float32, n)
+	return s.size.Make(n)
 }
 
-func (s *Scorer) giveBack(b []float32) {
+func (s *Scorer) giveBack(b dataset.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spare = append(s.spare, b)
@@ -377,10 +374,13 @@ func (s *Scorer) giveBack(b []float32) {
 // examples are the examples of one chunk, as read from the data.
 type examples struct {
 	first, n int
-	bytes    []byte    // n×size, or
-	floats   []float32 // n×size
-	errs     []error   // of examples that could not be read and are zeros
+	bytes    []byte // the pixels of n examples, or
+	values   dataset.Values
+	errs     []error // of examples that could not be read and are zeros
 }
+
+// row returns the pixels of example i.
+func (x *examples) row(i int, size dataset.Size) []byte { return x.bytes[i*size.Floats:][:size.Floats] }
 
 // readAll reads the data, starting at example first.
 func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) error {
@@ -406,13 +406,12 @@ func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) 
 // read fills x with n examples, starting at first. Without skip it fails with the error of the first example that
 // cannot be read. With skip it fails only with a fatal error.
 func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
-	length := int64(n) * s.size
 	data, isBytes := s.data.(dataset.Bytes)
 	switch {
-	case isBytes && int64(cap(x.bytes)) < length:
-		x.bytes = make([]byte, length)
-	case !isBytes && int64(cap(x.floats)) < length:
-		x.floats = make([]float32, length)
+	case isBytes && len(x.bytes) < n*s.size.Floats:
+		x.bytes = make([]byte, n*s.size.Floats)
+	case !isBytes && !x.values.Holds(s.size, n):
+		x.values = s.size.Make(n)
 	}
 	x.first, x.n, x.errs = first, n, make([]error, n)
 	var next, failed atomic.Int64
@@ -420,20 +419,23 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	for range min(s.plan.workers, n) {
 		g.Go(weights.Guarded(func() error {
 			for {
-				i := next.Add(1) - 1
-				if i >= int64(n) || failed.Load() > 0 {
+				i := int(next.Add(1)) - 1
+				if i >= n || failed.Load() > 0 {
 					return nil
 				}
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				at, end := i*s.size, (i+1)*s.size
 				if isBytes {
-					if x.errs[i] = data.Pixels(x.bytes[at:end], first+int(i)); x.errs[i] != nil {
-						clear(x.bytes[at:end])
+					pixels := x.row(i, s.size)
+					if x.errs[i] = data.Pixels(pixels, first+i); x.errs[i] != nil {
+						clear(pixels)
 					}
-				} else if x.errs[i] = s.data.Read(x.floats[at:end], first+int(i)); x.errs[i] != nil {
-					clear(x.floats[at:end])
+				} else {
+					values := x.values.Rows(s.size, i, i+1)
+					if x.errs[i] = s.data.Read(values, first+i); x.errs[i] != nil {
+						values.Clear()
+					}
 				}
 				if s.ends(x.errs[i]) {
 					failed.Add(1)

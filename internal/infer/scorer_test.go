@@ -91,7 +91,7 @@ type flawed struct {
 	broken map[int]bool
 }
 
-func (c flawed) Read(dst []float32, i int) error {
+func (c flawed) Read(dst dataset.Values, i int) error {
 	if c.broken[i] {
 		return fmt.Errorf("image %d: is broken", i)
 	}
@@ -164,7 +164,7 @@ func TestScorerSameBits(t *testing.T) {
 		defer s.Close()
 		for i := range n {
 			x := make([]float32, 28*28)
-			if err := images.Read(x, i); err != nil {
+			if err := images.Read(dataset.Floats(x), i); err != nil {
 				return err
 			}
 			out, err := s.Run(t.Context(), []ort.Tensor{{Shape: []int64{1, 1, 28, 28}, F32: x}})

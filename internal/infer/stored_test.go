@@ -39,7 +39,7 @@ type counted struct {
 
 func (c *counted) ID() string { return dataset.ID(c.Dataset) }
 
-func (c *counted) Read(dst []float32, i int) error {
+func (c *counted) Read(dst dataset.Values, i int) error {
 	c.reads.Add(1)
 	return c.Dataset.Read(dst, i)
 }

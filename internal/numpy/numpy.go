@@ -60,17 +60,29 @@ func (a Array) Float64s() []float64 {
 	return out
 }
 
+// bits returns the bits of element i. Those of a signed integer are extended to 64.
+func (a Array) bits(i int) (bits uint64) {
+	for k, b := range a.Data[i*a.Type.Size:][:a.Type.Size] {
+		bits |= uint64(b) << (8 * k)
+	}
+	if shift := 64 - 8*a.Type.Size; a.Type.Kind == 'i' {
+		return uint64(int64(bits<<shift) >> shift)
+	}
+	return bits
+}
+
+// Int64 returns integer i in row-major order. ok is false if int64 cannot represent it.
+func (a Array) Int64(i int) (v int64, ok bool) {
+	v = int64(a.bits(i))
+	return v, v >= 0 || a.Type.Kind == 'i'
+}
+
 // Float64 returns element i in row-major order. Integers beyond 2⁵³ are rounded to the nearest float64.
 func (a Array) Float64(i int) float64 {
-	b := a.Data[i*a.Type.Size:]
-	var bits uint64
-	for k := range a.Type.Size {
-		bits |= uint64(b[k]) << (8 * k)
-	}
+	bits := a.bits(i)
 	switch {
 	case a.Type.Kind == 'i':
-		shift := 64 - 8*a.Type.Size
-		return float64(int64(bits<<shift) >> shift)
+		return float64(int64(bits))
 	case a.Type.Kind != 'f':
 		return float64(bits)
 	case a.Type.Size == 2:

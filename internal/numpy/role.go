@@ -1,9 +1,7 @@
 package numpy
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -206,18 +204,12 @@ func (a Array) labels(count int, of string) ([]int, error) {
 	}
 	labels := make([]int, count)
 	for i := range labels {
-		// The bytes are little endian, so zeros behind them widen the number. Signed types extend the sign below.
-		var b [8]byte
-		copy(b[:], a.Data[i*a.Type.Size:(i+1)*a.Type.Size])
-		v := binary.LittleEndian.Uint64(b[:])
-		if a.Type.Kind == 'i' {
-			shift := 64 - 8*a.Type.Size
-			if s := int64(v<<shift) >> shift; s < 0 {
-				return nil, fmt.Errorf("label %d is %d, want 0 or more", i, s)
-			}
-		}
-		if v > math.MaxInt {
-			return nil, fmt.Errorf("label %d is %d, want a class number", i, v)
+		v, ok := a.Int64(i)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("label %d is %d, want a class number", i, uint64(v))
+		case v < 0:
+			return nil, fmt.Errorf("label %d is %d, want 0 or more", i, v)
 		}
 		labels[i] = int(v)
 	}

@@ -21,12 +21,16 @@ func TestBlendFields(t *testing.T) {
 		if !slices.EqualFunc(dataset.Fields(b), dataset.Fields(data), func(a, b dataset.Field) bool { return a.Name == b.Name }) {
 			t.Errorf("%s: fields %v", name, dataset.Fields(b))
 		}
-		row, found := make([]float32, data.Shape()[0]), false
+		size, err := dataset.SizeOf(data)
+		if err != nil || whole != (size.Floats == 0) {
+			t.Fatalf("%s: %v, an example has %d", name, err, size)
+		}
+		row, found := size.Make(1), false
 		for i := range b.Len() {
 			if err := b.Read(row, i); err != nil {
 				t.Fatal(err)
 			}
-			found = found || slices.ContainsFunc(row, func(v float32) bool { return v != float32(int(v)) })
+			found = found || slices.ContainsFunc(row.Floats, func(v float32) bool { return v != float32(int(v)) })
 		}
 		if found == whole {
 			t.Errorf("%s: there are fractions: %v", name, found)

@@ -23,7 +23,9 @@ func (t Training) Uncontrolled() Training {
 // Blend is the data that losses are estimated on; whole makes its values integers.
 func Blend(data Training, n *infer.Network, whole bool) dataset.Dataset {
 	b := blend(data, n).(*blended)
-	b.whole[0] = b.whole[0] || whole
+	if whole {
+		b.whole[0] = true
+	}
 	return b
 }
 

@@ -120,8 +120,8 @@ func (a array) Labels() truth.Truth       { return truth.Truth{} }
 func (a array) ClassNames() []string      { return nil }
 func (a array) Name(i int) string         { return "example" }
 func (a array) Sources() []dataset.Source { return nil }
-func (a array) Read(dst []float32, i int) error {
-	copy(dst, a.values[i*a.size():])
+func (a array) Read(dst dataset.Values, i int) error {
+	copy(dst.Floats, a.values[i*a.size():])
 	return nil
 }
 

@@ -272,8 +272,7 @@ func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate
 type blended struct {
 	dataset.Dataset
 	rows  []int
-	whole []bool // elements that the network takes as integers; a single one stands for all
-	wide  []bool // elements that are bits, and not blended; a single one stands for all
+	whole []bool // floats that the network takes as integers; a single one stands for all
 }
 
 // blend returns examples about which the network is in doubt, as about future examples. On its training images it may
@@ -281,19 +280,18 @@ type blended struct {
 // is in doubt again (as in mixup, Zhang et al. 2018).
 func blend(data Training, n *infer.Network) dataset.Dataset {
 	data.Order.Limit = 2 * lossExamples
-	whole, wide := []bool{!n.Input.ElemType.DType().IsFloat()}, []bool{false}
+	whole := []bool{!n.Input.ElemType.DType().IsFloat()}
 	if fields := dataset.Fields(data.Data); fields != nil {
-		whole, wide = nil, nil
+		whole = nil
 		for _, f := range fields {
-			whole = append(whole, slices.Repeat([]bool{f.Whole()}, f.Elements())...)
-			wide = append(wide, slices.Repeat([]bool{f.Wide}, f.Elements())...)
+			whole = append(whole, slices.Repeat([]bool{f.Whole()}, f.Size().Floats)...)
 		}
 	}
-	return &blended{data.Data, data.Order.Indices(data.Data.Len()), whole, wide}
+	return &blended{data.Data, data.Order.Indices(data.Data.Len()), whole}
 }
 
 func (b *blended) ID() string {
-	return dataset.IDOf(dataset.ID(b.Dataset), "blend", b.rows, b.whole[0])
+	return dataset.IDOf(dataset.ID(b.Dataset), "blend", b.rows, len(b.whole) > 0 && b.whole[0])
 }
 func (b *blended) Len() int                { return len(b.rows) / 2 }
 func (b *blended) Labels() truth.Truth     { return truth.Truth{} }
@@ -303,21 +301,22 @@ func (b *blended) Length(field, i int) int {
 }
 func (b *blended) Name(i int) string { return b.Dataset.Name(b.rows[2*i]) }
 
-func (b *blended) Read(dst []float32, i int) error {
+func (b *blended) Read(dst dataset.Values, i int) error {
 	if err := b.Dataset.Read(dst, b.rows[2*i]); err != nil {
 		return err
 	}
-	other := make([]float32, len(dst))
+	other := dataset.Values{Floats: make([]float32, len(dst.Floats)), Ints: make([]int64, len(dst.Ints))}
 	if err := b.Dataset.Read(other, b.rows[2*i+1]); err != nil {
 		return err
 	}
-	for k, v := range other {
-		if b.wide[min(k, len(b.wide)-1)] {
-			continue
+	for k, v := range other.Floats {
+		x := &dst.Floats[k]
+		if *x = (*x + v) / 2; b.whole[min(k, len(b.whole)-1)] {
+			*x = float32(math.Floor(float64(*x)))
 		}
-		if dst[k] = (dst[k] + v) / 2; b.whole[min(k, len(b.whole)-1)] {
-			dst[k] = float32(math.Floor(float64(dst[k])))
-		}
+	}
+	for k, v := range other.Ints {
+		dst.Ints[k] = dst.Ints[k]>>1 + v>>1 + dst.Ints[k]&v&1 // the sum of both may overflow
 	}
 	return nil
 }

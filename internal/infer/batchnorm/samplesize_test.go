@@ -77,7 +77,7 @@ func TestBlend(t *testing.T) {
 	got, x, y := make([]float32, size), make([]float32, size), make([]float32, size)
 	rows := order.Indices(d.Len())
 	for i := range 3 {
-		for _, read := range []error{b.Read(got, i), d.Read(x, rows[2*i]), d.Read(y, rows[2*i+1])} {
+		for _, read := range []error{b.Read(dataset.Floats(got), i), d.Read(dataset.Floats(x), rows[2*i]), d.Read(dataset.Floats(y), rows[2*i+1])} {
 			if read != nil {
 				t.Fatal(read)
 			}
@@ -87,7 +87,7 @@ func TestBlend(t *testing.T) {
 				t.Fatalf("example %d, element %d: %v, want %v", i, k, got[k], want)
 			}
 		}
-		if err := whole.Read(got, i); err != nil {
+		if err := whole.Read(dataset.Floats(got), i); err != nil {
 			t.Fatal(err)
 		}
 		for k := range got {

@@ -36,13 +36,13 @@ func newMade(n int) *made {
 	return d
 }
 
-func (d *made) Len() int                        { return len(d.rows) }
-func (d *made) Shape() []int64                  { return []int64{6} }
-func (d *made) Labels() truth.Truth             { return d.labels }
-func (d *made) ClassNames() []string            { return nil }
-func (d *made) Name(i int) string               { return fmt.Sprint(i) }
-func (d *made) Sources() []dataset.Source       { return nil }
-func (d *made) Read(dst []float32, i int) error { copy(dst, d.rows[i]); return nil }
+func (d *made) Len() int                             { return len(d.rows) }
+func (d *made) Shape() []int64                       { return []int64{6} }
+func (d *made) Labels() truth.Truth                  { return d.labels }
+func (d *made) ClassNames() []string                 { return nil }
+func (d *made) Name(i int) string                    { return fmt.Sprint(i) }
+func (d *made) Sources() []dataset.Source            { return nil }
+func (d *made) Read(dst dataset.Values, i int) error { copy(dst.Floats, d.rows[i]); return nil }
 
 // The decision for every ending. What no program can know is refused: then these words are
 // in the error.

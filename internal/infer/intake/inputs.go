@@ -71,10 +71,9 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 type part struct {
 	name     string // "" of the only one
 	sample   *moments.Sample
-	values   [][]float32 // of each example; nil of tokens
-	first    int         // element of an example that is its first
-	size     int         // elements
-	step     int         // see [moments.NewSample]
+	values   [][]float32                                 // of each example; nil of tokens
+	own      func(example dataset.Values) dataset.Values // the values of the input
+	step     int                                         // see [moments.NewSample]
 	picture  bool
 	prepared how
 }
@@ -91,9 +90,8 @@ const (
 // parts are the inputs of a sample.
 func parts(s *Sample, fields []dataset.Field, p preprocess.Settings) (all []part) {
 	pictures := dataset.Pictures(fields, p)
-	first := 0
 	for i, f := range fields {
-		in := newPart(s, fields, i, first, pictures[i], p)
+		in := newPart(s, fields, i, pictures[i], p)
 		switch {
 		case dataset.Decoded(s.Dataset, i):
 			in.prepared = decoded
@@ -103,7 +101,6 @@ func parts(s *Sample, fields []dataset.Field, p preprocess.Settings) (all []part
 		if len(fields) > 1 {
 			in.name = f.Name
 		}
-		first += in.size
 		all = append(all, in)
 	}
 	return all
@@ -115,26 +112,25 @@ const maxColumns = 256
 // maxCodes is how many whole numbers an example may have that are columns, not tokens.
 const maxCodes = 16
 
-// newPart reads field i, whose values begin at first, from a sample.
-func newPart(s *Sample, fields []dataset.Field, i, first int, picture bool, pre preprocess.Settings) part {
+// newPart reads field i from a sample.
+func newPart(s *Sample, fields []dataset.Field, i int, picture bool, pre preprocess.Settings) part {
 	own := fields[i] // as the network declares it; the data says how long it is
+	p := part{picture: picture}
 	if f := dataset.Fields(s.Dataset); f != nil {
-		own.Shape, own.Wide = f[i].Shape, f[i].Wide
+		own.Shape = f[i].Shape
+		p.own = func(v dataset.Values) dataset.Values { return v.Field(f, i) }
 	} else {
 		own.Shape = s.Shape()
+		p.own = func(v dataset.Values) dataset.Values { return v }
 	}
-	p := part{first: first, size: own.Elements(), picture: picture}
 	free := slices.ContainsFunc(fields[i].Shape, func(d int64) bool { return d < 1 })
-	if own.Whole() && own.Type != "uint8" && (free || len(own.Shape) > 1 || own.Elements() > maxCodes) {
+	if own.Ints() && (free || len(own.Shape) > 1 || own.Size().Ints > maxCodes) {
 		p.sample = moments.NewTokens(p.ids(s, own, i))
 		return p
 	}
 	for k := range s.Len() {
-		values := s.Values(k)[first : first+p.size]
-		if own.Wide {
-			values = narrow(values)
-		}
-		p.values = append(p.values, values)
+		v := p.own(s.Values(k))
+		p.values = append(p.values, append(slices.Clip(v.Floats), converted[float32](v.Ints)...))
 	}
 	kind, groups, step := layout(own.Shape, fields[i].Shape, picture, pre)
 	p.step = step
@@ -145,17 +141,8 @@ func newPart(s *Sample, fields []dataset.Field, i, first int, picture bool, pre 
 // ids are the token ids of a field, without those that only fill up.
 func (p part) ids(s *Sample, f dataset.Field, field int) (out [][]int64) {
 	for k := range s.Len() {
-		values := s.Values(k)[p.first : p.first+p.size]
-		var ids []int64
-		for j := range p.size {
-			if f.Wide {
-				if 2*j < p.size {
-					ids = append(ids, dataset.WideAt(values, j))
-				}
-			} else {
-				ids = append(ids, int64(values[j]))
-			}
-		}
+		v := p.own(s.Values(k))
+		ids := append(slices.Clip(v.Ints), converted[int64](v.Floats)...)
 		if n := dataset.Length(s, field, k); n > 0 && len(f.Shape) == 1 && n < len(ids) {
 			ids = ids[:n]
 		}
@@ -164,11 +151,11 @@ func (p part) ids(s *Sample, f dataset.Field, field int) (out [][]int64) {
 	return out
 }
 
-// narrow makes numbers of what [dataset.WideAt] reads.
-func narrow(values []float32) []float32 {
-	out := make([]float32, len(values)/2)
-	for k := range out {
-		out[k] = float32(dataset.WideAt(values, k))
+// converted returns the values as numbers of another type.
+func converted[To, From float32 | int64](values []From) []To {
+	out := make([]To, len(values))
+	for k, v := range values {
+		out[k] = To(v)
 	}
 	return out
 }
@@ -431,7 +418,7 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 			continue
 		}
 		for _, f := range p.faults(how.Preprocess) {
-			some.values = p.changed(s.values[:some.Len()], f.Change)
+			some.values = p.changed(s, some.Len(), f.Change)
 			then, err := layer.shift(ctx, &some)
 			if err != nil {
 				return "", err
@@ -455,24 +442,29 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 	return of.warning(found+". "+all, fix), nil
 }
 
-// changed returns examples with one input changed.
-func (p part) changed(examples [][]float32, c moments.Change) (out [][]float32) {
+// changed returns the first n examples of a sample with one input changed.
+func (p part) changed(s *Sample, n int, c moments.Change) (out []dataset.Values) {
 	groups := p.sample.Groups()
-	for _, x := range examples {
-		y := slices.Clone(x)
-		for k := range p.size {
+	for i, x := range p.values[:n] {
+		y := dataset.Values{Floats: slices.Clone(s.values[i].Floats), Ints: slices.Clone(s.values[i].Ints)}
+		own := p.own(y)
+		for k := range x {
 			g, from := k/p.step%groups, k
 			if c.From != nil {
 				from = k + (c.From[g]-g)*p.step
 			}
-			v := float64(x[p.first+from])
+			v := float64(x[from])
 			if c.Scale != nil {
 				v *= at(c.Scale, g)
 			}
 			if c.Shift != nil {
 				v += at(c.Shift, g)
 			}
-			y[p.first+k] = float32(v)
+			if len(own.Ints) > 0 {
+				own.Ints[k] = int64(math.Round(v))
+			} else {
+				own.Floats[k] = float32(v)
+			}
 		}
 		out = append(out, y)
 	}

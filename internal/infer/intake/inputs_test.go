@@ -270,9 +270,9 @@ type drawn struct {
 	rows []int
 }
 
-func (d drawn) Len() int                        { return len(d.rows) }
-func (d drawn) Labels() truth.Truth             { return d.Dataset.Labels().Pick(d.rows) }
-func (d drawn) Read(dst []float32, i int) error { return d.Dataset.Read(dst, d.rows[i]) }
+func (d drawn) Len() int                             { return len(d.rows) }
+func (d drawn) Labels() truth.Truth                  { return d.Dataset.Labels().Pick(d.rows) }
+func (d drawn) Read(dst dataset.Values, i int) error { return d.Dataset.Read(dst, d.rows[i]) }
 
 // In 1,000 clean resamples at most 1 % give a warning: of digits, and of photographs that
 // training saw shifted, with black borders, and flipped. Each resample has another mixture of

@@ -17,7 +17,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/splitmix"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Examples is how many examples a Sample holds, where there are so many and memory allows.
@@ -33,7 +32,7 @@ type Sample struct {
 	// Unreadable examples were chosen, but could not be read.
 	Unreadable int
 
-	values [][]float32
+	values []dataset.Values
 	rows   []int // of the data
 	labels truth.Truth
 }
@@ -45,11 +44,11 @@ type Sample struct {
 // Examples that cannot be read are counted. If none can be read, the sample is empty, and the
 // error is that of the first. An error of [dataset.Fatal] ends the reading.
 func Hold(d dataset.Dataset, bytes int64) (*Sample, error) {
-	size, err := weights.Elements(d.Shape())
+	size, err := dataset.SizeOf(d)
 	if err != nil {
 		return nil, err
 	}
-	n := min(Examples, d.Len(), int(max(1, bytes/4/max(1, size))))
+	n := min(Examples, d.Len(), int(max(1, bytes/max(1, size.Bytes()))))
 	s := &Sample{Dataset: d}
 	rows := make([]int, n)
 	for k := range rows {
@@ -62,7 +61,7 @@ func Hold(d dataset.Dataset, bytes int64) (*Sample, error) {
 	}
 	var held []int // of rows
 	for k, row := range rows {
-		values := make([]float32, size)
+		values := size.Make(1)
 		if failed := d.Read(values, row); failed != nil {
 			if dataset.Fatal(failed) {
 				return nil, failed
@@ -85,7 +84,7 @@ func (s *Sample) Len() int { return len(s.rows) }
 
 // Values are those of example i, in the order of [dataset.Dataset.Read]. They must not be
 // changed.
-func (s *Sample) Values(i int) []float32 { return s.values[i] }
+func (s *Sample) Values(i int) dataset.Values { return s.values[i] }
 
 // Labels are those of the examples that the sample holds.
 func (s *Sample) Labels() truth.Truth { return s.labels }
@@ -100,7 +99,7 @@ func (s *Sample) Fields() []dataset.Field { return dataset.Fields(s.Dataset) }
 func (s *Sample) Length(field, i int) int { return dataset.Length(s.Dataset, field, s.rows[i]) }
 
 // Read copies example i.
-func (s *Sample) Read(dst []float32, i int) error {
-	copy(dst, s.values[i])
+func (s *Sample) Read(dst dataset.Values, i int) error {
+	dst.Copy(s.values[i])
 	return nil
 }

@@ -19,11 +19,11 @@ type numbered struct {
 func (d numbered) Len() int            { return d.n }
 func (d numbered) Shape() []int64      { return []int64{2} }
 func (d numbered) Labels() truth.Truth { return truth.Truth{} }
-func (d numbered) Read(dst []float32, i int) error {
+func (d numbered) Read(dst dataset.Values, i int) error {
 	if d.bad != nil && d.bad(i) {
 		return errors.New("damaged")
 	}
-	dst[0], dst[1] = float32(i), float32(i)
+	dst.Floats[0], dst.Floats[1] = float32(i), float32(i)
 	return nil
 }
 
@@ -44,7 +44,7 @@ func TestHold(t *testing.T) {
 		}
 		for i := range s.Len() {
 			first, end := i*test.n/test.want, (i+1)*test.n/test.want
-			if row := int(s.Values(i)[0]); row < first || row >= end {
+			if row := int(s.Values(i).Floats[0]); row < first || row >= end {
 				t.Errorf("%s: example %d is %d, want one of %d to %d", name, i, row, first, end-1)
 			}
 		}

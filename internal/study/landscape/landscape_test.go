@@ -185,7 +185,7 @@ func checkShown(t *testing.T, r *Result) {
 // gone is data that cannot be read.
 type gone struct{ dataset.Dataset }
 
-func (gone) Read([]float32, int) error { return errors.New("test.npz: gone") }
+func (gone) Read(dataset.Values, int) error { return errors.New("test.npz: gone") }
 
 // What fails says at which point it was.
 func TestLandscapeFails(t *testing.T) {

@@ -328,7 +328,7 @@ func TestSweepAuto(t *testing.T) {
 // gone is data that cannot be read.
 type gone struct{ dataset.Dataset }
 
-func (gone) Read([]float32, int) error { return errors.New("test.npz: gone") }
+func (gone) Read(dataset.Values, int) error { return errors.New("test.npz: gone") }
 
 // What fails says with which setting it was; a posterior of the diagonal alone has a
 // default of its own.

@@ -18,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 // BatchNormFlags say how to recompute batch-norm statistics.
@@ -224,11 +223,11 @@ func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preproces
 	if p.Mean != nil || p.Std != nil {
 		return nil
 	}
-	elements, err := weights.Elements(seen.Shape())
+	size, err := dataset.SizeOf(seen)
 	if err != nil {
 		return BadInput(err)
 	}
-	values := make([]float32, elements)
+	values := size.Make(1)
 	var low, high float32
 	for i := range min(64, seen.Len()) {
 		if err := seen.Read(values, i); err != nil {
@@ -245,21 +244,19 @@ func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preproces
 }
 
 // pictures returns the values of an example that may belong to images.
-func pictures(d dataset.Dataset, p preprocess.Settings, values []float32) (parts [][]float32) {
+func pictures(d dataset.Dataset, p preprocess.Settings, values dataset.Values) (parts [][]float32) {
 	fields := dataset.Fields(d)
 	if fields == nil {
 		if len(d.Shape()) < 2 { // a row of a table
 			return nil
 		}
-		return [][]float32{values}
+		return [][]float32{values.Floats}
 	}
 	take := dataset.Pictures(fields, p)
-	for i, f := range fields {
-		size := f.Elements()
+	for i := range fields {
 		if take[i] {
-			parts = append(parts, values[:size])
+			parts = append(parts, values.Field(fields, i).Floats)
 		}
-		values = values[size:]
 	}
 	return parts
 }
