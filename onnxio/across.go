@@ -19,7 +19,8 @@ type Across struct {
 // AcrossBatch lists the nodes that may make the scores of an example depend on the other examples in its batch,
 // certain ones first. They are batch norm without running statistics, and reductions and softmax over the first axis.
 // Other operators can do so too. Only a run shows it for sure.
-func (m *Model) AcrossBatch() (found []Across) {
+func (m *Model) AcrossBatch() []Across {
+	var certain, possible []Across
 	lists, fed := m.lists(), make(map[string]bool)
 	for _, v := range m.FeedInputs() {
 		fed[v.Name] = true
@@ -58,18 +59,13 @@ func (m *Model) AcrossBatch() (found []Across) {
 		default:
 			continue
 		}
-		found = append(found, across)
+		if across.Certain {
+			certain = append(certain, across)
+		} else {
+			possible = append(possible, across)
+		}
 	}
-	slices.SortStableFunc(found, func(a, b Across) int { return cmp.Compare(rank(a), rank(b)) })
-	return found
-}
-
-// rank sorts certain nodes before others.
-func rank(a Across) int {
-	if a.Certain {
-		return 0
-	}
-	return 1
+	return append(certain, possible...)
 }
 
 // list returns the node's attribute of that name, a short list of integers, or nil.

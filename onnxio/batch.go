@@ -15,7 +15,7 @@ func (e *Edit) DynamicBatch() {
 	for _, v := range e.m.FeedInputs() {
 		if v.fixesBatch() {
 			batch = v.Shape[0]
-			e.splice(v.msg.Span(), wire.AppendBytes(nil, graphInput, v.freed()), g.msg)
+			e.splice(v.msg.Span(), wire.AppendBytes(nil, wire.GraphInput, v.freed()), g.msg)
 		}
 	}
 	if batch < 0 {
@@ -23,7 +23,7 @@ func (e *Edit) DynamicBatch() {
 	}
 	for _, v := range g.Outputs {
 		if v.fixesBatch() {
-			e.splice(v.msg.Span(), wire.AppendBytes(nil, graphOutput, v.freed()), g.msg)
+			e.splice(v.msg.Span(), wire.AppendBytes(nil, wire.GraphOutput, v.freed()), g.msg)
 		}
 	}
 	for _, at := range g.inferred {
@@ -71,7 +71,7 @@ func (e *Edit) freeShapes(batch int64) {
 		if at == n {
 			input = n.inputs[1]
 		}
-		e.splice(input, wire.AppendString(nil, nodeInput, name), at.msg)
+		e.splice(input, wire.AppendString(nil, wire.NodeInput, name), at.msg)
 	}
 }
 
@@ -103,7 +103,7 @@ func (v Value) fixesBatch() bool { return len(v.Shape) > 0 && v.Shape[0] >= 0 }
 func (v Value) freed() []byte {
 	shape := slices.Clone(v.Shape)
 	shape[0] = -1
-	return encodeValue(v.Name, v.ElemType, shape)
+	return wire.Value(v.Name, v.ElemType, shape, nil)
 }
 
 // addInts adds a list of int64 as an initializer.
@@ -117,12 +117,5 @@ func (e *Edit) addInts(name string, values []int64) {
 
 // addInitializer adds an initializer with elements in the layout of memory.
 func (e *Edit) addInitializer(name string, elem ElemType, raw []byte, shape ...int64) {
-	var b []byte
-	for _, d := range shape {
-		b = wire.AppendVarint(b, tensorDims, uint64(d))
-	}
-	b = wire.AppendVarint(b, tensorType, uint64(elem))
-	b = wire.AppendString(b, tensorName, name)
-	b = wire.AppendBytes(b, tensorRaw, raw)
-	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphInitializer, b))
+	e.append(e.m.Graph.msg, wire.Initializer(name, elem, shape, raw))
 }

@@ -37,7 +37,7 @@ func TestBatchNormErrors(t *testing.T) {
 		return [][]byte{tensor("m", Float, []int64{mean}, make([]byte, 4*mean)), tensor("v", Float, []int64{vari}, make([]byte, 4*vari))}
 	}
 	bn := func(domain string, inputs ...string) []byte {
-		return wire.AppendString(node("BatchNormalization", "bn", inputs, []string{"y"}), nodeDomain, domain)
+		return wire.AppendString(node("BatchNormalization", "bn", inputs, []string{"y"}), wire.NodeDomain, domain)
 	}
 	for name, c := range map[string]struct {
 		node []byte
@@ -76,8 +76,8 @@ func TestTrainingMode(t *testing.T) {
 	} {
 		bn := node("BatchNormalization", "bn", []string{"x", "g", "b", "m", "v"}, strings.Fields(c.outputs), c.attributes...)
 		g := graph([][]byte{bn}, [][]byte{tensor("m", Float, nil, make([]byte, 4)), tensor("v", Float, nil, make([]byte, 4))}, [][]byte{output("y", Float)})
-		b := wire.AppendBytes(varintField(nil, modelIR, 4), modelGraph, g)
-		m := parse(t, wire.AppendBytes(b, modelOpset, varintField(nil, opsetVersion, c.opset)))
+		b := wire.AppendBytes(varintField(nil, wire.ModelIR, 4), wire.ModelGraph, g)
+		m := parse(t, wire.AppendBytes(b, wire.ModelOpset, varintField(nil, wire.OpsetVersion, c.opset)))
 		bns, err := m.BatchNorms()
 		if err != nil || len(bns) != 1 || bns[0].OldOpset != c.old || bns[0].IsTraining != c.training {
 			t.Errorf("opset %d, outputs %s: %+v, %v", c.opset, c.outputs, bns, err)

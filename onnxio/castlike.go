@@ -75,14 +75,6 @@ func whole(i int64) (float32, bool) {
 
 // scalar encodes a Constant node with the given output.
 func scalar(output string, v float32) []byte {
-	t := wire.AppendVarint(nil, tensorType, uint64(Float))
-	t = wire.AppendBytes(t, tensorRaw, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
-	const attrIsTensor = 4
-	a := wire.AppendString(nil, attrName, "value")
-	a = wire.AppendBytes(a, attrTensor, t)
-	a = wire.AppendVarint(a, attrType, attrIsTensor)
-	n := wire.AppendString(nil, nodeOutput, output)
-	n = wire.AppendString(n, nodeOpType, "Constant")
-	n = wire.AppendBytes(n, nodeAttribute, a)
-	return wire.AppendBytes(nil, graphNode, n)
+	t := wire.AppendBytes(wire.TensorHeader("", Float, nil), wire.TensorRaw, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	return wire.Node("Constant", "", nil, []string{output}, wire.Tensor("value", t))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
@@ -59,7 +58,7 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 			}
 			cut.Elements = c.m.Elements(t)
 		}
-		cut.With = wire.AppendPrefix(nil, tensorRaw, t.bytes())
+		cut.With = wire.AppendPrefix(nil, wire.TensorRaw, t.bytes())
 		c.replace(t, cut)
 	}
 	return nil
@@ -90,10 +89,7 @@ func (c *cutter) putOutside(t *Tensor, cut wire.Splice) {
 	if tail := c.newFile.Size % pageSize; tail > 0 {
 		c.newFile.Add(make([]byte, pageSize-tail))
 	}
-	with := slices.Concat(encodeEntry("location", c.newName),
-		encodeEntry("offset", strconv.Itoa(c.newFile.Size)), encodeEntry("length", strconv.Itoa(t.bytes())))
-	with = wire.AppendVarint(with, tensorLocation, 1)
-	c.replace(t, wire.Splice{In: t.msg, With: with})
+	c.replace(t, wire.Splice{In: t.msg, With: wire.AppendOutside(nil, c.newName, int64(c.newFile.Size), int64(t.bytes()))})
 	switch {
 	case cut.Bytes > 0:
 		c.newFile.AddHole(cut.Hole, cut.Bytes)

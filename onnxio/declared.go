@@ -15,10 +15,8 @@ type Declared struct {
 	Folded []string
 }
 
-// Field numbers and keys of the metadata of a ValueInfoProto.
+// Keys of the metadata.
 const (
-	valueMetadata, entryKey, entryValue = 4, 1, 2
-
 	kindKey   = "pkg.torch.export.graph_signature.InputSpec.kind"
 	foldedKey = "pkg.onnxscript.optimizer.folded_from"
 )
@@ -42,28 +40,13 @@ func (m *Model) Declared() map[string]Declared {
 
 // declared reads a ValueInfoProto.
 func declared(s *wire.Scanner, f wire.Field) (name string, d Declared, err error) {
-	if err := f.Want(wire.Bytes); err != nil {
-		return "", d, err
-	}
-	err = s.Fields(f.Body, func(f wire.Field) (err error) {
+	err = s.Within(f, func(f wire.Field) (err error) {
 		switch f.Num {
-		case valueName:
+		case wire.ValueName:
 			name, err = s.String(f)
-		case valueMetadata:
+		case wire.ValueMetadata:
 			var key, value string
-			if err = f.Want(wire.Bytes); err != nil {
-				return err
-			}
-			err = s.Fields(f.Body, func(f wire.Field) (err error) {
-				switch f.Num {
-				case entryKey:
-					key, err = s.String(f)
-				case entryValue:
-					value, err = s.String(f)
-				}
-				return err
-			})
-			switch key {
+			switch key, value, err = s.Entry(f); key {
 			case kindKey:
 				d.Kind = value
 			case foldedKey:

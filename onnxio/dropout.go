@@ -35,7 +35,7 @@ func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Temp
 			continue
 		}
 		e.remove(n, n.inputs[2:])
-		e.append(n.msg, wire.AppendString(nil, nodeInput, on))
+		e.append(n.msg, wire.AppendString(nil, wire.NodeInput, on))
 		e.setInt(n, "seed", seed(layers))
 		layers++
 	}

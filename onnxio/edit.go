@@ -29,72 +29,31 @@ const (
 // Edit starts a set of changes to m.
 func (m *Model) Edit() *Edit { return &Edit{m: m} }
 
-// setInt sets an integer attribute of n, and replaces an old one of that name.
-func (e *Edit) setInt(n *Node, name string, v int64) {
-	e.setAttribute(n, name, wire.AppendVarint(nil, attrInt, uint64(v)), attrIsInt)
-}
-
-// setFloat sets a float attribute of n, and replaces an old one of that name.
-func (e *Edit) setFloat(n *Node, name string, v float32) {
-	e.setAttribute(n, name, wire.AppendFloat(nil, attrFloat, v), attrIsFloat)
-}
-
-func (e *Edit) setAttribute(n *Node, name string, value []byte, kind uint64) {
+// setAttribute sets an attribute of n, given as an encoded field, and replaces an old one of that name.
+func (e *Edit) setAttribute(n *Node, name string, field []byte) {
 	if old := n.attribute(name); old != nil {
 		e.splice(old.msg.Span(), nil, n.msg)
 	}
-	e.append(n.msg, wire.AppendBytes(nil, nodeAttribute, encodeAttribute(name, value, kind)))
+	e.append(n.msg, field)
 }
 
-// encodeAttribute encodes an AttributeProto; value is the encoded field of its kind.
-func encodeAttribute(name string, value []byte, kind uint64) []byte {
-	body := append(wire.AppendString(nil, attrName, name), value...)
-	return wire.AppendVarint(body, attrType, kind)
-}
+func (e *Edit) setInt(n *Node, name string, v int64) { e.setAttribute(n, name, wire.Int(name, v)) }
 
 // appendOutput adds an output to n, after its present ones.
 func (e *Edit) appendOutput(n *Node, name string) {
-	e.append(n.msg, wire.AppendString(nil, nodeOutput, name))
+	e.append(n.msg, wire.AppendString(nil, wire.NodeOutput, name))
 }
 
 // InsertAfter adds a node of the default domain to the main graph, right after node n, because graphs are in
 // topological order.
 func (e *Edit) InsertAfter(n *Node, op, name string, inputs, outputs []string) {
-	var body []byte
-	for _, s := range inputs {
-		body = wire.AppendString(body, nodeInput, s)
-	}
-	for _, s := range outputs {
-		body = wire.AppendString(body, nodeOutput, s)
-	}
-	body = wire.AppendString(body, nodeName, name)
-	body = wire.AppendString(body, nodeOpType, op)
-	e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, wire.AppendBytes(nil, graphNode, body), n.msg.Parent)
+	e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, wire.Node(op, name, inputs, outputs), n.msg.Parent)
 }
 
 // AddGraphOutput declares a tensor of the main graph as an output of the model. A dimension of -1 is free. Without
 // dimensions, the runtime infers the shape.
 func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
-	e.append(e.m.Graph.msg, wire.AppendBytes(nil, graphOutput, encodeValue(name, elem, shape)))
-}
-
-// encodeValue encodes a ValueInfoProto.
-func encodeValue(name string, elem ElemType, shape []int64) []byte {
-	var dims []byte
-	for _, d := range shape {
-		var dim []byte
-		if d >= 0 {
-			dim = wire.AppendVarint(nil, dimValue, uint64(d))
-		}
-		dims = wire.AppendBytes(dims, shapeDim, dim)
-	}
-	tensor := wire.AppendVarint(nil, tensorTypeElem, uint64(elem))
-	if len(shape) > 0 {
-		tensor = wire.AppendBytes(tensor, tensorTypeShape, dims)
-	}
-	body := wire.AppendString(nil, valueName, name)
-	body = wire.AppendBytes(body, valueType, wire.AppendBytes(nil, typeTensor, tensor))
-	return body
+	e.append(e.m.Graph.msg, wire.AppendBytes(nil, wire.GraphOutput, wire.Value(name, elem, shape, nil)))
 }
 
 // TrainBatchNorm puts a batch norm into training mode with momentum 0. So its running outputs, named mean and
@@ -105,7 +64,7 @@ func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 		e.trainWritten(bn, mean, variance)
 		return
 	}
-	e.setFloat(n, "momentum", 0)
+	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
 	e.remove(n, n.outputs[1:])
 	e.appendOutput(n, mean)
 	e.appendOutput(n, variance)
@@ -140,27 +99,19 @@ func (e *Edit) DisableDropout() {
 	}
 }
 
-// inference starts an edit that puts the model into inference mode.
+// inference starts an edit that puts a model that was exported in training mode into inference mode: no Dropout drops,
+// and batch norm normalises by its running statistics. A model exported for inference does not change, because
+// exporters give only a training Dropout its third input.
 func (m *Model) inference() (*Edit, error) {
 	e := m.Edit()
-	return e, e.inference()
-}
-
-// inference puts a model that was exported in training mode into inference mode: no Dropout drops, and batch norm
-// normalises by its running statistics. A model exported for inference does not change, because exporters give only a
-// training Dropout its third input.
-func (e *Edit) inference() error {
-	bns, err := e.m.BatchNorms()
-	if err != nil {
-		return err
-	}
+	bns, err := m.BatchNorms()
 	for _, bn := range bns {
 		e.InferBatchNorm(bn)
 	}
-	if !e.m.dropout {
+	if !m.dropout {
 		e.DisableDropout()
 	}
-	return nil
+	return e, err
 }
 
 // InferBatchNorm makes a batch norm normalise by its running statistics.
@@ -217,15 +168,9 @@ const maxInside = 64 << 20
 func (e *Edit) renameExternal(rename func(location string) string) {
 	for _, t := range e.m.tensors {
 		if x := t.external; x != nil {
-			entry := encodeEntry("location", rename(x.location))
-			e.splice(x.entry, entry, t.msg)
+			e.splice(x.entry, wire.AppendEntry(nil, wire.TensorExternal, "location", rename(x.location)), t.msg)
 		}
 	}
-}
-
-// encodeEntry encodes a key and value of external_data.
-func encodeEntry(key, value string) []byte {
-	return wire.AppendBytes(nil, tensorExternal, wire.AppendString(wire.AppendString(nil, 1, key), 2, value))
 }
 
 // Template returns the edited model with the parameters and statistics of l cut out.

@@ -179,7 +179,7 @@ func TestPrefixGrowth(t *testing.T) {
 			},
 			func(name string) []byte {
 				g := graph([][]byte{node("Add", name, in, out, intAttribute("axis", 1)), after}, [][]byte{w}, y)
-				return encodeModel(wire.AppendBytes(g, graphOutput, output("z", Float)))
+				return encodeModel(wire.AppendBytes(g, wire.GraphOutput, output("z", Float)))
 			},
 		},
 		"shrinking": {
@@ -244,8 +244,8 @@ func TestOverlongPrefix(t *testing.T) {
 		return graph([][]byte{node("Relu", "n", []string{"x"}, []string{"y"}, intAttribute("a", v))}, nil, [][]byte{output("y", Float)})
 	}
 	overlong := func(g []byte) []byte {
-		data := append(varintField(nil, modelIR, 8), modelGraph<<3|2, byte(len(g))|0x80, 0x80, 0)
-		return wire.AppendBytes(append(data, g...), modelOpset, varintField(nil, opsetVersion, 18))
+		data := append(varintField(nil, wire.ModelIR, 8), wire.ModelGraph<<3|2, byte(len(g))|0x80, 0x80, 0)
+		return wire.AppendBytes(append(data, g...), wire.ModelOpset, varintField(nil, wire.OpsetVersion, 18))
 	}
 	m := parse(t, overlong(small(1)))
 	resized, same := m.Edit(), m.Edit()
@@ -256,7 +256,7 @@ func TestOverlongPrefix(t *testing.T) {
 		want []byte
 	}{
 		"unedited":          {m.Edit(), m.Bytes()},
-		"of another length": {resized, encodeModel(wire.AppendBytes(small(1), graphOutput, output("z", Float)))},
+		"of another length": {resized, encodeModel(wire.AppendBytes(small(1), wire.GraphOutput, output("z", Float)))},
 		"of equal length":   {same, overlong(small(2))},
 	} {
 		if got := edited(t, m, c.e); !bytes.Equal(got, c.want) {
@@ -270,14 +270,14 @@ func TestOverlongPrefix(t *testing.T) {
 func TestInference(t *testing.T) {
 	stats := [][]byte{tensor("m", Float, []int64{1}, make([]byte, 4)), tensor("v", Float, []int64{1}, make([]byte, 4))}
 	model := func(opset uint64, nodes ...[]byte) []byte {
-		b := wire.AppendBytes(varintField(nil, modelIR, 8), modelGraph, graph(nodes, stats, [][]byte{output("y", Float)}))
-		return wire.AppendBytes(b, modelOpset, varintField(nil, opsetVersion, opset))
+		b := wire.AppendBytes(varintField(nil, wire.ModelIR, 8), wire.ModelGraph, graph(nodes, stats, [][]byte{output("y", Float)}))
+		return wire.AppendBytes(b, wire.ModelOpset, varintField(nil, wire.OpsetVersion, opset))
 	}
 	bn := func(outputs string, attributes ...[]byte) []byte {
 		return node("BatchNormalization", "bn", []string{"x", "g", "b", "m", "v"}, strings.Fields(outputs), attributes...)
 	}
 	dropout := func(domain string, inputs ...string) []byte {
-		return wire.AppendString(node("Dropout", "drop", inputs, []string{"z", "mask"}), nodeDomain, domain)
+		return wire.AppendString(node("Dropout", "drop", inputs, []string{"z", "mask"}), wire.NodeDomain, domain)
 	}
 	mode := func(v uint64) []byte { return intAttribute("training_mode", v) }
 	for name, c := range map[string]struct{ before, after []byte }{
@@ -300,8 +300,8 @@ func TestInference(t *testing.T) {
 func TestEditConflict(t *testing.T) {
 	m := fixture(t, "batchnorm")
 	e := m.Edit()
-	e.setFloat(&m.Graph.Nodes[0], "momentum", 0)
-	e.setFloat(&m.Graph.Nodes[0], "momentum", 1)
+	e.setInt(&m.Graph.Nodes[0], "momentum", 0)
+	e.setInt(&m.Graph.Nodes[0], "momentum", 1)
 	_, err := e.Template(layoutOf(t, m))
 	wantError(t, "one attribute twice", err, "batchnorm.onnx: shares byte 118 of batchnorm.onnx with another tensor or edit", "")
 }

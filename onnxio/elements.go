@@ -14,7 +14,7 @@ import (
 // memory; payload is that piece. Others must be decoded, or lie in another file.
 type elements struct {
 	inPlace  bool
-	payload  wire.Span // inPlace: in the model file
+	payload  wire.Span // in the model file
 	decoded  []byte    // else: in the layout of memory; nil if they are not needed
 	external *external // else: in another file
 	// fields are the fields that give the elements, or their place. Another form replaces them all.
@@ -22,11 +22,14 @@ type elements struct {
 	ints   []int64 // of a short list of int64, such as the shape that a Reshape takes
 }
 
+// inMemory are the fields that, when packed, hold elements in the layout of memory.
+var inMemory = []wire.Number{wire.TensorRaw, wire.TensorFloat, wire.TensorDouble}
+
 // shortList is the largest number of elements whose values ints holds.
 const shortList = 8
 
 // listFields are the typed fields that, when packed, hold floats in the layout of memory (onnx.proto, TensorProto).
-var listFields = map[ElemType]int{Float: tensorFloat, Double: tensorDouble, Float16: tensorInt32, BFloat16: tensorInt32}
+var listFields = map[ElemType]int{Float: wire.TensorFloat, Double: wire.TensorDouble, Float16: wire.TensorInt32, BFloat16: wire.TensorInt32}
 
 // tensor reads a TensorProto and finds its elements.
 func (s *scanner) tensor(f wire.Field, parent *wire.Message) (*Tensor, error) {
@@ -56,7 +59,7 @@ type storage struct {
 
 func (s *scanner) tensorField(t *Tensor, in *storage, f wire.Field) (err error) {
 	switch f.Num {
-	case tensorDims:
+	case wire.TensorDims:
 		if f.Type != wire.Varint { // else a single one
 			err = f.Want(wire.Bytes)
 		}
@@ -64,19 +67,19 @@ func (s *scanner) tensorField(t *Tensor, in *storage, f wire.Field) (err error) 
 			t.Shape = append(t.Shape, int64(v))
 			return s.Keep(wire.NameCost)
 		}))
-	case tensorType:
+	case wire.TensorType:
 		t.ElemType, err = ElemType(f.Value), f.Want(wire.Varint)
-	case tensorName:
+	case wire.TensorName:
 		t.local, err = s.String(f)
-	case tensorSegment:
+	case wire.TensorSegment:
 		err = errors.New("tensor in segments")
-	case tensorExternal:
+	case wire.TensorExternal:
 		err = s.externalEntry(&in.external, f)
 		t.replaces(f.Span())
-	case tensorLocation:
+	case wire.TensorLocation:
 		in.outside = f.Value == 1
 		t.replaces(f.Span())
-	case tensorRaw, tensorFloat, tensorInt32, tensorString, tensorInt64, tensorDouble, tensorUint64:
+	case wire.TensorRaw, wire.TensorFloat, wire.TensorInt32, wire.TensorString, wire.TensorInt64, wire.TensorDouble, wire.TensorUint64:
 		in.fields = append(in.fields, f)
 		err = s.Keep(wire.ItemCost / 2)
 	}
@@ -102,6 +105,9 @@ func (s *scanner) place(t *Tensor, in *storage) error {
 	if t.ElemType == Int64 && n <= shortList {
 		t.ints = s.shortList(in.fields)
 	}
+	if f := in.fields; len(f) == 1 && f[0].Type == wire.Bytes && slices.Contains(inMemory, f[0].Num) {
+		t.payload = f[0].Body
+	}
 	if !t.IsFloat() {
 		return nil
 	}
@@ -116,11 +122,11 @@ func (s *scanner) place(t *Tensor, in *storage) error {
 func (s *scanner) shortList(fields []wire.Field) (list []int64) {
 	for _, f := range fields {
 		switch f.Num {
-		case tensorInt64:
+		case wire.TensorInt64:
 			if s.Varints(f, func(v uint64) error { list = append(list, int64(v)); return s.Keep(wire.ItemCost / 8) }) != nil {
 				return nil
 			}
-		case tensorRaw:
+		case wire.TensorRaw:
 			b, err := s.Bytes(f)
 			if err != nil || len(b) > 8*shortList {
 				return nil
@@ -150,8 +156,8 @@ func (s *scanner) locate(t *Tensor, fields []wire.Field, n int64) error {
 	packed := len(fields) == 1 && fields[0].Type == wire.Bytes
 	list := listFields[t.ElemType]
 	switch {
-	case num == tensorRaw && packed, int(num) == list && list != tensorInt32 && packed:
-		t.inPlace, t.payload = true, fields[0].Body
+	case num == wire.TensorRaw && packed, int(num) == list && list != wire.TensorInt32 && packed:
+		t.inPlace = true
 		if got := int64(t.payload.Len()); got%size != 0 || got/size != n {
 			return fail("%d bytes of elements, want %d for %v %v", got, n*size, t.ElemType, t.Shape)
 		}
@@ -177,7 +183,7 @@ func (s *scanner) decode(t *Tensor, f wire.Field) error {
 	if err := errors.Join(err, s.Keep(len(b))); err != nil {
 		return err
 	}
-	if f.Num != tensorInt32 {
+	if f.Num != wire.TensorInt32 {
 		t.decoded = append(t.decoded, b...)
 		return nil
 	}

@@ -16,14 +16,14 @@ func floats(name string, values weights.Slice, shape ...int64) []byte {
 }
 
 func floatsAttribute(v ...float32) []byte {
-	return varintField(wire.AppendBytes(wire.AppendString(nil, attrName, "value_floats"), attrFloats, render32(v)), attrType, 6)
+	return varintField(wire.AppendBytes(wire.AppendString(nil, wire.AttrName, "value_floats"), wire.AttrFloats, render32(v)), wire.AttrType, 6)
 }
 
 // weightsAnywhere is a model with float tensors in every place there is.
 func weightsAnywhere(seed int) []byte {
 	v := replacement(20, seed)
 	constant := func(out string, attribute []byte) []byte { return node("Constant", "", nil, []string{out}, attribute) }
-	single := varintField(append(append(wire.AppendString(nil, attrName, "value_float"), attrFloat<<3|5), render32(v[:1])...), attrType, 1)
+	single := varintField(append(append(wire.AppendString(nil, wire.AttrName, "value_float"), wire.AttrFloat<<3|5), render32(v[:1])...), wire.AttrType, 1)
 	body := graph([][]byte{constant("inner", floatsAttribute(v[8:10]...)), node("Add", "", []string{"x", "w"}, []string{"z"})},
 		[][]byte{floats("w", v[10:12], 2)}, [][]byte{output("z", Float)})
 	nodes := [][]byte{
@@ -33,10 +33,10 @@ func weightsAnywhere(seed int) []byte {
 		node("Add", "", []string{"z", "w"}, []string{"y"}),
 	}
 	function := func(v []float32) []byte {
-		return wire.AppendBytes(wire.AppendString(nil, functionName, "f"), functionNode, constant("w", floatsAttribute(v...)))
+		return wire.AppendBytes(wire.AppendString(nil, wire.FunctionName, "f"), wire.FunctionNode, constant("w", floatsAttribute(v...)))
 	}
 	data := encodeModel(graph(nodes, [][]byte{floats("w", v[12:14], 2)}, [][]byte{output("y", Float)}))
-	data = wire.AppendBytes(wire.AppendBytes(data, modelFunction, function(v[14:16])), modelFunction, function(v[16:20]))
+	data = wire.AppendBytes(wire.AppendBytes(data, wire.ModelFunction, function(v[14:16])), wire.ModelFunction, function(v[16:20]))
 	return data
 }
 
@@ -72,14 +72,14 @@ func TestDecodedElements(t *testing.T) {
 		var b []byte
 		for i, v := range values { // the name stands in their midst
 			if i == 1 {
-				b = wire.AppendString(b, tensorName, "w")
+				b = wire.AppendString(b, wire.TensorName, "w")
 			}
 			b = append(b, v...)
 		}
-		return slices.Concat(varintField(varintField(nil, tensorDims, 3), tensorType, uint64(elem)), b)
+		return slices.Concat(varintField(varintField(nil, wire.TensorDims, 3), wire.TensorType, uint64(elem)), b)
 	}
 	fixed := func(num, wire byte, v []byte) []byte { return append([]byte{num<<3 | wire}, v...) }
-	varint := func(v uint64) []byte { return varintField(nil, tensorInt32, v) }
+	varint := func(v uint64) []byte { return varintField(nil, wire.TensorInt32, v) }
 	le32, le64 := render32(weights.Slice{1, -2, 3}), make([]byte, 24)
 	weights.F64.PutFloat32s(le64, weights.Slice{1, -2, 3})
 	for name, c := range map[string]struct {
@@ -89,11 +89,11 @@ func TestDecodedElements(t *testing.T) {
 		"f16":           {fields(Float16, varint(0x3c00), varint(0xc000), varint(0xfc00)), half},
 		"bf16":          {fields(BFloat16, varint(0x3c00), varint(0xc000), varint(0xfc00)), half},
 		"f16, negative": {fields(Float16, varint(0x3c00), varint(1<<64-0x4000), varint(0xfc00)), half},
-		"f16, packed":   {fields(Float16, wire.AppendBytes(nil, tensorInt32, []byte{0x80, 0x78, 0x80, 0x80, 3, 0x80, 0xf8, 3}), nil), half},
-		"f16, mixed":    {fields(Float16, wire.AppendBytes(nil, tensorInt32, []byte{0x80, 0x78}), varint(0xc000), varint(0xfc00)), half},
-		"f32":           {fields(Float, fixed(tensorFloat, 5, le32[:4]), fixed(tensorFloat, 5, le32[4:8]), fixed(tensorFloat, 5, le32[8:])), le32},
-		"f32, pieces":   {fields(Float, wire.AppendBytes(nil, tensorFloat, le32[:4]), wire.AppendBytes(nil, tensorFloat, le32[4:])), le32},
-		"f64":           {fields(Double, fixed(tensorDouble, 1, le64[:8]), fixed(tensorDouble, 1, le64[8:16]), fixed(tensorDouble, 1, le64[16:])), le64},
+		"f16, packed":   {fields(Float16, wire.AppendBytes(nil, wire.TensorInt32, []byte{0x80, 0x78, 0x80, 0x80, 3, 0x80, 0xf8, 3}), nil), half},
+		"f16, mixed":    {fields(Float16, wire.AppendBytes(nil, wire.TensorInt32, []byte{0x80, 0x78}), varint(0xc000), varint(0xfc00)), half},
+		"f32":           {fields(Float, fixed(wire.TensorFloat, 5, le32[:4]), fixed(wire.TensorFloat, 5, le32[4:8]), fixed(wire.TensorFloat, 5, le32[8:])), le32},
+		"f32, pieces":   {fields(Float, wire.AppendBytes(nil, wire.TensorFloat, le32[:4]), wire.AppendBytes(nil, wire.TensorFloat, le32[4:])), le32},
+		"f64":           {fields(Double, fixed(wire.TensorDouble, 1, le64[:8]), fixed(wire.TensorDouble, 1, le64[8:16]), fixed(wire.TensorDouble, 1, le64[16:])), le64},
 	} {
 		m := parse(t, encodeModel(tinyGraph(c.tensor, floats("after", weights.Slice{7}, 1))))
 		w := m.known["w"]
@@ -156,14 +156,14 @@ func wantError(t *testing.T, name string, err error, text, hint string) {
 func TestRefusedElements(t *testing.T) {
 	// Which of two fields a reader of protobuf would take is not for us to guess.
 	w := slices.Clip(tensor("w", Float, []int64{1}, make([]byte, 4)))
-	wrong := varintField(tensor("w", Float16, []int64{1}, nil), tensorInt64, 1)
+	wrong := varintField(tensor("w", Float16, []int64{1}, nil), wire.TensorInt64, 1)
 	for want, w := range map[string][]byte{
-		"float elements in field 9, want raw data":   wire.AppendBytes(w, tensorRaw, make([]byte, 4)),
-		"elements in several kinds of field":         wire.AppendBytes(w, tensorFloat, make([]byte, 4)),
+		"float elements in field 9, want raw data":   wire.AppendBytes(w, wire.TensorRaw, make([]byte, 4)),
+		"elements in several kinds of field":         wire.AppendBytes(w, wire.TensorFloat, make([]byte, 4)),
 		"float16 elements in field 7, want raw data": wrong,
-		"elements both in the file and outside":      varintField(w, tensorLocation, 1),
-		"its location is said to be the file itself": wire.AppendBytes(w, tensorExternal, entry("location", "x")),
-		"2 elements, want 1 for float16 [1]":         wire.AppendBytes(tensor("w", Float16, []int64{1}, nil), tensorInt32, []byte{1, 2}),
+		"elements both in the file and outside":      varintField(w, wire.TensorLocation, 1),
+		"its location is said to be the file itself": wire.AppendBytes(w, wire.TensorExternal, entry("location", "x")),
+		"2 elements, want 1 for float16 [1]":         wire.AppendBytes(tensor("w", Float16, []int64{1}, nil), wire.TensorInt32, []byte{1, 2}),
 	} {
 		_, err := Parse("m.onnx", encodeModel(tinyGraph(w)))
 		wantError(t, want, err, `m.onnx: tensor "w": `, "")

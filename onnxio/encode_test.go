@@ -17,11 +17,11 @@ func varintField(b []byte, num protowire.Number, v uint64) []byte {
 func tensor(name string, elem ElemType, shape []int64, raw []byte) []byte {
 	var b []byte
 	for _, d := range shape {
-		b = varintField(b, tensorDims, uint64(d))
+		b = varintField(b, wire.TensorDims, uint64(d))
 	}
-	b = wire.AppendString(varintField(b, tensorType, uint64(elem)), tensorName, name)
+	b = wire.AppendString(varintField(b, wire.TensorType, uint64(elem)), wire.TensorName, name)
 	if raw != nil {
-		b = wire.AppendBytes(b, tensorRaw, raw)
+		b = wire.AppendBytes(b, wire.TensorRaw, raw)
 	}
 	return b
 }
@@ -35,55 +35,55 @@ func entry(key, value string) []byte {
 // and values.
 func outside(t []byte, pairs ...string) []byte {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		t = wire.AppendBytes(t, tensorExternal, entry(pairs[i], pairs[i+1]))
+		t = wire.AppendBytes(t, wire.TensorExternal, entry(pairs[i], pairs[i+1]))
 	}
-	return varintField(t, tensorLocation, 1)
+	return varintField(t, wire.TensorLocation, 1)
 }
 
 // node takes attributes encoded.
 func node(op, name string, inputs, outputs []string, attributes ...[]byte) []byte {
 	var b []byte
 	for _, s := range inputs {
-		b = wire.AppendString(b, nodeInput, s)
+		b = wire.AppendString(b, wire.NodeInput, s)
 	}
 	for _, s := range outputs {
-		b = wire.AppendString(b, nodeOutput, s)
+		b = wire.AppendString(b, wire.NodeOutput, s)
 	}
-	b = wire.AppendString(wire.AppendString(b, nodeName, name), nodeOpType, op)
+	b = wire.AppendString(wire.AppendString(b, wire.NodeName, name), wire.NodeOpType, op)
 	for _, a := range attributes {
-		b = wire.AppendBytes(b, nodeAttribute, a)
+		b = wire.AppendBytes(b, wire.NodeAttribute, a)
 	}
 	return b
 }
 
 func intAttribute(name string, v uint64) []byte {
-	return varintField(varintField(wire.AppendString(nil, attrName, name), attrInt, v), attrType, 2)
+	return varintField(varintField(wire.AppendString(nil, wire.AttrName, name), wire.AttrInt, v), wire.AttrType, 2)
 }
 
 func tensorAttribute(name string, tensor []byte) []byte {
-	return varintField(wire.AppendBytes(wire.AppendString(nil, attrName, name), attrTensor, tensor), attrType, 4)
+	return varintField(wire.AppendBytes(wire.AppendString(nil, wire.AttrName, name), wire.AttrTensor, tensor), wire.AttrType, 4)
 }
 
 func graphAttribute(name string, graph []byte) []byte {
-	return varintField(wire.AppendBytes(wire.AppendString(nil, attrName, name), attrGraph, graph), attrType, 5)
+	return varintField(wire.AppendBytes(wire.AppendString(nil, wire.AttrName, name), wire.AttrGraph, graph), wire.AttrType, 5)
 }
 
 // output is a graph output without a shape.
 func output(name string, elem ElemType) []byte {
-	elemType := varintField(nil, tensorTypeElem, uint64(elem))
-	return wire.AppendBytes(wire.AppendString(nil, valueName, name), valueType, wire.AppendBytes(nil, typeTensor, elemType))
+	elemType := varintField(nil, wire.TensorTypeElem, uint64(elem))
+	return wire.AppendBytes(wire.AppendString(nil, wire.ValueName, name), wire.ValueType, wire.AppendBytes(nil, wire.TypeTensor, elemType))
 }
 
 func graph(nodes, initializers, outputs [][]byte) []byte {
 	var b []byte
 	for _, n := range nodes {
-		b = wire.AppendBytes(b, graphNode, n)
+		b = wire.AppendBytes(b, wire.GraphNode, n)
 	}
 	for _, t := range initializers {
-		b = wire.AppendBytes(b, graphInitializer, t)
+		b = wire.AppendBytes(b, wire.GraphInitializer, t)
 	}
 	for _, o := range outputs {
-		b = wire.AppendBytes(b, graphOutput, o)
+		b = wire.AppendBytes(b, wire.GraphOutput, o)
 	}
 	return b
 }
@@ -94,9 +94,9 @@ func tinyGraph(initializers ...[]byte) []byte {
 }
 
 func encodeModel(graph []byte) []byte {
-	b := varintField(nil, modelIR, 8)
-	b = wire.AppendBytes(b, modelGraph, graph)
-	return wire.AppendBytes(b, modelOpset, varintField(nil, opsetVersion, 18))
+	b := varintField(nil, wire.ModelIR, 8)
+	b = wire.AppendBytes(b, wire.ModelGraph, graph)
+	return wire.AppendBytes(b, wire.ModelOpset, varintField(nil, wire.OpsetVersion, 18))
 }
 
 func parse(t testing.TB, data []byte) *Model {

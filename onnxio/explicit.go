@@ -8,9 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// attrIsInts is the type of an attribute that is a list of integers.
-const attrIsInts = 7
-
 // ExplicitBatchNorm writes out a batch norm in training mode in operators, for providers that support it in inference
 // only. It computes mean and variance over all axes of the input except the channels', and normalises the input by
 // them. rank is the rank of the input, see [Model.Ranks]. The batch's mean and population variance get the given
@@ -31,48 +28,37 @@ func (e *Edit) ExplicitBatchNorm(bn BatchNorm, rank int, mean, variance string) 
 
 	weight, bias := e.affine(bn, mean)
 	var nodes []byte
-	add := func(op, output string, attribute []byte, inputs ...string) string {
-		var body []byte
-		for _, in := range inputs {
-			body = wire.AppendString(body, nodeInput, in)
-		}
-		body = wire.AppendString(body, nodeOutput, output)
-		body = wire.AppendString(body, nodeName, output+"_node")
-		body = wire.AppendString(body, nodeOpType, op)
-		nodes = wire.AppendBytes(nodes, graphNode, append(body, attribute...))
+	add := func(op, output string, inputs ...string) string {
+		nodes = append(nodes, wire.Node(op, output+"_node", inputs, []string{output})...)
 		return output
 	}
 	reduce := func(x, output string, axes []int64) string {
 		if e.m.Opset >= 18 { // the axes are an input then
 			e.addInts(output+"_axes", axes)
-			return add("ReduceMean", output, nil, x, output+"_axes")
+			return add("ReduceMean", output, x, output+"_axes")
 		}
-		var list []byte
-		for _, axis := range axes {
-			list = wire.AppendVarint(list, attrInts, uint64(axis))
-		}
-		list = append(wire.AppendString(nil, attrName, "axes"), list...)
-		return add("ReduceMean", output, wire.AppendBytes(nil, nodeAttribute, wire.AppendVarint(list, attrType, attrIsInts)), x)
+		nodes = append(nodes, wire.Node("ReduceMean", output+"_node", []string{x}, []string{output}, wire.Ints("axes", axes))...)
+		return output
 	}
 	// Average over each example first, and then over the examples. OpenVINO puts channels last. If their number is no
 	// multiple of 16, it adds all numbers of a channel to a single float32. Over a batch's 100,000 pixels this gave
 	// variances that were wrong by 1e-4. The Reshape in between keeps it from joining the two sums.
 	average := func(x, output string) string {
 		if len(within) > 0 {
-			x = add("Reshape", output+"_each", nil, reduce(x, output+"_within", within), name("examples"))
+			x = add("Reshape", output+"_each", reduce(x, output+"_within", within), name("examples"))
 		}
-		return add("Reshape", output, nil, reduce(x, output+"_over", []int64{0}), name("channels"))
+		return add("Reshape", output, reduce(x, output+"_over", []int64{0}), name("channels"))
 	}
 	x := bn.Input
 	broad := average(x, name("broad"))
-	centred := add("Sub", name("centred"), nil, x, broad)
-	spread := average(add("Mul", name("squares"), nil, centred, centred), name("spread"))
-	deviation := add("Sqrt", name("deviation"), nil, add("Add", name("stable"), nil, spread, name("epsilon")))
-	factor := add("Div", name("factor"), nil, add("Reshape", name("scale"), nil, weight, name("channels")), deviation)
-	shift := add("Reshape", name("shift"), nil, bias, name("channels"))
-	add("Add", n.Outputs[0], nil, add("Mul", name("scaled"), nil, centred, factor), shift)
-	add("Reshape", mean, nil, broad, name("flat"))
-	add("Reshape", variance, nil, spread, name("flat"))
+	centred := add("Sub", name("centred"), x, broad)
+	spread := average(add("Mul", name("squares"), centred, centred), name("spread"))
+	deviation := add("Sqrt", name("deviation"), add("Add", name("stable"), spread, name("epsilon")))
+	factor := add("Div", name("factor"), add("Reshape", name("scale"), weight, name("channels")), deviation)
+	shift := add("Reshape", name("shift"), bias, name("channels"))
+	add("Add", n.Outputs[0], add("Mul", name("scaled"), centred, factor), shift)
+	add("Reshape", mean, broad, name("flat"))
+	add("Reshape", variance, spread, name("flat"))
 	e.splice(n.msg.Span(), nodes, n.msg.Parent)
 }
 

@@ -29,20 +29,8 @@ type external struct {
 // externalEntry reads one key and value of external_data. It refuses a key that is given twice, or that no version of
 // ONNX defines. Otherwise one reader could check other values than another reader uses.
 func (s *scanner) externalEntry(x *external, f wire.Field) error {
-	if err := errors.Join(s.Keep(wire.NameCost), f.Want(wire.Bytes)); err != nil {
-		return err
-	}
-	var key, value string
-	err := s.Fields(f.Body, func(f wire.Field) (err error) {
-		switch f.Num {
-		case 1:
-			key, err = s.String(f)
-		case 2:
-			value, err = s.String(f)
-		}
-		return err
-	})
-	if err != nil {
+	key, value, err := s.Entry(f)
+	if err = errors.Join(s.Keep(wire.NameCost), err); err != nil {
 		return err
 	}
 	if x.seen[key] {

@@ -99,30 +99,30 @@ func TestItemBombs(t *testing.T) {
 		return bytes.Repeat(wire.AppendBytes(nil, num, body), n)
 	}
 	var (
-		nodes        = repeat(graphNode, wire.AppendString(nil, nodeOpType, "A"))
-		initializers = repeat(graphInitializer, nil)
-		inputs       = repeat(graphInput, nil)
+		nodes        = repeat(wire.GraphNode, wire.AppendString(nil, wire.NodeOpType, "A"))
+		initializers = repeat(wire.GraphInitializer, nil)
+		inputs       = repeat(wire.GraphInput, nil)
 		inNode       = func(body []byte) []byte {
-			return wire.AppendBytes(nil, graphNode, append(wire.AppendString(nil, nodeOpType, "A"), body...))
+			return wire.AppendBytes(nil, wire.GraphNode, append(wire.AppendString(nil, wire.NodeOpType, "A"), body...))
 		}
-		inAttribute = func(body []byte) []byte { return inNode(wire.AppendBytes(nil, nodeAttribute, body)) }
-		inTensor    = func(body []byte) []byte { return wire.AppendBytes(nil, graphInitializer, body) }
-		dims        = bytes.Repeat(wire.AppendBytes(nil, shapeDim, nil), n)
-		shape       = wire.AppendBytes(nil, valueType, wire.AppendBytes(nil, typeTensor, wire.AppendBytes(nil, tensorTypeShape, dims)))
+		inAttribute = func(body []byte) []byte { return inNode(wire.AppendBytes(nil, wire.NodeAttribute, body)) }
+		inTensor    = func(body []byte) []byte { return wire.AppendBytes(nil, wire.GraphInitializer, body) }
+		dims        = bytes.Repeat(wire.AppendBytes(nil, wire.ShapeDim, nil), n)
+		shape       = wire.AppendBytes(nil, wire.ValueType, wire.AppendBytes(nil, wire.TypeTensor, wire.AppendBytes(nil, wire.TensorTypeShape, dims)))
 	)
 	for name, g := range map[string][]byte{
 		"nodes":             nodes,
 		"initializers":      initializers,
 		"inputs":            inputs,
-		"node inputs":       inNode(repeat(nodeInput, nil)),
-		"node outputs":      inNode(repeat(nodeOutput, nil)),
-		"attributes":        inNode(repeat(nodeAttribute, nil)),
-		"graphs":            inAttribute(repeat(attrGraph, nil)),
-		"attribute tensors": inAttribute(repeat(attrTensor, nil)),
-		"shape dimensions":  wire.AppendBytes(nil, graphInput, shape),
-		"tensor dimensions": inTensor(bytes.Repeat(varintField(nil, tensorDims, 1), n)),
-		"packed dimensions": inTensor(wire.AppendBytes(nil, tensorDims, bytes.Repeat([]byte{1}, n))),
-		"unpacked elements": inTensor(bytes.Repeat(varintField(nil, tensorInt64, 1), n)),
+		"node inputs":       inNode(repeat(wire.NodeInput, nil)),
+		"node outputs":      inNode(repeat(wire.NodeOutput, nil)),
+		"attributes":        inNode(repeat(wire.NodeAttribute, nil)),
+		"graphs":            inAttribute(repeat(wire.AttrGraph, nil)),
+		"attribute tensors": inAttribute(repeat(wire.AttrTensor, nil)),
+		"shape dimensions":  wire.AppendBytes(nil, wire.GraphInput, shape),
+		"tensor dimensions": inTensor(bytes.Repeat(varintField(nil, wire.TensorDims, 1), n)),
+		"packed dimensions": inTensor(wire.AppendBytes(nil, wire.TensorDims, bytes.Repeat([]byte{1}, n))),
+		"unpacked elements": inTensor(bytes.Repeat(varintField(nil, wire.TensorInt64, 1), n)),
 		"mixed":             bytes.Join([][]byte{nodes, initializers, inputs}, nil),
 	} {
 		data := encodeModel(append(g, tinyGraph()...))
@@ -265,7 +265,7 @@ func held(m *Model, t *Tensor) []byte {
 	var raw []byte
 	s := wire.NewScanner(m.data)
 	s.Fields(t.msg.Body, func(f wire.Field) error {
-		if f.Num == tensorRaw {
+		if f.Num == wire.TensorRaw {
 			raw, _ = s.Bytes(f)
 		}
 		return nil

@@ -35,7 +35,7 @@ func TestRows(t *testing.T) {
 	}
 	g := graph(nodes, [][]byte{table("words", 12, 2), table("few", 5, 2), table("wide", 2, 7), table("half", 9, 2)}, [][]byte{output("y", Float)})
 	for _, name := range []string{"direct", "floats", "both", "last axis", "negative axis", "cast table", "constant table", "hashed", "sliced", "of computed", "data", "cyclic"} {
-		g = wire.AppendBytes(g, graphInput, output(name, Int64))
+		g = wire.AppendBytes(g, wire.GraphInput, output(name, Int64))
 	}
 	want := map[string]int64{"direct": 12, "floats": 12, "both": 5, "last axis": 7, "negative axis": 7, "cast table": 9, "constant table": 6}
 	if got := parse(t, encodeModel(g)).Rows(); !maps.Equal(got, want) {

@@ -147,8 +147,8 @@ func TestModelWithoutWeights(t *testing.T) {
 
 // moved is NewRuntimeTemplate of a model that is taken for a large one.
 func moved(m *Model, l *weights.Layout) (*Template, error) {
-	e := m.Edit()
-	if err := e.inference(); err != nil {
+	e, err := m.inference()
+	if err != nil {
 		return nil, err
 	}
 	e.ForRuntime()
@@ -161,7 +161,7 @@ func moved(m *Model, l *weights.Layout) (*Template, error) {
 // have the new one's name already.
 func TestMovedElements(t *testing.T) {
 	const n = pageSize / 4
-	explicit := varintField(tensor("explicit", Float, []int64{n}, render32(replacement(n, 3))), tensorLocation, 0)
+	explicit := varintField(tensor("explicit", Float, []int64{n}, render32(replacement(n, 3))), wire.TensorLocation, 0)
 	given := map[string][]byte{"weights": render32(replacement(2, 5))}
 	inits := [][]byte{
 		floats("small", replacement(n-1, 1), n-1), floats("large", replacement(n+1, 2), n+1), explicit,

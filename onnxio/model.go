@@ -23,6 +23,7 @@ type Model struct {
 	ProducerName    string
 	ProducerVersion string
 	Opset           int64 // of the default domain
+	Opsets          []Opset
 	Graph           *Graph
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
@@ -40,17 +41,22 @@ type Model struct {
 	held      map[*Tensor]weights.Piece // elements that lie in other files: see WithWeights
 }
 
+// Opset is a set of operators that a model uses.
+type Opset struct {
+	Domain  string // "" for the default one
+	Version int64
+}
+
 // Graph is a GraphProto: the model's own or the body of an If, Loop or Scan. The body of a function has only a name
 // and nodes.
 type Graph struct {
-	Name         string
+	Name, Domain string // only a function has a domain
 	Nodes        []Node
 	Initializers []*Tensor
 	Inputs       []Value // including initializers, which IR < 4 repeats here
 	Outputs      []Value
 
 	inferred []wire.Span // the fields of value_info: shapes of computed values
-	domain   string      // of a function
 	msg      *wire.Message
 
 	index     sync.Once

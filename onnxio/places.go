@@ -1,5 +1,11 @@
 package onnxio
 
+import (
+	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+)
+
 // Place is a computing node with the tensors that it reads.
 type Place struct {
 	Graph   *Graph // graph of the node
@@ -65,3 +71,34 @@ func (m *Model) Places() []Place {
 	}
 	return out
 }
+
+// Reads lists the names that a node reads, also in the graphs inside it. These may read values of the surrounding graph.
+func (n *Node) Reads() []string {
+	names := slices.Clone(n.Inputs)
+	for _, a := range n.Attributes {
+		for _, g := range a.Graphs {
+			for i := range g.Nodes {
+				names = append(names, g.Nodes[i].Reads()...)
+			}
+			for _, out := range g.Outputs {
+				names = append(names, out.Name)
+			}
+		}
+	}
+	return names
+}
+
+// The following methods are for package fused, which copies parts of files.
+
+// Content returns the content of the model's file.
+func (m *Model) Content() wire.Content { return m.data }
+
+// Body returns the place of a graph's or function's fields in the file.
+func (g *Graph) Body() wire.Span { return g.msg.Body }
+
+// Body returns the place of the node's fields in the file.
+func (n *Node) Body() wire.Span { return n.msg.Body }
+
+// Body returns the place of the tensor's fields in the file, and of its elements. The second is empty unless these lie
+// there in one piece, in the layout of memory.
+func (t *Tensor) Body() (fields, elements wire.Span) { return t.msg.Body, t.payload }

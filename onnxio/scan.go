@@ -17,27 +17,6 @@ const (
 	maxFile  = math.MaxInt32
 )
 
-// Field numbers of onnx.proto.
-const (
-	modelIR, modelProducer, modelProducerVersion, modelGraph, modelOpset, modelTraining, modelFunction = 1, 2, 3, 7, 8, 20, 25
-
-	opsetDomain, opsetVersion = 1, 2
-
-	functionName, functionNode, functionDomain = 1, 7, 10
-
-	graphNode, graphName, graphInitializer, graphInput, graphOutput, graphValueInfo, graphSparse = 1, 2, 5, 11, 12, 13, 15
-
-	nodeInput, nodeOutput, nodeName, nodeOpType, nodeAttribute, nodeDomain, nodeMetadata = 1, 2, 3, 4, 5, 7, 9
-
-	attrName, attrFloat, attrInt, attrTensor, attrGraph, attrFloats, attrInts, attrGraphs, attrType = 1, 2, 3, 5, 6, 7, 8, 11, 20
-	attrIsFloat, attrIsInt                                                                          = 1, 2 // values of attrType
-
-	tensorDims, tensorType, tensorSegment, tensorFloat, tensorInt32, tensorString, tensorInt64 = 1, 2, 3, 4, 5, 6, 7
-	tensorName, tensorRaw, tensorDouble, tensorUint64, tensorExternal, tensorLocation          = 8, 9, 10, 11, 13, 14
-
-	valueName, valueType, typeTensor, tensorTypeElem, tensorTypeShape, shapeDim, dimValue, dimParam = 1, 2, 1, 1, 2, 1, 1, 2
-)
-
 // scanner walks one model.
 type scanner struct {
 	*wire.Scanner
@@ -79,23 +58,23 @@ func (s *scanner) model(m *Model) error {
 	root := &wire.Message{Length: -1, Body: whole}
 	return s.Fields(whole, func(f wire.Field) (err error) {
 		switch f.Num {
-		case modelIR:
+		case wire.ModelIR:
 			m.IRVersion, m.irVersion = int64(f.Value), f.Body
 			err = f.Want(wire.Varint)
-		case modelProducer:
+		case wire.ModelProducer:
 			m.ProducerName, err = s.String(f)
-		case modelProducerVersion:
+		case wire.ModelProducerVersion:
 			m.ProducerVersion, err = s.String(f)
-		case modelOpset:
+		case wire.ModelOpset:
 			err = s.opset(m, f)
-		case modelGraph:
+		case wire.ModelGraph:
 			if m.Graph != nil {
 				return errors.New("several graph fields")
 			}
 			m.Graph, err = s.graph(f, root, 0)
-		case modelTraining:
+		case wire.ModelTraining:
 			return &Error{What: "holds training information (TrainingInfoProto)", Hint: "export the inference graph alone"}
-		case modelFunction:
+		case wire.ModelFunction:
 			err = add(&m.Functions)(s.function(f, root))
 		}
 		return err
@@ -156,14 +135,6 @@ func (s *scanner) message(f wire.Field, parent *wire.Message, at **wire.Message,
 	return s.Fields(f.Body, do)
 }
 
-// within calls do for the fields of a message that is not kept.
-func (s *scanner) within(f wire.Field, do func(wire.Field) error) error {
-	if err := f.Want(wire.Bytes); err != nil {
-		return err
-	}
-	return s.Fields(f.Body, do)
-}
-
 // add returns a function that appends a value to a list.
 func add[T any](list *[]T) func(T, error) error {
 	return func(v T, err error) error {
@@ -173,51 +144,51 @@ func add[T any](list *[]T) func(T, error) error {
 }
 
 func (s *scanner) opset(m *Model, f wire.Field) error {
-	var domain string
-	var version int64
-	err := s.within(f, func(f wire.Field) (err error) {
+	var o Opset
+	err := s.Within(f, func(f wire.Field) (err error) {
 		switch f.Num {
-		case opsetDomain:
-			domain, err = s.String(f)
-		case opsetVersion:
-			version, err = int64(f.Value), f.Want(wire.Varint)
+		case wire.OpsetDomain:
+			o.Domain, err = s.String(f)
+		case wire.OpsetVersion:
+			o.Version, err = int64(f.Value), f.Want(wire.Varint)
 		}
 		return err
 	})
-	if domain == "" || domain == "ai.onnx" {
-		m.Opset = version
+	if o.Domain == "" || o.Domain == "ai.onnx" {
+		o.Domain, m.Opset = "", o.Version
 	}
-	return err
+	m.Opsets = append(m.Opsets, o)
+	return errors.Join(err, s.Keep(wire.NameCost))
 }
 
 func (s *scanner) graph(f wire.Field, parent *wire.Message, depth int) (*Graph, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("graphs nest deeper than %d", maxDepth)
 	}
-	nodes, err := s.Count(f, graphNode)
+	nodes, err := s.Count(f, wire.GraphNode)
 	if err != nil {
 		return nil, err
 	}
 	g := &Graph{Nodes: make([]Node, 0, nodes)}
 	return g, s.message(f, parent, &g.msg, func(f wire.Field) (err error) {
 		switch f.Num {
-		case graphName:
+		case wire.GraphName:
 			g.Name, err = s.String(f)
-		case graphNode:
+		case wire.GraphNode:
 			err = add(&g.Nodes)(s.node(f, g.msg, depth))
-		case graphInitializer:
+		case wire.GraphInitializer:
 			var t *Tensor
 			if t, err = s.tensor(f, g.msg); err == nil {
 				g.Initializers = append(g.Initializers, t)
 				s.tensors = append(s.tensors, t)
 			}
-		case graphInput:
+		case wire.GraphInput:
 			err = add(&g.Inputs)(s.value(f, g.msg))
-		case graphOutput:
+		case wire.GraphOutput:
 			err = add(&g.Outputs)(s.value(f, g.msg))
-		case graphValueInfo:
+		case wire.GraphValueInfo:
 			g.inferred = append(g.inferred, f.Span())
-		case graphSparse:
+		case wire.GraphSparse:
 			return &Error{What: "has sparse initializers, which cannot be part of a posterior", Hint: "export dense weights"}
 		}
 		return err
@@ -226,18 +197,18 @@ func (s *scanner) graph(f wire.Field, parent *wire.Message, depth int) (*Graph, 
 
 // function reads the nodes of a FunctionProto.
 func (s *scanner) function(f wire.Field, parent *wire.Message) (*Graph, error) {
-	nodes, err := s.Count(f, functionNode)
+	nodes, err := s.Count(f, wire.FunctionNode)
 	if err != nil {
 		return nil, err
 	}
 	g := &Graph{Nodes: make([]Node, 0, nodes)}
 	return g, s.message(f, parent, &g.msg, func(f wire.Field) (err error) {
 		switch f.Num {
-		case functionName:
+		case wire.FunctionName:
 			g.Name, err = s.String(f)
-		case functionDomain:
-			g.domain, err = s.String(f)
-		case functionNode:
+		case wire.FunctionDomain:
+			g.Domain, err = s.String(f)
+		case wire.FunctionNode:
 			err = add(&g.Nodes)(s.node(f, g.msg, 0))
 		}
 		return err
@@ -247,23 +218,23 @@ func (s *scanner) function(f wire.Field, parent *wire.Message) (*Graph, error) {
 func (s *scanner) node(f wire.Field, parent *wire.Message, depth int) (n Node, err error) {
 	err = s.message(f, parent, &n.msg, func(f wire.Field) (err error) {
 		switch f.Num {
-		case nodeInput:
+		case wire.NodeInput:
 			err = s.appendStr(&n.Inputs, f)
 			n.inputs = append(n.inputs, f.Span())
-		case nodeOutput:
+		case wire.NodeOutput:
 			err = s.appendStr(&n.Outputs, f)
 			n.outputs = append(n.outputs, f.Span())
-		case nodeName:
+		case wire.NodeName:
 			n.Name, err = s.String(f)
-		case nodeOpType:
+		case wire.NodeOpType:
 			n.OpType, err = s.String(f)
-		case nodeDomain:
+		case wire.NodeDomain:
 			n.Domain, err = s.String(f)
-		case nodeMetadata:
+		case wire.NodeMetadata:
 			var b []byte
 			b, err = s.Bytes(f)
 			n.foldsBatchNorm = n.foldsBatchNorm || bytes.Contains(b, []byte(foldRule))
-		case nodeAttribute:
+		case wire.NodeAttribute:
 			err = add(&n.Attributes)(s.attribute(f, n.msg, depth))
 		}
 		return err
@@ -321,22 +292,22 @@ func (s *scanner) appendStr(dst *[]string, f wire.Field) error {
 func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a Attribute, err error) {
 	err = s.message(f, parent, &a.msg, func(f wire.Field) (err error) {
 		switch f.Num {
-		case attrName:
+		case wire.AttrName:
 			a.Name, err = s.String(f)
-		case attrType:
+		case wire.AttrType:
 			a.Type = int64(f.Value)
-		case attrInt:
+		case wire.AttrInt:
 			a.Int, err = int64(f.Value), f.Want(wire.Varint)
-		case attrFloat:
+		case wire.AttrFloat:
 			a.Float, err = math.Float32frombits(uint32(f.Value)), f.Want(wire.Fixed32)
 			a.floats = append(a.floats, f.Body)
-		case attrFloats:
+		case wire.AttrFloats:
 			if f.Type != wire.Fixed32 { // else a single one
 				err = f.Want(wire.Bytes)
 			}
 			a.floats = append(a.floats, f.Body)
 			err = errors.Join(err, s.Keep(wire.NameCost))
-		case attrInts:
+		case wire.AttrInts:
 			if a.ints == nil {
 				a.ints = new([]int64)
 			}
@@ -346,9 +317,9 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a At
 				}
 				return s.Keep(wire.ItemCost / 8)
 			})
-		case attrTensor:
+		case wire.AttrTensor:
 			a.Tensor, err = s.tensor(f, a.msg)
-		case attrGraph, attrGraphs:
+		case wire.AttrGraph, wire.AttrGraphs:
 			err = add(&a.Graphs)(s.graph(f, a.msg, depth+1))
 		}
 		return err
@@ -359,14 +330,14 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a At
 func (s *scanner) value(f wire.Field, parent *wire.Message) (v Value, err error) {
 	err = s.message(f, parent, &v.msg, func(f wire.Field) (err error) {
 		switch f.Num {
-		case valueName:
+		case wire.ValueName:
 			v.Name, err = s.String(f)
-		case valueType:
-			err = s.within(f, func(f wire.Field) error {
-				if f.Num != typeTensor {
+		case wire.ValueType:
+			err = s.Within(f, func(f wire.Field) error {
+				if f.Num != wire.TypeTensor {
 					return nil
 				}
-				return s.within(f, func(f wire.Field) error { return s.tensorType(&v, f) })
+				return s.Within(f, func(f wire.Field) error { return s.tensorTypeField(&v, f) })
 			})
 		}
 		return err
@@ -374,15 +345,15 @@ func (s *scanner) value(f wire.Field, parent *wire.Message) (v Value, err error)
 	return v, err
 }
 
-// tensorType reads a field of TypeProto.Tensor.
-func (s *scanner) tensorType(v *Value, f wire.Field) error {
+// tensorTypeField reads a field of TypeProto.Tensor.
+func (s *scanner) tensorTypeField(v *Value, f wire.Field) error {
 	switch f.Num {
-	case tensorTypeElem:
+	case wire.TensorTypeElem:
 		v.ElemType = ElemType(f.Value)
-	case tensorTypeShape:
+	case wire.TensorTypeShape:
 		v.Shape, v.Dims = []int64{}, nil // a scalar has an empty shape
-		return s.within(f, func(f wire.Field) error {
-			if f.Num != shapeDim {
+		return s.Within(f, func(f wire.Field) error {
+			if f.Num != wire.ShapeDim {
 				return nil
 			}
 			return s.dim(v, f)
@@ -397,11 +368,11 @@ func (s *scanner) dim(v *Value, f wire.Field) error {
 		return err
 	}
 	d, name := int64(-1), ""
-	err := s.within(f, func(f wire.Field) (err error) {
+	err := s.Within(f, func(f wire.Field) (err error) {
 		switch f.Num {
-		case dimValue:
+		case wire.DimValue:
 			d = int64(f.Value)
-		case dimParam:
+		case wire.DimParam:
 			name, err = s.String(f)
 		}
 		return err

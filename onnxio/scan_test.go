@@ -158,10 +158,10 @@ func TestFeedInputs(t *testing.T) {
 // A repeated shape replaces the one before: dimensions and their names must
 // stay in step.
 func TestRepeatedShape(t *testing.T) {
-	dim := wire.AppendBytes(nil, shapeDim, wire.AppendString(nil, dimParam, "n"))
-	shapes := wire.AppendBytes(wire.AppendBytes(nil, tensorTypeShape, dim), tensorTypeShape, slices.Concat(dim, dim))
-	value := wire.AppendBytes(wire.AppendString(nil, valueName, "x"), valueType, wire.AppendBytes(nil, typeTensor, shapes))
-	m := parse(t, encodeModel(wire.AppendBytes(tinyGraph(), graphInput, value)))
+	dim := wire.AppendBytes(nil, wire.ShapeDim, wire.AppendString(nil, wire.DimParam, "n"))
+	shapes := wire.AppendBytes(wire.AppendBytes(nil, wire.TensorTypeShape, dim), wire.TensorTypeShape, slices.Concat(dim, dim))
+	value := wire.AppendBytes(wire.AppendString(nil, wire.ValueName, "x"), wire.ValueType, wire.AppendBytes(nil, wire.TypeTensor, shapes))
+	m := parse(t, encodeModel(wire.AppendBytes(tinyGraph(), wire.GraphInput, value)))
 	if v := m.Graph.Inputs[0]; !slices.Equal(v.Shape, []int64{-1, -1}) || !slices.Equal(v.Dims, []string{"n", "n"}) {
 		t.Errorf("shape %v, names %q", v.Shape, v.Dims)
 	}
@@ -186,19 +186,21 @@ func TestRefusedFiles(t *testing.T) {
 		}
 		return path
 	}
-	twice := wire.AppendBytes(encodeModel(tinyGraph()), modelGraph, tinyGraph())
-	noOpset := wire.AppendBytes(varintField(nil, modelIR, 8), modelGraph, tinyGraph())
-	noIR := wire.AppendBytes(wire.AppendBytes(nil, modelGraph, tinyGraph()), modelOpset, varintField(nil, opsetVersion, 18))
-	segment := wire.AppendBytes(nil, tensorSegment, nil)
-	dims := slices.Concat(varintField(nil, tensorDims, 1<<40), varintField(nil, tensorDims, 1<<40))
-	initializer := func(body []byte) []byte { return encodeModel(wire.AppendBytes(tinyGraph(), graphInitializer, body)) }
+	twice := wire.AppendBytes(encodeModel(tinyGraph()), wire.ModelGraph, tinyGraph())
+	noOpset := wire.AppendBytes(varintField(nil, wire.ModelIR, 8), wire.ModelGraph, tinyGraph())
+	noIR := wire.AppendBytes(wire.AppendBytes(nil, wire.ModelGraph, tinyGraph()), wire.ModelOpset, varintField(nil, wire.OpsetVersion, 18))
+	segment := wire.AppendBytes(nil, wire.TensorSegment, nil)
+	dims := slices.Concat(varintField(nil, wire.TensorDims, 1<<40), varintField(nil, wire.TensorDims, 1<<40))
+	initializer := func(body []byte) []byte {
+		return encodeModel(wire.AppendBytes(tinyGraph(), wire.GraphInitializer, body))
+	}
 	constant := func(attributes ...[]byte) []byte {
-		return encodeModel(wire.AppendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, []string{"c"}, attributes...)))
+		return encodeModel(wire.AppendBytes(tinyGraph(), wire.GraphNode, node("Constant", "k", nil, []string{"c"}, attributes...)))
 	}
 	for path, want := range map[string]string{
-		write("constant-outputs", encodeModel(wire.AppendBytes(tinyGraph(), graphNode, node("Constant", "k", nil, nil)))):                 `node "k": a Constant with 0 outputs`,
-		write("constant-float", constant(wire.AppendBytes(wire.AppendString(nil, attrName, "value_float"), attrFloats, make([]byte, 8)))): `node "k": a Constant with a value_float of 8 bytes`,
-		write("constant-varint", constant(varintField(wire.AppendString(nil, attrName, "value_floats"), attrFloats, 1<<21))):              "wire type 0, want 2",
+		write("constant-outputs", encodeModel(wire.AppendBytes(tinyGraph(), wire.GraphNode, node("Constant", "k", nil, nil)))):                      `node "k": a Constant with 0 outputs`,
+		write("constant-float", constant(wire.AppendBytes(wire.AppendString(nil, wire.AttrName, "value_float"), wire.AttrFloats, make([]byte, 8)))): `node "k": a Constant with a value_float of 8 bytes`,
+		write("constant-varint", constant(varintField(wire.AppendString(nil, wire.AttrName, "value_floats"), wire.AttrFloats, 1<<21))):              "wire type 0, want 2",
 		"testdata/sparse.onnx":                   "has sparse initializers",
 		"testdata/training-info.onnx":            "holds training information",
 		"testdata/zip.onnx":                      "a zip archive, not ONNX",
@@ -210,12 +212,12 @@ func TestRefusedFiles(t *testing.T) {
 		write("no-ir", noIR):                     "not an ONNX model",
 		write("only-ir", varintField(nil, 1, 8)): "not an ONNX model",
 		write("no-nodes", encodeModel(nil)):      "no nodes or no outputs",
-		write("graph-varint", varintField(encodeModel(nil), modelGraph, 1)):                                                       "not a readable ONNX model",
-		write("no-operator", encodeModel(wire.AppendBytes(tinyGraph(), graphNode, nil))):                                          "a node without an operator",
-		write("not-utf8", wire.AppendString(encodeModel(tinyGraph()), modelProducer, "\xff")):                                     "not UTF-8",
+		write("graph-varint", varintField(encodeModel(nil), wire.ModelGraph, 1)):                                                  "not a readable ONNX model",
+		write("no-operator", encodeModel(wire.AppendBytes(tinyGraph(), wire.GraphNode, nil))):                                     "a node without an operator",
+		write("not-utf8", wire.AppendString(encodeModel(tinyGraph()), wire.ModelProducer, "\xff")):                                "not UTF-8",
 		write("segment", initializer(segment)):                                                                                    "tensor in segments",
 		write("huge-dims", initializer(dims)):                                                                                     "too many elements",
-		write("negative-dim", initializer(varintField(nil, tensorDims, 1<<64-1))):                                                 "negative dimension",
+		write("negative-dim", initializer(varintField(nil, wire.TensorDims, 1<<64-1))):                                            "negative dimension",
 		write("no-elements", initializer(tensor("w", Float, []int64{2}, nil))):                                                    `tensor "w": float [2] without elements`,
 		write("odd-elements", initializer(tensor("w", Float, []int64{2}, make([]byte, 9)))):                                       `tensor "w": 9 bytes of elements, want 8 for float [2]`,
 		write("many-elements", initializer(tensor("w", Float16, []int64{2}, make([]byte, 8)))):                                    `tensor "w": 8 bytes of elements, want 4 for float16 [2]`,

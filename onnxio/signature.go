@@ -29,7 +29,7 @@ const (
 func (m *Model) inline() error {
 	functions := make(map[string]*Graph, len(m.Functions))
 	for _, f := range m.Functions {
-		functions[f.domain+"\x00"+f.Name] = f
+		functions[f.Domain+"\x00"+f.Name] = f
 	}
 	written := int64(0) // nodes in the file, of the functions that are reached
 	const counting = -1 // for a function whose count is not finished

@@ -34,11 +34,11 @@ func TestSignature(t *testing.T) {
 // A function that calls itself has no end.
 func TestRecursiveFunction(t *testing.T) {
 	call := Node{OpType: "f", Domain: "d"}
-	m := Model{Graph: &Graph{Nodes: []Node{call}}, Functions: []*Graph{{Name: "f", domain: "d", Nodes: []Node{call}}}}
+	m := Model{Graph: &Graph{Nodes: []Node{call}}, Functions: []*Graph{{Name: "f", Domain: "d", Nodes: []Node{call}}}}
 	if err := m.inline(); err == nil || !strings.Contains(err.Error(), "calls itself") {
 		t.Errorf("got %v", err)
 	}
-	m.Functions[0].domain = "another"
+	m.Functions[0].Domain = "another"
 	if err := m.inline(); err != nil || m.nodes != 1 {
 		t.Errorf("%d nodes, %v", m.nodes, err)
 	}

@@ -86,9 +86,6 @@ func NewWholeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return e.Template(l)
 }
 
-// Content returns the content of the first file, the model itself. It is for the packages below this one.
-func (t *Template) Content() wire.Content { return t.files[0].Content }
-
 // Fill returns the template with the flat vectors of l that fill it. It checks that they fit.
 func (t *Template) Fill(l *weights.Layout, parameters, statistics weights.Vector) (Filled, error) {
 	if _, err := t.entries(l); err != nil {

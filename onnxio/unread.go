@@ -7,23 +7,15 @@ func (m *Model) Unread() (names []string) {
 	for _, o := range m.Graph.Outputs {
 		read[o.Name] = true
 	}
-	var visit func(g *Graph)
-	visit = func(g *Graph) {
-		for i := range g.Nodes {
-			n := &g.Nodes[i]
+	for _, g := range m.Graphs() {
+		for _, n := range g.Nodes {
 			for _, name := range n.Inputs {
 				if n.Domain != "" || n.OpType != "Shape" && n.OpType != "Size" {
 					read[name] = true
 				}
 			}
-			for _, a := range n.Attributes {
-				for _, body := range a.Graphs {
-					visit(body)
-				}
-			}
 		}
 	}
-	visit(m.Graph)
 	for _, v := range m.FeedInputs() {
 		if !read[v.Name] {
 			names = append(names, v.Name)

@@ -19,7 +19,7 @@ func TestUnread(t *testing.T) {
 	}
 	g := graph(nodes, nil, [][]byte{output("y", Float), output("given out", Float)})
 	for _, name := range inputs {
-		g = wire.AppendBytes(g, graphInput, output(name, Float))
+		g = wire.AppendBytes(g, wire.GraphInput, output(name, Float))
 	}
 	if got := parse(t, encodeModel(g)).Unread(); !slices.Equal(got, []string{"shaped", "nothing"}) {
 		t.Errorf("%q", got)

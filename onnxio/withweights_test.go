@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -49,7 +50,7 @@ func TestHolding(t *testing.T) {
 	decoded := func(seed int) *Model {
 		var list []byte
 		for _, v := range replacement(3, seed) {
-			list = varintField(list, tensorInt32, uint64(weights.Float16Bits(v)))
+			list = varintField(list, wire.TensorInt32, uint64(weights.Float16Bits(v)))
 		}
 		return parse(t, tinyGraphModel(append(tensor("h", Float16, []int64{3}, nil), list...)))
 	}

@@ -146,23 +146,9 @@ func (m *Model) number(t *Tensor) (float64, bool) {
 // node.
 func (e *Edit) trainWritten(bn BatchNorm, mean, variance string) {
 	ones, zeros := e.affine(bn, mean)
-	var body []byte
-	for _, in := range []string{bn.Input, ones, zeros, zeros, ones} {
-		body = wire.AppendString(body, nodeInput, in)
-	}
-	for _, out := range []string{bn.Node.Outputs[0], mean, variance} {
-		body = wire.AppendString(body, nodeOutput, out)
-	}
-	body = wire.AppendString(body, nodeName, mean+"_node")
-	body = wire.AppendString(body, nodeOpType, "BatchNormalization")
-	for _, a := range [][]byte{
-		encodeAttribute("epsilon", wire.AppendFloat(nil, attrFloat, float32(bn.Epsilon)), attrIsFloat),
-		encodeAttribute("momentum", wire.AppendFloat(nil, attrFloat, 0), attrIsFloat),
-		encodeAttribute("training_mode", wire.AppendVarint(nil, attrInt, 1), attrIsInt),
-	} {
-		body = wire.AppendBytes(body, nodeAttribute, a)
-	}
-	e.splice(bn.Node.msg.Span(), wire.AppendBytes(nil, graphNode, body), bn.Node.msg.Parent)
+	node := wire.Node("BatchNormalization", mean+"_node", []string{bn.Input, ones, zeros, zeros, ones}, []string{bn.Node.Outputs[0], mean, variance},
+		wire.Float("epsilon", float32(bn.Epsilon)), wire.Float("momentum", 0), wire.Int("training_mode", 1))
+	e.splice(bn.Node.msg.Span(), node, bn.Node.msg.Parent)
 }
 
 // affine returns the names of scale and shift for a layer. A layer written out in operators has its own scale and

@@ -9,10 +9,11 @@ import (
 )
 
 // Each row of a matrix has its own step. Rows are as short as possible with at least goodRow elements, since a step
-// takes four bytes. Matrices whose rows are shorter than fewestRow are stored whole.
+// takes four bytes. Matrices are stored whole if their rows are shorter than fewestRow, or too long to be held.
 const (
-	goodRow   = 64
-	fewestRow = 8
+	goodRow    = 64
+	fewestRow  = 8
+	longestRow = 1 << 20
 )
 
 // steps returns the shape of a tensor's steps, which broadcasts, and the number of elements that share a step. The
@@ -28,7 +29,7 @@ func (t tensor) steps() (shape []int64, row int64) {
 		axes--
 		row *= t.shape[axes]
 	}
-	if row < fewestRow {
+	if row < fewestRow || row > longestRow {
 		return nil, 0
 	}
 	for i := range t.shape {
@@ -111,103 +112,41 @@ const quantiseBlock = 1 << 18
 // steps.
 func quantise(w io.Writer, steps []float32, entry weights.Tensor, from, mean weights.Vector) error {
 	row := entry.Len() / int64(len(steps))
-	block := max(1, quantiseBlock/row) * row // whole rows; a longer row is read in parts, twice
-	b := &deviation{entry: entry, from: from, mean: mean}
-	if row > quantiseBlock {
-		return b.longRows(w, steps, row)
-	}
+	block := min(max(1, quantiseBlock/row)*row, entry.Len()) // whole rows
+	values, base, out := make([]float32, block), make([]float32, block), make([]byte, block)
 	for at := int64(0); at < entry.Len(); at += block {
 		n := min(block, entry.Len()-at)
-		if err := b.read(at, n); err != nil {
+		if err := from.ReadAt(values[:n], entry.Offset+at); err != nil {
+			return err
+		}
+		if err := mean.ReadAt(base[:n], entry.Offset+at); err != nil {
 			return err
 		}
 		for k := int64(0); k < n; k += row {
-			d := b.values[k:][:row]
-			step := stepOf(largest(d))
-			steps[(at+k)/row] = step
-			b.round(d, step, k)
+			steps[(at+k)/row] = roundRow(out[k:][:row], values[k:][:row], base[k:][:row])
 		}
-		if _, err := w.Write(b.bytes); err != nil {
+		if _, err := w.Write(out[:n]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deviation is a range of a member's deviations from the mean.
-type deviation struct {
-	entry        weights.Tensor
-	from, mean   weights.Vector
-	values, base []float32
-	bytes        []byte
-}
-
-// read reads the deviations of elements [at, at+n) of the tensor.
-func (d *deviation) read(at, n int64) error {
-	if int64(cap(d.values)) < n {
-		d.values, d.base, d.bytes = make([]float32, n), make([]float32, n), make([]byte, n)
+// roundRow stores the differences of values and base as signed bytes, in multiples of the step that it returns. It
+// overwrites values.
+func roundRow(out []byte, values, base []float32) (step float32) {
+	var peak float32
+	for i, b := range base {
+		values[i] -= b
+		peak = max(peak, values[i], -values[i])
 	}
-	d.values, d.base, d.bytes = d.values[:n], d.base[:n], d.bytes[:n]
-	if err := d.from.ReadAt(d.values, d.entry.Offset+at); err != nil {
-		return err
-	}
-	if err := d.mean.ReadAt(d.base, d.entry.Offset+at); err != nil {
-		return err
-	}
-	for i, v := range d.base {
-		d.values[i] -= v
-	}
-	return nil
-}
-
-// round stores deviations as bytes, starting at index k.
-func (d *deviation) round(values []float32, step float32, k int64) {
+	step = peak / 127
 	for i, v := range values {
 		q := 0.0
 		if step > 0 {
 			q = min(max(math.RoundToEven(float64(v)/float64(step)), -127), 127)
 		}
-		d.bytes[k+int64(i)] = byte(int8(q))
+		out[i] = byte(int8(q))
 	}
-}
-
-func largest(values []float32) (peak float32) {
-	for _, v := range values {
-		peak = max(peak, v, -v)
-	}
-	return peak
-}
-
-func stepOf(peak float32) float32 { return peak / 127 }
-
-// longRows is quantise for rows that are too long to be held at once.
-func (d *deviation) longRows(w io.Writer, steps []float32, row int64) error {
-	for r := range steps {
-		var peak float32
-		each := func(do func() error) error {
-			for at := int64(0); at < row; at += quantiseBlock {
-				if err := d.read(int64(r)*row+at, min(quantiseBlock, row-at)); err != nil {
-					return err
-				}
-				if err := do(); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		err := each(func() error { peak = max(peak, largest(d.values)); return nil })
-		if err != nil {
-			return err
-		}
-		steps[r] = stepOf(peak)
-		err = each(func() error {
-			d.round(d.values, steps[r], 0)
-			_, err := w.Write(d.bytes)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return step
 }

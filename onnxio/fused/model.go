@@ -48,7 +48,7 @@ type Model struct {
 	members  []Member
 	opts     Options
 	ir       int64
-	opsets   []opset
+	opsets   []onnxio.Opset
 
 	inputs  []onnxio.Value
 	feeds   []string // the values that members read, one for each input
@@ -81,7 +81,7 @@ type sharedTensor struct {
 
 type sharedFunction struct {
 	network int
-	function
+	*onnxio.Graph
 }
 
 // New joins members of networks. Networks must agree in opset and inputs. If there are several inputs, they are
@@ -115,11 +115,11 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 // merge adds a network's opsets and inputs.
 func (m *Model) merge(n *Network) error {
 	for _, o := range n.opsets {
-		i := slices.IndexFunc(m.opsets, func(have opset) bool { return have.domain == o.domain })
+		i := slices.IndexFunc(m.opsets, func(have onnxio.Opset) bool { return have.Domain == o.Domain })
 		if i < 0 {
 			m.opsets = append(m.opsets, o)
-		} else if have := m.opsets[i].version; have != o.version {
-			return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d of %q, and another of the networks has %d", o.version, cmp.Or(o.domain, "ai.onnx"), have),
+		} else if have := m.opsets[i].Version; have != o.Version {
+			return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d of %q, and another of the networks has %d", o.Version, cmp.Or(o.Domain, "ai.onnx"), have),
 				Hint: "export the checkpoints of all runs with one opset"})
 		}
 	}
@@ -203,11 +203,11 @@ func (m *Model) share(i int, n *Network) {
 	calls := make(map[[2]string]string)
 	m.calls = append(m.calls, calls)
 	for _, fn := range n.functions {
-		name := fn.name
-		for m.called[[2]string{fn.domain, name}] {
+		name := fn.Name
+		for m.called[[2]string{fn.Domain, name}] {
 			name += fmt.Sprintf("_%d", i)
 		}
-		calls[[2]string{fn.domain, fn.name}], m.called[[2]string{fn.domain, name}] = name, true
+		calls[[2]string{fn.Domain, fn.Name}], m.called[[2]string{fn.Domain, name}] = name, true
 		m.functions = append(m.functions, sharedFunction{i, fn})
 	}
 }
@@ -267,9 +267,8 @@ func (m *Model) Gives(name, value string, width int64) error {
 	if slices.ContainsFunc(m.inputs, func(v onnxio.Value) bool { return v.Name == name }) {
 		return m.networks[0].fail(name, fmt.Errorf("the network's input has the name of an output"))
 	}
-	m.op(&m.behind, "Identity", []string{value}, name)
-	m.outputs = append(m.outputs, wire.AppendBytes(nil, graphOutput, encodeValue(onnxio.Value{
-		Name: name, ElemType: onnxio.Float, Shape: []int64{-1, width}, Dims: []string{m.inputs[0].Dims[0], ""}}))...)
+	m.behind.fields = append(m.behind.fields, encodeNode("Identity", []string{value}, name)...)
+	m.outputs = append(m.outputs, wire.AppendBytes(nil, wire.GraphOutput, wire.Value(name, onnxio.Float, []int64{-1, width}, m.inputs[0].Dims[:1]))...)
 	return nil
 }
 
@@ -282,22 +281,4 @@ func (m *Model) renaming(k int) *renaming {
 		known[n.input(i, v.Name).Name] = m.feeds[i]
 	}
 	return &renaming{n, wire.NewScanner(n.content), fmt.Sprintf("member-%03d/", member.Number), known, m.calls[member.Network]}
-}
-
-// encodeValue encodes a ValueInfoProto.
-func encodeValue(v onnxio.Value) []byte {
-	var dims []byte
-	for i, d := range v.Shape {
-		var dim []byte
-		if d >= 0 {
-			dim = wire.AppendVarint(nil, dimValue, uint64(d))
-		} else if v.Dims[i] != "" {
-			dim = wire.AppendString(nil, dimParam, v.Dims[i])
-		}
-		dims = wire.AppendBytes(dims, shapeDim, dim)
-	}
-	tensor := wire.AppendVarint(nil, tensorTypeElem, uint64(v.ElemType))
-	tensor = wire.AppendBytes(tensor, tensorTypeShape, dims)
-	body := wire.AppendString(nil, valueName, v.Name)
-	return wire.AppendBytes(body, valueType, wire.AppendBytes(nil, typeTensor, tensor))
 }

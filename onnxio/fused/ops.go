@@ -28,7 +28,7 @@ func (m *Model) Rowwise(op string, inputs ...string) string {
 // Node is Op for an operator with attributes.
 func (m *Model) Node(op string, inputs []string, attributes ...Attribute) string {
 	name := m.unused(op)
-	m.op(m.building, op, inputs, name, attributes...)
+	m.building.fields = append(m.building.fields, encodeNode(op, inputs, name, attributes...)...)
 	return name
 }
 
@@ -61,8 +61,7 @@ func (m *Model) Integers(values ...int64) string {
 
 func (m *Model) constant(elem onnxio.ElemType, raw []byte, shape []int64) string {
 	name := m.unused("Constant")
-	body := wire.AppendBytes(tensorHeader(name, elem, shape), tensorRaw, raw)
-	m.building.fields = append(m.building.fields, wire.AppendBytes(nil, graphInitializer, body)...)
+	m.building.fields = append(m.building.fields, wire.Initializer(name, elem, shape, raw)...)
 	return name
 }
 
@@ -76,41 +75,15 @@ func (m *Model) unused(op string) string {
 	return fmt.Sprintf("%s/%s_%d", where, op, m.building.count)
 }
 
-// op adds an operator, which has the name of its output.
-func (m *Model) op(to *block, op string, inputs []string, output string, attributes ...Attribute) {
-	to.fields = append(to.fields, encodeNode(op, inputs, output, attributes...)...)
-}
-
-// encodeNode encodes a field of a graph.
+// encodeNode encodes an operator, which has the name of its output, as a field of a graph.
 func encodeNode(op string, inputs []string, output string, attributes ...Attribute) []byte {
-	var b []byte
-	for _, s := range inputs {
-		b = wire.AppendString(b, nodeInput, s)
-	}
-	b = wire.AppendString(b, nodeOutput, output)
-	b = wire.AppendString(b, nodeName, output)
-	b = wire.AppendString(b, nodeOpType, op)
+	var fields [][]byte
 	for _, a := range attributes {
-		body := wire.AppendString(nil, attrName, a.Name)
 		if a.Ints == nil {
-			body = wire.AppendVarint(wire.AppendVarint(body, attrInt, uint64(a.Int)), attrType, attrIsInt)
+			fields = append(fields, wire.Int(a.Name, a.Int))
 		} else {
-			for _, v := range a.Ints {
-				body = wire.AppendVarint(body, attrInts, uint64(v))
-			}
-			body = wire.AppendVarint(body, attrType, attrIsInts)
+			fields = append(fields, wire.Ints(a.Name, a.Ints))
 		}
-		b = wire.AppendBytes(b, nodeAttribute, body)
 	}
-	return wire.AppendBytes(nil, graphNode, b)
-}
-
-// tensorHeader encodes a TensorProto without its elements.
-func tensorHeader(name string, elem onnxio.ElemType, shape []int64) []byte {
-	var b []byte
-	for _, d := range shape {
-		b = wire.AppendVarint(b, tensorDims, uint64(d))
-	}
-	b = wire.AppendVarint(b, tensorType, uint64(elem))
-	return wire.AppendString(b, tensorName, name)
+	return wire.Node(op, output, inputs, []string{output}, fields...)
 }

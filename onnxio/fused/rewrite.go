@@ -3,6 +3,7 @@ package fused
 import (
 	"fmt"
 
+	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
@@ -45,29 +46,29 @@ func (r *renaming) node(at wire.Span) (wire.Content, error) {
 	op, domain := "", ""
 	err := r.scan.Fields(at, func(f wire.Field) error {
 		switch f.Num {
-		case nodeDoc, nodeMetadata:
+		case wire.NodeDoc, wire.NodeMetadata:
 			return nil
-		case nodeInput, nodeOutput, nodeName, nodeOpType, nodeDomain:
+		case wire.NodeInput, wire.NodeOutput, wire.NodeName, wire.NodeOpType, wire.NodeDomain:
 			s, err := r.scan.String(f)
 			if err != nil {
 				return err
 			}
 			switch f.Num {
-			case nodeInput:
+			case wire.NodeInput:
 				s = r.of(s)
-			case nodeOutput:
+			case wire.NodeOutput:
 				s, err = r.define(s)
-			case nodeName:
+			case wire.NodeName:
 				s = r.prefix + s
-			case nodeOpType:
+			case wire.NodeOpType:
 				op = s
 				return nil
-			case nodeDomain:
+			case wire.NodeDomain:
 				domain = s
 			}
 			c.AddCopy(wire.AppendString(nil, f.Num, s))
 			return err
-		case nodeAttribute:
+		case wire.NodeAttribute:
 			return r.attribute(&c, f)
 		}
 		c.AddStretch(r.content, f.Span())
@@ -76,14 +77,14 @@ func (r *renaming) node(at wire.Span) (wire.Content, error) {
 	if s, ok := r.calls[[2]string{domain, op}]; ok {
 		op = s
 	}
-	c.AddCopy(wire.AppendString(nil, nodeOpType, op))
+	c.AddCopy(wire.AppendString(nil, wire.NodeOpType, op))
 	return c, err
 }
 
 func (r *renaming) attribute(c *wire.Content, f wire.Field) error {
 	var inner wire.Content
 	err := r.scan.Fields(f.Body, func(f wire.Field) error {
-		if f.Num != attrGraph && f.Num != attrGraphs {
+		if f.Num != wire.AttrGraph && f.Num != wire.AttrGraphs {
 			inner.AddStretch(r.content, f.Span())
 			return nil
 		}
@@ -108,13 +109,13 @@ func (r *renaming) graph(at wire.Span) (wire.Content, error) {
 		var inner wire.Content
 		var err error
 		switch f.Num {
-		case graphValueInfo, graphQuantization, graphDoc, graphMetadata: // about names that no longer exist
+		case wire.GraphValueInfo, wire.GraphQuantization, wire.GraphDoc, wire.GraphMetadata: // about names that no longer exist
 			return nil
-		case graphNode:
+		case wire.GraphNode:
 			inner, err = r.node(f.Body)
-		case graphInput, graphInitializer:
+		case wire.GraphInput, wire.GraphInitializer:
 			inner, err = r.named(f, r.define)
-		case graphOutput:
+		case wire.GraphOutput:
 			inner, err = r.named(f, func(s string) (string, error) { return r.of(s), nil })
 		default:
 			c.AddStretch(r.content, f.Span())
@@ -128,9 +129,9 @@ func (r *renaming) graph(at wire.Span) (wire.Content, error) {
 
 // named returns a value or a tensor under its new name.
 func (r *renaming) named(f wire.Field, rename func(string) (string, error)) (wire.Content, error) {
-	num := wire.Number(valueName)
-	if f.Num == graphInitializer {
-		num = tensorName
+	num := wire.Number(wire.ValueName)
+	if f.Num == wire.GraphInitializer {
+		num = wire.TensorName
 	}
 	var c wire.Content
 	err := r.scan.Fields(f.Body, func(f wire.Field) error {
@@ -150,13 +151,13 @@ func (r *renaming) named(f wire.Field, rename func(string) (string, error)) (wir
 }
 
 // function returns a model-local function under its new name.
-func (r *renaming) function(fn function) (wire.Content, error) {
+func (r *renaming) function(fn *onnxio.Graph) (wire.Content, error) {
 	var c wire.Content
-	err := r.scan.Fields(fn.at, func(f wire.Field) error {
+	err := r.scan.Fields(fn.Body(), func(f wire.Field) error {
 		switch f.Num {
-		case functionName:
-			c.AddCopy(wire.AppendString(nil, functionName, r.calls[[2]string{fn.domain, fn.name}]))
-		case functionNode:
+		case wire.FunctionName:
+			c.AddCopy(wire.AppendString(nil, wire.FunctionName, r.calls[[2]string{fn.Domain, fn.Name}]))
+		case wire.FunctionNode:
 			inner, err := r.call(f.Body)
 			enclose(&c, f.Num, inner)
 			return err

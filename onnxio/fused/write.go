@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
@@ -27,11 +26,11 @@ func DataName(model string) string { return model + ".data" }
 // the model file's name.
 func (m *Model) Size(name string) (model, data int64, err error) {
 	s := &sink{data: DataName(name)}
-	graph, err := m.graphSize(s.data)
-	if err == nil {
-		err = m.write(s, graph, m.measure)
+	if err := m.graph(s, m.measure); err != nil {
+		return 0, 0, err
 	}
-	return s.length, s.at, err
+	header, err := m.header(s.length)
+	return int64(len(header)) + s.length, s.at, err
 }
 
 // Members calls do with the parameters of each member, in the order of the model's members.
@@ -39,15 +38,19 @@ type Members func(do func(parameters weights.Vector) error) error
 
 // Write writes the model and, if it has one, the file of elements. create opens both. name is the model file's name.
 func (m *Model) Write(name string, create func(file string) (io.Writer, error), members Members) error {
-	size, data, err := m.Size(name)
+	plan := &sink{data: DataName(name)}
+	if err := m.graph(plan, m.measure); err != nil {
+		return err
+	}
+	header, err := m.header(plan.length)
 	if err != nil {
 		return err
 	}
-	if size > Largest {
+	if size := int64(len(header)) + plan.length; size > Largest {
 		return fmt.Errorf("%s: %d bytes, and protobuf stops at 2 GiB", name, size)
 	}
-	s := &sink{data: DataName(name)}
-	if data > 0 {
+	s := &sink{data: plan.data}
+	if plan.at > 0 {
 		if s.outside, err = create(s.data); err != nil {
 			return err
 		}
@@ -55,15 +58,14 @@ func (m *Model) Write(name string, create func(file string) (io.Writer, error), 
 	if s.model, err = create(name); err != nil {
 		return err
 	}
-	graph, err := m.graphSize(s.data)
-	if err != nil {
+	if _, err := s.model.Write(header); err != nil {
 		return err
 	}
-	if err := m.write(s, graph, members); err != nil {
+	if err := m.graph(s, members); err != nil {
 		return err
 	}
-	if s.length != size || s.at != data {
-		return fmt.Errorf("%s: %d and %d bytes written, want %d and %d", name, s.length, s.at, size, data)
+	if s.length != plan.length || s.at != plan.at {
+		return fmt.Errorf("%s: %d and %d bytes written, want %d and %d", name, s.length, s.at, plan.length, plan.at)
 	}
 	return nil
 }
@@ -76,12 +78,6 @@ func (m *Model) measure(do func(weights.Vector) error) error {
 		}
 	}
 	return nil
-}
-
-func (m *Model) graphSize(data string) (int64, error) {
-	s := &sink{data: data}
-	err := m.graph(s, m.measure)
-	return s.length, err
 }
 
 // A sink takes a model's bytes. It only counts them if there is no writer.
@@ -111,14 +107,11 @@ func (s *sink) elements(size int64, write func(io.Writer) error) error {
 
 // initializer adds a tensor to the graph. Its elements go outside if external is set and they fill a page.
 func (s *sink) initializer(external bool, name string, elem onnxio.ElemType, shape []int64, size int64, write func(io.Writer) error) error {
-	body := tensorHeader(name, elem, shape)
+	body := wire.TensorHeader(name, elem, shape)
 	if external && size >= pageSize {
 		pad := -s.at & (pageSize - 1)
 		s.at += pad
-		for _, entry := range [][2]string{{"location", s.data}, {"offset", strconv.FormatInt(s.at, 10)}, {"length", strconv.FormatInt(size, 10)}} {
-			body = wire.AppendBytes(body, tensorExternal, wire.AppendString(wire.AppendString(nil, 1, entry[0]), 2, entry[1]))
-		}
-		body = wire.AppendVarint(body, tensorLocation, 1)
+		body = wire.AppendOutside(body, s.data, s.at, size)
 		s.at += size
 		if s.outside != nil {
 			if _, err := s.outside.Write(make([]byte, pad)); err != nil {
@@ -128,10 +121,10 @@ func (s *sink) initializer(external bool, name string, elem onnxio.ElemType, sha
 				return err
 			}
 		}
-		return s.write(wire.AppendBytes(nil, graphInitializer, body))
+		return s.write(wire.AppendBytes(nil, wire.GraphInitializer, body))
 	}
-	body = wire.AppendPrefix(body, tensorRaw, int(size))
-	if err := s.write(append(wire.AppendPrefix(nil, graphInitializer, len(body)+int(size)), body...)); err != nil {
+	body = wire.AppendPrefix(body, wire.TensorRaw, int(size))
+	if err := s.write(append(wire.AppendPrefix(nil, wire.GraphInitializer, len(body)+int(size)), body...)); err != nil {
 		return err
 	}
 	return s.elements(size, write)
@@ -153,42 +146,38 @@ func (s *sink) content(c wire.Content, fill func(w io.Writer, tensor string) err
 	return nil
 }
 
-// write writes the whole ModelProto. Its graph has the given size.
-func (m *Model) write(s *sink, graph int64, members Members) error {
-	b := wire.AppendVarint(nil, modelIR, uint64(m.ir))
-	b = wire.AppendString(b, modelProducer, m.opts.Producer)
-	b = wire.AppendString(b, modelProducerVersion, m.opts.Version)
+// header returns the beginning of the ModelProto, up to its graph, which has the given size.
+func (m *Model) header(graph int64) ([]byte, error) {
+	b := wire.AppendVarint(nil, wire.ModelIR, uint64(m.ir))
+	b = wire.AppendString(b, wire.ModelProducer, m.opts.Producer)
+	b = wire.AppendString(b, wire.ModelProducerVersion, m.opts.Version)
 	for _, o := range m.opsets {
-		body := wire.AppendVarint(wire.AppendString(nil, opsetDomain, o.domain), opsetVersion, uint64(o.version))
-		b = wire.AppendBytes(b, modelOpset, body)
+		body := wire.AppendVarint(wire.AppendString(nil, wire.OpsetDomain, o.Domain), wire.OpsetVersion, uint64(o.Version))
+		b = wire.AppendBytes(b, wire.ModelOpset, body)
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.opts.Metadata)) {
-		b = wire.AppendBytes(b, modelMetadata, wire.AppendString(wire.AppendString(nil, 1, key), 2, m.opts.Metadata[key]))
+		b = wire.AppendEntry(b, wire.ModelMetadata, key, m.opts.Metadata[key])
 	}
 	for _, fn := range m.functions {
 		n := m.networks[fn.network]
 		r := &renaming{Network: n, scan: wire.NewScanner(n.content), calls: m.calls[fn.network]}
-		c, err := r.function(fn.function)
+		c, err := r.function(fn.Graph)
 		if err != nil {
-			return n.fail("", err)
+			return nil, n.fail("", err)
 		}
-		b = wire.AppendPrefix(b, modelFunction, c.Size)
+		b = wire.AppendPrefix(b, wire.ModelFunction, c.Size)
 		for _, p := range c.Parts {
 			b = append(b, p.Data...)
 		}
 	}
-	b = wire.AppendPrefix(b, modelGraph, int(graph))
-	if err := s.write(b); err != nil {
-		return err
-	}
-	return m.graph(s, members)
+	return wire.AppendPrefix(b, wire.ModelGraph, int(graph)), nil
 }
 
 // graph writes the fields of the GraphProto.
 func (m *Model) graph(s *sink, members Members) error {
-	b := wire.AppendString(nil, graphName, "ensemble")
+	b := wire.AppendString(nil, wire.GraphName, "ensemble")
 	for _, v := range m.inputs {
-		b = wire.AppendBytes(b, graphInput, encodeValue(v))
+		b = wire.AppendBytes(b, wire.GraphInput, wire.Value(v.Name, v.ElemType, v.Shape, v.Dims))
 	}
 	if err := s.write(append(append(b, m.outputs...), m.before.fields...)); err != nil {
 		return err
@@ -241,12 +230,12 @@ func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 	}
 	// Elements in lists of integers and similar fields are few, so they stay unchanged.
 	r := &renaming{Network: n, scan: wire.NewScanner(n.content)}
-	c, err := r.named(wire.Field{Num: graphInitializer, Body: t.at}, func(string) (string, error) { return "", nil })
+	c, err := r.named(wire.Field{Num: wire.GraphInitializer, Body: t.at}, func(string) (string, error) { return "", nil })
 	if err != nil {
 		return err
 	}
-	c.AddCopy(wire.AppendString(nil, tensorName, t.name)) // a Constant's tensor need not have one
-	if err := s.write(wire.AppendPrefix(nil, graphInitializer, c.Size)); err != nil {
+	c.AddCopy(wire.AppendString(nil, wire.TensorName, t.name)) // a Constant's tensor need not have one
+	if err := s.write(wire.AppendPrefix(nil, wire.GraphInitializer, c.Size)); err != nil {
 		return err
 	}
 	return s.content(c, nil)
@@ -287,14 +276,14 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 		return weights.WriteTensor(w, entry, from[entry.Role.Vector()])
 	}
 	for _, d := range r.nodes {
-		if d.constant {
+		if tensorOf(d) != nil {
 			continue
 		}
-		c, err := r.node(d.at)
+		c, err := r.node(d.Body())
 		if err != nil {
 			return r.fail("", err)
 		}
-		if err := s.write(wire.AppendPrefix(nil, graphNode, c.Size)); err != nil {
+		if err := s.write(wire.AppendPrefix(nil, wire.GraphNode, c.Size)); err != nil {
 			return err
 		}
 		if err := s.content(c, fill); err != nil {

@@ -100,10 +100,7 @@ func (s *Scanner) room(cost int) error {
 // takes twice as much memory as one of the right size.
 func (s *Scanner) Count(f Field, num protowire.Number) (int, error) {
 	n := 0
-	if err := f.Want(Bytes); err != nil {
-		return 0, err
-	}
-	err := s.Fields(f.Body, func(f Field) error {
+	err := s.Within(f, func(f Field) error {
 		if f.Num == num {
 			n++
 		}
@@ -136,6 +133,28 @@ func (s *Scanner) Fields(body Span, do func(Field) error) error {
 		}
 	}
 	return nil
+}
+
+// Within calls do for each field of the message in a field.
+func (s *Scanner) Within(f Field, do func(Field) error) error {
+	if err := f.Want(Bytes); err != nil {
+		return err
+	}
+	return s.Fields(f.Body, do)
+}
+
+// Entry returns the key and the value in a field, a StringStringEntryProto.
+func (s *Scanner) Entry(f Field) (key, value string, err error) {
+	err = s.Within(f, func(f Field) (err error) {
+		switch f.Num {
+		case entryKey:
+			key, err = s.String(f)
+		case entryValue:
+			value, err = s.String(f)
+		}
+		return err
+	})
+	return key, value, err
 }
 
 // field reads the first field of a range.
