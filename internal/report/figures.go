@@ -23,7 +23,7 @@ func (r *Report) parts() []part {
 		{"risk", "Risk and coverage", riskLead, plot.DrawRisk(r.Methods)},
 		{"operating", "Thresholds", operatingLead, plot.DrawOperating(r.Methods)},
 		{"sweep", "Scores by setting", sweepLead, plot.DrawCurves("sweep", r.Sweeps)},
-		{"spectrum", "Spectrum of the posterior", spectrumLead, plot.DrawSpectrum(r.Spectrum)},
+		{"spectrum", "Spectrum of the posterior", spectrumLead, plot.DrawCurves("", r.Spectrum)},
 		{"lines", "Loss along directions", linesLead, plot.DrawCurves("line", r.Lines)},
 		{"surfaces", "Loss surface and posterior density", surfacesLead, plot.DrawSurfaces(r.Surfaces)},
 	}

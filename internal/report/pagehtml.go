@@ -84,10 +84,10 @@ type htmlPart struct {
 	One         bool // the only figure, with its text next to it
 }
 
-// A htmlGroup holds figures that share a grid. They have the same size, and all or none are folded.
+// A htmlGroup holds figures that share a grid. All or none of them are folded.
 type htmlGroup struct {
-	Small, Folded bool
-	Figures       []htmlFigure
+	Folded  bool
+	Figures []htmlFigure
 }
 
 type htmlFigure struct {
@@ -98,8 +98,8 @@ type htmlFigure struct {
 func (p part) html() htmlPart {
 	to := htmlPart{ID: p.ID, Heading: p.Heading, Lead: words(prose(p.Lead), map[*term]bool{}), One: len(p.figures) == 1}
 	for i, f := range p.figures {
-		if i == 0 || f.Small != p.figures[i-1].Small || f.Folded != p.figures[i-1].Folded {
-			to.Groups = append(to.Groups, htmlGroup{Small: f.Small, Folded: f.Folded})
+		if i == 0 || f.Folded != p.figures[i-1].Folded {
+			to.Groups = append(to.Groups, htmlGroup{Folded: f.Folded})
 		}
 		group := &to.Groups[len(to.Groups)-1]
 		svg := template.HTML(f.SVG(fmt.Sprintf("%s-%d", p.ID, i))) // its text is escaped

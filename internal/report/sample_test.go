@@ -57,11 +57,12 @@ func sampleReport(n int) *Report {
 	r.Tables = []NamedTable{{Title: "Scores", Explanation: "All methods on the same test images.", Table: table}}
 	r.Differences = []plot.Differences{differences}
 	r.Sweeps = sampleSweeps(random)
-	spectrum := &plot.Spectrum{Note: "The low-rank part holds 38 % of the variance, the diagonal part 62 %. Effective number of directions: 6.4."}
+	spectrum := plot.Curve{Title: "Spectrum", XLabel: "direction", YLabel: "variance along the direction", LogY: true, Series: make([]plot.Series, 1), Note: "The low-rank part holds 38 % of the variance, the diagonal part 62 %. Effective number of directions: 6.4."}
 	for k := range 20 {
-		spectrum.Eigenvalues = append(spectrum.Eigenvalues, 0.8*math.Exp(-0.3*float64(k)))
+		of := &spectrum.Series[0]
+		of.X, of.Y = append(of.X, float64(k+1)), append(of.Y, 0.8*math.Exp(-0.3*float64(k)))
 	}
-	r.Spectrum = spectrum
+	r.Spectrum = []plot.Curve{spectrum}
 	for k := range 2 {
 		line := plot.Curve{Title: fmt.Sprintf("Loss along direction %d", k+1), XLabel: "distance from SWA, posterior standard deviations (σ)", YLabel: "NLL, nats", Marks: []plot.Tick{{At: 0, Label: "SWA"}}}
 		s := plot.Series{Name: "test"}

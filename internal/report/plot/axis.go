@@ -11,15 +11,13 @@ import (
 // plottable reports whether x can be drawn. Above the bound, squares and differences overflow.
 func plottable(x float64) bool { return math.Abs(x) < 1e150 }
 
-// An axis maps values to positions, from min at one end to max at the other. Values outside go to the nearer end. It
-// provides the scale and the ticks of a gonum axis.
+// An axis maps values to places, from 0 at min to 1 at max. Values outside go to the nearer end.
 type axis struct {
 	label    string
 	kind     axisKind
 	min, max float64
-	room     float64 // approximate length
-	named    []Tick  // instead of numbers
-	percent  bool    // ticks in per cent
+	named    []Tick // instead of numbers
+	percent  bool   // numbers in per cent
 }
 
 type axisKind int
@@ -44,55 +42,55 @@ func (a axis) warp(x float64) float64 {
 	return -math.Log10(1 - x)
 }
 
-// Normalize implements [gonum.Normalizer]: 0 at lo, 1 at hi.
-func (a axis) Normalize(lo, hi, x float64) float64 {
-	x = min(max(x, lo), hi)
-	return (a.warp(x) - a.warp(lo)) / (a.warp(hi) - a.warp(lo))
+// at returns the place of x.
+func (a axis) at(x float64) float64 {
+	x = min(max(x, a.min), a.max)
+	return (a.warp(x) - a.warp(a.min)) / (a.warp(a.max) - a.warp(a.min))
 }
 
-// pos returns about where x is drawn.
-func (a *axis) pos(x float64) float64 { return a.Normalize(a.min, a.max, x) * a.room }
+func (a axis) holds(x float64) bool { return a.min <= x && x <= a.max }
 
-func (a *axis) holds(x float64) bool { return a.min <= x && x <= a.max }
-
-// ticks returns at most about n labelled positions.
-func (a *axis) ticks(n int) []Tick {
-	switch {
-	case a.named != nil:
-		return a.named
-	case a.kind == logarithmic && a.max/a.min >= 10:
-		return a.decades(n)
-	case a.kind == confidence:
-		return a.nines()
+// ticks returns ticks in ascending order, numbers at most about n. Ticks whose labels would touch are left out.
+// length is that of the axis, and extent returns the length of a label along it.
+func (a axis) ticks(n int, length float64, extent func(label string) float64) []Tick {
+	all := a.named
+	if all == nil {
+		all = a.numbers(n)
 	}
-	return a.steps(n)
+	var kept []Tick
+	for _, t := range all {
+		touches := func(k Tick) bool {
+			return math.Abs(a.at(t.At)-a.at(k.At))*length < (extent(t.Label)+extent(k.Label))/2
+		}
+		if rounding := 1e-9 * (a.max - a.min); t.At >= a.min-rounding && t.At <= a.max+rounding && !slices.ContainsFunc(kept, touches) {
+			kept = append(kept, t)
+		}
+	}
+	slices.SortFunc(kept, func(p, q Tick) int { return cmp.Compare(p.At, q.At) })
+	return kept
 }
 
-// steps returns ticks at multiples of 1, 2 or 5 times a power of ten.
-func (a *axis) steps(n int) []Tick {
-	step := niceStep(a.max-a.min, n)
+// numbers returns ticks, the most important first. Some may lie a little outside.
+func (a axis) numbers(n int) []Tick {
+	if a.kind == confidence || a.kind == logarithmic && a.max/a.min >= 10 {
+		return a.powers(n)
+	}
+	// The step is 1, 2 or 5 times a power of ten.
+	step := math.Pow(10, math.Floor(math.Log10((a.max-a.min)/float64(n))))
+	for _, times := range []float64{2, 2.5, 2} {
+		if (a.max-a.min)/step > float64(n)*(1+1e-9) {
+			step *= times
+		}
+	}
 	var ticks []Tick
-	first := math.Ceil(a.min/step - 1e-9)
-	for i := 0.0; first+i <= a.max/step+1e-9; i++ {
-		x := (first + i) * step
-		ticks = append(ticks, Tick{x, a.number(x, step)})
+	for k := math.Ceil(a.min/step - 1e-9); k <= a.max/step+1e-9; k++ {
+		ticks = append(ticks, Tick{k * step, a.number(k*step, step)})
 	}
 	return ticks
 }
 
-// niceStep returns the smallest multiple of 1, 2 or 5 times a power of ten that fits at most n times into span.
-func niceStep(span float64, n int) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(span/float64(n))))
-	for _, m := range []float64{1, 2, 5} {
-		if span/(m*power) <= float64(n)*(1+1e-9) {
-			return m * power
-		}
-	}
-	return 10 * power
-}
-
 // number formats x so that it differs from its neighbours, a step away.
-func (a *axis) number(x, step float64) string {
+func (a axis) number(x, step float64) string {
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	if a.percent {
 		return fixed(100*x, max(0, decimals-2)) + " %"
@@ -101,6 +99,33 @@ func (a *axis) number(x, step float64) string {
 		return significant(x, 1+max(0, int(math.Ceil(math.Log10(end/step)-1e-9))))
 	}
 	return fixed(x, decimals)
+}
+
+// powers returns ticks at powers of ten, of many every k-th, or of few also 5 and 2 times these. On a confidence axis they
+// are distances from 1.
+func (a axis) powers(n int) (ticks []Tick) {
+	low, high := math.Log10(a.min), math.Log10(a.max)
+	if a.kind == confidence {
+		low, high = math.Log10(1-a.max), 0
+	}
+	low, high = math.Ceil(low-1e-9), math.Floor(high+1e-9)
+	every, few := 1.0, true
+	if a.kind == logarithmic {
+		every, few = math.Ceil((high-low+1)/float64(n)), 3*(high-low+1) <= float64(n)
+	}
+	for _, part := range []float64{1, 5, 2} {
+		for e := low - 1; e <= high; e++ {
+			x := part * math.Pow(10, e)
+			switch {
+			case part > 1 && !few, math.Mod(e-low, every) != 0:
+			case a.kind == confidence:
+				ticks = append(ticks, Tick{1 - x, fixed(1-x, max(0, int(-e)))})
+			default:
+				ticks = append(ticks, Tick{x, shortNumber(x)})
+			}
+		}
+	}
+	return ticks
 }
 
 // fixed formats x with a fixed number of decimals and a true minus sign.
@@ -113,86 +138,30 @@ func shortNumber(x float64) string { return significant(x, 4) }
 
 // significant formats x with up to n digits.
 func significant(x float64, n int) string {
-	s := strconv.FormatFloat(x, 'g', n, 64)
-	mantissa, exponent, found := strings.Cut(s, "e")
+	mantissa, exponent, found := strings.Cut(strconv.FormatFloat(x+0, 'g', n, 64), "e")
 	if found {
 		e, _ := strconv.Atoi(exponent)
-		s = mantissa + "e" + strconv.Itoa(e)
+		mantissa += "e" + strconv.Itoa(e)
 	}
-	return strings.ReplaceAll(s, "-", "−")
+	return strings.ReplaceAll(mantissa, "-", "−")
 }
 
-// decades returns ticks at every k-th power of ten, and at 2 and 5 times the powers if there are few.
-func (a *axis) decades(n int) []Tick {
-	lo, hi := math.Ceil(math.Log10(a.min)-1e-9), math.Floor(math.Log10(a.max)+1e-9)
-	every := math.Ceil((hi - lo + 1) / float64(n))
-	within := []float64{1}
-	if 3*(hi-lo+1) <= float64(n) {
-		within = []float64{1, 2, 5}
-	}
-	var ticks []Tick
-	for e := lo - 1; e <= hi; e++ {
-		if every > 1 && math.Mod(e-lo, every) != 0 {
-			continue
-		}
-		for _, m := range within {
-			if x := m * math.Pow(10, e); x >= a.min*(1-1e-9) && x <= a.max*(1+1e-9) {
-				ticks = append(ticks, Tick{x, shortNumber(x)})
-			}
-		}
-	}
-	return ticks
-}
-
-// nines returns ticks at 0, 0.9, 0.99 and so on, and between them if the axis has room.
-func (a *axis) nines() []Tick {
-	var ticks []Tick
-	for k, part := range []float64{1, 0.5, 0.2} {
-		for gap, decimals := part, min(k, 1); 1-gap <= a.max; gap, decimals = gap/10, decimals+1 {
-			ticks = append(ticks, Tick{1 - gap, fixed(1-gap, decimals)})
-		}
-	}
-	return a.apart(ticks, 13)
-}
-
-// apart removes ticks outside the axis, and ticks whose labels would touch that of an earlier one. The result is in
-// ascending order.
-func (a *axis) apart(ticks []Tick, gap float64) []Tick {
-	var kept []Tick
-	for _, t := range ticks {
-		if t.At < a.min-1e-12 || t.At > a.max+1e-12 || slices.ContainsFunc(kept, func(k Tick) bool {
-			return math.Abs(a.pos(t.At)-a.pos(k.At)) < (textWidth(t.Label, smallText)+textWidth(k.Label, smallText))/2+gap
-		}) {
-			continue
-		}
-		kept = append(kept, t)
-	}
-	slices.SortFunc(kept, func(p, q Tick) int { return cmp.Compare(p.At, q.At) })
-	return kept
-}
-
-// spanAxis returns an axis from the least to the greatest finite value. It includes zero if zero is true.
-func spanAxis(label string, zero bool, values ...[]float64) axis {
+// spanAxis returns an axis from the least to the greatest finite value. It includes zero if zero is true. It is never
+// empty.
+func spanAxis(label string, zero bool, values []float64) axis {
 	a := axis{label: label, min: math.Inf(1), max: math.Inf(-1)}
-	for _, vs := range values {
-		for _, v := range vs {
-			if plottable(v) {
-				a.min, a.max = min(a.min, v), max(a.max, v)
-			}
+	for _, v := range values {
+		if plottable(v) {
+			a.min, a.max = min(a.min, v), max(a.max, v)
 		}
 	}
-	if zero && a.min <= a.max {
-		a.min, a.max = min(a.min, 0), max(a.max, 0)
-	}
-	return a.widened()
-}
-
-// widened returns the axis with a positive length, which every mapping needs.
-func (a axis) widened() axis {
 	switch {
 	case a.min > a.max:
 		a.min, a.max = 0, 1
-	case a.max-a.min <= 1e-12*math.Max(math.Abs(a.min), math.Abs(a.max)):
+	case zero:
+		a.min, a.max = min(a.min, 0), max(a.max, 0)
+	}
+	if largest := max(math.Abs(a.min), math.Abs(a.max)); a.max-a.min <= 1e-12*largest {
 		d := cmp.Or(math.Abs(a.min)/10, 0.5)
 		a.min, a.max = a.min-d, a.max+d
 	}

@@ -26,12 +26,12 @@ func TestTicks(t *testing.T) {
 		{axis{kind: logarithmic, min: 1e-8, max: 3}, 4, "1e−8 1e−5 0.01"},
 		{axis{kind: logarithmic, min: 0.4, max: 60}, 9, "0.5 1 2 5 10 20 50"},
 		{axis{kind: logarithmic, min: 2, max: 8}, 4, "2 4 6 8"},
-		{axis{kind: confidence, min: 0.3, max: 0.99995, room: 350}, 0, "0.5 0.9 0.99 0.999 0.9999"},
-		{axis{kind: confidence, min: 0.3, max: 0.9992, room: 500}, 0, "0.5 0.8 0.9 0.95 0.98 0.99 0.995 0.998 0.999"},
-		{axis{kind: confidence, min: 0, max: 0.9, room: 300}, 0, "0 0.5 0.8 0.9"},
+		{axis{kind: confidence, min: 0.3, max: 0.99995}, 6, "0.5 0.8 0.9 0.99 0.999 0.9999"},
+		{axis{kind: confidence, min: 0.3, max: 0.9992}, 10, "0.5 0.8 0.9 0.95 0.98 0.99 0.995 0.998 0.999"},
+		{axis{kind: confidence, min: 0, max: 0.9}, 6, "0 0.5 0.8 0.9"},
 	} {
 		var got []string
-		ticks := tt.axis.ticks(tt.n)
+		ticks := tt.axis.ticks(tt.n, 55*float64(tt.n), func(label string) float64 { return textWidth(label, smallText) + 6 })
 		for _, tick := range ticks {
 			got = append(got, tick.Label)
 		}

@@ -5,9 +5,7 @@ import (
 	"math"
 	"slices"
 
-	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -29,9 +27,8 @@ type Difference struct {
 	Open                bool
 }
 
-// beyond bounds the axis as a multiple of the median distance from zero. Without it one distant method would squeeze
-// the others together.
-const beyond = 8
+// farOff bounds an axis as a multiple of the median distance from zero.
+const farOff = 8
 
 const differenceRow = 24.0
 
@@ -44,9 +41,9 @@ func DrawDifferences(all []Differences) []*Figure {
 type verdict int
 
 const (
-	open verdict = iota // the interval contains zero or is missing, or Open is set
-	better
+	better verdict = iota
 	worse
+	open // the interval contains zero or is missing, or Open is set
 )
 
 func (d *Difference) verdict() verdict {
@@ -63,11 +60,16 @@ func (d *Difference) verdict() verdict {
 
 func (d *Difference) hasInterval() bool { return plottable(d.Lower) && plottable(d.Upper) }
 
-// verdictLooks are a ring if nothing is known, a disc for better and a square for worse.
+// verdictLooks are a disc for better, a square for worse and a ring if nothing is known.
 var verdictLooks = [...]struct {
+	name   string
 	colour role
 	mark   mark
-}{open: {soft, mark{hollow: true}}, better: {seriesRole + 2, mark{}}, worse: {seriesRole + 1, mark{shape: 1}}}
+}{
+	better: {"better than ", seriesRole + 2, mark{disc, false, false}},
+	worse:  {"worse than ", seriesRole + 1, mark{square, false, false}},
+	open:   {"not told apart", soft, mark{disc, true, false}},
+}
 
 func (v verdict) glyph() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: verdictLooks[v].colour, Radius: 4.8, Shape: verdictLooks[v].mark}
@@ -77,12 +79,7 @@ func (v verdict) pen() draw.LineStyle { return pen(verdictLooks[v].colour, 2, 0)
 
 // draw returns nil if no value is finite.
 func (ds *Differences) draw() *Figure {
-	var rows []Difference
-	for _, row := range ds.Rows {
-		if plottable(row.Value) {
-			rows = append(rows, row)
-		}
-	}
+	rows := slices.DeleteFunc(slices.Clone(ds.Rows), func(d Difference) bool { return !plottable(d.Value) })
 	if len(rows) == 0 {
 		return nil
 	}
@@ -94,22 +91,22 @@ func (ds *Differences) draw() *Figure {
 	}
 	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, ds.axis(rows), y)
 	f.Name, f.Note = fileName("difference", ds.Title), ds.Note
-	f.plot.Y.Tick.Label.Color, f.plot.Y.Tick.Label.Font.Size = ink, textSize
-	f.xTicks() // again, because names are larger than numbers
-	*f.grid = plotter.Grid{Vertical: pen(line, 1, 0)}
-	f.curve(pen(ink, 1.2, 0), plotter.XYs{{X: 0, Y: y.min}, {X: 0, Y: y.max}})
+	f.curve(pen(ink, 1.2, 0), plotter.XY{Y: y.min}, plotter.XY{Y: y.max})
 	for i := range rows {
 		f.difference(&rows[i], float64(-i))
 	}
-	for _, v := range []struct {
-		verdict
-		name string
-	}{{better, "better than " + ds.Baseline}, {worse, "worse than " + ds.Baseline}, {open, "not told apart"}} {
-		if slices.ContainsFunc(rows, func(d Difference) bool { return d.verdict() == v.verdict }) {
-			f.key(v.name, &plotter.Line{LineStyle: v.pen()}, &plotter.Scatter{GlyphStyle: v.glyph()})
+	for v, look := range verdictLooks {
+		v := verdict(v)
+		if !slices.ContainsFunc(rows, func(d Difference) bool { return d.verdict() == v }) {
+			continue
 		}
+		name := look.name
+		if v != open {
+			name += ds.Baseline
+		}
+		f.key(name, &plotter.Line{LineStyle: v.pen()}, &plotter.Scatter{GlyphStyle: v.glyph()})
 	}
-	return f.finish()
+	return f
 }
 
 // axis returns an axis that contains zero and all rows except those far beyond the others.
@@ -117,47 +114,36 @@ func (ds *Differences) axis(rows []Difference) axis {
 	var reach, ends []float64
 	for _, row := range rows {
 		far := math.Abs(row.Value)
-		for _, e := range []float64{row.Lower, row.Upper} {
-			if plottable(e) {
-				far = max(far, math.Abs(e))
-			}
+		if row.hasInterval() {
+			far = max(far, math.Abs(row.Lower), math.Abs(row.Upper))
 		}
 		reach = append(reach, far)
 	}
-	sorted := slices.Sorted(slices.Values(reach))
-	limit := beyond * sorted[(len(sorted)-1)/2]
-	for i, row := range rows {
-		if reach[i] <= limit {
-			ends = append(ends, row.Value, row.Lower, row.Upper)
+	for i, near := range closeOnes(reach, farOff) {
+		if near {
+			ends = append(ends, rows[i].Value, rows[i].Lower, rows[i].Upper)
 		}
 	}
 	return spanAxis(ds.Label, true, ends).padded(0.08)
 }
 
-// difference draws the value of a row and its interval. A value beyond the axis becomes an arrow with the number.
+// difference draws the value of a row and its interval. A value beyond the axis becomes a number with an arrow.
 func (f *Figure) difference(row *Difference, y float64) {
-	v := row.verdict()
+	v, at := row.verdict(), plotter.XY{X: row.Value, Y: y}
 	if !f.x.holds(row.Value) {
-		f.add(plotFunc(func(c draw.Canvas, p *gonum.Plot) { v.arrow(c, row.Value, c.Y(p.Y.Norm(y))) }))
+		label := signed(row.Value, 2) + " →"
+		if row.Value < 0 {
+			label = "← " + signed(row.Value, 2)
+		}
+		f.write(label, style(verdictLooks[v].colour, smallText, true), f.place(at), -smallText/3)
 		return
 	}
 	if row.hasInterval() {
-		half := (row.Upper - row.Lower) / 2
-		f.add(&plotter.XErrorBars{XYs: plotter.XYs{{X: row.Lower + half, Y: y}}, XErrors: plotter.XErrors{{Low: half, High: half}}, LineStyle: v.pen(), CapWidth: 8})
+		low, high := f.x.at(row.Lower), f.x.at(row.Upper)
+		half := (high - low) / 2
+		f.add(&plotter.XErrorBars{XYs: plotter.XYs{{X: low + half, Y: f.y.at(y)}}, XErrors: plotter.XErrors{{Low: half, High: half}}, LineStyle: v.pen(), CapWidth: 8})
 	}
-	f.marks(v.glyph(), plotter.XYs{{X: row.Value, Y: y}})
-}
-
-// arrow points to a value beyond the axis and writes it.
-func (v verdict) arrow(c draw.Canvas, value float64, y vg.Length) {
-	end, back := c.Max.X, vg.Length(-7)
-	said := style(ink, smallText, false)
-	said.XAlign, said.YAlign = draw.XRight, draw.YCenter
-	if value < 0 {
-		end, back, said.XAlign = c.Min.X, 7, draw.XLeft
-	}
-	c.FillPolygon(v.pen().Color, []vg.Point{{X: end, Y: y}, {X: end + back, Y: y - 4.5}, {X: end + back, Y: y + 4.5}})
-	haloed(c, said, vg.Point{X: end + back*1.7, Y: y + said.FontExtents().Descent}, signed(value, 2))
+	f.marks(v.glyph(), at)
 }
 
 func (ds *Differences) describe(rows []Difference) string {

@@ -24,9 +24,8 @@ type HistogramPair struct {
 func sharesOf(h *calibrate.Histogram) []float64 {
 	counts := append(append([]int{h.Below}, h.Counts...), h.Above)
 	total := 0
-	for i, n := range counts {
-		counts[i] = max(n, 0)
-		total += counts[i]
+	for _, n := range counts {
+		total += n
 	}
 	out := make([]float64, len(counts))
 	for i, n := range counts {
@@ -35,61 +34,48 @@ func sharesOf(h *calibrate.Histogram) []float64 {
 	return out
 }
 
-// drawable reports whether the edges fit the counts of both histograms.
-func (p *HistogramPair) drawable() bool {
-	n := len(p.In.Counts)
-	return n > 0 && len(p.In.Edges) == n+1 && len(p.Out.Counts) == n && ascending(p.In.Edges) && slices.Equal(p.In.Edges, p.Out.Edges)
-}
-
-// maxLarge is the largest number of figures of one kind that are large.
-const maxLarge = 2
-
 // DrawEntropies returns a figure for each pair. They share their axes as far as possible, so that readers can compare
 // them.
-func DrawEntropies(all []HistogramPair) []*Figure {
-	var pairs []HistogramPair
+func DrawEntropies(pairs []HistogramPair) (figures []*Figure) {
 	var below, above bool
-	highest := 0.0
-	for _, p := range all {
-		if !p.drawable() {
-			continue
-		}
-		pairs = append(pairs, p)
-		highest = max(highest, slices.Max(sharesOf(&p.In)), slices.Max(sharesOf(&p.Out)))
+	y := shareAxis("share of images")
+	y.max = 0
+	for i := range pairs {
+		p := &pairs[i]
+		y.max = max(y.max, 1.05*slices.Max(sharesOf(&p.In)), 1.05*slices.Max(sharesOf(&p.Out)))
 		below, above = below || p.In.Below+p.Out.Below > 0, above || p.In.Above+p.Out.Above > 0
 	}
-	figures := make([]*Figure, len(pairs))
-	for i, p := range pairs {
-		figures[i] = p.draw(cmp.Or(highest, 1), below, above, len(pairs) > maxLarge)
+	y.max = cmp.Or(y.max, 1)
+	for i := range pairs {
+		if p := &pairs[i]; len(p.In.Counts) > 0 {
+			figures = append(figures, p.draw(y, below, above))
+		}
 	}
 	return figures
 }
 
-// draw draws the pair. The argument highest is the largest share in all figures; below and above reserve places for
-// the values outside the edges.
-func (p *HistogramPair) draw(highest float64, below, above, small bool) *Figure {
-	width, height := chartWidth, chartHeight*0.8
-	if small {
-		width, height = smallWidth, smallHeight*0.8
+// draw draws the pair. below and above reserve places for the values outside the edges.
+func (p *HistogramPair) draw(y axis, below, above bool) *Figure {
+	title := "Entropy: "
+	if p.Label != "" {
+		title = "Uncertainty: "
 	}
 	x, edges := p.axis(below, above)
-	y := axis{label: "share of images", max: highest * 1.05, percent: true}
-	f := newFigure(p.title()+": "+p.Name, "Two histograms as shares of images: in domain and out of domain.", width, height, x, y)
-	f.Name, f.Note, f.Small = fileName("entropy", p.Name), p.Note, small
-	in := f.steps(edges, sharesOf(&p.In))
-	in.Color, in.LineStyle = tint{seriesRole, 0.3}, pen(seriesRole, 1.8, 0)
-	out := f.steps(edges, sharesOf(&p.Out))
-	out.Color, out.LineStyle = tint{seriesRole + 1, 0.15}, pen(seriesRole+1, 1.8, 1)
-	f.key("in domain", in)
-	f.key("out of domain", out)
-	return f.finish()
-}
-
-func (p *HistogramPair) title() string {
-	if p.Label != "" {
-		return "Uncertainty"
+	f := newFigure(title+p.Name, "Two histograms as shares of images: in domain and out of domain.", chartWidth, entropyHeight, x, y)
+	f.Name, f.Note = fileName("entropy", p.Name), p.Note
+	for i, of := range []struct {
+		name    string
+		h       *calibrate.Histogram
+		opacity float64
+	}{{"in domain", &p.In, 0.3}, {"out of domain", &p.Out, 0.15}} {
+		outline := &plotter.Polygon{Color: tint{roleOf(i), of.opacity}, LineStyle: pen(roleOf(i), 1.8, i)}
+		if ring := steps(edges, sharesOf(of.h)); ring != nil {
+			outline.XYs = []plotter.XYs{f.places(ring)}
+		}
+		f.add(outline)
+		f.key(of.name, outline)
 	}
-	return "Entropy"
+	return f
 }
 
 // axis returns the horizontal axis and the edges. They are extended by places, with their own ticks, for the values
@@ -103,37 +89,30 @@ func (p *HistogramPair) axis(below, above bool) (axis, []float64) {
 		a.kind = logarithmic
 		wider = func(x, by float64) float64 { return x * math.Pow(last/first, by) }
 	}
-	var ends []Tick
-	numbers := a.ticks(6)
+	numbers := a.numbers(6)
 	const place = 0.06 // of the span
 	if below {
 		a.min = wider(first, -place)
-		ends = append(ends, Tick{wider(first, -place/2), "< " + shortNumber(first)})
+		a.named = append(a.named, Tick{wider(first, -place/2), "< " + shortNumber(first)})
 	}
 	if above {
 		a.max = wider(last, place)
-		ends = append(ends, Tick{wider(last, place/2), "> " + shortNumber(last)})
+		a.named = append(a.named, Tick{wider(last, place/2), "> " + shortNumber(last)})
 	}
-	a.named = append(ends, numbers...) // numbers that would touch an end are dropped
+	a.named = append(a.named, numbers...) // numbers that would touch an end are dropped
 	return a, slices.Concat([]float64{wider(first, -place)}, edges, []float64{wider(last, place)})
 }
 
-// steps adds the outline of a histogram without empty bins at its ends.
-func (f *Figure) steps(edges, shares []float64) *plotter.Polygon {
-	for len(shares) > 0 && shares[0] == 0 {
-		edges, shares = edges[1:], shares[1:]
+// steps returns the outline of a histogram without empty bins at its ends, or nil if all are empty.
+func steps(edges, shares []float64) (ring plotter.XYs) {
+	filled := func(share float64) bool { return share > 0 }
+	first := slices.IndexFunc(shares, filled)
+	if first < 0 {
+		return nil
 	}
-	for len(shares) > 0 && shares[len(shares)-1] == 0 {
-		edges, shares = edges[:len(shares)], shares[:len(shares)-1]
+	ring = plotter.XYs{{X: edges[first]}}
+	for i := first; slices.ContainsFunc(shares[i:], filled); i++ {
+		ring = append(ring, plotter.XY{X: edges[i], Y: shares[i]}, plotter.XY{X: edges[i+1], Y: shares[i]})
 	}
-	p := &plotter.Polygon{}
-	if len(shares) > 0 {
-		ring := plotter.XYs{{X: edges[0]}}
-		for i, share := range shares {
-			ring = append(ring, plotter.XY{X: edges[i], Y: share}, plotter.XY{X: edges[i+1], Y: share})
-		}
-		p.XYs = []plotter.XYs{append(ring, plotter.XY{X: edges[len(edges)-1]})}
-	}
-	f.add(p)
-	return p
+	return append(ring, plotter.XY{X: ring[len(ring)-1].X})
 }

@@ -13,10 +13,12 @@
 package plot
 
 import (
+	"cmp"
+	"image/color"
 	"iter"
-	"math"
 	"slices"
 
+	xfont "golang.org/x/image/font"
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -24,25 +26,23 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	xfont "golang.org/x/image/font"
-
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
 // Sizes in a figure, in units of about one pixel on a phone.
 const (
-	chartWidth  = 420.0
-	chartHeight = 250.0 // of the part within the axes
-	smallWidth  = 300.0
-	smallHeight = 170.0
-	textSize    = 12.0
-	smallText   = 11.0
-	titleSize   = 13.0
-	edge        = 6.0 // distance between the content and the border
-	legendRow   = 18.0
-	legendKey   = 26.0 // width of a line's sample
-	legendGap   = 16.0
-	legendTop   = 9.0
+	chartWidth    = 420.0
+	chartHeight   = 250.0 // of the part within the axes
+	entropyHeight = 190.0
+	textSize      = 12.0
+	smallText     = 11.0
+	titleSize     = 13.0
+	edge          = 6.0 // distance between the content and the border
+	legendRow     = 18.0
+	legendKey     = 26.0 // width of a line's sample
+	legendGap     = 22.0 // between columns
+	legendTop     = 9.0
+	barTop        = 8.0 // above a colour bar
 )
 
 // A Figure is drawn as SVG, in a page or as a separate file, or as PNG.
@@ -50,25 +50,15 @@ type Figure struct {
 	Name  string // of its file, without extension: lower-case letters, digits and hyphens
 	Title string
 	Note  string // text below the figure
-	Small bool   // one of several figures side by side
 	// Folded figures are hidden until the reader opens them.
 	Folded bool
 
 	desc          string // for readers who cannot see it
 	width, height float64
-	plot          *gonum.Plot
 	x, y          axis
-	xLabel        string // of the axes. Gonum would put them at the mean of the ends, which is not the middle of a logarithmic axis
-	yLabel        string
-	grid          *plotter.Grid // behind everything else
-	axes          float64       // height of the plot with its axes
-	bar           *Figure       // the colour bar below, or nil
-	right         float64       // room for the names on the right of the axes
-	named         []string      // the names there
-	legend        float64       // height of the legend
+	plot          *gonum.Plot // both of its axes go from 0 to 1
+	bar           *Figure     // the colour bar below, or nil
 	keys          []key
-	columns       []gonum.Legend
-	columnWidth   vg.Length
 }
 
 // A key is an entry of the legend.
@@ -79,9 +69,9 @@ type key struct {
 
 // Words returns the texts in the figure, for the glossary.
 func (f *Figure) Words() []string {
-	words := append([]string{f.Title, f.Note, f.xLabel, f.yLabel}, f.named...)
+	words := []string{f.Title, f.Note, f.x.label, f.y.label}
 	if f.bar != nil {
-		words = append(words, f.bar.xLabel)
+		words = append(words, f.bar.x.label)
 	}
 	for _, k := range f.keys {
 		words = append(words, k.name)
@@ -90,7 +80,7 @@ func (f *Figure) Words() []string {
 }
 
 // style returns the style of a text.
-func style(c role, size float64, bold bool) plottext.Style {
+func style(c color.Color, size float64, bold bool) plottext.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)}
 	if bold {
 		f.Weight = xfont.WeightBold
@@ -110,20 +100,21 @@ func fitted(s string, width, size float64) string {
 // wrapped breaks a text into lines of at most a width.
 func wrapped(s string, width, size float64) string {
 	perRune := textWidth("abcdefghijklmnopqrstuvwxyz", size) / 26
-	lines := text.Wrap(text.Clean(s), int(width/perRune))
 	out := ""
-	for _, line := range lines {
+	for _, line := range text.Wrap(text.Clean(s), int(width/perRune)) {
 		out += fitted(line, width, size) + "\n"
 	}
 	return out[:max(0, len(out)-1)]
 }
 
-// newFigure returns axes without data. The area within the axes has the given height, and the figure with its legend
-// has the given width.
+// newFigure returns axes without data. The area within the axes has the given height, and the figure has the given
+// width. If the vertical axis has names and no label, the names are those of rows.
 func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	p := gonum.New()
 	p.BackgroundColor = nil
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	for _, a := range []*gonum.Axis{&p.X, &p.Y} {
+		a.Label.Padding, a.Label.TextStyle.Color, a.Label.TextStyle.Font = 4, ink, style(ink, textSize, false).Font
 		a.Tick.Label.Color, a.Tick.Label.Font = soft, style(soft, smallText, false).Font
 		a.LineStyle, a.Tick.LineStyle = pen(soft, 1, 0), pen(soft, 1, 0)
 	}
@@ -131,125 +122,86 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	p.X.Tick.Length = 7 // otherwise the first label would touch that of the vertical axis
 	p.Y.Width, p.Y.Tick.Width, p.Y.Tick.Length = 0, 0, 0
 	p.Y.Tick.Label.YAlign = -0.62 // the middle of digits, which have no descenders
-	p.X.Min, p.X.Max, p.X.Scale = x.min, x.max, x
-	p.Y.Min, p.Y.Max, p.Y.Scale = y.min, y.max, y
-	y.room = height
-	p.Y.Tick.Marker = constant(y.ticks(int(height / 38)))
-	f := &Figure{Title: text.Clean(title), desc: text.Clean(desc), width: width, height: height, plot: p, x: x, y: y, yLabel: fitted(y.label, height, textSize)}
-	f.xTicks()
-	f.grid = &plotter.Grid{Horizontal: pen(line, 1, 0)}
-	f.add(f.grid)
+	grid := &plotter.Grid{Horizontal: pen(line, 1, 0)}
+	if y.named != nil && y.label == "" {
+		p.Y.Tick.Label.Color, p.Y.Tick.Label.Font = ink, style(ink, textSize, false).Font
+		grid = &plotter.Grid{Vertical: pen(line, 1, 0)}
+	}
+	f := &Figure{Title: text.Clean(title), desc: text.Clean(desc), width: width, height: height, plot: p, x: x, y: y}
+	p.Y.Label.Text = fitted(y.label, height, textSize)
+	p.Y.Tick.Marker = y.marker(int(height/38), height, func(string) float64 { return 1.8 * smallText })
+	p.X.Tick.Marker = gonum.ConstantTicks{}
+	room := f.within(height).Size().X.Points()
+	p.X.Label.Text = wrapped(x.label, room-textSize, textSize)
+	p.X.Tick.Marker = x.marker(int(room/52), room, func(label string) float64 { return textWidth(label, smallText) + 6 })
+	f.add(grid)
 	return f
+}
+
+// marker returns the ticks for gonum, at their places.
+func (a axis) marker(n int, length float64, extent func(string) float64) (marker gonum.ConstantTicks) {
+	for _, t := range a.ticks(n, length, extent) {
+		marker = append(marker, gonum.Tick{Value: a.at(t.At), Label: t.Label})
+	}
+	return marker
 }
 
 // within returns the area within the axes if the plot with its axes has the given height.
 func (f *Figure) within(height float64) vg.Rectangle {
-	c := draw.Canvas{Rectangle: vg.Rectangle{Min: vg.Point{X: edge}, Max: vg.Point{X: vg.Length(f.width - edge), Y: vg.Length(height)}}}
-	return f.plot.DataCanvas(f.unlabelled(c)).Rectangle
+	all := vg.Rectangle{Min: vg.Point{X: edge}, Max: vg.Point{X: vg.Length(f.width - edge), Y: vg.Length(height)}}
+	return f.plot.DataCanvas(draw.Canvas{Rectangle: all}).Rectangle
 }
 
-// labelGap is the distance between the label of an axis and its ticks.
-const labelGap = 4
-
-// unlabelled returns the canvas without the room for the labels of the axes.
-func (f *Figure) unlabelled(c draw.Canvas) draw.Canvas {
-	in := style(ink, textSize, false)
-	if f.xLabel != "" {
-		c.Min.Y += in.Height(f.xLabel) + labelGap
-	}
-	if f.yLabel != "" {
-		c.Min.X += in.Height(f.yLabel) + labelGap
-	}
-	c.Max.X -= vg.Length(f.right)
-	return c
-}
-
-// drawAxes draws the plot and the labels of its axes.
-func (f *Figure) drawAxes(c draw.Canvas) {
-	inner := f.unlabelled(c)
-	f.plot.Draw(inner)
-	within := f.plot.DataCanvas(inner)
-	in := style(ink, textSize, false)
-	in.XAlign, in.YAlign = draw.XCenter, draw.YTop
-	c.FillText(in, vg.Point{X: within.Center().X, Y: inner.Min.Y - labelGap}, f.xLabel)
-	in.Rotation = math.Pi / 2
-	c.FillText(in, vg.Point{X: c.Min.X, Y: within.Center().Y}, f.yLabel)
-}
-
-// xTicks sets the label of the horizontal axis, and ticks whose labels do not touch.
-func (f *Figure) xTicks() {
-	p, x := f.plot, &f.x
-	p.X.Tick.Marker = gonum.ConstantTicks{{Value: x.min, Label: "0"}} // a tick of the final height
-	f.xLabel = wrapped(x.label, f.within(f.height).Size().X.Points()-textSize, textSize)
-	within := f.within(f.height)
-	left := within.Min.X.Points() - edge
-	x.room = within.Size().X.Points()
-	ticks := slices.Clone(x.ticks(int(x.room / 52)))
-	for i, t := range ticks {
-		ticks[i].Label = fitted(t.Label, max(0, min(x.room/4, 2*(x.pos(t.At)+left))), smallText)
-	}
-	p.X.Tick.Marker = constant(x.apart(ticks, 4))
-}
-
-func constant(ticks []Tick) (out gonum.ConstantTicks) {
-	for _, t := range ticks {
-		out = append(out, gonum.Tick{Value: t.At, Label: t.Label})
-	}
-	return out
+// axes returns the height of the plot with its axes.
+func (f *Figure) axes() float64 {
+	const any = 1000
+	return any - f.within(any).Size().Y.Points() + f.height
 }
 
 func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {
 	f.keys = append(f.keys, key{text.Clean(name), samples})
 }
 
-// finish computes the layout. Nothing may be added after it.
-func (f *Figure) finish() *Figure {
-	const any = 1000
-	f.axes = any - f.within(any).Size().Y.Points() + f.height
-	f.layLegend()
-	return f
-}
-
-// layLegend puts the keys into columns of equal width.
-func (f *Figure) layLegend() {
-	room, widest := f.width-2*edge, 0.0
+// legend returns the keys in columns, which have the same width.
+func (f *Figure) legend() (columns []gonum.Legend, width, height float64) {
+	room := f.width - 2*edge
 	names := make([]string, len(f.keys))
 	for i, k := range f.keys {
 		names[i] = "\u00a0" + fitted(k.name, room-legendKey-6, textSize)
-		widest = max(widest, legendKey+6+textWidth(names[i], textSize)+legendGap)
+		width = max(width, legendKey+textWidth(names[i], textSize)+legendGap)
 	}
 	if len(names) == 0 {
-		return
+		return nil, 0, 0
 	}
-	columns := max(1, min(len(names), int((room+legendGap)/widest)))
-	rows := (len(names) + columns - 1) / columns
-	for i, name := range names {
-		if i%rows == 0 {
-			l := gonum.NewLegend()
-			l.Top, l.Left, l.ThumbnailWidth, l.YPosition = true, true, legendKey, draw.PosCenter
-			l.TextStyle = style(ink, textSize, false)
-			l.Padding = legendRow - l.TextStyle.Rectangle("x").Max.Y
-			f.columns = append(f.columns, l)
+	most := max(1, min(len(names), int((room+legendGap)/width)))
+	rows := (len(names) + most - 1) / most
+	for part := range slices.Chunk(names, rows) {
+		l := gonum.NewLegend()
+		l.Top, l.Left, l.ThumbnailWidth, l.YPosition = true, true, legendKey, draw.PosCenter
+		l.TextStyle = style(ink, textSize, false)
+		l.Padding = legendRow - l.TextStyle.Rectangle("x").Max.Y
+		for i, name := range part {
+			l.Add(name, f.keys[len(columns)*rows+i].samples...)
 		}
-		f.columns[i/rows].Add(name, f.keys[i].samples...)
+		columns = append(columns, l)
 	}
-	f.columnWidth, f.legend = vg.Length(widest), float64(rows)*legendRow+legendTop
+	return columns, width, float64(rows)*legendRow + legendTop
 }
 
 // titleLines returns the title as a file shows it, with its height.
-func (f *Figure) titleLines() (string, float64) {
-	s := wrapped(f.Title, f.width-2*edge, titleSize)
-	if s == "" {
-		return "", 0
+func (f *Figure) titleLines() (lines string, height float64) {
+	if lines = wrapped(f.Title, f.width-2*edge, titleSize); lines != "" {
+		height = style(ink, titleSize, true).Height(lines).Points() + 8
 	}
-	return s, style(ink, titleSize, true).Height(s).Points() + 8
+	return lines, height
 }
 
 // size returns the size of the drawing, in units.
 func (f *Figure) size(titled bool) (width, height vg.Length) {
-	h := edge + f.axes + f.legend + edge
+	_, _, h := f.legend()
+	h += edge + f.axes() + edge
 	if f.bar != nil {
-		h += 8 + f.bar.axes
+		h += barTop + f.bar.axes()
 	}
 	if titled {
 		_, title := f.titleLines()
@@ -262,45 +214,57 @@ func (f *Figure) size(titled bool) (width, height vg.Length) {
 func (f *Figure) draw(to vg.Canvas, titled bool) {
 	width, height := f.size(titled)
 	c := draw.Crop(draw.NewCanvas(to, width, height), edge, -edge, edge, -edge)
+	take := func(height float64) draw.Canvas { // from the top
+		part := c
+		c.Max.Y -= vg.Length(height)
+		part.Min.Y = c.Max.Y
+		return part
+	}
 	if titled {
 		title, h := f.titleLines()
 		bold := style(ink, titleSize, true)
 		bold.YAlign = draw.YTop
-		c.FillText(bold, vg.Point{X: c.Min.X, Y: c.Max.Y}, title)
-		c.Max.Y -= vg.Length(h)
+		part := take(h)
+		c.FillText(bold, vg.Point{X: part.Min.X, Y: part.Max.Y}, title)
 	}
-	axes := c
-	axes.Min.Y = c.Max.Y - vg.Length(f.axes)
-	f.drawAxes(axes)
-	c.Max.Y = axes.Min.Y
+	axes := take(f.axes())
+	f.plot.Draw(axes)
 	if f.bar != nil {
-		bar := draw.Crop(c, f.plot.DataCanvas(f.unlabelled(axes)).Min.X-c.Min.X, 0, 0, -8)
-		bar.Min.Y = bar.Max.Y - vg.Length(f.bar.axes)
-		f.bar.drawAxes(bar)
-		c.Max.Y = bar.Min.Y
+		take(barTop)
+		f.bar.plot.Draw(draw.Crop(take(f.bar.axes()), f.plot.DataCanvas(axes).Min.X-c.Min.X, 0, 0, 0))
 	}
-	c.Max.Y -= legendTop
-	for i := range f.columns {
-		f.columns[i].Draw(draw.Crop(c, vg.Length(i)*f.columnWidth, 0, 0, 0))
+	take(legendTop)
+	columns, step, _ := f.legend()
+	for i := range columns {
+		columns[i].Draw(draw.Crop(c, vg.Length(float64(i)*step), 0, 0, 0))
 	}
 }
 
-// A plotFunc draws shapes that gonum's plotters cannot draw.
+// A plotFunc hides the size of a plotter's glyphs, so that gonum does not shrink the axes for them.
 type plotFunc func(c draw.Canvas, p *gonum.Plot)
 
 // Plot implements [gonum.Plotter].
 func (f plotFunc) Plot(c draw.Canvas, p *gonum.Plot) { f(c, p) }
 
-// add adds a plotter but hides its data range, so that gonum does not widen the axes. Points beyond them are drawn at
-// their ends.
+// add adds a plotter of places from 0 to 1.
 func (f *Figure) add(p gonum.Plotter) { f.plot.Add(plotFunc(p.Plot)) }
 
-// haloed writes a text that is readable on any background.
-func haloed(c draw.Canvas, in plottext.Style, at vg.Point, s string) {
-	box := in.Rectangle(s)
-	c.SetColor(tint{paper, 0.75})
-	c.Fill(vg.Rectangle{Min: box.Min.Add(at).Sub(vg.Point{X: 2}), Max: box.Max.Add(at).Add(vg.Point{X: 2})}.Path())
-	c.FillText(in, at, s)
+// place returns where a point is drawn.
+func (f *Figure) place(p plotter.XY) plotter.XY { return plotter.XY{X: f.x.at(p.X), Y: f.y.at(p.Y)} }
+
+// write writes a text inside the axes, with its middle at a place, on a ground that makes it readable. Its baseline is
+// above the place by the given distance.
+func (f *Figure) write(s string, in plottext.Style, at plotter.XY, above vg.Length) {
+	s = fitted(s, f.width/3, in.Font.Size.Points())
+	f.add(plotFunc(func(c draw.Canvas, _ *gonum.Plot) {
+		box := in.Rectangle(s)
+		x := min(max(c.X(at.X)-box.Max.X/2, c.Min.X+2), c.Max.X-box.Max.X-2)
+		y := min(max(c.Y(at.Y)+above, c.Min.Y+2), c.Max.Y-in.Font.Size)
+		from := vg.Point{X: x, Y: y}
+		c.SetColor(tint{paper, 0.75})
+		c.Fill(vg.Rectangle{Min: box.Min.Add(from).Sub(vg.Point{X: 2}), Max: box.Max.Add(from).Add(vg.Point{X: 2})}.Path())
+		c.FillText(in, from, s)
+	}))
 }
 
 // runs returns the longest stretches of at least two points that are ok.
@@ -320,20 +284,119 @@ func runs[P any](points []P, ok func(P) bool) iter.Seq[[]P] {
 
 func drawable(p plotter.XY) bool { return plottable(p.X) && plottable(p.Y) }
 
+// places returns where points are drawn.
+func (f *Figure) places(points plotter.XYs) plotter.XYs {
+	out := make(plotter.XYs, len(points))
+	for i, p := range points {
+		out[i] = f.place(p)
+	}
+	return out
+}
+
 // curve draws a line through points, interrupted where one is not finite.
-func (f *Figure) curve(in draw.LineStyle, points plotter.XYs) {
+func (f *Figure) curve(in draw.LineStyle, points ...plotter.XY) {
 	for run := range runs(points, drawable) {
-		f.add(&plotter.Line{XYs: run, LineStyle: in})
+		f.add(&plotter.Line{XYs: f.places(run), LineStyle: in})
 	}
 }
 
 // marks draws glyphs at the finite points.
-func (f *Figure) marks(in draw.GlyphStyle, points plotter.XYs) {
+func (f *Figure) marks(in draw.GlyphStyle, points ...plotter.XY) {
 	points = slices.DeleteFunc(slices.Clone(points), func(p plotter.XY) bool { return !drawable(p) })
-	f.add(&plotter.Scatter{XYs: points, GlyphStyle: in})
+	f.add(&plotter.Scatter{XYs: f.places(points), GlyphStyle: in})
+}
+
+// An estimate is a point with the ends of its interval, which are NaN without one.
+type estimate struct {
+	plotter.XY
+	lower, upper float64
+}
+
+func (e estimate) hasInterval() bool {
+	return drawable(e.XY) && plottable(e.lower) && plottable(e.upper)
+}
+
+// centres returns the points without their intervals.
+func centres(points []estimate) plotter.XYs {
+	out := make(plotter.XYs, len(points))
+	for i, p := range points {
+		out[i] = p.XY
+	}
+	return out
+}
+
+// maxBars is the largest number of points that all have a mark and a bar. Longer series have a few marks, and a band
+// as interval.
+const maxBars = 24
+
+// series draws a line with its intervals: bars for few points, a band for many.
+func (f *Figure) series(i int, points []estimate) {
+	if len(points) > maxBars {
+		f.band(i, points)
+	}
+	f.curve(seriesPen(i), centres(points)...)
+	if len(points) <= maxBars {
+		f.bars(i, points)
+	}
+	f.marks(seriesMark(i), someOf(centres(points))...)
+}
+
+// someOf returns a few of many points, so that a line is identified by more than its colour.
+func someOf(points plotter.XYs) plotter.XYs {
+	last := len(points) - 1
+	if last < maxBars {
+		return points
+	}
+	return plotter.XYs{points[last/4], points[last/2], points[last*3/4], points[last]}
+}
+
+// bars draws the intervals of the points that have them.
+func (f *Figure) bars(i int, points []estimate) {
+	e := &plotter.YErrorBars{LineStyle: pen(roleOf(i), 1.2, 0), CapWidth: 5}
+	for _, p := range points {
+		if p.hasInterval() {
+			x, half := f.x.at(p.X), (f.y.at(p.upper)-f.y.at(p.lower))/2
+			e.XYs = append(e.XYs, plotter.XY{X: x, Y: f.y.at(p.lower) + half})
+			e.YErrors = append(e.YErrors, struct{ Low, High float64 }{half, half})
+		}
+	}
+	f.add(e)
+}
+
+// band fills the area between the ends of the intervals, for each run of points that have them.
+func (f *Figure) band(i int, points []estimate) {
+	for run := range runs(points, estimate.hasInterval) {
+		ring := make(plotter.XYs, 2*len(run)) // forward along the upper ends, back along the lower ones
+		for i, p := range run {
+			ring[i], ring[len(ring)-1-i] = f.place(plotter.XY{X: p.X, Y: p.upper}), f.place(plotter.XY{X: p.X, Y: p.lower})
+		}
+		f.add(&plotter.Polygon{XYs: []plotter.XYs{ring}, Color: tint{roleOf(i), 0.2}})
+	}
 }
 
 // seriesKey adds the i-th series to the legend.
 func (f *Figure) seriesKey(i int, name string) {
 	f.key(name, &plotter.Line{LineStyle: seriesPen(i)}, &plotter.Scatter{GlyphStyle: seriesMark(i)})
+}
+
+// closeOnes reports for each value whether it is at most a multiple of the median. A distant one would squeeze the others
+// together if they shared an axis.
+func closeOnes(values []float64, times float64) []bool {
+	out := make([]bool, len(values))
+	sorted := slices.SortedFunc(slices.Values(values), cmp.Compare[float64])
+	for i, v := range values {
+		out[i] = v <= times*sorted[(len(sorted)-1)/2]
+	}
+	return out
+}
+
+// drawAll returns the figures that are not empty.
+func drawAll[T any](all []T, draw func(*T) *Figure) []*Figure {
+	var figures []*Figure
+	for i := range all {
+		if f := draw(&all[i]); f != nil {
+			figures = append(figures, f)
+		}
+	}
+	return figures
 }

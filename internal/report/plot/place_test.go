@@ -76,16 +76,21 @@ func drawn(f *Figure, titled bool) *drawing {
 			d.texts = append(d.texts, l)
 		}
 	}
-	bottom := edge + f.legend
+	_, _, bottom := f.legend()
+	bottom += edge
 	if f.bar != nil {
-		bottom += 8 + f.bar.axes
+		bottom += barTop + f.bar.axes()
 	}
-	d.within = f.within(f.axes).Add(vg.Point{Y: vg.Length(bottom)})
+	d.within = f.within(f.axes()).Add(vg.Point{Y: vg.Length(bottom)})
 	return d
 }
 
+// corners of a path; a circle has its middle alone.
 func corners(path vg.Path) []at {
 	var points []at
+	if len(path) > 1 && path[1].Type == vg.ArcComp {
+		path = path[1:]
+	}
 	for _, c := range path {
 		if c.Type != vg.CloseComp {
 			points = append(points, at{c.Pos.X.Points(), c.Pos.Y.Points()})
@@ -126,12 +131,11 @@ func ruler(t *testing.T, d *drawing, vertical bool, labels ...string) []float64 
 	return places
 }
 
-// marked returns the middles of the marks of a colour, hollow ones too.
+// marked returns the middles of the marks of a colour.
 func marked(d *drawing, c color.Color) []at {
 	var out []at
-	for i, s := range d.shapes {
-		hollow := i > 0 && !s.filled && d.shapes[i-1].filled && d.shapes[i-1].colour == paper && slices.Equal(d.shapes[i-1].points, s.points)
-		if s.colour != c || !s.filled && !hollow {
+	for _, s := range d.shapes {
+		if s.colour != c || !s.filled {
 			continue
 		}
 		var sum at
@@ -193,7 +197,9 @@ func TestReliabilityPooled(t *testing.T) {
 	var bars []float64
 	for _, s := range d.shapes {
 		if s.filled && s.colour == (tint{seriesRole, 0.3}) {
-			bars = append(bars, s.points[2].y-s.points[0].y)
+			for bar := range slices.Chunk(s.points, 4) {
+				bars = append(bars, bar[2].y-bar[0].y)
+			}
 		}
 	}
 	if len(bars) != 2 {
@@ -209,25 +215,6 @@ func TestReliabilityPooled(t *testing.T) {
 	}
 	if f.Title != "a: ECE 0.01" || f.Name != "reliability-a" {
 		t.Errorf("%q in a file %q", f.Title, f.Name)
-	}
-}
-
-// Names beside the ends of lines stay where they are, or make room for each other.
-func TestSpread(t *testing.T) {
-	for _, c := range []struct{ places, want []float64 }{
-		{[]float64{10, 50, 90}, []float64{10, 50, 90}},
-		{[]float64{50, 50, 90}, []float64{45, 55, 90}},
-		{[]float64{40, 50, 51, 52}, []float64{33.25, 43.25, 53.25, 63.25}},
-		{[]float64{0, 1, 99, 100}, []float64{5, 15, 85, 95}},
-		{nil, nil},
-	} {
-		got := spread(c.places, 10, 0, 100)
-		for i := range c.want {
-			if len(got) != len(c.want) || math.Abs(got[i]-c.want[i]) > 1e-9 {
-				t.Errorf("%v: %v, want %v", c.places, got, c.want)
-				break
-			}
-		}
 	}
 }
 
@@ -300,7 +287,7 @@ func TestRiskPlaces(t *testing.T) {
 func TestCurvePlaces(t *testing.T) {
 	cv := Curve{Title: "c", XLabel: "x", YLabel: "y", LogX: true, Marks: []Tick{{10, "ten"}},
 		Series: []Series{{Name: "s", X: []float64{1, 100}, Y: []float64{2, 4}, Lower: []float64{1, 3}, Upper: []float64{3, 5}}}}
-	d := drawn(cv.draw(), false)
+	d := drawn(cv.draw("c"), false)
 	x, y := ruler(t, d, false, "1", "10", "100"), ruler(t, d, true, "2", "4")
 	near(t, "10", x[1], (x[0]+x[2])/2)
 	points := inside(d, marked(d, seriesRole))
@@ -344,7 +331,7 @@ func TestDifferencePlaces(t *testing.T) {
 	} {
 		row := i
 		if i >= 4 {
-			row++ // the far one is an arrow
+			row++ // the far one has no mark
 		}
 		name := ds.Rows[row].Name
 		y := math.NaN()
@@ -365,12 +352,8 @@ func TestDifferencePlaces(t *testing.T) {
 			t.Errorf("%s: hollow %v", name, hollow)
 		}
 	}
-	// What is far beyond the others is an arrow with its value.
-	arrows := slices.DeleteFunc(marked(d, seriesRole+1), func(p at) bool { return p.x < x[1] })
-	if len(arrows) != 1 {
-		t.Errorf("the far one is at %v", arrows)
-	}
-	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "+15.00" }) {
+	// What is far beyond the others is its value with an arrow.
+	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "+15.00 →" && l.x > x[0] }) {
 		t.Error("the far one's value is not told")
 	}
 }
@@ -416,9 +399,9 @@ func shoelace(paths []plotter.XYs) float64 {
 	return math.Abs(sum)
 }
 
-// bandShare is the share of a surface's area that lies in the band of a level.
+// bandShare is the share of a surface's area that is at least at a level.
 func bandShare(s *Surface, level float64) float64 {
-	return shoelace(s.band(level)) / (s.X[len(s.X)-1] - s.X[0]) / (s.Y[len(s.Y)-1] - s.Y[0])
+	return shoelace(s.above(level)) / (s.X[len(s.X)-1] - s.X[0]) / (s.Y[len(s.Y)-1] - s.Y[0])
 }
 
 func surfaceOf(n int, f func(x, y float64) float64) *Surface {
@@ -464,12 +447,12 @@ func TestBands(t *testing.T) {
 func TestLevels(t *testing.T) {
 	s := surfaceOf(3, func(x, y float64) float64 { return 5 + 6*(x*x+y*y) })
 	levels := s.levels()
-	if levels[0] != 5 || len(levels) != surfaceLevels {
+	if levels[0] != 5 || len(levels) != len(bandColours) {
 		t.Fatalf("%v", levels)
 	}
 	// Rings of equal width: the roots of the levels' heights are evenly spaced.
 	for i := range levels {
-		near(t, "root of level", math.Sqrt((levels[i]-5)/12), float64(i)/surfaceLevels)
+		near(t, "root of level", math.Sqrt((levels[i]-5)/12), float64(i)/float64(len(bandColours)))
 	}
 	if got := surfaceOf(2, func(x, y float64) float64 { return 3 }).levels(); len(got) != 1 || got[0] != 3 {
 		t.Errorf("levels of a flat surface: %v", got)
@@ -493,15 +476,12 @@ func TestSurfacePlaces(t *testing.T) {
 			t.Errorf("the colour bar lacks %s", end)
 		}
 	}
-	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "\u00a0SWA (1 outside)" }) {
-		t.Error("the point outside is not told")
-	}
 }
 
 func TestOwnTicks(t *testing.T) {
 	cv := Curve{Title: "c", XLabel: "scale", YLabel: "y", LogX: true, Series: []Series{
 		{Name: "s", X: []float64{0.125, 0.25, 0.5, 1, 2}, Y: []float64{5, 4, 3, 4, 5}}, {Name: "t", X: []float64{0.5, 2}, Y: []float64{1, 2}}}}
-	x := ruler(t, drawn(cv.draw(), false), false, "0.125", "0.25", "0.5", "1", "2")
+	x := ruler(t, drawn(cv.draw("c"), false), false, "0.125", "0.25", "0.5", "1", "2")
 	for i := 2; i < len(x); i++ {
 		near(t, "doubled", x[i]-x[i-1], x[1]-x[0])
 	}

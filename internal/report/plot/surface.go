@@ -2,9 +2,9 @@ package plot
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
@@ -27,35 +27,18 @@ type PointSet struct {
 	Path bool // joined in order
 }
 
-// surfaceLevels is the number of colour bands.
-const surfaceLevels = 12
+// Ellipse is a contour of a Gaussian density with a 2×2 covariance, at Radius standard deviations. It consists of all
+// p with (p − centre)ᵀ Σ⁻¹ (p − centre) = Radius².
+type Ellipse struct {
+	X, Y       float64 // centre
+	XX, XY, YY float64 // covariance
+	Radius     float64
+	Label      string // such as "2σ"
+}
 
 // DrawSurfaces returns a figure for each grid with a finite value.
 func DrawSurfaces(all []Surface) []*Figure {
 	return drawAll(all, (*Surface).draw)
-}
-
-// drawable reports whether the surface is a grid with at least one finite value.
-func (s *Surface) drawable() bool {
-	if len(s.X) < 2 || len(s.Y) < 2 || len(s.Z) != len(s.Y) || !ascending(s.X) || !ascending(s.Y) {
-		return false
-	}
-	for _, row := range s.Z {
-		if len(row) != len(s.X) {
-			return false
-		}
-	}
-	lo, hi := s.span()
-	return lo <= hi
-}
-
-func ascending(xs []float64) bool {
-	for i, x := range xs {
-		if !plottable(x) || i > 0 && x <= xs[i-1] {
-			return false
-		}
-	}
-	return true
 }
 
 // span returns the range of the finite values.
@@ -78,122 +61,150 @@ func (s *Surface) levels() []float64 {
 	if lo == hi {
 		return []float64{lo}
 	}
-	levels := make([]float64, surfaceLevels)
+	levels := make([]float64, len(bandColours))
 	for i := range levels {
-		t := float64(i) / surfaceLevels
+		t := float64(i) / float64(len(levels))
 		levels[i] = lo + (hi-lo)*t*t
 	}
 	return levels
 }
 
 func (s *Surface) draw() *Figure {
-	if !s.drawable() {
+	lo, hi := s.span()
+	if lo > hi {
 		return nil
 	}
-	lo, hi := s.span()
 	x := axis{label: s.XLabel, min: s.X[0], max: s.X[len(s.X)-1]}
 	y := axis{label: s.YLabel, min: s.Y[0], max: s.Y[len(s.Y)-1]}
+	// Both axes have the same scale, unless the figure would become too high or too flat.
+	const width = chartWidth - 70 // approximate width within the axes
+	height := min(max(width*(y.max-y.min)/(x.max-x.min), 0.6*width), 1.15*width)
 	desc := fmt.Sprintf("%s between %s and %s over a grid of %d by %d points.", s.ZLabel, shortNumber(lo), shortNumber(hi), len(s.X), len(s.Y))
-	f := newFigure(s.Title, desc, chartWidth, s.height(), x, y)
+	f := newFigure(s.Title, desc, chartWidth, height, x, y)
 	f.Name, f.Note = fileName("surface", s.Title), s.Note
 	levels := s.levels()
 	for i, level := range levels {
-		f.add(&plotter.Polygon{XYs: s.band(level), Color: levelColour(i, levels)})
+		var rings []plotter.XYs
+		for _, ring := range s.above(level) {
+			rings = append(rings, f.places(ring))
+		}
+		f.add(&plotter.Polygon{XYs: rings, Color: fromHex(bandColours[i])})
 	}
-	for i := range s.Ellipses {
-		inside, _ := f.inside(s.Ellipses[i].outline())
-		f.outlined(inside, 0.85, 4, 1.6)
+	var contours []string
+	for _, e := range s.Ellipses {
+		f.outlined(e.outline(), 0.85, 4, 1.6)
+		contours = append(contours, e.Label)
 	}
 	for i := range s.Points {
 		f.points(i, &s.Points[i])
 	}
-	for i := range s.Ellipses {
-		f.nameEllipse(&s.Ellipses[i])
-	}
 	f.colourBar(s.ZLabel, levels, hi)
-	if len(s.Ellipses) > 0 {
-		f.key("posterior density", &plotter.Line{LineStyle: pen(ink, 1.6, 0)})
+	if len(contours) > 0 {
+		f.key("posterior density at "+strings.Join(contours, ", "), &plotter.Line{LineStyle: pen(ink, 1.6, 0)})
 	}
-	return f.finish()
+	return f
 }
 
-// height gives both axes the same scale, unless the figure becomes too high or too flat.
-func (s *Surface) height() float64 {
-	const width = chartWidth - 70 // approximate width within the axes
-	h := width * (s.Y[len(s.Y)-1] - s.Y[0]) / (s.X[len(s.X)-1] - s.X[0])
-	return min(max(h, 0.6*width), 1.15*width)
-}
-
-// inside returns the points with NaN for those outside the axes, and the number of these.
-func (f *Figure) inside(points plotter.XYs) (inside plotter.XYs, outside int) {
-	inside = slices.Clone(points)
-	for i, p := range points {
-		if !f.x.holds(p.X) || !f.y.holds(p.Y) {
-			inside[i].X, inside[i].Y = math.NaN(), math.NaN()
-			outside++
+// above returns the region where the value is at least level. Gonum's heat map only draws one block of colour per grid
+// point. Cells with a corner that is not finite are left out.
+func (s *Surface) above(level float64) (rings []plotter.XYs) {
+	for j := range len(s.Y) - 1 {
+		for i := range len(s.X) - 1 {
+			corners := [...]plotter.XYZ{
+				{X: s.X[i], Y: s.Y[j], Z: s.Z[j][i]}, {X: s.X[i+1], Y: s.Y[j], Z: s.Z[j][i+1]},
+				{X: s.X[i+1], Y: s.Y[j+1], Z: s.Z[j+1][i+1]}, {X: s.X[i], Y: s.Y[j+1], Z: s.Z[j+1][i]},
+			}
+			if slices.ContainsFunc(corners[:], func(p plotter.XYZ) bool { return !plottable(p.Z) }) {
+				continue
+			}
+			// Keep the part of the cell that is at least at level (Sutherland and Hodgman 1974). The value is linear along
+			// the edges.
+			var ring plotter.XYs
+			for k, p := range corners {
+				q := corners[(k+1)%len(corners)]
+				if p.Z >= level {
+					ring = append(ring, plotter.XY{X: p.X, Y: p.Y})
+				}
+				if (p.Z >= level) != (q.Z >= level) {
+					t := (level - p.Z) / (q.Z - p.Z)
+					ring = append(ring, plotter.XY{X: p.X + t*(q.X-p.X), Y: p.Y + t*(q.Y-p.Y)})
+				}
+			}
+			if ring != nil {
+				rings = append(rings, ring)
+			}
 		}
 	}
-	return inside, outside
+	return rings
 }
 
-// outlined draws a line that is visible on any colour.
+// inside returns the points with NaN for those outside the axes.
+func (f *Figure) inside(points plotter.XYs) plotter.XYs {
+	points = slices.Clone(points)
+	for i, p := range points {
+		if !f.x.holds(p.X) || !f.y.holds(p.Y) {
+			points[i].X, points[i].Y = math.NaN(), math.NaN()
+		}
+	}
+	return points
+}
+
+// outlined draws the part of a line within the axes so that it is visible on any colour.
 func (f *Figure) outlined(points plotter.XYs, opacity, wide, thin float64) {
-	f.curve(pen(tint{paper, opacity}, wide, 0), points)
-	f.curve(pen(ink, thin, 0), points)
+	points = f.inside(points)
+	f.curve(pen(tint{paper, opacity}, wide, 0), points...)
+	f.curve(pen(ink, thin, 0), points...)
 }
 
-// points draws a set of marked points. Points outside the axes are not drawn but counted in the legend.
+// points draws the marked points within the axes. The first set has triangles, the second discs.
 func (f *Figure) points(i int, set *PointSet) {
 	points := make(plotter.XYs, min(len(set.X), len(set.Y)))
 	for k := range points {
 		points[k] = plotter.XY{X: set.X[k], Y: set.Y[k]}
 	}
-	inside, outside := f.inside(points)
 	if set.Path {
-		f.outlined(inside, 0.7, 2.4, 0.9)
+		f.outlined(points, 0.7, 2.4, 0.9)
 	}
-	f.marks(surfaceMark(i), inside)
-	name := set.Name
-	if outside > 0 {
-		name += fmt.Sprintf(" (%d outside)", outside)
-	}
-	f.key(name, &plotter.Scatter{GlyphStyle: surfaceMark(i)})
-}
-
-// surfaceMark returns the shape of a series in ink with a light outline. The first is a star, for SWA.
-func surfaceMark(i int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: ink, Radius: 4.2, Shape: mark{shape: (i + markShapes - 1) % markShapes, outline: paper}}
-}
-
-func levelColour(i int, levels []float64) color.Color {
-	return heat(float64(i) / max(1, float64(len(levels)-1)))
+	glyph := draw.GlyphStyle{Color: ink, Radius: 4.2, Shape: mark{[]draw.GlyphDrawer{triangle, disc, square}[i%3], false, true}}
+	f.marks(glyph, f.inside(points)...)
+	f.key(set.Name, &plotter.Scatter{GlyphStyle: glyph})
 }
 
 // colourBar shows the bands and their lower ends below the chart.
 func (f *Figure) colourBar(name string, levels []float64, top float64) {
-	const high = 10
 	n := float64(len(levels))
-	within := f.within(f.height)
-	room, left := within.Size().X.Points(), within.Min.X.Points()-edge
-	every := 1
-	for _, level := range append(slices.Clone(levels), top) {
-		every = max(every, int(math.Ceil((textWidth(significant(level, 3), smallText)+6)*n/room)))
-	}
-	x, y := axis{label: name + " (bands are narrower at low values)", max: n}, axis{max: 1, named: []Tick{}}
-	for i, level := range levels {
-		if i == 0 || i%every == 0 && len(levels)-i >= every {
-			x.named = append(x.named, Tick{float64(i), significant(level, 3)})
-		}
-	}
+	// Both ends come first, because they must not be left out.
+	x := axis{label: name + " (bands are narrower at low values)", max: n, named: []Tick{{0, significant(levels[0], 3)}}}
 	if top > levels[0] {
 		x.named = append(x.named, Tick{n, significant(top, 3)})
 	}
-	f.bar = newFigure("", "", f.width-left, high, x, y)
-	f.bar.plot.X.Tick.Marker = constant(x.named) // short, and there is room left of the bar
-	*f.bar.grid = plotter.Grid{}
-	for i := range levels {
-		from, to := float64(i), float64(i+1)
-		f.bar.add(&plotter.Polygon{XYs: []plotter.XYs{{{X: from}, {X: to}, {X: to, Y: 1}, {X: from, Y: 1}}}, Color: levelColour(i, levels)})
+	for i, level := range levels[1:] {
+		x.named = append(x.named, Tick{float64(i + 1), significant(level, 3)})
 	}
-	f.bar.finish()
+	const high = 10
+	left := f.within(f.height).Min.X.Points() - edge
+	f.bar = newFigure("", "", f.width-left, high, x, axis{max: 1, named: []Tick{}})
+	for i := range levels {
+		from, to := float64(i)/n, float64(i+1)/n
+		f.bar.add(&plotter.Polygon{XYs: []plotter.XYs{{{X: from}, {X: to}, {X: to, Y: 1}, {X: from, Y: 1}}}, Color: fromHex(bandColours[i])})
+	}
+}
+
+const ellipsePoints = 120
+
+// outline returns points of the contour, or nil if the covariance is not valid. With L the Cholesky factor they are
+// centre + radius·L·u for u on the unit circle.
+func (e *Ellipse) outline() plotter.XYs {
+	a := math.Sqrt(e.XX)
+	b := e.XY / a
+	d := math.Sqrt(e.YY - b*b)
+	if !(a > 0) || !plottable(d) || !plottable(e.Radius*(a+math.Abs(b)+d)) || !plottable(e.X+e.Y) {
+		return nil
+	}
+	out := make(plotter.XYs, ellipsePoints+1)
+	for k := range out {
+		sin, cos := math.Sincos(2 * math.Pi * float64(k) / ellipsePoints)
+		out[k] = plotter.XY{X: e.X + e.Radius*a*cos, Y: e.Y + e.Radius*(b*cos+d*sin)}
+	}
+	return out
 }

@@ -30,9 +30,15 @@ func (g *Result) Page() *report.Report {
 	page.Provenance = append(page.Provenance, study.Sources("batch norm", g.BatchNorm.Data)...)
 	page.Warnings, page.Facts = g.Statistics.Warnings(), append(page.Facts, g.Statistics.Facts()...)
 	s := g.Geometry
-	page.Spectrum = &plot.Spectrum{Eigenvalues: s.Eigenvalues,
+	eigenvalues := plot.Series{Name: "eigenvalue"}
+	for i, v := range s.Eigenvalues {
+		if v > 0 { // a covariance of rank K−1 has one zero, up to rounding
+			eigenvalues.X, eigenvalues.Y = append(eigenvalues.X, float64(i+1)), append(eigenvalues.Y, v)
+		}
+	}
+	page.Spectrum = []plot.Curve{{Title: "Spectrum", XLabel: "direction", YLabel: "variance along the direction", LogY: true, Series: []plot.Series{eigenvalues},
 		Note: fmt.Sprintf("Eigenvalues of the low-rank part, squared distances in weight space without the scale. They add up to %s; the diagonal part has %s more.",
-			fourDigits(s.LowRankTrace), fourDigits(s.DiagonalTrace))}
+			fourDigits(s.LowRankTrace), fourDigits(s.DiagonalTrace))}}
 	page.Lines = g.lineCurves()
 	for _, plane := range g.Planes {
 		page.Surfaces = append(page.Surfaces, g.surface(plane))

@@ -38,6 +38,12 @@ var palette = [seriesRole + seriesRoles]struct{ name, light, dark string }{
 	{"s5", "#5b6470", "#b9c2cc"},
 }
 
+// bandColours are viridis (Smith and van der Walt 2015). Its lightness grows evenly, so it keeps its order in grey and
+// for colour-blind readers. It is the same on light and dark backgrounds.
+var bandColours = [...]string{
+	"#440154", "#472171", "#423e83", "#38588b", "#2e6f8e", "#25858e", "#209b89", "#2fb07d", "#54c368", "#87d349", "#c1e02b", "#fde725",
+}
+
 // RGBA implements [color.Color].
 func (r role) RGBA() (red, green, blue, alpha uint32) { return fromHex(palette[r].light).RGBA() }
 
@@ -73,25 +79,6 @@ func PaletteCSS(dark bool) string {
 	return css
 }
 
-// viridis holds points of the palette of that name (Smith and van der Walt 2015). Its lightness grows evenly, so it
-// keeps its order in grey and for colour-blind readers. It is the same on light and dark backgrounds.
-var viridis = [...][3]float64{
-	{68, 1, 84}, {72, 40, 120}, {62, 74, 137}, {49, 104, 142}, {38, 130, 142},
-	{31, 158, 137}, {53, 183, 121}, {109, 205, 89}, {180, 222, 44}, {253, 231, 37},
-}
-
-// heat returns the colour at part t of viridis, from 0 to 1.
-func heat(t float64) color.NRGBA {
-	t = min(max(t, 0), 1) * float64(len(viridis)-1)
-	i := min(int(t), len(viridis)-2)
-	var rgb [3]uint8
-	for k := range rgb {
-		a, b := viridis[i][k], viridis[i+1][k]
-		rgb[k] = uint8(a + (b-a)*(t-float64(i)) + 0.5)
-	}
-	return color.NRGBA{rgb[0], rgb[1], rgb[2], 255}
-}
-
 // dashes are lengths of ink and of gaps, for a line about 2 wide.
 var dashes = [...][]vg.Length{nil, {6, 3.5}, {1.8, 3}}
 
@@ -99,8 +86,42 @@ func pen(c color.Color, width float64, dash int) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: vg.Length(width), Dashes: dashes[dash]}
 }
 
-// seriesPen returns the line style of the i-th series. Colours repeat after six, then with another dash. Marks differ
-// too, so colour is never the only difference.
-func seriesPen(i int) draw.LineStyle {
-	return pen(seriesRole+role(i%seriesRoles), 1.8, i/seriesRoles%len(dashes))
+// roleOf returns the colour of the i-th series. Colours repeat after six, then with another dash and another mark.
+// Colour is never the only difference.
+func roleOf(i int) role { return seriesRole + role(i%seriesRoles) }
+
+func seriesPen(i int) draw.LineStyle { return pen(roleOf(i), 1.8, i/seriesRoles%len(dashes)) }
+
+// markSize is half the width of a mark in a chart.
+const markSize = 4.2
+
+func seriesMark(i int) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: roleOf(i), Radius: markSize, Shape: marks[(i+i/seriesRoles)%len(marks)]}
+}
+
+// A mark is one of gonum's glyphs, which may be hollow or have a light outline that is visible on any colour.
+type mark struct {
+	draw.GlyphDrawer
+	hollow, outlined bool
+}
+
+var marks = [...]mark{{disc, false, false}, {square, false, false}, {triangle, false, false}, {disc, true, false}, {square, true, false}, {triangle, true, false}}
+
+var disc, square, triangle = draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}
+
+// DrawGlyph implements [draw.GlyphDrawer].
+func (m mark) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	layer := func(of color.Color, radius vg.Length) {
+		style.Color, style.Radius = of, radius
+		c.SetColor(of)
+		m.GlyphDrawer.DrawGlyph(c, style, at)
+	}
+	own, radius := style.Color, style.Radius
+	if m.outlined {
+		layer(paper, radius+1.2)
+	}
+	layer(own, radius)
+	if m.hollow {
+		layer(paper, radius-1.4)
+	}
 }
