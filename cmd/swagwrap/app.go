@@ -177,15 +177,12 @@ disk. Commands use it with --provider openvino.`,
 			if err != nil {
 				return err
 			}
-			install := ort.Install
-			if name == ort.OpenVINO {
-				install = ort.InstallOpenVINO
-			}
-			path, err := install(c.Context, func(s string) { a.Logf(c, "%s", s) })
+			p := ort.Provider{Name: name}
+			path, err := p.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
 			if err != nil {
 				return err
 			}
-			rt, err := ort.Provider{Name: name}.Open(path)
+			rt, err := p.Open(path)
 			if err != nil {
 				return err
 			}

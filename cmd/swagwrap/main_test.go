@@ -64,14 +64,14 @@ func TestReadme(t *testing.T) {
 
 func runScripts(t *testing.T, p testscript.Params) {
 	t.Helper()
-	library, err := ort.Locate("")
+	library, err := ort.Provider{}.Find("")
 	if err != nil {
 		t.Fatalf("%v (run make setup)", err)
 	}
 	fixtures := absolute(t, "..", "..", "fixtures", "mnist")
 	few := fewImages(t, fixtures, 300)
 	p.Setup = func(env *testscript.Env) error {
-		env.Setenv(ort.LibraryEnv, library)
+		env.Setenv(ort.LibraryEnv, library.Path)
 		env.Setenv("CACHED", "swagwrap/onnxruntime-"+ort.Version) // the folder of the library in a user's cache
 		env.Setenv("FIXTURES", fixtures)
 		env.Setenv("FEW", few)

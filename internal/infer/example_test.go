@@ -14,11 +14,11 @@ import (
 
 // An engine runs any model over a dataset; sums collect what averaging needs.
 func Example() {
-	library, err := ort.Locate("")
+	library, err := ort.Provider{}.Find("")
 	if err != nil {
 		log.Fatal(err)
 	}
-	runtime, err := ort.Open(library)
+	runtime, err := ort.Provider{}.Open(library.Path)
 	if err != nil {
 		log.Fatal(err)
 	}

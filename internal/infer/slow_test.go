@@ -16,11 +16,11 @@ func TestSlow(t *testing.T) {
 	was := slowAfter
 	defer func() { slowAfter = was }()
 	slowAfter = 10 * time.Millisecond
-	path, err := ort.Locate("")
+	library, err := ort.Provider{}.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime, err := ort.Open(path)
+	runtime, err := ort.Provider{}.Open(library.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

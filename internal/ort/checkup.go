@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ type Checkup struct {
 	Providers []string `json:"providers"`
 
 	Cache    string `json:"cache"`    // the folder of Install, or the problem with it
-	OpenVINO string `json:"openvino"` // the same for InstallOpenVINO; empty if not offered
+	OpenVINO string `json:"openvino"` // the same for OpenVINO; empty if not offered
 	Temp     string `json:"temp"`     // the folder for temporary files, or the problem with it
 
 	Environment []string `json:"environment"` // relevant variables that are set, as NAME=value
@@ -55,7 +54,10 @@ var variables = []string{LibraryEnv, PythonEnv, "XDG_CACHE_HOME", "TMPDIR", "LD_
 func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 	c := Checkup{
 		Go: runtime.Version(), Platform: platform(), System: system(), Processor: Processor(), Cores: runtime.GOMAXPROCS(0),
-		Features: features(), Memory: memoryAtHand(), Pinned: Version, Cache: cacheState(), OpenVINO: openVINOState(), Temp: tempState(),
+		Features: features(), Memory: memoryAtHand(), Pinned: Version, Cache: Provider{}.cacheState(), Temp: tempState(),
+	}
+	if openVINOPins[platform()] != nil {
+		c.OpenVINO = Provider{Name: OpenVINO}.cacheState()
 	}
 	if v := libc(); v != "" {
 		c.CLibrary = "glibc " + v
@@ -166,42 +168,35 @@ func memoryAtHand() string {
 	return fmt.Sprintf("%s of %s GiB available", gigabytes("MemAvailable"), gigabytes("MemTotal"))
 }
 
-// cacheState describes the folder of Install: its library, or whether it can be written.
-func cacheState() string {
-	path, err := cachePath()
+// cacheState describes the folder of Install: its libraries, or whether it can be written.
+func (p Provider) cacheState() string {
+	b, dir, err := p.cached()
 	if err != nil {
 		return err.Error()
 	}
-	dir := filepath.Dir(path)
-	if _, err := os.Stat(path); err != nil {
-		if err := writable(dir); err != nil {
-			return dir + ": cannot be written: " + reason(err)
-		}
+	_, missing := os.Stat(b.main(dir))
+	denied := writable(dir)
+	switch err := b.verify(dir, true); {
+	case missing != nil && p.Name == OpenVINO:
+		return "not installed: swagwrap setup --provider openvino"
+	case missing != nil && denied != nil:
+		return dir + ": cannot be written: " + reason(denied)
+	case missing != nil:
 		return dir + ": nothing in it"
-	}
-	if err := pins[platform()].verify(path, true); err != nil {
+	case err != nil:
 		return dir + ": " + reason(err)
+	case p.Name == OpenVINO:
+		return dir + ": its libraries are whole; --precision auto is " + autoPrecision()
 	}
 	return dir + ": its library is whole"
 }
 
-// openVINOState describes the folder of InstallOpenVINO in the same way.
-func openVINOState() string {
-	dir, err := openVINOFolder()
-	if err != nil {
-		return ""
-	}
-	switch err := openVINOPins[platform()].damage(dir, true); {
-	case err == errNone:
-		return "not installed: swagwrap setup --provider openvino"
-	case err != nil:
-		return dir + ": " + reason(err)
-	}
-	precision := F32
+// autoPrecision describes the choice of --precision auto.
+func autoPrecision() string {
 	if feature := FastBF16(); feature != "" {
-		precision = BF16 + ", by " + feature
+		return BF16 + ", by " + feature
 	}
-	return dir + ": its libraries are whole; --precision auto is " + precision
+	return F32
 }
 
 // tempState makes and removes a temporary folder, as networks with external data need one.

@@ -57,10 +57,11 @@ func TestCheckOfNone(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", none)
 	t.Setenv("HOME", none)
 
-	cached, err := cachePath()
+	b, folder, err := Provider{}.cached()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cached := b.main(folder)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(cached), 0o755), os.WriteFile(cached, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,9 @@
 // traps of that binding: the garbage collector can free inputs during a run, and missing tensors cause panics. The
 // binding also cannot allocate float16 and rank-0 outputs, and its errors have several lines.
 //
-// [Install] fetches the pinned ONNX Runtime once, [Locate] finds it, and [Open] loads it into the process. The methods
-// [Runtime.NewSession] and [Runtime.NewFilledSession] make a [Session]. Many goroutines may call [Session.Run].
+// [Provider.Install] fetches the pinned ONNX Runtime once, [Provider.Find] finds it, and [Provider.Open] loads it into
+// the process. The methods [Runtime.NewSession] and [Runtime.NewFilledSession] make a [Session]. Many goroutines may
+// call [Session.Run].
 //
 // # Invariants
 //

@@ -10,11 +10,11 @@ import (
 )
 
 func Example() {
-	path, err := ort.Locate("") // after `swagwrap setup`
+	library, err := ort.Provider{}.Find("") // after `swagwrap setup`
 	if err != nil {
 		log.Fatal(err)
 	}
-	rt, err := ort.Open(path)
+	rt, err := ort.Provider{}.Open(library.Path)
 	if err != nil {
 		log.Fatal(err)
 	}

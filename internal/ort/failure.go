@@ -76,16 +76,16 @@ func (r *Runtime) failure(what, prefix string, err error) error {
 	return errors.New(what + ": " + shorten(message))
 }
 
-// source matches a location in the sources of a build. It is a path and line before a function's signature, or a file
+// codePlace matches a location in the sources of a build. It is a path and line before a function's signature, or a file
 // name and line before a function's name.
-var source = regexp.MustCompile(`(\S*[/\\])?\w+\.(?:cc|cpp|cxx|h|hpp|cu|cuh|inl|inc):\d+ ?(\w+ )?`)
+var codePlace = regexp.MustCompile(`(\S*[/\\])?\w+\.(?:cc|cpp|cxx|h|hpp|cu|cuh|inl|inc):\d+ ?(\w+ )?`)
 
 // withoutSources removes locations in the sources of ONNX Runtime. Path, line and function are useless to users, and
 // the path reveals who built the library.
 func withoutSources(s string) string {
 	var b strings.Builder
 	for {
-		at := source.FindStringSubmatchIndex(s)
+		at := codePlace.FindStringSubmatchIndex(s)
 		if at == nil {
 			return b.String() + s
 		}

@@ -33,7 +33,7 @@ func TestWithoutSources(t *testing.T) {
 func TestNoSources(t *testing.T) {
 	s := load(t, "where_float32.onnx", Options{})
 	_, err := s.Run(context.Background(), []Tensor{{Shape: []int64{2}, F32: []float32{1, 2}}, {Shape: []int64{2}, F32: []float32{1, 2}}})
-	if err == nil || source.MatchString(err.Error()) || !strings.Contains(err.Error(), "Where") {
+	if err == nil || codePlace.MatchString(err.Error()) || !strings.Contains(err.Error(), "Where") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func TestFailureOfTheMachine(t *testing.T) {
 		"Exception during initialization: std::bad_alloc":                                   syscall.ENOMEM,
 		"pthread_create failed, error code: 11 error msg: Resource temporarily unavailable": syscall.EAGAIN,
 	} {
-		if got := rt.failure("ONNX Runtime", "Error running network: ", errors.New(said)); !errors.Is(got, want) || source.MatchString(got.Error()) {
+		if got := rt.failure("ONNX Runtime", "Error running network: ", errors.New(said)); !errors.Is(got, want) || codePlace.MatchString(got.Error()) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}

@@ -23,48 +23,42 @@ import (
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
-// Install makes sure that the pinned ONNX Runtime is in the user's cache folder and returns its path. If it is
-// missing or damaged, Install fetches the official package with pip, or with npm if pip fails. It extracts the one
-// shared library and checks its SHA-256. The library appears in the folder completely or not at all. For each step
-// Install calls progress with one line of text.
+// Install makes sure that the pinned runtime of the provider is in the user's cache folder, and returns the path of its
+// library. If it is missing or damaged, Install fetches the official package with pip, or with npm if pip fails. It
+// extracts only the shared libraries and checks the SHA-256 of each. A library appears in the folder completely or not
+// at all. For each step Install calls progress with one line of text.
 //
-// An error is a *LibraryError that names every attempt, an *tempfile.TempError, or the context's.
-func Install(ctx context.Context, progress func(string)) (path string, err error) {
-	path, err = cachePath()
+// An error is a *LibraryError that names every attempt, a *tempfile.TempError, or the context's.
+func (p Provider) Install(ctx context.Context, progress func(string)) (path string, err error) {
+	b, dir, err := p.cached()
 	if err != nil {
 		return "", err
 	}
-	return path, install(ctx, path, pins[platform()], progress)
+	return b.main(dir), b.install(ctx, dir, progress)
 }
 
-func install(ctx context.Context, path string, p pin, progress func(string)) error {
-	if p.verify(path, true) == nil {
+func (b bundle) install(ctx context.Context, dir string, progress func(string)) error {
+	path := b.main(dir)
+	if b.verify(dir, true) == nil {
 		return nil
 	}
-	if err := writable(filepath.Dir(path)); err != nil { // before the download
-		return &LibraryError{Path: path, Reason: "cannot be written: " + reason(err), Err: cacheError{err}}
+	if err := writable(dir); err != nil { // before the download
+		return &LibraryError{Path: path, Reason: "cannot be written: " + reason(err), Err: cacheError{err}, Provider: b.provider}
 	}
 	work, err := tempfile.Folder()
 	if err != nil {
 		return err
 	}
 	defer tempfile.Remove(work)
-
-	attempts := []struct {
-		name  string
-		fetch func(context.Context, string, pin) (archive string, err error)
-		lib   library
-	}{
-		{"pip", pipDownload, p.pip}, // one fifth of npm's download
-		{"npm", npmPack, p.npm},
-	}
 	var failed []string
 	var errs error
-	for _, a := range attempts {
-		progress(fmt.Sprintf("fetching ONNX Runtime %s with %s", Version, a.name))
-		archive, err := a.fetch(ctx, work, p)
-		if err == nil {
-			err = extract(archive, a.lib, path)
+	for _, s := range b.sources {
+		progress(fmt.Sprintf("fetching %s with %s", b.title, s.manager))
+		archive, err := s.fetch(ctx, work)
+		for k, lib := range s.libraries {
+			if err == nil {
+				err = extract(archive, lib, b.path(dir, k))
+			}
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -73,10 +67,10 @@ func install(ctx context.Context, path string, p pin, progress func(string)) err
 			progress("installed " + path)
 			return nil
 		}
-		failed, errs = append(failed, fmt.Sprintf("%s: %v", a.name, err)), errors.Join(errs, err)
+		failed, errs = append(failed, fmt.Sprintf("%s: %v", s.manager, err)), errors.Join(errs, err)
 		progress(failed[len(failed)-1])
 	}
-	return &LibraryError{Path: path, Reason: "could not be fetched: " + strings.Join(failed, "; "), Err: errs}
+	return &LibraryError{Path: path, Reason: "could not be fetched: " + strings.Join(failed, "; "), Err: errs, Provider: b.provider}
 }
 
 // writable returns the error that prevents writing to dir or creating it.
@@ -88,27 +82,22 @@ func writable(dir string) error {
 	return err
 }
 
-// npmPack downloads the package's tarball. It installs nothing and runs no script of the package.
-func npmPack(ctx context.Context, work string, _ pin) (string, error) {
-	if _, err := exec.LookPath("npm"); err != nil {
-		return "", errors.New("not found")
+// fetch downloads the package and returns the path of its archive. It installs nothing and runs no script of the
+// package.
+func (s source) fetch(ctx context.Context, work string) (archive string, err error) {
+	if s.manager == "npm" {
+		if _, err := exec.LookPath("npm"); err != nil {
+			return "", errors.New("not found")
+		}
+		if err := command(ctx, work, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--fetch-retries=1", s.release); err != nil {
+			return "", err
+		}
+		return one(filepath.Join(work, "*.tgz"))
 	}
-	if err := command(ctx, work, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--fetch-retries=1", npmPackage+"@"+Version); err != nil {
-		return "", err
-	}
-	return one(filepath.Join(work, "*.tgz"))
-}
-
-func pipDownload(ctx context.Context, work string, p pin) (string, error) {
-	return pipWheel(ctx, work, pipPackage+"=="+Version, p.wheelTag)
-}
-
-// pipWheel downloads a wheel and installs nothing.
-func pipWheel(ctx context.Context, work, release, tag string) (string, error) {
 	args := []string{"download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
-		"--implementation", "cp", "--python-version", pipPython, "--platform", tag,
-		"--dest", work, release}
-	err := errors.New("not found")
+		"--implementation", "cp", "--python-version", pipPython, "--platform", s.tag,
+		"--dest", work, s.release}
+	err = errors.New("not found")
 	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"pip"}} {
 		if _, missing := exec.LookPath(pip[0]); missing != nil {
 			continue

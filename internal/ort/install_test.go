@@ -25,18 +25,24 @@ import (
 type shop struct {
 	t          *testing.T
 	bin, cache string
-	pin        pin
+	bundle     bundle
 	path       string
 	progress   []string
 }
 
-const npmBody, pipBody = "npm's library", "pip's library"
+const (
+	npmMember, npmBody = "package/lib.so", "npm's library"
+	pipMember, pipBody = "onnxruntime/lib.so", "pip's library"
+)
 
 func newShop(t *testing.T) *shop {
 	dir := t.TempDir()
 	s := &shop{t: t, bin: filepath.Join(dir, "bin"), cache: filepath.Join(dir, "cache")}
 	s.path = filepath.Join(s.cache, "new", "libonnxruntime.so")
-	s.pin = pin{npm: lib("package/lib.so", npmBody), pip: lib("onnxruntime/lib.so", pipBody), wheelTag: "anylinux"}
+	s.bundle = bundle{title: "ONNX Runtime " + Version, sources: []source{
+		{"pip", "onnxruntime", "anylinux", []library{lib(pipMember, pipBody)}},
+		{"npm", "onnxruntime-node", "", []library{lib(npmMember, npmBody)}},
+	}}
 	if err := os.Mkdir(s.bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +74,7 @@ func (s *shop) write(path string, b []byte) {
 }
 
 func (s *shop) install() error {
-	return install(context.Background(), s.path, s.pin, func(line string) { s.progress = append(s.progress, line) })
+	return s.bundle.install(context.Background(), filepath.Dir(s.path), func(line string) { s.progress = append(s.progress, line) })
 }
 
 func (s *shop) want(body string) {
@@ -121,7 +127,7 @@ const toWork, toDest = "x.tgz", `"$(
 
 func TestInstallWithNpm(t *testing.T) {
 	s := newShop(t)
-	s.sell("npm", toWork, tgz(t, s.pin.npm.member, npmBody))
+	s.sell("npm", toWork, tgz(t, npmMember, npmBody))
 	if err := s.install(); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +152,7 @@ func TestInstallWithPip(t *testing.T) {
 		if program != "python3" {
 			s.script("python3", "echo No module named pip; exit 1")
 		}
-		s.sell(program, toDest, wheel(t, s.pin.pip.member, pipBody))
+		s.sell(program, toDest, wheel(t, pipMember, pipBody))
 		if err := s.install(); err != nil {
 			t.Fatalf("%s: %v", program, err)
 		}
@@ -159,7 +165,7 @@ func TestInstallReplacesAPipe(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(s.path), 0o755), syscall.Mkfifo(s.path, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	s.sell("npm", toWork, tgz(t, s.pin.npm.member, npmBody))
+	s.sell("npm", toWork, tgz(t, npmMember, npmBody))
 	if err := s.install(); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +178,7 @@ func TestInstallReplacesADamagedLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(s.path, []byte(strings.ToUpper(npmBody)))
-	s.sell("npm", toWork, tgz(t, s.pin.npm.member, npmBody))
+	s.sell("npm", toWork, tgz(t, npmMember, npmBody))
 	if err := s.install(); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +186,7 @@ func TestInstallReplacesADamagedLibrary(t *testing.T) {
 }
 
 func TestInstallErrors(t *testing.T) {
-	good := lib("package/lib.so", npmBody)
+	good := lib(npmMember, npmBody)
 	tests := []struct {
 		name    string
 		prepare func(*shop)
@@ -254,12 +260,12 @@ func TestInstallCancelled(t *testing.T) {
 	s.script("npm", "exec /bin/sleep 60")
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if err := install(ctx, s.path, s.pin, func(string) {}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.bundle.install(ctx, filepath.Dir(s.path), func(string) {}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestLocate(t *testing.T) {
+func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir) // Linux
 	t.Setenv("HOME", dir)           // macOS
@@ -273,15 +279,15 @@ func TestLocate(t *testing.T) {
 	}
 	fails := func(explicit, want string) {
 		t.Helper()
-		_, err := Locate(explicit)
+		_, err := Provider{}.Find(explicit)
 		if lib, ok := errors.AsType[*LibraryError](err); !ok || !strings.Contains(lib.Error(), want) {
-			t.Errorf("Locate(%q): %v, want %q", explicit, err, want)
+			t.Errorf("Find(%q): %v, want %q", explicit, err, want)
 		}
 	}
 	succeeds := func(explicit, want string) {
 		t.Helper()
-		if got, err := Locate(explicit); err != nil || got != want {
-			t.Errorf("Locate(%q) = %q, %v, want %q", explicit, got, err, want)
+		if got, err := (Provider{}).Find(explicit); err != nil || got.Path != want {
+			t.Errorf("Find(%q) = %q, %v, want %q", explicit, got, err, want)
 		}
 	}
 
@@ -302,10 +308,11 @@ func TestLocate(t *testing.T) {
 	fails("", "named by "+LibraryEnv+": not a regular file")
 
 	t.Setenv(LibraryEnv, "")
-	cached, err := cachePath()
+	cache, folder, err := Provider{}.cached()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cached := cache.main(folder)
 	if err := os.MkdirAll(filepath.Dir(cached), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +320,7 @@ func TestLocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails("", "damaged: libonnxruntime")
-	if err := os.Truncate(cached, pins[platform()].npm.size); err != nil {
+	if err := os.Truncate(cached, cache.sources[1].libraries[0].size); err != nil {
 		t.Fatal(err)
 	}
 	fails("", "damaged: libonnxruntime") // of the right size
@@ -333,8 +340,7 @@ func TestLocate(t *testing.T) {
 	if err := os.Symlink(rt.Path(), cached); err != nil {
 		t.Fatal(err)
 	}
-	p := pins[platform()]
-	if _, sum := os.Stat(cached); sum == nil && p.verify(rt.Path(), true) == nil { // the tests run with the pinned library
+	if cache.verify(folder, true) == nil { // the tests run with the pinned library
 		succeeds("", cached)
 	}
 }
@@ -398,12 +404,14 @@ func TestVerify(t *testing.T) {
 
 func TestPins(t *testing.T) {
 	for name, p := range pins {
-		for _, l := range []library{p.npm, p.pip} {
-			if b, err := hex.DecodeString(l.sha256); err != nil || len(b) != sha256.Size || l.size == 0 || l.member == "" {
-				t.Errorf("%s: %+v", name, l)
+		for _, s := range p {
+			for _, l := range s.libraries {
+				if b, err := hex.DecodeString(l.sha256); err != nil || len(b) != sha256.Size || l.size == 0 || l.member == "" {
+					t.Errorf("%s: %+v", name, l)
+				}
 			}
 		}
-		if p.wheelTag == "" || !atLeast(Version, MinVersion) {
+		if len(p) != 2 || p[0].tag == "" || !atLeast(Version, MinVersion) {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 const (
@@ -78,80 +77,57 @@ type Library struct {
 	By   string // --ort-lib, LibraryEnv, or a description
 }
 
-// Locate returns the path of the ONNX Runtime library to open: see [Find].
-func Locate(explicit string) (string, error) {
-	l, err := Find(explicit)
-	return l.Path, err
-}
-
-// Find returns the ONNX Runtime library to open. It uses the first of these that is set:
+// Find returns the library to open for the provider. It uses the first of these that is set:
 //
 //   - explicit, the value of --ort-lib
 //   - the environment variable LibraryEnv
 //   - the library of the Python package that started the program
 //   - the library that Install put into the user's cache folder
 //
-// Find checks that a named file exists, and that the library of the cache is the published one, by its SHA-256. Whoever
-// names a library answers for its content. Errors are *LibraryError, and the Library is then the
-// one that was tried.
-func Find(explicit string) (Library, error) { return find(explicit, false) }
+// The variables only name libraries for CPU. Find checks that a named file exists, and that the libraries of the cache
+// are the published ones, by their SHA-256. Whoever names a library answers for its content. Errors are *LibraryError,
+// and the Library is then the one that was tried.
+func (p Provider) Find(explicit string) (Library, error) { return p.find(explicit, false) }
 
-// find is Find. With fresh it reads the cached library even if it did not change since it was verified.
-func find(explicit string, fresh bool) (Library, error) {
-	for _, named := range []Library{
-		{explicit, "--ort-lib"},
-		{os.Getenv(LibraryEnv), LibraryEnv},
-		{os.Getenv(PythonEnv), "the Python package onnxruntime"},
-	} {
-		if named.Path == "" {
+// find is Find. With fresh it reads a cached library even if it did not change since it was verified.
+func (p Provider) find(explicit string, fresh bool) (Library, error) {
+	named := []Library{{explicit, "--ort-lib"}}
+	l := Library{By: "swagwrap setup"}
+	if p.Name == OpenVINO {
+		l.By += " --provider openvino"
+	} else {
+		named = append(named, Library{os.Getenv(LibraryEnv), LibraryEnv}, Library{os.Getenv(PythonEnv), "the Python package onnxruntime"})
+	}
+	for _, n := range named {
+		if n.Path == "" {
 			continue
 		}
-		if err := checkRegular(named.Path); err != nil {
-			return named, &LibraryError{Path: named.Path, Reason: fmt.Sprintf("named by %s: %v", named.By, err), Err: err}
+		if err := checkRegular(n.Path); err != nil {
+			return n, &LibraryError{Path: n.Path, Reason: fmt.Sprintf("named by %s: %v", n.By, err), Err: err, Provider: p.Name}
 		}
-		return named, nil
+		return n, nil
 	}
-
-	path, err := cachePath()
-	l := Library{path, "swagwrap setup"}
+	b, dir, err := p.cached()
 	if err != nil {
 		return l, err
 	}
-	err = pins[platform()].verify(path, fresh)
-	if errors.Is(err, fs.ErrNotExist) {
-		if denied := writable(filepath.Dir(path)); denied != nil {
+	l.Path = b.main(dir)
+	fail := func(reason string, err error) (Library, error) {
+		return l, &LibraryError{Path: l.Path, Reason: reason, Err: err, Provider: p.Name}
+	}
+	switch err := b.verify(dir, fresh); {
+	case err == nil:
+		return l, nil
+	case errors.As(err, new(damagedError)):
+		return fail(err.Error(), err)
+	case errors.Is(err, fs.ErrNotExist):
+		if denied := writable(dir); denied != nil {
 			err = cacheError{denied}
 		}
-		return l, &LibraryError{Path: path, Reason: "not installed", Err: err}
+		return fail("not installed", err)
+	default:
+		return fail(reason(err), cacheError{err})
 	}
-	if errors.As(err, new(damagedError)) {
-		return l, &LibraryError{Path: path, Reason: err.Error(), Err: err}
-	}
-	if err != nil {
-		return l, &LibraryError{Path: path, Reason: reason(err), Err: cacheError{err}}
-	}
-	return l, nil
-}
-
-// cachePath returns the path where Install puts the library.
-func cachePath() (string, error) {
-	if _, ok := pins[platform()]; !ok {
-		return "", &LibraryError{Reason: "no pinned library for " + platform()}
-	}
-	dir, err := cacheFolder("onnxruntime-" + Version)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, libraryName()), nil
-}
-
-// cacheFolder returns the path of a folder in the user's cache.
-func cacheFolder(name string) (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", &LibraryError{Reason: "no cache folder: " + err.Error(), Err: cacheError{err}}
-	}
-	return filepath.Join(dir, "swagwrap", name), nil
 }
 
 func checkRegular(path string) error {

@@ -12,9 +12,9 @@ import (
 var rt *Runtime
 
 func TestMain(m *testing.M) {
-	path, err := Locate("")
+	library, err := Provider{}.Find("")
 	if err == nil {
-		rt, err = Open(path)
+		rt, err = Provider{}.Open(library.Path)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%v\nrun make setup first\n", err)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// bundle is a wheel with several libraries, and one that nobody asked for.
-func bundle(t *testing.T, bodies map[string]string) []byte {
+// manyInWheel is a wheel with several libraries, and one that nobody asked for.
+func manyInWheel(t *testing.T, bodies map[string]string) []byte {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for name, body := range bodies {
@@ -34,9 +34,9 @@ func bundle(t *testing.T, bodies map[string]string) []byte {
 func TestInstallOpenVINO(t *testing.T) {
 	s := newShop(t)
 	dir := filepath.Join(s.cache, "openvino")
-	p := wheelPin{"anylinux", []library{lib("capi/libtbb.so", "threads"), lib("capi/libort.so", "runtime")}}
+	p := bundle{OpenVINO, "OpenVINO", []source{{"pip", "ort", "anylinux", []library{lib("capi/libtbb.so", "threads"), lib("capi/libort.so", "runtime")}}}}
 	goods := map[string]string{"capi/libtbb.so": "threads", "capi/libort.so": "runtime", "../libevil.so": "evil", "capi/libgpu.so": "gpu"}
-	install := func() (string, error) { return installWheel(context.Background(), dir, p, func(string) {}) }
+	install := func() (string, error) { return p.main(dir), p.install(context.Background(), dir, func(string) {}) }
 	present := func() (names []string) {
 		files, _ := os.ReadDir(dir)
 		for _, f := range files {
@@ -52,12 +52,12 @@ func TestInstallOpenVINO(t *testing.T) {
 	}
 
 	broken := map[string]string{"capi/libtbb.so": "threads", "capi/libort.so": "runtima"}
-	s.sell("pip", toDest, bundle(t, broken))
+	s.sell("pip", toDest, manyInWheel(t, broken))
 	if _, err = install(); err == nil || !strings.Contains(err.Error(), "has SHA-256") || slices.Contains(present(), "libort.so") {
 		t.Errorf("another library: %v, and there is %v", err, present())
 	}
 
-	s.sell("pip", toDest, bundle(t, goods))
+	s.sell("pip", toDest, manyInWheel(t, goods))
 	path, err := install()
 	if err != nil || path != filepath.Join(dir, "libort.so") || !slices.Equal(present(), []string{"libort.so", "libtbb.so"}) {
 		t.Errorf("%s, %v: %v", path, err, present())
@@ -70,15 +70,15 @@ func TestInstallOpenVINO(t *testing.T) {
 	}
 
 	s.write(filepath.Join(dir, "libtbb.so"), []byte("threadz"))
-	if err := p.damage(dir, false); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
+	if err := p.verify(dir, false); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
 		t.Error("damage is not found")
 	}
-	s.sell("pip", toDest, bundle(t, goods))
-	if _, err := install(); err != nil || p.damage(dir, false) != nil {
+	s.sell("pip", toDest, manyInWheel(t, goods))
+	if _, err := install(); err != nil || p.verify(dir, false) != nil {
 		t.Errorf("damage is not repaired: %v", err)
 	}
 	s.write(filepath.Join(dir, "libtbb.so"), []byte("thread"))
-	if err := p.damage(dir, false); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
+	if err := p.verify(dir, false); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
 		t.Errorf("a short library: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Names and precisions of a [Provider].
 const (
 	CPU      = "cpu"      // ONNX Runtime's own kernels
-	OpenVINO = "openvino" // Intel's; see [InstallOpenVINO]
+	OpenVINO = "openvino" // Intel's; see [Provider.Install]
 
 	F32  = "f32"
 	BF16 = "bf16" // bfloat16: the range of float32, with 8 of its 24 bits
@@ -33,17 +33,6 @@ func (p Provider) String() string {
 
 // ownNames maps a provider to ONNX Runtime's name for it.
 var ownNames = map[string]string{"": "CPUExecutionProvider", CPU: "CPUExecutionProvider", OpenVINO: "OpenVINOExecutionProvider"}
-
-// Find is the function [Find] for a library with the provider. For OpenVINO it returns explicit, or the library of
-// [InstallOpenVINO] in the user's cache folder. The environment variables only name libraries for CPU.
-func (p Provider) Find(explicit string) (Library, error) { return p.find(explicit, false) }
-
-func (p Provider) find(explicit string, fresh bool) (Library, error) {
-	if p.Name == OpenVINO {
-		return findOpenVINO(explicit, fresh)
-	}
-	return find(explicit, fresh)
-}
 
 // oldest returns the oldest accepted release.
 func (p Provider) oldest() string {

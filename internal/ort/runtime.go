@@ -27,12 +27,10 @@ var loaded struct {
 	rt *Runtime
 }
 
-// Open loads the library at path, as returned by Locate. If the same library is loaded already, Open returns its
-// Runtime. Another loaded library is an error. All errors are *LibraryError. Open also switches ONNX Runtime's
-// telemetry off, and configures the C heap of the process so that closed sessions return their memory.
-func Open(path string) (*Runtime, error) { return Provider{}.Open(path) }
-
-// Open is the function [Open] for a library with the provider.
+// Open loads the library at path, as returned by Find, which must have the provider. If the same library is loaded
+// already, Open returns its Runtime. Another loaded library is an error. All errors are *LibraryError. Open also
+// switches ONNX Runtime's telemetry off, and configures the C heap of the process so that closed sessions return their
+// memory.
 func (p Provider) Open(path string) (*Runtime, error) {
 	loaded.Lock()
 	defer loaded.Unlock()

@@ -53,11 +53,11 @@ var root = sync.OnceValue(func() string {
 // Runtime opens ONNX Runtime.
 func Runtime(t testing.TB) *ort.Runtime {
 	t.Helper()
-	path, err := ort.Locate("")
+	library, err := ort.Provider{}.Find("")
 	if err != nil {
 		t.Fatalf("%v (run make setup)", err)
 	}
-	rt, err := ort.Open(path)
+	rt, err := ort.Provider{}.Open(library.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
