@@ -136,7 +136,13 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 	if err != nil {
 		return flags.BadInput(err) // files being written have their own error
 	}
-	a.LogNotes(c, source)
+	notes, warnings := source.Remarks()
+	for _, note := range notes {
+		a.Logf(c, "%s", note)
+	}
+	for _, w := range warnings {
+		a.Warnf(c, "%s", w)
+	}
 	return out.commit(nil)
 }
 

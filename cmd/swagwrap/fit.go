@@ -80,9 +80,8 @@ func (a *app) fit(c *cli.Context) error {
 	}
 	defer out.Abort()
 
-	s := a.NewFitInputs(c)
-	defer s.Close()
-	it, err := s.Input(paths, others, &opts)
+	in, err := a.OpenFit(c, paths, others, &opts)
+	defer in.Close()
 	if err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func (a *app) fit(c *cli.Context) error {
 		bar.Add(int(done - last))
 		last = done
 	}
-	err = swag.Fit(c.Context, out, it, opts)
+	err = swag.Fit(c.Context, out, in.Input, opts)
 	bar.Done()
 	if errors.As(err, new(*weights.ImplausibleError)) {
 		return flags.BadInput(err, checkpoints.Diverged)

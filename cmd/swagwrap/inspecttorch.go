@@ -83,7 +83,8 @@ func (a *app) writeTemplate(c *cli.Context, paths []string, source *flags.Source
 		return flags.BadOutput(err)
 	}
 	a.listPassedOver(files[0])
-	for _, note := range source.Notes() {
+	notes, _ := source.Remarks()
+	for _, note := range notes {
 		text.Line(a.Stdout, "%s", note)
 	}
 	_, err = fmt.Fprintln(a.Stdout)

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -33,10 +32,7 @@ func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 	}
 	columns := map[string][]string{}
 	for _, text := range said {
-		input, names, several := strings.Cut(text, "=")
-		if !several {
-			input, names = "", text
-		}
+		input, names := splitInput(text)
 		if columns[input] != nil {
 			return nil, Usagef("", "--columns %q: input %q is there twice", text, input)
 		}
@@ -56,10 +52,7 @@ func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
 	}
 	pad := map[string]float64{}
 	for _, text := range strings.Split(said, ",") {
-		input, value, several := strings.Cut(text, "=")
-		if !several {
-			input, value = "", text
-		}
+		input, value := splitInput(text)
 		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if _, twice := pad[input]; err != nil || twice || math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, Usagef("--pad 0, or of several inputs --pad input_ids=0,attention_mask=0", "--pad %q: want a number for each input", said)
@@ -69,42 +62,46 @@ func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
 	return pad, nil
 }
 
+// splitInput splits INPUT=VALUE. Without "=" the input is "".
+func splitInput(text string) (input, value string) {
+	if input, value, named := strings.Cut(text, "="); named {
+		return input, value
+	}
+	return "", text
+}
+
+// byInput returns the columns and the padding of a model card by the names of the network's inputs.
+func byInput(card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
+	if columns, err = ofInputs("columns", card.Columns, g); err != nil {
+		return nil, nil, err
+	}
+	pad, err = ofInputs("pad", card.Pad, g)
+	return columns, pad, err
+}
+
 // ofInputs returns the values by input name. A value without an input name is for the only input.
 func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string]T, error) {
 	var names []string
-	for _, v := range g.Inputs {
-		names = append(names, v.Name)
-	}
 	out := map[string]T{}
-	for _, name := range names {
-		v, ok := said[name]
-		if !ok && len(names) == 1 {
+	for _, input := range g.Inputs {
+		names = append(names, input.Name)
+		v, ok := said[input.Name]
+		if !ok && len(g.Inputs) == 1 {
 			v, ok = said[""]
 		}
 		if ok {
-			out[name] = v
+			out[input.Name] = v
 		}
 	}
-	if len(out) < len(said) {
-		return nil, Usagef("", "--%s: want %s for the inputs %q", flag, map[bool]string{true: "it once", false: "it by name"}[len(names) == 1], names)
-	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == len(said) && len(out) > 0:
+		return out, nil
+	case len(out) >= len(said):
 		return nil, nil
+	case len(names) == 1:
+		return nil, Usagef("", "--%s: want it once for the inputs %q", flag, names)
 	}
-	return out, nil
-}
-
-// tables sets how a command's tables are read, by its flags or the model card.
-func tables(c *cli.Context, card swag.Card, g *infer.Graph, opts *dataset.Options) error {
-	columns, err := readColumns(c, card)
-	if err != nil {
-		return err
-	}
-	if opts.Columns, err = ofInputs("columns", columns, g); err != nil {
-		return err
-	}
-	opts.Pad, err = ofInputs("pad", card.Pad, g)
-	return err
+	return nil, Usagef("", "--%s: want it by name for the inputs %q", flag, names)
 }
 
 // DataHints returns hints for data that could not be opened.
@@ -117,7 +114,7 @@ func DataHints(err error) []string {
 	case errors.Is(err, dataset.ErrArrays):
 		return []string{"--arrays pixels normalises them as the model card says", "--arrays seen feeds them to the network unchanged"}
 	case errors.Is(err, dataset.ErrNoPad):
-		return []string{fmt.Sprintf("fit --pad says it, such as --pad %s", "input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks")}
+		return []string{"fit --pad says it, such as --pad input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks"}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -67,8 +68,7 @@ func BadInput(err error, hints ...string) error { return mark(exitData, err, hin
 func BadOutput(err error, hints ...string) error { return mark(exitTemporary, err, hints) }
 
 func mark(code int, err error, hints []string) error {
-	var f *Failure
-	if err == nil || errors.As(err, &f) {
+	if err == nil || is[*Failure](err) {
 		return err
 	}
 	return &Failure{code, err, hints}
@@ -106,39 +106,35 @@ func Hints(s string) []string {
 	return strings.Split(s, "\n")
 }
 
+// is reports whether err has an error of type E in its chain.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // ExitCode returns the exit code for an error. It is the only place that chooses exit codes.
 func ExitCode(ctx context.Context, err error) int {
-	var (
-		sig     Interrupted
-		library *ort.LibraryError
-		f       *Failure
-		model   *onnxio.Error
-		saved   *torch.Error
-		changed *weights.ChangedError
-		both    *file.Conflict
-		temp    *tempfile.TempError
-		memory  *ort.MemoryError
-		kept    *store.Error
-		pipe    *listing.PipeError
-	)
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.As(context.Cause(ctx), &sig):
+	}
+	if sig, ok := errors.AsType[Interrupted](context.Cause(ctx)); ok {
 		return exitSignal + int(sig.Signal)
+	}
+	f, marked := errors.AsType[*Failure](err)
+	switch {
 	case gone(err):
 		return exitSignal + int(syscall.SIGPIPE)
-	case errors.As(err, &both):
+	case is[*file.Conflict](err):
 		return exitUsage
-	case errors.As(err, &library):
+	case is[*ort.LibraryError](err):
 		return exitNoRuntime
-	case errors.As(err, &temp), errors.As(err, &changed), errors.As(err, &kept), isTemporary(err):
+	case is[*tempfile.TempError](err), is[*weights.ChangedError](err), is[*store.Error](err), isTemporary(err):
 		return exitTemporary
-	case errors.As(err, &pipe):
+	case is[*listing.PipeError](err):
 		return exitFailed
-	case errors.As(err, &f):
+	case marked:
 		return f.code
-	case errors.As(err, &model), errors.As(err, &saved), errors.As(err, &memory):
+	case is[*onnxio.Error](err), is[*torch.Error](err), is[*ort.MemoryError](err):
 		return exitData
 	}
 	return exitFailed
@@ -155,86 +151,76 @@ func Changed(err error) error {
 
 // isTemporary reports whether the machine causes err at the moment: it lacks space, memory, threads or open files.
 func isTemporary(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
+	errnos := []error{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE}
+	return slices.ContainsFunc(errnos, func(errno error) bool { return errors.Is(err, errno) })
 }
 
 // PrintError writes one "error:" line, then a "hint:" line for each hint. It prints nothing if the reader of standard
 // output has gone.
 func PrintError(w io.Writer, ctx context.Context, err error) {
-	var (
-		sig     Interrupted
-		library *ort.LibraryError
-		f       *Failure
-		model   *onnxio.Error
-		saved   *torch.Error
-		memory  *ort.MemoryError
-		part    *Unfinished
-		changed *weights.ChangedError
-		both    *file.Conflict
-		temp    *tempfile.TempError
-		unknown *word.Unknown
-		size    *preprocess.SizeError
-		hints   []string
-	)
 	if gone(err) {
 		return
 	}
-	left := "nothing was written"
-	if errors.As(err, &part) {
-		left = part.Kept
+	left, next := "nothing was written", ""
+	if part, ok := errors.AsType[*Unfinished](err); ok {
+		left, next = part.Kept, part.Kept+": the same command with --resume goes on from there"
+		if part.Plain {
+			next = part.Kept + ": the same command goes on from there"
+		}
 	}
-	if errors.As(context.Cause(ctx), &sig) {
+	var hints []string
+	if sig, ok := errors.AsType[Interrupted](context.Cause(ctx)); ok {
 		err = fmt.Errorf("%w: %s", sig, left)
-	} else if errors.As(err, &both) {
-		err, hints = both, append(hints, "choose another name for the output")
+	} else if both, ok := errors.AsType[*file.Conflict](err); ok {
+		err, hints = both, []string{"choose another name for the output"}
 	} else {
-		if errors.As(err, &temp) {
-			hints = append(hints, "TMPDIR names another folder for temporary files, with more space or to write to")
-		}
-		if errors.As(err, &model) {
-			hints = append(hints, Hints(model.Hint)...)
-		}
-		if errors.As(err, &saved) {
-			hints = append(hints, Hints(saved.Hint)...)
-		}
-		if errors.As(err, &memory) {
-			hints = append(hints, "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory")
-		}
-		if errors.Is(err, syscall.EMFILE) {
-			hints = append(hints, "ulimit -n 4096 lets this shell's programs open more files at once")
-		}
-		if errors.As(err, &library) {
-			hints = append(hints, Hints(library.Hint())...)
-		}
-		if errors.As(err, &changed) {
-			hints = append(hints, "run the command again when the file is complete; who writes it should write another one and rename that")
-		}
-		if errors.As(err, &size) {
-			h, w := size.Want[0], size.Want[1]
-			hints = append(hints, fmt.Sprintf("for all commands, say it at fit: --input-size %dx%d resizes and crops; --preset NAME does it as the model was trained", h, w),
-				fmt.Sprintf("for this command alone: --preprocess FILE, and write into FILE: {\"image\": {\"crop_mode\": \"center\", \"input_size\": [%d, %d]}}", h, w))
-		}
-		if errors.As(err, &unknown) && unknown.Meant() != "" {
-			hints = append(hints, fmt.Sprintf("did you mean %q?", unknown.Meant()))
-		}
-		if errors.As(err, &f) {
-			hints = append(hints, f.hints...)
-		}
-	}
-	switch {
-	case part == nil:
-	case part.Plain:
-		hints = append(hints, part.Kept+": the same command goes on from there")
-	default:
-		hints = append(hints, part.Kept+": the same command with --resume goes on from there")
+		hints = hintsOf(err)
 	}
 	text.Line(w, "error: %s", strings.ReplaceAll(err.Error(), "\n", " "))
-	for _, h := range hints {
+	for _, h := range append(hints, Hints(next)...) {
 		text.Line(w, "hint: %s", h)
 	}
+}
+
+// hintsOf returns the hints for each kind of error in the chain of err.
+func hintsOf(err error) (hints []string) {
+	hints = slices.Concat(
+		hintOf(err, func(*tempfile.TempError) string {
+			return "TMPDIR names another folder for temporary files, with more space or to write to"
+		}),
+		hintOf(err, func(e *onnxio.Error) string { return e.Hint }),
+		hintOf(err, func(e *torch.Error) string { return e.Hint }),
+		hintOf(err, func(*ort.MemoryError) string {
+			return "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory"
+		}),
+		hintOf(err, func(e *ort.LibraryError) string { return e.Hint() }),
+		hintOf(err, func(*weights.ChangedError) string {
+			return "run the command again when the file is complete; who writes it should write another one and rename that"
+		}),
+		hintOf(err, func(e *preprocess.SizeError) string {
+			h, w := e.Want[0], e.Want[1]
+			return fmt.Sprintf("for all commands, say it at fit: --input-size %dx%d resizes and crops; --preset NAME does it as the model was trained\n"+
+				"for this command alone: --preprocess FILE, and write into FILE: {\"image\": {\"crop_mode\": \"center\", \"input_size\": [%d, %d]}}", h, w, h, w)
+		}),
+		hintOf(err, func(e *word.Unknown) string {
+			if e.Meant() == "" {
+				return ""
+			}
+			return fmt.Sprintf("did you mean %q?", e.Meant())
+		}))
+	if errors.Is(err, syscall.EMFILE) {
+		hints = append(hints, "ulimit -n 4096 lets this shell's programs open more files at once")
+	}
+	if f, ok := errors.AsType[*Failure](err); ok {
+		hints = append(hints, f.hints...)
+	}
+	return hints
+}
+
+// hintOf returns the lines of a hint, if err has an error of type E in its chain.
+func hintOf[E error](err error, hint func(E) string) []string {
+	if e, ok := errors.AsType[E](err); ok {
+		return Hints(hint(e))
+	}
+	return nil
 }

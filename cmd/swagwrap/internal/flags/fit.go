@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,17 +20,14 @@ import (
 
 // FitInputs are the open files of a fit.
 type FitInputs struct {
+	swag.Input
 	*Env
 	c        *cli.Context
 	models   []*onnxio.Model
+	older    int            // number of models that are checkpoints of the previous posterior
 	previous *infer.Network // the posterior to extend, or nil
 	source   *Source
-	others   []string // see checkpoints.Template
-	card     swag.Card
 }
-
-// NewFitInputs returns inputs without open files. The caller closes them.
-func (a *Env) NewFitInputs(c *cli.Context) *FitInputs { return &FitInputs{Env: a, c: c} }
 
 // Close closes all files.
 func (s *FitInputs) Close() {
@@ -40,9 +38,108 @@ func (s *FitInputs) Close() {
 	}
 }
 
-// readCard makes the model card, and checks it against the graph. It fails if neither the graph nor the card has a
-// required setting.
-func (s *FitInputs) readCard() (card swag.Card, err error) {
+// OpenFit opens all inputs of a fit. paths are the checkpoints to fit, and others those of the same run that are left
+// out. With --extend it copies the options of the older posterior. The caller closes the inputs, also after an error.
+//
+// An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before paths.
+func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
+	s := &FitInputs{Env: a, c: c}
+	if err := s.open(paths, others, opts); err != nil {
+		return s, err
+	}
+	set, graph, err := s.match(opts.Roles)
+	if err == nil {
+		err = s.vectors(set, graph, opts.Dropout)
+	}
+	if err != nil {
+		return s, BadInput(err)
+	}
+	if c.IsSet("theta0") || s.older > 0 && s.previous.Posterior.Theta0 != nil {
+		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
+	}
+	if n := len(s.Checkpoints); s.Previous == nil && n < 2 {
+		return s, Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", n)
+	}
+	_, warnings := s.source.Remarks()
+	s.warn(warnings)
+	if recipe := s.source.recipe(); recipe != nil {
+		s.Template, err = json.Marshal(recipe)
+	}
+	return s, err
+}
+
+// open opens the older posterior and all checkpoints, and checks them. It makes the model card.
+func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err error) {
+	var template *checkpoints.Template
+	if older := s.c.String("extend"); older != "" {
+		if s.previous, err = s.OpenNetwork(s.c, older); err != nil {
+			return err
+		}
+		template = s.previous.Template()
+	}
+	if s.source, err = OpenSource(s.c, template); err != nil {
+		return err
+	}
+	if s.previous != nil {
+		if err := s.inherit(opts); err != nil {
+			return err
+		}
+	}
+	if theta0 := s.c.String("theta0"); theta0 != "" {
+		paths = append([]string{theta0}, paths...)
+	}
+	if s.source.Template != nil {
+		s.source.Template.Others = others
+	}
+	models, err := s.source.Open(paths)
+	if err != nil {
+		return err
+	}
+	s.models = append(s.models, models...)
+	notes, _ := s.source.Remarks()
+	for _, note := range notes {
+		s.Logf(s.c, "%s", note)
+	}
+	if s.Card, err = s.card(); err != nil { // before most data is read
+		return err
+	}
+	if err := s.hash(); err != nil {
+		return err
+	}
+	if err := s.checkContents(); err != nil {
+		return err
+	}
+	warnings, err := refuseFolded(s.c, s.models)
+	s.warn(warnings)
+	return err
+}
+
+// inherit takes the options of the older posterior. It opens the posterior's checkpoints, θ0 first, if they must be
+// read again.
+func (s *FitInputs) inherit(opts *swag.FitOptions) error {
+	p := s.previous.Posterior
+	o, again := p.Options, p.Continues()
+	opts.Dropout, opts.Roles = o.Dropout, o.Roles
+	if again == nil {
+		s.Previous, s.Graph, s.Warnings = p, p.Graph, slices.Clone(p.Warnings)
+		return nil
+	}
+	s.Logf(s.c, "%v: all its checkpoints are read again", again)
+	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference, opts.ReferToCheckpoints = o.Rank, o.Rank == 0, o.Deviations, o.Compat != "", o.Referenced
+	for _, c := range p.Models() {
+		m, err := s.previous.Open(c, "")
+		if err != nil {
+			return BadInput(err)
+		}
+		s.models = append(s.models, m)
+	}
+	s.older = len(s.models)
+	return nil
+}
+
+// card makes the model card, and checks it against the graph. It fails if neither the graph nor the card has a required
+// setting.
+func (s *FitInputs) card() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
 	}
@@ -57,24 +154,21 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 	if err != nil {
 		return card, BadInput(err)
 	}
-	if card.Columns, err = ofInputs("columns", card.Columns, g); err != nil {
-		return card, err
-	}
-	if card.Pad, err = ofInputs("pad", card.Pad, g); err != nil {
+	if card.Columns, card.Pad, err = byInput(card, g); err != nil {
 		return card, err
 	}
 	if card.Task == "" {
-		if card.Task, err = g.InferTask(len(card.ClassNames)); err != nil {
-			err = fmt.Errorf("%s: %w", m.Path, err)
-			if u := new(task.AmbiguousTask); errors.As(err, &u) {
-				hints := u.Hints()
-				if u.Activation != "" {
-					hints = append(hints, diagnosis.OtherOutputs(m)...)
-				}
-				return card, Usagef(strings.Join(hints, "\n"), "%w", err)
-			}
-			return card, BadInput(err, diagnosis.OtherOutputs(m)...)
+		card.Task, err = g.InferTask(len(card.ClassNames))
+	}
+	if u := new(task.AmbiguousTask); errors.As(err, &u) {
+		hints := u.Hints()
+		if u.Activation != "" {
+			hints = append(hints, diagnosis.OtherOutputs(m)...)
 		}
+		return card, Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
+	}
+	if err != nil {
+		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
 	}
 	if f := g.Proven(); f != "" && card.Task != "regression" {
 		card.Scores = string(f)
@@ -85,22 +179,8 @@ func (s *FitInputs) readCard() (card swag.Card, err error) {
 	return card, nil
 }
 
-// open opens models after those of an older posterior that are already open. It hashes the content of all.
-func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
-	if s.source.Template != nil {
-		s.source.Template.Others = s.others
-	}
-	models, err := s.source.Open(paths)
-	if err != nil {
-		return nil, err
-	}
-	s.models = append(s.models, models...)
-	for _, note := range s.source.Notes() {
-		s.Logf(s.c, "%s", note)
-	}
-	if s.card, err = s.readCard(); err != nil { // before most data is read
-		return nil, err
-	}
+// hash computes the SHA-256 of every checkpoint, and lists the checkpoints.
+func (s *FitInputs) hash() error {
 	size := int64(0)
 	for _, m := range s.models {
 		size += m.Size()
@@ -109,245 +189,134 @@ func (s *FitInputs) open(paths []string) ([]swag.Checkpoint, error) {
 	defer bar.Done()
 	sums, err := checkpoints.Sums(s.c.Context, s.models, bar.Add)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var opened []swag.Checkpoint
-	older := len(s.models) - len(models)
 	for i, m := range s.models {
-		c := swag.Checkpoint{Path: RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
-		if i < older {
-			c.StateDict = s.previous.Posterior.Models()[i].StateDict
+		ck := swag.Checkpoint{Path: RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
+		if i < s.older {
+			ck.StateDict = s.previous.Posterior.Models()[i].StateDict
 		}
-		opened = append(opened, c)
-	}
-	return opened, nil
-}
-
-// release frees the memory of all files.
-func (s *FitInputs) release() {
-	for _, m := range s.models {
-		m.Release()
-	}
-}
-
-// Input opens all inputs of the fit. others are checkpoints of the run that are not fitted.
-func (s *FitInputs) Input(paths, others []string, opts *swag.FitOptions) (swag.Input, error) {
-	s.others = others
-	it, err := s.input(paths, opts)
-	if err != nil {
-		return it, err
-	}
-	it.Card = s.card
-	for _, w := range s.source.warnings() {
-		if !slices.Contains(it.Warnings, w) {
-			it.Warnings = append(it.Warnings, w)
-		}
-	}
-	it.Template, err = s.source.recipe()
-	return it, err
-}
-
-func (s *FitInputs) input(paths []string, opts *swag.FitOptions) (swag.Input, error) {
-	if older := s.c.String("extend"); older != "" {
-		n, err := s.OpenNetwork(s.c, older)
-		if err != nil {
-			return swag.Input{}, err
-		}
-		s.previous = n
-		if s.source, err = OpenSource(s.c, n.Template()); err != nil {
-			return swag.Input{}, err
-		}
-		if n.Posterior.Continues() == nil {
-			return s.continued(paths, opts)
-		}
-	}
-	if s.source == nil {
-		var err error
-		if s.source, err = OpenSource(s.c, nil); err != nil {
-			return swag.Input{}, err
-		}
-	}
-	return s.anew(paths, opts)
-}
-
-// anew returns the input for a fit from the first checkpoint on. If an older posterior does not hold enough to continue
-// from, its checkpoints are read again.
-func (s *FitInputs) anew(paths []string, opts *swag.FitOptions) (it swag.Input, err error) {
-	theta0 := s.c.String("theta0")
-	if theta0 != "" {
-		paths = append([]string{theta0}, paths...)
-	}
-	if s.previous != nil {
-		if err := s.older(opts); err != nil {
-			return it, err
-		}
-	}
-	if it.Checkpoints, err = s.open(paths); err != nil {
-		return it, err
-	}
-	if err := s.checkOlder(it.Checkpoints); err != nil {
-		return it, err
-	}
-	if it.Warnings, err = s.sound(it.Checkpoints); err != nil {
-		return it, err
-	}
-	var rules []checkpoints.RoleRule
-	for _, text := range opts.Roles {
-		rule, err := checkpoints.ParseRoleRule(text)
-		if err != nil {
-			return it, BadInput(fmt.Errorf("role %w", err))
-		}
-		rules = append(rules, rule)
-	}
-	set, err := checkpoints.New(s.models, rules...)
-	if err != nil {
-		return it, BadInput(err)
-	}
-	if err := s.vectors(&it, set, set.Models[set.Reference], opts.Dropout); err != nil {
-		return it, BadInput(err)
-	}
-	if theta0 != "" || s.previous != nil && s.previous.Posterior.Theta0 != nil {
-		it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:]
-	}
-	if len(it.Checkpoints) < 2 {
-		return it, Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", len(it.Checkpoints))
-	}
-	return it, nil
-}
-
-// older opens the checkpoints of the posterior that is extended, θ0 first, and copies its options.
-func (s *FitInputs) older(opts *swag.FitOptions) error {
-	p := s.previous.Posterior
-	s.Logf(s.c, "%v: all its checkpoints are read again", p.Continues())
-	o := p.Options
-	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference = o.Rank, o.Rank == 0, o.Deviations, o.Compat != ""
-	opts.ReferToCheckpoints, opts.Dropout, opts.Roles = o.Referenced, o.Dropout, o.Roles
-	for _, c := range p.Models() {
-		m, err := s.previous.Open(c, "")
-		if err != nil {
-			return BadInput(err)
-		}
-		s.models = append(s.models, m)
+		s.Checkpoints = append(s.Checkpoints, ck)
 	}
 	return nil
 }
 
-// checkOlder fails if a checkpoint of the older posterior has changed since the fit.
-func (s *FitInputs) checkOlder(checkpoints []swag.Checkpoint) error {
-	if s.previous == nil {
-		return nil
-	}
-	for i, old := range s.previous.Posterior.Models() {
-		if c := checkpoints[i]; c.SHA256 != old.SHA256 {
-			return BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", c, c.SHA256, s.previous.Posterior.Path, old.SHA256))
-		}
-	}
-	return nil
-}
-
-// continued returns the input for extending a posterior.
-func (s *FitInputs) continued(paths []string, opts *swag.FitOptions) (it swag.Input, err error) {
-	p := s.previous.Posterior
-	it.Previous, opts.Dropout, opts.Roles = p, p.Options.Dropout, p.Options.Roles
-	if it.Checkpoints, err = s.open(paths); err != nil {
-		return it, err
-	}
-	for _, old := range p.Checkpoints {
-		for _, c := range it.Checkpoints {
-			if c.SHA256 == old.SHA256 {
-				return it, BadInput(fmt.Errorf("%s: is in %s already, as %s", c, p.Path, old.Path), "give the checkpoints since then")
+// checkContents refuses checkpoints that are given twice, that the older posterior has already, or that have changed
+// since it was fitted.
+func (s *FitInputs) checkContents() error {
+	var sums []string
+	for i, ck := range s.Checkpoints {
+		sums = append(sums, ck.SHA256)
+		if i < s.older {
+			p := s.previous.Posterior
+			if old := p.Models()[i].SHA256; ck.SHA256 != old {
+				return BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
 			}
 		}
-	}
-	warnings, err := s.sound(it.Checkpoints)
-	if err != nil {
-		return it, err
-	}
-	it.Warnings = slices.Compact(append(slices.Clone(p.Warnings), warnings...))
-	set, err := s.previous.Continue(s.models)
-	if err != nil {
-		return it, BadInput(err)
-	}
-	it.Graph = p.Graph
-	var graph *onnxio.Model
-	if set.Reference >= 0 {
-		graph = set.Models[set.Reference]
-	}
-	return it, BadInput(s.vectors(&it, set, graph, opts.Dropout))
-}
-
-// sound refuses checkpoints that are given twice or are folded. It returns warnings for the users of the posterior.
-func (s *FitInputs) sound(given []swag.Checkpoint) (warnings []string, err error) {
-	var sums []string
-	for _, c := range given {
-		sums = append(sums, c.SHA256)
+		if s.Previous == nil {
+			continue
+		}
+		for _, old := range s.Previous.Checkpoints {
+			if ck.SHA256 == old.SHA256 {
+				return BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
+			}
+		}
 	}
 	if twins := checkpoints.Twins(s.models, sums); len(twins) > 0 {
 		err := fmt.Errorf("%s: has the same content as %s", twins[0][1], twins[0][0])
 		if twins[0][0] == twins[0][1] {
 			err = fmt.Errorf("%s: is given twice", twins[0][0])
 		}
-		return nil, BadInput(err, "give every checkpoint once")
+		return BadInput(err, "give every checkpoint once")
 	}
-	return refuseFolded(s.c, s.models)
+	return nil
+}
+
+// match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is
+// continued, this may be nil: then the posterior's own graph is used.
+func (s *FitInputs) match(roles []string) (set *checkpoints.Set, graph *onnxio.Model, err error) {
+	if s.Previous != nil {
+		set, err = s.previous.Continue(s.models)
+	} else {
+		var rules []checkpoints.RoleRule
+		for _, text := range roles {
+			rule, err := checkpoints.ParseRoleRule(text)
+			if err != nil {
+				return nil, nil, fmt.Errorf("role %w", err)
+			}
+			rules = append(rules, rule)
+		}
+		set, err = checkpoints.New(s.models, rules...)
+	}
+	if err == nil && set.Reference >= 0 {
+		graph = set.Models[set.Reference]
+	}
+	return set, graph, err
 }
 
 // vectors sets the weights and statistics of the models. graph, if not nil, is the graph of the network.
-func (s *FitInputs) vectors(it *swag.Input, set *checkpoints.Set, graph *onnxio.Model, dropout bool) (err error) {
+func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout bool) (err error) {
 	if set.ByPlace {
 		s.Logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
 	}
-	it.Layout, it.Release = set.Layout, s.release
+	s.Layout = set.Layout
+	s.Release = func() {
+		for _, m := range s.models {
+			m.Release()
+		}
+	}
 	for i, m := range set.Models {
-		c := &it.Checkpoints[i]
-		if c.Theta, err = m.Vector(it.Layout, weights.Parameter); err != nil {
+		c := &s.Checkpoints[i]
+		if c.Theta, err = m.Vector(s.Layout, weights.Parameter); err != nil {
 			return err
 		}
-		if c.Statistics, err = m.Vector(it.Layout, weights.Statistic); err != nil {
+		if c.Statistics, err = m.Vector(s.Layout, weights.Statistic); err != nil {
 			return err
 		}
 	}
-	if err := s.buffers(it, set, graph); err != nil {
+	if err := s.buffers(graph); err != nil || graph == nil {
 		return err
-	}
-	if graph == nil {
-		return nil
 	}
 	if dropout {
 		graph = graph.WithDropout()
 	}
-	template, err := onnxio.NewTemplate(graph, it.Layout)
+	template, err := onnxio.NewTemplate(graph, s.Layout)
 	if err != nil {
 		return err
 	}
-	it.Graph, err = template.MarshalBinary()
+	s.Graph, err = template.MarshalBinary()
 	return err
 }
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged
 // weights.
-func (s *FitInputs) buffers(it *swag.Input, set *checkpoints.Set, graph *onnxio.Model) error {
+func (s *FitInputs) buffers(graph *onnxio.Model) error {
 	var rows [][]float32
-	if it.Previous != nil {
-		rows, graph = it.Previous.StoredStatistics, s.previous.Skeleton() // it has the names of the layout
+	if s.Previous != nil {
+		rows, graph = s.Previous.StoredStatistics, s.previous.Skeleton() // it has the names of the layout
 	}
-	for _, c := range it.Checkpoints[len(it.Checkpoints)-len(set.Models):] {
+	for _, c := range s.Checkpoints {
 		row := make([]float32, c.Statistics.Len())
 		if err := c.Statistics.ReadAt(row, 0); err != nil {
 			return err
 		}
 		rows = append(rows, row)
 	}
-	notes, warnings := diagnosis.Buffers(graph, it.Layout, rows)
+	notes, warnings := diagnosis.Buffers(graph, s.Layout, rows)
 	for _, note := range notes {
 		s.Logf(s.c, "%s", note)
 	}
+	s.warn(warnings)
+	return nil
+}
+
+// warn adds warnings that stay with the posterior.
+func (s *FitInputs) warn(warnings []string) {
 	for _, w := range warnings {
-		if !slices.Contains(it.Warnings, w) {
-			it.Warnings = append(it.Warnings, w)
+		if !slices.Contains(s.Warnings, w) {
+			s.Warnings = append(s.Warnings, w)
 		}
 	}
-	return nil
 }
 
 // refuseFolded refuses checkpoints with batch norm folded in. With

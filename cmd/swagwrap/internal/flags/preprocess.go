@@ -369,8 +369,15 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	if err != nil {
 		return dataset.Options{}, Usagef("", "--arrays %w", err)
 	}
+	card := n.Posterior.Card
+	columns, err := readColumns(c, card)
+	if err != nil {
+		return dataset.Options{}, err
+	}
 	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
-	return opts, tables(c, n.Posterior.Card, n.Graph, &opts)
+	card.Columns = columns
+	opts.Columns, opts.Pad, err = byInput(card, n.Graph)
+	return opts, err
 }
 
 // OpenLabelled is like [OpenData], for examples that must have labels.

@@ -1,8 +1,6 @@
 package flags
 
 import (
-	"encoding/json"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -54,38 +52,21 @@ func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 	return models, WrongCheckpoint(s.c, err)
 }
 
-// recipe returns in JSON how checkpoints were read with the template. It returns nil if none was.
-func (s *Source) recipe() (json.RawMessage, error) {
-	if s.Template == nil || s.Template.Recipe() == nil {
-		return nil, nil
-	}
-	return json.Marshal(s.Template.Recipe())
-}
-
-// Notes describes the parts of the checkpoints that are not in the template.
-func (s *Source) Notes() []string {
-	if s.Template == nil || s.Template.Recipe() == nil {
+// recipe says how checkpoints were read with the template. It is nil if none was.
+func (s *Source) recipe() *checkpoints.Recipe {
+	if s.Template == nil {
 		return nil
 	}
-	return s.Template.Recipe().Notes()
+	return s.Template.Recipe()
 }
 
-// LogNotes prints the notes and warnings of a source.
-func (a *Env) LogNotes(c *cli.Context, s *Source) {
-	for _, note := range s.Notes() {
-		a.Logf(c, "%s", note)
+// Remarks returns notes about parts of the checkpoints that are not in the template, and warnings for users of the
+// checkpoints.
+func (s *Source) Remarks() (notes, warnings []string) {
+	if r := s.recipe(); r != nil {
+		return r.Notes(), r.Warnings()
 	}
-	for _, w := range s.warnings() {
-		a.Warnf(c, "%s", w)
-	}
-}
-
-// warnings returns the warnings for users of the checkpoints.
-func (s *Source) warnings() []string {
-	if s.Template == nil || s.Template.Recipe() == nil {
-		return nil
-	}
-	return s.Template.Recipe().Warnings()
+	return nil, nil
 }
 
 // key returns the key of the weights in a checkpoint's file, or "".
