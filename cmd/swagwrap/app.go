@@ -90,7 +90,11 @@ No training framework is needed, no Python, and no gradients.`,
 			return cli.ShowAppHelp(c)
 		},
 	}
+	flags.ShowReference(c.Commands, false)
 	for _, cmd := range c.Commands {
+		if len(cmd.VisibleFlags()) < len(cmd.Flags) { // flags.Anywhere sees to it
+			cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "help-all", Usage: "show help, with the flags that only compute what the authors' code does"})
+		}
 		cmd.OnUsageError = onUsageError
 		cmd.Description = strings.TrimSpace(cmd.Description) + "\n" + exitStatus
 		cmd.Flags = append(cmd.Flags,
@@ -129,7 +133,7 @@ func unknownCommand(c *cli.Context, name string) error {
 func onUsageError(c *cli.Context, err error, _ bool) error {
 	name, known := "swagwrap", c.App.VisibleFlags()
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != name {
-		name, known = name+" "+c.Command.Name, c.Command.VisibleFlags()
+		name, known = name+" "+c.Command.Name, c.Command.Flags
 	}
 	list := name + " --help lists the flags"
 	_, flag, unknown := strings.Cut(err.Error(), "not defined: -")
@@ -144,7 +148,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 			names = append(names, f.Names()...)
 		}
 		for _, cmd := range c.App.VisibleCommands() {
-			if slices.ContainsFunc(cmd.VisibleFlags(), func(f cli.Flag) bool { return slices.Contains(f.Names(), flag) }) {
+			if slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), flag) }) {
 				others = append(others, cmd.Name)
 			}
 		}
@@ -173,11 +177,7 @@ disk. Commands use it with --provider openvino.`,
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			name, err := flags.ProviderName(c)
-			if err != nil {
-				return err
-			}
-			p := ort.Provider{Name: name}
+			p := ort.Provider{Name: c.String("provider")}
 			path, err := p.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
 			if err != nil {
 				return err
@@ -187,7 +187,7 @@ disk. Commands use it with --provider openvino.`,
 				return err
 			}
 			a.Logf(c, "ONNX Runtime %s: %s", rt.Version(), path)
-			if other := os.Getenv(ort.LibraryEnv); other != "" && name == ort.CPU {
+			if other := os.Getenv(ort.LibraryEnv); other != "" && p.Name == ort.CPU {
 				a.Logf(c, "note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
 			}
 			return nil

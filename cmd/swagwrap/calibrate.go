@@ -57,7 +57,7 @@ epistemic_std), and member_mean and member_std; columns have these names, with _
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"},
 			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
-			&cli.StringFlag{Name: "threshold", Usage: "of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number: " + strings.Join(calibrate.Criteria, "|"), DefaultText: "0.5"},
+			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number: "),
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "test-labels", Usage: "read the labels of --test from `FILE`"},
@@ -153,9 +153,7 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	if job.Threshold, job.By, err = thresholdRule(c); err != nil {
-		return nil, err
-	}
+	job.Threshold, job.By = threshold(c)
 	out, err := a.CreateResult(c.String("output"), c.Bool("force"), c.String("ensemble") == "")
 	if err != nil {
 		return nil, err

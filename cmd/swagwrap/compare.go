@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -48,8 +49,8 @@ settings are --val's alone; the test data takes no part.
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
 			eceFlag,
-			&cli.StringFlag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: " + strings.Join(calibrate.Criteria, "|"), DefaultText: "0.5"},
-			&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"},
+			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
+			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"}, "main", "all"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
@@ -64,17 +65,8 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
-	if err := flags.Word(c, "metrics", "main", "all"); err != nil {
-		return err
-	}
-	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics}
-	var err error
-	if cmp.ECE, err = binning(c.String("ece")); err != nil {
-		return err
-	}
-	if cmp.Threshold, cmp.By, err = thresholdRule(c); err != nil {
-		return err
-	}
+	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics, ECE: binning(c)}
+	cmp.Threshold, cmp.By = threshold(c)
 	if cmp.By.Name != "" && c.String("val") == "" {
 		return flags.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
 	}
@@ -94,7 +86,7 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	defer settings.abort()
 
-	in, err := a.OpenInputs(c, posteriors)
+	in, err := a.OpenInputs(c, posteriors, true)
 	if err != nil {
 		return err
 	}
@@ -108,14 +100,11 @@ func (a *app) compare(c *cli.Context) error {
 	if in.Validation == nil {
 		a.Warnf(c, "without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	engine, err := a.Engine(c)
+	engine, err := a.startStudy(c, in, in.Draws(), cmp.Test, test, "save", "tune")
 	if err != nil {
 		return err
 	}
-	if err := a.openStore(c, engine, in.Networks(), "save", "tune"); err != nil {
-		return err
-	}
-	if err := a.PrepareInputs(c, in, engine, cmp.Test, test); err != nil {
+	if err := a.DrawnPrecision(c, engine, in, in.Draws(), in.Members, cmp.Test); err != nil {
 		return err
 	}
 	if err := a.tune(c, settings, in, engine); err != nil {
@@ -126,14 +115,10 @@ func (a *app) compare(c *cli.Context) error {
 	if engine.Share != nil {
 		return a.fill(c, engine, cmp.Images(), cmp.Fill)
 	}
-	bar := a.Progress(c, "compare", cmp.Images())
-	engine.Progress = bar.Add
-	found, err := cmp.Run(c.Context, engine)
-	bar.Done()
+	found, err := runStudy(a, c, engine, a.Progress(c, "compare", cmp.Images()), cmp.Run)
 	if err != nil {
-		return flags.BadInput(err)
+		return err
 	}
-	a.tellStore(c, engine)
 	found.BatchNorm = in.BatchNorm.BatchNorm
 	for _, note := range found.Notes {
 		a.Warnf(c, "%s", note)
@@ -203,17 +188,20 @@ func (s *savedPredictions) abort() {
 	}
 }
 
-// eceFlag selects the bins of the calibration error that tables show first.
-var eceFlag = &cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: 20 equal-mass|equal-width|swag-reference, or those of most papers, equal-width-15",
-	Value: calibrate.EqualMass.String()}
+// bins are the choices of --ece.
+var bins = []calibrate.ECEOptions{{}, {Binning: calibrate.EqualWidth}, {Binning: calibrate.SwagReference}, calibrate.GuoBins()}
 
-func binning(s string) (calibrate.ECEOptions, error) {
+// eceFlag selects the bins of the calibration error that tables show first.
+var eceFlag = flags.Checked(&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: 20 equal-mass|equal-width|swag-reference, or those of most papers, equal-width-15",
+	Value: calibrate.EqualMass.String()}, func(s string) error {
 	var known []string
-	for _, o := range []calibrate.ECEOptions{{}, {Binning: calibrate.EqualWidth}, {Binning: calibrate.SwagReference}, calibrate.GuoBins()} {
-		if s == o.Name() {
-			return o, nil
-		}
+	for _, o := range bins {
 		known = append(known, o.Name())
 	}
-	return calibrate.ECEOptions{}, flags.Usagef("", "--ece %w", &word.Unknown{Word: s, Want: known})
+	return word.Check(s, known...)
+})
+
+// binning reads --ece.
+func binning(c *cli.Context) calibrate.ECEOptions {
+	return bins[slices.IndexFunc(bins, func(o calibrate.ECEOptions) bool { return o.Name() == c.String("ece") })]
 }

@@ -29,11 +29,7 @@ With no usable ONNX Runtime it says so, and ends with 69. With --provider openvi
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			name, err := flags.ProviderName(c)
-			if err != nil {
-				return err
-			}
-			found, err := ort.Check(c.Context, ort.Provider{Name: name}, c.String("ort-lib"))
+			found, err := ort.Check(c.Context, ort.Provider{Name: c.String("provider")}, c.String("ort-lib"))
 			if printed := a.printCheckup(c, found); printed != nil {
 				return flags.BadOutput(printed)
 			}

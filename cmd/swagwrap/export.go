@@ -268,7 +268,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err != nil {
 		return n, nil, nil, err
 	}
-	bn, err := a.OpenBatchNorm(c, []*infer.Network{n}, p)
+	bn, err := a.OpenBatchNorm(c, []*infer.Network{n}, p, true)
 	if err != nil {
 		return n, nil, nil, err
 	}

@@ -22,7 +22,7 @@ import (
 // ensembleFlags control the export of an ensemble as one model.
 var ensembleFlags = []cli.Flag{
 	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
-	&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32|int8. int8 keeps their mean in float32, and each member's deviations in 8 bits", Value: "f32"},
+	flags.OneOf(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32|int8. int8 keeps their mean in float32, and each member's deviations in 8 bits", Value: "f32"}, storages...),
 	&cli.BoolFlag{Name: "external-data", Usage: "put the weights into a file beside the model, as is done above 2 GiB"},
 	&cli.BoolFlag{Name: "with-preprocessing", Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model"},
 	&cli.StringFlag{Name: "check", Usage: "run the images `DATA` through the model and through the members, and say how far they are apart"},
@@ -44,9 +44,6 @@ var storages = []string{fused.Float32: "f32", fused.Int8: "int8"}
 // exportEnsemble writes the ensemble at path as one model.
 func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
 	storage := slices.Index(storages, c.String("storage"))
-	if storage < 0 {
-		return flags.Word(c, "storage", storages...)
-	}
 	e, err := a.openEnsemble(c, path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
@@ -100,8 +97,7 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 		if err := batchOf(engine, e); err != nil {
 			return err
 		}
-		in := flags.Intake{Networks: j.Networks, Data: data, Path: c.String("check")}
-		in.Trained, in.From = flags.Trained(e.Components[0].Intake)
+		in := flags.Intake{Networks: j.Networks, Data: data, Path: c.String("check"), Trained: e.Components[0].Intake}
 		if _, err := a.CheckIntake(c, engine, in); err != nil {
 			return err
 		}

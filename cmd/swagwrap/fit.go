@@ -12,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
@@ -44,12 +43,13 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints", Value: swag.DefaultRank},
 			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
-			&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
-			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
+			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
+				string(swag.Running), string(swag.Final)),
+			&cli.StringFlag{Name: "theta0", Category: flags.Reference, Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
 		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
-			&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"},
+			flags.OneOf(&cli.StringFlag{Name: "compat", Category: flags.Reference, Usage: "`reference`: compute number for number what the authors' code does (float32)"}, "reference"),
 			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
 			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor; NAME=buffer keeps it out, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
 			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},
@@ -120,14 +120,8 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 		}
 	case !opts.DiagOnly && opts.Rank < 2:
 		return opts, flags.Usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
-	case word.Check(string(opts.Deviations), string(swag.Running), string(swag.Final)) != nil:
-		return opts, flags.Word(c, "deviations", string(swag.Running), string(swag.Final))
-	case opts.Reference && c.String("compat") != "reference":
-		return opts, flags.Usagef("", "--compat %q: want reference", c.String("compat"))
 	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):
 		return opts, flags.Usagef("", "--compat reference: the authors' code has neither --deviations final nor --reference-checkpoints")
-	case opts.Workers < 0:
-		return opts, flags.Usagef("", "--threads %d: want a positive number", opts.Workers)
 	}
 	for _, rule := range opts.Roles {
 		if _, err := checkpoints.ParseRoleRule(rule); err != nil {

@@ -31,7 +31,7 @@ score --allow-pipe:
 
    swagwrap list -o files.parquet 'pipe:aws s3 cp s3://bucket/shard-{000..099}.tar -'`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.StringFlag{Name: "on-error", Usage: "on what cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
+			onErrorFlag("what"),
 			&cli.BoolFlag{Name: "no-labels", Usage: "look for no labels in tars: whatever stands there is left alone"},
 		}),
 		Action: a.list,
@@ -45,10 +45,6 @@ func (a *app) list(c *cli.Context) error {
 		if format, err = filelist.Format(output); err != nil {
 			return flags.Usagef("say where the listing goes: -o files.parquet, or -o - for CSV on standard output", "%w", err)
 		}
-	}
-	skip, err := skipErrors(c)
-	if err != nil {
-		return err
 	}
 	if !c.Args().Present() {
 		return flags.Usagef("swagwrap list --help has examples", "want images to list")
@@ -70,7 +66,7 @@ func (a *app) list(c *cli.Context) error {
 	switch {
 	case err != nil:
 		return flags.WrongData(c, err, c.Args().Slice()...)
-	case failed != nil && !skip:
+	case failed != nil && !skipErrors(c):
 		return flags.BadInput(failed, "--on-error skip lists it with the error")
 	case c.Context.Err() != nil:
 		return c.Context.Err()

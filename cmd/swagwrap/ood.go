@@ -72,7 +72,7 @@ func (a *app) ood(c *cli.Context) error {
 // detection runs the methods on the images.
 func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	n := len(args) - 2
-	in, err := a.OpenInputs(c, args[:n])
+	in, err := a.OpenInputs(c, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
@@ -83,31 +83,24 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 			return nil, err
 		}
 	}
-	engine, err := a.Engine(c)
+	engine, err := a.startStudy(c, in, in.Draws(), d.In, args[n])
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openStore(c, engine, in.Networks()); err != nil {
+	if err := a.DrawnPrecision(c, engine, in, in.Draws(), in.Members, d.In); err != nil {
 		return nil, err
 	}
-	if err := a.PrepareInputs(c, in, engine, d.In, args[n]); err != nil {
-		return nil, err
-	}
-	if err := a.CheckForeign(c, in, engine, d.Out, args[n+1]); err != nil {
+	if err := a.CheckForeign(c, engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
 	if engine.Share != nil {
 		return nil, a.fill(c, engine, d.Images(), d.Fill)
 	}
-	bar := a.Progress(c, "ood", d.Images())
-	engine.Progress = bar.Add
-	found, err := d.Run(c.Context, engine)
-	bar.Done()
+	found, err := runStudy(a, c, engine, a.Progress(c, "ood", d.Images()), d.Run)
 	if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, err
 	}
-	a.tellStore(c, engine)
 	for _, note := range found.Notes {
 		a.Warnf(c, "%s", note)
 	}

@@ -42,7 +42,7 @@ but their input and their classes.
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
-			&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"},
+			flags.Positive(&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
 			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression of which fit was not told: targets are `STD` about their means; once for each target, or for all"},
 			thresholdFlag("0.5"),
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
@@ -226,7 +226,7 @@ func (a *app) noteTraining(c *cli.Context, networks []*infer.Network, e *ensembl
 	if err != nil {
 		return err
 	}
-	bn, err := a.OpenTraining(c, networks, pre)
+	bn, err := a.OpenBatchNorm(c, networks, pre, false)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble
 	if err != nil {
 		return err
 	}
-	bn, err := a.OpenBatchNorm(c, networks, pre)
+	bn, err := a.OpenBatchNorm(c, networks, pre, true)
 	if err != nil {
 		return err
 	}

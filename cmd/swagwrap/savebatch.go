@@ -28,7 +28,7 @@ func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
 		return err
 	}
 	job.batch = out
-	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes(), c.String("on-error") == "skip"); err != nil {
+	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes(), skipErrors(c)); err != nil {
 		return blame(err)
 	}
 	return nil

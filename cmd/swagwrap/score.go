@@ -47,11 +47,11 @@ stand FILE.meta.json, which says what the rows were made from, and FILE.partial 
 When a run is stopped, the same command with --resume goes on from there, and gives the same bytes.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped; if there was none, begin"},
-			&cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1},
+			flags.AtLeast(1, &cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1}),
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
-			&cli.StringFlag{Name: "on-error", Usage: "on an image that cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"},
+			onErrorFlag("an image that"),
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
@@ -59,7 +59,12 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			posteriorFlag, partFlag("score of the images"),
 		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
-			&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"},
+			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
+				if n, err := strconv.Atoi(s); s != "auto" && (err != nil || n < 1) {
+					return fmt.Errorf("%q: want a number, or auto", s)
+				}
+				return nil
+			}),
 			flags.MemoryFlag,
 		}),
 		Action: a.score,
@@ -197,27 +202,15 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if c.Bool("force") && c.Bool("resume") {
 		return nil, s, flags.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
 	}
-	if threads := c.String("threads"); threads != "auto" {
-		if n, err := strconv.Atoi(threads); err != nil || n < 1 {
-			return nil, s, flags.Usagef("", "--threads %q: want a number, or auto", threads)
-		}
-	}
 	if _, _, err := flags.Provider(c); err != nil {
 		return nil, s, err
 	}
-	if s.SkipErrors, err = skipErrors(c); err != nil {
-		return nil, s, err
-	}
+	s.SkipErrors = skipErrors(c)
 	s.Want = task.Want{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz"}
 	if c.Bool("keep-members") {
 		s.Want.Members = 1
 	}
-	if s.Threshold, err = threshold(c); err != nil {
-		return nil, s, err
-	}
-	if s.Want.Top < 1 {
-		return nil, s, flags.Usagef("", "--topk %d: want a positive number", s.Want.Top)
-	}
+	s.Threshold, _ = threshold(c)
 	if c.IsSet("montage") {
 		const shown = 3 // with their probabilities
 		s.Want.Top = max(s.Want.Top, shown)
@@ -225,17 +218,13 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	return job, s, nil
 }
 
-// skipErrors reads --on-error.
-func skipErrors(c *cli.Context) (bool, error) {
-	switch c.String("on-error") {
-	case "fail":
-		return false, nil
-	case "skip":
-		return true, nil
-	default:
-		return false, flags.Word(c, "on-error", "fail", "skip")
-	}
+// onErrorFlag returns --on-error. what describes the inputs.
+func onErrorFlag(what string) cli.Flag {
+	return flags.OneOf(&cli.StringFlag{Name: "on-error", Usage: "on " + what + " cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"}, "fail", "skip")
 }
+
+// skipErrors reads --on-error.
+func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.
 func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
@@ -272,8 +261,7 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scorin
 	if err := batchOf(e, job.ensemble); err != nil {
 		return err
 	}
-	in := flags.Intake{Networks: scoring.Networks, Data: data, Path: path, SkipErrors: scoring.SkipErrors}
-	in.Trained, in.From = flags.Trained(job.ensemble.Components[0].Intake)
+	in := flags.Intake{Networks: scoring.Networks, Data: data, Path: path, SkipErrors: scoring.SkipErrors, Trained: job.ensemble.Components[0].Intake}
 	job.intake, err = a.CheckIntake(c, e, in)
 	return err
 }

@@ -29,15 +29,11 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	if s.Settings, err = settingsOfFlags(c); err != nil {
 		return s, err
 	}
-	if s.Temperature = c.Float64("temperature"); c.IsSet("temperature") && !(s.Temperature > 0) {
-		return s, flags.Usagef("", "--temperature %g: want a number above 0", s.Temperature)
-	}
+	s.Temperature = c.Float64("temperature")
 	if c.IsSet("noise-std") {
 		s.NoiseStd = c.Float64Slice("noise-std")
 	}
-	if s.Threshold, err = threshold(c); err != nil {
-		return s, err
-	}
+	s.Threshold, _ = threshold(c)
 	if err := s.Check(); err != nil {
 		return s, flags.Usagef("", "%w", err)
 	}
@@ -83,15 +79,11 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 	default:
 		return s, nil // Check returns the error
 	}
-	members, err := flags.Members(c)
-	if err != nil {
-		return s, err
-	}
 	opts, err := flags.Sampling(c)
 	if err != nil {
 		return s, err
 	}
-	return ensemble.Settings{Method: opts.Covariance.String(), Scale: opts.Scale, Rank: opts.Rank, Antithetic: opts.Antithetic, Members: members, Seed: opts.Seed}, nil
+	return ensemble.Settings{Method: opts.Covariance.String(), Scale: opts.Scale, Rank: opts.Rank, Antithetic: opts.Antithetic, Members: c.Int("members"), Seed: opts.Seed}, nil
 }
 
 // readSettingsFile reads --settings.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,16 +14,33 @@ import (
 
 // thresholdFlag returns --threshold for commands that predict. of describes the default.
 func thresholdFlag(of string) cli.Flag {
-	return &cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of}
+	return flags.Share(&cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of}, "")
 }
 
-// threshold reads --threshold. It returns 0 if the flag is not given.
-func threshold(c *cli.Context) (float64, error) {
-	t := c.Float64("threshold")
-	if c.IsSet("threshold") && !(t > 0 && t <= 1) {
-		return 0, flags.Usagef("", "--threshold %g: want a number above 0 and at most 1", t)
+// criterionFlag returns --threshold for commands that can choose one. usage says from what.
+func criterionFlag(usage string) cli.Flag {
+	return flags.Checked(&cli.StringFlag{Name: "threshold", Usage: usage + strings.Join(calibrate.Criteria, "|"), DefaultText: "0.5"}, func(s string) error {
+		t, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			_, err = calibrate.ParseCriterion(s)
+			return err
+		}
+		if !(t > 0 && t <= 1) {
+			return fmt.Errorf("%s: want a number above 0 and at most 1", s)
+		}
+		return nil
+	})
+}
+
+// threshold reads --threshold: a number, or a criterion that chooses one. Both are zero if the flag is not given.
+func threshold(c *cli.Context) (t float64, by calibrate.Criterion) {
+	if s := c.String("threshold"); c.IsSet("threshold") { // it was checked
+		var err error
+		if t, err = strconv.ParseFloat(s, 64); err != nil {
+			by, _ = calibrate.ParseCriterion(s)
+		}
 	}
-	return t, nil
+	return t, by
 }
 
 // thresholdFits refuses a threshold for any task except binary. name is the task in the model card.
@@ -33,23 +52,4 @@ func thresholdFits(c *cli.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-// thresholdRule reads a threshold, or a criterion that chooses one.
-func thresholdRule(c *cli.Context) (float64, calibrate.Criterion, error) {
-	s := c.String("threshold")
-	if s == "" {
-		return 0, calibrate.Criterion{}, nil
-	}
-	if t, err := strconv.ParseFloat(s, 64); err == nil {
-		if !(t > 0 && t <= 1) {
-			return 0, calibrate.Criterion{}, flags.Usagef("", "--threshold %s: want a number above 0 and at most 1", s)
-		}
-		return t, calibrate.Criterion{}, nil
-	}
-	by, err := calibrate.ParseCriterion(s)
-	if err != nil {
-		return 0, by, flags.Usagef("", "--threshold %w", err)
-	}
-	return 0, by, nil
 }

@@ -34,6 +34,9 @@ func Anywhere(program *cli.App, args []string) []string {
 			others, rest = append(others, rest...), nil
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			others = append(others, arg)
+		case arg == "--help-all":
+			ShowReference(program.Commands, true)
+			return append(slices.Clone(args[:before]), "--help")
 		case slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")): // with an argument the library would look for a subcommand
 			return append(slices.Clone(args[:before]), arg)
 		case !takesNext(command, arg):

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -27,16 +25,19 @@ import (
 
 // MethodFlags say which methods run, and how.
 var MethodFlags = Join([]cli.Flag{
-	&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ","), DefaultText: "those that the inputs allow, without isotropic"},
+	Checked(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ","), DefaultText: "those that the inputs allow, without isotropic"}, func(s string) error {
+		_, err := baseline.Parse(s)
+		return err
+	}),
 	&cli.StringSliceFlag{Name: "iterates", Usage: "run an ensemble of other checkpoints too, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'; may be repeated"},
 	&cli.BoolFlag{Name: "recompute-iterates", Usage: "show those with recomputed batch-norm statistics too; they must be of the posterior's network"},
 	&cli.StringFlag{Name: "val", Usage: "fit temperatures and the like on the labelled data in `FILE`"},
 	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
-	&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()},
+	NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
 }, TemplateFlags, SamplingFlags, BatchNormFlags, DataFlags, RunFlags)
 
-// Inputs are the common inputs of compare and ood, with their files open.
+// Inputs are the common inputs of the studies, with their files open.
 type Inputs struct {
 	baseline.Inputs
 	Validation dataset.Dataset // nil without --val
@@ -46,40 +47,42 @@ type Inputs struct {
 	source *Source // of External
 }
 
-// OpenInputs opens the posteriors and everything else except the data to predict. The caller closes the inputs.
-func (a *Env) OpenInputs(c *cli.Context, posteriors []string) (*Inputs, error) {
-	l := &Inputs{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale")}, BatchNorm: &BatchNorm{}}
-	if err := a.open(c, l, posteriors); err != nil {
+// OpenInputs opens the posteriors and everything else except the data to predict. withMethods says that the methods of
+// baselines run, not SWAG alone. The caller closes the inputs.
+func (a *Env) OpenInputs(c *cli.Context, posteriors []string, withMethods bool) (*Inputs, error) {
+	l := &Inputs{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale"), Members: c.Int("members")}, BatchNorm: &BatchNorm{}}
+	if err := a.open(c, l, posteriors, withMethods); err != nil {
 		l.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
-	if l.Members, err = Members(c); err != nil {
+func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string, withMethods bool) (err error) {
+	for _, path := range posteriors {
+		n, err := a.OpenNetwork(c, path)
+		if err != nil {
+			return err
+		}
+		l.Runs = append(l.Runs, baseline.Run{Network: n})
+	}
+	networks := l.Networks()
+	if err := infer.Align(networks); err != nil {
+		return BadInput(err)
+	}
+	if l.pre, err = Preprocessing(c, networks[0].Posterior.Card); err != nil {
 		return err
 	}
-	if !(l.Scale >= 0) || math.IsInf(l.Scale, 0) {
-		return Usagef("", "--scale %g: want a finite number of at least 0", l.Scale)
-	}
-	if list := c.String("methods"); list != "" {
-		if l.Asked, err = baseline.Parse(list); err != nil {
-			return Usagef("", "--methods: %w", err)
+	recompute := true
+	if withMethods {
+		if recompute, err = a.openMethods(c, l); err != nil {
+			return err
 		}
 	}
-	if err := a.openRuns(c, l, posteriors); err != nil {
+	if l.BatchNorm, err = a.OpenBatchNorm(c, networks, l.pre, recompute); err != nil {
 		return err
 	}
-	if l.pre, err = Preprocessing(c, l.Runs[0].Network.Posterior.Card); err != nil {
-		return err
-	}
-	if l.External, err = l.openExternal(c); err != nil {
-		return err
-	}
-	if err := a.openTraining(c, l); err != nil {
-		return err
-	}
+	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if val := c.String("val"); val != "" {
 		if l.Validation, err = l.Open(c, val, c.String("val-labels"), true); err != nil {
 			return err
@@ -94,30 +97,40 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string) (err error) {
 	return nil
 }
 
-// openRuns opens the posteriors, and their checkpoints if they can be found.
-func (a *Env) openRuns(c *cli.Context, l *Inputs, posteriors []string) error {
-	folders := c.StringSlice("checkpoints")
-	if len(folders) > 0 && len(folders) != len(posteriors) {
-		return Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(posteriors), "posterior"))
+// openMethods opens the checkpoints of the posteriors, if they can be found, and those of --iterates. It reports
+// whether a chosen method recomputes batch-norm statistics.
+func (a *Env) openMethods(c *cli.Context, l *Inputs) (recompute bool, err error) {
+	if list := c.String("methods"); list != "" {
+		l.Asked, _ = baseline.Parse(list) // the flag was checked
 	}
-	for i, path := range posteriors {
-		n, err := a.OpenNetwork(c, path)
-		if err != nil {
-			return err
-		}
-		l.Runs = append(l.Runs, baseline.Run{Network: n})
+	folders := c.StringSlice("checkpoints")
+	if len(folders) > 0 && len(folders) != len(l.Runs) {
+		return false, Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
+	}
+	for i := range l.Runs {
+		n, folder := l.Runs[i].Network, ""
 		if n.Posterior.Options.Dropout {
-			a.Warnf(c, "%s: dropout stays on, so that numbers differ from run to run", path)
+			a.Warnf(c, "%s: dropout stays on, so that numbers differ from run to run", n.Posterior.Path)
 		}
-		folder := ""
 		if len(folders) > 0 {
 			folder = folders[i]
 		}
 		if l.Runs[i].Checkpoints, err = a.findCheckpoints(c, n, folder); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return BadInput(infer.Align(l.Networks()))
+	if l.External, err = l.openExternal(c); err != nil {
+		return false, err
+	}
+	methods, others := l.Recomputing()
+	if l.Asked == nil || c.String("bn-data") != "" || c.String("tune") != "" || !slices.ContainsFunc(l.Networks(), (*infer.Network).Recomputes) {
+		return true, nil
+	}
+	if len(methods) > 0 && others {
+		return false, Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
+			l.Runs[0].Network.Posterior.Path, strings.Join(methods, ", "))
+	}
+	return !others, nil
 }
 
 // Close closes posteriors and checkpoints.
@@ -184,43 +197,15 @@ func (l *Inputs) openExternal(c *cli.Context) (external []baseline.External, err
 	return external, nil
 }
 
-// openTraining opens --bn-data. It may be missing if no chosen method recomputes
-// batch-norm statistics. The Laplace approximation uses it with and without batch norm.
-func (a *Env) openTraining(c *cli.Context, l *Inputs) (err error) {
-	networks := l.Networks()
-	needs := slices.ContainsFunc(networks, (*infer.Network).Recomputes)
-	if methods, others := l.Recomputing(); needs && l.Asked != nil && c.String("bn-data") == "" && c.String("tune") == "" {
-		if needs = len(methods) > 0 || !others; needs && others {
-			return Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
-				networks[0].Posterior.Path, strings.Join(methods, ", "))
-		}
-	}
-	if !needs {
-		l.BatchNorm.Networks = networks
-		if c.String("bn-data") == "" {
-			return nil
-		}
-		err = a.openTrainingData(c, l.BatchNorm, networks[0], l.pre)
-	} else {
-		l.BatchNorm, err = a.OpenBatchNorm(c, networks, l.pre)
-	}
-	l.Inputs.BatchNorm = l.BatchNorm.Training
-	return err
-}
-
-// PrepareInputs checks the data, and chooses the batch-norm data of all methods. path is the name of the data in
-// messages.
-func (a *Env) PrepareInputs(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset, path string) error {
+// Prepare checks the data of a study, chooses the batch-norm data of its networks, and measures the precision. how says
+// how members are drawn, and path is the name of the data in messages.
+func (a *Env) Prepare(c *cli.Context, l *Inputs, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
 	if err := a.CheckStudy(c, e, l.BatchNorm, l.Validation, data, path); err != nil {
 		return err
 	}
-	how := swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
 	err := a.ChooseSampleSize(c, e, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
-	if err != nil {
-		return err
-	}
-	return a.DrawnPrecision(c, e, batchnorm.Draws{Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: l.Members}, data)
+	return err
 }
 
 // Open opens examples with a cache, so each is decoded once. If labelled is true, they must have labels.
@@ -247,4 +232,9 @@ func (l *Inputs) Provenance(runtime string) []report.Fact {
 	facts := study.Provenance(runtime, posteriors...)
 	facts = append(facts, study.Sources("validation", l.Validation)...)
 	return append(facts, study.Sources("training", l.BatchNorm.Data)...)
+}
+
+// Draws says how the members of SWAG are drawn.
+func (l *Inputs) Draws() swag.SampleOptions {
+	return swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
 }

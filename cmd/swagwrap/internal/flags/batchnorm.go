@@ -22,13 +22,22 @@ import (
 
 // BatchNormFlags say how to recompute batch-norm statistics.
 var BatchNormFlags = []cli.Flag{
-	&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
+	OneOf(&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
+		"auto", "recompute", "keep"),
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`, and hold other data against it: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("what was said at fit"),
-	&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"},
-	&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"},
-	&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"},
-	&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()},
+	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
+		if n, err := strconv.Atoi(s); s != "all" && s != "auto" && (err != nil || n < 1) {
+			return fmt.Errorf("%q: want a number of images, all or auto", s)
+		}
+		return nil
+	}),
+	Share(&cli.Float64Flag{Name: "bn-fraction", Category: Reference, Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
+	OneOf(&cli.StringFlag{Name: "bn-order", Category: Reference, Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
+	Checked(&cli.StringFlag{Name: "bn-rule", Category: Reference, Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
+		_, err := bnupdate.ParseRule(s)
+		return err
+	}),
 }
 
 // AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
@@ -49,34 +58,25 @@ type BatchNorm struct {
 	augment         string // of images
 }
 
-// OpenBatchNorm opens --bn-data for the networks whose statistics are recomputed. Data for one of them suits all.
-func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preprocess.Settings) (*BatchNorm, error) {
+// OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are
+// recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
+func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preprocess.Settings, recompute bool) (*BatchNorm, error) {
 	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
-	var err error
-	if b.Rule, err = bnupdate.ParseRule(c.String("bn-rule")); err != nil {
-		return b, Usagef("", "--bn-rule: %w", err)
-	}
-	switch c.String("bn-order") {
-	case "shuffled":
-		b.Order = dataset.Order{Shuffle: true, Seed: c.Uint64("seed")}
-	case "file":
-		b.Order = dataset.Order{Seed: c.Uint64("seed")}
-	default:
-		return b, Word(c, "bn-order", "shuffled", "file")
-	}
-	limit, err := b.limit(c)
-	if err != nil {
-		return b, err
-	}
-	path := c.String("bn-data")
+	path, samples, file := c.String("bn-data"), c.String("bn-samples"), c.String("bn-order") == "file"
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
 	switch {
-	case i < 0:
-		if path == "" || len(networks) == 0 {
-			return b, nil
+	case (i < 0 || !recompute) && path == "":
+		return b, nil
+	case i < 0 || !recompute:
+		if recompute {
+			a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
 		}
-		a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
 		return b, a.openTrainingData(c, b, networks[0], p)
+	case c.IsSet("bn-fraction") && c.IsSet("bn-samples"):
+		return b, Usagef("", "--bn-samples and --bn-fraction both say how many images to use: give one")
+	case samples == "auto" && file:
+		return b, Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
+			"--bn-samples auto --bn-order file: the first images of a file say nothing about the others")
 	case path == "":
 		return b, Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
@@ -84,45 +84,16 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 	if err := a.openTrainingData(c, b, networks[i], p); err != nil {
 		return b, err
 	}
-	b.Order.Limit = limit(b.Data.Len())
-	return b, nil
-}
-
-// OpenTraining opens --bn-data for networks whose statistics are not recomputed.
-func (a *Env) OpenTraining(c *cli.Context, networks []*infer.Network, p preprocess.Settings) (*BatchNorm, error) {
-	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
-	return b, a.openTrainingData(c, b, networks[0], p)
-}
-
-// limit reads how many training images to use. The result maps the number of images to the number in use.
-func (b *BatchNorm) limit(c *cli.Context) (limit func(images int) int, err error) {
-	all := func(images int) int { return images }
+	b.Rule, _ = bnupdate.ParseRule(c.String("bn-rule")) // the flag was checked
+	b.Order = dataset.Order{Shuffle: !file, Seed: c.Uint64("seed"), Limit: b.Data.Len()}
 	if c.IsSet("bn-fraction") {
-		f := c.Float64("bn-fraction")
-		switch {
-		case c.IsSet("bn-samples"):
-			return nil, Usagef("", "--bn-samples and --bn-fraction both say how many images to use: give one")
-		case !(f > 0 && f <= 1):
-			return nil, Usagef("the paper's ImageNet experiments use --bn-fraction 0.1", "--bn-fraction %g: want a number above 0, at most 1", f)
-		}
-		return func(images int) int { return int(math.Ceil(f * float64(images))) }, nil
+		b.Order.Limit = int(math.Ceil(c.Float64("bn-fraction") * float64(b.Data.Len())))
+	} else if n, err := strconv.Atoi(samples); err == nil {
+		b.Order.Limit = n
+	} else {
+		b.auto = samples != "all" && !file
 	}
-	switch s := c.String("bn-samples"); {
-	case s == "all", s == "" && !b.Order.Shuffle:
-		return all, nil
-	case s == "auto" && !b.Order.Shuffle:
-		return nil, Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
-			"--bn-samples auto --bn-order file: the first images of a file say nothing about the others")
-	case s == "auto", s == "":
-		b.auto = true
-		return all, nil
-	default:
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, Usagef("", "--bn-samples %q: want a number of images, all or auto", s)
-		}
-		return func(int) int { return n }, nil
-	}
+	return b, nil
 }
 
 // ChooseSampleSize compares the images with the statistics in the checkpoints. With --bn-samples auto it also chooses how many

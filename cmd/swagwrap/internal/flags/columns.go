@@ -1,17 +1,14 @@
 package flags
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -102,19 +99,4 @@ func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string
 		return nil, Usagef("", "--%s: want it once for the inputs %q", flag, names)
 	}
 	return nil, Usagef("", "--%s: want it by name for the inputs %q", flag, names)
-}
-
-// DataHints returns hints for data that could not be opened.
-func DataHints(err error) []string {
-	switch {
-	case errors.Is(err, preprocess.ErrNoSize):
-		return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
-	case errors.Is(err, table.ErrColumns):
-		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
-	case errors.Is(err, dataset.ErrArrays):
-		return []string{"--arrays pixels normalises them as the model card says", "--arrays seen feeds them to the network unchanged"}
-	case errors.Is(err, dataset.ErrNoPad):
-		return []string{"fit --pad says it, such as --pad input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks"}
-	}
-	return nil
 }

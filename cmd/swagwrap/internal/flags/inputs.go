@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,51 +24,55 @@ var (
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`; - is standard output"},
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
-	ThreadsFlag = &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"}
-	MemoryFlag  = &cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}
-	RunFlags    = Join([]cli.Flag{
-		&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)},
+	ThreadsFlag = AtLeast(0, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
+	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, func(s string) error {
+		_, err := byteSize(s)
+		return err
+	})
+	RunFlags = Join([]cli.Flag{
+		AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)}),
 		ThreadsFlag,
 		MemoryFlag,
 	}, RuntimeFlags)
+	// MembersFlag is the number of members that a command draws.
+	MembersFlag = &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: DefaultMembers, Action: func(_ *cli.Context, n int) error {
+		return CheckMembers(n)
+	}}
 	CovarianceFlags = []cli.Flag{
-		&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"},
+		NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"}),
 		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part", DefaultText: "all"},
 		&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
 		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
 	}
 	SamplingFlags = []cli.Flag{
-		&cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: 30},
+		MembersFlag,
 		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
 	}
 )
 
+// DefaultMembers is the paper's S.
+const DefaultMembers = 30
+
 // Join concatenates groups of flags.
-func Join(groups ...[]cli.Flag) []cli.Flag {
-	var all []cli.Flag
-	for _, g := range groups {
-		all = append(all, g...)
-	}
-	return all
-}
+func Join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
 // Engine opens ONNX Runtime.
 func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
-	if c.Int("batch-size") < 0 || c.Int("threads") < 0 {
-		return nil, Usagef("", "--batch-size and --threads: want positive numbers")
-	}
-	memory, err := ByteSize(c.String("memory"))
-	if err != nil {
-		return nil, Usagef("", "--memory %w", err)
-	}
-	provider, passes, err := a.provider(c)
+	provider, _, err := Provider(c)
 	if err != nil {
 		return nil, err
+	}
+	passes := ort.Provider{}
+	if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
+		if passes = provider; ort.FastBF16() == "" {
+			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
+		}
 	}
 	rt, err := a.openRuntime(c, provider)
 	if err != nil {
 		return nil, err
 	}
+	memory := givenMemory(c)
 	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
 	e.Slow = func(inside time.Duration, loops bool) {
 		why := ""
@@ -102,13 +107,12 @@ func Sampling(c *cli.Context) (swag.SampleOptions, error) {
 	return opts, nil
 }
 
-// Members reads and checks --members.
-func Members(c *cli.Context) (int, error) {
-	n := c.Int("members")
+// CheckMembers checks a number of members.
+func CheckMembers(n int) error {
 	if n < 1 || n >= swag.MaxMembers {
-		return 0, Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
+		return Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
 	}
-	return n, nil
+	return nil
 }
 
 // OpenNetwork opens a posterior and its graph.
@@ -120,41 +124,42 @@ func (a *Env) OpenNetwork(c *cli.Context, path string) (*infer.Network, error) {
 	return a.Network(c, p)
 }
 
-// Network checks a posterior and opens its network.
-func (a *Env) Network(c *cli.Context, p *swag.Posterior) (*infer.Network, error) {
+// Network checks a posterior and opens its network. After an error the posterior is closed.
+func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err error) {
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
 	for _, w := range p.Warnings {
 		a.Warnf(c, "%s: %s", p.Path, w)
 	}
-	if err := p.Verify(); err != nil {
-		p.Close()
-		if errors.As(err, new(*weights.ImplausibleError)) {
-			return nil, BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
-		}
+	if err := p.Verify(); is[*weights.ImplausibleError](err) {
+		return nil, BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
+	} else if err != nil {
 		return nil, BadInput(err)
 	}
-	if err := setScores(c, p.Path, &p.Card); err != nil {
-		p.Close()
-		return nil, err
+	if scores := c.String("scores"); scores != "" {
+		if was := p.Card.Scores; was != "" && was != scores {
+			return nil, Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
+		}
+		p.Card.Scores = scores
 	}
 	which := infer.RecomputeTrained
 	if word := c.String("bn"); word != "" {
-		var err error
 		if which, err = infer.ParseStatistics(word); err != nil {
-			p.Close()
-			return nil, Usagef("", "--bn %w", err)
+			return nil, err
 		}
 	}
-	n, err := infer.NewNetwork(p, which, c.String("output-name"))
-	if err == nil && len(p.Needs()) > 0 {
-		if err = n.Attach(c.Context); err != nil {
-			err = fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err)
-		}
-	}
-	if err != nil {
-		p.Close()
+	if n, err = infer.NewNetwork(p, which, c.String("output-name")); err != nil {
 		return nil, BadInput(err)
 	}
-	if _, err := n.Gives(); errors.As(err, new(*task.AmbiguousTask)) { // a posterior of an older version
+	if len(p.Needs()) > 0 {
+		if err := n.Attach(c.Context); err != nil {
+			return nil, BadInput(fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err))
+		}
+	}
+	if _, err := n.Gives(); is[*task.AmbiguousTask](err) { // a posterior of an older version
 		a.Warnf(c, "%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
 	}
 	return n, nil
@@ -179,8 +184,14 @@ func InputPosterior(path string, members ...string) error {
 	return nil // a later reader reports the error
 }
 
-// ByteSize parses sizes such as 1000000, 500M or 4G. The units are powers of 1,024. An empty text is 0.
-func ByteSize(s string) (int64, error) {
+// givenMemory returns --memory in bytes, or 0.
+func givenMemory(c *cli.Context) int64 {
+	n, _ := byteSize(c.String("memory")) // the flag was checked
+	return n
+}
+
+// byteSize parses sizes such as 1000000, 500M or 4G. The units are powers of 1,024. An empty text is 0.
+func byteSize(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
 	}

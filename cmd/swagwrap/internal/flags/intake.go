@@ -10,9 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
-	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // An Intake is a data set on which networks are about to run.
@@ -25,21 +23,12 @@ type Intake struct {
 	Training bool
 	// Noise says that the examples are artificial, so only their scores are informative.
 	Noise bool
-	// Trained are the statistics of the training data, and From is its name. Trained is nil if they are unknown.
-	Trained []moments.Summary
-	From    string
+	// Trained is the report of a check of the training data, or nil.
+	Trained *intake.Report
 	// Foreign says that the data is deliberately from another domain.
 	Foreign bool
 	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
 	SkipErrors bool
-}
-
-// Shortened returns the first of several inputs, and the number of the others.
-func Shortened(inputs []string) string {
-	if len(inputs) == 1 {
-		return inputs[0]
-	}
-	return fmt.Sprintf("%s and %d more", inputs[0], len(inputs)-1)
 }
 
 // CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
@@ -124,22 +113,11 @@ func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample 
 }
 
 // ScoresFlag is the form of a classifier's scores.
-var ScoresFlag = &cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"}
-
-// setScores puts --scores into a model card. It fails if the card has another form.
-func setScores(c *cli.Context, path string, card *swag.Card) error {
-	f, err := task.ParseForm(c.String("scores"))
-	switch {
-	case err != nil:
-		return Usagef("", "--scores %w", err)
-	case f == "":
-	case card.Scores != "" && card.Scores != string(f):
-		return Usagef("fit again with --scores "+string(f), "--scores %s: the model card of %s says %s", f, path, card.Scores)
-	default:
-		card.Scores = string(f)
-	}
-	return nil
-}
+var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"},
+	func(s string) error {
+		_, err := task.ParseForm(s)
+		return err
+	})
 
 // checkInputs compares the network's inputs with training. With batch norm, the batch-norm check judges the training
 // data.
@@ -148,47 +126,37 @@ func checkInputs(c *cli.Context, run *intake.Runner, in Intake, sample *intake.S
 	if err != nil {
 		return err
 	}
-	return BadInput(report.CheckInputs(c.Context, sample, run.Fields(), intake.Inputs{Preprocess: p, Trained: in.Trained, From: in.From,
-		Foreign: in.Foreign, Training: in.Training, Noted: in.Training && run.Recomputes(), Run: run}))
-}
-
-// Trained returns the statistics that a check of training data found, and a name for the data.
-func Trained(r *intake.Report) ([]moments.Summary, string) {
-	if r == nil {
-		return nil, ""
+	how := intake.Inputs{Preprocess: p, Foreign: in.Foreign, Training: in.Training, Noted: in.Training && run.Recomputes(), Run: run}
+	if t := in.Trained; t != nil {
+		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}
-	return r.Inputs, "the training data (" + r.Data + ")"
+	return BadInput(report.CheckInputs(c.Context, sample, run.Fields(), how))
 }
 
 // CheckForeign is like [Env.CheckIntake], for data from another domain than that of the study. It is called after
-// [Env.PrepareInputs]. Such data may differ from training.
-func (a *Env) CheckForeign(c *cli.Context, l *Inputs, e *infer.Engine, data dataset.Dataset, path string) error {
-	b := l.BatchNorm
-	in := Intake{Networks: b.Networks, Data: data, Path: path, Foreign: true}
-	if b.Data != nil {
-		in.Trained, in.From = Trained(b.Intake[0])
-	}
-	reports, err := a.CheckIntake(c, e, in)
-	b.Intake = append(b.Intake, reports...)
-	return err
+// [Env.CheckStudy]. Such data may differ from training.
+func (a *Env) CheckForeign(c *cli.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
+	return a.checkAll(c, e, b, Intake{Data: data, Path: path, Foreign: true})
 }
 
 // CheckStudy calls [Env.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
 // verdict. It stores the reports in b. It is called before [Env.ChooseSampleSize].
 func (a *Env) CheckStudy(c *cli.Context, e *infer.Engine, b *BatchNorm, validation, data dataset.Dataset, path string) error {
+	return a.checkAll(c, e, b, Intake{Data: b.Data, Path: c.String("bn-data"), Training: true}, Intake{Data: data, Path: path}, Intake{Data: validation, Path: c.String("val")})
+}
+
+// checkAll checks data of a study, and adds the reports to those of b. The first reports are about the training data,
+// if there is any.
+func (a *Env) checkAll(c *cli.Context, e *infer.Engine, b *BatchNorm, all ...Intake) error {
 	var runners intake.Runners
 	defer runners.Close()
-	for _, in := range []Intake{
-		{Data: b.Data, Path: c.String("bn-data"), Training: true},
-		{Data: data, Path: path},
-		{Data: validation, Path: c.String("val")},
-	} {
+	for _, in := range all {
 		if in.Data == nil {
 			continue
 		}
 		in.Networks = b.Networks
 		if len(b.Intake) > 0 && b.Data != nil {
-			in.Trained, in.From = Trained(b.Intake[0])
+			in.Trained = b.Intake[0]
 		}
 		reports, err := a.checkIntake(c, e, &runners, in)
 		if err != nil {

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"cmp"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,9 +16,9 @@ import (
 
 // OrderFlags select checkpoints and their order.
 var OrderFlags = []cli.Flag{
-	&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"},
-	&cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1},
-	&cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1},
+	OneOf(&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"}, "natural", "given"),
+	AtLeast(1, &cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1}),
+	AtLeast(1, &cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1}),
 }
 
 // CheckpointOrder returns the chosen checkpoints in training order, and the others.
@@ -28,24 +29,20 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	}
 	sorted := slices.Clone(given)
 	slices.SortStableFunc(sorted, natural.Compare)
+	asGiven := slices.Equal(given, sorted)
 	paths := sorted
-	if stored, of := byProgress(sorted); c.String("order") == "natural" && !slices.Equal(stored, sorted) {
+	if c.String("order") == "given" {
+		paths = given
+		if !asGiven {
+			a.Warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
+		}
+	} else if stored, of := byProgress(sorted); !slices.Equal(stored, sorted) {
 		a.Warnf(c, "the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
 		paths = stored
-	}
-	switch order := c.String("order"); {
-	case order == "given" && !slices.Equal(given, sorted):
-		paths = given
-		a.Warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
-	case order == "natural" && slices.Equal(paths, sorted) && !slices.Equal(given, sorted) && !slices.IsSorted(given):
+	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
-	case order != "given" && order != "natural":
-		return nil, nil, Word(c, "order", "natural", "given")
 	}
 	start, every := c.Int("start"), c.Int("every")
-	if start < 1 || every < 1 {
-		return nil, nil, Usagef("", "--start %d, --every %d: want at least 1", start, every)
-	}
 	if start > len(paths) {
 		return nil, nil, Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
 	}
@@ -65,7 +62,7 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 // byProgress sorts PyTorch checkpoints by their stored steps, or else by their stored epochs. of says which of the two.
 // If some checkpoints have neither, byProgress returns paths unchanged.
 func byProgress(paths []string) (ordered []string, of string) {
-	var steps, epochs []int64
+	steps, epochs := map[string]int64{}, map[string]int64{}
 	for _, path := range paths {
 		if !torch.Is(path) {
 			return paths, ""
@@ -74,23 +71,15 @@ func byProgress(paths []string) (ordered []string, of string) {
 		if err != nil {
 			return paths, "" // reading the checkpoint reports the error
 		}
-		steps, epochs = append(steps, f.Step), append(epochs, f.Epoch)
+		steps[path], epochs[path] = f.Step, f.Epoch
 		f.Close()
 	}
-	for _, by := range []struct {
-		of     string
-		values []int64
-	}{{"steps", steps}, {"epochs", epochs}} {
-		if len(paths) == 0 || slices.Min(by.values) < 0 || slices.Min(by.values) == slices.Max(by.values) {
+	for i, at := range []map[string]int64{steps, epochs} {
+		values := slices.Sorted(maps.Values(at))
+		if len(values) == 0 || values[0] < 0 || values[0] == values[len(values)-1] {
 			continue
 		}
-		at := make(map[string]int64)
-		for i, path := range paths {
-			at[path] = by.values[i]
-		}
-		ordered = slices.Clone(paths)
-		slices.SortStableFunc(ordered, func(a, b string) int { return cmp.Compare(at[a], at[b]) })
-		return ordered, by.of
+		return slices.SortedStableFunc(slices.Values(paths), func(a, b string) int { return cmp.Compare(at[a], at[b]) }), []string{"steps", "epochs"}[i]
 	}
 	return paths, ""
 }

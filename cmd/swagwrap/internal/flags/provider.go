@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 const auto = "auto"
@@ -20,53 +21,29 @@ var precisions = []string{auto, ort.F32, ort.BF16}
 
 var (
 	// ProviderFlag selects the library that computes.
-	ProviderFlag = &cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, or with Intel's, which swagwrap setup --provider openvino fetches: " + strings.Join(ort.Names, "|"), Value: ort.CPU}
+	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, or with Intel's, which swagwrap setup --provider openvino fetches: " + strings.Join(ort.Names, "|"), Value: ort.CPU}, ort.Names...)
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
 		ProviderFlag,
-		&cli.StringFlag{Name: "precision", Usage: "compute in `P`; with --provider openvino auto is bf16 where the processor has instructions for it and it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32},
+		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; with --provider openvino auto is bf16 where the processor has instructions for it and it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
 	}
 )
-
-// ProviderName reads --provider.
-func ProviderName(c *cli.Context) (string, error) {
-	name := c.String("provider")
-	return name, Word(c, "provider", ort.Names...)
-}
 
 // Provider reads --provider and --precision. free says that the program may choose the precision. It is float32 until
 // [Env.Precision] has measured the effect of a lower one.
 func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
-	if p.Name, err = ProviderName(c); err != nil {
-		return p, false, err
-	}
-	if err = Word(c, "precision", precisions...); err != nil {
-		return p, false, err
-	}
-	switch p.Precision = c.String("precision"); {
+	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision")}
+	switch {
 	case p.Precision == ort.BF16 && p.Name == ort.CPU:
 		return p, false, Usagef("--provider openvino computes in bf16", "--precision bf16: --provider cpu computes in f32")
-	case p.Precision != auto:
-		return p, false, nil
+	case p.Precision == auto:
+		p.Precision, free = ort.F32, true
 	}
-	p.Precision = ort.F32
-	return p, true, nil
+	return p, free, nil
 }
 
 const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
-
-// provider is like [Provider], but warns of unusual choices. passes is the provider for batch-norm passes if the user
-// chose the precision.
-func (a *Env) provider(c *cli.Context) (p, passes ort.Provider, err error) {
-	if p, _, err = Provider(c); err != nil || p.Precision != ort.BF16 {
-		return p, ort.Provider{}, err
-	}
-	if ort.FastBF16() == "" {
-		a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
-	}
-	return p, p, nil
-}
 
 // Precision measures and prints the effect of a precision below float32. If the effect is too large and the user did
 // not choose the precision, it returns to float32. runs is the number of runs of one network on one example.
@@ -111,11 +88,10 @@ func (a *Env) Rounding(c *cli.Context, r *rounding.Change) {
 	}
 }
 
-// DrawnPrecision is like [Env.Precision], for a study that draws the members itself.
-func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, d batchnorm.Draws, data dataset.Dataset) error {
-	return a.Precision(c, e, d.Count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
-		d.Engine = e
-		return d.MeasureRounding(ctx, data)
+// DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
+func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, l *Inputs, how swag.SampleOptions, count int, data dataset.Dataset) error {
+	return a.Precision(c, e, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
+		return batchnorm.Draws{Engine: e, Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
 	})
 }
 

@@ -124,6 +124,7 @@ func Man(exitStatus string) *cli.Command {
 // manualPage returns the complete --help of all commands. The exit codes follow once, at the end.
 func manualPage(program *cli.App, exitStatus string) (string, error) {
 	program.Description = strings.ReplaceAll(program.Description, "\n   ", "\n    ") // a code block in Markdown
+	flags.ShowReference(program.Commands, true)
 	for _, cmd := range program.Commands {
 		usage := "swagwrap " + cmd.Name + " [flags] " + cmd.ArgsUsage
 		cmd.UsageText = strings.TrimSpace(usage) + "\n\n" + strings.TrimSuffix(cmd.Description, "\n"+exitStatus)

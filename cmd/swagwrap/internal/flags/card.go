@@ -1,0 +1,268 @@
+package flags
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// CardFlags set the model card, which describes the network's inputs and outputs. Fit takes them once. Those for
+// preprocessing have timm's names.
+var CardFlags = Join([]cli.Flag{
+	OneOf(&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
+	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
+	ScoresFlag,
+	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
+	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
+	padFlag,
+	AugmentFlag("unknown: pictures are used plain, with a note"),
+	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
+	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them"},
+	&cli.StringFlag{Name: "input-size", Usage: "the network takes images of `SIZE`, one number or HEIGHTxWIDTH", DefaultText: "what the network says"},
+	&cli.StringFlag{Name: "resize-size", Usage: "resize images to `SIZE` before they are cropped", DefaultText: "input size / crop percentage"},
+	&cli.Float64Flag{Name: "crop-pct", Usage: "keep the part `P` of each side in the crop, such as 0.875"},
+	&cli.StringFlag{Name: "crop-mode", Usage: "how images are resized: center|squash|none", DefaultText: "center, if any of these flags is given"},
+	&cli.StringFlag{Name: "interpolation", Usage: "resize by `FILTER`, as Pillow does: nearest|bilinear|bicubic|lanczos|box|hamming", DefaultText: "bilinear"},
+	&cli.StringFlag{Name: "mean", Usage: "subtract `M`, one number or one per channel separated by commas, from values scaled to [0, 1]"},
+	&cli.StringFlag{Name: "std", Usage: "then divide by `S`, likewise"},
+	Checked(&cli.StringFlag{Name: "channels", Usage: "the network takes `ORDER`: rgb|bgr|grey", DefaultText: "grey if it takes one channel, else rgb"}, anyCase("rgb", "bgr", "grey")),
+	Checked(&cli.StringFlag{Name: "layout", Usage: "the network takes channels first or last: nchw|nhwc", DefaultText: "as its shape tells"}, anyCase("nchw", "nhwc")),
+}, targetFlags)
+
+// anyCase returns a check that allows the words in capital letters too.
+func anyCase(words ...string) func(string) error {
+	return func(s string) error { return word.Check(strings.ToLower(s), words...) }
+}
+
+// OnCard reports whether a flag belongs to the model card.
+func OnCard(name string) bool {
+	return slices.ContainsFunc(CardFlags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+}
+
+// targetFlags describe the scores of a regression.
+var targetFlags = []cli.Flag{
+	&cli.StringFlag{Name: "variance-head", Usage: "of a regression: the second half of the scores `IS` variance|log-variance|softplus of it, or there is none"},
+	&cli.Float64SliceFlag{Name: "target-mean", Usage: "the network's numbers z are targets `M` + S·z; once for each target, or for all"},
+	&cli.Float64SliceFlag{Name: "target-std", Usage: "`S` of these"},
+	&cli.StringFlag{Name: "target-units", Usage: "take both from the training targets in `FILE`, as their mean and standard deviation over n: an .npz, .npy, .csv, .tsv, .parquet or .jsonl"},
+	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
+}
+
+// targets makes the part of the model card about targets.
+func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
+	if card.Task != "regression" {
+		if slices.ContainsFunc(targetFlags, func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
+			return nil, Usagef("say that it is one: --task regression", "--variance-head, --target-mean, --target-std, --target-units and --noise-std are for a regression")
+		}
+		return nil, nil
+	}
+	var t swag.Targets
+	head, given := c.String("variance-head"), c.IsSet("variance-head")
+	if card.Targets != nil {
+		t = *card.Targets
+	} else if !given {
+		return nil, Usagef("--variance-head variance|log-variance|softplus: the second half of the scores\n--variance-head none: all scores are means", "--task regression: the graph does not tell which scores are variances")
+	}
+	if given {
+		if t.VarianceHead = head; head == "none" {
+			t.VarianceHead = ""
+		} else if err := regression.VarianceHead(head).Check(); err != nil {
+			return nil, Usagef("", "--variance-head: %w", err)
+		}
+	}
+	if err := targetUnits(c, &t); err != nil {
+		return nil, err
+	}
+	for name, to := range map[string]*[]float64{"target-mean": &t.Mean, "target-std": &t.Std, "noise-std": &t.NoiseStd} {
+		if c.IsSet(name) {
+			*to = c.Float64Slice(name)
+		}
+	}
+	switch {
+	case len(t.Mean) != len(t.Std):
+		return nil, Usagef("", "%d of --target-mean and %d of --target-std, want as many", len(t.Mean), len(t.Std))
+	case t.VarianceHead != "" && t.NoiseStd != nil:
+		return nil, Usagef("", "--noise-std beside a variance head: want one of them")
+	}
+	if _, err := infer.RegressionSpec(swag.Card{Targets: &t}); err != nil {
+		return nil, Usagef("", "%w", err)
+	}
+	return &t, nil
+}
+
+// targetUnits sets the mean and standard deviation of the targets in the file --target-units.
+func targetUnits(c *cli.Context, t *swag.Targets) error {
+	path := c.String("target-units")
+	switch {
+	case path == "":
+		return nil
+	case c.IsSet("target-mean") || c.IsSet("target-std"):
+		return Usagef("", "--target-units and --target-mean or --target-std: want the file, or the numbers")
+	}
+	all, err := dataset.ReadTargets(path)
+	if err != nil {
+		return BadInput(err)
+	}
+	t.Mean, t.Std = nil, nil
+	for k := range all.Width {
+		var column []float64
+		for i := k; i < len(all.Values); i += all.Width {
+			column = append(column, all.Values[i])
+		}
+		u, err := regression.FitUnits(column)
+		if err != nil {
+			return BadInput(fmt.Errorf("%s: target %d: %w", path, k, err))
+		}
+		t.Mean, t.Std = append(t.Mean, u.Mean), append(t.Std, u.Std)
+	}
+	return nil
+}
+
+// Card updates a model card with the flags.
+func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
+	if c.IsSet("augment") {
+		p, _, err := Augmentation(c, card)
+		if err != nil {
+			return card, err
+		}
+		card.Augment = p.String()
+	}
+	if card.Task = cmp.Or(c.String("task"), card.Task); card.Task == task.Auto {
+		card.Task, card.Targets = "", nil // drop earlier settings
+	}
+	if card.Targets, err = targets(c, card); err != nil {
+		return card, err
+	}
+	card.Output = cmp.Or(c.String("output-name"), card.Output)
+	card.Scores = cmp.Or(c.String("scores"), card.Scores)
+	if path := c.String("class-names"); path != "" {
+		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
+			return card, BadInput(err)
+		}
+	}
+	if card.Columns, err = readColumns(c, card); err != nil {
+		return card, err
+	}
+	if card.Pad, err = readPad(c, card); err != nil {
+		return card, err
+	}
+	p, err := preprocess.Decode(card.Preprocess)
+	if err == nil {
+		p, err = preprocessing(c, p)
+	}
+	if err != nil {
+		return card, BadInput(err)
+	}
+	if !reflect.DeepEqual(p, preprocess.Settings{}) {
+		card.Preprocess, err = json.Marshal(p)
+	}
+	return card, err
+}
+
+// preprocessing reads the flags. Flags for single settings override the model's configuration or the preset. Both
+// override the earlier settings.
+func preprocessing(c *cli.Context, p preprocess.Settings) (_ preprocess.Settings, err error) {
+	preset, file := c.String("preset"), c.String("preprocess")
+	switch {
+	case preset != "" && file != "":
+		return p, Usagef("", "--preset and --preprocess: want one of them")
+	case preset != "":
+		if p, err = preprocess.Preset(preset); err != nil {
+			return p, Usagef("", "--preset: %w", err)
+		}
+	case file != "":
+		if p, err = preprocess.ReadFile(file); err != nil {
+			return p, BadInput(err)
+		}
+	}
+	t, mode := &p.Image, p.Image.CropMode
+	for _, f := range []struct {
+		name string
+		read func(string) error
+	}{
+		{"crop-mode", func(s string) (err error) { t.CropMode, err = preprocess.ParseCropMode(s); return err }},
+		{"input-size", func(s string) (err error) { t.InputSize, err = size(s); return err }},
+		{"resize-size", func(s string) (err error) { t.CropPct = 0; t.ResizeSize, err = size(s); return err }},
+		{"crop-pct", func(s string) (err error) {
+			t.ResizeSize = [2]int{}
+			if t.CropPct, err = strconv.ParseFloat(s, 64); err != nil || !(t.CropPct > 0) || math.IsInf(t.CropPct, 0) {
+				return fmt.Errorf("%q, want a positive number", s)
+			}
+			return nil
+		}},
+		{"interpolation", func(s string) (err error) { t.Interpolation, err = picture.ParseFilter(s); return err }},
+	} {
+		if !c.IsSet(f.name) {
+			continue
+		}
+		if err := f.read(c.String(f.name)); err != nil {
+			return p, Usagef("", "--%s: %w", f.name, err)
+		}
+		if mode == preprocess.CropNone && !c.IsSet("crop-mode") {
+			t.CropMode = preprocess.Center
+		}
+	}
+	for name, to := range map[string]*[]float64{"mean": &p.Mean, "std": &p.Std} {
+		if c.IsSet(name) {
+			hint := "give a number, or one per channel: --" + name + " 0.485,0.456,0.406"
+			if *to, err = Numbers(c, name, hint); err != nil {
+				return p, err
+			}
+			if name == "std" && slices.ContainsFunc(*to, func(v float64) bool { return v <= 0 }) {
+				return p, Usagef(hint, "--std %q: want numbers above 0", c.String("std"))
+			}
+		}
+	}
+	p.Channels = strings.ToLower(cmp.Or(c.String("channels"), p.Channels))
+	p.Layout = strings.ToLower(cmp.Or(c.String("layout"), p.Layout))
+	return p, nil
+}
+
+// size parses 224, or 240x320 with the height first.
+func size(s string) (out [2]int, err error) {
+	h, w, two := strings.Cut(strings.ToLower(s), "x")
+	if !two {
+		w = h
+	}
+	for i, part := range []string{h, w} {
+		if out[i], err = strconv.Atoi(part); err != nil || out[i] < 1 {
+			return out, fmt.Errorf("%q, want a number, or HEIGHTxWIDTH", s)
+		}
+	}
+	return out, nil
+}
+
+// Numbers parses a comma-separated list of numbers. It returns nil if the flag was not given. The hint shows the right
+// form.
+func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
+	s := c.String(flag)
+	if s == "" {
+		return nil, nil
+	}
+	var out []float64
+	for _, part := range strings.Split(s, ",") {
+		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, Usagef(hint, "--%s %q: not a list of numbers", flag, s)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}

@@ -1,0 +1,79 @@
+package flags
+
+import (
+	"math"
+	"reflect"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/word"
+)
+
+// Reference is the category of flags that only compute what the authors' code does. The usual help leaves them out.
+const Reference = "To compute what the authors' code does"
+
+// ShowReference says whether help lists the flags of the category [Reference].
+func ShowReference(commands []*cli.Command, show bool) {
+	for _, command := range commands {
+		for _, f := range command.Flags {
+			if c, ok := f.(cli.CategorizableFlag); ok && c.GetCategory() == Reference {
+				reflect.ValueOf(f).Elem().FieldByName("Hidden").SetBool(!show)
+			}
+		}
+	}
+}
+
+// The functions below add a check of its value to a flag. The library calls the check before the command begins,
+// if the flag was given.
+
+// Checked adds a check that gets the text of a flag. The error follows the flag's name in the message.
+func Checked(f *cli.StringFlag, check func(string) error) *cli.StringFlag {
+	f.Action = func(_ *cli.Context, s string) error {
+		if err := check(s); err != nil {
+			return Usagef("", "--%s %w", f.Name, err)
+		}
+		return nil
+	}
+	return f
+}
+
+// OneOf refuses all but the given words.
+func OneOf(f *cli.StringFlag, words ...string) *cli.StringFlag {
+	return Checked(f, func(s string) error { return word.Check(s, words...) })
+}
+
+// AtLeast refuses smaller integers.
+func AtLeast(least int, f *cli.IntFlag) *cli.IntFlag {
+	f.Action = func(_ *cli.Context, n int) error {
+		if n < least {
+			return Usagef("", "--%s %d: want at least %d", f.Name, n, least)
+		}
+		return nil
+	}
+	return f
+}
+
+// Positive refuses numbers that are not above 0, or not finite.
+func Positive(f *cli.Float64Flag) *cli.Float64Flag {
+	return number(f, "", "a positive number", func(v float64) bool { return v > 0 && !math.IsInf(v, 0) })
+}
+
+// NotNegative refuses numbers below 0, or not finite.
+func NotNegative(f *cli.Float64Flag) *cli.Float64Flag {
+	return number(f, "", "a finite number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
+}
+
+// Share refuses numbers outside of (0, 1].
+func Share(f *cli.Float64Flag, hint string) *cli.Float64Flag {
+	return number(f, hint, "a number above 0 and at most 1", func(v float64) bool { return v > 0 && v <= 1 })
+}
+
+func number(f *cli.Float64Flag, hint, want string, ok func(float64) bool) *cli.Float64Flag {
+	f.Action = func(_ *cli.Context, v float64) error {
+		if !ok(v) {
+			return Usagef(hint, "--%s %g: want %s", f.Name, v, want)
+		}
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,132 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// PreprocessFlag replaces the preprocessing of the model card for one command.
+var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
+
+// DataFlags say how a command preprocesses its data.
+var DataFlags = []cli.Flag{
+	PreprocessFlag,
+	ColumnsFlag,
+	ScoresFlag,
+	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, func(s string) error {
+		_, err := dataset.ParseArrays(s)
+		return err
+	}),
+}
+
+// Preprocessing returns the preprocessing of a command's data. It comes from --preprocess, or else from the model card.
+func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
+	if file := c.String("preprocess"); file != "" {
+		p, err := preprocess.ReadFile(file)
+		return p, BadInput(err)
+	}
+	p, err := preprocess.Decode(card.Preprocess)
+	if err != nil {
+		err = fmt.Errorf("model card: %w", err)
+	}
+	return p, BadInput(err)
+}
+
+// cacheBytes limits the cache of decoded images. 7,000 images of 224×224 fit.
+const cacheBytes = 1 << 30
+
+// OpenData opens examples with a cache, because several members read them.
+func OpenData(c *cli.Context, paths []string, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
+	opts, err := DataOptions(c, labels, n, p)
+	if err != nil {
+		return nil, err
+	}
+	return openCached(c, paths, opts)
+}
+
+func openCached(c *cli.Context, paths []string, opts dataset.Options) (dataset.Dataset, error) {
+	opts.Cache = cacheBytes
+	d, err := dataset.Open(paths, opts)
+	return d, WrongData(c, err, paths...)
+}
+
+// DataOptions returns the options for the examples of a network. Decoding uses at most --memory. By default the limit
+// is the memory planned for a network, or the memory that most images need, whichever is smaller.
+func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.Settings) (dataset.Options, error) {
+	memory := min(infer.DefaultMemory(), dataset.DefaultMemory)
+	if given := givenMemory(c); given > 0 {
+		memory = infer.MemoryLimit(given)
+	}
+	arrays := dataset.Auto
+	if c.IsSet("arrays") {
+		arrays, _ = dataset.ParseArrays(c.String("arrays")) // the flag was checked
+	}
+	card := n.Posterior.Card
+	var err error
+	if card.Columns, err = readColumns(c, card); err != nil {
+		return dataset.Options{}, err
+	}
+	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	opts.Columns, opts.Pad, err = byInput(card, n.Graph)
+	return opts, err
+}
+
+// OpenLabelled is like [OpenData], for examples that must have labels.
+func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
+	d, err := OpenData(c, []string{path}, labels, n, p)
+	if err == nil && d.Labels().None() {
+		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
+	}
+	if err == nil {
+		err = targetsFit(path, d, n)
+	}
+	return d, err
+}
+
+// targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that
+// number.
+func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
+	if d.Labels().Width == 0 || n.Width() == 0 {
+		return nil
+	}
+	t, err := n.Task(n.Width())
+	if err == nil {
+		err = t.CheckLabel(d.Labels().At(0))
+	}
+	if wrong := (*task.TargetsError)(nil); errors.As(err, &wrong) {
+		return BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
+	}
+	return nil // scoring refuses others
+}
+
+// Shortened returns the first of several inputs, and the number of the others.
+func Shortened(inputs []string) string {
+	if len(inputs) == 1 {
+		return inputs[0]
+	}
+	return fmt.Sprintf("%s and %d more", inputs[0], len(inputs)-1)
+}
+
+// DataHints returns hints for data that could not be opened.
+func DataHints(err error) []string {
+	switch {
+	case errors.Is(err, preprocess.ErrNoSize):
+		return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
+	case errors.Is(err, table.ErrColumns):
+		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
+	case errors.Is(err, dataset.ErrArrays):
+		return []string{"--arrays pixels normalises them as the model card says", "--arrays seen feeds them to the network unchanged"}
+	case errors.Is(err, dataset.ErrNoPad):
+		return []string{"fit --pad says it, such as --pad input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks"}
+	}
+	return nil
+}
