@@ -26,11 +26,20 @@ func ShowReference(commands []*cli.Command, show bool) {
 // The functions below add a check of its value to a flag. The library calls the check before the command begins,
 // if the flag was given.
 
-// Checked adds a check that gets the text of a flag. The error follows the flag's name in the message.
+// Checked adds a check that gets the text of a flag. Its error begins with the text, as in --task "x": want y.
 func Checked(f *cli.StringFlag, check func(string) error) *cli.StringFlag {
+	return checked(f, "--%s %w", check)
+}
+
+// Parsed is like [Checked], for errors that begin with the name of what was read.
+func Parsed(f *cli.StringFlag, check func(string) error) *cli.StringFlag {
+	return checked(f, "--%s: %w", check)
+}
+
+func checked(f *cli.StringFlag, format string, check func(string) error) *cli.StringFlag {
 	f.Action = func(_ *cli.Context, s string) error {
 		if err := check(s); err != nil {
-			return Usagef("", "--%s %w", f.Name, err)
+			return Usagef("", format, f.Name, err)
 		}
 		return nil
 	}
@@ -60,7 +69,7 @@ func Positive(f *cli.Float64Flag) *cli.Float64Flag {
 
 // NotNegative refuses numbers below 0, or not finite.
 func NotNegative(f *cli.Float64Flag) *cli.Float64Flag {
-	return number(f, "", "a finite number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
+	return number(f, "", "a number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
 }
 
 // Share refuses numbers outside of (0, 1].
