@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -20,16 +21,18 @@ func card(t *testing.T, before swag.Card, args ...string) (card swag.Card, err e
 		card, err = Card(c, before)
 		return nil
 	}}
-	if err := app.Run(append([]string{"fit"}, args...)); err != nil {
-		t.Fatal(err)
+	app.ExitErrHandler = func(*cli.Context, error) {}
+	if wrong := app.Run(append([]string{"fit"}, args...)); wrong != nil { // by the check of a flag
+		return card, wrong
 	}
 	return card, err
 }
 
 // Flags override the file or the preset, and these what was said before.
 func TestCard(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file.json")
-	if err := os.WriteFile(file, []byte(`{"image": {"input_size": [4, 4]}, "mean": [0.1], "std": [0.25]}`), 0o666); err != nil {
+	t.Cleanup(file.Forget)
+	config := filepath.Join(t.TempDir(), "file.json")
+	if err := os.WriteFile(config, []byte(`{"image": {"input_size": [4, 4]}, "mean": [0.1], "std": [0.25]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	before := swag.Card{Preprocess: []byte(`{"mean":[0.5],"std":[0.5]}`)}
@@ -39,14 +42,14 @@ func TestCard(t *testing.T) {
 	}{
 		{"", `{"mean":[0.5],"std":[0.5]}`},
 		{"--mean 0.25 --layout NHWC --channels bgr", `{"channels":"bgr","layout":"nhwc","mean":[0.25],"std":[0.5]}`},
-		{"--preprocess " + file, `{"image":{"crop_mode":"","input_size":[4,4],"interpolation":"bilinear"},"mean":[0.1],"std":[0.25]}`},
-		{"--preprocess " + file + " --std 1", `{"image":{"crop_mode":"","input_size":[4,4],"interpolation":"bilinear"},"mean":[0.1],"std":[1]}`},
+		{"--preprocess " + config, `{"image":{"crop_mode":"","input_size":[4,4],"interpolation":"bilinear"},"mean":[0.1],"std":[0.25]}`},
+		{"--preprocess " + config + " --std 1", `{"image":{"crop_mode":"","input_size":[4,4],"interpolation":"bilinear"},"mean":[0.1],"std":[1]}`},
 		{"--input-size 8x6", `{"image":{"crop_mode":"center","input_size":[8,6],"interpolation":"bilinear"},"mean":[0.5],"std":[0.5]}`},
 		{"--input-size 8x6 --resize-size 9", `{"image":{"crop_mode":"center","input_size":[8,6],"resize_size":[9,9],"interpolation":"bilinear"},"mean":[0.5],"std":[0.5]}`},
 		{"--input-size 8x6 --crop-pct 0.875 --interpolation bicubic --crop-mode squash", `"crop_mode":"squash","input_size":[8,6],"crop_pct":0.875,"interpolation":"bicubic"`},
 		{"--preset imagenet --crop-pct 1", `"crop_pct":1,`},
 
-		{"--preset imagenet --preprocess " + file, "--preset and --preprocess: want one of them"},
+		{"--preset imagenet --preprocess " + config, "--preset and --preprocess: want one of them"},
 		{"--preset nobody", "--preset: "},
 		{"--preprocess gone.json", "gone.json: "},
 		{"--input-size 8y6", `--input-size: "8y6", want a number, or HEIGHTxWIDTH`},
