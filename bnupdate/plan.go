@@ -87,16 +87,19 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep, train func(edit *onn
 	edit := m.Edit()
 	edit.DisableDropout()
 	edit.ForRuntime()
+	statistics := func(bn onnxio.BatchNorm) (mean, vari weights.Tensor, ok bool) {
+		mean, _ = l.Find(bn.Mean)
+		vari, _ = l.Find(bn.Var)
+		return mean, vari, mean.Role == weights.Statistic && vari.Role == weights.Statistic
+	}
 	for _, bn := range m.WrittenBatchNorms() {
-		mean, _ := l.Find(bn.Mean)
-		if vari, _ := l.Find(bn.Var); mean.Role == weights.Statistic && vari.Role == weights.Statistic {
+		if _, _, ok := statistics(bn); ok {
 			bns = append(bns, bn)
 		}
 	}
 	for i, bn := range bns {
-		mean, ok1 := l.Find(bn.Mean)
-		vari, ok2 := l.Find(bn.Var)
-		if !ok1 || !ok2 || mean.Role != weights.Statistic || vari.Role != weights.Statistic {
+		mean, vari, ok := statistics(bn)
+		if !ok {
 			return nil, &onnxio.Error{Path: m.Path, Tensor: bn.Mean, What: "running statistics that the layout does not have as statistics"}
 		}
 		if keep.Layer != nil && keep.Layer(mean, vari) {

@@ -35,10 +35,8 @@ func (r Rule) String() string { return rules[r] }
 
 // ParseRule is the inverse of [Rule.String].
 func ParseRule(s string) (Rule, error) {
-	for i, name := range rules {
-		if s == name {
-			return Rule(i), nil
-		}
+	if i := slices.Index(rules, s); i >= 0 {
+		return Rule(i), nil
 	}
 	return 0, fmt.Errorf("batch-norm rule %w", &word.Unknown{Word: s, Want: rules})
 }

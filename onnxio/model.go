@@ -200,31 +200,8 @@ func (e ElemType) DType() weights.DType {
 	return weights.Invalid
 }
 
-// An Error describes a fault of a model and, if possible, a solution. The input causes it, never the machine.
-type Error struct {
-	Path   string
-	Tensor string // or ""
-	What   string
-	Hint   string // or ""
-	Err    error  // or nil
-}
-
-func (e *Error) Error() string {
-	s := e.Path + ": "
-	if e.Tensor != "" {
-		s += fmt.Sprintf("tensor %q: ", e.Tensor)
-	}
-	s += e.What
-	if e.Err != nil {
-		if e.What != "" {
-			s += ": "
-		}
-		s += e.Err.Error()
-	}
-	return s
-}
-
-func (e *Error) Unwrap() error { return e.Err }
+// An Error describes a fault of a model: see [weights.Error].
+type Error = weights.Error
 
 // Open maps and scans the ONNX file at path. It also maps the data files that the model names, which must lie in the
 // same folder. A file that is not a whole ONNX model gives an [*Error].

@@ -2,59 +2,45 @@ package swag
 
 import (
 	"context"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// inOrder computes blocks 0 … n−1 on several workers and commits them one by one, in order. Each block in flight has
-// its own buffer of type T, which is reused after the commit. The first error, or the context's error, stops
-// everything and is returned.
+// inOrder computes blocks 0 … n−1 on several workers and commits them one by one, in order. Each worker has its own
+// buffer of type T, which is reused after the commit. The error of the first block that fails, or the context's error,
+// stops everything and is returned.
 func inOrder[T any](ctx context.Context, n, workers int, compute, commit func(i int, buf *T) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-
-	type result struct {
-		buf *T
-		err error
+	g, ctx := errgroup.WithContext(ctx)
+	turns := make([]chan struct{}, workers) // each tells a worker that the block before its own is committed
+	for w := range turns {
+		turns[w] = make(chan struct{}, 1)
 	}
-	free := make(chan *T, workers+1)
-	for range cap(free) {
-		free <- new(T)
-	}
-	queue := make(chan chan result, workers+1)
-	wg.Go(func() {
-		defer close(queue)
-		slots := make(chan struct{}, workers)
-		for i := range n {
-			var buf *T
-			select {
-			case <-ctx.Done():
-				return
-			case buf = <-free:
+	turns[0] <- struct{}{}
+	for w := range workers {
+		g.Go(weights.Guarded(func() error {
+			buf := new(T)
+			for i := w; i < n; i += workers {
+				err := ctx.Err()
+				if err == nil {
+					err = compute(i, buf)
+				}
+				select {
+				case <-turns[w]:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+				if err == nil {
+					err = commit(i, buf)
+				}
+				if err != nil {
+					return err
+				}
+				turns[(w+1)%workers] <- struct{}{}
 			}
-			slots <- struct{}{}
-			done := make(chan result, 1)
-			queue <- done // never blocks: the queue has as many places as there are buffers
-			wg.Go(func() {
-				done <- result{buf, weights.Guarded(func() error { return compute(i, buf) })()}
-				<-slots
-			})
-		}
-	})
-	i := 0
-	for done := range queue {
-		r := <-done
-		if r.err == nil {
-			r.err = commit(i, r.buf)
-		}
-		if r.err != nil {
-			return r.err
-		}
-		free <- r.buf
-		i++
+			return nil
+		}))
 	}
-	return ctx.Err()
+	return g.Wait()
 }

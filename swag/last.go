@@ -9,31 +9,19 @@ import (
 
 // Last returns θ_T, the weights of the last checkpoint, to within half an ulp of a float32. Reading it fails if the
 // weights are in checkpoints that are not attached.
-func (p *Posterior) Last() weights.Vector { return last{p} }
+func (p *Posterior) Last() weights.Vector { return weights.Func{N: p.Len(), Read: p.readLast} }
 
-// last holds the weights of a posterior's last checkpoint. With deviations from the running mean, which ends as
-// θ_SWA, they are the sum of the mean and the last column of D̂.
-type last struct{ p *Posterior }
-
-func (l last) Len() int64 { return l.p.Len() }
-
-func (l last) ReadAt(dst []float32, off int64) error {
-	if l.p.Options.keepsLast() {
-		l.p.last.Float32s(dst, off)
+// readLast reads θ_T. With deviations from the running mean, which ends as θ_SWA, it is the sum of the mean and the last
+// column of D̂.
+func (p *Posterior) readLast(dst []float32, off int64) error {
+	if p.Options.keepsLast() {
+		p.last.Float32s(dst, off)
 		return nil
 	}
-	if n := len(l.p.attached); n > 0 {
-		return l.p.attached[n-1].ReadAt(dst, off)
+	if n := len(p.attached); n > 0 {
+		return p.attached[n-1].ReadAt(dst, off)
 	}
-	if err := l.p.Deviations([][]float32{dst}, off); err != nil {
-		return err
-	}
-	mean := make([]float64, len(dst))
-	l.p.Mean(mean, off)
-	for i, m := range mean {
-		dst[i] = float32(m + float64(dst[i]))
-	}
-	return nil
+	return p.readIterate(dst, off, 0)
 }
 
 // Recent returns the weights of the last checkpoints, oldest first: at most count
@@ -50,31 +38,24 @@ func (p *Posterior) Recent(count int) []weights.Vector {
 	}
 	out := make([]weights.Vector, held)
 	for k := range out {
-		out[k] = iterate{p, held - 1 - k}
+		out[k] = weights.Func{N: p.Len(), Read: func(dst []float32, off int64) error { return p.readIterate(dst, off, held-1-k) }}
 	}
 	out[held-1] = p.Last()
 	return out
 }
 
-// iterate holds the weights of the checkpoint that lies back checkpoints before the last. It inverts the recurrence
+// readIterate reads the weights of the checkpoint that lies back checkpoints before the last. It inverts the recurrence
 // of the running mean, mean_n = mean_(n−1) + (θ_n − mean_(n−1))/n, with θ_n = mean_n + D_n.
-type iterate struct {
-	p    *Posterior
-	back int
-}
-
-func (it iterate) Len() int64 { return it.p.Len() }
-
-func (it iterate) ReadAt(dst []float32, off int64) error {
-	deviations := dense.Rows[float32](it.back+1, len(dst))
-	if err := it.p.Deviations(deviations, off); err != nil {
+func (p *Posterior) readIterate(dst []float32, off int64, back int) error {
+	deviations := dense.Rows[float32](back+1, len(dst))
+	if err := p.Deviations(deviations, off); err != nil {
 		return err
 	}
 	mean := make([]float64, len(dst))
-	it.p.Mean(mean, off)
-	for b := range it.back {
-		n := float64(it.p.Options.Models - b)
-		for i, d := range deviations[it.back-b] {
+	p.Mean(mean, off)
+	for b := range back {
+		n := float64(p.Options.Models - b)
+		for i, d := range deviations[back-b] {
 			mean[i] -= float64(d) / (n - 1) // (n·mean − θ)/(n−1) with θ = mean + d
 		}
 	}

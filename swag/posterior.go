@@ -94,26 +94,23 @@ type Posterior struct {
 // the whole file: see [Posterior.Verify].
 func Open(path string) (*Posterior, error) {
 	st, err := weights.OpenSafetensors(path)
+	return opened(st, err)
+}
+
+// Parse is [Open] for a file in memory; path is for error messages.
+func Parse(path string, data []byte) (*Posterior, error) {
+	st, err := weights.ParseSafetensors(path, data)
+	return opened(st, err)
+}
+
+func opened(st *weights.Safetensors, err error) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
 	p, err := read(st)
 	if err != nil {
 		st.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, nil
-}
-
-// Parse is [Open] for a file in memory; path is for error messages.
-func Parse(path string, data []byte) (*Posterior, error) {
-	st, err := weights.ParseSafetensors(path, data)
-	if err != nil {
-		return nil, err
-	}
-	p, err := read(st)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", st.Path, err)
 	}
 	return p, nil
 }

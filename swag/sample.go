@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -26,25 +27,15 @@ const (
 	Isotropic
 )
 
-var covariances = []Covariance{LowRankPlusDiagonal, Diagonal, Isotropic}
+var covariances = []string{"swag", "swag-diag", "isotropic"}
 
 // String returns "swag", "swag-diag" or "isotropic".
-func (c Covariance) String() string {
-	switch c {
-	case Diagonal:
-		return "swag-diag"
-	case Isotropic:
-		return "isotropic"
-	}
-	return "swag"
-}
+func (c Covariance) String() string { return covariances[c] }
 
 // ParseCovariance is the inverse of [Covariance.String].
 func ParseCovariance(s string) (Covariance, error) {
-	for _, c := range covariances {
-		if s == c.String() {
-			return c, nil
-		}
+	if i := slices.Index(covariances, s); i >= 0 {
+		return Covariance(i), nil
 	}
 	return 0, fmt.Errorf("covariance %q: want swag, swag-diag or isotropic", s)
 }
@@ -182,19 +173,7 @@ func (s *Sampler) Block(ctx context.Context, dst [][]float32, members []int, off
 // Vector returns a member as a vector whose weights are drawn when they are read, until ctx ends. So a member larger
 // than memory can be written piece by piece.
 func (s *Sampler) Vector(ctx context.Context, member int) weights.Vector {
-	return memberVector{ctx, s, member}
-}
-
-type memberVector struct {
-	ctx    context.Context
-	s      *Sampler
-	member int
-}
-
-func (v memberVector) Len() int64 { return v.s.p.Len() }
-
-func (v memberVector) ReadAt(dst []float32, off int64) error {
-	return v.s.Block(v.ctx, [][]float32{dst}, []int{v.member}, off)
+	return weights.Func{N: s.p.Len(), Read: func(dst []float32, off int64) error { return s.Block(ctx, [][]float32{dst}, []int{member}, off) }}
 }
 
 // tileLen is the number of weights that are drawn at a time. The deviations of a tile are read once for all members.

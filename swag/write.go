@@ -92,17 +92,10 @@ func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
 	return w, nil
 }
 
-// float64s appends to a section, if the file has it.
-func (w *writer) float64s(section string, values []float64) {
+// put appends to a section, if the file has it.
+func put[T float32 | float64](w *writer, section string, values []T) {
 	if to := w.to[section]; to != nil && w.err == nil {
-		w.err = weights.WriteFloat64s(to, values)
-	}
-}
-
-// float32s appends to a section, if the file has it.
-func (w *writer) float32s(section string, values []float32) {
-	if to := w.to[section]; to != nil && w.err == nil {
-		w.err = weights.WriteFloat32s(to, values)
+		w.err = weights.WriteFloats(to, values)
 	}
 }
 
@@ -110,10 +103,10 @@ func (w *writer) float32s(section string, values []float32) {
 // block to the sums over blocks.
 func (f *fitter) writeMoments(b *block) error {
 	w := f.out
-	w.float64s(meanSection, b.mean)
-	w.float64s(varianceSection, b.variance)
-	w.float64s(beforeSection, b.before)
-	w.float32s(lastSection, b.theta[len(b.theta)-1])
+	put(w, meanSection, b.mean)
+	put(w, varianceSection, b.variance)
+	put(w, beforeSection, b.before)
+	put(w, lastSection, b.theta[len(b.theta)-1])
 	for _, g := range b.grams {
 		f.gram.AddSym(f.gram, g)
 	}
@@ -131,7 +124,7 @@ func (f *fitter) writeMoments(b *block) error {
 func (f *fitter) writeDeviations(b *block) error {
 	for k, to := range f.out.deviations {
 		if f.out.err == nil {
-			f.out.err = weights.WriteFloat32s(to, b.deviations[k])
+			f.out.err = weights.WriteFloats(to, b.deviations[k])
 		}
 	}
 	return f.out.err
@@ -141,10 +134,10 @@ func (f *fitter) writeDeviations(b *block) error {
 func (f *fitter) finish() error {
 	w := f.out
 	for _, row := range f.mixing {
-		w.float64s(mixingSection, row)
+		put(w, mixingSection, row)
 	}
 	for _, row := range f.trajectory {
-		w.float32s(trajectorySection, row)
+		put(w, trajectorySection, row)
 	}
 	if err := f.writeStatistics(); err != nil {
 		return err
@@ -172,7 +165,7 @@ func (f *fitter) finish() error {
 func (f *fitter) writeStatistics() error {
 	if p := f.in.Previous; p != nil {
 		for _, row := range p.StoredStatistics {
-			f.out.float32s(statisticsSection, row)
+			put(f.out, statisticsSection, row)
 		}
 	}
 	row := make([]float32, f.in.Layout.Len(weights.Statistic))
@@ -187,7 +180,7 @@ func (f *fitter) writeStatistics() error {
 			tensor, at := f.in.Layout.At(weights.Statistic, int64(i))
 			return fmt.Errorf("%s: %w", c, &weights.ImplausibleError{Tensor: tensor, Index: at, Value: row[i], Want: "finite batch-norm statistics and buffers"})
 		}
-		f.out.float32s(statisticsSection, row)
+		put(f.out, statisticsSection, row)
 	}
 	return f.out.err
 }

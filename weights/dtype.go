@@ -149,13 +149,8 @@ func load[T float32 | float64](dst []T, src []byte) {
 	binary.Decode(src, binary.LittleEndian, dst) // src is long enough: see first
 }
 
-// WriteFloat32s writes values as little-endian F32.
-func WriteFloat32s(w io.Writer, values []float32) error { return write(w, values) }
-
-// WriteFloat64s writes values as little-endian F64.
-func WriteFloat64s(w io.Writer, values []float64) error { return write(w, values) }
-
-func write[T float32 | float64](w io.Writer, values []T) error {
+// WriteFloats writes values as little-endian F32 or F64.
+func WriteFloats[T float32 | float64](w io.Writer, values []T) error {
 	if littleEndian {
 		_, err := w.Write(bytesOf(values))
 		return err

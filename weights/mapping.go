@@ -16,7 +16,6 @@ type Mapping struct {
 	Data []byte
 
 	watch Watch
-	file  bool // Data is file pages, which the system can read again
 	unmap func() error
 }
 
@@ -68,7 +67,6 @@ func mapWhole(f *os.File) (*Mapping, error) {
 	if m.Data, m.unmap, err = mapFile(f, fi.Size()); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	m.file = true
 	return m, nil
 }
 
@@ -76,7 +74,7 @@ func mapWhole(f *os.File) (*Mapping, error) {
 // cache. Readers of Data may continue meanwhile. A pass over large files calls Release from time to time, because
 // otherwise all pages that it has read count as its memory.
 func (m *Mapping) Release() {
-	if m.file && len(m.Data) > 0 {
+	if len(m.Data) > 0 {
 		release(m.Data)
 	}
 }

@@ -26,6 +26,18 @@ func (s Slice) ReadAt(dst []float32, off int64) error {
 	return nil
 }
 
+// Func is a [Vector] whose elements a function computes.
+type Func struct {
+	N    int64
+	Read func(dst []float32, off int64) error
+}
+
+// Len returns the number of elements.
+func (f Func) Len() int64 { return f.N }
+
+// ReadAt computes elements [off, off+len(dst)).
+func (f Func) ReadAt(dst []float32, off int64) error { return f.Read(dst, off) }
+
 // Concat is a [Vector] of pieces laid end to end. Each is read from its stored bytes, which are usually part of a
 // mapped file.
 type Concat struct {

@@ -47,7 +47,7 @@ func (t *Template) explain(m *matching, states []*state) error {
 		if into.Len() > 1 && len(lacking) > 0 {
 			return t.lacks(m, lacking, into)
 		}
-		if of := t.madeOf(into, m); of != nil {
+		if of := t.derivedFrom(into, m); of != nil {
 			return t.lacks(m, []*torch.Tensor{of}, into)
 		}
 	}

@@ -106,10 +106,10 @@ func pairByName(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differ
 	return pairs, diffs
 }
 
-// namesOf returns the float tensors by name, and by the names that Identity
-// nodes give them.
+// namesOf returns the float tensors by name, and by the names that Identity nodes give them.
 func namesOf(m *onnxio.Model) map[string]*onnxio.Tensor {
 	out := m.Merged()
+	maps.DeleteFunc(out, func(_ string, t *onnxio.Tensor) bool { return !t.IsFloat() })
 	for _, t := range floats(m) {
 		out[t.Name] = t
 	}

@@ -100,17 +100,6 @@ func commonEnd(a, b string) string {
 	return end
 }
 
-// graphTensors returns the graph's float tensors by name, including the names of Identity nodes.
-func graphTensors(m *onnxio.Model) map[string]*onnxio.Tensor {
-	out := make(map[string]*onnxio.Tensor)
-	for name, t := range namesOf(m) {
-		if t.IsFloat() {
-			out[name] = t
-		}
-	}
-	return out
-}
-
 // unmerge returns m with separate tensors for those of the state_dict that the exporter merged with others.
 func unmerge(m *onnxio.Model, n naming, tensors []*torch.Tensor) (*onnxio.Model, error) {
 	merged := m.Merged()

@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"path/filepath"
@@ -91,7 +92,7 @@ func openModel(path string) (*onnxio.Model, error) {
 	m, err := onnxio.Open(path)
 	if err != nil && slices.Contains(Suffixes, strings.ToLower(filepath.Ext(path))) {
 		_, why := torch.Open(path)
-		return nil, cmp.Or(inOurs(why), err)
+		return nil, cmp.Or(why, err)
 	}
 	return m, err
 }
@@ -139,7 +140,7 @@ func openState(path, key string) (*state, error) {
 	}
 	f, err := torch.Open(path)
 	if err != nil {
-		return nil, inOurs(err)
+		return nil, err
 	}
 	if found := f.StateDicts(); len(found) == 1 && found[0].Key == "" {
 		key = "" // the file holds only a state_dict
@@ -151,7 +152,6 @@ func openState(path, key string) (*state, error) {
 	}
 	if err != nil {
 		f.Close()
-		err = inOurs(err)
 		var e *onnxio.Error
 		if found := f.StateDicts(); sd == nil && len(found) > 1 && errors.As(err, &e) {
 			var keys []string
@@ -184,28 +184,7 @@ func statesOf(f *torch.File) (out []*state) {
 	return out
 }
 
-// inOurs converts an error of package torch to an error of package onnxio.
-func inOurs(err error) error {
-	var e *torch.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return &onnxio.Error{Path: e.Path, Tensor: e.Tensor, What: e.What, Hint: e.Hint, Err: e.Err}
-}
-
 // equal compares two tensors of a state_dict.
 func equal(a, b *torch.Tensor) bool {
-	if a.Tied(b) {
-		return true
-	}
-	if a.Len() != b.Len() || a.DType != b.DType {
-		return false
-	}
-	x, y := a.Piece(), b.Piece()
-	for off, n := range stretches(a.Len()) {
-		if string(x.Stretch(off, n)) != string(y.Stretch(off, n)) {
-			return false
-		}
-	}
-	return true
+	return a.Tied(b) || a.Len() == b.Len() && a.DType == b.DType && sameStretches(a.Len(), a.Piece().Stretch, b.Piece().Stretch, bytes.Equal)
 }

@@ -19,7 +19,7 @@ func (t *Template) prove(states []*state) error {
 	if t.recipe != nil {
 		return nil
 	}
-	p := &proof{t: t, states: states, exported: t.model, namings: findNamings(states[0], graphTensors(t.model))}
+	p := &proof{t: t, states: states, exported: t.model, namings: findNamings(states[0], namesOf(t.model))}
 	if t.Proof != "" && !torch.Is(t.Proof) {
 		return p.template(t.Proof)
 	}
@@ -64,7 +64,7 @@ type proof struct {
 func (p *proof) file(path string) error {
 	f, err := torch.Open(path)
 	if err != nil {
-		return inOurs(err)
+		return err
 	}
 	defer f.Close()
 	return p.try(statesOf(f))
@@ -85,32 +85,25 @@ func (p *proof) template(path string) error {
 	if sums[0] != sums[1] {
 		return &onnxio.Error{Path: path, What: "an ONNX model that is not the template " + p.exported.Path, Hint: "--template-checkpoint takes the file of PyTorch that the template was exported from, or the template itself"}
 	}
+	var failed error
 	s := p.states[0]
 	for _, names := range p.namings {
 		if p.t.model, err = unmerge(p.exported, names, s.dict.Tensors); err != nil {
 			return err
 		}
-		found := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
-		graph := graphTensors(p.t.model)
-		for _, x := range s.dict.Tensors {
-			into := graph[names.graph(x.Short)]
-			if into == nil {
-				continue
-			}
-			if !sameShape(x.Shape, into.Shape) {
-				return p.t.shapeError(s, x, into)
-			}
-			found.pair(into, x, false)
+		found, err := p.t.byName(s, names, false)
+		if err != nil {
+			return err
 		}
 		if len(found.from) == 0 {
 			continue
 		}
-		if err = p.t.explain(found, p.states); err == nil {
+		if failed = p.t.explain(found, p.states); failed == nil {
 			p.t.recipe.Named = true
 			return nil
 		}
 	}
-	return cmp.Or(err, error(&onnxio.Error{Path: path, What: "has none of the names of " + s.file.Path}))
+	return cmp.Or(failed, error(&onnxio.Error{Path: path, What: "has none of the names of " + s.file.Path}))
 }
 
 // try searches state_dicts for the graph's elements, and makes the recipe if it finds them. It fails if a given
@@ -122,7 +115,7 @@ func (p *proof) try(candidates []*state) error {
 			return err
 		}
 		for _, s := range candidates {
-			found, err := p.t.byName(s, names)
+			found, err := p.t.byName(s, names, true)
 			switch {
 			case err != nil && i == 0 && slices.ContainsFunc(p.states, s.same):
 				return err
@@ -165,10 +158,10 @@ type matching struct {
 // maxTried bounds these comparisons: a network has a few thousand tensors.
 const maxTried = 1 << 22
 
-// byName pairs and compares the tensors of the same name.
-func (t *Template) byName(s *state, names naming) (*matching, error) {
+// byName pairs the tensors of the same name, and compares their elements if wanted.
+func (t *Template) byName(s *state, names naming, compare bool) (*matching, error) {
 	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
-	graph, compared := graphTensors(t.model), int64(0)
+	graph, compared := namesOf(t.model), int64(0)
 	for _, x := range s.dict.Tensors {
 		into := graph[names.graph(x.Short)]
 		if into == nil {
@@ -177,6 +170,10 @@ func (t *Template) byName(s *state, names naming) (*matching, error) {
 		if !sameShape(x.Shape, into.Shape) {
 			return nil, t.shapeError(s, x, into)
 		}
+		m.pair(into, x, false)
+		if !compare {
+			continue
+		}
 		same, err := t.holds(into, x, s)
 		if err != nil {
 			return nil, err
@@ -184,7 +181,6 @@ func (t *Template) byName(s *state, names naming) (*matching, error) {
 		if !same {
 			m.other = append(m.other, into)
 		}
-		m.pair(into, x, false)
 		if compared += 8 * x.Len(); compared > releaseBytes {
 			t.model.Release()
 			s.file.Release()
@@ -214,18 +210,18 @@ func (t *Template) holds(into *onnxio.Tensor, x *torch.Tensor, s *state) (bool, 
 // sameButForZeros compares the elements of a tensor in two models. −0 and 0 count as equal, because exporters that
 // merge equal tensors do not distinguish them.
 func sameButForZeros(a, b *onnxio.Model, t *onnxio.Tensor) bool {
-	size := int(t.ElemType.DType().Size())
-	for off, n := range stretches(t.Len()) {
-		x, y := a.Stretch(t, off, n), b.Stretch(t, off, n)
-		if !bytes.Equal(x, y) {
-			for i := 0; i < len(x); i += size {
-				if e, f := x[i:i+size], y[i:i+size]; !bytes.Equal(e, f) && !(isZero(e) && isZero(f)) {
-					return false
-				}
+	return sameStretches(t.Len(), stretchesOf(a, t), stretchesOf(b, t), func(x, y []byte) bool {
+		if bytes.Equal(x, y) {
+			return true
+		}
+		size := int(t.ElemType.DType().Size())
+		for i := 0; i < len(x); i += size {
+			if e, f := x[i:i+size], y[i:i+size]; !bytes.Equal(e, f) && !(isZero(e) && isZero(f)) {
+				return false
 			}
 		}
-	}
-	return true
+		return true
+	})
 }
 
 // isZero reports whether a little-endian float is 0 or −0.

@@ -150,21 +150,23 @@ func (s *Set) equal(i int, a string, k int, b string) bool {
 	if i == k && a == b {
 		return true
 	}
-	return sameBits(s.Models[i], s.Models[i].Tensor(a), s.Models[k], s.Models[k].Tensor(b), s.read)
+	x, y := s.Models[i].Tensor(a), s.Models[k].Tensor(b)
+	return x.Len() == y.Len() && sameStretches(x.Len(), stretchesOf(s.Models[i], x), stretchesOf(s.Models[k], y), func(x, y []byte) bool {
+		s.read(len(x) + len(y))
+		return bytes.Equal(x, y)
+	})
 }
 
-// sameBits compares the elements of two tensors. It calls read, if not nil, with the number of bytes read.
-func sameBits(m *onnxio.Model, a *onnxio.Tensor, o *onnxio.Model, b *onnxio.Tensor, read func(bytes int)) bool {
-	if a.Len() != b.Len() {
-		return false
-	}
-	for off, n := range stretches(a.Len()) {
-		x, y := m.Stretch(a, off, n), o.Stretch(b, off, n)
-		if !bytes.Equal(x, y) {
+// stretchesOf returns a function that reads elements [off, off+n) of a tensor.
+func stretchesOf(m *onnxio.Model, t *onnxio.Tensor) func(off, n int64) []byte {
+	return func(off, n int64) []byte { return m.Stretch(t, off, n) }
+}
+
+// sameStretches reads n elements of two tensors, some at a time, until same is false.
+func sameStretches(n int64, a, b func(off, n int64) []byte, same func(x, y []byte) bool) bool {
+	for off, n := range stretches(n) {
+		if !same(a(off, n), b(off, n)) {
 			return false
-		}
-		if read != nil {
-			read(len(x) + len(y))
 		}
 	}
 	return true

@@ -224,7 +224,7 @@ func TestManyTensors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.file.Close()
-	if got := findNamings(st, graphTensors(models[0])); got[0] != (naming{"my.net.", ""}) {
+	if got := findNamings(st, namesOf(models[0])); got[0] != (naming{"my.net.", ""}) {
 		t.Errorf("namings %v", got)
 	}
 }

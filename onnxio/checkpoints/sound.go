@@ -77,22 +77,18 @@ func Sound(m *onnxio.Model) error {
 		if err != nil {
 			return err
 		}
-		s, weighs := &Set{Models: []*onnxio.Model{m}}, weighed(m)
+		s := &Set{Models: []*onnxio.Model{m}, Layout: &weights.Layout{}}
 		for _, held := range floats(m) {
 			if err := m.Readable(held); err != nil {
 				return err
 			}
 			t := weights.Tensor{Name: held.Name, Shape: held.Shape, DType: held.ElemType.DType()}
-			possible := constantOf(held.Len(), weighs[held])
-			q, statistic := measures[held.Name]
-			if statistic {
-				possible = func(v float32) bool { return q.Possible(float64(v)) }
+			if _, statistic := measures[held.Name]; statistic {
+				t.Role = weights.Statistic
 			}
-			if err := s.each(t, 1, q.Want(), possible); err != nil {
-				return err
-			}
+			s.Layout.Tensors = append(s.Layout.Tensors, t)
 		}
-		return nil
+		return s.sound(m)
 	})()
 }
 

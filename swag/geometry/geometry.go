@@ -116,7 +116,7 @@ func (g *Geometry) Covariance(i, j int) float64 {
 // positive one. Directions with equal eigenvalues are one of many orthogonal bases. The weights are computed when
 // they are read, until ctx ends.
 func (g *Geometry) Direction(ctx context.Context, i int) weights.Vector {
-	return vector{ctx: ctx, g: g, combine: g.combine[i]}
+	return g.vector(ctx, g.combine[i], false)
 }
 
 // Point returns θ_SWA + Σ t_i·v_i for the first len(t) directions. Each t_i is a Euclidean distance in weight space.
@@ -129,48 +129,41 @@ func (g *Geometry) Point(ctx context.Context, t []float64) weights.Vector {
 			c[k] += distance * u
 		}
 	}
-	return vector{ctx: ctx, g: g, combine: c, fromMean: true}
+	return g.vector(ctx, c, true)
 }
-
-// vector is D̂·combine, plus θ_SWA if fromMean is true.
-type vector struct {
-	ctx      context.Context
-	g        *Geometry
-	combine  []float64
-	fromMean bool
-}
-
-func (v vector) Len() int64 { return v.g.p.Len() }
 
 // tileLen is the number of weights that are computed together.
 const tileLen = 1 << 10
 
-func (v vector) ReadAt(dst []float32, off int64) error {
-	deviations, sum := dense.Rows[float32](v.g.Rank, tileLen), make([]float64, tileLen)
-	for from := 0; from < len(dst); from += tileLen {
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
-		out := dst[from:min(from+tileLen, len(dst))]
-		sum = sum[:len(out)]
-		clear(sum)
-		if v.fromMean {
-			v.g.p.Mean(sum, off+int64(from))
-		}
-		deviations = dense.Cut(deviations, 0, len(out))
-		if err := v.g.p.Deviations(deviations, off+int64(from)); err != nil {
-			return err
-		}
-		for k, row := range deviations {
-			for i, d := range row {
-				sum[i] += float64(v.combine[k] * float64(d))
+// vector is D̂·combine, plus θ_SWA if fromMean is true.
+func (g *Geometry) vector(ctx context.Context, combine []float64, fromMean bool) weights.Vector {
+	return weights.Func{N: g.p.Len(), Read: func(dst []float32, off int64) error {
+		deviations, sum := dense.Rows[float32](g.Rank, tileLen), make([]float64, tileLen)
+		for from := 0; from < len(dst); from += tileLen {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			out := dst[from:min(from+tileLen, len(dst))]
+			sum = sum[:len(out)]
+			clear(sum)
+			if fromMean {
+				g.p.Mean(sum, off+int64(from))
+			}
+			deviations = dense.Cut(deviations, 0, len(out))
+			if err := g.p.Deviations(deviations, off+int64(from)); err != nil {
+				return err
+			}
+			for k, row := range deviations {
+				for i, d := range row {
+					sum[i] += float64(combine[k] * float64(d))
+				}
+			}
+			for i, s := range sum {
+				out[i] = float32(s)
 			}
 		}
-		for i, s := range sum {
-			out[i] = float32(s)
-		}
-	}
-	return nil
+		return nil
+	}}
 }
 
 // coordinates returns v_iᵀx for all i, given inner = D̂ᵀx.

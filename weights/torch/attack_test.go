@@ -189,7 +189,6 @@ func TestAttackRunsCode(t *testing.T) {
 		"posix.system":    call(name("posix", "system"), str(command)),
 		"subprocess":      call(name("subprocess", "check_output"), "]("+str("touch")+str(sentinel)+"e"),
 		"stack global":    str("os") + str("system") + "\x93" + group(str(command)) + "R",
-		"inst":            "(" + str(command) + "ios\nsystem\n",
 		"obj":             "(" + name("os", "system") + str(command) + "o",
 		"new object":      name("os", "system") + group(str(command)) + "\x81",
 		"new object ex":   name("os", "system") + group(str(command)) + "}\x92",
@@ -199,7 +198,6 @@ func TestAttackRunsCode(t *testing.T) {
 		"getattr":         call(call(name("builtins", "getattr"), name("os", "x"), str("system")), str(command)),
 		"setstate":        name("torch.nn", "Linear") + ")\x81" + items(str("__setstate__"), name("os", "system")) + "b" + str(command) + "b",
 		"persistent":      group(str("module"), name("os", "system"), str(command), str("import os")) + "Q",
-		"extension":       "\x82\x01" + group(str(command)) + "R",
 		"rebuilds by one": call(name("torch._tensor", "_rebuild_from_type_v2"), name("os", "system"), name("torch", "Tensor"), group(str(command)), "}"),
 	} {
 		for where, root := range map[string]string{"alone": attack, "beside": items(str("x"), attack, str("w"), weight), "key": items(attack, weight, str("w"), weight)} {
@@ -209,6 +207,9 @@ func TestAttackRunsCode(t *testing.T) {
 			}
 		}
 		use([]byte("\x80\x02" + attack + "."))
+	}
+	for what, attack := range map[string]string{"inst": "(" + str(command) + "ios\nsystem\n", "extension": "\x82\x01" + group(str(command)) + "R"} {
+		wantRefused(t, what, zipped(attack), "opcode 0x") // torch.save never writes these operations
 	}
 	f, err := Open("testdata/never-run.pt")
 	if err != nil {
@@ -252,8 +253,6 @@ func TestAttackNesting(t *testing.T) {
 // to write them out would take forever.
 func TestAttackMemo(t *testing.T) {
 	wantRefused(t, "a large index", zipped("Nr\xff\xff\xff\xff"), "memo index 4294967295")
-	wantRefused(t, "a large index in text", zipped("Np4294967295\n"), "memo index 4294967295")
-	wantRefused(t, "an index beyond", zipped("Np18446744073709551616\n"), "not an index")
 	wantRefused(t, "an index never put", zipped("h\x07"), "memo index 7: never put")
 	wantRefused(t, "an index in a hole", zipped("]]]]]]]]Nq\x05h\x04"), "memo index 4: never put")
 

@@ -1,29 +1,13 @@
 package torch
 
-import "fmt"
+import (
+	"fmt"
 
-// An Error describes a fault of a file.
-type Error struct {
-	Path   string
-	Tensor string // or ""
-	What   string
-	Hint   string // a solution, or ""
-	Err    error  // or nil
-}
+	"github.com/swagwrap/swagwrap/weights"
+)
 
-func (e *Error) Error() string {
-	s := e.Path + ": "
-	if e.Tensor != "" {
-		s += fmt.Sprintf("tensor %q: ", e.Tensor)
-	}
-	s += e.What
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-func (e *Error) Unwrap() error { return e.Err }
+// An Error describes a fault of a file: see [weights.Error].
+type Error = weights.Error
 
 // Hints that several refusals share.
 const (
@@ -31,3 +15,8 @@ const (
 		"with the key that holds the weights; load only files that you trust so"
 	saveDense = "in Python: save the state_dict of the float model, with dense tensors of float32, float16, bfloat16 or float64"
 )
+
+// refuse says why a tensor cannot be read.
+func refuse(format string, args ...any) error {
+	return &Error{What: fmt.Sprintf(format, args...), Hint: saveDense}
+}

@@ -220,16 +220,12 @@ func (m *machine) arrange(op byte) bool {
 		m.popMark()
 	case opDup:
 		m.push(m.top())
-	case opPut:
-		m.put(m.decimal())
 	case opBinPut:
 		m.put(m.uint(1))
 	case opLongBinPut:
 		m.put(m.uint(4))
 	case opMemoize:
 		m.put(uint64(len(m.memo)))
-	case opGet:
-		m.get(m.decimal())
 	case opBinGet:
 		m.get(m.uint(1))
 	case opLongBinGet:

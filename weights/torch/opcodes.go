@@ -7,43 +7,35 @@ import (
 	"strconv"
 )
 
-// The operations of pickle protocols 0 to 5, as Python's pickletools names
-// them.
+// The operations of pickle protocols 1 to 5, as Python's pickletools names them. Those of protocol 0 alone are missing:
+// torch.save cannot use it, because it has no tuples as references to storages. The operations for codes that programs
+// agree on (EXT1 to EXT4) are missing too.
 const (
 	opMark            = '('
 	opStop            = '.'
 	opPop             = '0'
 	opPopMark         = '1'
 	opDup             = '2'
-	opFloat           = 'F'
 	opInt             = 'I'
 	opBinInt          = 'J'
 	opBinInt1         = 'K'
 	opLong            = 'L'
 	opBinInt2         = 'M'
 	opNone            = 'N'
-	opPersID          = 'P'
 	opBinPersID       = 'Q'
 	opReduce          = 'R'
-	opString          = 'S'
 	opBinString       = 'T'
 	opShortBinString  = 'U'
-	opUnicode         = 'V'
 	opBinUnicode      = 'X'
 	opAppend          = 'a'
 	opBuild           = 'b'
 	opGlobal          = 'c'
-	opDict            = 'd'
 	opEmptyDict       = '}'
 	opAppends         = 'e'
-	opGet             = 'g'
 	opBinGet          = 'h'
-	opInst            = 'i'
 	opLongBinGet      = 'j'
-	opList            = 'l'
 	opEmptyList       = ']'
 	opObj             = 'o'
-	opPut             = 'p'
 	opBinPut          = 'q'
 	opLongBinPut      = 'r'
 	opSetItem         = 's'
@@ -53,9 +45,6 @@ const (
 	opBinFloat        = 'G'
 	opProto           = 0x80
 	opNewObj          = 0x81
-	opExt1            = 0x82
-	opExt2            = 0x83
-	opExt4            = 0x84
 	opTuple1          = 0x85
 	opTuple2          = 0x86
 	opTuple3          = 0x87
@@ -99,25 +88,10 @@ func (m *machine) literal(op byte) bool {
 		m.long(m.uint(1))
 	case opLong4:
 		m.long(m.uint(4))
-	case opFloat:
-		v, err := strconv.ParseFloat(string(m.line()), 64)
-		if err != nil {
-			m.fail("not a number")
-		}
-		m.push(v)
 	case opBinFloat:
 		if b := m.take(8); b != nil {
 			m.push(math.Float64frombits(binary.BigEndian.Uint64(b)))
 		}
-	case opString:
-		s := m.line()
-		if len(s) < 2 || s[0] != s[len(s)-1] || s[0] != '"' && s[0] != '\'' {
-			m.fail("a text without quotes")
-			return true
-		}
-		m.text(s[1 : len(s)-1])
-	case opUnicode:
-		m.text(m.line())
 	case opShortBinString, opShortBinUnicode:
 		m.text(m.take(m.uint(1)))
 	case opBinString, opBinUnicode:
@@ -157,7 +131,7 @@ func (m *machine) long(n uint64) {
 	m.push(l)
 }
 
-// int pushes a decimal number. Protocol 0 writes False and True as 00 and 01.
+// int pushes a decimal number. Protocol 1 writes False and True as 00 and 01.
 func (m *machine) int(digits []byte) {
 	switch string(digits) {
 	case "00", "01":
@@ -177,7 +151,7 @@ func (m *machine) int(digits []byte) {
 	m.push(v)
 }
 
-// line returns the bytes up to the next line feed, which ends an argument in protocol 0.
+// line returns the bytes up to the next line feed, which ends an argument in decimal or a name.
 func (m *machine) line() []byte {
 	n := bytes.IndexByte(m.data[m.pos:], '\n')
 	if n < 0 {
@@ -187,16 +161,6 @@ func (m *machine) line() []byte {
 	b := m.take(uint64(n))
 	m.pos++
 	return b
-}
-
-// decimal reads a line as an index of the memo.
-func (m *machine) decimal() uint64 {
-	s := m.line()
-	v, err := strconv.ParseUint(string(s[:min(len(s), 20)]), 10, 32)
-	if err != nil {
-		m.fail("not an index")
-	}
-	return v
 }
 
 // container executes the operations that make and fill tuples, lists, sets and dicts.
@@ -214,12 +178,11 @@ func (m *machine) container(op byte) bool {
 		m.tuple(m.popMark())
 	case opEmptyList, opEmptySet:
 		m.list(nil)
-	case opList, opFrozenSet:
+	case opFrozenSet:
 		m.list(m.popMark())
 	case opEmptyDict:
-		m.dict(nil)
-	case opDict:
-		m.dict(m.popMark())
+		m.spend(costList)
+		m.push(&dict{})
 	case opAppend:
 		m.append(m.popN(1))
 	case opAppends, opAddItems:
@@ -246,16 +209,7 @@ func (m *machine) tuple(items []any) {
 
 func (m *machine) list(items []any) {
 	m.spend(costList)
-	l := &list{}
-	l.items = m.appended(l.items, items)
-	m.push(l)
-}
-
-func (m *machine) dict(items []any) {
-	m.spend(costList)
-	d := &dict{}
-	d.pairs = m.added(d.pairs, items)
-	m.push(d)
+	m.push(&list{m.appended(nil, items)})
 }
 
 func (m *machine) append(items []any) {
@@ -341,12 +295,6 @@ func (m *machine) object(op byte) bool {
 			m.fail("a name that is no text")
 		}
 		m.class(module, name)
-	case opExt1:
-		m.extension(1)
-	case opExt2:
-		m.extension(2)
-	case opExt4:
-		m.extension(4)
 	case opReduce, opNewObj:
 		if v := m.popN(2); len(v) == 2 {
 			m.node(v[0], v[1])
@@ -363,19 +311,9 @@ func (m *machine) object(op byte) bool {
 		} else {
 			m.fail("an object without a class")
 		}
-	case opInst:
-		module := m.line()
-		name := m.line()
-		m.tuple(m.popMark())
-		args := m.pop()
-		m.class(module, name)
-		m.node(m.pop(), args)
 	case opBuild:
 		m.build(m.pop())
 	case opBinPersID:
-		m.persist(m.pop())
-	case opPersID:
-		m.text(m.line())
 		m.persist(m.pop())
 	default:
 		return false
@@ -392,11 +330,6 @@ func (m *machine) class(module, name []byte) {
 	}
 	m.spend(costList + int64(len(module)+len(name)))
 	m.push(&class{string(module) + "." + string(name)})
-}
-
-// extension pushes the name of an object that Python would look up in the registry of copyreg.
-func (m *machine) extension(n uint64) {
-	m.class([]byte("copyreg"), strconv.AppendUint(nil, m.uint(n), 10))
 }
 
 func (m *machine) node(callee, args any) {

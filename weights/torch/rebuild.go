@@ -26,15 +26,6 @@ func (r *rebuilder) tooMuch(err error) error {
 	return &Error{Path: r.path, What: "too many tensors and names", Err: err}
 }
 
-// A refusal says why a tensor cannot be read.
-type refusal struct{ what, hint string }
-
-func (r *refusal) Error() string { return r.what }
-
-func refuse(hint, format string, args ...any) error {
-	return &refusal{fmt.Sprintf(format, args...), hint}
-}
-
 // rebuilds lists the functions that PyTorch pickles tensors with. The names lack "torch." and the module, which has
 // changed. Functions that are refused have a reason.
 var rebuilds = map[string]string{
@@ -84,23 +75,23 @@ func (r *rebuilder) tensor(name string, v any) (*Tensor, kind, error) {
 		case "_rebuild_parameter", "_rebuild_parameter_with_state":
 			v = argument(n, 0)
 			if rebuildName(v) == "" {
-				return nil, kind{}, refuse(saveDense, "holds %s, want a tensor", describe(v))
+				return nil, kind{}, refuse("holds %s, want a tensor", describe(v))
 			}
 		case "_rebuild_from_type", "_rebuild_from_type_v2":
 			v = &node{callee: argument(n, 0), args: argument(n, 2)}
 			if rebuildName(v) == "" {
-				return nil, kind{}, refuse(saveDense, "of a tensor subclass, %s", describe(argument(n, 1)))
+				return nil, kind{}, refuse("of a tensor subclass, %s", describe(argument(n, 1)))
 			}
 		case "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3":
 			return r.plain(name, n, f == "_rebuild_tensor_v3")
 		default:
 			if why := rebuilds[f]; why != "" {
-				return nil, kind{}, refuse(saveDense, "%s, want a dense tensor of floats", why)
+				return nil, kind{}, refuse("%s, want a dense tensor of floats", why)
 			}
-			return nil, kind{}, refuse(saveDense, "rebuilt by %s, which swagwrap does not know", shorten(f))
+			return nil, kind{}, refuse("rebuilt by %s, which swagwrap does not know", shorten(f))
 		}
 	}
-	return nil, kind{}, refuse(saveDense, "wrapped more than %d times", most)
+	return nil, kind{}, refuse("wrapped more than %d times", most)
 }
 
 // plain reads a call of _rebuild_tensor(storage, offset, size, stride),
@@ -122,7 +113,7 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 			return nil, kind{}, errors.New("without a dtype")
 		}
 		if k, ok = dtypeKinds[strings.TrimPrefix(c.name, "torch.")]; !ok {
-			return nil, kind{}, refuse(saveDense, "%s, which swagwrap does not read", shorten(c.name))
+			return nil, kind{}, refuse("%s, which swagwrap does not read", shorten(c.name))
 		}
 		metadata = argument(n, 7)
 	}
@@ -132,7 +123,7 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 			if s, ok := bit.key.(text); ok {
 				name = shorten(string(s))
 			}
-			return nil, kind{}, refuse(saveDense, "with the bit %s set, want its elements resolved", name)
+			return nil, kind{}, refuse("with the bit %s set, want its elements resolved", name)
 		}
 	}
 	shape, ok := integers(argument(n, 2))
@@ -145,7 +136,7 @@ func (r *rebuilder) plain(name string, n *node, v3 bool) (*Tensor, kind, error) 
 		if strings.HasPrefix(k.name, "uint") {
 			return nil, kind{k.name + " " + fmt.Sprint(shape), k.dtype, k.size}, nil // never weights
 		}
-		return nil, kind{}, refuse(saveDense, "%s, want float32, float16, bfloat16 or float64", k.name)
+		return nil, kind{}, refuse("%s, want float32, float16, bfloat16 or float64", k.name)
 	}
 	rec, data, err := ref.find(r.c)
 	if err != nil {

@@ -81,11 +81,11 @@ func (r *rebuilder) add(sd *StateDict, name string, v any) error {
 	switch {
 	case err != nil:
 		if sd.err == nil {
-			e := &Error{Path: r.path, Tensor: name, What: err.Error()}
-			var way *refusal
-			if errors.As(err, &way) {
-				e.Hint = way.hint
+			var e *Error
+			if !errors.As(err, &e) {
+				e = &Error{What: err.Error()}
 			}
+			e.Path, e.Tensor = r.path, name
 			sd.err = e
 		}
 	case t == nil && k.name == "":

@@ -248,9 +248,9 @@ func fill(f *os.File, sections []weights.Section, meta map[string]string, arrays
 	for i, a := range arrays {
 		switch v := a.Values.(type) {
 		case []float32:
-			err = weights.WriteFloat32s(w.Section(i), v)
+			err = weights.WriteFloats(w.Section(i), v)
 		case []float64:
-			err = weights.WriteFloat64s(w.Section(i), v)
+			err = weights.WriteFloats(w.Section(i), v)
 		case []int64:
 			var b bytes.Buffer
 			binary.Write(&b, binary.LittleEndian, v) // to memory

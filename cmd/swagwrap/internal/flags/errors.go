@@ -17,9 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/word"
-	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 // Exit codes. They are an interface: batch schedulers use them to decide whether to retry. Code 2 is reserved for
@@ -134,7 +132,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitFailed
 	case marked:
 		return f.code
-	case is[*onnxio.Error](err), is[*torch.Error](err), is[*ort.MemoryError](err):
+	case is[*weights.Error](err), is[*ort.MemoryError](err):
 		return exitData
 	}
 	return exitFailed
@@ -188,8 +186,7 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(*tempfile.TempError) string {
 			return "TMPDIR names another folder for temporary files, with more space or to write to"
 		}),
-		hintOf(err, func(e *onnxio.Error) string { return e.Hint }),
-		hintOf(err, func(e *torch.Error) string { return e.Hint }),
+		hintOf(err, func(e *weights.Error) string { return e.Hint }),
 		hintOf(err, func(*ort.MemoryError) string {
 			return "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory"
 		}),

@@ -14,10 +14,10 @@ const (
 	distinct = 16
 )
 
-// madeOf returns a tensor of the state_dict whose elements are in a constant of the graph, or nil. Exporters that
+// derivedFrom returns a tensor of the state_dict whose elements are in a constant of the graph, or nil. Exporters that
 // fold constants reorder the gates of a recurrent layer, or pick the rows of a table, without changing the numbers. A
 // constant is no constant if nearly all its sampled elements are weights.
-func (t *Template) madeOf(into *onnxio.Tensor, m *matching) *torch.Tensor {
+func (t *Template) derivedFrom(into *onnxio.Tensor, m *matching) *torch.Tensor {
 	if into.Len() < distinct {
 		return nil
 	}

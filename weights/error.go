@@ -1,0 +1,29 @@
+package weights
+
+import "fmt"
+
+// An Error describes a fault of a file and, if possible, a solution. The input causes it, never the machine.
+type Error struct {
+	Path   string
+	Tensor string // or ""
+	What   string
+	Hint   string // or ""
+	Err    error  // or nil
+}
+
+func (e *Error) Error() string {
+	s := e.Path + ": "
+	if e.Tensor != "" {
+		s += fmt.Sprintf("tensor %q: ", e.Tensor)
+	}
+	s += e.What
+	if e.Err != nil {
+		if e.What != "" {
+			s += ": "
+		}
+		s += e.Err.Error()
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Err }
