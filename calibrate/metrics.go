@@ -175,9 +175,11 @@ func NegLogLikelihood(p Predictions) float64 {
 // NegLogLikelihoods stores -log p(true class) of each image in dst, in nats. dst
 // has the length p.Len().
 func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
-	return p.losses(dst, func(row []float64, label int) float64 {
-		return 0 - math.Log(row[label]) // a plain minus would turn 0 into -0
-	})
+	return p.losses(dst, negLogLikelihood)
+}
+
+func negLogLikelihood(row []float64, label int) float64 {
+	return 0 - math.Log(row[label]) // a plain minus would turn 0 into -0
 }
 
 // Brier returns the mean over the images of Σ_c (p_c − 1[c is the true class])². This is Brier's original form
@@ -189,15 +191,29 @@ func Brier(p Predictions) float64 {
 // Briers stores Σ_c (p_c − 1[c is the true class])² of each image in dst. dst has
 // the length p.Len().
 func Briers(dst []float64, p Predictions) []float64 {
-	return p.losses(dst, func(row []float64, label int) (sum float64) {
-		for c, x := range row {
-			if c == label {
-				x--
-			}
-			sum += x * x
+	return p.losses(dst, brier)
+}
+
+func brier(row []float64, label int) (sum float64) {
+	for c, x := range row {
+		if c == label {
+			x--
 		}
-		return sum
-	})
+		sum += x * x
+	}
+	return sum
+}
+
+// Judged holds the scores of one prediction, from which scores of many can be added up.
+type Judged struct {
+	TopLabel
+	NLL, Brier float64
+}
+
+// JudgeRow scores the probabilities of one image with its true class.
+func JudgeRow(row []float64, label int) Judged {
+	class, confidence := top(row)
+	return Judged{TopLabel{confidence, class == label}, negLogLikelihood(row, label), brier(row, label)}
 }
 
 // Errors stores 1 in dst for each image whose most probable class is wrong, and 0 for the others. The mean of these

@@ -45,19 +45,24 @@ func NewPredictions(probs []float64, classes int, labels []int) (Predictions, er
 	}
 	p := Predictions{Classes: classes, Probs: probs, Labels: labels}
 	for i, label := range labels {
-		for c, x := range p.Row(i) {
-			if !(0 <= x && x <= 1) { // also catches NaN
-				return Predictions{}, fmt.Errorf("row %d: class %d: probability %v, want 0 to 1", i, c, x)
-			}
-		}
-		if sum := floats.Sum(p.Row(i)); math.Abs(sum-1) > sumTolerance {
-			return Predictions{}, fmt.Errorf("row %d: probabilities sum to %v, want 1 within %v", i, sum, sumTolerance)
-		}
-		if err := checkLabel(i, label, classes); err != nil {
-			return Predictions{}, err
+		if err := CheckRow(p.Row(i), label); err != nil {
+			return Predictions{}, fmt.Errorf("row %d: %w", i, err)
 		}
 	}
 	return p, nil
+}
+
+// CheckRow makes the checks of [NewPredictions] for one row.
+func CheckRow(probs []float64, label int) error {
+	for c, x := range probs {
+		if !(0 <= x && x <= 1) { // also catches NaN
+			return fmt.Errorf("class %d: probability %v, want 0 to 1", c, x)
+		}
+	}
+	if sum := floats.Sum(probs); math.Abs(sum-1) > sumTolerance {
+		return fmt.Errorf("probabilities sum to %v, want 1 within %v", sum, sumTolerance)
+	}
+	return checkLabel(label, len(probs))
 }
 
 // Len returns the number of images.
@@ -80,9 +85,9 @@ func isMatrix(x []float64, rows, cols int) bool {
 	return len(x)%cols == 0 && len(x)/cols == rows
 }
 
-func checkLabel(row, label, classes int) error {
+func checkLabel(label, classes int) error {
 	if label < 0 || label >= classes {
-		return fmt.Errorf("row %d: label %d, want 0 to %d", row, label, classes-1)
+		return fmt.Errorf("label %d, want 0 to %d", label, classes-1)
 	}
 	return nil
 }

@@ -82,8 +82,8 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 	}
 	s := scored{logits, classes, labels}
 	for i, label := range labels {
-		if err := checkLabel(i, label, classes); err != nil {
-			return scored{}, err
+		if err := checkLabel(label, classes); err != nil {
+			return scored{}, fmt.Errorf("row %d: %w", i, err)
 		}
 		row := s.row(i)
 		for c, z := range row {

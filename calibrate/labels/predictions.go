@@ -46,23 +46,39 @@ func NewPredictions(probs, complements []float64, labels int, truth []int) (Pred
 	case len(truth)%labels != 0 || len(probs) != len(truth) || complements != nil && len(complements) != len(truth):
 		return Predictions{}, fmt.Errorf("%d probabilities and %d complements for %d truths of %d labels each", len(probs), len(complements), len(truth), labels)
 	}
-	for k, x := range probs {
-		if !(0 <= x && x <= 1) { // also catches NaN
-			return Predictions{}, fmt.Errorf("row %d: label %d: probability %v, want 0 to 1", k/labels, k%labels, x)
+	for i := range p.Len() {
+		row, end := i*labels, (i+1)*labels
+		var not []float64
+		if complements != nil {
+			not = complements[row:end]
 		}
-		if q := p.not(k); !(0 <= q && q <= 1 && math.Abs(x+q-1) <= 1e-6) {
-			return Predictions{}, fmt.Errorf("row %d: label %d: probability %v and complement %v, want a sum of 1", k/labels, k%labels, x, q)
-		}
-		if err := checkTruth(k, labels, truth[k]); err != nil {
-			return Predictions{}, err
+		if err := CheckRow(probs[row:end], not, truth[row:end]); err != nil {
+			return Predictions{}, fmt.Errorf("row %d: %w", i, err)
 		}
 	}
 	return p, nil
 }
 
-func checkTruth(k, labels, truth int) error {
+// CheckRow makes the checks of [NewPredictions] for the values of one row.
+func CheckRow(probs, complements []float64, truth []int) error {
+	p := Predictions{Probs: probs, Complements: complements}
+	for k, x := range probs {
+		if !(0 <= x && x <= 1) { // also catches NaN
+			return fmt.Errorf("label %d: probability %v, want 0 to 1", k, x)
+		}
+		if q := p.not(k); !(0 <= q && q <= 1 && math.Abs(x+q-1) <= 1e-6) {
+			return fmt.Errorf("label %d: probability %v and complement %v, want a sum of 1", k, x, q)
+		}
+		if err := checkTruth(k, truth[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkTruth(label, truth int) error {
 	if truth != 0 && truth != 1 && truth != Unknown {
-		return fmt.Errorf("row %d: label %d: truth %d, want 0, 1 or %d", k/labels, k%labels, truth, Unknown)
+		return fmt.Errorf("label %d: truth %d, want 0, 1 or %d", label, truth, Unknown)
 	}
 	return nil
 }

@@ -175,8 +175,8 @@ type known struct {
 func (m Scaler) gather(logits []float64, labels int, truth []int) ([]known, error) {
 	data, found := make([]known, labels), false
 	for k, y := range truth {
-		if err := checkTruth(k, labels, y); err != nil {
-			return nil, err
+		if err := checkTruth(k%labels, y); err != nil {
+			return nil, fmt.Errorf("row %d: %w", k/labels, err)
 		}
 		z := logits[k]
 		switch {

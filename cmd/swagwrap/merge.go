@@ -98,7 +98,7 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 		failed += p.Errors
 	}
 	var sum summary
-	sum.scores = t.NewSummary()
+	sum.scores = t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	err = predictions.Write(out, format, schema, filepath.Dir(output), func(write func(*predictions.Row) error) error {
 		for _, p := range parts {
 			err := p.Each(func(r *predictions.Row) error {

@@ -310,7 +310,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	}
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
-	job.summary.scores = job.scorer.Task().NewSummary()
+	job.summary.scores = job.scorer.Task().NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	job.montage.of(job.scorer.Task())
 	job.provider = engine.Provider
 	job.rounding, _ = engine.Rounding.(*rounding.Change)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -44,7 +46,7 @@ type summary struct {
 	rows, failed int
 	first        string // the first error
 	labelled     int
-	scores       task.Summary
+	scores       task.Evaluator
 }
 
 func (s *summary) add(r *predictions.Row) {
@@ -55,20 +57,23 @@ func (s *summary) add(r *predictions.Row) {
 		}
 		return
 	}
-	if s.scores.Add(r.Values, r.Label) {
+	if s.scores.AddRow(r.Values, r.Label) {
 		s.labelled++
 	}
 }
 
-// String returns the scores as text.
-func (s *summary) String() string {
+// sentence returns the main scores as text, with their intervals if they have one.
+func sentence(e *task.Evaluation) string {
 	var list []string
-	for _, x := range s.scores.Scores() {
-		value := report.Fixed(x.Value, x.Digits)
-		if x.Percent {
-			value = report.Percent(x.Value, x.Digits)
+	for _, x := range e.Scores {
+		if x.Value != x.Value || x.Further && !x.Brief || strings.HasSuffix(x.Key, "_low") || strings.HasSuffix(x.Key, "_high") {
+			continue
 		}
-		list = append(list, strings.TrimSpace(x.Header+" "+value+" "+x.Unit))
+		text := strings.TrimSpace(x.Header + " " + study.Cell(x) + " " + x.Unit)
+		if low := x.Key + "_low"; e.Has(low) {
+			text += fmt.Sprintf(" [%.4f, %.4f]", e.Value(low), e.Value(x.Key+"_high"))
+		}
+		list = append(list, text)
 	}
 	return strings.Join(list, ", ")
 }
@@ -83,9 +88,10 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 // tell prints the scores of the rows of the result at path.
 func (a *app) tell(c *cli.Context, path string, s *summary) error {
 	if s.labelled > 0 {
-		a.Logf(c, "%s", s)
-		if warning := s.scores.Warning(); warning != "" {
-			a.Warnf(c, "%s", warning)
+		e := s.scores.Evaluation()
+		a.Logf(c, "%s", sentence(e))
+		if e.Warnings != nil {
+			a.Warnf(c, "%s", strings.Join(study.Texts(e.Warnings), "; "))
 		}
 	}
 	if s.failed > 0 {

@@ -13,7 +13,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -313,11 +312,11 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 				return err
 			}
 		}
-		loss, err := k.task.Evaluate(sums.Mean(), set.data.Labels().Pick(rows), task.EvaluateOptions{MainOnly: true})
+		e, err := sums.Evaluate(set.data.Labels().Pick(rows), task.EvaluateOptions{MainOnly: true})
 		if err != nil {
 			return err
 		}
-		if nll := stat.Mean(loss.Losses[0], nil); nll < least {
+		if nll := e.Value("nll"); nll < least {
 			least, power = nll, at
 		}
 		return nil

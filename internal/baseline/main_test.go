@@ -59,13 +59,13 @@ func same(a, b *infer.Sums) bool {
 // metrics are the main ones of outcomes, by their keys.
 func metrics(t *testing.T, x task.Task, outcomes []float64, labels truth.Truth) map[string]float64 {
 	t.Helper()
-	e, err := x.Evaluate(outcomes, labels, task.EvaluateOptions{MainOnly: true})
+	e, err := task.Evaluate(x, outcomes, labels, task.EvaluateOptions{MainOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]float64{}
 	for _, key := range []string{"accuracy", "nll", "brier", "ece"} {
-		out[key] = task.Value(x, e, key)
+		out[key] = e.Value(key)
 	}
 	return out
 }

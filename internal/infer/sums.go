@@ -1,6 +1,11 @@
 package infer
 
-import "github.com/swagwrap/swagwrap/internal/task"
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
 
 // Sums holds the sums over members that an average needs. Its memory does not grow with their number.
 type Sums struct {
@@ -73,6 +78,17 @@ func (s *Sums) Mean() []float64 { return divided(s.Outcome, s.Weight) }
 // ExpectedEntropy returns the average of the members' entropies Σ w·H(p) / Σ w
 // for each example, in nats.
 func (s *Sums) ExpectedEntropy() []float64 { return divided(s.Entropy, s.Weight) }
+
+// Evaluate scores the average outcomes against the targets of the examples.
+func (s *Sums) Evaluate(targets truth.Truth, opts task.EvaluateOptions) (*task.Evaluation, error) {
+	e, outcome := s.Task.NewEvaluator(opts), make([]float64, s.Task.Width())
+	for i := range s.Entropy {
+		if err := e.Add(s.Average(outcome, i).Outcome, targets.At(i)); err != nil {
+			return nil, fmt.Errorf("example %d: %w", i, err)
+		}
+	}
+	return e.Evaluation(), nil
+}
 
 func divided(sum []float64, weight float64) []float64 {
 	out := make([]float64, len(sum))

@@ -223,12 +223,12 @@ func readForged(t testing.TB, path string, b []byte) bool {
 	if p.First == p.End {
 		return true // merge refuses parts that are all empty
 	}
-	sum, judged, rows, format := of.NewSummary(), false, 0, formats[len(b)%len(formats)]
+	sum, judged, rows, format := of.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), false, 0, formats[len(b)%len(formats)]
 	if format != ".npz" || len(b) < 1<<16 { // which takes as much room on disk
 		err = Write(io.Discard, format, p.Schema, filepath.Dir(path), func(write func(*Row) error) error {
 			return p.Each(func(r *Row) error {
 				if rows++; r.Error == "" {
-					judged = sum.Add(r.Values, r.Label) || judged
+					judged = sum.AddRow(r.Values, r.Label) || judged
 				}
 				return write(r)
 			})
@@ -238,8 +238,7 @@ func readForged(t testing.TB, path string, b []byte) bool {
 		}
 	}
 	if judged {
-		sum.Scores()
-		sum.Warning()
+		sum.Evaluation()
 	}
 	return true
 }

@@ -225,17 +225,17 @@ func Texts(errs []error) []string {
 	return out
 }
 
-// MainMetrics returns the metrics of a task that every table shows, which come first.
-func MainMetrics(t task.Task) []task.Metric {
-	all := t.Metrics()
-	if i := slices.IndexFunc(all, func(m task.Metric) bool { return m.Further }); i >= 0 {
-		return all[:i]
+// Scores returns scores for JSON. prefix begins the keys.
+func Scores(prefix string, scores []task.Score) (o Object) {
+	for _, s := range scores {
+		o = append(o, Field{prefix + s.Key, Finite(s.Value)})
 	}
-	return all
+	return o
 }
 
-// Cell formats a metric for a table.
-func Cell(m task.Metric, v float64) string {
+// Cell formats a score for a table.
+func Cell(s task.Score) string {
+	v, m := s.Value, s.Metric
 	switch {
 	case m.Optional && v != v:
 		return ""

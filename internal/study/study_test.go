@@ -128,25 +128,13 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// Tables show the main metrics of a task; what is not known stays empty only where
-// it may.
-func TestMetrics(t *testing.T) {
-	k, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var keys []string
-	for _, m := range MainMetrics(k) {
-		keys = append(keys, m.Key)
-	}
-	if want := []string{"accuracy", "nll", "ece", "brier"}; !slices.Equal(keys, want) {
-		t.Errorf("main metrics %q, want %q", keys, want)
-	}
+// What is not known stays empty only where it may.
+func TestCell(t *testing.T) {
 	for want, got := range map[string]string{
-		"95.4 %": Cell(task.Metric{Percent: true, Digits: 1}, 0.954),
-		"0.1448": Cell(task.Metric{Digits: 4}, 0.14481),
-		"NaN":    Cell(task.Metric{Digits: 4}, math.NaN()),
-		"":       Cell(task.Metric{Optional: true, Percent: true}, math.NaN()),
+		"95.4 %": Cell(task.Score{Metric: task.Metric{Percent: true, Digits: 1}, Value: 0.954}),
+		"0.1448": Cell(task.Score{Metric: task.Metric{Digits: 4}, Value: 0.14481}),
+		"NaN":    Cell(task.Score{Metric: task.Metric{Digits: 4}, Value: math.NaN()}),
+		"":       Cell(task.Score{Metric: task.Metric{Optional: true, Percent: true}, Value: math.NaN()}),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -34,7 +34,7 @@ func TestBinaryThreshold(t *testing.T) {
 		if at == 0 {
 			at = 0.5
 		}
-		s, wrong := x.NewSummary(), 0.0
+		s, wrong := x.NewEvaluator(task.EvaluateOptions{MainOnly: true}), 0.0
 		want := task.Want{Top: 2, Outcomes: true}
 		for i := range known.Len() {
 			p := slices.Clone(outcomes[2*i:][:2])
@@ -55,29 +55,29 @@ func TestBinaryThreshold(t *testing.T) {
 			if class != known.Classes[i] {
 				wrong++
 			}
-			s.Add(values, known.Classes[i])
+			s.AddRow(values, known.Classes[i])
 		}
-		e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{Threshold: threshold})
+		e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{Threshold: threshold})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(e.Values) != len(x.Metrics()) || task.Value(x, e, "threshold") != at {
-			t.Errorf("%d values of %d metrics, at %v", len(e.Values), len(x.Metrics()), task.Value(x, e, "threshold"))
+		if e.Value("threshold") != at {
+			t.Errorf("at %v, want %v", e.Value("threshold"), at)
 		}
-		if sum := average(e.Losses[1]) * 400; math.Abs(sum-wrong) > 1e-9 || math.Abs(task.Value(x, e, "accuracy")-(1-wrong/400)) > 1e-15 {
-			t.Errorf("%v errors, accuracy %v, want %v", sum, task.Value(x, e, "accuracy"), wrong)
+		if sum := average(e.Loss("error")) * 400; math.Abs(sum-wrong) > 1e-9 || math.Abs(e.Value("accuracy")-(1-wrong/400)) > 1e-15 {
+			t.Errorf("%v errors, accuracy %v, want %v", sum, e.Value("accuracy"), wrong)
 		}
-		if len(s.Scores()) != 10 {
-			t.Errorf("%d scores: %v", len(s.Scores()), s.Scores())
+		if n := len(computed(s.Evaluation())); n != 12 {
+			t.Errorf("%d scores: %v", n, s.Evaluation().Scores)
 		}
-		for _, score := range s.Scores() {
-			if want := task.Value(x, e, score.Key); math.Abs(score.Value-want) > 1e-12 { // sums in another order
+		for _, score := range computed(s.Evaluation()) {
+			if want := e.Value(score.Key); math.Abs(score.Value-want) > 1e-12 { // sums in another order
 				t.Errorf("%s: %v, want %v", score.Key, score.Value, want)
 			}
 		}
-		main, err := x.Evaluate(outcomes, known, task.EvaluateOptions{Threshold: threshold, MainOnly: true})
-		if err != nil || !slices.Equal(main.Values[:6], e.Values[:6]) || len(main.Values) != len(e.Values) || !slices.Equal(main.Losses[1], e.Losses[1]) {
-			t.Errorf("main metrics %v, want %v", main.Values, e.Values)
+		main, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{Threshold: threshold, MainOnly: true})
+		if err != nil || len(main.Main()) != 6 || !slices.Equal(main.Main(), e.Main()) || len(main.Scores) != len(e.Scores) || !slices.Equal(main.Loss("error"), e.Loss("error")) {
+			t.Errorf("main metrics %v, want %v", main.Scores, e.Scores)
 		}
 	}
 }
@@ -87,9 +87,9 @@ func TestBinaryThreshold(t *testing.T) {
 func TestBinaryCalibrationError(t *testing.T) {
 	x := must(t, "", task.OutputSpec{Count: 1})
 	outcomes, known := []float64{0.9, 0.1, 0.8, 0.2, 0.4, 0.6}, truth.Truth{Classes: []int{0, 1, 1}}
-	e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: 1}}})
-	if want := math.Abs(0.3 - 2.0/3); err != nil || math.Abs(task.Value(x, e, "ece")-want) > 1e-15 {
-		t.Errorf("%v, %v, want %v", task.Value(x, e, "ece"), err, want)
+	e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: 1}}})
+	if want := math.Abs(0.3 - 2.0/3); err != nil || math.Abs(e.Value("ece")-want) > 1e-15 {
+		t.Errorf("%v, %v, want %v", e.Value("ece"), err, want)
 	}
 	if b := e.Reliability; len(b) != 1 || b[0].Count != 3 || math.Abs(b[0].Confidence-0.3) > 1e-15 || math.Abs(b[0].Accuracy-2.0/3) > 1e-15 {
 		t.Errorf("bins %+v", b)
@@ -102,30 +102,25 @@ func TestBinaryAreas(t *testing.T) {
 	x, two := must(t, "", task.OutputSpec{Count: 1}), must(t, "", task.OutputSpec{Count: 2})
 	outcomes, known := []float64{1e-20, 1, 1e-30, 1, 1e-25, 1, 1e-40, 1}, truth.Truth{Classes: []int{0, 1, 0, 1}}
 	for _, is := range []task.Task{x, two} {
-		e, err := is.Evaluate(outcomes, known, task.EvaluateOptions{})
-		if got := task.Value(is, e, "auroc"); err != nil || got != 1 {
+		e, err := task.Evaluate(is, outcomes, known, task.EvaluateOptions{})
+		if got := e.Value("auroc"); err != nil || got != 1 {
 			t.Errorf("%s: AUROC %v, %v, want 1", is.Describe(), got, err)
 		}
 	}
 	three := must(t, "", task.OutputSpec{Count: 3})
-	e, err := three.Evaluate([]float64{0.2, 0.3, 0.5}, class(1), task.EvaluateOptions{})
-	if err != nil || !math.IsNaN(task.Value(three, e, "auroc")) {
-		t.Errorf("AUROC of three classes: %v, %v", task.Value(three, e, "auroc"), err)
+	e, err := task.Evaluate(three, []float64{0.2, 0.3, 0.5}, class(1), task.EvaluateOptions{})
+	if err != nil || !math.IsNaN(e.Value("auroc")) {
+		t.Errorf("AUROC of three classes: %v, %v", e.Value("auroc"), err)
 	}
 	// Of one class alone there is none, which is said.
-	e, err = x.Evaluate(outcomes[:4], truth.Truth{Classes: []int{1, 1}}, task.EvaluateOptions{})
-	if err != nil || !math.IsNaN(task.Value(x, e, "auroc")) || !math.IsNaN(task.Value(x, e, "specificity")) || e.Points != nil || !strings.Contains(e.Warnings[len(e.Warnings)-1].Error(), "all labels are of one class") {
+	e, err = task.Evaluate(x, outcomes[:4], truth.Truth{Classes: []int{1, 1}}, task.EvaluateOptions{})
+	if err != nil || !math.IsNaN(e.Value("auroc")) || !math.IsNaN(e.Value("specificity")) || e.Points != nil || !strings.Contains(e.Warnings[len(e.Warnings)-1].Error(), "all labels are of one class") {
 		t.Errorf("%v, %v", e, err)
 	}
-	s := x.NewSummary()
-	s.Add(x.Values(nil, task.Want{}, task.Average{Outcome: []float64{0.5, 0.5}}, class(1)), 1)
-	if !strings.Contains(s.Warning(), "all labels are of one class") {
-		t.Errorf("warns %q", s.Warning())
-	}
-	for _, score := range s.Scores() {
-		if score.Value != score.Value {
-			t.Errorf("%s is NaN", score.Key)
-		}
+	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
+	s.AddRow(x.Values(nil, task.Want{}, task.Average{Outcome: []float64{0.5, 0.5}}, class(1)), 1)
+	if e := s.Evaluation(); len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0].Error(), "all labels are of one class") || !math.IsNaN(e.Value("auroc")) {
+		t.Errorf("warns %q, AUROC %v", e.Warnings, e.Value("auroc"))
 	}
 }
 
@@ -138,8 +133,8 @@ func TestDecide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{Threshold: chosen.Threshold})
-	if err != nil || e.Decided != chosen.Decisions || task.Value(x, e, "specificity") < 0.95 {
+	e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{Threshold: chosen.Threshold})
+	if err != nil || e.Decided != chosen.Decisions || e.Value("specificity") < 0.95 {
 		t.Errorf("%+v, %v, want %+v", e.Decided, err, chosen)
 	}
 	if _, ok := must(t, "", task.OutputSpec{Count: 2}).(task.Decided); ok {

@@ -1,17 +1,24 @@
 package task
 
 import (
+	"fmt"
+	"math"
+	"slices"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Metric is a score of a set of predictions, and how tables and JSON show it.
+// Metric is a score of a set of predictions, and how texts, tables and JSON show it. Each task declares its metrics in
+// one list, together with their computation: see [measure].
 type Metric struct {
 	Key     string // in JSON
 	Header  string // in tables
 	Digits  int    // after the decimal point
 	Percent bool   // a share, shown as a percentage
+	Unit    string // follows the value in sentences, or ""
 	Further bool   // only in extended tables
+	Brief   bool   // further in tables, but among the few scores that score prints
 	Note    string // what readers must know to understand the header, or ""
 	// Optional metrics are left empty if they are NaN.
 	Optional bool
@@ -19,14 +26,131 @@ type Metric struct {
 	Decision bool
 }
 
+// Score is a metric with its value for some predictions. The value is NaN if it was not computed.
+type Score struct {
+	Metric
+	Value float64
+}
+
+// measure is a metric with its computation from what a task found about all examples.
+type measure[F any] struct {
+	Metric
+	of func(found F) float64
+}
+
+// further returns the measure for extended tables only.
+func (m measure[F]) further() measure[F] {
+	m.Further = true
+	return m
+}
+
+func metrics[F any](measures []measure[F]) []Metric {
+	var out []Metric
+	for _, m := range measures {
+		out = append(out, m.Metric)
+	}
+	return out
+}
+
+// measured computes the metrics. If mainOnly is set, those that only extended tables show are NaN.
+func measured[F any](measures []measure[F], found F, mainOnly bool) []Score {
+	out := make([]Score, len(measures))
+	for i, m := range measures {
+		out[i] = Score{m.Metric, math.NaN()}
+		if !mainOnly || !m.Further || m.Brief {
+			out[i].Value = m.of(found)
+		}
+	}
+	return out
+}
+
+// Loss is a loss of each example. Lower is better.
+type Loss struct {
+	Key    string // in JSON
+	Name   string // in words
+	Values []float64
+}
+
 // EvaluateOptions say how to score outcomes.
 type EvaluateOptions struct {
 	calibrate.EvaluateOptions
-	// MainOnly leaves out everything that takes longer than the main metrics. Other values are NaN, and there are no
-	// curves.
+	// MainOnly leaves out everything that takes longer than the main metrics, or more memory. There are no curves.
 	MainOnly bool
+	// NoLosses leaves out the losses of each example.
+	NoLosses bool
 	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.
 	Threshold float64
+}
+
+// Evaluator scores examples that are added one at a time. It keeps sums and the losses of each example. Some metrics
+// need a few numbers of each example as well. An outcome is kept only for metrics that MainOnly leaves out.
+type Evaluator interface {
+	// Add adds the averaged outcome of an example with its target.
+	Add(outcome []float64, target truth.Truth) error
+	// AddRow adds a row of predictions, in the order of Columns, with its class number, −1 for none. It reports whether
+	// a target is known. Rows without a target do not count.
+	AddRow(values []float64, label int) bool
+	// Merge adds the examples of another evaluator of the same task, behind its own.
+	Merge(Evaluator)
+	// Metrics lists the metrics of the task.
+	Metrics() []Metric
+	// Losses returns the losses of the examples in their order. The first loss decides verdicts.
+	Losses() []Loss
+	// Evaluation scores the examples, of which there must be one.
+	Evaluation() *Evaluation
+}
+
+// Evaluate scores the outcomes of n examples, n×Width, against their targets.
+func Evaluate(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (*Evaluation, error) {
+	e, err := added(t, outcomes, targets, opts)
+	if err != nil {
+		return nil, err
+	}
+	return e.Evaluation(), nil
+}
+
+// Losses is like [Evaluate], but computes the losses only.
+func Losses(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) ([]Loss, error) {
+	opts.MainOnly = true
+	e, err := added(t, outcomes, targets, opts)
+	if err != nil {
+		return nil, err
+	}
+	return e.Losses(), nil
+}
+
+func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (Evaluator, error) {
+	width := t.Width()
+	if n := targets.Len(); n == 0 || len(outcomes) != n*width {
+		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
+	}
+	e := t.NewEvaluator(opts)
+	for i := range targets.Len() {
+		if err := e.Add(outcomes[i*width:][:width], targets.At(i)); err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+	}
+	return e, nil
+}
+
+// Align makes evaluations comparable if a metric depends on the best of them: prediction sets get the level just above
+// the best accuracy. The evaluations must have all metrics, not only the main ones.
+func Align(evaluations ...*Evaluation) {
+	best := 0.0
+	for _, e := range evaluations {
+		if e.sets != nil {
+			best = max(best, e.Value("accuracy"))
+		}
+	}
+	for _, e := range evaluations {
+		if e.sets != nil {
+			s := calibrate.SetsAbove(e.sets, best)
+			e.set("set_level", s.Level)
+			e.set("set_size", s.Size)
+			e.set("set_coverage", s.Coverage)
+			e.set("set_empty", s.Empty)
+		}
+	}
 }
 
 // Uncertainty is a measure of the uncertainty of averaged outcomes, n×Width. A larger value means less certain. Of gets
@@ -42,12 +166,6 @@ type Uncertainty struct {
 	Bins  func(values ...[]float64) []float64
 }
 
-// Loss is a loss per example. Lower is better.
-type Loss struct {
-	Key  string // in JSON
-	Name string // in words
-}
-
 // Calibrator is a way to calibrate averaged outcomes. The first of a task fits a single number.
 type Calibrator struct {
 	calibrate.Scaler
@@ -61,12 +179,12 @@ type Calibrator struct {
 
 // Evaluation is the result of scoring predictions.
 type Evaluation struct {
-	Values []float64   // in the order of Metrics
-	Losses [][]float64 // in the order of Losses, one value per example
+	Scores []Score // of all metrics of the task, the main ones first
+	Losses []Loss  // nil with NoLosses
 	// Reliability and RiskCoverage are nil for a task without a confidence.
 	Reliability  []calibrate.ReliabilityBin
 	RiskCoverage []calibrate.RiskPoint
-	// Parts has the metrics of each target if there are several. Values then has the means over targets. Parts is nil
+	// Parts has the metrics of each target if there are several. Scores then has the means over targets. Parts is nil
 	// for a single target.
 	Parts []Part
 	// Figures show how reliable predictions are, for tasks without the Reliability of a confidence.
@@ -79,13 +197,52 @@ type Evaluation struct {
 	// Warnings say why a score may be misleading.
 	Warnings []error
 
-	sets []calibrate.Sets // for several levels; Values has one of them
+	sets []calibrate.Sets // for several levels; Scores has one of them
 }
 
 // Part is the evaluation of one of several targets.
 type Part struct {
 	Name   string
-	Values []float64 // in the order of Metrics
+	Scores []Score
+}
+
+// find returns the index of a metric, or −1.
+func (e *Evaluation) find(key string) int {
+	return slices.IndexFunc(e.Scores, func(s Score) bool { return s.Key == key })
+}
+
+// Has reports whether the task has a metric.
+func (e *Evaluation) Has(key string) bool { return e.find(key) >= 0 }
+
+// Score returns a metric with its value. It panics if the task has no such metric.
+func (e *Evaluation) Score(key string) Score {
+	if i := e.find(key); i >= 0 {
+		return e.Scores[i]
+	}
+	panic("task: no metric " + key)
+}
+
+// Value returns the value of a metric. It panics if the task has no such metric.
+func (e *Evaluation) Value(key string) float64 { return e.Score(key).Value }
+
+func (e *Evaluation) set(key string, value float64) { e.Scores[e.find(key)].Value = value }
+
+// Main returns the metrics that every table shows.
+func (e *Evaluation) Main() []Score {
+	if i := slices.IndexFunc(e.Scores, func(s Score) bool { return s.Further }); i >= 0 {
+		return e.Scores[:i]
+	}
+	return e.Scores
+}
+
+// Loss returns a loss of each example, or nil if the task has no such loss.
+func (e *Evaluation) Loss(key string) []float64 {
+	for _, l := range e.Losses {
+		if l.Key == key {
+			return l.Values
+		}
+	}
+	return nil
 }
 
 // Figure is a line with 95 % intervals. The lines of several methods share one figure. The task sets the title and the
@@ -125,14 +282,4 @@ type Mixed interface {
 	// EvaluateMixture adds to an evaluation the metrics that need the members. It scales their variances by s if s is
 	// not nil. Each member has n×Width numbers.
 	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels truth.Truth, s *calibrate.Scaling) error
-}
-
-// Value returns the metric with the given key in an evaluation of task t. It panics if t has no such metric.
-func Value(t Task, e *Evaluation, key string) float64 {
-	for i, m := range t.Metrics() {
-		if m.Key == key {
-			return e.Values[i]
-		}
-	}
-	panic("task: no metric " + key)
 }

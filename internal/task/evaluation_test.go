@@ -27,33 +27,36 @@ func TestEvaluate(t *testing.T) {
 	opts := task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: 1}}}
 	for _, mainOnly := range []bool{false, true} {
 		opts.MainOnly = mainOnly
-		e, err := x.Evaluate(outcomes, labels, opts)
+		e, err := task.Evaluate(x, outcomes, labels, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// In a single bin, ECE is the difference of mean confidence and accuracy: both are 2/3.
 		for key, want := range map[string]float64{"accuracy": 2. / 3, "nll": mean(nll), "brier": mean(brier), "ece": 0} {
-			if got := task.Value(x, e, key); !near(got, want) {
+			if got := e.Value(key); !near(got, want) {
 				t.Errorf("%s: %v, want %v", key, got, want)
 			}
 		}
 		for i, want := range map[string][]float64{"nll": nll, "error": {0, 1, 0}, "brier": brier} {
-			k := slices.IndexFunc(x.Losses(), func(l task.Loss) bool { return l.Key == i })
-			if k < 0 || !slices.EqualFunc(e.Losses[k], want, near) {
+			if !slices.EqualFunc(e.Loss(i), want, near) {
 				t.Errorf("loss %s: %v, want %v", i, e.Losses, want)
 			}
 		}
-		if math.IsNaN(task.Value(x, e, "aurc")) != mainOnly || (e.Reliability == nil) != mainOnly || (e.RiskCoverage == nil) != mainOnly {
-			t.Errorf("main metrics only: %v, and there is %+v", mainOnly, e)
+		var keys []string
+		for _, s := range e.Main() {
+			keys = append(keys, s.Key)
 		}
-		if len(e.Values) != len(x.Metrics()) {
-			t.Errorf("%d values of %d metrics", len(e.Values), len(x.Metrics()))
+		if want := []string{"accuracy", "nll", "ece", "brier"}; !slices.Equal(keys, want) {
+			t.Errorf("main metrics %q, want %q", keys, want)
+		}
+		if math.IsNaN(e.Value("aurc")) != mainOnly || (e.Reliability == nil) != mainOnly || (e.RiskCoverage == nil) != mainOnly {
+			t.Errorf("main metrics only: %v, and there is %+v", mainOnly, e)
 		}
 	}
 	if got := x.Likelihoods(outcomes, labels); !slices.Equal(got, []float64{0.7, 0.3, 0.8}) {
 		t.Errorf("likelihoods %v", got)
 	}
-	if _, err := x.Evaluate(outcomes, truth.Truth{Classes: []int{0, 1, 3}}, opts); err == nil {
+	if _, err := task.Evaluate(x, outcomes, truth.Truth{Classes: []int{0, 1, 3}}, opts); err == nil {
 		t.Error("a label that is no class is taken")
 	}
 	defer func() {
@@ -61,7 +64,7 @@ func TestEvaluate(t *testing.T) {
 			t.Error("a metric that does not exist has a value")
 		}
 	}()
-	task.Value(x, &task.Evaluation{}, "none")
+	(&task.Evaluation{}).Value("none")
 }
 
 // Sets of all methods are of one level, above the best of their accuracies: of one
@@ -77,24 +80,24 @@ func TestAlign(t *testing.T) {
 				y[i] = 1
 			}
 		}
-		e, err := x.Evaluate(p, truth.Truth{Classes: y}, task.EvaluateOptions{})
+		e, err := task.Evaluate(x, p, truth.Truth{Classes: y}, task.EvaluateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
 	low, high := evaluate(80), evaluate(96)
-	size := task.Value(x, low, "set_size")
-	if level := task.Value(x, low, "set_level"); level != 0.9 {
+	size := low.Value("set_size")
+	if level := low.Value("set_level"); level != 0.9 {
 		t.Errorf("alone: sets of %v", level)
 	}
-	x.Align([]*task.Evaluation{low, high})
+	task.Align(low, high)
 	for _, e := range []*task.Evaluation{low, high} {
-		if level, covered := task.Value(x, e, "set_level"), task.Value(x, e, "set_coverage"); level != 0.99 || math.Abs(covered-0.99) > 0.03 {
+		if level, covered := e.Value("set_level"), e.Value("set_coverage"); level != 0.99 || math.Abs(covered-0.99) > 0.03 {
 			t.Errorf("sets of %v, that hold the true class in %v", level, covered)
 		}
 	}
-	if now := task.Value(x, low, "set_size"); !(now > size) {
+	if now := low.Value("set_size"); !(now > size) {
 		t.Errorf("sets of 99 %% have %v classes, of 90 %% %v", now, size)
 	}
 }

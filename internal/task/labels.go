@@ -93,14 +93,6 @@ func (t labels) columns(outcomes []float64, part int) []float64 {
 	return out
 }
 
-// predictions combines outcomes with the known labels.
-func (t labels) predictions(outcomes []float64, of truth.Truth) (judge.Predictions, error) {
-	if of.Width != t.Count {
-		return judge.Predictions{}, t.CheckLabel(of)
-	}
-	return judge.NewPredictions(t.columns(outcomes, 0), t.columns(outcomes, 1), t.Count, known(of))
-}
-
 // known converts the values of labels to integers.
 func known(of truth.Truth) []int {
 	out := make([]int, len(of.Values))
@@ -224,79 +216,75 @@ func (t labels) Values(dst []float64, want Want, a Average, label truth.Truth) [
 
 func (t labels) Shown(outcomes []float64) ([]float64, int) { return t.columns(outcomes, 0), t.Count }
 
-func (t labels) NewSummary() Summary { return &labelSummary{labels: t} }
-
-// labelSummary collects labelled rows. It keeps 20 bytes per label.
-type labelSummary struct {
-	labels
-	rows judge.Predictions
+var labelMeasures = []measure[judge.Metrics]{
+	{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(m judge.Metrics) float64 { return m.NLL }},
+	{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(m judge.Metrics) float64 { return m.Brier }},
+	{Metric{Key: "ece_macro", Header: "macro ECE", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.MacroECE }},
+	{Metric{Key: "ece_micro", Header: "micro ECE", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.MicroECE }},
+	{Metric{Key: "map", Header: "mAP", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.MeanAveragePrecision }},
+	{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.AUROC }},
 }
 
-func (s *labelSummary) Add(values []float64, _ int) bool {
-	n := s.Count
-	if !slices.ContainsFunc(values[:n], func(v float64) bool { return v >= 0 }) {
+// labelEvaluator implements [Evaluator] for labels. It keeps 24 bytes for each label.
+type labelEvaluator struct {
+	t    labels
+	opts EvaluateOptions
+	all  judge.Predictions
+}
+
+func (t labels) NewEvaluator(opts EvaluateOptions) Evaluator {
+	return &labelEvaluator{t, opts, judge.Predictions{Labels: t.Count}}
+}
+
+func (e *labelEvaluator) Add(outcome []float64, target truth.Truth) error {
+	if target.Width != e.t.Count {
+		return e.t.CheckLabel(target)
+	}
+	p, q, _ := e.t.parts(outcome)
+	of := known(target)
+	if err := judge.CheckRow(p, q, of); err != nil {
+		return err
+	}
+	e.add(p, q, of)
+	return nil
+}
+
+func (e *labelEvaluator) add(p, q []float64, known []int) {
+	e.all.Probs, e.all.Complements, e.all.Truth = append(e.all.Probs, p...), append(e.all.Complements, q...), append(e.all.Truth, known...)
+}
+
+func (e *labelEvaluator) AddRow(values []float64, _ int) bool {
+	n := e.t.Count
+	target := truth.Truth{Values: values[:n], Width: n}
+	if !slices.ContainsFunc(target.Values, func(v float64) bool { return v >= 0 }) {
 		return false
 	}
 	probs := values[n+3:]
-	s.rows.Labels = n
-	s.rows.Probs = append(s.rows.Probs, probs[:n]...)
-	s.rows.Complements = append(s.rows.Complements, probs[3*n:4*n]...)
-	for _, v := range values[:n] {
-		s.rows.Truth = append(s.rows.Truth, int(v))
-	}
+	e.add(probs[:n], probs[3*n:4*n], known(target))
 	return true
 }
 
-func (s *labelSummary) Scores() (list []Score) {
-	m := judge.Evaluate(s.rows, judge.EvaluateOptions{})
-	for i, v := range s.values(m) {
-		metric := s.Metrics()[i]
-		unit := ""
-		if metric.Key == "nll" {
-			unit = "nats"
-		}
-		if !(metric.Optional && v != v) {
-			list = append(list, Score{metric, v, unit})
-		}
-	}
-	return list
+func (e *labelEvaluator) Merge(other Evaluator) {
+	o := other.(*labelEvaluator).all
+	e.add(o.Probs, o.Complements, o.Truth)
 }
 
-func (s *labelSummary) Warning() string {
-	return inWords(judge.Evaluate(s.rows, judge.EvaluateOptions{}).Warnings)
+func (e *labelEvaluator) Metrics() []Metric { return metrics(labelMeasures) }
+
+func (e *labelEvaluator) Losses() []Loss {
+	if e.opts.NoLosses {
+		return nil
+	}
+	return []Loss{{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(nil, e.all), e.all.Truth)}, {"brier", "Brier score", e.t.perExample(judge.Briers(nil, e.all), e.all.Truth)}}
 }
 
-func (t labels) Metrics() []Metric {
-	return []Metric{
-		{Key: "nll", Header: "NLL", Digits: 4},
-		{Key: "brier", Header: "Brier", Digits: 4},
-		{Key: "ece_macro", Header: "macro ECE", Digits: 4, Optional: true},
-		{Key: "ece_micro", Header: "micro ECE", Digits: 4, Optional: true},
-		{Key: "map", Header: "mAP", Digits: 4, Optional: true},
-		{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true},
+func (e *labelEvaluator) Evaluation() *Evaluation {
+	m := judge.Evaluate(e.all, judge.EvaluateOptions{ECE: e.opts.ECE})
+	out := &Evaluation{Scores: measured(labelMeasures, m, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
+	if n := len(e.all.Truth); m.Known < n {
+		out.Warnings = append(out.Warnings, fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))
 	}
-}
-
-func (t labels) values(m judge.Metrics) []float64 {
-	return []float64{m.NLL, m.Brier, m.MacroECE, m.MicroECE, m.MeanAveragePrecision, m.AUROC}
-}
-
-func (t labels) Align([]*Evaluation) {}
-
-func (t labels) Losses() []Loss { return []Loss{{"nll", "NLL"}, {"brier", "Brier score"}} }
-
-func (t labels) Evaluate(outcomes []float64, of truth.Truth, opts EvaluateOptions) (*Evaluation, error) {
-	p, err := t.predictions(outcomes, of)
-	if err != nil {
-		return nil, err
-	}
-	m := judge.Evaluate(p, judge.EvaluateOptions{ECE: opts.ECE})
-	e := &Evaluation{Values: t.values(m), Warnings: m.Warnings,
-		Losses: [][]float64{t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth), t.perExample(judge.Briers(nil, p), p.Truth)}}
-	if m.Known < len(p.Truth) {
-		e.Warnings = append(e.Warnings, fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", len(p.Truth)-m.Known, len(p.Truth)))
-	}
-	return e, nil
+	return out
 }
 
 func (t labels) Calibrators() []Calibrator {

@@ -127,9 +127,9 @@ func TestLabelsOutcome(t *testing.T) {
 	if _, err := logits.Outcome(a, []float32{60, -60, 0}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := logits.Evaluate(a, truth.Truth{Values: []float64{0, 1, 1}, Width: 3}, task.EvaluateOptions{})
-	if err != nil || math.Abs(e.Values[0]-(120+math.Ln2)/3) > 1e-12 {
-		t.Errorf("NLL %v of saturated sigmoids that are wrong, want %v; %v", e.Values, (120+math.Ln2)/3, err)
+	e, err := task.Evaluate(logits, a, truth.Truth{Values: []float64{0, 1, 1}, Width: 3}, task.EvaluateOptions{})
+	if err != nil || math.Abs(e.Value("nll")-(120+math.Ln2)/3) > 1e-12 {
+		t.Errorf("NLL %v of saturated sigmoids that are wrong, want %v; %v", e.Scores, (120+math.Ln2)/3, err)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestLabelsValues(t *testing.T) {
 		t.Errorf("disagreement %v, want %v", u, mutual)
 	}
 	unlabelled := x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0]}, truth.Truth{})
-	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.Want{})[0].Hidden || x.NewSummary().Add(unlabelled, -1) {
+	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.Want{})[0].Hidden || x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) {
 		t.Errorf("of an example without labels %v is known", unlabelled[:3])
 	}
 }
@@ -191,38 +191,34 @@ func TestLabelsEvaluate(t *testing.T) {
 		t.Fatal(width, err)
 	}
 	m := judge.Evaluate(want, judge.EvaluateOptions{})
-	e, err := x.Evaluate(outcomes, of, task.EvaluateOptions{})
+	e, err := task.Evaluate(x, outcomes, of, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range []float64{m.NLL, m.Brier, m.MacroECE, m.MicroECE, m.MeanAveragePrecision, m.AUROC} {
-		if math.Abs(e.Values[i]-v) > 1e-12 {
-			t.Errorf("%s: %v, want %v", x.Metrics()[i].Key, e.Values[i], v)
+		if s := e.Scores[i]; math.Abs(s.Value-v) > 1e-12 {
+			t.Errorf("%s: %v, want %v", s.Key, s.Value, v)
 		}
 	}
 	nll, likelihoods := 0.0, x.Likelihoods(outcomes, of)
 	for _, p := range likelihoods {
 		nll -= math.Log(p) / 1200
 	}
-	if len(likelihoods) != 1200 || math.Abs(nll-e.Values[0]) > 1e-12 {
-		t.Errorf("%d likelihoods with the mean %v, want %v", len(likelihoods), nll, e.Values[0])
+	if len(likelihoods) != 1200 || math.Abs(nll-e.Value("nll")) > 1e-12 {
+		t.Errorf("%d likelihoods with the mean %v, want %v", len(likelihoods), nll, e.Value("nll"))
 	}
-	for k, losses := range e.Losses {
-		mean := 0.0
-		for _, v := range losses {
-			mean += v / 400
-		}
-		if math.Abs(mean-e.Values[k]) > 1e-12 {
-			t.Errorf("losses %d have the mean %v, want %v", k, mean, e.Values[k])
+	for _, l := range e.Losses {
+		if mean := stat.Mean(l.Values, nil); math.Abs(mean-e.Value(l.Key)) > 1e-12 {
+			t.Errorf("losses %s have the mean %v, want %v", l.Key, mean, e.Value(l.Key))
 		}
 	}
-	s := x.NewSummary()
+	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
 	for i := range 400 {
-		s.Add(x.Values(nil, task.Want{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1)
+		s.AddRow(x.Values(nil, task.Want{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1)
 	}
-	for i, score := range s.Scores() {
-		if math.Abs(score.Value-e.Values[i]) > 1e-12 {
-			t.Errorf("summary: %+v, want %v", score, e.Values[i])
+	for _, score := range s.Evaluation().Scores {
+		if want := e.Value(score.Key); math.Abs(score.Value-want) > 1e-12 {
+			t.Errorf("of rows: %+v, want %v", score, want)
 		}
 	}
 	// Where some are not known, and more of some examples than of others, losses still have the scores' mean.
@@ -234,16 +230,16 @@ func TestLabelsEvaluate(t *testing.T) {
 			known--
 		}
 	}
-	part, err := x.Evaluate(outcomes, some, task.EvaluateOptions{})
-	if want := math.Pow(outcomes[2]-of.Values[2], 2) * 400 / float64(known); err != nil || math.Abs(part.Losses[1][0]-want) > 1e-15 || len(part.Warnings) == len(e.Warnings) {
-		t.Errorf("loss %v beside the only label known, want %v; warnings %v; %v", part.Losses[1][0], want, part.Warnings, err)
+	part, err := task.Evaluate(x, outcomes, some, task.EvaluateOptions{})
+	if want := math.Pow(outcomes[2]-of.Values[2], 2) * 400 / float64(known); err != nil || math.Abs(part.Loss("brier")[0]-want) > 1e-15 || len(part.Warnings) == len(e.Warnings) {
+		t.Errorf("loss %v beside the only label known, want %v; warnings %v; %v", part.Loss("brier")[0], want, part.Warnings, err)
 	}
-	for k, losses := range part.Losses {
-		if mean := stat.Mean(losses, nil); math.Abs(mean-part.Values[k]) > 1e-12 {
-			t.Errorf("losses %d of what is known have the mean %v, want %v", k, mean, part.Values[k])
+	for _, l := range part.Losses {
+		if mean := stat.Mean(l.Values, nil); math.Abs(mean-part.Value(l.Key)) > 1e-12 {
+			t.Errorf("losses %s of what is known have the mean %v, want %v", l.Key, mean, part.Value(l.Key))
 		}
 	}
-	if _, err := x.Evaluate(outcomes, truth.Truth{Classes: make([]int, 400)}, task.EvaluateOptions{}); err == nil {
+	if _, err := task.Evaluate(x, outcomes, truth.Truth{Classes: make([]int, 400)}, task.EvaluateOptions{}); err == nil {
 		t.Error("classes are taken for labels")
 	}
 	if d := x.Divergence(outcomes, outcomes); math.Abs(d) > 1e-15 {

@@ -61,11 +61,11 @@ func TestFitNoise(t *testing.T) {
 		t.Fatal(err, n.Warnings)
 	}
 	nll := func(n *task.Noise) float64 {
-		e, err := x.Evaluate(lacks.AddNoise(nil, n, outcomes), known, task.EvaluateOptions{})
+		e, err := task.Evaluate(x, lacks.AddNoise(nil, n, outcomes), known, task.EvaluateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return e.Values[0]
+		return e.Value("nll")
 	}
 	best := nll(n)
 	for k, about := range []float64{1.2, 0.1} { // what was drawn, and some of the members' differing
@@ -88,7 +88,7 @@ func TestFitNoise(t *testing.T) {
 	if x.Likelihoods(outcomes, known) != nil || !math.IsNaN(x.Divergence(outcomes, outcomes)) {
 		t.Error("likelihoods without noise")
 	}
-	if _, err := x.Evaluate(outcomes, known, task.EvaluateOptions{}); err == nil || !strings.Contains(err.Error(), "no likelihood") {
+	if _, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{}); err == nil || !strings.Contains(err.Error(), "no likelihood") {
 		t.Errorf("evaluated without noise: %v", err)
 	}
 	if got := x.Likelihoods(want, known); len(got) != 600 {
@@ -142,12 +142,12 @@ func TestNoiselessColumns(t *testing.T) {
 	if len(values) != total || values[0] != 21 || values[2] != 20 || values[8] != 1.5 || !math.IsNaN(values[4]) || !math.IsNaN(values[6]) || !math.IsNaN(values[10]) {
 		t.Fatalf("%d values for %d: %v", len(values), total, values)
 	}
-	s := x.NewSummary()
-	if !s.Add(values, -1) || s.Warning() != "" {
-		t.Error(s.Warning())
+	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
+	if !s.AddRow(values, -1) || s.Evaluation().Warnings != nil {
+		t.Error(s.Evaluation().Warnings)
 	}
 	var names []string
-	for _, score := range s.Scores() {
+	for _, score := range computed(s.Evaluation()) {
 		names = append(names, score.Key)
 	}
 	if got := strings.Join(names, " "); got != "rmse mae" {

@@ -106,13 +106,13 @@ func TestRegressionOf(t *testing.T) {
 func TestRegressionValues(t *testing.T) {
 	x := must(t, "regression", twoTargets)
 	outcomes, members, all, known := mixtures(t, x, 50)
-	e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{})
+	e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var scores []regression.Score
 	want := task.Want{Members: 3, Truth: true}
-	summary := x.NewSummary()
+	summary := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
 	for i := range 50 {
 		a := task.Average{Outcome: slices.Clone(outcomes[6*i:][:6]), Members: members[i], Weights: all[0].Weights}
 		row := x.Values([]float64{-7}, want, a, known.At(i))[1:]
@@ -142,35 +142,35 @@ func TestRegressionValues(t *testing.T) {
 				t.Fatalf("the third member's standard deviation %v, want %v", v, math.Sqrt(m.Variances[2]))
 			}
 		}
-		if !summary.Add(row, -1) {
+		if !summary.AddRow(row, -1) {
 			t.Fatal("a row with targets is not judged")
 		}
 	}
 	m := regression.Evaluate(scores, 2, regression.EvaluateOptions{}).Mean
 	for key, want := range map[string]float64{"nll": -m.Gaussian.LogLikelihood, "rmse": m.RMSE, "mae": m.MAE, "crps": m.Gaussian.CRPS, "coverage": m.Gaussian.Coverage,
 		"width": m.Gaussian.Width, "ence": m.ENCE, "std": m.Std, "aleatoric": m.Aleatoric, "epistemic": m.Epistemic} {
-		if got := task.Value(x, e, key); !alike(got, want) {
+		if got := e.Value(key); !alike(got, want) {
 			t.Errorf("%s: %v, want %v", key, got, want)
 		}
 	}
 	for k, want := range []float64{-m.Gaussian.LogLikelihood, m.Gaussian.CRPS} {
 		mean := 0.0
-		for _, v := range e.Losses[k] {
+		for _, v := range e.Losses[k].Values {
 			mean += v / 50
 		}
 		if !alike(mean, want) {
 			t.Errorf("losses %d have the mean %v, want %v", k, mean, want)
 		}
 	}
-	for _, s := range summary.Scores() {
+	for _, s := range computed(summary.Evaluation()) {
 		want, tol := map[string]float64{"nll": -m.Gaussian.LogLikelihood, "nll_mixture": -m.Mixture.LogLikelihood, "crps_mixture": m.Mixture.CRPS, "coverage_mixture": m.Mixture.Coverage,
-			"rmse": m.RMSE, "mae": m.MAE, "crps": m.Gaussian.CRPS, "coverage": m.Gaussian.Coverage, "ence": m.ENCE}, 1e-6
+			"rmse": m.RMSE, "mae": m.MAE, "crps": m.Gaussian.CRPS, "coverage": m.Gaussian.Coverage, "ence": m.ENCE, "width": m.Gaussian.Width, "width_mixture": m.Mixture.Width}, 1e-6
 		if w, ok := want[s.Key]; !ok || math.Abs(s.Value-w) > tol {
 			t.Errorf("summary: %+v, want %v", s, w)
 		}
 	}
 	unlabelled := x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, truth.Truth{})
-	if x.NewSummary().Add(unlabelled, -1) || !x.Columns(task.Want{})[0].Hidden || x.Columns(task.Want{})[5].Name != "gaussian_low" {
+	if x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) || !x.Columns(task.Want{})[0].Hidden || x.Columns(task.Want{})[5].Name != "gaussian_low" {
 		t.Errorf("of an example without targets something is known: %v", unlabelled)
 	}
 	if low, high := unlabelled[10], unlabelled[12]; !alike(high-low, 2*1.96*unlabelled[4]) {
@@ -221,7 +221,7 @@ func TestRegressionCalibrators(t *testing.T) {
 	if _, err := x.Fit(calibrate.ByVector, outcomes, known); err == nil {
 		t.Error("vector scaling of a regression")
 	}
-	if _, err := x.Evaluate(outcomes, truth.Truth{Classes: make([]int, 60)}, task.EvaluateOptions{}); err == nil {
+	if _, err := task.Evaluate(x, outcomes, truth.Truth{Classes: make([]int, 60)}, task.EvaluateOptions{}); err == nil {
 		t.Error("classes are taken for numbers")
 	}
 }

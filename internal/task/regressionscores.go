@@ -12,26 +12,116 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// evaluation has what scores say, n × targets, of all targets and of each.
-func (t regression) evaluation(scores []gauss.Score, mainOnly bool) *Evaluation {
-	all := gauss.Evaluate(scores, t.targets, gauss.EvaluateOptions{})
-	e := &Evaluation{Warnings: all.Mean.Warnings}
-	if !mainOnly {
-		e.Figures = t.figures(scores)
+// targetResult is what was found about one target, or the mean over targets.
+type targetResult struct {
+	gauss.Metrics
+	mace float64
+}
+
+var regressionMeasures = []measure[targetResult]{
+	{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(r targetResult) float64 { return -r.Gaussian.LogLikelihood }},
+	{Metric{Key: "rmse", Header: "RMSE", Digits: 4}, func(r targetResult) float64 { return r.RMSE }},
+	{Metric{Key: "mae", Header: "MAE", Digits: 4}, func(r targetResult) float64 { return r.MAE }},
+	{Metric{Key: "crps", Header: "CRPS", Digits: 4}, func(r targetResult) float64 { return r.Gaussian.CRPS }},
+	{Metric{Key: "coverage", Header: "coverage", Digits: 1, Percent: true}, func(r targetResult) float64 { return r.Gaussian.Coverage }},
+	{Metric{Key: "width", Header: "width", Digits: 4}, func(r targetResult) float64 { return r.Gaussian.Width }},
+	{Metric{Key: "ence", Header: "ENCE", Digits: 4}, func(r targetResult) float64 { return r.ENCE }},
+	{Metric{Key: "std", Header: "std", Digits: 4, Further: true}, func(r targetResult) float64 { return r.Std }},
+	{Metric{Key: "aleatoric", Header: "aleatoric variance", Digits: 4, Further: true}, func(r targetResult) float64 { return r.Aleatoric }},
+	{Metric{Key: "epistemic", Header: "epistemic variance", Digits: 4, Further: true}, func(r targetResult) float64 { return r.Epistemic }},
+	{Metric{Key: "mace", Header: "MACE", Digits: 4, Further: true,
+		Note: "MACE: mean distance between how much central intervals are to hold and how much they do, over levels from 0 to 100 %"},
+		func(r targetResult) float64 { return r.mace }},
+	{Metric{Key: "nll_mixture", Header: "mixture NLL", Digits: 4, Unit: "nats", Further: true, Brief: true, Optional: true}, func(r targetResult) float64 { return -r.Mixture.LogLikelihood }},
+	{Metric{Key: "crps_mixture", Header: "mixture CRPS", Digits: 4, Further: true, Brief: true, Optional: true}, func(r targetResult) float64 { return r.Mixture.CRPS }},
+	{Metric{Key: "coverage_mixture", Header: "mixture coverage", Digits: 1, Percent: true, Further: true, Brief: true, Optional: true}, func(r targetResult) float64 { return r.Mixture.Coverage }},
+	{Metric{Key: "width_mixture", Header: "mixture width", Digits: 4, Further: true, Brief: true, Optional: true,
+		Note: "scores are of Gaussians with the mean and variance of the members' mixture, intervals those of 1.96 standard deviations, but for the last four, which are of the mixture itself; all in the targets' units, and of several targets they are means"},
+		func(r targetResult) float64 { return r.Mixture.Width }},
+}
+
+// regressionEvaluator implements [Evaluator] for regressions. It keeps some 130 bytes for each target of an example.
+type regressionEvaluator struct {
+	t      regression
+	opts   EvaluateOptions
+	scores []gauss.Score // n × targets
+}
+
+func (t regression) NewEvaluator(opts EvaluateOptions) Evaluator {
+	return &regressionEvaluator{t: t, opts: opts}
+}
+
+func (e *regressionEvaluator) Add(outcome []float64, target truth.Truth) error {
+	if err := e.t.check(outcome, target); err != nil {
+		return err
+	}
+	e.scores = append(e.scores, e.t.scores(outcome, target)...)
+	return nil
+}
+
+// AddRow also adds rows without noise. Then only the errors of their means are known.
+func (e *regressionEvaluator) AddRow(values []float64, _ int) bool {
+	n := e.t.targets
+	if values[0] != values[0] {
+		return false
+	}
+	for k := range n {
+		at := func(column int) float64 { return values[column*n+k] }
+		score := gauss.Moments{Mean: at(1), Aleatoric: at(3) * at(3), Epistemic: at(4) * at(4)}.Score(at(0))
+		if marks := values[7*n+3*k:]; marks[2] >= 0 && marks[2] <= 1 { // else there are none, or a file has what is no PIT value
+			score.Mixture = gauss.Marks{LogLikelihood: marks[0], CRPS: marks[1], PIT: marks[2], Low: at(5), High: at(6)}
+		}
+		e.scores = append(e.scores, score)
+	}
+	return true
+}
+
+func (e *regressionEvaluator) Merge(other Evaluator) {
+	e.scores = append(e.scores, other.(*regressionEvaluator).scores...)
+}
+
+func (e *regressionEvaluator) Metrics() []Metric { return metrics(regressionMeasures) }
+
+func (e *regressionEvaluator) Losses() []Loss {
+	if e.opts.NoLosses {
+		return nil
+	}
+	list := []Loss{{Key: "nll", Name: "NLL"}, {Key: "crps", Name: "CRPS"}, {Key: "squared_error", Name: "squared error"}}
+	for k, loss := range []func(gauss.Score) float64{
+		func(s gauss.Score) float64 { return -s.Gaussian.LogLikelihood },
+		func(s gauss.Score) float64 { return s.Gaussian.CRPS },
+		func(s gauss.Score) float64 { return s.Error() * s.Error() },
+	} {
+		list[k].Values = make([]float64, len(e.scores)/e.t.targets)
+		for i, s := range e.scores {
+			list[k].Values[i/e.t.targets] += loss(s) / float64(e.t.targets)
+		}
+	}
+	return list
+}
+
+func (e *regressionEvaluator) Evaluation() *Evaluation {
+	all := gauss.Evaluate(e.scores, e.t.targets, gauss.EvaluateOptions{})
+	out := &Evaluation{Losses: e.Losses()}
+	if !math.IsNaN(e.scores[0].Moments.Aleatoric) { // else there are no variances to warn of
+		out.Warnings = all.Mean.Warnings
+	}
+	if !e.opts.MainOnly {
+		out.Figures = e.t.figures(e.scores)
 	}
 	mean := 0.0
 	for k, m := range all.Targets {
 		mace := math.NaN()
-		if pits := t.pits(scores, k); !mainOnly && !slices.ContainsFunc(pits, math.IsNaN) {
+		if pits := e.t.pits(e.scores, k); !e.opts.MainOnly && !slices.ContainsFunc(pits, math.IsNaN) {
 			mace = gauss.MACE(pits)
 		}
-		mean += mace / float64(t.targets)
-		if t.targets > 1 {
-			e.Parts = append(e.Parts, Part{fmt.Sprintf("target %d", k), regressionValues(m, mace)})
+		mean += mace / float64(e.t.targets)
+		if e.t.targets > 1 {
+			out.Parts = append(out.Parts, Part{fmt.Sprintf("target %d", k), measured(regressionMeasures, targetResult{m, mace}, e.opts.MainOnly)})
 		}
 	}
-	e.Values = regressionValues(all.Mean, mean)
-	return e
+	out.Scores = measured(regressionMeasures, targetResult{all.Mean, mean}, e.opts.MainOnly)
+	return out
 }
 
 // pits are those of target k.
@@ -40,13 +130,6 @@ func (t regression) pits(scores []gauss.Score, k int) (pits []float64) {
 		pits = append(pits, scores[i].Gaussian.PIT)
 	}
 	return pits
-}
-
-// regressionValues are in the order of Metrics.
-func regressionValues(m gauss.Metrics, mace float64) []float64 {
-	g, x := m.Gaussian, m.Mixture
-	return []float64{-g.LogLikelihood, m.RMSE, m.MAE, g.CRPS, g.Coverage, g.Width, m.ENCE, m.Std, m.Aleatoric, m.Epistemic, mace,
-		-x.LogLikelihood, x.CRPS, x.Coverage, x.Width}
 }
 
 // MixtureLoss implements [Mixed].
@@ -77,17 +160,16 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 		}
 	}
 	all := gauss.Evaluate(scores, t.targets, gauss.EvaluateOptions{})
-	fill := func(values []float64, m gauss.Metrics) {
-		own := regressionValues(m, math.NaN())
-		for i, metric := range t.Metrics() {
-			if metric.Optional {
-				values[i] = own[i]
+	fill := func(scores []Score, m gauss.Metrics) {
+		for i, own := range measured(regressionMeasures, targetResult{Metrics: m}, false) {
+			if own.Optional {
+				scores[i] = own
 			}
 		}
 	}
-	fill(e.Values, all.Mean)
+	fill(e.Scores, all.Mean)
 	for k := range e.Parts {
-		fill(e.Parts[k].Values, all.Targets[k])
+		fill(e.Parts[k].Scores, all.Targets[k])
 	}
 	return nil
 }
@@ -129,7 +211,7 @@ func (t regression) Recalibrate(outcomes []float64, known truth.Truth, parts []R
 			}
 		}
 	}
-	e := t.evaluation(scores, false)
+	e := (&regressionEvaluator{t, EvaluateOptions{NoLosses: true}, scores}).Evaluation()
 	e.Warnings = append(e.Warnings, warnings...)
 	return e, nil
 }

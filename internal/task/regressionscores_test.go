@@ -38,7 +38,7 @@ func figure(t *testing.T, e *task.Evaluation, key string) task.Figure {
 // degrees of freedom, to as many digits.
 func TestRegressionFigures(t *testing.T) {
 	x, outcomes, known := spread(t, 100)
-	e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{})
+	e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestRegressionMixtureScores(t *testing.T) {
 		}
 	}
 	for _, factor := range []float64{1, 2.5} {
-		e, err := x.Evaluate(outcomes, known, task.EvaluateOptions{})
+		e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		gaussian := slices.Clone(e.Values)
+		gaussian := slices.Clone(e.Scores)
 		var s *calibrate.Scaling
 		if factor != 1 {
 			s = &calibrate.Scaling{Temperatures: []float64{factor}}
@@ -105,21 +105,21 @@ func TestRegressionMixtureScores(t *testing.T) {
 			each[i%2] += (math.Log(factor)/2 - m.LogDensity(mean+(known.Values[i]-mean)/math.Sqrt(factor))) / n
 		}
 		want[0] = (each[0] + each[1]) / 2
-		at := slices.IndexFunc(x.Metrics(), func(m task.Metric) bool { return m.Optional })
+		at := slices.IndexFunc(e.Scores, func(s task.Score) bool { return s.Optional })
 		// members are in float32: 6e-8 of means that are some 10 standard deviations from 0
-		if got := e.Values[at]; math.Abs(got-want[0]) > 1e-5 {
+		if got := e.Scores[at].Value; math.Abs(got-want[0]) > 1e-5 {
 			t.Errorf("s² = %v: NLL of the mixture %v, want %v", factor, got, want[0])
 		}
 		for k, p := range e.Parts {
-			if math.Abs(p.Values[at]-each[k]) > 1e-5 {
-				t.Errorf("s² = %v, target %d: %v, want %v", factor, k, p.Values[at], each[k])
+			if math.Abs(p.Scores[at].Value-each[k]) > 1e-5 {
+				t.Errorf("s² = %v, target %d: %v, want %v", factor, k, p.Scores[at].Value, each[k])
 			}
 		}
-		if !slices.EqualFunc(e.Values[:at-1], gaussian[:at-1], func(a, b float64) bool { return a == b || a != a && b != b }) {
-			t.Errorf("what was there is changed: %v, was %v", e.Values, gaussian)
+		if !slices.Equal(e.Scores[:at], gaussian[:at]) {
+			t.Errorf("what was there is changed: %v, was %v", e.Scores, gaussian)
 		}
 	}
-	e, _ := x.Evaluate(outcomes, known, task.EvaluateOptions{})
+	e, _ := task.Evaluate(x, outcomes, known, task.EvaluateOptions{})
 	if err := x.(task.Mixed).EvaluateMixture(e, [][]float32{members[0][1:]}, nil, known, nil); err == nil {
 		t.Error("members of other examples are taken")
 	}
@@ -133,7 +133,7 @@ func TestRegressionRecalibrate(t *testing.T) {
 	for i := range known.Values {
 		known.Values[i] *= 3 // three times as far out as was said
 	}
-	before, err := x.Evaluate(outcomes, known, task.EvaluateOptions{})
+	before, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,19 +141,19 @@ func TestRegressionRecalibrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if was, got := task.Value(x, before, "coverage"), task.Value(x, e, "coverage"); was > 0.5 || math.Abs(got-0.95) > 0.0101 {
+	if was, got := before.Value("coverage"), e.Value("coverage"); was > 0.5 || math.Abs(got-0.95) > 0.0101 {
 		t.Errorf("coverage %v, was %v", got, was)
 	}
 	for _, key := range []string{"nll", "crps"} {
-		if v := task.Value(x, e, key); v == v {
+		if v := e.Value(key); v == v {
 			t.Errorf("%s %v of what has none", key, v)
 		}
 	}
-	if task.Value(x, e, "rmse") != task.Value(x, before, "rmse") {
+	if e.Value("rmse") != before.Value("rmse") {
 		t.Error("the means are changed")
 	}
 	none, err := x.(task.Recalibrator).Recalibrate(outcomes, known, []task.Repair{{Outcomes: outcomes, Labels: known, Rows: []int{}}})
-	if err != nil || task.Value(x, none, "coverage") != task.Value(x, before, "coverage") {
+	if err != nil || none.Value("coverage") != before.Value("coverage") {
 		t.Errorf("%v, %v", none, err)
 	}
 	if _, err := x.(task.Recalibrator).Recalibrate(outcomes, known, []task.Repair{{Outcomes: outcomes[:30], Labels: known}}); err == nil {

@@ -16,7 +16,6 @@ package task
 
 import (
 	"fmt"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -71,18 +70,8 @@ type Task interface {
 	Values(dst []float64, want Want, a Average, label truth.Truth) []float64
 	// Shown returns the numbers of n outcomes that users see, width for each.
 	Shown(outcomes []float64) (values []float64, width int)
-	// NewSummary returns a summary of no rows.
-	NewSummary() Summary
-
-	// Metrics lists the metrics that Evaluate computes. Losses lists the losses for comparing methods. The first loss
-	// decides verdicts.
-	Metrics() []Metric
-	Losses() []Loss
-	// Evaluate scores the outcomes of n examples, n×Width, against their labels.
-	Evaluate(outcomes []float64, labels truth.Truth, opts EvaluateOptions) (*Evaluation, error)
-	// Align makes evaluations comparable if a metric depends on the best of them. The evaluations must have all
-	// metrics, not only the main ones.
-	Align(evaluations []*Evaluation)
+	// NewEvaluator returns an evaluator of no examples. See also [Evaluate].
+	NewEvaluator(opts EvaluateOptions) Evaluator
 
 	// Calibrators lists the ways to calibrate averaged outcomes. Fit returns a fitted calibration. Apply stores
 	// calibrated outcomes in dst, which may be outcomes or nil. CrossFit splits the outcomes at random into halves, and
@@ -193,31 +182,4 @@ type Average struct {
 	Calibrate func(outcome []float64)
 	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.
 	Threshold float64
-}
-
-// Summary adds up scores of predictions.
-type Summary interface {
-	// Add adds the values of a row, in the order of Columns, and its class number, −1 for none. It reports whether a
-	// label was known.
-	Add(values []float64, label int) (judged bool)
-	// Scores returns the scores of all rows so far.
-	Scores() []Score
-	// Warning says why a score may be misleading, or is "".
-	Warning() string
-}
-
-// inWords joins warnings into one text.
-func inWords(warnings []error) string {
-	var texts []string
-	for _, w := range warnings {
-		texts = append(texts, w.Error())
-	}
-	return strings.Join(texts, "; ")
-}
-
-// Score is a number with a name.
-type Score struct {
-	Metric
-	Value float64
-	Unit  string
 }

@@ -86,15 +86,20 @@ type Method struct {
 	Scaling *calibrate.Scaling
 	// Noise is the fitted noise if the networks predict none: one, or one for each half of the test data.
 	Noise []*task.Noise
-	// Differences are the differences to the baseline in each loss of the task; nil for the baseline itself.
-	Differences []calibrate.Difference
-	// Adjusted holds their p-values after Holm's procedure over the differences that the verdict may mention. NaN for
-	// others.
-	Adjusted []float64
-	StaleBN  bool // the batch-norm statistics do not belong to the weights
+	// Differences are the differences to the baseline by the key of the loss; nil for the baseline itself.
+	Differences map[string]Difference
+	StaleBN     bool // the batch-norm statistics do not belong to the weights
 
 	noise
 	doubts []error // warnings from before the evaluation
+}
+
+// Difference is the difference of a method to the baseline in a loss.
+type Difference struct {
+	calibrate.Difference
+	// Adjusted is the p-value after Holm's procedure over the differences that the verdict may mention. It is NaN for
+	// others.
+	Adjusted float64
 }
 
 // Scaled is a method after its outcomes were scaled.
@@ -145,7 +150,7 @@ func (r *Result) align() {
 			}
 		}
 	}
-	r.task.Align(all)
+	task.Align(all...)
 }
 
 // add evaluates the predictions of a method.
@@ -216,7 +221,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 			if err := r.decide(&of, r.applied(s, validation)); err != nil {
 				return err
 			}
-			e, err := r.task.Evaluate(outcomes, r.Test.Labels(), r.options(&of))
+			e, err := task.Evaluate(r.task, outcomes, r.Test.Labels(), r.options(&of))
 			if err != nil {
 				return err
 			}
@@ -260,7 +265,7 @@ func (r *Result) options(m *Method) task.EvaluateOptions {
 // evaluate scores the outcomes of a method.
 func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 	labels := r.Test.Labels()
-	if m.Evaluation, err = r.task.Evaluate(outcomes, labels, r.options(m)); err != nil {
+	if m.Evaluation, err = task.Evaluate(r.task, outcomes, labels, r.options(m)); err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	m.AtBestT = math.NaN()
@@ -296,6 +301,15 @@ func (r *Result) scale(by calibrate.Scaler, outcomes, validation []float64) ([]f
 	}
 	return r.task.Apply(nil, s, outcomes), s, nil
 }
+
+// loss returns the loss that decides verdicts.
+func (r *Result) loss() task.Loss { return r.Methods[0].Losses[0] }
+
+// main returns the difference in that loss.
+func (r *Result) main(m *Method) Difference { return m.Differences[r.loss().Key] }
+
+// errorLoss is the key of the loss that counts errors. Some tasks have none.
+const errorLoss = "error"
 
 // baseline returns the index of the baseline among the methods.
 func (r *Result) baseline() int {

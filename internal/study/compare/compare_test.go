@@ -20,7 +20,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -62,8 +61,8 @@ func TestComparison(t *testing.T) {
 	var keys []string
 	for i, m := range r.Methods {
 		keys = append(keys, m.Key)
-		if m.Scaled != nil && m.Scaled[0] != nil && m.Scaled[0].Values[0] != m.Values[0] {
-			t.Errorf("%s: accuracy %v, at its own temperature %v", m.Name, m.Values[0], m.Scaled[0].Values[0])
+		if m.Scaled != nil && m.Scaled[0] != nil && m.Scaled[0].Value("accuracy") != m.Value("accuracy") {
+			t.Errorf("%s: accuracy %v, at its own temperature %v", m.Name, m.Value("accuracy"), m.Scaled[0].Value("accuracy"))
 		}
 		if (m.Key == baseline.SWA || m.Key == baseline.SWAG) && (m.Scaled[0] == nil || m.Scaled[1] == nil) {
 			t.Errorf("%s: no scalings of its own: %v", m.Name, m.Warnings)
@@ -73,13 +72,18 @@ func TestComparison(t *testing.T) {
 		}
 		// What draws have a part in says so; those of the baseline, of one order here, have none.
 		drawn := slices.Contains([]string{baseline.SWAG, baseline.SWAGDiag, baseline.SWAGTemp, baseline.SWAGTuned, "isotropic", "swa-dropout", "swa-laplace"}, m.Key)
-		if m.Differences != nil && drawn != (m.Differences[0].Draws.Variance > 0) {
-			t.Errorf("%s: draws %+v", m.Name, m.Differences[0].Draws)
+		if m.Differences != nil && drawn != (m.Differences["nll"].Draws.Variance > 0) {
+			t.Errorf("%s: draws %+v", m.Name, m.Differences["nll"].Draws)
 		}
-		for k, d := range m.Differences {
-			value := func(m Method) float64 { return []float64{m.Values[1], 1 - m.Values[0], m.Values[3]}[k] }
+		for key, d := range m.Differences {
+			value := func(m Method) float64 {
+				if key == errorLoss {
+					return 1 - m.Value("accuracy")
+				}
+				return m.Value(key)
+			}
 			if want := value(m) - value(r.Methods[r.baseline()]); math.Abs(d.Mean-want) > 1e-12 || !(d.Low <= d.Mean-d.Bias && d.Mean-d.Bias <= d.High) {
-				t.Errorf("%s: difference of the %s %+v, want %v", m.Name, r.task.Losses()[k].Name, d, want)
+				t.Errorf("%s: difference of the %s %+v, want %v", m.Name, key, d, want)
 			}
 		}
 		if len(saved[m.Key]) != 30 {
@@ -102,11 +106,11 @@ func TestComparison(t *testing.T) {
 	checkShown(t, r)
 	// No method is worse for a temperature of its own, and sets are of one level for all.
 	for _, m := range r.Methods {
-		if !(m.AtBestT <= m.Values[1]+1e-12) { // sums in another order
-			t.Errorf("%s: NLL %v, at best T %v", m.Name, m.Values[1], m.AtBestT)
+		if !(m.AtBestT <= m.Value("nll")+1e-12) { // sums in another order
+			t.Errorf("%s: NLL %v, at best T %v", m.Name, m.Value("nll"), m.AtBestT)
 		}
-		if level := task.Value(r.task, m.Evaluation, "set_level"); level != task.Value(r.task, r.Methods[0].Evaluation, "set_level") || level <= m.Values[0] && level < 0.999 {
-			t.Errorf("%s: sets of level %v, accuracy %v", m.Name, level, m.Values[0])
+		if level := m.Value("set_level"); level != r.Methods[0].Value("set_level") || level <= m.Value("accuracy") && level < 0.999 {
+			t.Errorf("%s: sets of level %v, accuracy %v", m.Name, level, m.Value("accuracy"))
 		}
 	}
 }
@@ -145,7 +149,7 @@ func checkShown(t *testing.T, r *Result) {
 	if got := strings.Join(named, "; "); !regexp.MustCompile(`^SGD, last iterate; SWA-Temp \(T = .*\); SWAG; SWAG-Temp \(T = .*\)$`).MatchString(got) {
 		t.Errorf("figures name %s", got)
 	}
-	if d := page.Differences; len(d) != 2 || len(d[1].Rows) != len(d[0].Rows) || d[1].Rows[0].Value != 100*r.Methods[0].Differences[1].Mean {
+	if d := page.Differences; len(d) != 2 || len(d[1].Rows) != len(d[0].Rows) || d[1].Rows[0].Value != 100*r.Methods[0].Differences[errorLoss].Mean {
 		t.Errorf("%d differences: %+v", len(d), d)
 	}
 	js, err := json.Marshal(r.JSON())
@@ -179,13 +183,13 @@ func checkShown(t *testing.T, r *Result) {
 	}
 	for i, m := range r.Methods {
 		g := got.Methods[i]
-		if g.Key != m.Key || g.Accuracy != m.Values[0] || g.NLL != m.Values[1] || g.Top5 != nil || g.Baseline != (m.Differences == nil) || !slices.Equal(g.Warnings, study.Texts(m.Warnings)) {
+		if g.Key != m.Key || g.Accuracy != m.Value("accuracy") || g.NLL != m.Value("nll") || g.Top5 != nil || g.Baseline != (m.Differences == nil) || !slices.Equal(g.Warnings, study.Texts(m.Warnings)) {
 			t.Errorf("%+v, want %+v", g, m)
 		}
-		if (g.Scaled == nil) != (m.Scaled == nil || m.Scaled[0] == nil) || g.Scaled != nil && (g.Scaled.NLL != m.Scaled[0].Values[1] || len(g.Scaled.Temperatures) != 2) {
+		if (g.Scaled == nil) != (m.Scaled == nil || m.Scaled[0] == nil) || g.Scaled != nil && (g.Scaled.NLL != m.Scaled[0].Value("nll") || len(g.Scaled.Temperatures) != 2) {
 			t.Errorf("%s: at its own temperature %+v", m.Name, g.Scaled)
 		}
-		if (g.Difference == nil) != g.Baseline || g.Difference != nil && (g.Difference.High != m.Differences[1].High || g.Difference.P != m.Differences[1].P || g.Difference.Draws != m.Differences[1].Standard()) {
+		if (g.Difference == nil) != g.Baseline || g.Difference != nil && (g.Difference.High != m.Differences[errorLoss].High || g.Difference.P != m.Differences[errorLoss].P || g.Difference.Draws != m.Differences[errorLoss].Standard()) {
 			t.Errorf("%s: difference %+v", m.Name, g.Difference)
 		}
 	}
@@ -267,9 +271,9 @@ func checkResampled(t *testing.T, r *Result, m *Method) {
 		validation = r.Validation.Len()
 	}
 	m.resampled(sums, ones(r.Test.Len()), ones(validation))
-	for k, losses := range m.Losses {
+	for k, loss := range m.Losses {
 		want := 0.
-		for _, l := range losses {
+		for _, l := range loss.Values {
 			want += l
 		}
 		if math.Abs(sums[k]-want) > tol*(1+want) {
@@ -341,17 +345,17 @@ func TestGolden(t *testing.T) {
 	}
 	for i, key := range []string{"swa", "swa_temp"} {
 		m, want := r.Methods[i], golden.Metrics[key]
-		for k, tc := range []struct {
-			name      string
+		for _, tc := range []struct {
+			key       string
 			want, tol float64
 		}{
 			{"accuracy", want.Accuracy, 1. / 5000},
-			{"NLL", want.NLL, 1e-4},
-			{"ECE", want.ECE, 2e-4},
-			{"Brier", want.Brier, 1e-4},
+			{"nll", want.NLL, 1e-4},
+			{"ece", want.ECE, 2e-4},
+			{"brier", want.Brier, 1e-4},
 		} {
-			if !(math.Abs(m.Values[k]-tc.want) <= tc.tol) {
-				t.Errorf("%s: %s %v, want %v ± %v", m.Name, tc.name, m.Values[k], tc.want, tc.tol)
+			if got := m.Value(tc.key); !(math.Abs(got-tc.want) <= tc.tol) {
+				t.Errorf("%s: %s %v, want %v ± %v", m.Name, tc.key, got, tc.want, tc.tol)
 			}
 		}
 		if key == "swa_temp" && !(math.Abs(m.Scaling.Temperatures[0]-want.Temperature) <= 1e-4*want.Temperature) {

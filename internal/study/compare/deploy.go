@@ -34,15 +34,15 @@ func (m *Method) deployWith(noise []*task.Noise) {
 // deployLines names the best method that sample can make, with its cost, and says whether it differs from the
 // baseline. It also returns the commands for the recommended method.
 func (r *Result) deployLines(base *Method) []string {
-	loss := r.task.Losses()[0]
-	value := func(m *Method) float64 { return task.Value(r.task, m.Evaluation, loss.Key) }
+	loss := r.loss()
+	value := func(m *Method) float64 { return m.Value(loss.Key) }
 	costs := func(m *Method) string { return report.Plural(m.Networks, "network") + " for each prediction" }
 	best := r.deployable()
 	if best == nil || base.Deploy == nil || !(value(best) <= value(base)) {
 		return nil
 	}
 	choice, line := best, fmt.Sprintf("Of what can be deployed, %s has the lowest %s, %s, and takes %s", best.Name, loss.Name, report.Fixed(value(best), 4), costs(best))
-	switch sign, _ := r.told(best, 0); {
+	switch sign, _ := r.told(best, loss.Key); {
 	case best == base:
 		line += "."
 	case sign < 0:
@@ -58,7 +58,7 @@ func (r *Result) deployLines(base *Method) []string {
 
 // deployable returns the method with the lowest first loss among those that can be an ensemble, or nil.
 func (r *Result) deployable() (best *Method) {
-	value := func(m *Method) float64 { return task.Value(r.task, m.Evaluation, r.task.Losses()[0].Key) }
+	value := func(m *Method) float64 { return m.Value(r.loss().Key) }
 	for i := range r.Methods {
 		if m := &r.Methods[i]; m.Deploy != nil && !m.StaleBN && (best == nil || value(m) < value(best)) {
 			best = m

@@ -27,10 +27,10 @@ func TestDeployLines(t *testing.T) {
 		if networks == 1 {
 			s = &ensemble.Settings{Method: ensemble.SWA, Seed: 1, Temperature: 1.25}
 		}
-		m := Method{Key: key, Name: name, Networks: networks, Deploy: s, Posteriors: runs, Evaluation: &task.Evaluation{Values: []float64{0.9, nll}, Losses: [][]float64{nil, {500}, nil}}}
+		m := Method{Key: key, Name: name, Networks: networks, Deploy: s, Posteriors: runs, Evaluation: evaluated(0.9, nll, 500)}
 		if key != baseline.SWATemp {
-			m.Differences, m.Adjusted = make([]calibrate.Difference, 3), []float64{p, 1, math.NaN()}
-			m.Differences[0].Mean = nll - 0.12
+			m.Differences = map[string]Difference{"nll": {Adjusted: p}, errorLoss: {Adjusted: 1}, "brier": {Adjusted: math.NaN()}}
+			m.Differences["nll"] = Difference{calibrate.Difference{Interval: calibrate.Interval{Mean: nll - 0.12}}, p}
 		}
 		return m
 	}

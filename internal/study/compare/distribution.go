@@ -74,7 +74,7 @@ func (r *Result) recalibrationTable() *report.Table {
 	how := t.Recalibration()
 	columns := []report.Column{{Header: "method"}}
 	for _, c := range how.Columns {
-		columns = append(columns, decimal(metric(r.task, c.Key).Header))
+		columns = append(columns, decimal(r.Methods[0].Score(c.Key).Header))
 	}
 	for _, c := range how.Columns {
 		columns = append(columns, decimal(c.Header))
@@ -87,7 +87,7 @@ func (r *Result) recalibrationTable() *report.Table {
 				if e == nil { // scaled already
 					cells = append(cells, "")
 				} else {
-					cells = append(cells, study.Cell(c, task.Value(r.task, e, c.Key)))
+					cells = append(cells, study.Cell(task.Score{Metric: c, Value: e.Value(c.Key)}))
 				}
 			}
 		}
@@ -106,7 +106,7 @@ func (r *Result) partsTable() *report.Table {
 		return nil
 	}
 	columns := []report.Column{{Header: " ", Empty: " "}, {Header: "method"}}
-	for _, m := range study.MainMetrics(r.task) {
+	for _, m := range r.Methods[0].Main() {
 		columns = append(columns, decimal(m.Header))
 	}
 	t := report.NewTable(columns...)
@@ -114,8 +114,8 @@ func (r *Result) partsTable() *report.Table {
 		name := part.Name
 		for _, m := range r.Methods {
 			cells := []string{name, m.Name}
-			for i, metric := range study.MainMetrics(r.task) {
-				cells = append(cells, study.Cell(metric, m.Parts[k].Values[i]))
+			for i := range m.Main() {
+				cells = append(cells, study.Cell(m.Parts[k].Scores[i]))
 			}
 			t.Row(cells...)
 			name = ""

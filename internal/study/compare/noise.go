@@ -79,12 +79,17 @@ func (r *Result) pick(outcomes []float64, rows []int) (picked []float64, labels 
 	return picked, r.Test.Labels().Pick(rows)
 }
 
+// losses returns the losses by loss and image.
 func (r *Result) losses(m *Method, outcomes []float64, labels truth.Truth) ([][]float64, error) {
-	e, err := r.task.Evaluate(outcomes, labels, task.EvaluateOptions{MainOnly: true, Threshold: m.Threshold})
-	if err != nil {
-		return nil, err
+	list, err := task.Losses(r.task, outcomes, labels, task.EvaluateOptions{Threshold: m.Threshold})
+	return values(list), err
+}
+
+func values(losses []task.Loss) (out [][]float64) {
+	for _, l := range losses {
+		out = append(out, l.Values)
 	}
-	return e.Losses, nil
+	return out
 }
 
 // redraw computes the losses of a method without some of its members, and with other orders of the batch-norm images.
@@ -108,7 +113,7 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 	for g, group := range p.Groups {
 		m.weights = append(m.weights, float64(group.Weight))
 		if len(p.Groups) == 1 {
-			m.without = append(m.without, m.Losses) // a single group gives no information
+			m.without = append(m.without, values(m.Losses)) // a single group gives no information
 			break
 		}
 		l, err := losses(slices.Concat(p.Groups[:g], p.Groups[g+1:])...)
@@ -126,11 +131,11 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 			m.pairs = append(m.pairs, l)
 		}
 	}
-	for k := range m.Losses {
+	for k, loss := range m.Losses {
 		var correction []float64
-		if len(p.Groups) > 0 && k != r.errors() {
-			_, corrected := calibrate.Jackknife(m.Losses[k], by(k, m.without), nil, m.weights)
-			correction = difference(corrected, m.Losses[k])
+		if len(p.Groups) > 0 && loss.Key != errorLoss {
+			_, corrected := calibrate.Jackknife(loss.Values, by(k, m.without), nil, m.weights)
+			correction = difference(corrected, loss.Values)
 		}
 		m.corrections = append(m.corrections, correction)
 	}
@@ -147,8 +152,8 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 // resampled adds the method's losses over a resample to sums, with the temperature fitted again.
 func (m *Method) resampled(sums, test, validation []float64) {
 	if m.parts == nil {
-		for k, losses := range m.Losses {
-			sums[k] += floats.Dot(losses, test)
+		for k, loss := range m.Losses {
+			sums[k] += floats.Dot(loss.Values, test)
 		}
 	}
 	pick := func(rows []int) (counts []float64) {
@@ -174,7 +179,7 @@ func (m *Method) resampled(sums, test, validation []float64) {
 // compare compares every method with the baseline, image by image: see [calibrate.NewDifference]. Vector scaling and
 // the prior of Laplace are not fitted again.
 func (r *Result) compare() {
-	base, kinds, validation := &r.Methods[r.baseline()], len(r.task.Losses()), 0
+	base, kinds, validation := &r.Methods[r.baseline()], len(r.Methods[0].Losses), 0
 	if r.Validation != nil {
 		validation = r.Validation.Len()
 	}
@@ -199,15 +204,16 @@ func (r *Result) compare() {
 		if m == base {
 			continue
 		}
-		for k, losses := range m.Losses {
-			mean := stat.Mean(difference(losses, base.Losses[k]), nil)
-			d := calibrate.NewDifference(mean, stat.Variance(spread[i][k], nil), n, r.draws(m, base, k))
-			if k == r.errors() {
-				d.P = max(d.P, disagree(losses, base.Losses[k])) // with nine images against one, the normal approximation fails
+		m.Differences = map[string]Difference{}
+		for k, loss := range m.Losses {
+			mean := stat.Mean(difference(loss.Values, base.Losses[k].Values), nil)
+			d := calibrate.NewDifference(mean, stat.Variance(spread[i][k], nil), n, draws(m, base, k))
+			if loss.Key == errorLoss {
+				d.P = max(d.P, disagree(loss.Values, base.Losses[k].Values)) // with nine images against one, the normal approximation fails
 			}
-			m.Differences = append(m.Differences, d)
+			m.Differences[loss.Key] = Difference{d, math.NaN()}
 		}
-		m.warnDraws()
+		m.warnDraws(r.main(m))
 	}
 }
 
@@ -227,30 +233,31 @@ func disagree(a, b []float64) float64 {
 
 // draws returns the effect of the random draws of two methods on their difference in loss k. If both use the same
 // draws, the common part cancels.
-func (r *Result) draws(m, base *Method, k int) (d calibrate.Draws) {
+func draws(m, base *Method, k int) (d calibrate.Draws) {
+	own, other := m.Losses[k].Values, base.Losses[k].Values
 	pairs := func(m *Method) [][]float64 {
-		if k == r.errors() {
+		if m.Losses[k].Key == errorLoss {
 			return nil // a count has no second derivative
 		}
 		return by(k, m.pairs)
 	}
 	switch a, b := by(k, m.without), by(k, base.without); {
 	case len(a) == len(b) && len(a) > 0:
-		d, _ = calibrate.Jackknife(difference(m.Losses[k], base.Losses[k]), differences(a, b), differences(pairs(m), pairs(base)), m.weights)
+		d, _ = calibrate.Jackknife(difference(own, other), differences(a, b), differences(pairs(m), pairs(base)), m.weights)
 	default:
 		if len(a) > 0 {
-			d, _ = calibrate.Jackknife(m.Losses[k], a, pairs(m), m.weights)
+			d, _ = calibrate.Jackknife(own, a, pairs(m), m.weights)
 		}
 		if len(b) > 0 {
-			other, _ := calibrate.Jackknife(base.Losses[k], b, pairs(base), base.weights)
-			other.Bias = -other.Bias
-			d = d.Plus(other)
+			minus, _ := calibrate.Jackknife(other, b, pairs(base), base.weights)
+			minus.Bias = -minus.Bias
+			d = d.Plus(minus)
 		}
 	}
-	if k == r.errors() {
+	if m.Losses[k].Key == errorLoss {
 		d.Bias = 0
 	}
-	a, b := append(by(k, m.reordered), m.Losses[k]), append(by(k, base.reordered), base.Losses[k])
+	a, b := append(by(k, m.reordered), own), append(by(k, base.reordered), other)
 	switch {
 	case len(a) > 1 && len(a) == len(b):
 		d = d.Plus(calibrate.Replicated(differences(a, b)))
@@ -280,8 +287,7 @@ func differences(a, b [][]float64) (out [][]float64) {
 }
 
 // warnDraws warns if there are too few members.
-func (m *Method) warnDraws() {
-	d := m.Differences[0]
+func (m *Method) warnDraws(d Difference) {
 	switch {
 	case math.IsInf(d.Draws.Variance, 1):
 		m.warn("what other draws would give cannot be told from %s", report.Plural(m.Members, "member"))
@@ -295,19 +301,18 @@ func (m *Method) warnDraws() {
 func (r *Result) adjust() {
 	base := &r.Methods[r.baseline()]
 	var family []float64
-	each := func(f func(m *Method, k int)) {
+	each := func(f func(m *Method, key string)) {
 		for i := range r.Methods {
-			for k, loss := range r.task.Losses() {
-				if m := &r.Methods[i]; m != base && !m.StaleBN && (k == 0 || loss.Key == "error") && !slices.Equal(m.Losses[k], base.Losses[k]) {
-					f(m, k)
+			for _, key := range []string{r.loss().Key, errorLoss} {
+				if m := &r.Methods[i]; m != base && !m.StaleBN && !slices.Equal(m.Loss(key), base.Loss(key)) {
+					f(m, key)
 				}
 			}
 		}
 	}
-	for i := range r.Methods {
-		r.Methods[i].Adjusted = slices.Repeat([]float64{math.NaN()}, len(r.Methods[i].Differences))
-	}
-	each(func(m *Method, k int) { family = append(family, m.Differences[k].P) })
+	each(func(m *Method, key string) { family = append(family, m.Differences[key].P) })
 	family = calibrate.Holm(family)
-	each(func(m *Method, k int) { m.Adjusted[k], family = family[0], family[1:] })
+	each(func(m *Method, key string) {
+		m.Differences[key], family = Difference{m.Differences[key].Difference, family[0]}, family[1:]
+	})
 }

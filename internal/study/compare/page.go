@@ -39,7 +39,7 @@ func (r *Result) Page() *report.Report {
 			continue
 		}
 		_, decided := r.task.(task.Decided)
-		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(i), Label: r.calibrationError(&m), Reliability: m.Reliability, OfClass1: decided,
+		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(i), Label: m.calibrationError(), Reliability: m.Reliability, OfClass1: decided,
 			RiskCoverage: m.RiskCoverage, Points: m.Points, Decided: m.Decided})
 	}
 	return page
@@ -49,20 +49,18 @@ func (r *Result) Page() *report.Report {
 // They show the same verdicts as the text.
 func (r *Result) differences() (all []plot.Differences) {
 	name, ranked := r.baselineName(), r.unranked(&r.Methods[r.baseline()]) == ""
-	for k, loss := range r.task.Losses() {
+	for _, loss := range []task.Loss{r.loss(), {Key: errorLoss}} {
 		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per image", Baseline: name}
 		unit := 1.0
-		switch {
-		case loss.Key == "error":
+		if loss.Key == errorLoss {
 			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100
-		case k > 0:
-			continue
 		}
 		for i := range r.Methods {
-			if m := &r.Methods[i]; m.Differences != nil && !m.StaleBN { // its loss would flatten the others
-				x, sign := m.Differences[k], 0
+			m := &r.Methods[i]
+			if x, ok := m.Differences[loss.Key]; ok && !m.StaleBN { // its loss would flatten the others
+				sign := 0
 				if ranked {
-					sign, _ = r.told(m, k)
+					sign, _ = r.told(m, loss.Key)
 				}
 				if x.Mean < x.Low || x.Mean > x.High {
 					d.Note = "A point outside of its interval is that of few members; the interval is that of infinitely many."
@@ -97,13 +95,11 @@ func (r *Result) major(i int) bool {
 }
 
 // calibrationError returns the calibration error as tables show it, or "" for a task without one.
-func (r *Result) calibrationError(m *Method) string {
-	for i, x := range r.task.Metrics() {
-		if x.Key == "ece" {
-			return x.Header + " " + study.Cell(x, m.Values[i])
-		}
+func (m *Method) calibrationError() string {
+	if !m.Has("ece") {
+		return ""
 	}
-	return ""
+	return m.Score("ece").Header + " " + study.Cell(m.Score("ece"))
 }
 
 func (r *Result) provenance() []report.Fact {
@@ -143,18 +139,11 @@ func (r *Result) JSON() any {
 	)
 }
 
-func (r *Result) metricsJSON(values []float64) (out study.Object) {
-	for i, m := range r.task.Metrics() {
-		out = append(out, study.Fields(m.Key, study.Finite(values[i]))...)
-	}
-	return out
-}
-
 func (r *Result) methodJSON(m *Method) study.Object {
 	out := study.Fields("method", m.Name, "key", m.Key, "members", m.Members)
 	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
-	out = append(out, r.metricsJSON(m.Values)...)
-	add(r.task.Losses()[0].Key+"_at_best_t", study.Finite(m.AtBestT))
+	out = append(out, study.Scores("", m.Scores)...)
+	add(r.loss().Key+"_at_best_t", study.Finite(m.AtBestT))
 	if m.Scaling != nil && m.Scaling.Temperatures != nil {
 		add("temperatures", m.Scaling.Temperatures)
 	}
@@ -169,27 +158,27 @@ func (r *Result) methodJSON(m *Method) study.Object {
 	for i, c := range r.task.Calibrators() {
 		var scaled any
 		if m.Scaled != nil && m.Scaled[i] != nil {
-			scaled = r.scaledJSON(m.Scaled[i])
+			scaled = m.Scaled[i].json()
 		}
 		add(string(c.Scaler)+"_scaled", scaled)
 	}
 	if m.Recalibrated != nil {
-		add("isotonic", append(r.metricsJSON(m.Recalibrated.Values), study.Fields("warnings", study.Texts(m.Recalibrated.Warnings))...))
+		add("isotonic", append(study.Scores("", m.Recalibrated.Scores), study.Fields("warnings", study.Texts(m.Recalibrated.Warnings))...))
 	}
 	if m.Parts != nil {
 		parts := []study.Object{}
 		for _, p := range m.Parts {
-			parts = append(parts, append(study.Fields("name", p.Name), r.metricsJSON(p.Values)...))
+			parts = append(parts, append(study.Fields("name", p.Name), study.Scores("", p.Scores)...))
 		}
 		add("targets", parts)
 	}
 	for _, f := range m.Figures {
 		add("figure_"+f.Key, study.Fields("x", f.X, "y", f.Y, "lower", f.Lower, "upper", f.Upper))
 	}
-	for i, l := range r.task.Losses() {
+	for _, l := range m.Losses {
 		var d any
-		if m.Differences != nil {
-			d = differenceJSON(m.Differences[i], m.Adjusted[i])
+		if x, ok := m.Differences[l.Key]; ok {
+			d = differenceJSON(x)
 		}
 		add(l.Key+"_difference", d)
 	}
@@ -199,13 +188,13 @@ func (r *Result) methodJSON(m *Method) study.Object {
 }
 
 // differenceJSON returns the difference with its interval and the parts of its error.
-func differenceJSON(d calibrate.Difference, adjusted float64) study.Object {
+func differenceJSON(d Difference) study.Object {
 	return append(study.Interval("value", d.Interval), study.Fields("images_standard_error", study.Finite(d.Images), "draws_standard_error", study.Finite(d.Standard()),
-		"draws_bias", study.Finite(d.Bias), "p", study.Finite(d.P), "p_holm", study.Finite(adjusted))...)
+		"draws_bias", study.Finite(d.Bias), "p", study.Finite(d.P), "p_holm", study.Finite(d.Adjusted))...)
 }
 
-func (r *Result) scaledJSON(s *Scaled) study.Object {
-	out := r.metricsJSON(s.Values)
+func (s *Scaled) json() study.Object {
+	out := study.Scores("", s.Scores)
 	if s.Temperatures != nil {
 		out = append(out, study.Fields("temperatures", s.Temperatures)...)
 	}

@@ -182,12 +182,12 @@ func TestSimulation(t *testing.T) {
 					if m.Differences == nil {
 						continue
 					}
-					for k, want := range []float64{truth[m.Key], 0} {
-						d, what := m.Differences[k], m.Key+" "+r.task.Losses()[k].Key
+					for key, want := range map[string]float64{"nll": truth[m.Key], errorLoss: 0} {
+						d, what := m.Differences[key], m.Key+" "+key
 						if d.Low <= want && want <= d.High {
 							held[what]++
 						}
-						sign, _ := r.told(m, k)
+						sign, _ := r.told(m, key)
 						if sign != 0 {
 							claimed[what]++
 						}

@@ -77,12 +77,9 @@ func decimal(header string) report.Column {
 
 // mainTable shows the main metrics, and the differences in the first loss.
 func (r *Result) mainTable() *report.Table {
-	loss := r.task.Losses()[0]
+	loss := r.loss()
 	columns := []report.Column{{Header: "method"}}
-	for _, m := range r.task.Metrics() {
-		if m.Further {
-			continue
-		}
+	for _, m := range r.Methods[0].Main() {
 		columns = append(columns, decimal(m.Header))
 		if m.Key == loss.Key {
 			columns = append(columns, decimal("at best "+r.first().Symbol))
@@ -96,20 +93,17 @@ func (r *Result) mainTable() *report.Table {
 	t := report.NewTable(columns...)
 	for _, m := range r.Methods {
 		cells := []string{m.Name}
-		for i, metric := range r.task.Metrics() {
-			if metric.Further {
-				continue
-			}
-			cells = append(cells, study.Cell(metric, m.Values[i]))
-			if metric.Key == loss.Key {
-				cells = append(cells, report.Fixed(m.AtBestT, metric.Digits))
+		for _, s := range m.Main() {
+			cells = append(cells, study.Cell(s))
+			if s.Key == loss.Key {
+				cells = append(cells, report.Fixed(m.AtBestT, s.Digits))
 			}
 		}
 		if lacks {
 			cells = append(cells, m.noiseCell())
 		}
-		if d := m.Differences; d != nil {
-			cells = append(cells, report.Signed(d[0].Mean, 4)+" "+report.Interval(d[0].Low, d[0].High, 4), drawn(d[0].Draws))
+		if d, ok := m.Differences[loss.Key]; ok {
+			cells = append(cells, report.Signed(d.Mean, 4)+" "+report.Interval(d.Low, d.High, 4), drawn(d.Draws))
 		} else {
 			cells = append(cells, "", "")
 		}
@@ -199,23 +193,23 @@ func (r *Result) decisionsTable() *report.Table {
 
 // metricsTable shows some metrics of all methods. It begins with the given columns, which describe the method.
 func (r *Result) metricsTable(columns []report.Column, begin func(*Method) []string, shown func(task.Metric) bool) *report.Table {
-	for _, m := range r.task.Metrics() {
-		if shown(m) {
+	for _, m := range r.Methods[0].Scores {
+		if shown(m.Metric) {
 			columns = append(columns, decimal(m.Header))
 		}
 	}
 	t := report.NewTable(columns...)
 	for k := range r.Methods {
 		cells := begin(&r.Methods[k])
-		for i, metric := range r.task.Metrics() {
-			if shown(metric) {
-				cells = append(cells, study.Cell(metric, r.Methods[k].Values[i]))
+		for _, s := range r.Methods[k].Scores {
+			if shown(s.Metric) {
+				cells = append(cells, study.Cell(s))
 			}
 		}
 		t.Row(cells...)
 	}
-	for _, m := range r.task.Metrics() {
-		if shown(m) && m.Note != "" {
+	for _, m := range r.Methods[0].Scores {
+		if shown(m.Metric) && m.Note != "" {
 			t.Note(m.Note)
 		}
 	}
@@ -224,13 +218,10 @@ func (r *Result) metricsTable(columns []report.Column, begin func(*Method) []str
 
 // scalingsTable shows each method with its own calibrators.
 func (r *Result) scalingsTable() *report.Table {
-	var own []task.Metric // metrics of the unscaled method that its first calibrator changes
+	own := r.task.Calibrators()[0].Columns // metrics of the unscaled method that its first calibrator changes
 	columns := []report.Column{{Header: "method"}}
-	for _, c := range r.task.Calibrators()[0].Columns {
-		own = append(own, metric(r.task, c.Key))
-	}
-	for _, m := range own {
-		columns = append(columns, decimal(m.Header))
+	for _, c := range own {
+		columns = append(columns, decimal(r.Methods[0].Score(c.Key).Header))
 	}
 	for i, c := range r.task.Calibrators() {
 		if i == 0 {
@@ -245,7 +236,7 @@ func (r *Result) scalingsTable() *report.Table {
 	for _, m := range r.Methods {
 		cells := []string{m.Name}
 		for _, c := range own {
-			cells = append(cells, study.Cell(c, task.Value(r.task, m.Evaluation, c.Key)))
+			cells = append(cells, study.Cell(m.Score(c.Key)))
 		}
 		for i, c := range r.task.Calibrators() {
 			var s *Scaled
@@ -261,7 +252,7 @@ func (r *Result) scalingsTable() *report.Table {
 				if s == nil {
 					cells = append(cells, "")
 				} else {
-					cells = append(cells, study.Cell(x, task.Value(r.task, s.Evaluation, x.Key)))
+					cells = append(cells, study.Cell(task.Score{Metric: x, Value: s.Value(x.Key)}))
 				}
 			}
 		}
@@ -277,11 +268,5 @@ func (r *Result) scalingsTable() *report.Table {
 
 // classError reports whether the task has calibration errors of probabilities.
 func (r *Result) classError() bool {
-	return slices.ContainsFunc(r.task.Metrics(), func(m task.Metric) bool { return strings.HasPrefix(m.Key, "ece") })
-}
-
-// metric returns a metric of a task.
-func metric(t task.Task, key string) task.Metric {
-	all := t.Metrics()
-	return all[slices.IndexFunc(all, func(m task.Metric) bool { return m.Key == key })]
+	return slices.ContainsFunc(r.Methods[0].Scores, func(m task.Score) bool { return strings.HasPrefix(m.Key, "ece") })
 }

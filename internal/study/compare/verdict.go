@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -107,46 +106,44 @@ func (r *Result) unranked(base *Method) string {
 
 // wrong returns the number of a method's errors, or −1 for a task without errors.
 func (r *Result) wrong(m *Method) int {
-	if k := r.errors(); k >= 0 {
-		return int(math.Round(floats.Sum(m.Losses[k])))
+	if !r.countsErrors() {
+		return -1
 	}
-	return -1
+	return int(math.Round(floats.Sum(m.Loss(errorLoss))))
 }
 
-// errors returns the index of the loss that counts errors, or −1.
-func (r *Result) errors() int {
-	return slices.IndexFunc(r.task.Losses(), func(l task.Loss) bool { return l.Key == "error" })
-}
+// countsErrors reports whether the task has a loss that counts errors.
+func (r *Result) countsErrors() bool { return r.Methods[0].Loss(errorLoss) != nil }
 
 // enough reports whether there are enough errors to rank two methods.
 func (r *Result) enough(a, b *Method) bool {
-	return r.errors() < 0 || max(r.wrong(a), r.wrong(b)) >= fewErrors
+	return !r.countsErrors() || max(r.wrong(a), r.wrong(b)) >= fewErrors
 }
 
-// told returns 1 if a method is significantly worse than the baseline in loss k, −1 if it is better, and 0 otherwise.
+// told returns 1 if a method is significantly worse than the baseline in a loss, −1 if it is better, and 0 otherwise.
 // It also reports whether that is borderline.
-func (r *Result) told(m *Method, k int) (sign int, borderline bool) {
-	if m.Differences == nil || m.StaleBN || !r.enough(m, &r.Methods[r.baseline()]) {
+func (r *Result) told(m *Method, loss string) (sign int, borderline bool) {
+	d, ok := m.Differences[loss]
+	if !ok || m.StaleBN || !r.enough(m, &r.Methods[r.baseline()]) {
 		return 0, false
 	}
-	p := m.Adjusted[k]
 	switch {
-	case p < significant && m.Differences[k].Mean > 0:
+	case d.Adjusted < significant && d.Mean > 0:
 		sign = 1
-	case p < significant:
+	case d.Adjusted < significant:
 		sign = -1
 	}
-	return sign, clearly <= p && p < hardly
+	return sign, clearly <= d.Adjusted && d.Adjusted < hardly
 }
 
 // headline compares a method with the baseline. If the method is not better, it also compares their costs.
 func (r *Result) headline(m, base *Method) []string {
-	d, loss := m.Differences[0], r.task.Losses()[0].Name
+	d, loss := r.main(m), r.loss().Name
 	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
 		return []string{fmt.Sprintf("%s and %s cannot be compared by %s: it is infinite, because a true class has probability 0.", m.Name, r.words(base), loss)}
 	}
 	found := fmt.Sprintf("%s %s %s", loss, report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
-	sign, borderline := r.told(m, 0)
+	sign, borderline := r.told(m, r.loss().Key)
 	why := "They may differ by as much as that."
 	if !r.enough(m, base) {
 		why, borderline = fmt.Sprintf("Both err on fewer than %d of them, and a handful decides.", fewErrors), false
@@ -154,7 +151,7 @@ func (r *Result) headline(m, base *Method) []string {
 	line := fmt.Sprintf("%s test images do not tell %s and %s apart: %s. %s", report.Thousands(r.Test.Len()), m.Name, r.words(base), found, why)
 	but := ""
 	if borderline {
-		but = fmt.Sprintf(" That is borderline (p = %s): other images or draws may well tell otherwise.", probability(m.Adjusted[0]))
+		but = fmt.Sprintf(" That is borderline (p = %s): other images or draws may well tell otherwise.", probability(r.main(m).Adjusted))
 	}
 	switch {
 	case math.IsInf(d.Draws.Variance, 1):
@@ -187,11 +184,11 @@ func (r *Result) sides(but, base *Method) []string {
 		if m == but || m == base {
 			continue
 		}
-		sign, borderline := r.told(m, 0)
-		text := fmt.Sprintf("%s (%s)", m.Name, report.Signed(m.Differences[0].Mean, 4))
+		sign, borderline := r.told(m, r.loss().Key)
+		text := fmt.Sprintf("%s (%s)", m.Name, report.Signed(r.main(m).Mean, 4))
 		switch {
 		case borderline:
-			nearly = append(nearly, fmt.Sprintf("%s (%s, p = %s)", m.Name, report.Signed(m.Differences[0].Mean, 4), probability(m.Adjusted[0])))
+			nearly = append(nearly, fmt.Sprintf("%s (%s, p = %s)", m.Name, report.Signed(r.main(m).Mean, 4), probability(r.main(m).Adjusted)))
 		case sign < 0:
 			up = append(up, text)
 		case sign > 0:
@@ -212,21 +209,17 @@ func (r *Result) sides(but, base *Method) []string {
 
 // accuracyLines lists the methods whose accuracy differs from the baseline's. A temperature does not change accuracy.
 func (r *Result) accuracyLines(base *Method) (lines []string) {
-	k := r.errors()
-	if k < 0 {
-		return nil
-	}
 	var higher, lower []string
 	for i := range r.Methods {
 		m := &r.Methods[i]
-		sign, borderline := r.told(m, k)
+		sign, borderline := r.told(m, errorLoss)
 		if sign == 0 {
 			continue
 		}
-		d := m.Differences[k]
+		d := m.Differences[errorLoss]
 		text := fmt.Sprintf("%s (%s %s percentage points", m.Name, report.Signed(-100*d.Mean, 2), report.Interval(-100*d.High, -100*d.Low, 2))
 		if borderline {
-			text += fmt.Sprintf(", borderline: p = %s", probability(m.Adjusted[k]))
+			text += fmt.Sprintf(", borderline: p = %s", probability(d.Adjusted))
 		}
 		if sign > 0 {
 			lower = append(lower, text+")")
@@ -247,17 +240,15 @@ func (r *Result) accuracyLines(base *Method) (lines []string) {
 
 // staleLine describes the cost of skipping the batch-norm update.
 func (r *Result) staleLine() []string {
-	stale, fresh, k := r.find(baseline.StaleSWA), r.find(baseline.SWA), r.errors()
-	if stale < 0 || fresh < 0 || k < 0 {
+	stale, fresh := r.find(baseline.StaleSWA), r.find(baseline.SWA)
+	if stale < 0 || fresh < 0 || !r.countsErrors() {
 		return nil
 	}
 	// The baseline is SWA or has its accuracy.
-	if d := r.Methods[stale].Differences; d == nil || !(d[k].Low > 0) {
+	if d := r.Methods[stale].Differences[errorLoss]; !(d.Low > 0) {
 		return nil
 	}
-	accuracy := func(i int) string {
-		return report.Percent(task.Value(r.task, r.Methods[i].Evaluation, "accuracy"), 1)
-	}
+	accuracy := func(i int) string { return report.Percent(r.Methods[i].Value("accuracy"), 1) }
 	return []string{fmt.Sprintf("Averaged weights need batch-norm statistics of their own: with the last checkpoint's, SWA's accuracy is %s instead of %s.", accuracy(stale), accuracy(fresh))}
 }
 
@@ -265,8 +256,8 @@ func (r *Result) staleLine() []string {
 func (r *Result) familyLine() []string {
 	n := 0
 	for _, m := range r.Methods {
-		for _, p := range m.Adjusted {
-			if p == p {
+		for _, d := range m.Differences {
+			if d.Adjusted == d.Adjusted {
 				n++
 			}
 		}
@@ -274,8 +265,8 @@ func (r *Result) familyLine() []string {
 	if n < 2 {
 		return nil
 	}
-	in := r.task.Losses()[0].Name
-	if r.errors() >= 0 {
+	in := r.loss().Name
+	if r.countsErrors() {
 		in += " and accuracy"
 	}
 	return []string{fmt.Sprintf("These sentences choose from %d differences, in %s, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.", n, in)}

@@ -24,22 +24,23 @@ func TestVerdict(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	// Differences are given as mean, low and high, and the adjusted p-value.
 	method := func(key, name string, members, errors int, nll ...float64) Method {
-		m := Method{Key: key, Name: name, Members: members, Evaluation: &task.Evaluation{Values: []float64{0.95, 0.12}, Losses: [][]float64{nil, {float64(errors)}, nil}}}
+		m := Method{Key: key, Name: name, Members: members, Evaluation: evaluated(0.95, 0.12, float64(errors))}
 		if len(nll) > 0 {
-			m.Differences = []calibrate.Difference{{Interval: calibrate.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}}, {}, {}}
-			m.Adjusted = []float64{nll[3], 1, nan}
+			m.Differences = map[string]Difference{"nll": {calibrate.Difference{Interval: calibrate.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}}, nll[3]}, errorLoss: {Adjusted: 1}, "brier": {Adjusted: nan}}
 		}
 		return m
 	}
 	const many = 250
 	temp := method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 1, many)
 	stale := method(baseline.StaleSWA, "SWA, stale BN", 1, 4000, 15, 14, 16, nan)
-	stale.StaleBN, stale.Values, stale.Adjusted[1] = true, []float64{0.162, 15.1}, nan
-	stale.Differences[1].Low = 0.77
+	stale.StaleBN, stale.Evaluation = true, evaluated(0.162, 15.1, 4000)
+	stale.Differences[errorLoss] = Difference{calibrate.Difference{Interval: calibrate.Interval{Low: 0.77}}, nan}
 	worse := method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)
-	worse.Differences[1].Interval, worse.Adjusted[1] = calibrate.Interval{Mean: 0.004, Low: 0.001, High: 0.007}, 0.03
+	worse.Differences[errorLoss] = Difference{calibrate.Difference{Interval: calibrate.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
 	one := method(baseline.SWAG, "SWAG", 1, many, 0.003, -inf, inf, 1)
-	one.Differences[0].Variance = inf
+	unknown := one.Differences["nll"]
+	unknown.Variance = inf
+	one.Differences["nll"] = unknown
 	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), temp
 	bound.Scaling = &calibrate.Scaling{Temperatures: []float64{1000}, AtBound: true}
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
@@ -108,12 +109,20 @@ func TestVerdict(t *testing.T) {
 	} {
 		r := &Result{Comparison: &Comparison{Test: images{n: tc.images}}, Methods: tc.methods, task: digits}
 		got := r.Verdict()
-		if tc.methods[len(tc.methods)-1].Adjusted != nil && len(tc.methods) == 2 { // one NLL and one accuracy
+		if tc.methods[len(tc.methods)-1].Differences != nil && len(tc.methods) == 2 { // one NLL and one accuracy
 			got = slices.DeleteFunc(got, func(line string) bool { return strings.HasPrefix(line, "These sentences choose from 2 ") })
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// evaluated is an evaluation with some scores, and the number of errors.
+func evaluated(accuracy, nll, errors float64) *task.Evaluation {
+	return &task.Evaluation{
+		Scores: []task.Score{{Metric: task.Metric{Key: "accuracy"}, Value: accuracy}, {Metric: task.Metric{Key: "nll"}, Value: nll}},
+		Losses: []task.Loss{{Key: "nll", Name: "NLL"}, {Key: errorLoss, Name: "error", Values: []float64{errors}}, {Key: "brier", Name: "Brier score"}},
 	}
 }
 

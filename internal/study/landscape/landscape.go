@@ -45,12 +45,13 @@ type Point struct {
 	At      []float64 // distances from θ_SWA along v_1, v_2 …; the others are 0
 	Penalty float64   // λ/2·‖θ‖²
 	*task.Evaluation
-
-	nll float64 // mean per image, nats
 }
 
+// NLL returns the mean per image, in nats.
+func (p Point) NLL() float64 { return p.Value("nll") }
+
 // Loss returns NLL + λ/2·‖θ‖².
-func (p Point) Loss() float64 { return p.nll + p.Penalty }
+func (p Point) Loss() float64 { return p.NLL() + p.Penalty }
 
 // Line is the loss along direction I, counted from 0.
 type Line struct {
@@ -215,12 +216,12 @@ func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p P
 		return p, err
 	}
 	l.task = sums.Task
-	evaluation, err := l.task.Evaluate(sums.Mean(), l.Data.Labels(), task.EvaluateOptions{MainOnly: true})
+	evaluation, err := sums.Evaluate(l.Data.Labels(), task.EvaluateOptions{MainOnly: true})
 	if err != nil {
 		return p, err
 	}
-	p = Point{At: at, Evaluation: evaluation, nll: task.Value(l.task, evaluation, l.task.Losses()[0].Key)}
 	evaluation.Losses = nil // one per image, at each point
+	p = Point{At: at, Evaluation: evaluation}
 	if l.Decay > 0 {
 		var norm float64
 		norm, err = squaredNorm(parameters)

@@ -86,7 +86,7 @@ func TestLandscape(t *testing.T) {
 		t.Fatalf("%d lines, %d planes", len(lines), len(planes))
 	}
 	for i, line := range lines {
-		if p := line.Points[1]; len(p.At) != i+1 || p.At[i] != 0 || p.nll != nll || p.Values[0] != accuracy || p.Loss() != nll {
+		if p := line.Points[1]; len(p.At) != i+1 || p.At[i] != 0 || p.NLL() != nll || p.Value("accuracy") != accuracy || p.Loss() != nll {
 			t.Errorf("line %d has %+v in its middle, SWA has NLL %v, accuracy %v", i, p, nll, accuracy)
 		}
 		sd := math.Sqrt(0.5 * l.Geometry.Covariance(i, i))
@@ -96,7 +96,7 @@ func TestLandscape(t *testing.T) {
 	}
 	for _, p := range planes {
 		for k := range 3 {
-			if p.Points[1][k].nll != lines[p.I].Points[k].nll || p.Points[k][1].nll != lines[p.J].Points[k].nll {
+			if p.Points[1][k].NLL() != lines[p.I].Points[k].NLL() || p.Points[k][1].NLL() != lines[p.J].Points[k].NLL() {
 				t.Errorf("plane %d, %d does not contain its lines", p.I, p.J)
 			}
 		}
@@ -107,7 +107,7 @@ func TestLandscape(t *testing.T) {
 			t.Errorf("plane %d, %d: covariance %v %v %v", p.I, p.J, p.XX, p.XY, p.YY)
 		}
 	}
-	if lines[0].Points[0].nll == nll {
+	if lines[0].Points[0].NLL() == nll {
 		t.Error("the loss does not change along the first direction")
 	}
 	checkShown(t, r)
@@ -121,7 +121,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := study.WriteText(&text, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	ends := fmt.Sprintf("−2.00 σ       %s", report.Fixed(r.Lines[0].Points[0].nll, 4))
+	ends := fmt.Sprintf("−2.00 σ       %s", report.Fixed(r.Lines[0].Points[0].NLL(), 4))
 	for _, want := range []string{"200 images, 19,714 weights, rank 20, scale 0.5\n\n", "direction  low-rank variance", "\n NLL at  direction 1", ends, "accuracy at  direction 1",
 		strings.Join(r.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
@@ -133,13 +133,13 @@ func checkShown(t *testing.T, r *Result) {
 		t.Errorf("a page of %d tables, %d figures of lines and %d of planes", len(page.Tables), len(page.Lines), len(page.Surfaces))
 	}
 	for i, l := range r.Lines {
-		if s := page.Lines[1].Series[i]; s.X[0] != -2 || s.Y[2] != l.Points[2].nll || page.Lines[0].Series[i].X[0] != l.Points[0].At[i] {
+		if s := page.Lines[1].Series[i]; s.X[0] != -2 || s.Y[2] != l.Points[2].NLL() || page.Lines[0].Series[i].X[0] != l.Points[0].At[i] {
 			t.Errorf("the curve of line %d: %+v", i, s)
 		}
 	}
 	for k, p := range r.Planes {
 		s := page.Surfaces[k]
-		if s.Z[2][0] != p.Points[2][0].nll || len(s.Ellipses) != 2 || s.Points[0].Name != "SWA" {
+		if s.Z[2][0] != p.Points[2][0].NLL() || len(s.Ellipses) != 2 || s.Points[0].Name != "SWA" {
 			t.Errorf("plane %d, %d: %+v", p.I, p.J, s)
 		}
 		inside := 0
@@ -172,12 +172,12 @@ func checkShown(t *testing.T, r *Result) {
 	}
 	for i, l := range r.Lines {
 		for k, p := range l.Points {
-			if q := got.Lines[i].Points[k]; q.NLL != p.nll || q.Loss != p.Loss() || q.Accuracy != p.Values[0] || !slices.Equal(q.At, p.At) {
+			if q := got.Lines[i].Points[k]; q.NLL != p.NLL() || q.Loss != p.Loss() || q.Accuracy != p.Value("accuracy") || !slices.Equal(q.At, p.At) {
 				t.Errorf("line %d: %+v, want %+v", i, q, p)
 			}
 		}
 	}
-	if q, p := got.Planes[1].Points[2][0], r.Planes[1].Points[2][0]; q.NLL != p.nll {
+	if q, p := got.Planes[1].Points[2][0], r.Planes[1].Points[2][0]; q.NLL != p.NLL() {
 		t.Errorf("plane: %+v, want %+v", q, p)
 	}
 }
@@ -223,8 +223,8 @@ func TestLandscapeAtIterate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got.nll-nll) > 1e-5 || got.Values[0] != accuracy {
-			t.Errorf("model %d: NLL %v, accuracy %v; at its coordinates %v, %v", it.Model, nll, accuracy, got.nll, got.Values[0])
+		if math.Abs(got.NLL()-nll) > 1e-5 || got.Value("accuracy") != accuracy {
+			t.Errorf("model %d: NLL %v, accuracy %v; at its coordinates %v, %v", it.Model, nll, accuracy, got.NLL(), got.Value("accuracy"))
 		}
 		norm := 0.0
 		theta := make([]float32, parameters.Len())

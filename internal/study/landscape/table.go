@@ -53,8 +53,7 @@ func (g *Result) linesTable() *report.Table {
 }
 
 func (g *Result) accuracyTable() *report.Table {
-	m := study.MainMetrics(g.task)[0]
-	return g.alongTable(m.Header, func(p Point) string { return study.Cell(m, p.Values[0]) })
+	return g.alongTable(g.Lines[0].Points[0].Main()[0].Header, func(p Point) string { return study.Cell(p.Main()[0]) })
 }
 
 func (g *Result) alongTable(what string, cell func(Point) string) *report.Table {
@@ -120,8 +119,7 @@ func (g *Result) JSON() any {
 // weight decay.
 func (g *Result) pointsJSON(points []Point) (out []study.Object) {
 	for _, p := range points {
-		out = append(out, study.Fields("at", p.At, "nll", study.Finite(p.nll), "loss", study.Finite(p.Loss()),
-			study.MainMetrics(g.task)[0].Key, study.Finite(p.Values[0])))
+		out = append(out, append(study.Fields("at", p.At, "nll", study.Finite(p.NLL()), "loss", study.Finite(p.Loss())), study.Scores("", p.Main()[:1])...))
 	}
 	return out
 }

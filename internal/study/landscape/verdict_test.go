@@ -3,6 +3,8 @@ package landscape
 import (
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 func TestLineVerdict(t *testing.T) {
@@ -11,7 +13,7 @@ func TestLineVerdict(t *testing.T) {
 		for k, v := range loss {
 			at := make([]float64, i+1)
 			at[i] = 4 * float64(k-1)
-			l.Points = append(l.Points, Point{At: at, nll: v})
+			l.Points = append(l.Points, Point{At: at, Evaluation: &task.Evaluation{Scores: []task.Score{{Metric: task.Metric{Key: "nll"}, Value: v}}}})
 		}
 		return l
 	}

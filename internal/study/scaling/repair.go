@@ -343,7 +343,7 @@ func (r *Repair) columns() (columns []task.Metric) {
 			{Key: "width", Header: "width", Digits: 4},
 		}
 	}
-	for _, m := range r.Fit.Task.Metrics() {
+	for _, m := range r.Fit.Task.NewEvaluator(task.EvaluateOptions{}).Metrics() {
 		if m.Further {
 			continue
 		}
@@ -366,17 +366,17 @@ func (r *Repair) judge(p *Predictions, a *repaired, lacking bool) (row repairedR
 		if lacking { // the value of the noise does not matter
 			outcomes = p.Task.(task.Noisy).AddNoise(nil, &task.Noise{Std: slices.Repeat([]float64{1}, p.Known.Width)}, outcomes)
 		}
-		e, err := p.Task.Evaluate(outcomes, p.Known, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: r.Seed}})
+		e, err := task.Evaluate(p.Task, outcomes, p.Known, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: r.Seed}})
 		if err != nil {
 			return row, err
 		}
-		for i, m := range p.Task.Metrics() {
-			if !lacking || m.Key == "rmse" || m.Key == "mae" {
-				found[m.Key] = e.Values[i]
+		for _, s := range e.Scores {
+			if !lacking || s.Key == "rmse" || s.Key == "mae" {
+				found[s.Key] = s.Value
 			}
 		}
 		if !lacking {
-			row.losses, row.warnings = e.Losses[0], e.Warnings
+			row.losses, row.warnings = e.Loss("nll"), e.Warnings
 		}
 		if a.mixture != nil {
 			found["nll_mixture"] = stat.Mean(a.mixture, nil)

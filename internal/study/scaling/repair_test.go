@@ -128,8 +128,8 @@ func TestRepairNoise(t *testing.T) {
 	near(t, "by moments", k.Noise.Std, g.ByMoments, found)
 	// Any other noise is less likely by the same moments.
 	for _, factor := range []float64{0.98, 1.02} {
-		if e, err := p.Task.Evaluate(p.Task.(task.Noisy).AddNoise(nil, k.Noise.Times(factor), p.Outcomes), p.Known, task.EvaluateOptions{}); err != nil || e.Values[0] <= k.after {
-			t.Errorf("noise of %v times the variance: NLL %v, fitted %v, %v", factor, e.Values[0], k.after, err)
+		if e, err := task.Evaluate(p.Task, p.Task.(task.Noisy).AddNoise(nil, k.Noise.Times(factor), p.Outcomes), p.Known, task.EvaluateOptions{}); err != nil || e.Value("nll") <= k.after {
+			t.Errorf("noise of %v times the variance: NLL %v, fitted %v, %v", factor, e.Value("nll"), k.after, err)
 		}
 	}
 }

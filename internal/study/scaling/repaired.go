@@ -172,7 +172,7 @@ func (k *Repaired) Table() *report.Table {
 		cells := []string{r.name}
 		for i, m := range k.columns {
 			if v := r.values[i]; v == v {
-				cells = append(cells, study.Cell(m, v))
+				cells = append(cells, study.Cell(task.Score{Metric: m, Value: v}))
 			} else {
 				cells = append(cells, "")
 			}

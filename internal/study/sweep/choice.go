@@ -34,7 +34,7 @@ func (r *Result) choose(judged [][]float64, validated bool) {
 		}
 		settings, candidates = append(settings, p.Setting), append(candidates, judged[i])
 		if validated {
-			held = append(held, p.Losses[0])
+			held = append(held, p.Losses[0].Values)
 		}
 	}
 	c := calibrate.Choose(candidates, held, standard, r.Seed)

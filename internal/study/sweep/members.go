@@ -24,7 +24,7 @@ func (r *Result) averagedLoss() string {
 	if m, ok := r.task.(task.Mixed); ok {
 		return m.MixtureLoss()
 	}
-	return r.task.Losses()[0].Name
+	return r.loss().Name
 }
 
 // add adds a member and the average that includes it. If the number of members is open, it returns errEnough once

@@ -12,10 +12,9 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// nll returns the loss that ranks settings.
-func (r *Result) nll(e *task.Evaluation) float64 {
-	return task.Value(r.task, e, r.task.Losses()[0].Key)
-}
+// loss returns the loss that ranks settings. nll returns its mean.
+func (r *Result) loss() task.Loss                { return r.Default().Losses[0] }
+func (r *Result) nll(e *task.Evaluation) float64 { return e.Value(r.loss().Key) }
 
 // Page returns the result with figures.
 func (r *Result) Page() *report.Report {
@@ -51,7 +50,7 @@ func (r *Result) Page() *report.Report {
 func (r *Result) membersCurve() plot.Curve {
 	var line, band plot.Series
 	line.Name, band.Name = "members in their order", "any choice of members, 90 %"
-	if of := r.averagedLoss(); of != r.task.Losses()[0].Name {
+	if of := r.averagedLoss(); of != r.loss().Name {
 		band.Name += ": " + of
 	}
 	var swa plot.Series
@@ -77,7 +76,7 @@ func (r *Result) membersCurve() plot.Curve {
 
 // drawn returns the scores of a point for figures of all settings. They are those on validation data, or on test data
 // if AllTest is set. Otherwise ok is false.
-func (r *Result) drawn(p *Point) (e *task.Evaluation, differences []calibrate.Interval, ok bool) {
+func (r *Result) drawn(p *Point) (e *task.Evaluation, differences map[string]calibrate.Interval, ok bool) {
 	switch {
 	case r.AllTest:
 		return p.Evaluation, p.Differences, true
@@ -152,10 +151,7 @@ func (r *Result) series(name string, keep func(Point) bool, x func(Point) float6
 		if keep(p) {
 			e, differences, _ := r.drawn(&p)
 			s.X, s.Y = append(s.X, x(p)), append(s.Y, r.nll(e))
-			var d calibrate.Interval
-			if differences != nil {
-				d = differences[0]
-			}
+			d := differences[r.loss().Key] // zero for the default
 			s.Lower, s.Upper = append(s.Lower, standard+d.Low), append(s.Upper, standard+d.High)
 		}
 	}

@@ -92,13 +92,13 @@ type Point struct {
 	Members int
 	Default bool
 	*task.Evaluation
-	// Differences are the differences to the default in each loss of the task, with paired bootstrap intervals over
-	// the test images. Negative is better. They are nil for the default itself.
-	Differences []calibrate.Interval
+	// Differences are the differences to the default by the key of the loss, with paired bootstrap intervals over the
+	// test images. Negative is better. They are nil for the default itself.
+	Differences map[string]calibrate.Interval
 	// Validation holds the scores on the validation data, which decide the choice. ValidationDifferences are the
 	// differences there. Both are nil without validation data.
 	Validation            *task.Evaluation
-	ValidationDifferences []calibrate.Interval
+	ValidationDifferences map[string]calibrate.Interval
 }
 
 // CurvePoint is the default setting with the first Members members.
@@ -260,12 +260,12 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 				return nil, err
 			}
 		}
-		losses := p.Losses[0]
+		losses := p.Losses[0].Values
 		if s.Validation != nil {
 			if p.Validation, err = s.evaluate(&a.validation, s.Validation); err != nil {
 				return nil, fmt.Errorf("%v: %w", set, err)
 			}
-			losses = p.Validation.Losses[0]
+			losses = p.Validation.Losses[0].Values
 		}
 		judged = append(judged, losses)
 		r.Points = append(r.Points, p)
@@ -289,7 +289,7 @@ func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
 
 // evaluate scores an average on its data.
 func (s *Sweep) evaluate(sums *infer.Sums, data dataset.Dataset) (*task.Evaluation, error) {
-	return sums.Task.Evaluate(sums.Mean(), data.Labels(), s.options())
+	return sums.Evaluate(data.Labels(), s.options())
 }
 
 func (s *Sweep) options() task.EvaluateOptions {
@@ -301,7 +301,7 @@ const fewImages = 30
 
 // warnings returns the problems with the scores of the default, which apply to all settings.
 func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
-	e, err := sums.Task.Evaluate(sums.Mean(), s.Test.Labels(), task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}})
+	e, err := sums.Evaluate(s.Test.Labels(), task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}})
 	if err != nil {
 		return nil, err
 	}
@@ -315,9 +315,10 @@ func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
 // differences compares every setting with the default.
 func (r *Result) differences() {
 	d := r.Default()
-	between := func(a, b *task.Evaluation) (out []calibrate.Interval) {
-		for k, losses := range a.Losses {
-			out = append(out, calibrate.PairedBootstrap(losses, b.Losses[k], calibrate.BootstrapOptions{Seed: r.Seed}))
+	between := func(a, b *task.Evaluation) map[string]calibrate.Interval {
+		out := map[string]calibrate.Interval{}
+		for _, l := range a.Losses {
+			out[l.Key] = calibrate.PairedBootstrap(l.Values, b.Loss(l.Key), calibrate.BootstrapOptions{Seed: r.Seed})
 		}
 		return out
 	}

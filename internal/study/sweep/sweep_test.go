@@ -102,8 +102,8 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := calibrate.Evaluate(predictions, calibrate.EvaluateOptions{})
-		if want := []float64{m.Accuracy, m.NLL, m.ECE, m.Brier}; !slices.Equal(p.Values[:4], want) || p.Members != w.members {
-			t.Errorf("%v: %v of %d members, want %v", p, p.Values[:4], p.Members, want)
+		if want := []float64{m.Accuracy, m.NLL, m.ECE, m.Brier}; !slices.Equal(mainValues(p.Evaluation), want) || p.Members != w.members {
+			t.Errorf("%v: %v of %d members, want %v", p, mainValues(p.Evaluation), p.Members, want)
 		}
 		if p.Default != (p.Differences == nil) {
 			t.Errorf("%v: default %v, differences %v", p, p.Default, p.Differences)
@@ -111,11 +111,11 @@ func TestSweep(t *testing.T) {
 		if p.Default {
 			continue
 		}
-		d := r.Default().Values
+		d := r.Default()
 		// Losses are better where they are lower, and so are errors in place of the accuracy.
-		for i, want := range []float64{p.Values[1] - d[1], d[0] - p.Values[0], p.Values[3] - d[3]} {
-			if got := p.Differences[i].Mean; math.Abs(got-want) > 1e-12 {
-				t.Errorf("%v: difference of the %s %v, want %v", p, r.task.Losses()[i].Name, got, want)
+		for key, want := range map[string]float64{"nll": p.Value("nll") - d.Value("nll"), "error": d.Value("accuracy") - p.Value("accuracy"), "brier": p.Value("brier") - d.Value("brier")} {
+			if got := p.Differences[key].Mean; math.Abs(got-want) > 1e-12 {
+				t.Errorf("%v: difference of the %s %v, want %v", p, key, got, want)
 			}
 		}
 	}
@@ -145,15 +145,15 @@ func checkHidden(t *testing.T, r *Result) {
 		p := &r.Points[i]
 		for where, shown := range map[string]bool{
 			"text":    strings.Contains(text.String(), report.Interval(p.firstDifference().Low, p.firstDifference().High, 4)),
-			"JSON":    strings.Contains(string(js), fmt.Sprintf(`"nll":%v,`, p.Values[1])),
-			"figures": strings.Contains(drawn, fmt.Sprint(p.Values[1])),
+			"JSON":    strings.Contains(string(js), fmt.Sprintf(`"nll":%v,`, p.Value("nll"))),
+			"figures": strings.Contains(drawn, fmt.Sprint(p.Value("nll"))),
 		} {
 			if ok := p.Default || p.Setting == r.Choice.Setting; shown && !ok || where == "JSON" && shown != ok || where == "text" && shown != ok && !p.Default {
 				t.Errorf("%v: test scores in the %s: %v, want %v", p, where, shown, ok)
 			}
 		}
-		if !strings.Contains(text.String(), "\n"+p.String()+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Values[1])) ||
-			!strings.Contains(string(js), fmt.Sprintf(`"validation_nll":%v,`, p.Validation.Values[1])) {
+		if !strings.Contains(text.String(), "\n"+p.String()+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Value("nll"))) ||
+			!strings.Contains(string(js), fmt.Sprintf(`"validation_nll":%v,`, p.Validation.Value("nll"))) {
 			t.Errorf("%v: no validation scores", p)
 		}
 		if !r.shown(p) {
@@ -165,8 +165,8 @@ func checkHidden(t *testing.T, r *Result) {
 	}
 	// The differences on validation data are those of the losses there.
 	for _, p := range r.Points {
-		if !p.Default && math.Abs(p.ValidationDifferences[0].Mean-(p.Validation.Values[1]-r.Default().Validation.Values[1])) > 1e-12 {
-			t.Errorf("%v: difference %v", p, p.ValidationDifferences[0])
+		if !p.Default && math.Abs(p.ValidationDifferences["nll"].Mean-(p.Validation.Value("nll")-r.Default().Validation.Value("nll"))) > 1e-12 {
+			t.Errorf("%v: difference %v", p, p.ValidationDifferences["nll"])
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (p *Point) firstDifference() calibrate.Interval {
 	if p.Differences == nil {
 		return calibrate.Interval{}
 	}
-	return p.Differences[0]
+	return p.Differences["nll"]
 }
 
 // Text, page and JSON show the same figures.
@@ -201,7 +201,7 @@ func checkShown(t *testing.T, r *Result) {
 	if want := []string{"NLL by the number of members", "NLL by scale", "NLL by rank"}; !slices.Equal(titles, want) || len(page.Tables) != 2 {
 		t.Errorf("figures %q, want %q; %d tables", titles, want, len(page.Tables))
 	}
-	if ranks := page.Sweeps[2].Series[0]; !slices.Equal(ranks.X, []float64{0, 5, 20}) || ranks.Y[2] != r.Default().Values[1] {
+	if ranks := page.Sweeps[2].Series[0]; !slices.Equal(ranks.X, []float64{0, 5, 20}) || ranks.Y[2] != r.Default().Value("nll") {
 		t.Errorf("ranks %+v", ranks)
 	}
 	js, err := json.Marshal(r.JSON())
@@ -230,9 +230,9 @@ func checkShown(t *testing.T, r *Result) {
 	for i, p := range r.Points {
 		q, d := got.Settings[i], calibrate.Interval{}
 		if p.Differences != nil {
-			d = p.Differences[1]
+			d = p.Differences["error"]
 		}
-		if q.Setting != p.String() || q.BN == p.Stale || q.Default != p.Default || q.NLL != p.Values[1] || q.ECE != p.Values[2] || q.Difference != interval(d) || (q.Covariance == "swa") != p.SWA() {
+		if q.Setting != p.String() || q.BN == p.Stale || q.Default != p.Default || q.NLL != p.Value("nll") || q.ECE != p.Value("ece") || q.Difference != interval(d) || (q.Covariance == "swa") != p.SWA() {
 			t.Errorf("%+v, want %+v", q, p)
 		}
 	}
@@ -247,12 +247,12 @@ func checkShown(t *testing.T, r *Result) {
 func checkCurve(t *testing.T, s *Sweep, r *Result, e *infer.Engine) {
 	t.Helper()
 	last := r.Curve[len(r.Curve)-1]
-	if len(r.Curve) != 4 || last.Members != 4 || !slices.Equal(last.Values[:4], r.Default().Values[:4]) {
+	if len(r.Curve) != 4 || last.Members != 4 || !slices.Equal(mainValues(last.Evaluation), mainValues(r.Default().Evaluation)) {
 		t.Errorf("the curve ends in %+v, want %+v", last, r.Default())
 	}
 	for _, v := range []float64{last.AnyOrder.Mean, last.AnyOrder.Low, last.AnyOrder.High} {
-		if math.Abs(v-last.Values[1]) > 1e-12 {
-			t.Errorf("all members in another order have the NLL %v, want %v", v, last.Values[1])
+		if math.Abs(v-last.Value("nll")) > 1e-12 {
+			t.Errorf("all members in another order have the NLL %v, want %v", v, last.Value("nll"))
 		}
 	}
 	first := plainAverage(t, e, s, swag.SampleOptions{Seed: 3, Scale: 0.5}, 1, false)
@@ -260,8 +260,8 @@ func checkCurve(t *testing.T, s *Sweep, r *Result, e *infer.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := calibrate.NegLogLikelihood(predictions); r.Curve[0].Values[1] != want {
-		t.Errorf("the first member has the NLL %v, want %v", r.Curve[0].Values[1], want)
+	if want := calibrate.NegLogLikelihood(predictions); r.Curve[0].Value("nll") != want {
+		t.Errorf("the first member has the NLL %v, want %v", r.Curve[0].Value("nll"), want)
 	}
 	// −log is convex: fewer members are worse in the mean over choices.
 	for m := 1; m < 4; m++ {
@@ -386,7 +386,7 @@ func TestChoice(t *testing.T) {
 	losses := [][]float64{{3, 3, 3, 3}, {2, 2, 2, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}}
 	r := &Result{Sweep: &Sweep{Seed: 1}}
 	for i, set := range []Setting{{}, {Scale: 1}, {Stale: true}, {Scale: 4}} {
-		r.Points = append(r.Points, Point{Setting: set, Evaluation: &task.Evaluation{Losses: losses[i : i+1]}})
+		r.Points = append(r.Points, Point{Setting: set, Evaluation: &task.Evaluation{Losses: []task.Loss{{Key: "nll", Values: losses[i]}}}})
 	}
 	for _, validated := range []bool{true, false} {
 		r.choose(losses, validated)
@@ -398,4 +398,12 @@ func TestChoice(t *testing.T) {
 			t.Errorf("halves chose %v", c.Halves)
 		}
 	}
+}
+
+// mainValues returns the values of the main metrics.
+func mainValues(e *task.Evaluation) (values []float64) {
+	for _, s := range e.Main() {
+		values = append(values, s.Value)
+	}
+	return values
 }

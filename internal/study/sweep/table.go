@@ -27,7 +27,7 @@ func (r *Result) Tables() []*report.Table {
 
 // settingsTable shows first the scores that decided the choice, and then the test scores that may be shown.
 func (r *Result) settingsTable() *report.Table {
-	loss := r.task.Losses()[0]
+	loss := r.loss()
 	difference := func(where string) []report.Column {
 		return []report.Column{{Header: where + loss.Name + " − " + loss.Name + "(default)", Align: report.Decimal}, {Header: "[95 %]"}}
 	}
@@ -35,7 +35,7 @@ func (r *Result) settingsTable() *report.Table {
 	if r.Validation != nil {
 		columns = append(append(columns, report.Column{Header: "validation " + loss.Name, Align: report.Decimal}), difference("validation ")...)
 	}
-	for _, m := range study.MainMetrics(r.task) {
+	for _, m := range r.Points[0].Main() {
 		columns = append(columns, report.Column{Header: m.Header, Align: report.Decimal})
 	}
 	t := report.NewTable(append(append(columns, difference("")...), report.Column{Header: " ", Empty: " "})...)
@@ -51,20 +51,20 @@ func (r *Result) settingsTable() *report.Table {
 		}
 		cells := []string{p.String(), report.Thousands(p.Members)}
 		if p.Validation != nil {
-			cells = append(append(cells, report.Fixed(r.nll(p.Validation), 4)), differenceCells(p.ValidationDifferences)...)
+			cells = append(append(cells, report.Fixed(r.nll(p.Validation), 4)), r.differenceCells(p.ValidationDifferences)...)
 		}
 		if !r.shown(p) {
 			hidden++
 		}
-		for i, m := range study.MainMetrics(r.task) {
+		for _, s := range p.Main() {
 			if r.shown(p) {
-				cells = append(cells, study.Cell(m, p.Values[i]))
+				cells = append(cells, study.Cell(s))
 			} else {
 				cells = append(cells, "")
 			}
 		}
 		if r.shown(p) {
-			cells = append(cells, differenceCells(p.Differences)...)
+			cells = append(cells, r.differenceCells(p.Differences)...)
 		} else {
 			cells = append(cells, "", "")
 		}
@@ -80,18 +80,19 @@ func (r *Result) settingsTable() *report.Table {
 }
 
 // differenceCells returns the cells of a difference in the first loss, which are empty for the default.
-func differenceCells(d []calibrate.Interval) []string {
-	if d == nil {
+func (r *Result) differenceCells(differences map[string]calibrate.Interval) []string {
+	d, ok := differences[r.loss().Key]
+	if !ok {
 		return []string{"", ""}
 	}
-	return []string{report.Signed(d[0].Mean, 4), report.Interval(d[0].Low, d[0].High, 4)}
+	return []string{report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4)}
 }
 
 // membersTable shows the default setting's scores at round numbers of members.
 func (r *Result) membersTable() *report.Table {
-	loss := r.task.Losses()[0].Key
+	loss := r.loss().Key
 	columns := []report.Column{{Header: "members", Align: report.Right}}
-	for _, m := range study.MainMetrics(r.task) {
+	for _, m := range r.Points[0].Main() {
 		columns = append(columns, report.Column{Header: m.Header, Align: report.Decimal})
 		if m.Key == loss {
 			columns = append(columns, report.Column{Header: "any choice", Align: report.Decimal}, report.Column{Header: "[90 %]"})
@@ -103,8 +104,8 @@ func (r *Result) membersTable() *report.Table {
 			continue
 		}
 		cells := []string{report.Thousands(p.Members)}
-		for i, m := range study.MainMetrics(r.task) {
-			cells = append(cells, study.Cell(m, p.Values[i]))
+		for _, m := range p.Main() {
+			cells = append(cells, study.Cell(m))
 			if m.Key == loss {
 				cells = append(cells, report.Fixed(p.AnyOrder.Mean, m.Digits), "["+report.Fixed(p.AnyOrder.Low, m.Digits)+", "+report.Fixed(p.AnyOrder.High, m.Digits)+"]")
 			}
@@ -112,7 +113,7 @@ func (r *Result) membersTable() *report.Table {
 		t.Row(cells...)
 	}
 	of := ""
-	if name := r.averagedLoss(); name != r.task.Losses()[0].Name {
+	if name := r.averagedLoss(); name != r.loss().Name {
 		of = name + ", "
 	}
 	t.Note(fmt.Sprintf("%v. Any choice: %sthe mean over random choices of so many of the %d members, and between which values 90 %% of them lie", r.Default(), of, r.Error.Members))
@@ -152,42 +153,33 @@ func (r *Result) JSON() any {
 func (r *Result) pointJSON(p *Point) study.Object {
 	shown := r.shown(p)
 	row := append(settingJSON(p.Setting), study.Fields("members", p.Members)...)
-	for i, m := range study.MainMetrics(r.task) {
+	for _, s := range p.Main() {
 		var v *float64
 		if shown {
-			v = study.Finite(p.Values[i])
+			v = study.Finite(s.Value)
 		}
-		row = append(row, study.Fields(m.Key, v)...)
+		row = append(row, study.Fields(s.Key, v)...)
 	}
 	row = append(row, study.Fields("default", p.Default, "test_shown", shown)...)
-	differences := func(prefix string, of []calibrate.Interval, shown bool) {
-		for k, l := range r.task.Losses() {
+	differences := func(prefix string, of map[string]calibrate.Interval, shown bool) {
+		for _, l := range p.Losses {
 			var d any
-			switch {
-			case shown && of != nil:
-				d = study.Interval("mean", of[k])
-			case shown:
-				d = study.Interval("mean", calibrate.Interval{})
+			if shown {
+				d = study.Interval("mean", of[l.Key]) // zero for the default
 			}
 			row = append(row, study.Fields(prefix+l.Key+"_difference_95", d)...)
 		}
 	}
 	differences("", p.Differences, shown)
 	if p.Validation != nil {
-		for i, m := range study.MainMetrics(r.task) {
-			row = append(row, study.Fields("validation_"+m.Key, study.Finite(p.Validation.Values[i]))...)
-		}
+		row = append(row, study.Scores("validation_", p.Validation.Main())...)
 		differences("validation_", p.ValidationDifferences, true)
 	}
 	return row
 }
 
 func (r *Result) scoresJSON(members int, e *task.Evaluation) study.Object {
-	out := study.Fields("members", members)
-	for i, m := range study.MainMetrics(r.task) {
-		out = append(out, study.Fields(m.Key, study.Finite(e.Values[i]))...)
-	}
-	return out
+	return append(study.Fields("members", members), study.Scores("", e.Main())...)
 }
 
 func settingJSON(s Setting) study.Object {

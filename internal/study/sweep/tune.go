@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -93,11 +94,11 @@ func (s *Sweep) tempered(sums *infer.Sums) (temperature float64, losses []float6
 	if fitted, err := sums.Task.Fit(calibrate.ByTemperature, outcomes, labels); err == nil {
 		temperature, outcomes = fitted.Temperatures[0], sums.Task.Apply(nil, fitted, outcomes)
 	} // otherwise a true class has probability 0, which no temperature corrects
-	e, err := sums.Task.Evaluate(outcomes, labels, s.options())
+	list, err := task.Losses(sums.Task, outcomes, labels, s.options())
 	if err != nil {
 		return 0, nil, err
 	}
-	return temperature, e.Losses[0], nil
+	return temperature, list[0].Values, nil
 }
 
 func mean(values []float64) float64 {

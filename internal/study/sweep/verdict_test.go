@@ -22,7 +22,9 @@ func digits(t *testing.T) task.Task {
 }
 
 // scores is an evaluation of which only the NLL is known.
-func scores(nll float64) *task.Evaluation { return &task.Evaluation{Values: []float64{0, nll, 0, 0}} }
+func scores(nll float64) *task.Evaluation {
+	return &task.Evaluation{Scores: []task.Score{{Metric: task.Metric{Key: "nll"}, Value: nll}}, Losses: []task.Loss{{Key: "nll", Name: "NLL"}}}
+}
 
 func TestSweepVerdict(t *testing.T) {
 	standard := Setting{Scale: 0.5, Rank: 20}
@@ -84,7 +86,7 @@ func TestSettingFlags(t *testing.T) {
 // of their differences about the default's NLL.
 func TestScaleCurve(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3)}
-	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Differences: []calibrate.Interval{{Mean: -0.1, Low: -0.12, High: -0.07}}}
+	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Differences: map[string]calibrate.Interval{"nll": {Mean: -0.1, Low: -0.12, High: -0.07}}}
 	diagonal := Point{Setting: Setting{Scale: 1, Covariance: swag.Diagonal}, Evaluation: scores(0.4)}
 	r := &Result{Sweep: &Sweep{AllTest: true}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, low, diagonal}}
 	c := r.scaleCurve()

@@ -1,0 +1,341 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	judge "github.com/swagwrap/swagwrap/calibrate/labels"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// classResult is what was found about the probabilities of classes.
+type classResult struct {
+	calibrate.Metrics
+	auroc            calibrate.Interval // of class 1 of two, else NaN
+	averagePrecision float64
+	threshold        float64
+	decided          calibrate.Decisions // by the threshold
+}
+
+// These measures are of both tasks, classes and binary.
+var (
+	accuracy   = measure[*classResult]{Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, func(r *classResult) float64 { return r.Accuracy }}
+	meanNLL    = measure[*classResult]{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(r *classResult) float64 { return r.NLL }}
+	meanBrier  = measure[*classResult]{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *classResult) float64 { return r.Brier }}
+	aurocOf    = measure[*classResult]{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(r *classResult) float64 { return r.auroc.Mean }}
+	equalWidth = measure[*classResult]{Metric{Key: "ece_equal_width", Header: "ECE, equal width", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ECEEqualWidth }}
+	aurc       = measure[*classResult]{Metric{Key: "aurc", Header: "AURC", Digits: 5, Further: true}, func(r *classResult) float64 { return r.AURC }}
+	entropyOf  = measure[*classResult]{Metric{Key: "entropy", Header: "entropy", Digits: 4, Further: true}, func(r *classResult) float64 { return r.Entropy }}
+)
+
+var classMeasures = []measure[*classResult]{
+	accuracy,
+	meanNLL,
+	{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
+	meanBrier,
+	{Metric{Key: "top5", Header: "top-5", Digits: 1, Percent: true, Further: true, Optional: true}, func(r *classResult) float64 { return r.Top5 }},
+	{Metric{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ClasswiseECE }},
+	equalWidth,
+	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true,
+		Note: "ECE, 15 equal width: in 15 bins of equal width, as most papers quote it (Guo et al. 2017); in the other columns as --ece says, or in 20 bins"},
+		func(r *classResult) float64 { return r.ECE15 }},
+	{Metric{Key: "ece_swag_reference", Header: "ECE, reference", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ECEReference }},
+	aurc,
+	{Metric{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true, Note: "risk at 90 %: errors among the 90 % most confident"},
+		func(r *classResult) float64 { return r.SelectiveRisk }},
+	entropyOf,
+	aurocOf.further(),
+	{Metric{Key: "set_level", Header: "sets of", Digits: 1, Percent: true, Further: true, Optional: true}, setsLater},
+	{Metric{Key: "set_size", Header: "set size", Digits: 2, Further: true, Optional: true}, setsLater},
+	{Metric{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true, Optional: true}, setsLater},
+	{Metric{Key: "set_empty", Header: "empty sets", Digits: 1, Percent: true, Further: true, Optional: true,
+		Note: "sets of classes (APS) are fitted to hold the true one in 90, 95, 99 or 99.9 %, in the first of these that is above the best accuracy: " +
+			"at a level below it they are the most probable class or none, and tell nothing"}, setsLater},
+}
+
+// setsLater stands for the metrics of prediction sets, which [Align] computes.
+func setsLater(*classResult) float64 { return math.NaN() }
+
+// decisionMeasure is a metric of the decisions by a threshold.
+func decisionMeasure(key, header string, digits int, percent bool, of func(calibrate.Decisions) float64) measure[*classResult] {
+	return measure[*classResult]{Metric{Key: key, Header: header, Digits: digits, Percent: percent, Further: true, Brief: true, Optional: true, Decision: true},
+		func(r *classResult) float64 { return of(r.decided) }}
+}
+
+var binaryMeasures = []measure[*classResult]{
+	accuracy,
+	meanNLL,
+	{Metric{Key: "ece", Header: "ECE of class 1", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
+	meanBrier,
+	aurocOf,
+	{Metric{Key: "average_precision", Header: "AP", Digits: 4, Optional: true}, func(r *classResult) float64 { return r.averagePrecision }},
+	{Metric{Key: "threshold", Header: "threshold", Digits: 4, Further: true, Decision: true}, func(r *classResult) float64 { return r.threshold }},
+	decisionMeasure("sensitivity", "sensitivity", 1, true, calibrate.Decisions.Sensitivity),
+	decisionMeasure("specificity", "specificity", 1, true, calibrate.Decisions.Specificity),
+	decisionMeasure("precision", "precision", 1, true, calibrate.Decisions.Precision),
+	decisionMeasure("f1", "F1", 4, false, calibrate.Decisions.F1),
+	{Metric{Key: "auroc_low", Header: "AUROC from", Digits: 4, Further: true, Brief: true, Optional: true}, func(r *classResult) float64 { return r.auroc.Low }},
+	{Metric{Key: "auroc_high", Header: "to", Digits: 4, Further: true, Brief: true, Optional: true, Note: "AUROC from, to: its 95 % interval by DeLong et al. 1988"},
+		func(r *classResult) float64 { return r.auroc.High }},
+	equalWidth,
+	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true, Note: "calibration errors are of the probability of class 1, beside the share of class 1"},
+		func(r *classResult) float64 { return r.ECE15 }},
+	aurc,
+	{Metric{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true, Note: "AURC and risk at 90 % are of the more probable class, whatever the threshold"},
+		func(r *classResult) float64 { return r.SelectiveRisk }},
+	entropyOf,
+}
+
+// lossSum adds up a loss. It also keeps the loss of each example, unless only the mean is needed.
+type lossSum struct {
+	sum  float64
+	n    int
+	each []float64
+}
+
+func (l *lossSum) add(v float64, keep bool) {
+	l.sum += v
+	l.n++
+	if keep {
+		l.each = append(l.each, v)
+	}
+}
+
+func (l *lossSum) merge(o lossSum) {
+	l.sum, l.n, l.each = l.sum+o.sum, l.n+o.n, append(l.each, o.each...)
+}
+
+func (l *lossSum) mean() float64 {
+	if l.each != nil {
+		return stat.Mean(l.each, nil)
+	}
+	return l.sum / float64(l.n)
+}
+
+// classEvaluator implements [Evaluator] for probabilities of classes.
+type classEvaluator struct {
+	t                 classes
+	opts              EvaluateOptions
+	nll, wrong, brier lossSum
+	impossible        int                   // true classes with probability 0
+	tops              []calibrate.TopLabel  // 16 bytes for each example; of class 1 for the task binary
+	all               calibrate.Predictions // empty with MainOnly
+}
+
+func (t classes) NewEvaluator(opts EvaluateOptions) Evaluator { return newClassEvaluator(t, opts) }
+
+func newClassEvaluator(t classes, opts EvaluateOptions) *classEvaluator {
+	return &classEvaluator{t: t, opts: opts, all: calibrate.Predictions{Classes: t.count}}
+}
+
+func (e *classEvaluator) Add(outcome []float64, target truth.Truth) error {
+	label := target.Class()
+	if err := calibrate.CheckRow(outcome, label); err != nil {
+		return err
+	}
+	e.keep(outcome, label)
+	e.addTop(calibrate.JudgeRow(outcome, label))
+	return nil
+}
+
+// keep keeps the outcome for the metrics that need all of them.
+func (e *classEvaluator) keep(outcome []float64, label int) {
+	if !e.opts.MainOnly {
+		e.all.Probs, e.all.Labels = append(e.all.Probs, outcome...), append(e.all.Labels, label)
+	}
+}
+
+func (e *classEvaluator) AddRow(values []float64, label int) bool {
+	if label >= 0 {
+		top := calibrate.TopLabel{Confidence: values[confidence], Correct: int(values[prediction]) == label}
+		e.addTop(calibrate.Judged{TopLabel: top, NLL: values[nll], Brier: values[brier]})
+	}
+	return label >= 0
+}
+
+func (e *classEvaluator) addTop(j calibrate.Judged) {
+	e.add(j)
+	e.tops = append(e.tops, j.TopLabel)
+}
+
+// add adds the losses of an example.
+func (e *classEvaluator) add(j calibrate.Judged) {
+	wrong := 1.0
+	if j.Correct {
+		wrong = 0
+	}
+	each := !e.opts.NoLosses
+	e.nll.add(j.NLL, each)
+	e.wrong.add(wrong, each)
+	e.brier.add(j.Brier, each)
+	if math.IsInf(j.NLL, 1) {
+		e.impossible++
+	}
+}
+
+func (e *classEvaluator) Merge(other Evaluator) { e.merge(other.(*classEvaluator)) }
+
+func (e *classEvaluator) merge(o *classEvaluator) {
+	e.nll.merge(o.nll)
+	e.wrong.merge(o.wrong)
+	e.brier.merge(o.brier)
+	e.impossible += o.impossible
+	e.tops = append(e.tops, o.tops...)
+	e.all.Probs, e.all.Labels = append(e.all.Probs, o.all.Probs...), append(e.all.Labels, o.all.Labels...)
+}
+
+func (e *classEvaluator) Metrics() []Metric { return metrics(classMeasures) }
+
+func (e *classEvaluator) Losses() []Loss {
+	if e.opts.NoLosses {
+		return nil
+	}
+	return []Loss{{"nll", "NLL", e.nll.each}, {"error", "error", e.wrong.each}, {"brier", "Brier score", e.brier.each}}
+}
+
+func (e *classEvaluator) Evaluation() *Evaluation {
+	out := &Evaluation{Losses: e.Losses()}
+	r := &classResult{auroc: calibrate.Interval{Mean: math.NaN()}}
+	if e.opts.MainOnly {
+		r.Metrics = e.main()
+		r.ECE = calibrate.TopLabelECE(e.tops, e.opts.ECE)
+		out.Warnings = e.warnings()
+	} else {
+		r.Metrics = calibrate.Evaluate(e.all, e.opts.EvaluateOptions)
+		if e.t.count == 2 { // the AUROC is the same for both classes
+			r.auroc, _ = areas(logOdds(e.all))
+		}
+		out.Reliability, out.RiskCoverage = calibrate.Reliability(e.all, e.opts.ECE), calibrate.RiskCoverage(e.all)
+		out.Warnings, out.sets = r.Warnings, r.Sets
+	}
+	out.Scores = measured(classMeasures, r, e.opts.MainOnly)
+	Align(out)
+	return out
+}
+
+// main returns the metrics that follow from sums.
+func (e *classEvaluator) main() calibrate.Metrics {
+	n := e.wrong.n
+	return calibrate.Metrics{N: n, Accuracy: (float64(n) - e.wrong.sum) / float64(n), NLL: e.nll.mean(), Brier: e.brier.mean()}
+}
+
+func (e *classEvaluator) warnings() []error {
+	if e.impossible == 0 {
+		return nil
+	}
+	return []error{fmt.Errorf("NLL is infinite: %d of %d labels have probability 0, or less than a float64 holds", e.impossible, e.wrong.n)}
+}
+
+// binaryEvaluator implements [Evaluator] for two classes with a threshold. It keeps 24 bytes for each example, and its
+// losses.
+type binaryEvaluator struct {
+	*classEvaluator
+	in, out []float64 // log-odds of class 1, for examples of class 0 and of class 1
+	decided calibrate.Decisions
+}
+
+func (t binary) NewEvaluator(opts EvaluateOptions) Evaluator {
+	return &binaryEvaluator{classEvaluator: newClassEvaluator(t.classes, opts)}
+}
+
+func (e *binaryEvaluator) Add(outcome []float64, target truth.Truth) error {
+	label := target.Class()
+	if err := calibrate.CheckRow(outcome, label); err != nil {
+		return err
+	}
+	e.keep(outcome, label)
+	j := calibrate.JudgeRow(outcome, label)
+	j.Correct = byThreshold(outcome[1], e.opts.Threshold) == label
+	e.add(j, outcome[1], outcome[0], label)
+	return nil
+}
+
+func (e *binaryEvaluator) AddRow(values []float64, label int) bool {
+	if label >= 0 {
+		p := values[len(values)-2:]
+		e.add(calibrate.Judged{TopLabel: calibrate.TopLabel{Correct: int(values[prediction]) == label}, NLL: values[nll], Brier: values[brier]}, p[0], p[1], label)
+	}
+	return label >= 0
+}
+
+// add adds an example with the probabilities p of class 1 and q of class 0. j.Correct is by the threshold.
+func (e *binaryEvaluator) add(j calibrate.Judged, p, q float64, label int) {
+	e.classEvaluator.add(j)
+	e.tops = append(e.tops, calibrate.TopLabel{Confidence: p, Correct: label == 1})
+	odds := judge.LogOdds(nil, []float64{p}, []float64{q})[0]
+	switch {
+	case label == 1 && j.Correct:
+		e.decided.TruePositives++
+	case label == 1:
+		e.decided.FalseNegatives++
+	case j.Correct:
+		e.decided.TrueNegatives++
+	default:
+		e.decided.FalsePositives++
+	}
+	if label == 1 {
+		e.out = append(e.out, odds)
+	} else {
+		e.in = append(e.in, odds)
+	}
+}
+
+func (e *binaryEvaluator) Merge(other Evaluator) {
+	o := other.(*binaryEvaluator)
+	e.merge(o.classEvaluator)
+	e.in, e.out = append(e.in, o.in...), append(e.out, o.out...)
+	e.decided = e.decided.Add(o.decided)
+}
+
+func (e *binaryEvaluator) Metrics() []Metric { return metrics(binaryMeasures) }
+
+var errOneClass = errors.New("all labels are of one class: there is no AUROC, and no average precision")
+
+func (e *binaryEvaluator) Evaluation() *Evaluation {
+	ece := func(opts calibrate.ECEOptions) float64 { return calibrate.TopLabelECE(e.tops, opts) }
+	out := &Evaluation{Losses: e.Losses()}
+	r := &classResult{Metrics: e.main(), threshold: orDefault(e.opts.Threshold), decided: e.decided}
+	r.auroc, r.averagePrecision = areas(e.in, e.out)
+	r.ECE = ece(e.opts.ECE)
+	if !e.opts.MainOnly {
+		r.ECEEqualWidth, r.ECE15 = ece(calibrate.ECEOptions{Binning: calibrate.EqualWidth, Bins: e.opts.ECE.Bins}), ece(calibrate.GuoBins())
+		r.AURC, r.SelectiveRisk = calibrate.AURC(e.all), calibrate.SelectiveRisk(e.all, 0.9)
+		r.Entropy = stat.Mean(calibrate.PredictiveEntropy(nil, e.all.Probs, e.t.count), nil)
+		out.Decided, out.RiskCoverage = e.decided, calibrate.RiskCoverage(e.all)
+		out.Reliability, out.Warnings = calibrate.TopLabelReliability(e.tops, e.opts.ECE)
+	}
+	if len(e.in) == 0 || len(e.out) == 0 {
+		out.Warnings = append(out.Warnings, errOneClass)
+	} else if !e.opts.MainOnly {
+		out.Points = calibrate.OperatingPoints(e.in, e.out)
+	}
+	out.Warnings = append(out.Warnings, e.warnings()...)
+	out.Scores = measured(binaryMeasures, r, e.opts.MainOnly)
+	return out
+}
+
+// logOdds returns the log-odds of class 1 of two, for the examples of class 0 and of class 1. They also order
+// probabilities that round to 1.
+func logOdds(p calibrate.Predictions) (in, out []float64) {
+	for i, label := range p.Labels {
+		odds := judge.LogOdds(nil, p.Row(i)[1:], p.Row(i)[:1])
+		if label == 1 {
+			out = append(out, odds...)
+		} else {
+			in = append(in, odds...)
+		}
+	}
+	return in, out
+}
+
+// areas returns the AUROC with its interval, and the average precision. Both are NaN if all examples are of one class.
+func areas(in, out []float64) (auroc calibrate.Interval, precision float64) {
+	if nan := math.NaN(); len(in) == 0 || len(out) == 0 {
+		return calibrate.Interval{Mean: nan, Low: nan, High: nan}, nan
+	}
+	return calibrate.AUROCInterval(in, out), calibrate.AUPR(in, out)
+}
