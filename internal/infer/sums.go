@@ -1,8 +1,6 @@
 package infer
 
 import (
-	"fmt"
-
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -84,7 +82,7 @@ func (s *Sums) Evaluate(targets truth.Truth, opts task.EvaluateOptions) (*task.E
 	e, outcome := s.Task.NewEvaluator(opts), make([]float64, s.Task.Width())
 	for i := range s.Entropy {
 		if err := e.Add(s.Average(outcome, i).Outcome, targets.At(i)); err != nil {
-			return nil, fmt.Errorf("example %d: %w", i, err)
+			return nil, err
 		}
 	}
 	return e.Evaluation(), nil
