@@ -32,7 +32,7 @@ var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
 	// Each package may import those before it.
-	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
+	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
@@ -61,7 +61,7 @@ var rules = map[string]rule{
 	"internal/word":               {own: none, third: none, pure: true},
 	"internal/tempfile":           {own: none, third: none, pure: true},
 	"internal/ort":                {own: []string{"onnxio", "weights", "internal/file", "internal/tempfile"}},
-	"internal/cell":               {own: none, third: none, pure: true},
+	"internal/csvsafe":            {own: none, third: none, pure: true},
 	"internal/truth":              {own: none, third: none, pure: true},
 	"internal/file":               {own: none, third: none, pure: true},
 	"internal/numpy":              {own: []string{"internal/truth", "internal/file", "weights"}, third: none, pure: true},
@@ -69,12 +69,12 @@ var rules = map[string]rule{
 	"internal/picture":            {own: []string{"internal/word", "internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":            {own: []string{"internal/file", "internal/picture"}, pure: true},
 	"internal/preprocess":         {own: []string{"internal/word", "internal/file", "internal/picture"}, third: none, pure: true},
-	"internal/dataset/filelist":   {own: []string{"internal/file", "internal/cell"}},
-	"internal/dataset/listing":    {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/cell", "internal/numpy", "internal/picture", "internal/tempfile"}},
-	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/cell"}},
+	"internal/dataset/filelist":   {own: []string{"internal/file", "internal/csvsafe"}},
+	"internal/dataset/listing":    {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
+	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset":            {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
 	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
-	"internal/predictions":        {own: []string{"internal/word", "weights", "internal/file", "internal/cell", "internal/numpy", "internal/task", "internal/tempfile"}},
+	"internal/predictions":        {own: []string{"internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile"}},
 	"internal/infer/store":        {own: []string{"weights", "internal/file", "internal/tempfile"}, third: none, pure: true},
 	"internal/infer":              {own: append(slices.Clone(models), "internal/infer/store")},
 	"internal/infer/intake":       {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/splitmix")},

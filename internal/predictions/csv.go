@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/swagwrap/swagwrap/internal/cell"
+	"github.com/swagwrap/swagwrap/internal/csvsafe"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -24,7 +24,7 @@ func (s *Schema) cells() []column {
 		list = append(list, column{name, func(values []float64) string { return text(values[at]) }})
 	}
 	class := func(v float64) string { return strconv.Itoa(int(v)) }
-	named := func(v float64) string { return cell.Guard(s.ClassNames[int(v)]) }
+	named := func(v float64) string { return csvsafe.Guard(s.ClassNames[int(v)]) }
 	for _, f := range s.fields() {
 		text := number
 		if f.Kind == task.Class {
@@ -80,7 +80,7 @@ func (s *Schema) Header() []string {
 }
 
 // CSV writes rows as CSV (RFC 4180, with line feeds). Cells are empty where an example with an error has no value.
-// Texts are guarded as in package cell.
+// Texts are guarded as in package csvsafe.
 type CSV struct {
 	schema  *Schema
 	classes bool // there is a column for class numbers
@@ -102,7 +102,7 @@ func (c *CSV) begin() error {
 	c.begun = true
 	header := c.schema.Header()
 	for i, name := range header {
-		header[i] = cell.Guard(name)
+		header[i] = csvsafe.Guard(name)
 	}
 	return c.out.Write(header)
 }
@@ -112,7 +112,7 @@ func (c *CSV) Write(r *Row) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	record := append(c.record[:0], cell.Guard(r.Path))
+	record := append(c.record[:0], csvsafe.Guard(r.Path))
 	switch {
 	case !c.classes:
 	case r.Label >= 0:
@@ -128,7 +128,7 @@ func (c *CSV) Write(r *Row) error {
 		record = append(record, text)
 	}
 	if c.schema.Errors {
-		record = append(record, cell.Guard(r.Error))
+		record = append(record, csvsafe.Guard(r.Error))
 	}
 	c.record = record
 	return c.out.Write(record)

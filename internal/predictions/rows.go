@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/cell"
+	"github.com/swagwrap/swagwrap/internal/csvsafe"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -297,7 +297,7 @@ func openText(f io.Reader, comma rune) (*csv.Reader, []savedColumn, error) {
 	}
 	columns := make([]savedColumn, len(header))
 	for i, name := range header {
-		columns[i].name = strings.TrimSpace(cell.Bare(name))
+		columns[i].name = strings.TrimSpace(csvsafe.Bare(name))
 	}
 	return in, columns, nil
 }

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/cell"
+	"github.com/swagwrap/swagwrap/internal/csvsafe"
 )
 
 // columns are the columns of a CSV file.
@@ -41,7 +41,7 @@ func writeCSV(w io.Writer, h Head, rows iter.Seq[*Row]) error {
 		if strings.Contains(r.Path+r.Name+r.Label+r.Error, "\r\n") { // readers take it for a line end
 			return fmt.Errorf("%q: cannot be in a .csv, want a .parquet", r.Name)
 		}
-		err := out.Write([]string{cell.Guard(r.Path), cell.Guard(r.Name), number(r.Offset), strconv.FormatInt(r.Size, 10), number(r.FileSize), cell.Guard(r.Label), cell.Guard(r.Error)})
+		err := out.Write([]string{csvsafe.Guard(r.Path), csvsafe.Guard(r.Name), number(r.Offset), strconv.FormatInt(r.Size, 10), number(r.FileSize), csvsafe.Guard(r.Label), csvsafe.Guard(r.Error)})
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (l *Listing) eachCSV(r io.Reader, first, end int, each func(*Row) error) er
 
 // parse reads a row. Its texts do not share memory with fields.
 func parse(fields []string) (Row, error) {
-	text := func(i int) string { return strings.Clone(cell.Bare(fields[i])) }
+	text := func(i int) string { return strings.Clone(csvsafe.Bare(fields[i])) }
 	r := Row{Path: text(0), Name: text(1), Label: text(5), Error: text(6)}
 	for _, x := range []struct {
 		to *int64

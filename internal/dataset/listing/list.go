@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/cell"
+	"github.com/swagwrap/swagwrap/internal/csvsafe"
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
@@ -51,7 +51,7 @@ func (l *Listing) addFile(in *place, name, class string) (conflict error) {
 const maxLine = 64 << 10
 
 // parseList calls row for each line of a list, with a path, and a label or "". It skips empty lines and lines that
-// begin with #. In .csv files commas separate the fields, which may be guarded as in package cell. In other files tabs
+// begin with #. In .csv files commas separate the fields, which may be guarded as in package csvsafe. In other files tabs
 // separate them. In .txt files a label may also follow the extension of the image after a space, as in "a b.jpg 3". A
 // first line with a column named path or similar is a header. If several is true, row gets all labels of a line,
 // separated by spaces.
@@ -80,7 +80,7 @@ func parseList(r io.Reader, ext string, several bool, row func(path, label strin
 		}
 		if ext == ".csv" { // files that score writes are guarded
 			for i, field := range fields {
-				fields[i] = cell.Bare(field)
+				fields[i] = csvsafe.Bare(field)
 			}
 		}
 		path, label, err := columns.pick(fields)

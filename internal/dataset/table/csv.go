@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/cell"
+	"github.com/swagwrap/swagwrap/internal/csvsafe"
 )
 
 // lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped.
@@ -45,7 +45,7 @@ func (t *Table) openCSV(f *os.File, _ int64) error {
 		if i == 0 {
 			name = strings.TrimPrefix(name, "\ufeff") // some editors write a byte order mark
 		}
-		t.Names = append(t.Names, strings.Clone(cell.Bare(strings.TrimSpace(name))))
+		t.Names = append(t.Names, strings.Clone(csvsafe.Bare(strings.TrimSpace(name))))
 	}
 	if !slices.ContainsFunc(t.Names, func(name string) bool { _, err := parseFloat(name); return err != nil && name != "" }) {
 		return fmt.Errorf("first line %q, want the names of the columns", t.Names[:min(len(t.Names), 5)])
@@ -71,7 +71,7 @@ func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err e
 			if c == nil {
 				continue
 			}
-			text := cell.Bare(strings.TrimSpace(record[i]))
+			text := csvsafe.Bare(strings.TrimSpace(record[i]))
 			if c.text {
 				c.Texts = append(c.Texts, strings.Clone(text))
 				continue

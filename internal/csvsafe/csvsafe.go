@@ -1,4 +1,4 @@
-// Package cell protects spreadsheets from texts in CSV files that look like formulas.
+// Package csvsafe protects spreadsheets from texts in CSV files that look like formulas.
 //
 // A spreadsheet computes a cell that begins with = + - or @, and a file name may begin with one of these. Guard
 // puts a single quote before such a text, which marks it as text (OWASP, "CSV Injection"), and Bare removes the quote.
@@ -7,7 +7,7 @@
 // # Concurrency
 //
 // Functions keep no state; they may be called from any number of goroutines.
-package cell
+package csvsafe
 
 import "strings"
 
