@@ -37,7 +37,7 @@ import (
 // Pipeline is a list of random changes in the order of their application. The zero value changes nothing.
 type Pipeline struct {
 	ops    []op // on pixels
-	erases []erase
+	erases []*erase
 	// Mean and Std are the arguments of the text's Normalize: one value per channel, a single one, or nil. They are
 	// not applied here. The caller compares them with its own preprocessing.
 	Mean, Std []float64
@@ -45,15 +45,20 @@ type Pipeline struct {
 
 // An op is one change of a picture.
 type op interface {
-	// String returns text that Parse reads.
-	String() string
-	// fit fills in the network's height and width if the op leaves the size open.
-	fit(h, w int) op
+	transform
 	// size returns the height and width after the op for a picture of h by w pixels. Zeros mean unknown.
 	size(h, w int) (int, int, error)
 	// apply draws random parameters and changes the picture.
 	apply(c *canvas, r *random) error
 }
+
+// A fitter is an op that may leave the size open. fit returns it with the network's height and width.
+type fitter interface{ fit(h, w int) op }
+
+// keepsSize is part of the ops that do not change the size of a picture.
+type keepsSize struct{}
+
+func (keepsSize) size(h, w int) (int, int, error) { return h, w, nil }
 
 // None reports whether the pipeline changes nothing.
 func (p Pipeline) None() bool { return len(p.ops) == 0 && len(p.erases) == 0 }
@@ -66,13 +71,13 @@ func (p Pipeline) Erases() bool { return len(p.erases) > 0 }
 func (p Pipeline) String() string {
 	var words []string
 	for _, o := range p.ops {
-		words = append(words, o.String())
+		words = append(words, textOf(o))
 	}
 	if p.Mean != nil || p.Std != nil {
-		words = append(words, call("Normalize", "mean="+tuple(p.Mean), "std="+tuple(p.Std)))
+		words = append(words, textOf(&normalize{p.Mean, p.Std}))
 	}
 	for _, e := range p.erases {
-		words = append(words, e.String())
+		words = append(words, textOf(e))
 	}
 	if words == nil {
 		return "none"
@@ -98,12 +103,11 @@ func (p Pipeline) Resolve(h, w int) (Pipeline, error) {
 	if err := picture.CheckSize(w, h); err != nil {
 		return p, err
 	}
-	ops := make([]op, len(p.ops))
+	p.ops = slices.Clone(p.ops)
 	for i, o := range p.ops {
-		ops[i] = o.fit(h, w)
-	}
-	if len(ops) > 0 {
-		p.ops = ops
+		if o, isOpen := o.(fitter); isOpen {
+			p.ops[i] = o.fit(h, w)
+		}
 	}
 	eh, ew, err := p.Size()
 	if err != nil {
@@ -120,7 +124,7 @@ func (p Pipeline) Resolve(h, w int) (Pipeline, error) {
 func (p Pipeline) Size() (h, w int, err error) {
 	for _, o := range p.ops {
 		if h, w, err = o.size(h, w); err != nil {
-			return 0, 0, fmt.Errorf("%s: %w", o, err)
+			return 0, 0, fmt.Errorf("%s: %w", textOf(o), err)
 		}
 	}
 	return h, w, nil
@@ -129,13 +133,13 @@ func (p Pipeline) Size() (h, w int, err error) {
 // CheckChannels returns an error if the pipeline has per-channel values and their number is not c.
 func (p Pipeline) CheckChannels(c int) error {
 	for _, o := range p.ops {
-		if o, ok := o.(randomCrop); ok && len(o.fill) > 1 && len(o.fill) != c {
-			return fmt.Errorf("%s: fill has %d values, and pictures have %d channels", o, len(o.fill), c)
+		if o, ok := o.(*randomCrop); ok && len(o.fill) > 1 && len(o.fill) != c {
+			return fmt.Errorf("%s: fill has %d values, and pictures have %d channels", textOf(o), len(o.fill), c)
 		}
 	}
 	for _, e := range p.erases {
 		if len(e.value) > 1 && len(e.value) != c {
-			return fmt.Errorf("%s: value has %d numbers, and pictures have %d channels", e, len(e.value), c)
+			return fmt.Errorf("%s: value has %d numbers, and pictures have %d channels", textOf(e), len(e.value), c)
 		}
 	}
 	return nil
@@ -151,7 +155,7 @@ func (p Pipeline) Picture(src picture.Picture, key uint64) (picture.Picture, err
 	r := newRandom(key, pictureStream)
 	for _, o := range p.ops {
 		if err := o.apply(&c, r); err != nil {
-			return picture.Picture{}, fmt.Errorf("%s: %w", o, err)
+			return picture.Picture{}, fmt.Errorf("%s: %w", textOf(o), err)
 		}
 	}
 	return c.Picture, nil

@@ -103,14 +103,14 @@ func TestPixels(t *testing.T) {
 		canvas := canvas{Picture: src}
 		var err error
 		switch o := p.ops[0].(type) {
-		case randomCrop:
+		case *randomCrop:
 			down, across, e := o.spans(src.H, src.W)
 			if err = e; err == nil {
 				canvas.set(cut(src, down.from(c.At[0], o.mode), across.from(c.At[1], o.mode), o.fill))
 			}
-		case randomResizedCrop:
+		case *randomResizedCrop:
 			canvas.Picture, err = resizedCrop(src, box{c.Box[0], c.Box[1], c.Box[2], c.Box[3]}, o.to, o.filter)
-		case jitter:
+		case *jitter:
 			for _, s := range c.Steps {
 				canvas.mine()
 				adjustment{int(s[0]), s[1]}.apply(canvas.Picture)
@@ -220,7 +220,7 @@ func columnsOf(t *testing.T, spec string, size [2]int, n int) map[string][]float
 		}
 		r := newRandom(key, pictureStream)
 		switch o := p.ops[0].(type) {
-		case randomCrop:
+		case *randomCrop:
 			down, across, err := o.spans(size[1], size[0])
 			if err != nil {
 				t.Fatal(err)
@@ -229,9 +229,9 @@ func columnsOf(t *testing.T, spec string, size [2]int, n int) map[string][]float
 			add("top", float64(top))
 			add("left", float64(left))
 			add("both", float64(top*(across.spare()+1)+left))
-		case randomResizedCrop:
+		case *randomResizedCrop:
 			boxed(o.draw(size[1], size[0], r))
-		case jitter:
+		case *jitter:
 			order := 0
 			for _, a := range o.draw(r) {
 				order = 4*order + a.property

@@ -10,22 +10,42 @@ import (
 type factors = *[2]float64
 
 // jitter is torchvision's ColorJitter: brightness, contrast, saturation and hue, in this order.
-type jitter [4]factors
+type jitter struct {
+	keepsSize
+	by [4]factors
+}
 
 var jitterNames = [4]string{"brightness", "contrast", "saturation", "hue"}
 
-func (o jitter) String() string {
-	var a []string
-	for i, f := range o {
-		if f != nil {
-			a = append(a, jitterNames[i]+"="+tuple(f[:]))
-		}
-	}
-	return call("ColorJitter", a...)
-}
+func (*jitter) name() string { return "ColorJitter" }
 
-func (o jitter) fit(_, _ int) op                 { return o }
-func (o jitter) size(h, w int) (int, int, error) { return h, w, nil }
+func (o *jitter) params() (all []param) {
+	for i, name := range jitterNames {
+		text := ""
+		if o.by[i] != nil {
+			text = tuple(o.by[i][:])
+		}
+		lo, hi, middle, want := 0.0, most, 1.0, "a number from 0, or two, the smaller first"
+		if name == "hue" {
+			lo, hi, middle, want = -0.5, 0.5, 0, "a number from 0 to 0.5, or two from -0.5, the smaller first"
+		}
+		all = append(all, param{name: name, text: text, read: func(_ *arguments, v value) string {
+			x, ok := v.numbers(1, 2)
+			if ok && v.kind == 'n' {
+				ok = x[0] >= 0 && middle+x[0] <= hi
+				x = []float64{max(lo, middle-x[0]), middle + x[0]}
+			}
+			if !ok || len(x) != 2 || !(lo <= x[0] && x[0] <= x[1] && x[1] <= hi) {
+				return want
+			}
+			if o.by[i] = (*[2]float64)(x); x[0] == middle && x[1] == middle {
+				o.by[i] = nil
+			}
+			return ""
+		}})
+	}
+	return all
+}
 
 // An adjustment changes one property, an index of jitterNames, by a factor.
 type adjustment struct {
@@ -34,28 +54,28 @@ type adjustment struct {
 }
 
 // draw follows ColorJitter.get_params. All orders of the four properties are equally likely.
-func (o jitter) draw(r *random) []adjustment {
+func (o *jitter) draw(r *random) []adjustment {
 	order := [4]int{0, 1, 2, 3}
 	for i := 3; i > 0; i-- {
 		j := r.IntN(i + 1)
 		order[i], order[j] = order[j], order[i]
 	}
 	var by [4]float64
-	for i, f := range o {
+	for i, f := range o.by {
 		if f != nil {
 			by[i] = r.between(*f)
 		}
 	}
 	var a []adjustment
 	for _, i := range order {
-		if o[i] != nil {
+		if o.by[i] != nil {
 			a = append(a, adjustment{i, by[i]})
 		}
 	}
 	return a
 }
 
-func (o jitter) apply(c *canvas, r *random) error {
+func (o *jitter) apply(c *canvas, r *random) error {
 	for _, a := range o.draw(r) {
 		c.mine()
 		a.apply(c.Picture)
@@ -188,13 +208,15 @@ func fromHSV(h, s, v byte) (r, g, b byte) {
 }
 
 // greyscale is torchvision's RandomGrayscale.
-type greyscale struct{ p float64 }
+type greyscale struct {
+	keepsSize
+	p float64
+}
 
-func (o greyscale) String() string                  { return call("RandomGrayscale", probabilityArg(o.p, 0.1)) }
-func (o greyscale) fit(_, _ int) op                 { return o }
-func (o greyscale) size(h, w int) (int, int, error) { return h, w, nil }
+func (*greyscale) name() string      { return "RandomGrayscale" }
+func (o *greyscale) params() []param { return []param{probabilityParam(&o.p, 0.1)} }
 
-func (o greyscale) apply(c *canvas, r *random) error {
+func (o *greyscale) apply(c *canvas, r *random) error {
 	if r.happens(o.p) && c.C == 3 {
 		c.mine()
 		saturate(c.Picture, 0)

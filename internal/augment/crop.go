@@ -47,29 +47,90 @@ type randomCrop struct {
 	mode     padMode
 }
 
-func (o randomCrop) String() string {
+func (*randomCrop) name() string { return "RandomCrop" }
+
+func (o *randomCrop) params() []param {
+	return []param{
+		sizeParam(&o.to),
+		{name: "padding", text: o.paddingText(), read: o.readPadding},
+		{name: "pad_if_needed", text: unless(o.ifNeeded, false, "True"), read: func(_ *arguments, v value) string {
+			if o.ifNeeded = v.word == "True"; v.kind != 'w' || v.word != "True" && v.word != "False" {
+				return "True or False"
+			}
+			return ""
+		}},
+		{name: "fill", text: o.fillText(), read: o.readFill},
+		{name: "padding_mode", text: unless(o.mode, constant, fmt.Sprintf("'%s'", o.mode)), read: func(_ *arguments, v value) string {
+			if o.mode = padMode(v.word); !slices.Contains(padModes, o.mode) {
+				return "constant, edge, reflect or symmetric"
+			}
+			return ""
+		}},
+	}
+}
+
+func (o *randomCrop) paddingText() string {
 	p := o.padding
-	padding := unless(p, [4]int{}, "padding=(%d, %d, %d, %d)", p[0], p[1], p[2], p[3])
 	if p == [4]int{p[0], p[0], p[0], p[0]} {
-		padding = unless(p[0], 0, "padding=%d", p[0])
+		return unless(p[0], 0, fmt.Sprint(p[0]))
 	}
-	fill := ""
+	return fmt.Sprintf("(%d, %d, %d, %d)", p[0], p[1], p[2], p[3])
+}
+
+func (o *randomCrop) readPadding(a *arguments, v value) string {
+	n, ok := v.whole(0, picture.MaxSide, 1, 2, 4)
+	if !ok {
+		return "whole numbers from 0 to 1048576: one, two (left and right, top and bottom) or four (left, top, right, bottom)"
+	}
+	_, v2 := a.named["padding_mode"]
+	switch {
+	case len(n) < 4:
+		last := n[len(n)-1]
+		o.padding = [4]int{n[0], last, n[0], last}
+	case a.printed && v2: // version 2 prints another order: left, right, top, bottom
+		o.padding = [4]int{n[0], n[2], n[1], n[3]}
+	default:
+		o.padding = [4]int(n)
+	}
+	return ""
+}
+
+func (o *randomCrop) fillText() string {
 	switch f := o.fill; len(f) {
+	case 0:
+		return ""
 	case 1:
-		fill = fmt.Sprintf("fill=%d", f[0])
-	case 3:
-		fill = fmt.Sprintf("fill=(%d, %d, %d)", f[0], f[1], f[2])
+		return fmt.Sprint(f[0])
+	default:
+		return fmt.Sprintf("(%d, %d, %d)", f[0], f[1], f[2])
 	}
-	return call("RandomCrop", sizeArg(o.to), padding, unless(o.ifNeeded, false, "pad_if_needed=True"), fill,
-		unless(o.mode, constant, "padding_mode='%s'", o.mode))
+}
+
+// readFill reads the levels for the area outside a picture, truncated to integers as torchvision does.
+func (o *randomCrop) readFill(_ *arguments, v value) string {
+	x, ok := v.numbers(1, 3)
+	if !ok || slices.Min(x) < 0 || slices.Max(x) > 255 {
+		return "levels from 0 to 255: one, or three"
+	}
+	o.fill = nil
+	for _, f := range x {
+		o.fill = append(o.fill, byte(f))
+	}
+	if slices.Max(o.fill) == slices.Min(o.fill) {
+		o.fill = o.fill[:1]
+	}
+	if len(o.fill) == 1 && o.fill[0] == 0 {
+		o.fill = nil
+	}
+	return ""
 }
 
 func (o randomCrop) fit(h, w int) op {
 	o.to = fitted(o.to, h, w)
-	return o
+	return &o
 }
 
-func (o randomCrop) size(h, w int) (int, int, error) {
+func (o *randomCrop) size(h, w int) (int, int, error) {
 	if h == 0 || o.to[0] == 0 {
 		return o.to[0], o.to[1], nil
 	}
@@ -86,7 +147,7 @@ type span struct {
 // spare returns the number of possible positions of the crop, minus one.
 func (s span) spare() int { return s.padded + 2*s.more - s.want }
 
-func (o randomCrop) spans(h, w int) (down, across span, err error) {
+func (o *randomCrop) spans(h, w int) (down, across span, err error) {
 	down = span{have: h, before: o.padding[1], padded: h + o.padding[1] + o.padding[3], want: o.to[0]}
 	across = span{have: w, before: o.padding[0], padded: w + o.padding[0] + o.padding[2], want: o.to[1]}
 	for _, s := range []*span{&down, &across} {
@@ -101,7 +162,7 @@ func (o randomCrop) spans(h, w int) (down, across span, err error) {
 }
 
 // draw returns the position of the crop in the padded picture.
-func (o randomCrop) draw(down, across span, r *random) (top, left int) {
+func (o *randomCrop) draw(down, across span, r *random) (top, left int) {
 	return r.IntN(down.spare() + 1), r.IntN(across.spare() + 1)
 }
 
@@ -117,7 +178,7 @@ func (s span) from(start int, m padMode) []int {
 	return at
 }
 
-func (o randomCrop) apply(c *canvas, r *random) error {
+func (o *randomCrop) apply(c *canvas, r *random) error {
 	if o.to[0] == 0 {
 		return errOpen
 	}
@@ -136,11 +197,12 @@ func (o randomCrop) apply(c *canvas, r *random) error {
 // centreCrop is torchvision's CenterCrop.
 type centreCrop struct{ to [2]int }
 
-func (o centreCrop) String() string                    { return call("CenterCrop", sizeArg(o.to)) }
-func (o centreCrop) fit(h, w int) op                   { return centreCrop{fitted(o.to, h, w)} }
-func (o centreCrop) size(_, _ int) (h, w int, _ error) { return o.to[0], o.to[1], nil }
+func (*centreCrop) name() string                        { return "CenterCrop" }
+func (o *centreCrop) params() []param                   { return []param{sizeParam(&o.to)} }
+func (o *centreCrop) fit(h, w int) op                   { return &centreCrop{fitted(o.to, h, w)} }
+func (o *centreCrop) size(_, _ int) (h, w int, _ error) { return o.to[0], o.to[1], nil }
 
-func (o centreCrop) apply(c *canvas, _ *random) error {
+func (o *centreCrop) apply(c *canvas, _ *random) error {
 	if o.to[0] == 0 {
 		return errOpen
 	}
@@ -193,22 +255,21 @@ func cut(src picture.Picture, rows, columns []int, fill []byte) picture.Picture 
 
 // flip is torchvision's RandomHorizontalFlip or RandomVerticalFlip.
 type flip struct {
+	keepsSize
 	vertical bool
 	p        float64
 }
 
-func (o flip) String() string {
-	name := "RandomHorizontalFlip"
+func (o *flip) name() string {
 	if o.vertical {
-		name = "RandomVerticalFlip"
+		return "RandomVerticalFlip"
 	}
-	return call(name, probabilityArg(o.p, 0.5))
+	return "RandomHorizontalFlip"
 }
 
-func (o flip) fit(_, _ int) op                 { return o }
-func (o flip) size(h, w int) (int, int, error) { return h, w, nil }
+func (o *flip) params() []param { return []param{probabilityParam(&o.p, 0.5)} }
 
-func (o flip) apply(c *canvas, r *random) error {
+func (o *flip) apply(c *canvas, r *random) error {
 	switch {
 	case !r.happens(o.p):
 	case o.vertical:

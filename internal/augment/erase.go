@@ -1,5 +1,12 @@
 package augment
 
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
 // erase is RandomErasing of torchvision or timm. Timm's can erase several rectangles, and can fill each with one
 // random colour.
 type erase struct {
@@ -16,29 +23,105 @@ var (
 	timmEraseScale, timmEraseRatio = [2]float64{0.02, 1.0 / 3}, [2]float64{0.3, 1 / 0.3}
 )
 
-// timm reports whether the op can only be written with timm's arguments.
-func (e erase) timm() bool { return e.colour || e.count != [2]int{1, 1} }
+func newErase() transform {
+	return &erase{p: 0.5, scale: eraseScale, ratio: eraseRatio, value: []float64{0}, count: [2]int{1, 1}}
+}
 
-func (e erase) String() string {
-	scale, ratio := eraseScale, eraseRatio
+func (*erase) name() string { return "RandomErasing" }
+
+// timm reports whether the transform can only be written with timm's arguments.
+func (e *erase) timm() bool { return e.colour || e.count != [2]int{1, 1} }
+
+func (e *erase) params() []param {
+	scale, ratio, value, mode := eraseScale, eraseRatio, "", ""
 	if e.timm() {
 		scale, ratio = timmEraseScale, timmEraseRatio
 	}
-	value := ""
 	switch {
 	case e.colour:
-		value = "mode='rand'"
+		mode = "'rand'"
 	case e.value == nil && e.timm():
-		value = "mode='pixel'"
+		mode = "'pixel'"
 	case e.value == nil:
-		value = "value='random'"
+		value = "'random'"
 	case len(e.value) > 1:
-		value = "value=" + tuple(e.value)
+		value = tuple(e.value)
 	case e.value[0] != 0:
-		value = "value=" + number(e.value[0])
+		value = number(e.value[0])
 	}
-	return call("RandomErasing", probabilityArg(e.p, 0.5), spanArg("scale", e.scale, scale), spanArg("ratio", e.ratio, ratio), value,
-		unless(e.count, [2]int{1, 1}, "count=(%d, %d)", e.count[0], e.count[1]))
+	return []param{
+		probabilityParam(&e.p, 0.5),
+		spanParam("scale", &e.scale, scale, 0, 1, "two numbers from 0 to 1, the smaller first"),
+		ratioParam(&e.ratio, ratio),
+		{name: "value", text: value, read: e.readValue},
+		{name: "inplace"},
+		{name: "mode", text: mode, read: e.readMode},
+		{name: "count", text: unless(e.count, [2]int{1, 1}, fmt.Sprintf("(%d, %d)", e.count[0], e.count[1])), read: e.readCount},
+	}
+}
+
+func (e *erase) readValue(_ *arguments, v value) string {
+	x, ok := v.numbers(1, 3)
+	switch {
+	case v.kind != 'l' && v.word == "random":
+		e.value = nil
+		return ""
+	case !ok:
+		return "a number, three, or 'random'"
+	case slices.Max(x) > math.MaxFloat32 || slices.Min(x) < -math.MaxFloat32:
+		return "numbers in the range of float32"
+	case slices.Max(x) == slices.Min(x):
+		x = x[:1]
+	}
+	e.value = x
+	return ""
+}
+
+func (e *erase) readMode(_ *arguments, v value) string {
+	switch v.word {
+	case "rand", "pixel":
+		e.value, e.colour = nil, v.word == "rand"
+	case "const", "":
+	default:
+		return "const, rand or pixel"
+	}
+	return ""
+}
+
+func (e *erase) readCount(_ *arguments, v value) string {
+	n, ok := v.whole(1, 1000, 1, 2)
+	switch {
+	case !ok:
+		return "a whole number from 1 to 1000, or the least and the most"
+	case n[0] > n[len(n)-1]:
+		return "the least first"
+	case len(n) == 1:
+		n = []int{1, n[0]}
+	}
+	e.count = [2]int(n)
+	return ""
+}
+
+// finish sets what depends on several arguments.
+func (e *erase) finish(a *arguments) error {
+	_, hasValue := a.get("value")
+	_, hasMode := a.get("mode")
+	_, hasCount := a.get("count")
+	_, all := a.named["inplace"]
+	switch isTimm := hasMode || hasCount; {
+	case hasValue && isTimm:
+		return errors.New("value and timm's mode or count, want one of them")
+	case !isTimm && !hasValue && a.printed && all:
+		e.value = nil // version 2 prints no value if it is random
+	case isTimm:
+		if _, ok := a.get("scale"); !ok {
+			e.scale = timmEraseScale
+		}
+		if _, ok := a.get("ratio"); !ok {
+			e.ratio = timmEraseRatio
+		}
+	}
+	return nil
 }
 
 // tensor holds a picture's values in the network's layout.
@@ -48,7 +131,7 @@ type tensor struct {
 	last    bool // channels are the last dimension
 }
 
-func (e erase) apply(t tensor, r *random) {
+func (e *erase) apply(t tensor, r *random) {
 	if !r.happens(e.p) {
 		return
 	}
@@ -62,7 +145,7 @@ func (e erase) apply(t tensor, r *random) {
 
 // draw is RandomErasing.get_params for one of count rectangles. The rectangle is smaller than the picture in both
 // directions. If ten attempts find none, draw returns false.
-func (e erase) draw(h, w, count int, r *random) (box, bool) {
+func (e *erase) draw(h, w, count int, r *random) (box, bool) {
 	area := float64(h) * float64(w)
 	for range 10 {
 		bh, bw := shape(area*r.between(e.scale)/float64(count), logBetween(e.ratio, r))
@@ -74,7 +157,7 @@ func (e erase) draw(h, w, count int, r *random) (box, bool) {
 }
 
 // fill overwrites a rectangle, channel by channel.
-func (e erase) fill(t tensor, b box, r *random) {
+func (e *erase) fill(t tensor, b box, r *random) {
 	plane, row, step := t.h*t.w, t.w, 1
 	if t.last {
 		plane, row, step = 1, t.w*t.c, t.c

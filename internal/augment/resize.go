@@ -21,26 +21,35 @@ var (
 	cropRatio = [2]float64{3.0 / 4, 4.0 / 3}
 )
 
-func (o randomResizedCrop) String() string {
-	filter := filterArg(o.filter)
-	if o.either {
-		filter = "interpolation='random'"
+func newRandomResizedCrop() transform { return &randomResizedCrop{scale: cropScale, ratio: cropRatio} }
+
+func (*randomResizedCrop) name() string { return "RandomResizedCrop" }
+
+func (o *randomResizedCrop) params() []param {
+	scale := spanParam("scale", &o.scale, cropScale, 0, most, "two numbers from 0, the smaller first")
+	read := scale.read
+	scale.read = func(a *arguments, v value) string {
+		want := read(a, v)
+		if want == "" && o.scale[1] == 0 {
+			want = "a part of the area above 0"
+		}
+		return want
 	}
-	return call("RandomResizedCrop", sizeArg(o.to), spanArg("scale", o.scale, cropScale), spanArg("ratio", o.ratio, cropRatio), filter)
+	return append([]param{sizeParam(&o.to), scale, ratioParam(&o.ratio, cropRatio)}, filterParams(&o.filter, &o.either)...)
 }
 
 func (o randomResizedCrop) fit(h, w int) op {
 	o.to = fitted(o.to, h, w)
-	return o
+	return &o
 }
 
-func (o randomResizedCrop) size(_, _ int) (int, int, error) { return o.to[0], o.to[1], nil }
+func (o *randomResizedCrop) size(_, _ int) (int, int, error) { return o.to[0], o.to[1], nil }
 
 // box is a rectangle in a picture.
 type box struct{ top, left, h, w int }
 
 // draw follows RandomResizedCrop.get_params.
-func (o randomResizedCrop) draw(h, w int, r *random) box {
+func (o *randomResizedCrop) draw(h, w int, r *random) box {
 	area := float64(h) * float64(w)
 	for range 10 {
 		bw, bh := shape(area*r.between(o.scale), logBetween(o.ratio, r))
@@ -69,7 +78,7 @@ func logBetween(v [2]float64, r *random) float64 {
 	return math.Exp(r.between([2]float64{math.Log(v[0]), math.Log(v[1])}))
 }
 
-func (o randomResizedCrop) apply(c *canvas, r *random) error {
+func (o *randomResizedCrop) apply(c *canvas, r *random) error {
 	if o.to[0] == 0 {
 		return errOpen
 	}
@@ -107,22 +116,37 @@ type resize struct {
 	filter picture.Filter
 }
 
-func (o resize) String() string {
-	size := unless(o.to, [2]int{}, "(%d, %d)", o.to[0], o.to[1]) // one number is the shorter side
+func (*resize) name() string { return "Resize" }
+
+func (o *resize) params() []param {
+	size := param{name: "size", text: unless(o.to, [2]int{}, fmt.Sprintf("(%d, %d)", o.to[0], o.to[1])), read: func(_ *arguments, v value) string {
+		n, ok := v.whole(1, picture.MaxSide, 1, 2)
+		switch {
+		case !ok:
+			return sides
+		case len(n) == 1:
+			o.short = n[0]
+		default:
+			o.to = [2]int(n)
+		}
+		return ""
+	}}
 	if o.short != 0 {
-		size = fmt.Sprint(o.short)
+		size.text = fmt.Sprint(o.short)
 	}
-	return call("Resize", size, filterArg(o.filter))
+	filter := filterParams(&o.filter, nil)
+	refused := param{name: "max_size", read: func(*arguments, value) string { return "None: it is not supported" }}
+	return []param{size, filter[0], refused, filter[1]}
 }
 
 func (o resize) fit(h, w int) op {
 	if o.short == 0 {
 		o.to = fitted(o.to, h, w)
 	}
-	return o
+	return &o
 }
 
-func (o resize) size(h, w int) (int, int, error) {
+func (o *resize) size(h, w int) (int, int, error) {
 	switch {
 	case o.short == 0:
 		return o.to[0], o.to[1], nil
@@ -133,7 +157,7 @@ func (o resize) size(h, w int) (int, int, error) {
 	return h, w, nil
 }
 
-func (o resize) apply(c *canvas, _ *random) error {
+func (o *resize) apply(c *canvas, _ *random) error {
 	to := o.to
 	switch {
 	case o.short != 0:

@@ -151,24 +151,23 @@ func off(v any) bool {
 // pipeline follows transforms_imagenet_train and transforms_noaug_train of timm's data/transforms_factory.py, and the
 // erasing of data/loader.py. Parse checks the numbers.
 func (a timmArgs) pipeline() (Pipeline, error) {
-	size := unless(a.ImgSize, 0, "(%d, %d)", a.ImgSize, a.ImgSize) // the network's own size if both are missing
+	size := unless(a.ImgSize, 0, fmt.Sprintf("(%d, %d)", a.ImgSize, a.ImgSize)) // the network's own size if both are missing
 	if n := a.InputSize; len(n) == 3 {
 		size = fmt.Sprintf("(%d, %d)", n[1], n[2])
 	} else if n != nil {
 		return Pipeline{}, fmt.Errorf("input_size is %v, want channels, height and width", n)
 	}
-	normalize := ""
+	norm := ""
 	if a.Mean != nil && a.Std != nil {
-		normalize = call("Normalize", "mean="+tuple(a.Mean), "std="+tuple(a.Std))
+		norm = textOf(&normalize{a.Mean, a.Std})
 	}
 	switch {
 	case a.NoAug:
 		// The evaluation's filter, which only "interpolation" contains.
-		f, err := picture.ParseFilter(a.Interpolation)
-		if err != nil {
+		if _, err := picture.ParseFilter(a.Interpolation); err != nil {
 			return Pipeline{}, fmt.Errorf("no_aug: pictures were resized with the network's own filter, and %w: give Resize(interpolation='...') as text", err)
 		}
-		return Parse(call("Resize", size, filterArg(f)) + "\n" + normalize)
+		return Parse(call("Resize", size, "interpolation='"+a.Interpolation+"'") + "\n" + norm)
 	case a.TrainCropMode != "" && a.TrainCropMode != "rrc":
 		return Pipeline{}, fmt.Errorf("train_crop_mode is %q, and only rrc is supported: %s", a.TrainCropMode, advice)
 	}
@@ -180,11 +179,11 @@ func (a timmArgs) pipeline() (Pipeline, error) {
 	}
 	return Parse(strings.Join([]string{
 		call("RandomResizedCropAndInterpolation", size, "scale="+tuple(a.Scale), "ratio="+tuple(a.Ratio), "interpolation='"+cmp.Or(a.TrainFilter, a.Interpolation)+"'"),
-		unless(a.HFlip, 0, "RandomHorizontalFlip(p=%s)", number(a.HFlip)),
-		unless(a.VFlip, 0, "RandomVerticalFlip(p=%s)", number(a.VFlip)),
+		unless(a.HFlip, 0, "RandomHorizontalFlip(p="+number(a.HFlip)+")"),
+		unless(a.VFlip, 0, "RandomVerticalFlip(p="+number(a.VFlip)+")"),
 		jitter,
-		unless(a.GreyscaleProb, 0, "RandomGrayscale(p=%s)", number(a.GreyscaleProb)),
-		normalize,
-		unless(a.ReProb, 0, "RandomErasing(p=%s, mode='%s', count=%d)", number(a.ReProb), strings.ToLower(a.ReMode), a.ReCount),
+		unless(a.GreyscaleProb, 0, "RandomGrayscale(p="+number(a.GreyscaleProb)+")"),
+		norm,
+		unless(a.ReProb, 0, fmt.Sprintf("RandomErasing(p=%s, mode='%s', count=%d)", number(a.ReProb), strings.ToLower(a.ReMode), a.ReCount)),
 	}, "\n"))
 }

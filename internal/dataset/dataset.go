@@ -64,7 +64,7 @@ type Dataset interface {
 	// Name returns the name of example i in output rows: "test.npz[17]", "val/cat/1.jpg", "shard-000.tar/0001.jpg".
 	Name(i int) string
 	// Read writes the preprocessed example i to dst. An error concerns only this example and names it; dst is then
-	// undefined. Read panics if i is out of range or if dst has not the size that [SizeOf] returns.
+	// undefined. Read panics if i is out of range or if dst does not have the size that [SizeOf] returns.
 	Read(dst Values, i int) error
 	// Sources lists the inputs of the data, images first.
 	Sources() []Source
