@@ -1,10 +1,12 @@
 package moments
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -66,19 +68,9 @@ func (d Difference) Off() (off []int) {
 		at := d.Groups[g]
 		return max(at.Distance+at.Outside, math.Abs(at.Mean), math.Abs(math.Log(at.Ratio)))
 	}
-	slices.SortStableFunc(off, func(a, b int) int {
-		if worst(a) > worst(b) {
-			return -1
-		} else if worst(a) < worst(b) {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(off, func(a, b int) int { return cmp.Compare(worst(b), worst(a)) })
 	return off
 }
-
-// TokensOff reports whether the token ids are not those of training.
-func (d Difference) TokensOff() bool { return d.tokensOff }
 
 // Comparable reports whether a sample has the groups of a summary. The summary may come from a file of a stranger, so
 // its lengths are checked too.
@@ -226,7 +218,7 @@ func (d *Difference) compareTokens(training Summary, s *Sample) {
 	total, expected, variance, rest, most := 0.0, 0.0, 0.0, 0.0, 0.0
 	for _, f := range training.Tokens.Frequent {
 		shares := s.shares(f.ID)
-		mean, spread := mean(shares), max(f.Std, deviation(shares))
+		mean, spread := stat.Mean(shares, nil), max(f.Std, deviation(shares))
 		error := spread * math.Sqrt(1/n+1/m)
 		total += math.Abs(mean-f.Share) / 2
 		expected += math.Sqrt(2/math.Pi) * error / 2
@@ -251,14 +243,6 @@ func (d *Difference) compareTokens(training Summary, s *Sample) {
 		d.Beyond > maxOutside && beyond(outside, s.examples, training.Examples) < level
 }
 
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
-}
-
 // compareColours compares the contrast of the last channel to the first. The contrast varies far less from picture to
 // picture than the channels do, since they brighten together.
 func (d *Difference) compareColours(training Summary, s *Sample) {
@@ -269,11 +253,11 @@ func (d *Difference) compareColours(training Summary, s *Sample) {
 	red, blue := training.Groups[0], training.Groups[2]
 	spread := math.Sqrt(max(0, red.MeanStd*red.MeanStd+blue.MeanStd*blue.MeanStd-2*training.Correlation[1]))
 	n, m := float64(s.examples), float64(training.Examples)
-	d.colours = ofStd(mean(contrast)-(blue.Mean-red.Mean), spread)
+	d.colours = ofStd(stat.Mean(contrast, nil)-(blue.Mean-red.Mean), spread)
 	error := max(spread, deviation(contrast)) * math.Sqrt(1/n+1/m)
-	d.contrast = ofStd(mean(contrast)-(blue.Mean-red.Mean), error)
+	d.contrast = ofStd(stat.Mean(contrast, nil)-(blue.Mean-red.Mean), error)
 	middle := training.Groups[1]
-	d.light = ofStd(mean(s.groups[1].means)-middle.Mean, max(middle.MeanStd, deviation(s.groups[1].means))*math.Sqrt(1/n+1/m))
+	d.light = ofStd(stat.Mean(s.groups[1].means, nil)-middle.Mean, max(middle.MeanStd, deviation(s.groups[1].means))*math.Sqrt(1/n+1/m))
 	a, b := s.groups[0].summary(s.Kind), s.groups[2].summary(s.Kind)
 	relative := max(red.VarianceStd, blue.VarianceStd, a.VarianceStd, b.VarianceStd)
 	if min(a.Std, b.Std, red.Std, blue.Std) > 0 {

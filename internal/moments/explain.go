@@ -16,27 +16,46 @@ type Change struct {
 	Scale, Shift []float64 // one for each group, or one for all; nil for 1 and 0
 }
 
-func at(v []float64, g int, unset float64) float64 {
-	if len(v) == 0 {
-		return unset
+// Of says what group g becomes: scale·x + shift of the group from.
+func (c Change) Of(g int) (from int, scale, shift float64) {
+	from, scale = g, 1
+	if c.From != nil {
+		from = c.From[g]
 	}
-	return v[min(g, len(v)-1)]
+	if n := len(c.Scale); n > 0 {
+		scale = c.Scale[min(g, n-1)]
+	}
+	if n := len(c.Shift); n > 0 {
+		shift = c.Shift[min(g, n-1)]
+	}
+	return from, scale, shift
+}
+
+// Then returns the change of so many groups that makes c and then next.
+func (c Change) Then(next Change, groups int) Change {
+	out := Change{Name: c.Name}
+	for g := range groups {
+		middle, a, b := next.Of(g)
+		from, scale, shift := c.Of(middle)
+		if out.Scale, out.Shift = append(out.Scale, a*scale), append(out.Shift, float64(a*shift)+b); c.From != nil || next.From != nil {
+			out.From = append(out.From, from)
+		}
+	}
+	return out
 }
 
 // Changed returns the changed sample. Tokens are shifted by Shift[0].
 func (s *Sample) Changed(c Change) *Sample {
 	out := &Sample{Kind: s.Kind, examples: s.examples}
 	for g := range s.groups {
-		from := g
-		if c.From != nil {
-			from = c.From[g]
-		}
-		out.groups = append(out.groups, s.groups[from].changed(at(c.Scale, g, 1), at(c.Shift, g, 0)))
+		from, scale, shift := c.Of(g)
+		out.groups = append(out.groups, s.groups[from].changed(scale, shift))
 	}
+	_, _, shift := c.Of(0)
 	for _, text := range s.texts {
 		moved := map[int64]float64{}
 		for id, p := range text {
-			moved[id+int64(at(c.Shift, 0, 0))] = p
+			moved[id+int64(shift)] = p
 		}
 		out.texts = append(out.texts, moved)
 	}

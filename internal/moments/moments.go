@@ -20,6 +20,8 @@
 package moments
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -119,26 +121,8 @@ func unpadded(ids []int64) []int64 {
 	return ids
 }
 
-// Examples returns the number of examples in the sample.
-func (s *Sample) Examples() int { return s.examples }
-
 // Groups returns the number of channels or columns of an example.
 func (s *Sample) Groups() int { return len(s.groups) }
-
-// Merge adds the examples of other, which has the same kind and groups.
-func (s *Sample) Merge(other *Sample) {
-	a, b := float64(s.examples), float64(other.examples)
-	for g := range s.groups {
-		to, from := &s.groups[g], other.groups[g]
-		to.means = append(to.means, from.means...)
-		to.variances = append(to.variances, from.variances...)
-		to.min, to.max = min(to.min, from.min), max(to.max, from.max)
-		to.zeros = (a*to.zeros + b*from.zeros) / (a + b)
-		to.whole = (a*to.whole + b*from.whole) / (a + b)
-	}
-	s.texts = append(s.texts, other.texts...)
-	s.examples += other.examples
-}
 
 // Summary is the part of a sample that a file keeps. An ensemble has the summary of training.
 type Summary struct {
@@ -282,14 +266,7 @@ func ranks(x []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if x[a] < x[b] {
-			return -1
-		} else if x[a] > x[b] {
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
 	out := make([]float64, len(x))
 	for i := 0; i < len(order); {
 		j := i + 1
@@ -314,19 +291,7 @@ func (s *Sample) ids() *Ids {
 			out.Min, out.Max = min(out.Min, id), max(out.Max, id)
 		}
 	}
-	order := make([]int64, 0, len(total))
-	for id := range total {
-		order = append(order, id)
-	}
-	slices.SortFunc(order, func(a, b int64) int {
-		if total[a] != total[b] {
-			if total[a] > total[b] {
-				return -1
-			}
-			return 1
-		}
-		return int(min(max(a-b, -1), 1))
-	})
+	order := slices.SortedFunc(maps.Keys(total), func(a, b int64) int { return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b)) })
 	for _, id := range order[:min(frequent, len(order))] {
 		shares := s.shares(id)
 		out.Frequent = append(out.Frequent, Frequent{id, stat.Mean(shares, nil), deviation(shares)})

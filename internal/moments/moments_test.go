@@ -66,10 +66,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := golden.Channels
-	all := rows(c.Values, 60)
-	s := NewSample(Channels, 3, 20, all[:5])
-	s.Merge(NewSample(Channels, 3, 20, all[5:]))
-	sum := s.Summary()
+	sum := NewSample(Channels, 3, 20, rows(c.Values, 60)).Summary()
 	near(t, "mean", each(sum.Groups, func(g Group) float64 { return g.Mean }), c.Mean)
 	near(t, "std", each(sum.Groups, func(g Group) float64 { return g.Std }), c.Std)
 	near(t, "mean std", each(sum.Groups, func(g Group) float64 { return g.MeanStd }), c.MeanStd)
@@ -260,11 +257,8 @@ func TestFaults(t *testing.T) {
 	inverse := func(c Change) Change { // x = Scale·y + Shift
 		out := Change{From: c.From}
 		for g := range 3 {
-			from := g
-			if c.From != nil {
-				from = c.From[g]
-			}
-			a, b := at(c.Scale, from, 1), at(c.Shift, from, 0)
+			from, _, _ := c.Of(g)
+			_, a, b := c.Of(from)
 			out.Scale, out.Shift = append(out.Scale, 1/a), append(out.Shift, -b/a)
 		}
 		return out

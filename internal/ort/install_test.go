@@ -265,7 +265,7 @@ func TestInstallCancelled(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestLocate(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", dir) // Linux
 	t.Setenv("HOME", dir)           // macOS

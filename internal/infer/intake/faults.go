@@ -40,40 +40,6 @@ func (p part) normalise(s preprocess.Settings, undo bool) (c moments.Change) {
 	return c
 }
 
-// compose returns the change that makes one change and then another, of channels.
-func compose(first, then moments.Change, groups int) moments.Change {
-	c := moments.Change{Name: first.Name}
-	for g := range groups {
-		from := g
-		if then.From != nil {
-			from = then.From[g]
-		}
-		source := from
-		if first.From != nil {
-			source = first.From[from]
-		}
-		if c.From = append(c.From, source); first.From == nil && then.From == nil {
-			c.From = nil
-		}
-		scale, shift := 1.0, 0.0
-		if first.Scale != nil {
-			scale = at(first.Scale, from)
-		}
-		if first.Shift != nil {
-			shift = at(first.Shift, from)
-		}
-		a, b := 1.0, 0.0
-		if then.Scale != nil {
-			a = at(then.Scale, g)
-		}
-		if then.Shift != nil {
-			b = at(then.Shift, g)
-		}
-		c.Scale, c.Shift = append(c.Scale, a*scale), append(c.Shift, a*shift+b)
-	}
-	return c
-}
-
 // multiplied returns the change x → factor·x + shift.
 func multiplied(factor, shift float64) moments.Change {
 	return moments.Change{Scale: []float64{factor}, Shift: []float64{shift}}
@@ -94,7 +60,7 @@ func (p part) faults(s preprocess.Settings) (all []fault) {
 	then := func(name, fix string, changes ...moments.Change) {
 		c := moments.Change{}
 		for _, next := range changes {
-			c = compose(c, next, groups)
+			c = c.Then(next, groups)
 		}
 		c.Name = name
 		all = append(all, fault{Change: c, fix: fix})

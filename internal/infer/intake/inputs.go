@@ -356,7 +356,7 @@ func (p part) plausible(how Inputs) string {
 		if f.content {
 			continue
 		}
-		c := compose(f.Change, undo, groups)
+		c := f.Change.Then(undo, groups)
 		spread := 0.0
 		for _, g := range p.sample.Changed(c).Summary().Groups {
 			spread = max(spread, g.Std)
@@ -379,14 +379,8 @@ func (p part) inside(c moments.Change) float64 {
 	groups := p.sample.Groups()
 	for _, x := range p.values {
 		for k, v := range x {
-			g := k / p.step % groups
-			y := float64(v)
-			if c.Scale != nil {
-				y *= at(c.Scale, g)
-			}
-			if c.Shift != nil {
-				y += at(c.Shift, g)
-			}
+			_, scale, shift := c.Of(k / p.step % groups)
+			y := float64(scale*float64(v)) + shift
 			if all++; y >= -0.02 && y <= 1.02 {
 				count++
 			}
@@ -449,17 +443,9 @@ func (p part) changed(s *Sample, n int, c moments.Change) (out []dataset.Values)
 		y := dataset.Values{Floats: slices.Clone(s.values[i].Floats), Ints: slices.Clone(s.values[i].Ints)}
 		own := p.own(y)
 		for k := range x {
-			g, from := k/p.step%groups, k
-			if c.From != nil {
-				from = k + (c.From[g]-g)*p.step
-			}
-			v := float64(x[from])
-			if c.Scale != nil {
-				v *= at(c.Scale, g)
-			}
-			if c.Shift != nil {
-				v += at(c.Shift, g)
-			}
+			g := k / p.step % groups
+			from, scale, shift := c.Of(g)
+			v := float64(scale*float64(x[k+(from-g)*p.step])) + shift
 			if len(own.Ints) > 0 {
 				own.Ints[k] = int64(math.Round(v))
 			} else {

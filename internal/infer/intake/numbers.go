@@ -145,19 +145,17 @@ func (n *numbers) units(k int) gauss.Units {
 }
 
 // column returns score c of each row.
-func (n *numbers) column(c int) []float64 {
-	out := make([]float64, len(n.rows))
-	for i, row := range n.rows {
-		out[i] = float64(row[c])
+func (n *numbers) column(c int) (out []float64) {
+	for _, row := range n.rows {
+		out = append(out, float64(row[c]))
 	}
 	return out
 }
 
 // known returns target k of each row.
-func (n *numbers) known(k int) []float64 {
-	out := make([]float64, len(n.rows))
-	for i := range out {
-		out[i] = n.y.Values[i*n.targets+k]
+func (n *numbers) known(k int) (out []float64) {
+	for i := range n.rows {
+		out = append(out, n.y.Values[i*n.targets+k])
 	}
 	return out
 }
@@ -306,26 +304,19 @@ func (n *numbers) spread(k int) string {
 	for i := range y {
 		off[i] = y[i] - u.Target(z[i])
 	}
-	switch {
-	case n.Head != "":
-	case len(n.Noise) == 0:
-		return ""
-	default:
+	if n.Head == "" {
+		if len(n.Noise) == 0 {
+			return ""
+		}
 		std := n.Noise[min(k, len(n.Noise)-1)]
-		r, _, _ := judged(off, make([]float64, len(off)), func(float64) float64 { return std * std })
+		r, _, _ := judged(off, off, func(float64) float64 { return std * std })
 		if r > 1/impossible && r < impossible {
 			return ""
 		}
 		return fmt.Sprintf("target %d: %s of the noise. Is --noise-std in the targets' units?", k, ratio(r))
 	}
 	raw := n.column(n.targets + k)
-	head := func(x float64) float64 {
-		v, err := n.Head.Variance(x)
-		if err != nil {
-			return math.NaN()
-		}
-		return v
-	}
+	head := variance(n.Head)
 	now, _, scaled := judged(off, raw, func(x float64) float64 { return head(x) * u.Std * u.Std })
 	if now > 1/unlikely && now < unlikely {
 		return ""
@@ -348,17 +339,16 @@ func (n *numbers) spread(k int) string {
 			}
 		}
 	}
-	if best == "" && (now != now || now > 1/impossible && now < impossible) {
+	said := fmt.Sprintf("target %d: %s of the standard deviations that the model card implies", k, ratio(now))
+	switch {
+	case best == "" && (now > impossible || now < 1/impossible):
+		return fmt.Sprintf("%s. Do --variance-head (%s), --target-mean and --target-std fit the network?", said, n.Head)
+	case best == "":
 		return ""
-	}
-	what := "standard deviations that the model card implies"
-	if best == "" {
-		return fmt.Sprintf("target %d: %s of the %s. Do --variance-head (%s), --target-mean and --target-std fit the network?", k, ratio(now), what, n.Head)
-	}
-	if now != now {
+	case now != now:
 		return fmt.Sprintf("target %d: the second half of the scores gives no variances by --variance-head %s. The targets fit %s", k, n.Head, best)
 	}
-	return fmt.Sprintf("target %d: %s of the %s (--variance-head %s). The targets fit %s", k, ratio(now), what, n.Head, best)
+	return fmt.Sprintf("%s (--variance-head %s). The targets fit %s", said, n.Head, best)
 }
 
 // ratio says in words how large residuals are.
@@ -398,20 +388,22 @@ func (s spreading) String() string {
 	return "--variance-head " + string(s.head)
 }
 
+// variance is the variance that a head makes of a score, and NaN of one that it refuses.
+func variance(h gauss.VarianceHead) func(float64) float64 {
+	return func(x float64) float64 {
+		v, err := h.Variance(x)
+		if err != nil {
+			return math.NaN()
+		}
+		return v
+	}
+}
+
 // readings lists what the second half of the scores may be. What the graph keeps at 0 or above
 // is no logarithm.
 func (n *numbers) readings() (all []spreading) {
-	of := func(h gauss.VarianceHead) func(float64) float64 {
-		return func(x float64) float64 {
-			v, err := h.Variance(x)
-			if err != nil {
-				return math.NaN()
-			}
-			return v
-		}
-	}
 	all = []spreading{
-		{gauss.ByVariance, "", of(gauss.ByVariance)},
+		{gauss.ByVariance, "", variance(gauss.ByVariance)},
 		{gauss.ByVariance, "standard deviations: export the second half squared, and fit again with --variance-head variance", func(x float64) float64 {
 			if x < 0 {
 				return math.NaN()
@@ -424,8 +416,8 @@ func (n *numbers) readings() (all []spreading) {
 		return all
 	}
 	return append(all,
-		spreading{gauss.ByLogVariance, "", of(gauss.ByLogVariance)},
-		spreading{gauss.BySoftplus, "", of(gauss.BySoftplus)},
+		spreading{gauss.ByLogVariance, "", variance(gauss.ByLogVariance)},
+		spreading{gauss.BySoftplus, "", variance(gauss.BySoftplus)},
 		spreading{gauss.ByLogVariance, "logarithms of standard deviations: export the second half times 2, and fit again with --variance-head log-variance", func(x float64) float64 { return math.Exp(2 * x) }},
-		spreading{gauss.BySoftplus, "standard deviations before a softplus: export the second half as softplus(x)², and fit again with --variance-head variance", func(x float64) float64 { v := of(gauss.BySoftplus)(x); return v * v }})
+		spreading{gauss.BySoftplus, "standard deviations before a softplus: export the second half as softplus(x)², and fit again with --variance-head variance", func(x float64) float64 { return math.Pow(variance(gauss.BySoftplus)(x), 2) }})
 }

@@ -55,8 +55,7 @@ func (e *Unclear) Hints() []string { return e.hints }
 
 // unclear makes an error whose hint is the flag.
 func unclear(format string, args ...any) *Unclear {
-	return &Unclear{What: fmt.Sprintf(format, args...),
-		hints: []string{"say at fit what the scores are: --scores logits, --scores probabilities or --scores log-probabilities; sample, score and the studies take it too where fit was not told"}}
+	return refused("say at fit what the scores are: --scores logits, --scores probabilities or --scores log-probabilities; sample, score and the studies take it too where fit was not told", format, args...)
 }
 
 // refused is unclear where no flag helps.
@@ -158,9 +157,7 @@ func (r *Raw) tolerance(v values) float64 {
 func (r *Raw) sums(rows [][]float32, v values, f func(float64) float64) (same bool, mean float64) {
 	totals, worst := make([]float64, len(rows)), 0.0
 	for i, row := range rows {
-		for _, x := range row {
-			totals[i] += f(float64(x))
-		}
+		totals[i] = total(row, f)
 	}
 	mean, variance := stat.PopMeanVariance(totals, nil)
 	for _, t := range totals {
@@ -172,15 +169,17 @@ func (r *Raw) sums(rows [][]float32, v values, f func(float64) float64) (same bo
 	return worst <= r.tolerance(v)*math.Abs(mean), mean
 }
 
+// total returns Σ f(score) of a row.
+func total(row []float32, f func(float64) float64) (sum float64) {
+	for _, x := range row {
+		sum += f(float64(x))
+	}
+	return sum
+}
+
 // near reports whether every row adds up to 1, as the task wants probabilities to.
 func near(rows [][]float32) bool {
-	return !slices.ContainsFunc(rows, func(row []float32) bool {
-		total := 0.0
-		for _, x := range row {
-			total += float64(x)
-		}
-		return math.Abs(total-1) > task.SumTolerance
-	})
+	return !slices.ContainsFunc(rows, func(row []float32) bool { return math.Abs(total(row, itself)-1) > task.SumTolerance })
 }
 
 func itself(x float64) float64 { return x }
@@ -289,11 +288,7 @@ func (r *Raw) overBatch(rows [][]float32) bool {
 func (r *Raw) some(rows [][]float32) bool {
 	count := 0
 	for _, row := range rows {
-		total := 0.0
-		for _, x := range row {
-			total += float64(x)
-		}
-		if math.Abs(total-1) <= fewTolerance && slices.Max(row) > 0 {
+		if math.Abs(total(row, itself)-1) <= fewTolerance && slices.Max(row) > 0 {
 			count++
 		}
 	}
