@@ -1,9 +1,6 @@
 package infer
 
-import (
-	"fmt"
-	"sync"
-)
+import "sync"
 
 // A Chunk is the result of models for consecutive examples.
 type Chunk struct {
@@ -59,25 +56,13 @@ func zeros[T float32 | float64](buffer []T, n int) []T {
 	return buffer[:n]
 }
 
-// add adds the outcomes of model number k for the examples starting at from.
-func (c *Chunk) add(from, k int, m *loaded, o *outcome) {
-	c.make()
-	width := c.Task.Width()
-	for i, entropy := range o.entropies {
-		row := from + i
-		if o.errs != nil && o.errs[i] != nil && c.Errs[row] == nil {
-			c.Errs[row] = fmt.Errorf("%s: %w", m.Name, o.errs[i])
-		}
-		if c.Errs[row] != nil {
-			continue
-		}
-		values := o.values[i*width:][:width]
-		c.Add(row, values, entropy, m.Weight)
-		if c.scorer.keep {
-			kept := c.Members[(row*c.scorer.count+k)*width:][:width]
-			for j, v := range values {
-				kept[j] = float32(v)
-			}
+// add adds the outcome of model number k for an example.
+func (c *Chunk) add(row, k int, outcome []float64, entropy, weight float64) {
+	c.Add(row, outcome, entropy, weight)
+	if c.scorer.keep {
+		kept := c.Members[(row*c.scorer.count+k)*len(outcome):][:len(outcome)]
+		for j, v := range outcome {
+			kept[j] = float32(v)
 		}
 	}
 }

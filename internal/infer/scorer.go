@@ -178,14 +178,14 @@ func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) er
 	g.Go(weights.Guarded(func() error { return s.runAll(ctx, pool, examples, results) }))
 	g.Go(weights.Guarded(func() error {
 		for {
-			c, ok, err := results.next(ctx)
+			c, ok, err := receive(ctx, results.full)
 			if err != nil || !ok {
 				return err
 			}
 			if err := sink(c); err != nil {
 				return err
 			}
-			results.giveBack(c)
+			results.free <- c
 		}
 	}))
 	err := g.Wait()
@@ -195,19 +195,19 @@ func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) er
 
 // runAll sends every chunk through the models.
 func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examples], out *relay[*Chunk]) error {
-	defer out.close()
+	defer close(out.full)
 	for {
-		x, ok, err := in.next(ctx)
+		x, ok, err := receive(ctx, in.full)
 		if err != nil || !ok {
 			return err
 		}
-		c, err := out.empty(ctx)
+		c, _, err := receive(ctx, out.free)
 		if err != nil {
 			return err
 		}
 		c = s.newChunk(c, x)
 		for range s.plan.groups {
-			group, err := pool.next(ctx)
+			group, _, err := receive(ctx, pool.ready)
 			if err != nil {
 				return err
 			}
@@ -218,8 +218,8 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 				return err
 			}
 		}
-		in.giveBack(x)
-		if err := out.send(ctx, c); err != nil {
+		in.free <- x
+		if err := send(ctx, out.full, c); err != nil {
 			return err
 		}
 	}
@@ -250,31 +250,39 @@ type batch struct {
 	from, n int
 }
 
-// outcome is the outcome of one model for a batch.
-type outcome struct {
-	values    []float64 // n×Width
-	entropies []float64
-	errs      []error // nil unless some example's scores are not usable
-}
-
-// run adds the outcomes of model k for the batch to the chunk. It fails with the first bad example, unless these are
-// skipped.
+// run adds the outcomes of model k for the batch to the chunk. Examples that could not be read are left out. It fails
+// with the first example whose scores are not usable, unless these are skipped.
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
 	out, err := m.Run(ctx, inputs)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	o, err := b.judge(m, out[0])
+	count, scores, err := m.Scores(out[0], b.n)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	t, err := b.learn(m, count)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	b.engine.Report(b.n)
-	for i, err := range o.errs {
-		if err != nil && !b.skip {
-			return fmt.Errorf("%s: %s: %w", m.Name, b.data.Name(b.in.first+b.from+i), err)
+	c.make()
+	outcome := make([]float64, t.Width())
+	for i := range b.n {
+		row := b.from + i
+		if c.Errs[row] != nil {
+			continue
+		}
+		entropy, err := t.Outcome(outcome, scores[i*count:][:count])
+		switch {
+		case err == nil:
+			c.add(row, k, outcome, entropy, m.Weight)
+		case b.skip:
+			c.Errs[row] = fmt.Errorf("%s: %w", m.Name, err)
+		default:
+			return fmt.Errorf("%s: %s: %w", m.Name, b.data.Name(b.in.first+row), err)
 		}
 	}
-	c.add(b.from, k, m, o)
 	return nil
 }
 
@@ -300,33 +308,6 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 	}
 	inputs, err = session.feed(b.data, idx, rows, values)
 	return inputs, values, err
-}
-
-// judge turns a model's scores into outcomes. Examples that could not be read are
-// left out.
-func (b *batch) judge(m *loaded, out ort.Tensor) (*outcome, error) {
-	count, scores, err := m.Scores(out, b.n)
-	if err != nil {
-		return nil, err
-	}
-	t, err := b.learn(m, count)
-	if err != nil {
-		return nil, err
-	}
-	width := t.Width()
-	o := &outcome{values: make([]float64, b.n*width), entropies: make([]float64, b.n)}
-	for i := range b.n {
-		if b.in.errs[b.from+i] != nil {
-			continue
-		}
-		if o.entropies[i], err = t.Outcome(o.values[i*width:][:width], scores[i*count:][:count]); err != nil {
-			if o.errs == nil {
-				o.errs = make([]error, b.n)
-			}
-			o.errs[i] = err
-		}
-	}
-	return o, nil
 }
 
 // learn returns the task of a model's scores. Its outcomes must have the same width as those of the first run.
@@ -384,9 +365,9 @@ func (x *examples) row(i int, size dataset.Size) []byte { return x.bytes[i*size.
 
 // readAll reads the data, starting at example first.
 func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) error {
-	defer out.close()
+	defer close(out.full)
 	for ; first < s.data.Len(); first += s.plan.chunk {
-		x, err := out.empty(ctx)
+		x, _, err := receive(ctx, out.free)
 		if err != nil {
 			return err
 		}
@@ -396,7 +377,7 @@ func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) 
 		if err := s.read(ctx, x, first, min(s.plan.chunk, s.data.Len()-first)); err != nil {
 			return err
 		}
-		if err := out.send(ctx, x); err != nil {
+		if err := send(ctx, out.full, x); err != nil {
 			return err
 		}
 	}
@@ -470,34 +451,21 @@ func newRelay[T any](n int) *relay[T] {
 	return r
 }
 
-func (r *relay[T]) empty(ctx context.Context) (v T, err error) {
+// receive returns the next value of a channel; ok is false after the last.
+func receive[T any](ctx context.Context, from <-chan T) (v T, ok bool, err error) {
 	select {
-	case v = <-r.free:
-		return v, nil
-	case <-ctx.Done():
-		return v, ctx.Err()
-	}
-}
-
-func (r *relay[T]) send(ctx context.Context, v T) error {
-	select {
-	case r.full <- v:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// next returns the next full value; ok is false after the last.
-func (r *relay[T]) next(ctx context.Context) (v T, ok bool, err error) {
-	select {
-	case v, ok = <-r.full:
+	case v, ok = <-from:
 		return v, ok, nil
 	case <-ctx.Done():
 		return v, false, ctx.Err()
 	}
 }
 
-func (r *relay[T]) giveBack(v T) { r.free <- v }
-
-func (r *relay[T]) close() { close(r.full) }
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -67,27 +67,16 @@ func (p *sessionPool) build(ctx context.Context, chunks int) (err error) {
 			} else if plan.resident {
 				p.stay = append(p.stay, g)
 			}
-			select {
-			case p.ready <- g:
-			case <-ctx.Done():
+			if err := send(ctx, p.ready, g); err != nil {
 				p.done(g)
-				return ctx.Err()
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// next returns the next group. The caller returns it by done.
-func (p *sessionPool) next(ctx context.Context) (*group, error) {
-	select {
-	case g := <-p.ready:
-		return g, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
+// done takes back a group that ready gave.
 func (p *sessionPool) done(g *group) {
 	if !p.scorer.plan.resident {
 		g.close()
