@@ -104,10 +104,10 @@ cluster-kubernetes: setup build ## parts with Kubernetes' own Job controller: ki
 	fixtures/cluster/kubernetes/test.sh
 
 bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
-	go run ./fixtures/bench --python "$(PYTHON)" $(BENCH)
+	go run ./fixtures/bench fit --python "$(PYTHON)" $(BENCH)
 
 bench-score: build ## scoring, side by side with bare ONNX Runtime and PyTorch; FULL=1: 2,000 photographs, OPENVINO=1: that provider too
-	go run ./fixtures/benchscore --python "$(PYTHON)" $(if $(FULL),--images 2000 --repeat 1) $(if $(OPENVINO),--openvino) $(BENCH)
+	go run ./fixtures/bench score --python "$(PYTHON)" $(if $(FULL),--images 2000 --repeat 1) $(if $(OPENVINO),--openvino) $(BENCH)
 
 results: build ## the tables of docs/results.md, in seven minutes; RESULTS=--check only tells what would change
 	go run ./fixtures/results $(RESULTS)

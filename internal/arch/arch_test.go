@@ -100,10 +100,12 @@ var rules = map[string]rule{
 	"cmd/swagwrap/internal/stdio": {own: none, third: none},
 	"cmd/swagwrap/internal/shell": {own: []string{"internal/word", "cmd/swagwrap/internal/flags"}},
 	"cmd/swagwrap":                {own: append(slices.Clone(tables), "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/scaling")},
-	"internal/measure":            {own: []string{"internal/report"}, pure: true},
-	"fixtures/bench":              {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "internal/measure"}, pure: true},
-	"fixtures/benchscore":         {own: append(slices.Clone(files), "internal/ensemble", "internal/report", "internal/measure")},
-	"fixtures/results":            {own: []string{"calibrate", "internal/numpy", "internal/predictions", "internal/report", "internal/measure"}, pure: true},
+	"fixtures/bench/measure":      {own: []string{"internal/report"}, pure: true},
+	"fixtures/bench/benchtest":    {own: []string{"fixtures/bench/measure"}, pure: true},
+	"fixtures/bench/fit":          {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},
+	"fixtures/bench/score":        {own: append(slices.Clone(files), "internal/ensemble", "internal/report", "fixtures/bench/measure")},
+	"fixtures/bench":              {own: []string{"fixtures/bench/fit", "fixtures/bench/score", "fixtures/bench/measure"}},
+	"fixtures/results":            {own: []string{"calibrate", "internal/numpy", "internal/predictions", "internal/report", "fixtures/bench/measure"}, pure: true},
 	"fixtures/large":              {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":   {own: none, third: none, pure: true},
 }
@@ -237,8 +239,8 @@ func TestViolations(t *testing.T) {
 		{"internal/report", []string{module + "/swag"}, "the arrow points up"},
 		{"cmd/swagwrap", []string{cli + "/v2", module + "/internal/report", "log"}, ""},
 		{"cmd/swagwrap", []string{binding}, "only internal/ort may"},
-		{"fixtures/bench", []string{"flag", module + "/swag"}, ""},
-		{"fixtures/bench", []string{module + "/cmd/swagwrap"}, "the arrow points up"},
+		{"fixtures/bench/fit", []string{"flag", module + "/swag"}, ""},
+		{"fixtures/bench/fit", []string{module + "/cmd/swagwrap"}, "the arrow points up"},
 		{"util", nil, "not in the table"},
 	}
 	for _, tt := range tests {
