@@ -20,41 +20,40 @@ func (p *Plan) tracks(i int, stored [][]float32, fresh []Result) (means, varianc
 	for c := range spread {
 		spread[c] = float64(last.Statistics[l.vari.Offset+int64(c)]) + l.epsilon
 	}
-	rows := func(statistics []float32) (mean, variance []float64) {
+	rows := func(statistics []float32) (out [2][]float64) { // means and variances
 		for c, v := range spread {
-			mean = append(mean, float64(statistics[l.mean.Offset+int64(c)])/math.Sqrt(v))
-			variance = append(variance, (float64(statistics[l.vari.Offset+int64(c)])+l.epsilon)/v)
+			out[0] = append(out[0], float64(statistics[l.mean.Offset+int64(c)])/math.Sqrt(v))
+			out[1] = append(out[1], (float64(statistics[l.vari.Offset+int64(c)])+l.epsilon)/v)
 		}
-		return mean, variance
+		return out
 	}
 	n := max(len(fresh)-1, 1)
-	var allMeans, allVariances [][]float64
-	for t := 1; t < len(stored); t++ {
-		mean0, variance0 := rows(stored[t-1])
-		mean1, variance1 := rows(stored[t])
-		allMeans, allVariances = append(allMeans, minus(mean1, mean0)), append(allVariances, minus(variance1, variance0))
-		k := t - len(stored) + n // index of the interval
-		if k < 0 {
-			continue
-		}
-		means.before, variances.before = append(means.before, mean0), append(variances.before, variance0)
-		means.after, variances.after = append(means.after, mean1), append(variances.after, variance1)
-		mean1, variance1 = rows(fresh[len(fresh)-n+k].Statistics)
-		means.is, variances.is = append(means.is, mean1), append(variances.is, variance1)
-		if len(fresh) > 1 {
-			mean0, variance0 = rows(fresh[k].Statistics)
-			means.was, variances.was = append(means.was, mean0), append(variances.was, variance0)
-		}
-	}
-	means.step, means.together = steps(allMeans)
-	variances.step, variances.together = steps(allVariances)
-	if l.momentum >= 1 { // PyTorch's exporters write this for momentum=None
-		means.together, variances.together = 1, 1
-	}
-	means.noise, variances.noise = p.noise(i, last.batches)
+	var both [2]track
+	both[0].noise, both[1].noise = p.noise(i, last.batches)
 	window := 2 * (1 - l.momentum) / (1 + l.momentum) * float64(len(last.batches)) // difference of two averages
-	means.step, variances.step = max(means.step, window*means.noise), max(variances.step, window*variances.noise)
-	return means, variances
+	for of := range both {
+		q := &both[of]
+		var all [][]float64
+		for t := 1; t < len(stored); t++ {
+			before, after := rows(stored[t-1])[of], rows(stored[t])[of]
+			all = append(all, minus(after, before))
+			k := t - len(stored) + n // index of the interval
+			if k < 0 {
+				continue
+			}
+			q.before, q.after = append(q.before, before), append(q.after, after)
+			q.is = append(q.is, rows(fresh[len(fresh)-n+k].Statistics)[of])
+			if len(fresh) > 1 {
+				q.was = append(q.was, rows(fresh[k].Statistics)[of])
+			}
+		}
+		q.step, q.together = steps(all)
+		if l.momentum >= 1 { // PyTorch's exporters write this for momentum=None
+			q.together = 1
+		}
+		q.step = max(q.step, window*q.noise)
+	}
+	return both[0], both[1]
 }
 
 func minus(a, b []float64) []float64 {

@@ -35,43 +35,31 @@ func (e *Edit) DynamicBatch() {
 // freeShapes frees the first dimension of the shapes that Reshape nodes take, if it is that of the batch. Such a
 // shape is a list, or joined by a Concat, as in PyTorch's exporter.
 func (e *Edit) freeShapes(batch int64) {
-	lists, taken := e.m.lists(), e.names()
-	concat := make(map[string]*Node)
+	lists, taken, joined := e.m.lists(), e.names(), make(map[*Node]bool)
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
-		if n.Domain != "" || len(n.Outputs) == 0 || len(n.Inputs) == 0 {
+		if n.OpType != "Reshape" || n.Domain != "" || len(n.Outputs) == 0 || len(n.Inputs) != 2 {
 			continue
 		}
-		at, shape := n, []int64(nil) // the node whose input becomes another list
-		switch n.OpType {
-		case "Concat":
-			concat[n.Outputs[0]] = n
-			continue
-		case "Reshape":
-			if len(n.Inputs) != 2 {
+		at, k := n, 1 // the input that becomes another list
+		if c := e.m.Graph.Producer(n.Inputs[1]); c != nil && c.OpType == "Concat" && c.Domain == "" && len(c.Inputs) > 0 {
+			if joined[c] {
 				continue
 			}
-			if shape = lists[n.Inputs[1]]; shape == nil && concat[n.Inputs[1]] != nil {
-				at = concat[n.Inputs[1]]
-				shape = lists[at.Inputs[0]]
-				delete(concat, n.Inputs[1]) // once is enough
-			}
+			at, k, joined[c] = c, 0, true
 		}
+		shape := slices.Clone(lists[at.Inputs[k]])
 		if len(shape) == 0 || shape[0] != batch {
 			continue
 		}
-		if shape = slices.Clone(shape); slices.Contains(shape, -1) {
+		if slices.Contains(shape, -1) {
 			shape[0] = 0 // copied from the input
 		} else {
 			shape[0] = -1
 		}
 		name := unused("swagwrap_shape_of_"+n.Outputs[0], taken)
 		e.addInts(name, shape)
-		input := at.inputs[0]
-		if at == n {
-			input = n.inputs[1]
-		}
-		e.splice(input, wire.AppendString(nil, wire.NodeInput, name), at.msg)
+		e.splice(at.inputs[k], wire.AppendString(nil, wire.NodeInput, name), at.msg)
 	}
 }
 

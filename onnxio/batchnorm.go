@@ -72,8 +72,8 @@ func (m *Model) BatchNorms() ([]BatchNorm, error) {
 // channels together. Its statistics are repeated for each example.
 func (m *Model) InstanceStatistics() (names []string) {
 	v := m.viewer()
-	for _, p := range m.Places() {
-		if p.Graph != m.Graph || p.Node.OpType != "BatchNormalization" || p.Node.Domain != "" || len(p.Node.Inputs) != 5 {
+	for _, p := range v.places {
+		if p.Node.OpType != "BatchNormalization" || len(p.Node.Inputs) != 5 {
 			continue
 		}
 		for k := 3; k < 5; k++ {

@@ -42,7 +42,6 @@ var shaping = []string{"Expand", "CastLike", "Cast", "Concat", "Identity", "Shap
 func (e *Edit) dropUnused(names []string) map[*Node]bool {
 	removed := make(map[*Node]bool)
 	uses := make(map[string]int)
-	maker := make(map[string]*Node)
 	for _, g := range e.m.Graphs() {
 		for i := range g.Nodes {
 			for _, in := range g.Nodes[i].Inputs {
@@ -53,16 +52,12 @@ func (e *Edit) dropUnused(names []string) map[*Node]bool {
 			uses[out.Name]++
 		}
 	}
-	for i := range e.m.Graph.Nodes {
-		if n := &e.m.Graph.Nodes[i]; len(n.Outputs) == 1 && n.Domain == "" && slices.Contains(shaping, n.OpType) && !slices.Contains(n.Inputs, "") {
-			maker[n.Outputs[0]] = n
-		}
-	}
 	for len(names) > 0 {
 		name := names[len(names)-1]
 		names = names[:len(names)-1]
 		uses[name]--
-		if n := maker[name]; n != nil && uses[name] == 0 {
+		n := e.m.Graph.Producer(name)
+		if n != nil && uses[name] == 0 && len(n.Outputs) == 1 && n.Domain == "" && slices.Contains(shaping, n.OpType) && !slices.Contains(n.Inputs, "") {
 			e.splice(n.msg.Span(), nil, n.msg.Parent)
 			removed[n] = true
 			names = append(names, n.Inputs...)

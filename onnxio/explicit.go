@@ -75,9 +75,9 @@ func (m *Model) Ranks() map[string]int {
 			ranks[in.Name] = len(in.Shape)
 		}
 	}
-	for _, p := range m.Places() {
+	for _, p := range m.viewer().places {
 		n := p.Node
-		if p.Graph != m.Graph || n.Domain != "" || len(n.Inputs) == 0 || len(n.Outputs) == 0 {
+		if len(n.Inputs) == 0 {
 			continue
 		}
 		for i, t := range p.Tensors {

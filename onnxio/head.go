@@ -24,23 +24,11 @@ type Head struct {
 // behindHead are operators without weights that may follow the last linear layer.
 var behindHead = []string{"Cast", "Flatten", "Identity", "LogSoftmax", "Reshape", "Sigmoid", "Softmax", "Squeeze"}
 
-// graphNodes are the nodes of the main graph, by the names of their first outputs.
-type graphNodes map[string]Place
-
-func (m *Model) graphNodes() graphNodes {
-	nodes := make(graphNodes)
-	for _, p := range m.Places() {
-		if p.Graph == m.Graph && p.Node.Domain == "" && len(p.Node.Outputs) > 0 {
-			nodes[p.Node.Outputs[0]] = p
-		}
-	}
-	return nodes
-}
-
 // Head returns the linear layer that computes the output of the given name. It is a Gemm or MatMul with a stored
 // matrix, and an optional Add after it. It fails if anything else computes the output.
 func (m *Model) Head(output string) (*Head, error) {
-	nodes := m.graphNodes()
+	v := m.viewer()
+	nodes := v.nodes
 	p, ok := nodes[output]
 	for range m.Graph.Nodes { // an untrusted graph may have cycles
 		if !ok || !slices.Contains(behindHead, p.Node.OpType) || len(p.Node.Inputs) == 0 {
@@ -61,7 +49,7 @@ func (m *Model) Head(output string) (*Head, error) {
 			}
 		}
 	}
-	h, err := nodes.linear(p, bias)
+	h, err := v.linear(p, bias)
 	if err != nil {
 		return fail(err)
 	}
@@ -69,7 +57,7 @@ func (m *Model) Head(output string) (*Head, error) {
 }
 
 // linear reads the layer of a Gemm or MatMul.
-func (nodes graphNodes) linear(p Place, bias *Tensor) (*Head, error) {
+func (v *viewer) linear(p Place, bias *Tensor) (*Head, error) {
 	n := p.Node
 	isGemm := n.OpType == "Gemm"
 	if !isGemm && n.OpType != "MatMul" || len(n.Inputs) < 2 {
@@ -80,7 +68,7 @@ func (nodes graphNodes) linear(p Place, bias *Tensor) (*Head, error) {
 	}
 	h := &Head{Features: n.Inputs[0], Alpha: 1, Beta: 1}
 	weight := p.Tensors[1]
-	if t, ok := nodes[n.Inputs[1]]; weight == nil && ok && t.Node.OpType == "Transpose" {
+	if t, ok := v.nodes[n.Inputs[1]]; weight == nil && ok && t.Node.OpType == "Transpose" {
 		weight, h.ScoresFirst = t.Tensors[0], true
 	}
 	if weight == nil || len(weight.Shape) != 2 {

@@ -32,8 +32,8 @@ func (s SpectralNorm) Matrix(shape []int64) (before, rows, behind int64) {
 // this form, in evaluation mode.
 func (m *Model) SpectralNorms() (out []SpectralNorm) {
 	v := m.viewer()
-	for _, p := range m.Places() {
-		if p.Graph != m.Graph || p.Node.Domain != "" || len(p.Node.Inputs) != 2 {
+	for _, p := range v.places {
+		if len(p.Node.Inputs) != 2 {
 			continue
 		}
 		switch p.Node.OpType {

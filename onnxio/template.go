@@ -234,9 +234,6 @@ func (t *Template) Render(l *weights.Layout, parameters, statistics weights.Vect
 	if len(t.files) != 1 {
 		return nil, fmt.Errorf("%s: %d files, want one", t.files[0].name, len(t.files))
 	}
-	if _, err := t.entries(l); err != nil {
-		return nil, err
-	}
 	var b bytes.Buffer
 	b.Grow(t.files[0].Size)
 	if err := t.WriteTo(&b, 0, l, parameters, statistics); err != nil {

@@ -17,13 +17,23 @@ const maxView = 16
 
 func (v *viewer) isView(p Place) bool { return slices.Contains(viewing, p.Node.OpType) }
 
-// viewer finds views in the main graph.
+// viewer finds patterns in the main graph. It knows the nodes of the default domain that compute something.
 type viewer struct {
-	nodes graphNodes
-	lists map[string][]int64 // short lists of int64, by name
+	places []Place
+	nodes  map[string]Place   // by the names of their first outputs
+	lists  map[string][]int64 // short lists of int64, by name
 }
 
-func (m *Model) viewer() *viewer { return &viewer{m.graphNodes(), m.lists()} }
+func (m *Model) viewer() *viewer {
+	v := &viewer{nodes: make(map[string]Place), lists: m.lists()}
+	for _, p := range m.Places() {
+		if p.Graph == m.Graph && p.Node.Domain == "" && len(p.Node.Outputs) > 0 {
+			v.places = append(v.places, p)
+			v.nodes[p.Node.Outputs[0]] = p
+		}
+	}
+	return v
+}
 
 // made returns the node that computes input k of p, if it is in the main graph.
 func (v *viewer) made(p Place, k int) (Place, bool) {

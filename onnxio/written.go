@@ -3,6 +3,7 @@ package onnxio
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
@@ -19,11 +20,8 @@ func (m *Model) WrittenBatchNorms() []BatchNorm {
 	v, ranks := m.viewer(), m.Ranks()
 	var out []BatchNorm
 	uses := make(map[string]int)
-	for _, p := range m.Places() {
-		if p.Graph != m.Graph || p.Node.Domain != "" || len(p.Node.Inputs) != 2 {
-			continue
-		}
-		for k := range 2 {
+	for _, p := range v.places {
+		for k := range min(2, len(p.Node.Inputs)) {
 			if bn, ok := m.written(v, ranks, p, k); ok {
 				uses[bn.Mean]++
 				uses[bn.Var]++
@@ -31,19 +29,14 @@ func (m *Model) WrittenBatchNorms() []BatchNorm {
 			}
 		}
 	}
-	alone := out[:0]
-	for _, bn := range out {
-		if uses[bn.Mean] == 1 && uses[bn.Var] == 1 {
-			alone = append(alone, bn)
-		}
-	}
-	return alone
+	return slices.DeleteFunc(out, func(bn BatchNorm) bool { return uses[bn.Mean] > 1 || uses[bn.Var] > 1 })
 }
 
 // written reads a layer whose last node is p, with x − mean as input k.
 func (m *Model) written(v *viewer, ranks map[string]int, p Place, k int) (bn BatchNorm, ok bool) {
 	var variance *Tensor
 	switch {
+	case len(p.Node.Inputs) != 2:
 	case p.Node.OpType == "Div" && k == 0:
 		variance, bn.Epsilon = m.underRoot(v, p, 1)
 	case p.Node.OpType == "Mul":

@@ -143,17 +143,17 @@ func (f *File) Close() error {
 
 // nothing returns the error for a file without a state_dict.
 func (f *File) nothing() error {
+	const most = 8
+	var found []string
+	for _, g := range f.Ignored[:min(len(f.Ignored), most)] {
+		found = append(found, fmt.Sprintf("%q (%s)", shorten(g.Name), g.Why))
+	}
 	what := "holds no state_dict"
-	for i, g := range f.Ignored {
-		switch {
-		case i == 0:
-			what += ", but "
-		case i == 8:
-			return &Error{Path: f.Path, What: what + fmt.Sprintf(" and %d more", len(f.Ignored)-i), Hint: saveAgain}
-		default:
-			what += ", "
-		}
-		what += fmt.Sprintf("%q (%s)", shorten(g.Name), g.Why)
+	if len(found) > 0 {
+		what += ", but " + strings.Join(found, ", ")
+	}
+	if more := len(f.Ignored) - most; more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
 	}
 	return &Error{Path: f.Path, What: what, Hint: saveAgain}
 }

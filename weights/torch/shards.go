@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -39,31 +40,27 @@ func whole(dir string) (string, error) {
 			return "", err
 		}
 	}
-	found, err := filepath.Glob(filepath.Join(escape(dir), "*"+indexSuffix))
-	if err == nil && len(found) == 1 {
-		return found[0], nil
+	entries, _ := os.ReadDir(dir)
+	ending := func(suffix string) (names []string) {
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), suffix) {
+				names = append(names, e.Name())
+			}
+		}
+		return names
+	}
+	if found := ending(indexSuffix); len(found) == 1 {
+		return filepath.Join(dir, found[0]), nil
 	}
 	e := &Error{Path: dir, What: "a folder without model.safetensors, pytorch_model.bin or an *" + indexSuffix + ", want a checkpoint"}
-	if parts, _ := filepath.Glob(filepath.Join(escape(dir), "*.distcp")); len(parts) > 0 {
+	if len(ending(".distcp")) > 0 {
 		e.What = "a distributed checkpoint, want one file"
 		e.Hint = "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW"
-	} else if _, err := os.Stat(filepath.Join(dir, "zero_to_fp32.py")); err == nil {
+	} else if slices.Contains(ending(".py"), "zero_to_fp32.py") {
 		e.What = "a checkpoint of DeepSpeed's ZeRO, want one file"
 		e.Hint = "python zero_to_fp32.py FOLDER NEW, in that folder"
 	}
 	return "", e
-}
-
-// escape quotes the characters that Glob would read as a pattern.
-func escape(path string) string {
-	var out []rune
-	for _, c := range path {
-		if c == '*' || c == '?' || c == '[' || c == '\\' && filepath.Separator != '\\' {
-			out = append(out, '\\')
-		}
-		out = append(out, c)
-	}
-	return string(out)
 }
 
 func (f *File) openFolder(dir string) error {
