@@ -51,97 +51,95 @@ type estimate struct {
 }
 
 const (
-	// estimateTime is the minimum time for measuring reading and running.
-	estimateTime = 3 * time.Second
-	// estimateRounds is the largest number of rounds, if few images are scored again and again.
-	estimateRounds = 100
-	estimateMost   = 4096 // largest number of images in a round
+	// estimateTime is the minimum time for measuring, in seconds.
+	estimateTime = 3
+	// estimatePieces is the largest number of pieces, if few images are scored again and again.
+	estimatePieces = 100
+	estimateMost   = 4096 // largest number of images in a piece
 	hour           = 3600
 )
 
-// runEstimate measures and prints the estimate.
+// runEstimate scores pieces of the images, and prints the estimate. Reading and networks share the processor's cores, so
+// their times add up.
 func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring, began time.Time) error {
-	x := &timing{job: job, scoring: scoring, threads: job.scorer.Threads()}
+	e := &estimate{Images: job.data.Len(), Members: job.ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: engine.Provider.String(), Slowest: math.Inf(1)}
 	own := *engine
-	own.Workers = x.threads
-	x.engine = &own
-	start := time.Since(began)
-	// The first batch of each thread warms up the runtime, and is not timed.
-	block := x.threads * slices.Max(job.scorer.BatchSizes())
-	for round := 0; round < estimateRounds && x.took() < estimateTime; round++ {
+	own.Workers = e.Threads
+	before := time.Since(began).Seconds()
+	block := e.Threads * slices.Max(e.Batches)
+	var sum timed
+	for at := 0; e.Pieces < estimatePieces && e.Measured < estimateTime; e.Pieces++ {
 		images := 3 * block
-		if round > 0 {
-			left := (estimateTime - x.took()).Seconds() / x.mean()
+		if e.Pieces > 0 {
+			left := (estimateTime - e.Measured) / sum.seconds()
 			images = block + int(math.Ceil(min(left, estimateMost)/float64(block)))*block
 		}
-		if err := x.round(c.Context, min(images, max(estimateMost/block, 2)*block, job.data.Len()), block); err != nil {
+		images = min(images, max(estimateMost/block, 2)*block, e.Images)
+		if at+images > e.Images {
+			at = 0
+		}
+		p, err := timePiece(c.Context, &own, job, scoring, at, at+images, block)
+		if err != nil {
 			return blame(err)
 		}
+		at += images // reading the same images again would be faster
+		if e.Pieces == 0 {
+			e.Start = before + p.opening
+		}
+		sum.add(p)
+		e.Measured = sum.reading + sum.networks
+		e.Slowest, e.Fastest = min(e.Slowest, 1/p.seconds()), max(e.Fastest, 1/p.seconds())
+		e.Memory = p.memory
 	}
-	e := x.result()
-	e.Start = start.Seconds() + x.opening.Seconds()
+	e.Rate, e.Reading = 1/sum.seconds(), sum.reading/sum.read/sum.seconds()
 	e.Memory += peakMemory()
 	e.All = e.Start + float64(e.Images)/e.Rate
 	e.PartImages = max(1, int((hour-min(e.Start, hour/2))*e.Rate))
 	e.Parts = (e.Images-1)/e.PartImages + 1
 	e.PartImages = (e.Images-1)/e.Parts + 1
-	return flags.BadOutput(a.printEstimate(c, job, e))
+	return flags.BadOutput(a.printEstimate(c, e))
 }
 
-// timing adds up rounds. Each round scores some images.
-type timing struct {
-	job     *scoreJob
-	engine  *infer.Engine
-	scoring ensemble.Scoring
-	threads int
-
-	read     int // images
-	reading  time.Duration
-	timed    int // images × members
-	networks time.Duration
-	pieces   []float64 // seconds per image × member, for stretches of a round
-	rounds   []float64 // seconds per image, including reading
-	next     int       // the next example to read
-	opening  time.Duration
-	memory   int64 // of a chunk of the whole run, in addition to a chunk of a round
+// timed is the time that some images took, in seconds.
+type timed struct {
+	read, reading  float64 // images, and the time for reading them
+	done, networks float64 // images that all members have seen, and the time for that
+	opening        float64 // of the networks
+	memory         int64   // of a chunk of the whole run, in addition to a chunk of these images
 }
 
-// mark is the time when a number of images × members was done.
-type mark struct {
-	at   time.Duration
-	done int
+// seconds returns the time for an image.
+func (t timed) seconds() float64 { return t.reading/t.read + t.networks/t.done }
+
+func (t *timed) add(more timed) {
+	t.read, t.reading, t.done, t.networks = t.read+more.read, t.reading+more.reading, t.done+more.done, t.networks+more.networks
 }
 
-// round reads images, and then scores them. It does not time the first block.
-func (x *timing) round(ctx context.Context, images, block int) error {
-	if x.next+images > x.job.data.Len() {
-		x.next = 0
+// timePiece reads the images in [first, end), and then scores them. The first block of them warms up the runtime, and
+// its networks are not timed.
+func timePiece(ctx context.Context, engine *infer.Engine, job *scoreJob, scoring ensemble.Scoring, first, end, block int) (t timed, err error) {
+	if err := dataset.Load(job.data, first, end); err != nil {
+		return t, err
 	}
-	if err := dataset.Load(x.job.data, x.next, x.next+images); err != nil {
-		return err
+	scoring.Data, scoring.Part = dataset.Part(job.data, first, end), nil
+	t.read = float64(end - first)
+	if t.reading, err = readAll(ctx, scoring, engine.Workers); err != nil {
+		return t, err
 	}
-	data := dataset.Part(x.job.data, x.next, x.next+images)
-	x.next += images // reading the same images again would be faster
-	reading, err := x.readAll(ctx, data)
+	s, err := ensemble.NewScorer(ctx, engine, scoring)
 	if err != nil {
-		return err
+		return t, err
 	}
-	x.read, x.reading = x.read+images, x.reading+reading
-	x.scoring.Data, x.scoring.Part = data, nil
-	s, err := ensemble.NewScorer(ctx, x.engine, x.scoring)
-	if err != nil {
-		return err
-	}
-	x.memory = max(0, x.job.scorer.ChunkBytes()-s.ChunkBytes())
+	t.memory = max(0, job.scorer.ChunkBytes()-s.ChunkBytes())
 	var mu sync.Mutex
-	var marks []mark
-	start := time.Now()
-	sum := 0
-	x.engine.Progress = func(n int) {
+	var at []float64 // seconds until so many images and members were done
+	var done []int
+	start, sum := time.Now(), 0
+	engine.Progress = func(n int) {
 		mu.Lock()
 		defer mu.Unlock()
 		sum += n
-		marks = append(marks, mark{time.Since(start), sum})
+		at, done = append(at, time.Since(start).Seconds()), append(done, sum)
 	}
 	err = s.Run(ctx, 0, func(chunk *infer.Chunk) error {
 		for range s.Rows(chunk) { // reading the rows is also work
@@ -149,42 +147,24 @@ func (x *timing) round(ctx context.Context, images, block int) error {
 		return weights.Changed()
 	})
 	if err != nil {
-		return err
+		return t, err
 	}
-	if x.opening == 0 {
-		x.opening = max(0, marks[0].at-reading)
+	t.opening = max(0, at[0]-t.reading)
+	warm, last := 0, len(at)-1
+	for warm < len(at)/2 && done[warm] < block*s.Members() {
+		warm++
 	}
-	done, took := x.add(marks, block*s.Members())
-	x.rounds = append(x.rounds, x.image(reading.Seconds()/float64(images), took.Seconds()/float64(done)))
-	return nil
+	t.done, t.networks = float64(done[last]), at[last]
+	if done[warm] < done[last] { // else there are too few steps for a warm-up
+		t.done, t.networks = t.done-float64(done[warm]), t.networks-at[warm]
+	}
+	t.done /= float64(s.Members())
+	return t, nil
 }
 
-// add times the work after the first warm images × members, as a whole and in pieces.
-func (x *timing) add(marks []mark, warm int) (done int, took time.Duration) {
-	first := 0
-	for first < len(marks)/2 && marks[first].done < warm {
-		first++
-	}
-	last, from := marks[len(marks)-1], marks[first]
-	if from.done == last.done { // too few marks for a warm-up
-		from = mark{}
-	}
-	marks = marks[first:]
-	done, took = last.done-from.done, last.at-from.at
-	x.timed, x.networks = x.timed+done, x.networks+took
-	const pieces = 10
-	each := max(done/pieces, 1)
-	for _, m := range marks {
-		if m.done-from.done >= each && m.at-from.at >= estimateTime/20 {
-			x.pieces = append(x.pieces, (m.at-from.at).Seconds()/float64(m.done-from.done))
-			from = m
-		}
-	}
-	return done, took
-}
-
-// readAll reads all examples on as many threads as a run uses. It returns the time.
-func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Duration, error) {
+// readAll reads all examples on as many threads as a run uses. It returns the time in seconds.
+func readAll(ctx context.Context, scoring ensemble.Scoring, threads int) (float64, error) {
+	data := scoring.Data
 	size, err := dataset.SizeOf(data)
 	if err != nil {
 		return 0, err
@@ -192,7 +172,7 @@ func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Durati
 	start := time.Now()
 	var next atomic.Int64
 	var g errgroup.Group
-	for range x.threads {
+	for range threads {
 		g.Go(weights.Guarded(func() error {
 			values, bytes := size.Make(1), make([]byte, size.Floats)
 			for i := int(next.Add(1)) - 1; i < data.Len() && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
@@ -202,7 +182,7 @@ func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Durati
 				} else {
 					err = data.Read(values, i)
 				}
-				if err != nil && (!x.scoring.SkipErrors || dataset.Fatal(err)) {
+				if err != nil && (!scoring.SkipErrors || dataset.Fatal(err)) {
 					return err
 				}
 			}
@@ -210,40 +190,10 @@ func (x *timing) readAll(ctx context.Context, data dataset.Dataset) (time.Durati
 		}))
 	}
 	err = g.Wait()
-	return time.Since(start), err
+	return time.Since(start).Seconds(), err
 }
 
-// image returns the time for an image. Reading and networks share the processor's cores, so the times add up.
-func (x *timing) image(reading, network float64) float64 {
-	return reading + network*float64(x.job.ensemble.Members())
-}
-
-// took returns the measured time so far.
-func (x *timing) took() time.Duration { return x.reading + x.networks }
-
-// mean returns the mean time for an image, in seconds.
-func (x *timing) mean() float64 {
-	return x.image(x.reading.Seconds()/float64(x.read), x.networks.Seconds()/float64(x.timed))
-}
-
-// result returns the estimate. Its spread is the spread of the rounds, or of pieces if there are few rounds.
-func (x *timing) result() *estimate {
-	reading := x.reading.Seconds() / float64(x.read)
-	mean := x.mean()
-	spread := x.rounds
-	const few = 5
-	if len(spread) < few && len(x.pieces) > len(spread) {
-		spread = nil
-		for _, network := range x.pieces {
-			spread = append(spread, x.image(reading, network))
-		}
-	}
-	return &estimate{Images: x.job.data.Len(), Members: x.job.ensemble.Members(), Threads: x.threads, Batches: x.job.scorer.BatchSizes(), Provider: x.engine.Provider.String(),
-		Rate: 1 / mean, Slowest: 1 / slices.Max(spread), Fastest: 1 / slices.Min(spread), Pieces: len(spread),
-		Measured: x.took().Seconds(), Reading: reading / mean, Memory: x.memory}
-}
-
-func (a *app) printEstimate(c *cli.Context, job *scoreJob, e *estimate) error {
+func (a *app) printEstimate(c *cli.Context, e *estimate) error {
 	if c.Bool("json") {
 		return flags.WriteJSON(a.Stdout, e)
 	}
