@@ -262,10 +262,5 @@ func checkEstimate(c *cli.Context) error {
 		}
 		return nil
 	}
-	for _, name := range []string{"part", "montage", "save-batch", "resume"} {
-		if c.IsSet(name) {
-			return flags.Usagef("", "--estimate and --%s: want one of them", name)
-		}
-	}
-	return nil
+	return flags.Refuse(c, "", "--estimate and --*: want one of them", "part", "montage", "save-batch", "resume")
 }

@@ -2,20 +2,25 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -70,20 +75,18 @@ func (a *app) export(c *cli.Context) error {
 	if path == "" {
 		return a.exportCheckpoint(c, out)
 	}
-	if !c.IsSet("member") && flags.KindOf(path) != flags.Posterior {
+	posterior := flags.KindOf(path) == flags.Posterior
+	if !c.IsSet("member") && !posterior {
 		return a.exportEnsemble(c, out, path)
 	}
-	if err := onlyOf(c, ensembleFlags, "one model of an ENSEMBLE"); err != nil {
+	if err := flags.Refuse(c, "", "--* is for one model of an ENSEMBLE", ofEnsembles...); err != nil {
 		return err
 	}
-	var n *infer.Network
-	var parameters, statistics weights.Vector
-	var err error
-	if c.IsSet("member") && flags.KindOf(path) != flags.Posterior {
-		n, parameters, statistics, err = a.member(c, path)
-	} else {
-		n, parameters, statistics, err = a.fromPosterior(c, path)
+	network := a.fromPosterior
+	if !posterior {
+		network = a.member
 	}
+	n, parameters, statistics, err := network(c, path)
 	if n != nil {
 		defer n.Posterior.Close()
 	}
@@ -107,12 +110,10 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 			return flags.Usagef("swagwrap export --help shows an example", "no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
 		}
 	}
-	for _, flag := range []string{"member", "posterior", "seed", "scale", "rank", "diagonal", "antithetic", "bn", "bn-data"} {
-		if c.IsSet(flag) {
-			return flags.Usagef("", "--%s needs a POSTERIOR or ENSEMBLE", flag)
-		}
+	if err := flags.Refuse(c, "", "--* needs a POSTERIOR or ENSEMBLE", append(ofPosteriors, "member", "posterior")...); err != nil {
+		return err
 	}
-	if err := onlyOf(c, ensembleFlags, "an ENSEMBLE"); err != nil {
+	if err := flags.Refuse(c, "", "--* is for an ENSEMBLE", ofEnsembles...); err != nil {
 		return err
 	}
 	source, err := flags.OpenSource(c, nil)
@@ -221,15 +222,6 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 	return n, parameters, statistics, flags.BadInput(err)
 }
 
-// drawn returns one member. Its weights are drawn while they are written.
-func drawn(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, member int) (weights.Vector, error) {
-	s, err := swag.NewSampler(p, opts)
-	if err != nil {
-		return nil, err
-	}
-	return s.Vector(ctx, member), nil
-}
-
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
 func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weights.Vector, weights.Vector, error) {
 	n, err := a.OpenNetwork(c, path)
@@ -260,10 +252,11 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 			return n, nil, nil, flags.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
 		}
 	}
-	parameters, err := drawn(c.Context, n.Posterior, opts, k)
+	s, err := swag.NewSampler(n.Posterior, opts)
 	if err != nil {
 		return n, nil, nil, flags.Usagef("", "%w", err)
 	}
+	parameters := s.Vector(c.Context, k) // drawn while they are written
 	p, err := flags.Preprocessing(c, n.Posterior.Card)
 	if err != nil {
 		return n, nil, nil, err
@@ -291,51 +284,143 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
 
-// posteriorFlag gives the new paths of posteriors that have moved since the ensemble was written.
-var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
-
-// openEnsemble opens an ensemble, and prints warnings about its statistics.
-func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, error) {
-	e, err := ensemble.Open(path)
-	if err != nil {
-		return nil, flags.WrongKind(c, err, path, flags.Ensemble)
-	}
-	for i, part := range e.Components {
-		var members []string
-		for _, ck := range part.Checkpoints {
-			members = append(members, e.CheckpointPath(ck))
-		}
-		if err := flags.InputPosterior(e.PosteriorPath(i), members...); err != nil {
-			return nil, err
-		}
-		if r := part.Intake; r != nil {
-			for _, w := range r.Warnings {
-				a.WarnLong(c, path+": "+r.Data+": "+w)
-			}
-		}
-		if part.BatchNorm == nil {
-			continue
-		}
-		for _, w := range part.BatchNorm.AllWarnings() {
-			a.WarnLong(c, path+": batch norm: "+w)
-		}
-	}
-	return e, nil
+// ensembleFlags control the export of an ensemble as one model.
+var ensembleFlags = []cli.Flag{
+	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
+	flags.OneOf(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32|int8. int8 keeps their mean in float32, and each member's deviations in 8 bits", Value: "f32"}, storages...),
+	&cli.BoolFlag{Name: "external-data", Usage: "put the weights into a file beside the model, as is done above 2 GiB"},
+	&cli.BoolFlag{Name: "with-preprocessing", Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model"},
+	&cli.StringFlag{Name: "check", Usage: "run the images `DATA` through the model and through the members, and say how far they are apart"},
 }
 
-// openComponent opens the network of one of the ensemble's posteriors.
-func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*infer.Network, error) {
-	p, err := e.OpenPosterior(i, c.StringSlice("posterior"))
+// ofEnsembles and ofPosteriors are flags that apply only to an ensemble or a posterior.
+var (
+	ofEnsembles  = []string{"members", "storage", "external-data", "with-preprocessing", "check"}
+	ofPosteriors = []string{"seed", "scale", "rank", "diagonal", "antithetic", "bn", "bn-data"}
+)
+
+// storages are the words of --storage.
+var storages = []string{fused.Float32: "f32", fused.Int8: "int8"}
+
+// exportEnsemble writes the ensemble at path as one model.
+func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
+	e, err := a.openEnsemble(c, path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
-		return nil, flags.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
+		return err
 	}
-	n, err := a.Network(c, p)
+	err = flags.Refuse(c, "", "--* is for a POSTERIOR: the members of "+path+" are drawn", append(ofPosteriors, "checkpoint", "template", "template-checkpoint")...)
+	if err != nil {
+		return err
+	}
+	if c.IsSet("check") && flags.IsStdout(out.path) {
+		return flags.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
+	}
+	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: fused.Storage(slices.Index(storages, c.String("storage"))), External: c.Bool("external-data"),
+		Producer: "swagwrap", Version: flags.Version()}
+	if c.IsSet("members") {
+		if j.Members, err = ensemble.ParseRanges(c.String("members"), e.Members()); err != nil {
+			return flags.Usagef("members are counted from 0", "--members %w", err)
+		}
+		if len(j.Members) < e.Members() && (e.Temperature > 0 || e.Vector != nil) {
+			a.Warnf(c, "%s: its calibration was fitted to all %d members", path, e.Members())
+		}
+	}
+	j.Networks, err = a.components(c, e)
+	defer closeNetworks(j.Networks)
+	if err != nil {
+		return err
+	}
+	var engine *infer.Engine
+	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
+	if j.Needs() || unknown || c.IsSet("check") {
+		if engine, err = a.Engine(c); err != nil {
+			return err
+		}
+	}
+	data, err := a.openCheck(c, engine, j)
+	if err != nil {
+		return err
+	}
+	return a.writeFused(c, j, engine, out, data)
+}
+
+// openCheck opens the data of --check. It decides the form of the scores, on noise if there is no data.
+func (a *app) openCheck(c *cli.Context, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
+	path, e := c.String("check"), j.Ensemble
+	if path == "" {
+		return nil, a.checkOnNoise(c, engine, j.Networks)
+	}
+	p, err := flags.Preprocessing(c, e.Card)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.SoundStatistics(i, n); err != nil {
-		p.Close()
-		return nil, flags.BadInput(err)
+	data, err := flags.OpenData(c, []string{path}, "", j.Networks[0], p)
+	if err != nil {
+		return nil, err
 	}
-	return n, nil
+	if err := batchOf(engine, e); err != nil {
+		return nil, err
+	}
+	_, err = a.CheckIntake(c, engine, flags.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake})
+	return data, err
+}
+
+// checkOnNoise decides the form of scores if nothing is recorded about it. Rows of probabilities add up to 1 for any
+// input.
+func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Network) error {
+	for _, n := range networks {
+		if !n.Undecided() {
+			continue
+		}
+		noise, err := infer.NewNoise(n, intake.Examples)
+		if err != nil {
+			return flags.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
+		}
+		if _, err := a.CheckIntake(c, e, flags.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
+func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset) error {
+	m, err := j.Model(c.Context, engine)
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	name := filepath.Base(out.path)
+	model, size, err := m.Size(name)
+	if err == nil && model > fused.Largest {
+		m.External()
+		model, size, err = m.Size(name)
+	}
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	if err := j.Write(c.Context, m, name, out.create, c.Int("threads")); err != nil {
+		return flags.BadInput(err) // files being written have their own error
+	}
+	var d ensemble.Difference
+	var check func() error
+	if data != nil {
+		check = func() (err error) {
+			d, err = j.Check(c.Context, engine, out.path, data)
+			return flags.BadInput(err)
+		}
+	}
+	if err := out.commit(check); err != nil {
+		return err
+	}
+	a.Logf(c, "%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
+	switch {
+	case data == nil:
+	case task.Truth(j.Ensemble.Card.Task) == truth.Numbers:
+		a.Logf(c, "%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
+			out.path, report.Plural(d.Examples, "example"), d.Largest)
+	default:
+		a.Logf(c, "%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
+			out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)
+	}
+	return nil
 }

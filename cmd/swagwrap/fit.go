@@ -59,9 +59,6 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 	}
 }
 
-// inherited are the flags that --extend takes from the older posterior.
-var inherited = []string{"rank", "diag-only", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role"}
-
 func (a *app) fit(c *cli.Context) error {
 	if err := flags.Positionals(c); err != nil {
 		return err
@@ -113,11 +110,7 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
-		for _, flag := range inherited {
-			if c.IsSet(flag) {
-				return opts, flags.Usagef("fit a new posterior to choose anew", "--%s: --extend takes it from the older posterior", flag)
-			}
-		}
+		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "diag-only", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role")
 	case !opts.DiagOnly && opts.Rank < 2:
 		return opts, flags.Usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
 	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):

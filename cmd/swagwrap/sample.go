@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -176,12 +180,6 @@ func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string)
 	return networks, flags.BadInput(infer.Align(networks))
 }
 
-func closeNetworks(networks []*infer.Network) {
-	for _, n := range networks {
-		n.Posterior.Close()
-	}
-}
-
 // setNoise stores the noise in the ensemble, if it was given.
 func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 	if std == nil {
@@ -317,4 +315,49 @@ func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d 
 	e.Components[i].BatchNorm.Rounding = r
 	a.Rounding(c, r)
 	return nil
+}
+
+// samplePart returns the members to draw, and the path of the output. done reports whether the output already exists,
+// is complete, and has the requested parameters.
+func (a *app) samplePart(c *cli.Context, e *ensemble.Ensemble) (p ensemble.Part, path string, done bool, err error) {
+	i, n, err := partOf(c)
+	switch {
+	case err != nil:
+		return p, "", false, err
+	case n == 0:
+		return e.PartOf(0, 1), e.Path, false, nil
+	case e.Sampling.Covariance == ensemble.Iterates:
+		return p, "", false, flags.Usagef("nothing is computed for checkpoints", "--part is not for --method iterates")
+	}
+	p, path = e.PartOf(i, n), predictions.PartName(e.Path, i, n)
+	if c.Bool("force") {
+		return p, path, false, nil
+	}
+	was, err := ensemble.OpenPart(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p, path, false, nil
+	case err != nil:
+		a.Warnf(c, "%v: it is drawn again", err)
+		return p, path, false, nil
+	case !slices.Equal(was.Asked, asked(c)) || was.Part != p:
+		return p, path, false, flags.BadInput(fmt.Errorf("%s: was drawn with other settings: %s", path, strings.Join(was.Asked, " ")), "--force draws it anew")
+	}
+	a.Logf(c, "%s: is complete", path)
+	return p, path, true, nil
+}
+
+// asked returns the arguments and flags that the result depends on.
+func asked(c *cli.Context) []string {
+	all := c.Args().Slice()
+	for _, f := range c.Command.Flags {
+		switch name := f.Names()[0]; name {
+		case "part", "output", "force", "quiet", "verbose", "threads", "memory", "ort-lib":
+		default:
+			if c.IsSet(name) {
+				all = append(all, fmt.Sprintf("--%s=%v", name, c.Value(name)))
+			}
+		}
+	}
+	return all
 }

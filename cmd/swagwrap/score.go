@@ -266,33 +266,6 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scorin
 	return err
 }
 
-// batchOf sets the batch size that the ensemble was made for, if the networks' examples depend on each other.
-func batchOf(e *infer.Engine, of *ensemble.Ensemble) error {
-	for _, x := range of.Components {
-		switch {
-		case x.Intake == nil || x.Intake.BatchSize == 0:
-		case e.BatchSize == 0:
-			e.BatchSize = x.Intake.BatchSize
-		case e.BatchSize != x.Intake.BatchSize:
-			return flags.Usagef("leave out --batch-size, or make the ensemble anew with another one", "--batch-size %d: %s was made for batches of %d, and its examples depend on each other", e.BatchSize, of.Path, x.Intake.BatchSize)
-		}
-	}
-	return nil
-}
-
-// components opens the posteriors of the ensemble.
-func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*infer.Network, error) {
-	var networks []*infer.Network
-	for i := range e.Components {
-		n, err := a.openComponent(c, e, i)
-		if err != nil {
-			return networks, err
-		}
-		networks = append(networks, n)
-	}
-	return networks, flags.BadInput(infer.Align(networks))
-}
-
 // prepare makes the scorer, and prints the task of each network.
 func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring) error {
 	var err error
@@ -546,4 +519,28 @@ func keep(records *predictions.Records, job *scoreJob, err error) error {
 		err = errors.Join(err, cerr)
 	}
 	return &flags.Unfinished{Err: err, Kept: fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.rows())), Plain: job.part != nil}
+}
+
+// saveBatch writes the file of --save-batch. It appears together with the result.
+func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
+	path := c.String("save-batch")
+	if path == "" {
+		return nil
+	}
+	if len(dataset.Fields(job.data)) > 1 && filepath.Ext(path) != ".npz" {
+		return flags.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(n.Inputs))
+	}
+	size := c.Int("batch-size")
+	if size == 0 {
+		size = infer.DefaultBatchSize
+	}
+	out, err := flags.CreateOutput(path, c.Bool("force") || c.Bool("resume"))
+	if err != nil {
+		return err
+	}
+	job.batch = out
+	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes(), skipErrors(c)); err != nil {
+		return blame(err)
+	}
+	return nil
 }

@@ -50,12 +50,7 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 	s := ensemble.Settings{Method: c.String("method"), Seed: c.Uint64("seed")}
 	given := func(names ...string) error {
-		for _, name := range names {
-			if c.IsSet(name) {
-				return flags.Usagef("", "--%s is not for --method %s", name, s.Method)
-			}
-		}
-		return nil
+		return flags.Refuse(c, "", "--* is not for --method "+s.Method, names...)
 	}
 	switch s.Method {
 	case ensemble.SWA:
@@ -63,9 +58,6 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 	case ensemble.Iterates:
 		if c.IsSet("members") {
 			s.Members = c.Int("members")
-			if s.Members < 1 {
-				return s, flags.Usagef("", "--members %d: want a positive number", s.Members)
-			}
 		}
 		return s, given("scale", "rank", "diagonal", "antithetic")
 	case ensemble.SWAGDiag:
@@ -88,10 +80,10 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 
 // readSettingsFile reads --settings.
 func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
-	for _, name := range []string{"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints"} {
-		if c.IsSet(name) {
-			return s, flags.Usagef("give all that is in the file as flags, or nothing of it", "--settings and --%s: the file says how members are made", name)
-		}
+	err = flags.Refuse(c, "give all that is in the file as flags, or nothing of it", "--settings and --*: the file says how members are made",
+		"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
+	if err != nil {
+		return s, err
 	}
 	path := c.String("settings")
 	js, err := file.Read(path, maxSettings)

@@ -189,49 +189,6 @@ func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 	return p, true, err
 }
 
-// warnUnnormalised warns if the network saw normalised values in training, but images will not be normalised.
-func (a *Env) warnUnnormalised(c *cli.Context, seen dataset.Dataset, p preprocess.Settings) error {
-	if p.Mean != nil || p.Std != nil {
-		return nil
-	}
-	size, err := dataset.SizeOf(seen)
-	if err != nil {
-		return BadInput(err)
-	}
-	values := size.Make(1)
-	var low, high float32
-	for i := range min(64, seen.Len()) {
-		if err := seen.Read(values, i); err != nil {
-			return BadInput(err)
-		}
-		for _, part := range pictures(seen, p, values) {
-			low, high = min(low, slices.Min(part)), max(high, slices.Max(part))
-		}
-	}
-	if low < 0 || high > 1 {
-		a.Warnf(c, "%s: has values from %.3g to %.3g, and the model card has no mean and standard deviation: pictures will have values from 0 to 1, and predictions will be wrong unless all other data is normalised already", c.String("bn-data"), low, high)
-	}
-	return nil
-}
-
-// pictures returns the values of an example that may belong to images.
-func pictures(d dataset.Dataset, p preprocess.Settings, values dataset.Values) (parts [][]float32) {
-	fields := dataset.Fields(d)
-	if fields == nil {
-		if len(d.Shape()) < 2 { // a row of a table
-			return nil
-		}
-		return [][]float32{values.Floats}
-	}
-	take := dataset.Pictures(fields, p)
-	for i := range fields {
-		if take[i] {
-			parts = append(parts, values.Field(fields, i).Floats)
-		}
-	}
-	return parts
-}
-
 // openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
 func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p preprocess.Settings) error {
@@ -257,7 +214,6 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 			what = "arrays"
 		}
 		a.Logf(c, "%s: %s, taken as what the network saw in training: they are neither normalised nor augmented", path, what)
-		return a.warnUnnormalised(c, b.Data, p)
 	case told:
 		b.augment = augmentation.String()
 	default:

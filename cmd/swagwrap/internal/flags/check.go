@@ -3,6 +3,7 @@ package flags
 import (
 	"math"
 	"reflect"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -85,4 +86,14 @@ func number(f *cli.Float64Flag, hint, want string, ok func(float64) bool) *cli.F
 		return nil
 	}
 	return f
+}
+
+// Refuse returns an error if one of the named flags is given. In the message, --* stands for that flag.
+func Refuse(c *cli.Context, hint, message string, names ...string) error {
+	for _, name := range names {
+		if c.IsSet(name) {
+			return Usagef(hint, "%s", strings.Replace(message, "--*", "--"+name, 1))
+		}
+	}
+	return nil
 }
