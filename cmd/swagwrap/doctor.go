@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -30,20 +31,19 @@ With no usable ONNX Runtime it says so, and ends with 69. With --provider openvi
 				return err
 			}
 			found, err := ort.Check(c.Context, ort.Provider{Name: c.String("provider")}, c.String("ort-lib"))
-			if printed := a.printCheckup(c, found); printed != nil {
-				return flags.BadOutput(printed)
-			}
+			a.printCheckup(c, found)
 			return err
 		},
 	}
 }
 
-func (a *app) printCheckup(c *cli.Context, found ort.Checkup) error {
+func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 	if c.Bool("json") {
-		return flags.WriteJSON(a.Stdout, struct {
+		flags.WriteJSON(a.Stdout, struct {
 			Swagwrap string `json:"swagwrap"`
 			ort.Checkup
 		}{flags.Version(), found})
+		return
 	}
 	lines := []struct{ name, value string }{
 		{"swagwrap", fmt.Sprintf("%s, %s, %s", flags.Version(), found.Go, found.Platform)},
@@ -68,20 +68,11 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) error {
 		if len(home) > 1 {
 			l.value = strings.ReplaceAll(l.value, home+"/", "~/")
 		}
-		if err := text.Line(a.Stdout, "%-13s %s", l.name, l.value); err != nil {
-			return err
-		}
+		text.Line(a.Stdout, "%-13s %s", l.name, l.value)
 	}
-	return nil
 }
 
 // join joins the parts that are not empty.
 func join(sep string, parts ...string) string {
-	var some []string
-	for _, p := range parts {
-		if p != "" {
-			some = append(some, p)
-		}
-	}
-	return strings.Join(some, sep)
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), sep)
 }

@@ -97,7 +97,7 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, s
 	e.PartImages = max(1, int((hour-min(e.Start, hour/2))*e.Rate))
 	e.Parts = (e.Images-1)/e.PartImages + 1
 	e.PartImages = (e.Images-1)/e.Parts + 1
-	return flags.BadOutput(a.printEstimate(c, e))
+	return a.printEstimate(c, e)
 }
 
 // timed is the time that some images took, in seconds.
@@ -210,9 +210,7 @@ func (a *app) printEstimate(c *cli.Context, e *estimate) error {
 		{"all", fmt.Sprintf("%s in %s on this machine", report.Plural(e.Images, "image"), span(e.All))},
 		{"parts of an hour", fmt.Sprintf("%d, with %s each", e.Parts, report.Plural(e.PartImages, "image"))},
 	} {
-		if err := text.Line(a.Stdout, "%-16s %s", l[0], l[1]); err != nil {
-			return err
-		}
+		text.Line(a.Stdout, "%-16s %s", l[0], l[1])
 	}
 	return nil
 }

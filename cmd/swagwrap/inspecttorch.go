@@ -46,20 +46,14 @@ type notInWeight struct {
 // inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
 // built from them.
 func (a *app) inspectTorch(c *cli.Context, paths []string) error {
-	files, err := describeAll(c, paths)
+	files, err := describeTorch(c, paths)
 	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
-		return flags.BadOutput(flags.WriteJSON(a.Stdout, files))
+		return flags.WriteJSON(a.Stdout, files)
 	}
-	if err := a.writeTorch(files); err != nil {
-		return flags.BadOutput(err)
-	}
-	if len(files) == 1 {
-		a.listTensors(files[0])
-	}
-	a.listPassedOver(files[0])
+	a.writeTorch(files, len(files) == 1)
 	var legacy []string
 	for _, f := range files {
 		if f.Legacy {
@@ -69,69 +63,46 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 	if len(legacy) > 0 {
 		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
 	}
-	_, err = fmt.Fprintln(a.Stdout, "\nwhether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
-	return flags.BadOutput(err)
+	text.Line(a.Stdout, "\nwhether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
+	return nil
 }
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
 func (a *app) writeTemplate(c *cli.Context, paths []string, source *flags.Source) error {
-	files, err := describeAll(c, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+	files, err := describeTorch(c, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	if err := a.writeTorch(files); err != nil {
-		return flags.BadOutput(err)
-	}
-	a.listPassedOver(files[0])
+	a.writeTorch(files, false)
 	notes, _ := source.Remarks()
-	for _, note := range notes {
+	for _, note := range append(notes, "") {
 		text.Line(a.Stdout, "%s", note)
 	}
-	_, err = fmt.Fprintln(a.Stdout)
-	return flags.BadOutput(err)
+	return nil
 }
 
-func describeAll(c *cli.Context, paths []string) (files []torchFile, err error) {
+// describeTorch reads PyTorch checkpoints.
+func describeTorch(c *cli.Context, paths []string) (files []torchFile, err error) {
 	for _, path := range paths {
-		f, err := describeTorch(path)
+		f, err := torch.Open(path)
 		if err != nil {
 			return nil, flags.WrongKind(c, err, path, flags.Checkpoint)
 		}
-		files = append(files, f)
+		defer f.Close()
+		d := torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: passedOver(f.Ignored)}
+		for _, sd := range f.StateDicts() {
+			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: passedOver(sd.Ignored)}
+			if err := sd.Err(); err != nil {
+				s.Error = err.Error()
+			}
+			for _, t := range sd.Tensors {
+				s.Tensors = append(s.Tensors, torchTensor{t.Name, t.Shape, t.DType.String()})
+			}
+			d.StateDicts = append(d.StateDicts, s)
+		}
+		files = append(files, d)
 	}
 	return files, nil
-}
-
-// writeTorch writes a line for each state_dict.
-func (a *app) writeTorch(files []torchFile) error {
-	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right}, report.Column{Header: "step", Align: report.Right},
-		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right}, report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
-	for _, f := range files {
-		for _, sd := range f.StateDicts {
-			t.Row(f.Path, count(f.Epoch), count(f.Step), keyOf(sd), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
-		}
-	}
-	return t.WriteText(a.Stdout)
-}
-
-func describeTorch(path string) (d torchFile, err error) {
-	f, err := torch.Open(path)
-	if err != nil {
-		return d, err
-	}
-	defer f.Close()
-	d = torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: passedOver(f.Ignored)}
-	for _, sd := range f.StateDicts() {
-		s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: passedOver(sd.Ignored)}
-		if err := sd.Err(); err != nil {
-			s.Error = err.Error()
-		}
-		for _, t := range sd.Tensors {
-			s.Tensors = append(s.Tensors, torchTensor{t.Name, t.Shape, t.DType.String()})
-		}
-		d.StateDicts = append(d.StateDicts, s)
-	}
-	return d, nil
 }
 
 // known returns a pointer to a number from a file, or nil if the file does not have it.
@@ -142,13 +113,6 @@ func known(n int64) *int64 {
 	return &n
 }
 
-func count(n *int64) string {
-	if n == nil {
-		return ""
-	}
-	return report.Thousands(int(*n))
-}
-
 func passedOver(all []torch.Ignored) []notInWeight {
 	out := []notInWeight{}
 	for _, g := range all {
@@ -157,8 +121,64 @@ func passedOver(all []torch.Ignored) []notInWeight {
 	return out
 }
 
-// keyOf returns the key of a state_dict in the form that --state-dict takes.
-func keyOf(sd stateDict) string {
+// writeTorch writes a line for each state_dict, every tensor if tensors is true, and the entries of the first file that
+// are not weights.
+func (a *app) writeTorch(files []torchFile, tensors bool) {
+	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right}, report.Column{Header: "step", Align: report.Right},
+		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right}, report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
+	count := func(n *int64) string {
+		if n == nil {
+			return ""
+		}
+		return report.Thousands(int(*n))
+	}
+	for _, f := range files {
+		for _, sd := range f.StateDicts {
+			t.Row(f.Path, count(f.Epoch), count(f.Step), sd.key(), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
+		}
+	}
+	t.WriteText(a.Stdout)
+	var over []string
+	for _, o := range files[0].PassedOver {
+		over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.What))
+	}
+	for _, sd := range files[0].StateDicts {
+		for _, o := range sd.PassedOver {
+			over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.What))
+		}
+		if tensors {
+			a.writeTensors(sd)
+		}
+	}
+	if n := len(over); n > 10 {
+		over = append(over[:10], fmt.Sprintf("and %d more (--json lists them)", n-10))
+	}
+	if len(over) == 0 {
+		return
+	}
+	for i, line := range text.Wrap("passed over: "+strings.Join(over, ", "), 110) {
+		if i > 0 {
+			line = "             " + line
+		}
+		text.Line(a.Stdout, "%s", line)
+	}
+}
+
+// writeTensors prints every tensor of a state_dict.
+func (a *app) writeTensors(sd stateDict) {
+	text.Line(a.Stdout, "")
+	if sd.Error != "" {
+		text.Line(a.Stdout, "%s", sd.Error)
+	}
+	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
+	for _, x := range sd.Tensors {
+		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
+	}
+	t.WriteText(a.Stdout)
+}
+
+// key returns the key of a state_dict in the form that --state-dict takes.
+func (sd stateDict) key() string {
 	switch {
 	case sd.Error != "":
 		return sd.Key + " (not usable)"
@@ -176,43 +196,4 @@ func (sd stateDict) types() string {
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), ", ")
-}
-
-// listTensors prints every tensor of a file.
-func (a *app) listTensors(f torchFile) {
-	for _, sd := range f.StateDicts {
-		text.Line(a.Stdout, "")
-		if sd.Error != "" {
-			text.Line(a.Stdout, "%s", sd.Error)
-		}
-		t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
-		for _, x := range sd.Tensors {
-			t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
-		}
-		t.WriteText(a.Stdout) // an error here occurs again below
-	}
-}
-
-// listPassedOver prints the entries of a file that are not weights.
-func (a *app) listPassedOver(f torchFile) {
-	over := f.PassedOver
-	for _, sd := range f.StateDicts {
-		over = append(over, sd.PassedOver...)
-	}
-	if len(over) == 0 {
-		return
-	}
-	var names []string
-	for _, o := range over {
-		names = append(names, fmt.Sprintf("%s (%s)", o.Name, o.What))
-	}
-	if n := len(names); n > 10 {
-		names = append(names[:10], fmt.Sprintf("and %d more (--json lists them)", n-10))
-	}
-	for i, line := range text.Wrap("passed over: "+strings.Join(names, ", "), 110) {
-		if i > 0 {
-			line = "             " + line
-		}
-		text.Line(a.Stdout, "%s", line)
-	}
 }
