@@ -1,6 +1,10 @@
 package baseline
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+)
 
 // deepSWA is a deep ensemble of the SWA networks of several runs.
 var deepSWA = &Method{
@@ -21,11 +25,11 @@ var deepSWA = &Method{
 		p := w.predicted()
 		p.merge(first)
 		for i := 1; i < len(w.Runs); i++ {
-			s, err := w.swa(i)
-			if err != nil {
-				return err
+			m, err := w.swa(i)
+			if err == nil {
+				err = w.add(p, func() (infer.Model, error) { return m, nil })
 			}
-			if err := w.member(p, w.Runs[i].Network, "SWA", 1, s.parameters, s.statistics); err != nil {
+			if err != nil {
 				return err
 			}
 		}

@@ -65,7 +65,7 @@ func (w *work) dropout() error {
 }
 
 // dropoutPass returns the predictions of pass k.
-func (w *work) dropoutPass(swa *swaWeights, k int) (*Predicted, error) {
+func (w *work) dropoutPass(swa infer.Model, k int) (*Predicted, error) {
 	m, err := w.dropping(swa, k)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (w *work) dropoutPass(swa *swaWeights, k int) (*Predicted, error) {
 }
 
 // dropping returns the network with active Dropout layers and the seeds of pass k.
-func (w *work) dropping(swa *swaWeights, k int) (infer.Model, error) {
+func (w *work) dropping(swa infer.Model, k int) (infer.Model, error) {
 	n := w.Runs[0].Network
 	rng := rand.New(rand.NewPCG(w.Seed^dropoutStream, uint64(k)))
 	// ONNX Runtime adds 1 to a seed in each run. With neighbouring seeds, two passes would share masks in different
@@ -91,7 +91,7 @@ func (w *work) dropping(swa *swaWeights, k int) (infer.Model, error) {
 	if err != nil {
 		return infer.Model{}, err
 	}
-	return n.Other(template, fmt.Sprintf("dropout pass %d", k), swa.parameters, swa.statistics)
+	return n.Other(template, fmt.Sprintf("dropout pass %d", k), swa.Filled.Parameters, swa.Filled.Statistics)
 }
 
 // The streams separate the uses of a seed: "dropout" and "laplace" in ASCII.

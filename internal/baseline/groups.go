@@ -1,9 +1,6 @@
 package baseline
 
-import (
-	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/weights"
-)
+import "github.com/swagwrap/swagwrap/internal/infer"
 
 // Members from random draws are also summed in groups. A study leaves out one group at a time to estimate the effect
 // of the draws: see [github.com/swagwrap/swagwrap/calibrate.Jackknife]. Memory grows with the groups, not with the
@@ -90,22 +87,20 @@ func (in *Inputs) reorders(t Targets) int {
 }
 
 // reorder runs SWA with other orders of the batch-norm images.
-func (w *work) reorder(p *Predicted, swa *swaWeights) error {
-	n := w.Runs[0].Network
+func (w *work) reorder(p *Predicted, swa infer.Model) error {
 	for k := range w.reorders(w.targets) {
-		if !w.mine() {
-			continue
-		}
-		fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, swa.parameters, w.BatchNorm.Reordered(uint64(k)+1))
+		one := w.predicted()
+		err := w.add(one, func() (infer.Model, error) {
+			return w.recomputed(w.Runs[0].Network, "SWA", swa.Filled.Parameters, w.BatchNorm.Reordered(uint64(k)+1))
+		})
 		if err != nil {
 			return err
 		}
-		one, g := w.predicted(), &Group{}
-		if err := w.filled(one, n, "SWA", 1, swa.parameters, weights.Slice(fresh.Statistics)); err != nil {
-			return err
+		if one.Members > 0 { // else another job has it
+			g := &Group{}
+			g.add(one)
+			p.Reordered = append(p.Reordered, g)
 		}
-		g.add(one)
-		p.Reordered = append(p.Reordered, g)
 	}
 	return nil
 }

@@ -260,9 +260,9 @@ func eachPart(ctx context.Context, n int, f func(from, to int)) error {
 	return g.Wait()
 }
 
-// average adds pairs of draws of a group to sums, whose rows are those of s. It fails if ctx ends. Each image starts
-// at another place in the pool, so that one unlucky draw does not affect all images.
-func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, group, pairs int, sums *infer.Sums) error {
+// average adds pairs of draws of a group to sums. The places of the images of s in sums are into. It fails if ctx ends.
+// Each image starts at another place in the pool, so that one unlucky draw does not affect all images.
+func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, into []int, group, pairs int, sums *infer.Sums) error {
 	scores, _ := k.mean.Dims()
 	sums.Init("Laplace", len(s.rows), k.task)
 	sums.Members += 2 * pairs
@@ -278,7 +278,7 @@ func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, group, 
 						logits[c] = float64(f) + spread*draw[c]
 					}
 					k.task.Link(p, logits)
-					sums.Add(i, p, calibrate.Entropy(p), 1)
+					sums.Add(into[i], p, calibrate.Entropy(p), 1)
 				}
 			}
 		}
@@ -308,7 +308,7 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 		}
 		sums := &infer.Sums{}
 		for g := range groups {
-			if err := k.average(ctx, set, s, g, tuningPairs, sums); err != nil {
+			if err := k.average(ctx, set, s, dataset.Order{}.Indices(len(rows)), g, tuningPairs, sums); err != nil {
 				return err
 			}
 		}
@@ -354,38 +354,49 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 		}
 	}
 	order := rand.New(rand.NewPCG(w.Seed^laplaceStream, math.MaxUint64)).Perm(n)
-	if w.targets.Validation == nil {
-		return w.crossPrior(p, k, last, order)
-	}
-	tau, err := w.prior(p, k, last, order)
-	if err != nil {
+	scatters := make([][]*scatter, len(sets))
+	add := func(i int, rows []int, tau float64) error {
+		s, err := k.scatter(w.ctx, sets[i], rows, tau, w.Seed, groups, drawPool)
+		scatters[i] = append(scatters[i], s)
 		return err
 	}
-	p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g)", tau)
-	scatters := make([]*scatter, len(sets))
-	for i, set := range sets {
-		if scatters[i], err = k.scatter(w.ctx, set, dataset.Order{}.Indices(set.data.Len()), tau, w.Seed, groups, drawPool); err != nil {
+	if w.targets.Validation != nil {
+		tau, err := w.prior(p, k, last, order)
+		if err != nil {
 			return err
 		}
-	}
-	return w.grouped(p, func(part *Predicted, g int) error {
-		for i, s := range scatters {
-			if err := k.average(w.ctx, sets[i], s, g, laplacePairs, part.sums()[i]); err != nil {
+		p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g)", tau)
+		for i, set := range sets {
+			if err := add(i, dataset.Order{}.Indices(set.data.Len()), tau); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
-}
-
-// grouped adds the draws of all groups to p.
-func (w *work) grouped(p *Predicted, draw func(part *Predicted, group int) error) error {
+	} else {
+		var taus [2]float64
+		halves := [2][]int{order[:n/2], order[n/2:]}
+		for i, rows := range halves {
+			var err error
+			if taus[i], err = w.prior(p, k, last, halves[1-i]); err == nil {
+				err = add(0, rows, taus[i])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g, %.2g)", taus[0], taus[1])
+	}
 	for g := range groups {
 		part := w.predicted()
-		if err := draw(part, g); err != nil {
-			return err
+		for i, sums := range part.sums() {
+			sums.Init("Laplace", sets[i].data.Len(), k.task)
+			for _, s := range scatters[i] {
+				if err := k.average(w.ctx, sets[i], s, s.rows, g, laplacePairs, sums); err != nil {
+					return err
+				}
+			}
+			sums.Members, sums.Weight = 2*laplacePairs, 2*laplacePairs
 		}
-		part.Members = part.Data[0].Members
+		part.Members = 2 * laplacePairs
 		p.Take(part, g)
 	}
 	return nil
@@ -398,39 +409,4 @@ func (w *work) prior(p *Predicted, k *kfac, set *featureSet, rows []int) (float6
 		p.Notes = append(p.Notes, errors.New("the prior precision is at the end of its grid: the data that it is fitted on does not determine it"))
 	}
 	return tau, err
-}
-
-// crossPrior predicts each half of the data with the precision that is best for the other half.
-func (w *work) crossPrior(p *Predicted, k *kfac, set *featureSet, order []int) error {
-	var taus []float64
-	var scatters []*scatter
-	halves := [][]int{order[:len(order)/2], order[len(order)/2:]}
-	for i, rows := range halves {
-		tau, err := w.prior(p, k, set, halves[1-i])
-		if err != nil {
-			return err
-		}
-		s, err := k.scatter(w.ctx, set, rows, tau, w.Seed, groups, drawPool)
-		if err != nil {
-			return err
-		}
-		taus, scatters = append(taus, tau), append(scatters, s)
-	}
-	p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g, %.2g)", taus[0], taus[1])
-	return w.grouped(p, func(part *Predicted, g int) error {
-		sums, width := part.Data[0], k.task.Width()
-		sums.Init("Laplace", len(order), k.task)
-		for i, rows := range halves {
-			half := &infer.Sums{}
-			if err := k.average(w.ctx, set, scatters[i], g, laplacePairs, half); err != nil {
-				return err
-			}
-			for r, row := range rows {
-				copy(sums.Outcome[row*width:][:width], half.Outcome[r*width:])
-				sums.Entropy[row] = half.Entropy[r]
-			}
-			sums.Members, sums.Weight = half.Members, half.Weight
-		}
-		return nil
-	})
 }

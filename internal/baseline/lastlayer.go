@@ -27,7 +27,7 @@ type lastLayer struct {
 
 // openLastLayer opens the SWA network and its last layer. It returns unfit unless the layer is linear and its weights
 // are in the posterior.
-func (w *work) openLastLayer(swa *swaWeights) (*lastLayer, error) {
+func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	n := w.Runs[0].Network
 	head, err := n.Skeleton().Head(n.Output())
 	if f := n.Form(); err == nil && f != n.Proven() && f != task.Logits && f != "" {
@@ -37,7 +37,7 @@ func (w *work) openLastLayer(swa *swaWeights) (*lastLayer, error) {
 		return nil, &unfit{err: err}
 	}
 	l := &lastLayer{graph: n.Graph, head: head, name: n.Posterior.Path + ": SWA"}
-	if l.mean, err = headWeights(n.Posterior.Layout, head, swa.parameters); err != nil {
+	if l.mean, err = headWeights(n.Posterior.Layout, head, swa.Filled.Parameters); err != nil {
 		return nil, err
 	}
 	scores, _ := l.mean.Dims()
@@ -53,7 +53,7 @@ func (w *work) openLastLayer(swa *swaWeights) (*lastLayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := n.Other(template, "SWA", swa.parameters, swa.statistics)
+	m, err := n.Other(template, "SWA", swa.Filled.Parameters, swa.Filled.Statistics)
 	if err != nil {
 		return nil, err
 	}

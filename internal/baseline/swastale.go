@@ -1,5 +1,7 @@
 package baseline
 
+import "github.com/swagwrap/swagwrap/internal/infer"
+
 // staleSWA is SWA with the last checkpoint's batch-norm statistics. It shows the cost of skipping the batch-norm
 // update.
 var staleSWA = &Method{
@@ -14,16 +16,19 @@ var staleSWA = &Method{
 	},
 	Cost: oneNetwork,
 	Run: func(w *work) error {
-		s, err := w.swa(0)
+		m, err := w.swa(0)
 		if err != nil {
 			return err
 		}
 		p, n := w.predicted(), w.Runs[0].Network
 		p.StaleBN = true
-		stale, err := n.State(s.parameters)
-		if err == nil {
-			err = w.member(p, n, "SWA", 1, s.parameters, stale)
-		}
+		err = w.add(p, func() (infer.Model, error) {
+			stale, err := n.State(m.Filled.Parameters)
+			if err != nil {
+				return m, err
+			}
+			return n.Model("SWA", m.Filled.Parameters, stale)
+		})
 		if err != nil {
 			return err
 		}

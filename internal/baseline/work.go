@@ -128,7 +128,7 @@ type work struct {
 	yield   func(*Predicted) error
 	method  *Method
 
-	average *swaWeights           // of the first run
+	average *infer.Model          // SWA of the first run
 	shared  map[string]*Predicted // results that several methods start from
 }
 
@@ -169,45 +169,39 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 	return nil
 }
 
+// add runs the model that make returns, unless another job has it.
+func (w *work) add(p *Predicted, make func() (infer.Model, error)) error {
+	if !w.mine() {
+		return nil
+	}
+	m, err := make()
+	if err != nil {
+		return err
+	}
+	return w.run(p, m)
+}
+
 // checkpoint runs a checkpoint with its own statistics.
 func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
-	if !w.mine() {
-		return nil
-	}
-	model, err := w.Runs[0].Network.AsIs(m)
-	if err != nil {
-		return err
-	}
-	return w.run(p, model)
-}
-
-// member runs the network of a run with the given weights and statistics.
-func (w *work) member(p *Predicted, n *infer.Network, who string, weight float64, parameters, statistics weights.Vector) error {
-	if !w.mine() {
-		return nil
-	}
-	return w.filled(p, n, who, weight, parameters, statistics)
-}
-
-func (w *work) filled(p *Predicted, n *infer.Network, who string, weight float64, parameters, statistics weights.Vector) error {
-	m, err := n.Model(who, parameters, statistics)
-	if err != nil {
-		return err
-	}
-	m.Weight = weight
-	return w.run(p, m)
+	return w.add(p, func() (infer.Model, error) { return w.Runs[0].Network.AsIs(m) })
 }
 
 // draw runs a member after it has recomputed the batch-norm statistics.
 func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
-	if !w.mine() {
-		return nil
-	}
-	fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, parameters, w.BatchNorm)
+	return w.add(p, func() (infer.Model, error) {
+		m, err := w.recomputed(n, who, parameters, w.BatchNorm)
+		m.Weight = weight
+		return m, err
+	})
+}
+
+// recomputed returns a network with the given weights and the batch-norm statistics of data.
+func (w *work) recomputed(n *infer.Network, who string, parameters weights.Vector, data batchnorm.Training) (infer.Model, error) {
+	fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, parameters, data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", who, err)
+		return infer.Model{}, fmt.Errorf("%s: %w", who, err)
 	}
-	return w.filled(p, n, who, weight, parameters, weights.Slice(fresh.Statistics))
+	return n.Model(who, parameters, weights.Slice(fresh.Statistics))
 }
 
 // random returns an empty result for a method with random draws.
@@ -235,31 +229,21 @@ func (w *work) sample(p *Predicted, how swag.SampleOptions) error {
 	})
 }
 
-// swaWeights holds the mean of a posterior and recomputed batch-norm statistics.
-type swaWeights struct {
-	parameters, statistics weights.Vector
-}
-
-// swa returns the SWA weights of a run. It computes those of the first run once.
-func (w *work) swa(run int) (*swaWeights, error) {
+// swa returns the SWA network of a run. It makes that of the first run once.
+func (w *work) swa(run int) (infer.Model, error) {
 	if run == 0 && w.average != nil {
-		return w.average, nil
+		return *w.average, nil
 	}
 	n := w.Runs[run].Network
 	s, err := swag.NewSampler(n.Posterior, swag.SampleOptions{}) // scale 0 is SWA
 	if err != nil {
-		return nil, err
+		return infer.Model{}, err
 	}
-	mean := s.Vector(w.ctx, 0)
-	fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, mean, w.BatchNorm)
-	if err != nil {
-		return nil, fmt.Errorf("SWA: %w", err)
+	m, err := w.recomputed(n, "SWA", s.Vector(w.ctx, 0), w.BatchNorm)
+	if err == nil && run == 0 {
+		w.average = &m
 	}
-	out := &swaWeights{mean, weights.Slice(fresh.Statistics)}
-	if run == 0 {
-		w.average = out
-	}
-	return out, nil
+	return m, err
 }
 
 // Results that several methods start from.
@@ -300,14 +284,14 @@ func last(r Run) *onnxio.Model { return r.Checkpoints[len(r.Checkpoints)-1] }
 // swaOf returns the predictions of the first run's SWA.
 func (w *work) swaOf() (*Predicted, error) {
 	return w.share(func(p *Predicted) error {
-		s, err := w.swa(0)
+		m, err := w.swa(0)
 		if err != nil {
 			return err
 		}
-		if err := w.member(p, w.Runs[0].Network, "SWA", 1, s.parameters, s.statistics); err != nil {
+		if err := w.add(p, func() (infer.Model, error) { return m, nil }); err != nil {
 			return err
 		}
-		return w.reorder(p, s)
+		return w.reorder(p, m)
 	})
 }
 
