@@ -112,7 +112,7 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	cmp.Tuned, cmp.Settings, cmp.Recomputing = settings.String(), c.String("tune"), flags.AsAsked(c)
-	if engine.Share != nil {
+	if engine.Shard != nil {
 		return a.fill(c, engine, cmp.Images(), cmp.Fill)
 	}
 	found, err := runStudy(a, c, engine, a.Progress(c, "compare", cmp.Images()), cmp.Run)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/internal/records"
 )
 
 // machineParts is the number of parts of the machines below.
@@ -70,7 +71,7 @@ func TestScoreMachine(t *testing.T) {
 func anyPart(t *rapid.T) int { return rapid.IntRange(0, machineParts-1).Draw(t, "part") }
 
 func (m *scoreMachine) name(part int) string {
-	return predictions.PartName(m.at("out.csv"), part, machineParts)
+	return records.PartName(m.at("out.csv"), part, machineParts)
 }
 
 // clear takes away what an earlier sequence left.
@@ -117,7 +118,7 @@ func (m *scoreMachine) finish(t *rapid.T, c func() *exec.Cmd, work string) {
 		return
 	}
 	b, err := os.ReadFile(work)
-	for _, magic := range []string{"swagwrap part of scores 2\n", "swagwrap unfinished scores 2\n"} {
+	for _, magic := range []string{"swagwrap part of scores 3\n", "swagwrap unfinished scores 3\n"} {
 		if err != nil || bytes.HasPrefix(b, []byte(magic)) {
 			t.Fatalf("%s was refused (%v), and begins well: %.30q", work, err, b)
 		}

@@ -15,8 +15,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -60,11 +62,12 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	merge := func() error { return a.mergePredictions(c, out, format, paths) }
 	if isEnsemble {
-		merge = func() error { return a.mergeEnsemble(c, out, paths) }
+		err = a.mergeEnsemble(c, out, paths)
+	} else {
+		err = a.mergePredictions(c, out, format, paths)
 	}
-	if err := merge(); err != nil {
+	if err != nil {
 		return err
 	}
 	if c.Bool("remove") {
@@ -80,19 +83,17 @@ func (a *app) merge(c *cli.Context) error {
 // mergePredictions merges parts of predictions into one file.
 func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string, paths []string) error {
 	output := out.Path
-	parts, err := readParts(c, output, paths)
+	parts, err := sharedScore.readParts(a, c, output, paths)
 	if err != nil {
 		return err
 	}
-	schema := parts[0].Schema
-	t, err := taskOf(parts[0])
+	t, schema, err := predictions.PartSchema(&parts[0].Head)
 	if err != nil {
-		return err
+		return flags.BadInput(file.Error(parts[0].Path, err))
 	}
 	if format == ".npz" && !hasOutcomes(t, schema) {
 		return flags.BadInput(fmt.Errorf("%s: has no probabilities, which %s needs", parts[0].Path, output), "score the parts with --probs, or with -o "+filepath.Base(output))
 	}
-	a.warnProcessors(c, "parts were scored", processors(parts))
 	failed := 0
 	for _, p := range parts {
 		failed += p.Errors
@@ -117,7 +118,7 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 	if err != nil {
 		return flags.BadOutput(err)
 	}
-	beside, err := merged(output, format, parts[0], failed)
+	beside, err := merged(output, format, schema, parts[0], failed)
 	if err != nil {
 		return err
 	}
@@ -133,147 +134,128 @@ func findParts(c *cli.Context, output string) ([]string, error) {
 	if c.NArg() > 0 {
 		return c.Args().Slice(), nil
 	}
-	paths, err := predictions.PartNames(output)
+	paths, err := records.PartNames(output)
 	if err != nil {
 		return nil, flags.BadInput(err)
 	}
 	if len(paths) == 0 {
-		return nil, flags.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", output, filepath.Base(predictions.PartName(output, 0, 50)))
+		return nil, flags.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", output, filepath.Base(records.PartName(output, 0, 50)))
 	}
 	return paths, nil
 }
 
-// piece describes one part of predictions or of an ensemble.
-type piece struct {
-	path                  string
-	index, of, first, end int
-	all                   int // number of examples or members of all parts
-}
-
-// assembly collects the parts of one run. Its memory grows with the parts that exist, not with the missing ones.
-type assembly[P any] struct {
-	output string
-	of     func(P) piece
-	unlike func(part, first P) []string // differences that show another run
-	parts  []P
-	broken error // error of the first part that cannot be read
-}
-
-// add adds a part. It refuses a part of another run.
-func (a *assembly[P]) add(part P) error {
-	if len(a.parts) > 0 {
-		p, first := a.of(part), a.of(a.parts[0])
-		if p.of != first.of {
-			return flags.BadInput(fmt.Errorf("%s: is one of %d parts, and %s one of %d", p.path, p.of, first.path, first.of))
-		}
-		if d := a.unlike(part, a.parts[0]); d != nil {
-			return flags.BadInput(fmt.Errorf("%s: is not of the same run as %s: %s", p.path, first.path, strings.Join(d, "; ")))
-		}
+// mergeEnsemble merges parts with some members each into one ensemble.
+func (a *app) mergeEnsemble(c *cli.Context, out *flags.Output, paths []string) error {
+	parts, err := sharedSample.readParts(a, c, out.Path, paths)
+	if err != nil {
+		return err
 	}
-	a.parts = append(a.parts, part)
+	e, producer, err := ensemble.Assemble(parts)
+	if err != nil {
+		return flags.BadInput(err)
+	}
+	if err := e.Write(out, producer); err != nil {
+		return flags.BadOutput(err)
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	a.Logf(c, "%s: %s of %s", out.Path, report.Plural(e.Members(), "member"), report.Plural(len(parts), "part"))
 	return nil
 }
 
-// damaged records a part that cannot be read. It counts as missing.
-func (a *assembly[P]) damaged(err error) {
-	if a.broken == nil {
-		a.broken = err
-	}
-}
-
-// inOrder returns all parts in order. It fails if a part occurs twice or is missing, or if two parts do not adjoin.
-func (a *assembly[P]) inOrder() ([]P, error) {
-	if len(a.parts) == 0 {
-		return nil, flags.BadInput(a.broken)
-	}
-	slices.SortFunc(a.parts, func(p, q P) int {
-		return cmp.Or(a.of(p).index-a.of(q).index, strings.Compare(a.of(p).path, a.of(q).path))
-	})
-	first := a.of(a.parts[0])
-	before, gaps := piece{index: -1}, gaps{}
-	for _, part := range a.parts {
-		p := a.of(part)
-		switch {
-		case p.index == before.index:
-			return nil, flags.BadInput(fmt.Errorf("%s: is part %d, and so is %s", p.path, p.index, before.path))
-		case p.all != first.all, p.index == before.index+1 && p.first != before.end, p.index == p.of-1 && p.end != p.all:
-			return nil, flags.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", p.path, p.first, p.end, p.all, before.end, first.all))
-		}
-		gaps.add(before.index+1, p.index)
-		before = p
-	}
-	gaps.add(before.index+1, first.of)
-	if gaps.count == 0 {
-		return a.parts, nil
-	}
-	array, why := strings.Join(gaps.ranges, ","), ""
-	if a.broken != nil {
-		why = fmt.Sprintf(" (%v)", a.broken)
-	}
-	return nil, flags.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(first.of)+" for each",
-		"%s: %s of %d missing: --array=%s%s", a.output, report.Plural(gaps.count, "part"), first.of, array, why)
-}
-
-// gaps holds the numbers of missing parts, as ranges.
-type gaps struct {
-	count  int
-	ranges []string
-}
-
-// add adds the numbers in [from, end).
-func (g *gaps) add(from, end int) {
-	switch n := end - from; {
-	case n <= 0:
-		return
-	case n == 1:
-		g.ranges = append(g.ranges, strconv.Itoa(from))
-	default:
-		g.ranges = append(g.ranges, fmt.Sprintf("%d-%d", from, end-1))
-	}
-	g.count += end - from
-}
-
 // readParts reads the heads of all parts, and every row once, so that it finds damaged parts before the merge begins.
-// It returns the parts in order.
-func readParts(c *cli.Context, output string, paths []string) ([]*predictions.PartFile, error) {
-	all := assembly[*predictions.PartFile]{output: output, unlike: (*predictions.PartFile).Unlike,
-		of: func(p *predictions.PartFile) piece { return piece{p.Path, p.Index, p.Of, p.First, p.End, p.Examples} }}
+// A damaged part counts as missing. readParts returns the parts in order. It fails if a part is missing, or if a part
+// is of another run. Its memory grows with the parts that exist, not with the missing ones.
+func (s *shared) readParts(a *app, c *cli.Context, output string, paths []string) ([]*records.Saved, error) {
+	var parts []*records.Saved
+	var broken error // of the first part that cannot be read
+	var processors []string
 	for _, path := range paths {
-		p, err := predictions.ReadPart(path)
+		p, err := s.read(path)
 		switch {
-		case errors.Is(err, predictions.ErrDamaged) && isOther(path, flags.ScorePart):
-			return nil, flags.WrongKind(c, err, path, flags.ScorePart)
-		case errors.Is(err, predictions.ErrDamaged), errors.Is(err, fs.ErrNotExist):
-			all.damaged(err)
+		case errors.Is(err, records.ErrDamaged) && isOther(path, s.file):
+			return nil, flags.WrongKind(c, err, path, s.file)
+		case errors.Is(err, records.ErrDamaged), errors.Is(err, fs.ErrNotExist):
+			broken = cmp.Or(broken, err)
 			continue
 		case err != nil:
 			return nil, flags.BadOutput(err)
 		}
-		if p.Index > 0 {
+		if p.Part.Index > 0 {
 			p.About = nil // part 0 has the same
 		}
-		if err := all.add(p); err != nil {
-			return nil, err
+		if len(parts) > 0 {
+			first := parts[0]
+			if n, of := p.Part.Of, first.Part.Of; n != of {
+				return nil, flags.BadInput(fmt.Errorf("%s: is one of %d parts, and %s one of %d", path, n, first.Path, of))
+			}
+			if d := p.Unlike(first); d != nil {
+				return nil, flags.BadInput(fmt.Errorf("%s: is not of the same run as %s: %s", path, first.Path, strings.Join(d, "; ")))
+			}
+		}
+		parts = append(parts, p)
+		if !slices.Contains(processors, p.Processor) {
+			processors = append(processors, p.Processor)
 		}
 	}
-	return all.inOrder()
+	if len(parts) == 0 {
+		return nil, flags.BadInput(broken)
+	}
+	if err := inOrder(output, parts, broken); err != nil {
+		return nil, err
+	}
+	a.warnProcessors(c, "parts were "+s.done, processors)
+	return parts, nil
+}
+
+// inOrder sorts the parts. It fails if a part occurs twice or is missing, or if two parts do not adjoin. broken is the
+// error of a part that cannot be read, or nil.
+func inOrder(output string, parts []*records.Saved, broken error) error {
+	slices.SortFunc(parts, func(p, q *records.Saved) int {
+		return cmp.Or(p.Part.Index-q.Part.Index, strings.Compare(p.Path, q.Path))
+	})
+	of, all := parts[0].Part.Of, parts[0].Part.All
+	missing, ranges := 0, []string(nil)
+	gap := func(from, end int) {
+		switch n := end - from; {
+		case n <= 0:
+			return
+		case n == 1:
+			ranges = append(ranges, strconv.Itoa(from))
+		default:
+			ranges = append(ranges, fmt.Sprintf("%d-%d", from, end-1))
+		}
+		missing += end - from
+	}
+	before, path := records.Part{Index: -1}, ""
+	for _, part := range parts {
+		p := part.Part
+		switch {
+		case p.Index == before.Index:
+			return flags.BadInput(fmt.Errorf("%s: is part %d, and so is %s", part.Path, p.Index, path))
+		case p.All != all, p.Index == before.Index+1 && p.First != before.End, p.Index == of-1 && p.End != all:
+			return flags.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", part.Path, p.First, p.End, p.All, before.End, all))
+		}
+		gap(before.Index+1, p.Index)
+		before, path = p, part.Path
+	}
+	gap(before.Index+1, of)
+	if missing == 0 {
+		return nil
+	}
+	array, why := strings.Join(ranges, ","), ""
+	if broken != nil {
+		why = fmt.Sprintf(" (%v)", broken)
+	}
+	return flags.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(of)+" for each",
+		"%s: %s of %d missing: --array=%s%s", output, report.Plural(missing, "part"), of, array, why)
 }
 
 // isOther reports whether a file that cannot be read as a part has another kind, and is not just damaged.
 func isOther(path string, part flags.Kind) bool {
 	kind := flags.KindOf(path)
 	return kind != part && kind != flags.Unknown && kind != flags.WorkFile
-}
-
-// processors lists the processors on which the parts were scored.
-func processors(parts []*predictions.PartFile) []string {
-	var names []string
-	for _, p := range parts {
-		if !slices.Contains(names, p.Processor) {
-			names = append(names, p.Processor)
-		}
-	}
-	return names
 }
 
 // warnProcessors warns if the work was done on several kinds of processors. done describes the work.
@@ -293,20 +275,12 @@ func hasOutcomes(t task.Task, s *predictions.Schema) bool {
 	return true
 }
 
-func taskOf(p *predictions.PartFile) (task.Task, error) {
-	t, err := task.OfWidth(p.Task, p.Schema.Width)
-	if err != nil {
-		return nil, flags.BadInput(file.Error(p.Path, err))
-	}
-	return t, nil
-}
-
 // merged writes the sidecar of the result, with the content that score writes.
-func merged(output, format string, p *predictions.PartFile, failed int) (*flags.Output, error) {
+func merged(output, format string, schema *predictions.Schema, p *records.Saved, failed int) (*flags.Output, error) {
 	var s sidecar
 	if err := json.Unmarshal(p.About, &s); err != nil {
 		return nil, flags.BadInput(file.Error(p.Path, err))
 	}
-	s.Command, s.Format, s.Columns, s.Rows, s.Errors, s.Parameters = os.Args, format, p.Schema.Header(), p.Examples, failed, p.Parameters
+	s.Command, s.Format, s.Columns, s.Rows, s.Errors, s.Parameters = os.Args, format, schema.Header(), p.Part.All, failed, p.Parameters
 	return s.write(output)
 }

@@ -95,7 +95,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
-	if engine.Share != nil {
+	if engine.Shard != nil {
 		return nil, a.fill(c, engine, d.Images(), d.Fill)
 	}
 	found, err := runStudy(a, c, engine, a.Progress(c, "ood", d.Images()), d.Run)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,9 +11,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -42,8 +42,8 @@ func parsePart(c *cli.Context, others ...string) (i, n int, err error) {
 		return 0, 0, nil
 	}
 	which, of, _ := strings.Cut(s, "/")
-	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > predictions.MaxParts {
-		return 0, 0, flags.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, predictions.MaxParts)
+	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > records.MaxParts {
+		return 0, 0, flags.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
@@ -79,78 +79,108 @@ func ownIndex() (index string, err error) {
 	return index, nil
 }
 
-// target returns the path of the run's output.
-func (job *scoreJob) target() string {
-	if p := job.part; p != nil {
-		return predictions.PartName(job.output, p.Index, p.Of)
-	}
-	return job.output
+// shared is a command whose work several jobs can share. Each job leaves the file of a part.
+type shared struct {
+	kind        records.Kind
+	file        flags.Kind
+	read        func(path string) (*records.Saved, error) // reads and checks the file of a part
+	done, makes string                                    // what a job does to its rows, for messages
 }
 
-// rows returns the number of rows that the run writes.
-func (job *scoreJob) rows() int {
-	if p := job.part; p != nil {
-		return p.End - p.First
+var (
+	sharedScore  = &shared{records.ScorePart, flags.ScorePart, predictions.ReadPart, "scored", "scores"}
+	sharedSample = &shared{records.SamplePart, flags.EnsemblePart, ensemble.ReadPart, "drawn", "draws"}
+)
+
+// run makes the file of a part: compute appends its rows. run continues the work of an earlier run, because a scheduler
+// starts the same command again. whole is the number of rows after which a run can be continued. It returns nil if the
+// file is complete already.
+func (s *shared) run(a *app, c *cli.Context, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
+	head.Processor = ort.Processor()
+	if done, err := s.complete(a, c, path, head); done || err != nil {
+		return nil, err
 	}
-	return job.data.Len()
+	rows, err := a.openRows(c, path, s.kind, head, whole)
+	if err != nil {
+		return nil, err
+	}
+	if done, err := s.complete(a, c, path, head); done || err != nil { // another job of the same index may just have completed it
+		return nil, errors.Join(err, rows.Remove())
+	}
+	if err = compute(rows); err == nil {
+		err = flags.BadOutput(rows.Publish(path))
+	}
+	if err != nil {
+		return nil, keep(rows, err)
+	}
+	return rows, nil
 }
 
-// scorePart writes the rows of a part to its file. It continues the work of an earlier run, because a scheduler starts
-// the same command again.
-func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
-	p := job.part
-	p.Schema, p.Task, p.Processor = job.schema, job.scorer.Task().Name(), ort.Processor()
-	about, err := json.Marshal(job.about(c))
-	if err != nil {
-		return err
-	}
-	p.About = about
-	if done, err := a.partComplete(c, job); done || err != nil {
-		return err
-	}
-	records, err := a.openRecords(c, job)
-	if err != nil {
-		return err
-	}
-	if done, err := a.partComplete(c, job); done || err != nil { // another job of the same index may just have completed it
-		return errors.Join(err, records.Remove())
-	}
-	if p.First < p.End {
-		err = a.addRows(c, job, engine, records)
-	}
-	if err == nil {
-		err = flags.BadOutput(records.Publish(job.target()))
-	}
-	if err != nil {
-		return keep(records, job, err)
-	}
-	a.Logf(c, "%s: %s from %s of %s, %s", job.target(), report.Plural(job.rows(), "example"), report.Thousands(p.First), report.Thousands(p.Examples),
-		report.Plural(job.ensemble.Members(), "member"))
-	if n := records.Errors(); n > 0 {
-		a.Warnf(c, "%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(job.rows()))
-	}
-	return nil
-}
-
-// partComplete reports whether the part's file exists and is complete. A file with other parameters is an error. A
+// complete reports whether the file of a part exists and is complete. A file with other parameters is an error. A
 // damaged file is written again.
-func (a *app) partComplete(c *cli.Context, job *scoreJob) (bool, error) {
+func (s *shared) complete(a *app, c *cli.Context, path string, head *records.Head) (bool, error) {
 	if c.Bool("force") {
 		return false, nil
 	}
-	was, err := predictions.ReadPart(job.target())
+	was, err := s.read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	case errors.Is(err, predictions.ErrDamaged):
-		a.Warnf(c, "%v: it is scored again", err)
+	case errors.Is(err, records.ErrDamaged):
+		a.Warnf(c, "%v: it is %s again", err, s.done)
 		return false, nil
 	case err != nil:
 		return false, flags.BadOutput(err)
 	}
-	if d := was.Differences(job.parameters, job.part); d != nil {
-		return false, flags.BadInput(&predictions.ChangedError{Path: was.Path, Differences: d}, "--force scores it anew")
+	if d := was.Differences(head); d != nil {
+		return false, flags.BadInput(&records.ChangedError{Path: path, Differences: d}, "--force "+s.makes+" it anew")
 	}
-	a.Logf(c, "%s: is complete", was.Path)
+	a.Logf(c, "%s: is complete", path)
 	return true, nil
+}
+
+// partial returns the path of the work file of an output.
+func partial(output string) string { return output + ".partial" }
+
+// openRows opens the work file of the output at path.
+func (a *app) openRows(c *cli.Context, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
+	existing := records.Refuse
+	if c.Bool("force") {
+		existing = records.Discard
+	} else if c.Bool("resume") || kind != records.Unfinished {
+		existing = records.Resume
+	}
+	rows, err := records.Open(partial(path), kind, head, existing)
+	switch changed := new(records.ChangedError); {
+	case errors.As(err, &changed):
+		return nil, flags.BadInput(err, "use the earlier settings, or start over: --force")
+	case errors.Is(err, records.ErrUnfinished):
+		return nil, flags.Usagef("--resume goes on with it\n--force begins anew", "%w", err)
+	case errors.Is(err, records.ErrBusy):
+		return nil, flags.BadOutput(err)
+	case err != nil:
+		return nil, flags.BadOutput(err, "--force begins anew")
+	}
+	if n, all := rows.Rows(), head.Part.Rows(); n > 0 {
+		if n%whole > 0 && n < all {
+			rows.Close()
+			return nil, flags.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other", rows.Path, n, whole), "start over: --force")
+		}
+		a.Logf(c, "%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
+	}
+	return rows, nil
+}
+
+// keep closes the work file of a failed run. It removes the file if it has no rows.
+func keep(rows *records.File, err error) error {
+	n := rows.Rows()
+	if n == 0 {
+		rows.Remove()
+		return err
+	}
+	if cerr := rows.Close(); cerr != nil {
+		err = errors.Join(err, cerr)
+	}
+	kept := fmt.Sprintf("%s keeps %s of %s rows", rows.Path, report.Thousands(n), report.Thousands(rows.Head.Part.Rows()))
+	return &flags.Unfinished{Err: err, Kept: kept, Plain: rows.Kind != records.Unfinished}
 }

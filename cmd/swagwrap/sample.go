@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -13,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -95,34 +93,23 @@ func (a *app) sample(c *cli.Context) error {
 	if err := thresholdFits(c, e.Card.Task); err != nil {
 		return err
 	}
-	if settings.Method == ensemble.Iterates {
+	switch {
+	case settings.Method == ensemble.Iterates:
 		err = a.addCheckpoints(c, networks, e)
-	} else {
-		err = a.drawMembers(c, networks, e, part)
+	case c.IsSet("part"):
+		return a.drawPart(c, networks, e, part, path)
+	default:
+		err = a.drawAll(c, networks, e)
 	}
 	if err != nil {
 		return err
 	}
-	for i, n := range networks {
-		e.Components[i].Scores = string(n.Form())
-		if r := e.Components[i].Intake; r != nil && r.Scores != nil {
-			e.Components[i].Scores = string(r.Scores.Form)
-		}
-	}
-	if c.IsSet("part") {
-		err = e.WritePart(out, flags.Producer(), part, asked(c))
-	} else {
-		err = e.Write(out, flags.Producer())
-	}
-	if err != nil {
+	noteScores(e, networks)
+	if err := e.Write(out, flags.Producer()); err != nil {
 		return flags.BadOutput(err)
 	}
 	if err := out.Commit(); err != nil {
 		return err
-	}
-	if c.IsSet("part") {
-		a.Logf(c, "%s: %s from %d of %d", path, report.Plural(part.End-part.First, "member"), part.First, e.Members())
-		return nil
 	}
 	for i, part := range e.Components {
 		share := ""
@@ -244,61 +231,116 @@ func (a *app) checkTraining(c *cli.Context, engine *infer.Engine, bn *flags.Batc
 	return err
 }
 
-// drawMembers computes the statistics of the members of a part.
-func (a *app) drawMembers(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, p ensemble.Part) error {
-	pre, err := flags.Preprocessing(c, e.Card)
+// noteScores stores the meaning of the networks' scores, as far as it is known, in the ensemble.
+func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
+	for i, n := range networks {
+		e.Components[i].Scores = string(n.Form())
+		if r := e.Components[i].Intake; r != nil && r.Scores != nil {
+			e.Components[i].Scores = string(r.Scores.Form)
+		}
+	}
+}
+
+// drawAll computes the statistics of all members.
+func (a *app) drawAll(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
+	draw, err := a.newDrawing(c, networks, e)
 	if err != nil {
 		return err
+	}
+	return draw(e.PartOf(0, 1), func(k int, statistics []float32) error {
+		i, place := e.Find(k)
+		e.Components[i].Statistics[place] = statistics
+		return nil
+	})
+}
+
+// drawPart computes the statistics of the members of a part, and writes them to its file.
+func (a *app) drawPart(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, p records.Part, path string) error {
+	draw, err := a.newDrawing(c, networks, e)
+	if err != nil {
+		return err
+	}
+	noteScores(e, networks)
+	head, err := e.PartHead(p, flags.Producer(), asked(c))
+	if err != nil {
+		return err
+	}
+	rows, err := sharedSample.run(a, c, path, head, 1, func(rows *records.File) error {
+		left := p
+		left.First += rows.Rows()
+		return draw(left, func(k int, statistics []float32) error {
+			if err := weights.Changed(); err != nil {
+				return err
+			}
+			one := []*records.Row{ensemble.StatisticsRow(statistics)}
+			return flags.BadOutput(rows.Append(k-p.First, slices.Values(one)))
+		})
+	})
+	if rows == nil {
+		return err
+	}
+	a.Logf(c, "%s: %s from %d of %d", path, report.Plural(p.Rows(), "member"), p.First, p.All)
+	return nil
+}
+
+// newDrawing chooses the images of the batch-norm passes. The ensemble then has everything but the statistics. It returns
+// a function that draws the members of a part, and calls f with the number and the statistics of each in turn.
+func (a *app) newDrawing(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) (func(p records.Part, f func(k int, statistics []float32) error) error, error) {
+	pre, err := flags.Preprocessing(c, e.Card)
+	if err != nil {
+		return nil, err
 	}
 	bn, err := a.OpenBatchNorm(c, networks, pre, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	engine, err := a.Engine(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// As in compare, members of SWAG decide how many images all methods need, so that both commands have the same
 	// statistics. The flags --scale and --rank override this.
 	how := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 	if c.IsSet("scale") || c.IsSet("rank") {
 		if how, err = e.Sampling.Options(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := a.checkTraining(c, engine, bn, e); err != nil {
-		return err
+		return nil, err
 	}
 	if err := a.ChooseSampleSize(c, engine, bn, how); err != nil {
-		return err
+		return nil, err
 	}
-	images := 0
 	for i, n := range bn.Networks {
 		of := &e.Components[i]
 		of.BatchNorm = bn.Records[i]
 		if err := a.batchNormPrecision(c, e, i, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training}); err != nil {
-			return err
+			return nil, err
 		}
 		for range of.Members {
 			of.Statistics = append(of.Statistics, make([]float32, n.Posterior.Layout.Len(weights.Statistic)))
 		}
-		if n.Recomputes() {
-			images += of.Members * bn.Images() * (p.End - p.First) / e.Members()
-		}
 	}
-	bar := a.Progress(c, "members", int64(images))
-	engine.Progress = bar.Add
-	err = e.EachMemberOf(c.Context, bn.Networks, c.Int("threads"), p, func(m ensemble.Member) error {
-		fresh, err := batchnorm.Recompute(c.Context, engine, m.Network, m.Parameters, bn.Training)
-		if err != nil {
-			return fmt.Errorf("member %d: %w", m.Number, err)
+	return func(p records.Part, f func(k int, statistics []float32) error) error {
+		images := 0
+		for i, n := range bn.Networks {
+			if n.Recomputes() {
+				images += e.Components[i].Members * bn.Images() * p.Rows() / p.All
+			}
 		}
-		i, place := e.Find(m.Number)
-		e.Components[i].Statistics[place] = fresh.Statistics
-		return nil
-	})
-	bar.Done()
-	return flags.BadInput(err)
+		bar := a.Progress(c, "members", int64(images))
+		engine.Progress = bar.Add
+		err := e.EachMemberOf(c.Context, bn.Networks, c.Int("threads"), p, func(m ensemble.Member) error {
+			fresh, err := batchnorm.Recompute(c.Context, engine, m.Network, m.Parameters, bn.Training)
+			if err != nil {
+				return fmt.Errorf("member %d: %w", m.Number, err)
+			}
+			return f(m.Number, fresh.Statistics)
+		})
+		bar.Done()
+		return blame(err)
+	}, nil
 }
 
 // batchNormPrecision measures, prints and stores the effect of a precision below float32 on a component's batch-norm
@@ -318,8 +360,8 @@ func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d 
 }
 
 // samplePart returns the members to draw, and the path of the output. done reports whether the output already exists,
-// is complete, and has the requested parameters.
-func (a *app) samplePart(c *cli.Context, e *ensemble.Ensemble) (p ensemble.Part, path string, done bool, err error) {
+// is complete, and was made with the same arguments.
+func (a *app) samplePart(c *cli.Context, e *ensemble.Ensemble) (p records.Part, path string, done bool, err error) {
 	i, n, err := partOf(c)
 	switch {
 	case err != nil:
@@ -329,22 +371,12 @@ func (a *app) samplePart(c *cli.Context, e *ensemble.Ensemble) (p ensemble.Part,
 	case e.Sampling.Covariance == ensemble.Iterates:
 		return p, "", false, flags.Usagef("nothing is computed for checkpoints", "--part is not for --method iterates")
 	}
-	p, path = e.PartOf(i, n), predictions.PartName(e.Path, i, n)
-	if c.Bool("force") {
-		return p, path, false, nil
+	p, path = e.PartOf(i, n), records.PartName(e.Path, i, n)
+	head, err := ensemble.Asked(p, asked(c))
+	if err == nil {
+		done, err = sharedSample.complete(a, c, path, head)
 	}
-	was, err := ensemble.OpenPart(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return p, path, false, nil
-	case err != nil:
-		a.Warnf(c, "%v: it is drawn again", err)
-		return p, path, false, nil
-	case !slices.Equal(was.Asked, asked(c)) || was.Part != p:
-		return p, path, false, flags.BadInput(fmt.Errorf("%s: was drawn with other settings: %s", path, strings.Join(was.Asked, " ")), "--force draws it anew")
-	}
-	a.Logf(c, "%s: is complete", path)
-	return p, path, true, nil
+	return p, path, done, err
 }
 
 // asked returns the arguments and flags that the result depends on.

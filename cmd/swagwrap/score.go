@@ -25,6 +25,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
@@ -74,13 +75,13 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 // scoreJob is a run of score: its inputs and its outputs.
 type scoreJob struct {
 	output, format string
-	part           *predictions.Part // nil for all
+	part           *records.Part // nil for all
 	scorer         *ensemble.Scorer
 	ensemble       *ensemble.Ensemble
 	data           dataset.Dataset
 	preprocess     preprocess.Settings
 	schema         *predictions.Schema
-	parameters     predictions.Parameters
+	parameters     records.Parameters
 	provider       ort.Provider
 	rounding       *rounding.Change // nil in float32
 	intake         []*intake.Report // for each network
@@ -196,7 +197,7 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
 		return nil, s, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, or f32", "--precision auto is not for a part: each would choose by its own images")
 	case n > 0:
-		job.part = &predictions.Part{Index: i, Of: n}
+		job.part = &records.Part{Index: i, Of: n}
 		s.Part = job.part
 	}
 	if c.Bool("force") && c.Bool("resume") {
@@ -301,15 +302,15 @@ func (job *scoreJob) check(c *cli.Context) error {
 	paths := []string{c.String("montage"), c.String("save-batch")}
 	switch {
 	case job.part != nil:
-		paths = append(paths, job.target(), job.partial())
+		paths = append(paths, job.target(), partial(job.target()))
 	case job.output != "-":
-		paths = append(paths, job.output, sidecarOf(job.output), job.partial())
+		paths = append(paths, job.output, sidecarOf(job.output), partial(job.target()))
 	}
 	for _, path := range paths {
 		if path == "" {
 			continue
 		}
-		out, err := flags.CreateOutput(path, overwrite || path == job.partial()) // openRecords checks it
+		out, err := flags.CreateOutput(path, overwrite || path == partial(job.target())) // openRecords checks it
 		if err != nil {
 			return err
 		}
@@ -362,7 +363,11 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 		}
 		return err
 	}
-	records, err := a.openRecords(c, job)
+	head, err := job.head()
+	if err != nil {
+		return err
+	}
+	rows, err := a.openRows(c, job.output, records.Unfinished, head, job.whole)
 	if err != nil {
 		return err
 	}
@@ -370,12 +375,12 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 	if _, err = os.Lstat(job.output); !c.Bool("force") && err == nil {
 		err = flags.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
 	} else {
-		err = a.scoreRecords(c, job, engine, records)
+		err = a.scoreRecords(c, job, engine, rows)
 	}
 	if err != nil {
-		return keep(records, job, err)
+		return keep(rows, err)
 	}
-	if err := records.Remove(); err != nil {
+	if err := rows.Remove(); err != nil {
 		return flags.BadOutput(err)
 	}
 	return a.conclude(c, job)
@@ -399,11 +404,13 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		return false, flags.BadInput(fmt.Errorf("%s: exists, and nothing beside it says what it was made from: %w", job.output, err), "--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
-		return false, flags.BadInput(&predictions.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+		return false, flags.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
 	a.Logf(c, "%s: is complete", job.output)
-	if r, err := predictions.OpenRecords(job.partial(), job.schema, job.parameters, predictions.Resume); err == nil {
-		r.Remove() // the run was killed before it removed the file
+	if head, err := job.head(); err == nil {
+		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
+			rows.Remove() // the run was killed before it removed the file
+		}
 	}
 	if was.Errors > 0 {
 		return true, incomplete(job.output, was.Errors, was.Rows)
@@ -411,66 +418,31 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	return true, nil
 }
 
-func (a *app) openRecords(c *cli.Context, job *scoreJob) (*predictions.Records, error) {
-	existing := predictions.Refuse
-	if c.Bool("force") {
-		existing = predictions.Discard
-	} else if c.Bool("resume") || job.part != nil {
-		existing = predictions.Resume
-	}
-	var records *predictions.Records
-	var err error
-	if job.part != nil {
-		records, err = predictions.OpenPart(job.partial(), job.part, job.parameters, existing)
-	} else {
-		records, err = predictions.OpenRecords(job.partial(), job.schema, job.parameters, existing)
-	}
-	if changed := new(predictions.ChangedError); errors.As(err, &changed) {
-		return nil, flags.BadInput(err, "use the earlier settings, or start over: --force")
-	}
-	switch {
-	case errors.Is(err, predictions.ErrUnfinished):
-		return nil, flags.Usagef("--resume goes on with it\n--force begins anew", "%w", err)
-	case errors.Is(err, predictions.ErrBusy):
-		return nil, flags.BadOutput(err)
-	case err != nil:
-		return nil, flags.BadOutput(err, "--force begins anew")
-	}
-	if n := records.Rows(); n > 0 {
-		if n%job.whole > 0 && n < job.rows() {
-			records.Close()
-			return nil, flags.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other", records.Path, n, job.whole), "start over: --force")
-		}
-		a.Logf(c, "%s: %s of %s rows are done", records.Path, report.Thousands(n), report.Thousands(job.rows()))
-	}
-	return records, nil
-}
-
 // addRows computes the missing rows.
-func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
-	members, from := job.ensemble.Members(), records.Rows()
-	bar := a.Progress(c, "score", int64(members)*int64(job.rows()))
+func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, rows *records.File) error {
+	members, from := job.ensemble.Members(), rows.Rows()
+	bar := a.Progress(c, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
 	engine.Progress = bar.Add
 	err := job.scorer.Run(c.Context, from, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
 		}
-		return flags.BadOutput(records.Append(chunk.First, job.scorer.Rows(chunk)))
+		return flags.BadOutput(rows.Append(chunk.First, job.scorer.Rows(chunk)))
 	})
 	bar.Done()
 	if err != nil {
 		return blame(err)
 	}
-	if records.Errors() > 0 && !job.schema.Errors {
-		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", records.Path, records.Errors()), "--on-error skip writes them as they are")
+	if rows.Errors() > 0 && !job.schema.Errors {
+		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()), "--on-error skip writes them as they are")
 	}
 	return nil
 }
 
 // scoreRecords computes the missing rows, and then writes the output.
-func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, records *predictions.Records) error {
-	if err := a.addRows(c, job, engine, records); err != nil {
+func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, rows *records.File) error {
+	if err := a.addRows(c, job, engine, rows); err != nil {
 		return err
 	}
 	out, err := flags.CreateOutput(job.output, c.Bool("force"))
@@ -479,7 +451,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	}
 	defer out.Abort()
 	err = predictions.Write(out, job.format, job.schema, filepath.Dir(job.output), func(write func(*predictions.Row) error) error {
-		return records.Each(func(r *predictions.Row) error {
+		return rows.Each(func(r *predictions.Row) error {
 			if err := c.Context.Err(); err != nil {
 				return err
 			}
@@ -491,7 +463,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 		return flags.BadOutput(err)
 	}
 	beside := job.about(c)
-	beside.Errors = records.Errors()
+	beside.Errors = rows.Errors()
 	meta, err := beside.write(job.output)
 	if err != nil {
 		return err
@@ -502,23 +474,54 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 
 // blame marks an error as the fault of the input, unless it is already marked.
 func blame(err error) error {
-	if f := new(flags.Failure); errors.As(err, &f) {
+	if f := new(flags.Failure); err == nil || errors.As(err, &f) {
 		return err
 	}
 	return flags.BadInput(err)
 }
 
-// keep closes the work file of a failed run. It removes the file if it has no rows.
-func keep(records *predictions.Records, job *scoreJob, err error) error {
-	rows := records.Rows()
-	if rows == 0 {
-		records.Remove()
+// target returns the path of the run's output.
+func (job *scoreJob) target() string {
+	if p := job.part; p != nil {
+		return records.PartName(job.output, p.Index, p.Of)
+	}
+	return job.output
+}
+
+// head returns the head of the work file.
+func (job *scoreJob) head() (*records.Head, error) {
+	part := records.Part{Of: 1, End: job.data.Len(), All: job.data.Len()}
+	if job.part != nil {
+		part = *job.part
+	}
+	return job.schema.Head(job.scorer.Task().Name(), part, job.parameters)
+}
+
+// scorePart writes the rows of a part to its file.
+func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
+	head, err := job.head()
+	if err != nil {
 		return err
 	}
-	if cerr := records.Close(); cerr != nil {
-		err = errors.Join(err, cerr)
+	if head.About, err = json.Marshal(job.about(c)); err != nil {
+		return err
 	}
-	return &flags.Unfinished{Err: err, Kept: fmt.Sprintf("%s keeps %s of %s rows", records.Path, report.Thousands(rows), report.Thousands(job.rows())), Plain: job.part != nil}
+	p, path := head.Part, job.target()
+	rows, err := sharedScore.run(a, c, path, head, job.whole, func(rows *records.File) error {
+		if p.Rows() == 0 {
+			return nil
+		}
+		return a.addRows(c, job, engine, rows)
+	})
+	if rows == nil {
+		return err
+	}
+	a.Logf(c, "%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
+		report.Plural(job.ensemble.Members(), "member"))
+	if n := rows.Errors(); n > 0 {
+		a.Warnf(c, "%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(p.Rows()))
+	}
+	return nil
 }
 
 // saveBatch writes the file of --save-batch. It appears together with the result.

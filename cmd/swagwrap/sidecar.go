@@ -11,8 +11,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
-	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/records"
 )
 
 // maxSidecar is larger than any sidecar, in bytes. A sidecar lists the members' checkpoints and the sources.
@@ -42,14 +42,11 @@ type sidecar struct {
 	Rows        int                     `json:"rows"`
 	Errors      int                     `json:"errors"` // number of rows with an error
 	// Parameters are compared by --resume.
-	Parameters predictions.Parameters `json:"parameters"`
+	Parameters records.Parameters `json:"parameters"`
 }
 
 // sidecarOf returns the path of the sidecar of a result.
 func sidecarOf(output string) string { return output + ".meta.json" }
-
-// partial returns the path of the work file.
-func (job *scoreJob) partial() string { return job.target() + ".partial" }
 
 // about returns the sidecar with everything that is known before scoring.
 func (job *scoreJob) about(c *cli.Context) *sidecar {
@@ -61,7 +58,7 @@ func (job *scoreJob) about(c *cli.Context) *sidecar {
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Rows: job.data.Len(), Parameters: job.parameters,
 	}
-	json.Unmarshal(job.parameters.Get("onnxruntime"), &s.ONNXRuntime) // it is a JSON string
+	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
 	return s
 }
 

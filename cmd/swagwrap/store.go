@@ -18,7 +18,7 @@ var storeFlags = []cli.Flag{
 	&cli.StringFlag{Name: "part", Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or AWS Batch"},
 }
 
-// openStore makes the engine use the store of a study, and sets its share of the networks. results are flags whose
+// openStore makes the engine use the store of a study, and sets its shard of the networks. results are flags whose
 // outputs a part does not make.
 func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Network, results ...string) error {
 	i, n, err := parsePart(c, append(results, "report", "plots", "json")...)
@@ -41,14 +41,14 @@ func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Netwo
 		return flags.BadOutput(err)
 	}
 	if n > 0 {
-		e.Share = &infer.Share{Index: i, Of: n}
+		e.Shard = &infer.Shard{Index: i, Of: n}
 	}
 	return nil
 }
 
 // fill runs a part's share of a study's networks. images is the number of images that all networks see together.
 func (a *app) fill(c *cli.Context, e *infer.Engine, images int64, fill func(context.Context, *infer.Engine) error) error {
-	bar := a.Progress(c, c.Command.Name, images/int64(e.Share.Of))
+	bar := a.Progress(c, c.Command.Name, images/int64(e.Shard.Of))
 	e.Progress = bar.Add
 	err := fill(c.Context, e)
 	bar.Done()

@@ -91,7 +91,7 @@ func (a *app) sweep(c *cli.Context) error {
 		return err
 	}
 	s.BatchNorm = in.Inputs.BatchNorm
-	if engine.Share != nil {
+	if engine.Shard != nil {
 		return a.fill(c, engine, s.Images(s.Members), s.Fill)
 	}
 	if err := a.DrawnPrecision(c, engine, in, s.Sampling(), estimate, s.Test); err != nil {

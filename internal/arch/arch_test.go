@@ -33,7 +33,7 @@ var (
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
 	// Each package may import those before it.
 	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
-	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task"})
+	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/records"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
 	tables = append(slices.Clone(runs), "internal/study")
@@ -74,8 +74,9 @@ var rules = map[string]rule{
 	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset":            {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
 	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
-	"internal/predictions":        {own: []string{"internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile"}},
-	"internal/infer/store":        {own: []string{"weights", "internal/file", "internal/tempfile"}, third: none, pure: true},
+	"internal/predictions":        {own: []string{"internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
+	"internal/records":            {own: []string{"weights", "internal/file"}, third: none, pure: true},
+	"internal/infer/store":        {own: []string{"internal/file", "internal/tempfile", "internal/records"}, third: none, pure: true},
 	"internal/infer":              {own: append(slices.Clone(models), "internal/infer/store")},
 	"internal/infer/intake":       {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/splitmix")},
 	"internal/infer/rounding":     {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake")},

@@ -51,7 +51,7 @@ func (w *work) dropout() error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		if w.engine.Share == nil && first == 0 && len(passes) > 1 && slices.Equal(passes[0].Data[0].Outcome, passes[1].Data[0].Outcome) {
+		if w.engine.Shard == nil && first == 0 && len(passes) > 1 && slices.Equal(passes[0].Data[0].Outcome, passes[1].Data[0].Outcome) {
 			return &unfit{err: errors.New("its layers drop nothing")}
 		}
 		for _, pass := range passes {

@@ -40,7 +40,7 @@ var laplace = &Method{
 }
 
 func (w *work) laplace() error {
-	if w.engine.Share != nil {
+	if w.engine.Shard != nil {
 		return nil
 	}
 	swa, err := w.swa(0)

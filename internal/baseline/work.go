@@ -146,7 +146,7 @@ func (w *work) predicted() *Predicted {
 
 // mine reports whether this process must run the next network. If it runs only a share of them, its results are
 // incomplete and unused.
-func (w *work) mine() bool { return w.engine.Share.Mine() }
+func (w *work) mine() bool { return w.engine.Shard.Mine() }
 
 // run adds the predictions of a model for all data to p.
 func (w *work) run(p *Predicted, m infer.Model) error {

@@ -16,17 +16,15 @@
 //
 // # Concurrency
 //
-// [Ensemble.SetNoise], [Ensemble.AddCheckpoints] and [Ensemble.Take] change the ensemble. Its other methods do not, and
+// [Ensemble.SetNoise] and [Ensemble.AddCheckpoints] change the ensemble. Its other methods do not, and
 // several goroutines may call them. A [Scorer] uses as many goroutines as its engine has workers. Only one goroutine at
 // a time may call its methods.
 package ensemble
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -164,24 +162,24 @@ func (e *Ensemble) Find(k int) (component, place int) {
 	return component, k
 }
 
-// Write writes the ensemble file.
-func (e *Ensemble) Write(w io.WriterAt, producer string) error {
-	return e.write(w, Kind, producer, map[string]any{})
-}
-
-// write writes the file of an ensemble or of a part. said holds further metadata.
-func (e *Ensemble) write(w io.WriterAt, kind, producer string, said map[string]any) error {
-	maps.Copy(said, map[string]any{
+// metadata returns what the file says of the ensemble.
+func (e *Ensemble) metadata() map[string]any {
+	said := map[string]any{
 		"components":     e.Components,
 		"sampling":       e.Sampling,
 		"card":           e.Card,
 		"temperature":    e.Temperature,
 		"vector_scaling": e.Vector,
-	})
+	}
 	if e.Threshold > 0 {
 		said["threshold"] = e.Threshold
 	}
-	meta, err := weights.NewMetadata(kind, Version, producer, said)
+	return said
+}
+
+// Write writes the ensemble file.
+func (e *Ensemble) Write(w io.WriterAt, producer string) error {
+	meta, err := weights.NewMetadata(Kind, Version, producer, e.metadata())
 	if err != nil {
 		return err
 	}
@@ -207,50 +205,55 @@ func (e *Ensemble) write(w io.WriterAt, kind, producer string, said map[string]a
 
 // Open reads the whole ensemble file at path, and checks its checksums.
 func Open(path string) (*Ensemble, error) {
-	return open(path, Kind, func(*weights.Safetensors) error { return nil })
-}
-
-// open reads the file of an ensemble or of a part. more reads the metadata that only a part has.
-func open(path, kind string, more func(*weights.Safetensors) error) (*Ensemble, error) {
 	st, err := weights.OpenSafetensors(path)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	if err := st.CheckKind(kind, Version); err != nil {
+	if err := st.CheckKind(Kind, Version); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := st.FewMetadata(maxValues); err != nil {
+	if err := fewMetadata(st); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if n := strings.Count(st.Metadata["components"], ","); n > maxComponents {
-		return nil, fmt.Errorf("%s: metadata \"components\": %d values, want at most %d", path, n, maxComponents)
 	}
 	if err := st.Verify(); err != nil {
 		return nil, err
 	}
 	e := &Ensemble{Path: path, ID: st.ID()}
-	if err := errors.Join(e.read(st), more(st)); err != nil {
+	if err = e.readMetadata(st); err == nil {
+		err = e.readStatistics(st)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return e, nil
 }
 
-func (e *Ensemble) read(st *weights.Safetensors) error {
-	err := st.DecodeMetadata(map[string]any{
+// fewMetadata refuses metadata that would take too much memory.
+func fewMetadata(st *weights.Safetensors) error {
+	if err := st.FewMetadata(maxValues); err != nil {
+		return err
+	}
+	if n := strings.Count(st.Metadata["components"], ","); n > maxComponents {
+		return fmt.Errorf("metadata \"components\": %d values, want at most %d", n, maxComponents)
+	}
+	return nil
+}
+
+// readMetadata is the inverse of metadata. Call fewMetadata before it if the file may come from anywhere.
+func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
+	values := map[string]any{
 		"components":     &e.Components,
 		"sampling":       &e.Sampling,
 		"card":           &e.Card,
 		"temperature":    &e.Temperature,
 		"vector_scaling": &e.Vector,
-	})
-	if err != nil {
-		return err
 	}
 	if _, ok := st.Metadata["threshold"]; ok {
-		if err := st.DecodeMetadata(map[string]any{"threshold": &e.Threshold}); err != nil {
-			return err
-		}
+		values["threshold"] = &e.Threshold
+	}
+	if err := st.DecodeMetadata(values); err != nil {
+		return err
 	}
 	if err := e.checkCalibration(); err != nil {
 		return err
@@ -258,6 +261,10 @@ func (e *Ensemble) read(st *weights.Safetensors) error {
 	if err := e.check(); err != nil {
 		return fmt.Errorf("metadata \"components\": %w", err)
 	}
+	return nil
+}
+
+func (e *Ensemble) readStatistics(st *weights.Safetensors) error {
 	for i := range e.Components {
 		c := &e.Components[i]
 		v, ok := st.View(statisticsSection(i))

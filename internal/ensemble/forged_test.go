@@ -2,6 +2,7 @@ package ensemble_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/internal/promise/forge"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -26,8 +28,8 @@ func (m *inMemory) WriteAt(b []byte, at int64) (int, error) {
 	return copy((*m)[at:], b), nil
 }
 
-// someFiles are an ensemble of two posteriors, a part of it, and an ensemble of checkpoints.
-func someFiles(t testing.TB) map[string]*forge.File {
+// someFiles are an ensemble of two posteriors, and an ensemble of checkpoints. aPart is the file of a part of the first.
+func someFiles(t testing.TB) (files map[string]*forge.File, aPart *forge.Rows) {
 	t.Helper()
 	component := func(members int, weight float64) ensemble.Component {
 		c := ensemble.Component{Posterior: ensemble.Reference{Path: "p.safetensors", ID: strings.Repeat("0", 64)}, Members: members, Weight: weight}
@@ -43,13 +45,10 @@ func someFiles(t testing.TB) map[string]*forge.File {
 		Threshold: 0.4}
 	kept := &ensemble.Ensemble{Components: []ensemble.Component{component(2, 1)}, Sampling: ensemble.Sampling{Covariance: ensemble.Iterates}, Temperature: 1.5}
 	kept.Components[0].Checkpoints = []swag.Checkpoint{{Path: "1.onnx", SHA256: "00"}, {Path: "2.onnx", SHA256: "01"}}
-	files := map[string]*forge.File{}
+	files = map[string]*forge.File{}
 	for name, write := range map[string]func(*inMemory) error{
 		"drawn": func(m *inMemory) error { return drawn.Write(m, "test") },
 		"kept":  func(m *inMemory) error { return kept.Write(m, "test") },
-		"part": func(m *inMemory) error {
-			return drawn.WritePart(m, "test", drawn.PartOf(1, 2), []string{"p.safetensors", "--members=5"})
-		},
 	} {
 		var b inMemory
 		err := write(&b)
@@ -60,7 +59,32 @@ func someFiles(t testing.TB) map[string]*forge.File {
 			t.Fatal(err)
 		}
 	}
-	return files
+	part := drawn.PartOf(1, 2)
+	head, err := drawn.PartHead(part, "test", []string{"p.safetensors", "--members=5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "part")
+	f, err := records.Open(path, records.SamplePart, head, records.Refuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.Append(0, func(yield func(*records.Row) bool) {
+		for range part.Rows() {
+			yield(ensemble.StatisticsRow([]float32{1, 2, 3}))
+		}
+	})
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err == nil {
+		aPart, err = forge.OpenRows(b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files, aPart
 }
 
 // openForged opens an ensemble or a part, and uses it as commands do. It reports whether it was accepted.
@@ -71,11 +95,11 @@ func openForged(t testing.TB, dir string, b []byte) bool {
 		t.Fatal(err)
 	}
 	var e *ensemble.Ensemble
-	var p *ensemble.PartFile
+	var p *records.Saved
 	var err error
 	promise.Heap(t, len(b), func() { e, err = ensemble.Open(path) })
 	if err != nil {
-		promise.Heap(t, len(b), func() { p, err = ensemble.OpenPart(path) })
+		promise.Heap(t, len(b), func() { p, err = ensemble.ReadPart(path) })
 	}
 	if err != nil {
 		if !strings.HasPrefix(err.Error(), path+": ") {
@@ -84,12 +108,13 @@ func openForged(t testing.TB, dir string, b []byte) bool {
 		return false
 	}
 	if p != nil {
-		e = p.Ensemble
 		if p.Unlike(p) != nil {
 			t.Error("is of another run than itself")
 		}
-		e.Take(p)
-		if p.First > 0 || p.End < p.Members() {
+		if e, _, err = ensemble.Assemble([]*records.Saved{p}); err != nil {
+			t.Errorf("was read, and cannot be merged: %v", err)
+		}
+		if p.Part.Rows() < e.Members() {
 			return true // merge lacks the others
 		}
 	}
@@ -114,19 +139,15 @@ func openForged(t testing.TB, dir string, b []byte) bool {
 func TestMutatedFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 3))
 	dir := t.TempDir()
-	for name, whole := range someFiles(t) {
-		b, err := whole.Bytes()
-		if err != nil || !openForged(t, dir, b) {
-			t.Fatalf("%s: refused unchanged: %v", name, err)
+	files, part := someFiles(t)
+	try := func(name string, whole []byte, mutated func() ([]byte, any)) {
+		if !openForged(t, dir, whole) {
+			t.Fatalf("%s: refused unchanged", name)
 		}
 		accepted := 0
 		for range promise.Figure(500, 40_000) {
-			m := whole.Mutated(r)
-			b, err := m.Bytes()
-			if err != nil {
-				continue // shape and data do not agree, which the tests of weights try
-			}
-			if openForged(t, dir, b) {
+			b, m := mutated()
+			if b != nil && openForged(t, dir, b) {
 				accepted++
 			}
 			if t.Failed() {
@@ -137,10 +158,25 @@ func TestMutatedFiles(t *testing.T) {
 			t.Errorf("%s: none was accepted: the test shows little", name)
 		}
 	}
+	for name, file := range files {
+		whole, err := file.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		try(name, whole, func() ([]byte, any) {
+			m := file.Mutated(r)
+			b, _ := m.Bytes() // fails where shape and data do not agree, which the tests of weights try
+			return b, m
+		})
+	}
+	try("part", part.Bytes(), func() ([]byte, any) {
+		m := part.Mutated(r)
+		return m.Bytes(), m
+	})
 }
 
 func FuzzOpen(f *testing.F) {
-	files := someFiles(f)
+	files, _ := someFiles(f)
 	for name, file := range files {
 		for key, value := range file.Metadata {
 			f.Add(name, key, value, []byte{})
@@ -203,16 +239,15 @@ func TestForgedFiles(t *testing.T) {
 		forge func(*forge.File)
 		want  string
 	}{
-		"posteriors":           {"drawn", sections(1001, 1), "1001 posteriors, want at most 1000"},
-		"200,001 posteriors":   {"drawn", sections(200_001, 1), "values, want at most 131072"},
-		"and one section":      {"drawn", set("components", many(50_000)), "values, want at most 32768"},
-		"members":              {"drawn", sections(1000, swag.MaxMembers-1), "members, want at most 1048575"},
-		"checkpoints":          {"kept", set("components", []any{map[string]any{"members": 1, "weight": 1, "checkpoints": many(150_000)}}), "values, want at most 131072"},
-		"class names":          {"drawn", set("card", map[string]any{"class_names": make([]string, 1_000_000)}), "values, want at most 131072"},
-		"a trillion parts":     {"part", set("part", ensemble.Part{Index: 0, Of: 1_000_000_000_000}), "part 0 of 1000000000000"},
-		"parts without number": {"part", set("part", ensemble.Part{}), "part 0 of 0"},
+		"posteriors":         {"drawn", sections(1001, 1), "1001 posteriors, want at most 1000"},
+		"200,001 posteriors": {"drawn", sections(200_001, 1), "values, want at most 131072"},
+		"and one section":    {"drawn", set("components", many(50_000)), "values, want at most 32768"},
+		"members":            {"drawn", sections(1000, swag.MaxMembers-1), "members, want at most 1048575"},
+		"checkpoints":        {"kept", set("components", []any{map[string]any{"members": 1, "weight": 1, "checkpoints": many(150_000)}}), "values, want at most 131072"},
+		"class names":        {"drawn", set("card", map[string]any{"class_names": make([]string, 1_000_000)}), "values, want at most 131072"},
 	} {
-		f := someFiles(t)[tc.of]
+		files, _ := someFiles(t)
+		f := files[tc.of]
 		tc.forge(f)
 		b, err := f.Bytes()
 		if err != nil {
@@ -222,14 +257,42 @@ func TestForgedFiles(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		promise.Heap(t, len(b), func() {
-			if tc.of == "part" {
-				_, err = ensemble.OpenPart(path)
-			} else {
-				_, err = ensemble.Open(path)
-			}
-		})
+		promise.Heap(t, len(b), func() { _, err = ensemble.Open(path) })
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %.300v, want %s", what, err, tc.want)
+		}
+	}
+}
+
+// Attacks on merge: the checksums are right, and the head asks for memory or for parts without bound.
+func TestForgedPart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "part")
+	for what, tc := range map[string]struct {
+		forge func(head, part, parameters map[string]any)
+		want  string
+	}{
+		"a trillion parts": {func(_, p, _ map[string]any) { p["Of"] = 1_000_000_000_000 }, "part 1 of 1000000000000"},
+		"members":          {func(_, p, _ map[string]any) { p["All"] = 1 << 40 }, "rows for 1099511627776 members, want 5"},
+		"sizes":            {func(_, _, p map[string]any) { p["statistics"] = []int{3, 1 << 40} }, "3 batch-norm statistics, want 1099511627776"},
+		"no sizes":         {func(_, _, p map[string]any) { p["statistics"] = []int{} }, "sizes of 0 components, want 2"},
+		"posteriors":       {func(_, _, p map[string]any) { p["components"] = make([]map[string]any, 50_000) }, "values, want at most 32768"},
+	} {
+		_, f := someFiles(t)
+		var head map[string]any
+		if err := json.Unmarshal(f.Head, &head); err != nil {
+			t.Fatal(err)
+		}
+		tc.forge(head, head["Part"].(map[string]any), head["Parameters"].(map[string]any))
+		var err error
+		if f.Head, err = json.Marshal(head); err != nil {
+			t.Fatal(err)
+		}
+		b := f.Bytes()
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		promise.Heap(t, len(b), func() { _, err = ensemble.ReadPart(path) })
+		if !errors.Is(err, records.ErrDamaged) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %.300v, want %s", what, err, tc.want)
 		}
 	}

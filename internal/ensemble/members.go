@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -28,7 +29,7 @@ func (e *Ensemble) EachMember(ctx context.Context, networks []*infer.Network, wo
 }
 
 // EachMemberOf is like [Ensemble.EachMember], for the members of part p.
-func (e *Ensemble) EachMemberOf(ctx context.Context, networks []*infer.Network, workers int, p Part, f func(Member) error) error {
+func (e *Ensemble) EachMemberOf(ctx context.Context, networks []*infer.Network, workers int, p records.Part, f func(Member) error) error {
 	for i, c := range e.Components { // one after the other, so that one holds weights
 		first := e.first(i)
 		from, to := max(p.First, first), max(p.First, min(p.End, first+c.Members))

@@ -2,104 +2,133 @@ package ensemble
 
 import (
 	"fmt"
-	"io"
-	"maps"
-	"slices"
 
-	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// PartKind is the kind of a file with some of an ensemble's members. One of several jobs has drawn them.
-const PartKind = "swagwrap.ensemble.part"
-
-// Part is a range of the members of an ensemble.
-type Part struct {
-	Index int `json:"index"` // part Index of Of, from 0
-	Of    int `json:"of"`
-	First int `json:"first"` // its members are First … End−1
-	End   int `json:"end"`
+// PartOf returns part index of the given number of parts of the members.
+func (e *Ensemble) PartOf(index, of int) records.Part {
+	p := records.Part{Index: index, Of: of}
+	p.Range(e.Members(), 1)
+	return p
 }
 
-// PartOf returns part index of the given number of parts, n. It has the members ⌊i·S/n⌋ … ⌊(i+1)·S/n⌋−1, where i is
-// index.
-func (e *Ensemble) PartOf(index, of int) Part {
-	s := e.Members()
-	return Part{index, of, index * s / of, (index + 1) * s / of}
+// Names of the parameters of a part's file, in addition to the metadata of the ensemble's file.
+const (
+	producerName = "producer"
+	askedName    = "asked"      // the arguments of the job
+	sizesName    = "statistics" // the number of batch-norm statistics of a member, for each component
+)
+
+// Asked returns the head of the file of part p, with nothing but the arguments of the job. It suffices for comparing an
+// existing file with the job.
+func Asked(p records.Part, arguments []string) (*records.Head, error) {
+	parameters, err := records.NewParameters(map[string]any{askedName: arguments})
+	return &records.Head{Part: p, Parameters: parameters}, err
 }
 
-// WritePart writes the members of a part. The rest of the file is the same as with [Ensemble.Write]. asked lists the
-// flags of the job, except those that say where it runs.
-func (e *Ensemble) WritePart(w io.WriterAt, producer string, p Part, asked []string) error {
-	return e.write(w, PartKind, producer, map[string]any{"part": p, "asked": asked})
+// PartHead returns the head of the file of part p, whose rows are the batch-norm statistics of the members. The rest of
+// the ensemble's file is among the parameters.
+func (e *Ensemble) PartHead(p records.Part, producer string, arguments []string) (*records.Head, error) {
+	var sizes []int
+	for _, c := range e.Components {
+		sizes = append(sizes, len(c.Statistics[0]))
+	}
+	said := e.metadata()
+	said[producerName], said[askedName], said[sizesName] = producer, arguments, sizes
+	parameters, err := records.NewParameters(said)
+	return &records.Head{Part: p, Parameters: parameters}, err
 }
 
-// A PartFile is the content of the file of a part.
-type PartFile struct {
-	Part
+// partial is an ensemble whose statistics are in the files of parts.
+type partial struct {
 	*Ensemble
-	Producer string
-	Asked    []string
-	metadata map[string]string
-	sizes    []int // batch-norm statistics per member, for each component
+	producer string
+	sizes    []int
 }
 
-// OpenPart reads the whole file at path, and checks its checksums. It keeps only the statistics of the members of the
-// part.
-func OpenPart(path string) (*PartFile, error) {
-	p := &PartFile{}
-	e, err := open(path, PartKind, func(st *weights.Safetensors) error {
-		p.metadata, p.Producer = st.Metadata, st.Metadata["producer"]
-		return st.DecodeMetadata(map[string]any{"part": &p.Part, "asked": &p.Asked})
-	})
-	if err != nil {
+// newPartial decodes the head of a part's file.
+func newPartial(h *records.Head) (*partial, error) {
+	st := &weights.Safetensors{Metadata: map[string]string{}}
+	for name, value := range h.Parameters {
+		st.Metadata[name] = string(value)
+	}
+	p := &partial{Ensemble: &Ensemble{}}
+	if err := fewMetadata(st); err != nil {
 		return nil, err
 	}
-	p.Ensemble = e
-	if p.Of < 1 || p.Of > predictions.MaxParts || p.Index < 0 || p.Index >= p.Of || p.Part != e.PartOf(p.Index, p.Of) {
-		return nil, fmt.Errorf("%s: metadata \"part\": part %d of %d has not members %d to %d of %d", path, p.Index, p.Of, p.First, p.End, e.Members())
+	if err := p.readMetadata(st); err != nil {
+		return nil, err
 	}
-	k := 0
-	for _, c := range e.Components {
-		p.sizes = append(p.sizes, len(c.Statistics[0]))
-		for place := range c.Statistics {
-			if k < p.First || k >= p.End {
-				c.Statistics[place] = nil
-			}
-			k++
-		}
+	if err := st.DecodeMetadata(map[string]any{producerName: &p.producer, sizesName: &p.sizes, askedName: new([]string)}); err != nil {
+		return nil, err
+	}
+	if h.Part.All != p.Members() {
+		return nil, fmt.Errorf("rows for %d members, want %d", h.Part.All, p.Members())
+	}
+	if len(p.sizes) != len(p.Components) {
+		return nil, fmt.Errorf("sizes of %d components, want %d", len(p.sizes), len(p.Components))
 	}
 	return p, nil
 }
 
-// Unlike lists the metadata that show that p and q belong to different runs. If there are none, p drops its own copy of
-// the metadata.
-func (p *PartFile) Unlike(q *PartFile) []string {
-	var names []string
-	both := maps.Clone(p.metadata)
-	maps.Copy(both, q.metadata)
-	for _, key := range slices.Sorted(maps.Keys(both)) {
-		switch key {
-		case "part", "crc32c", "crc32c_header":
-		default:
-			if p.metadata[key] != q.metadata[key] {
-				names = append(names, key+" is another")
-			}
+// statistics returns the component and the statistics of member k in its row.
+func (p *partial) statistics(k int, r *records.Row) (component, place int, statistics []float32, err error) {
+	i, place := p.Find(k)
+	if len(r.Values) != p.sizes[i] {
+		return 0, 0, nil, fmt.Errorf("member %d: %d batch-norm statistics, want %d", k, len(r.Values), p.sizes[i])
+	}
+	statistics = make([]float32, len(r.Values))
+	for at, v := range r.Values {
+		if statistics[at] = float32(v); v-v != 0 {
+			return 0, 0, nil, fmt.Errorf("member %d: value %v at index %d, want finite batch-norm statistics", k, v, at)
 		}
 	}
-	if names == nil && !slices.Equal(p.sizes, q.sizes) {
-		names = append(names, "its members have other batch-norm statistics")
-	}
-	if names == nil {
-		p.metadata = q.metadata
-	}
-	return names
+	return i, place, statistics, nil
 }
 
-// Take copies the statistics of the members of a part into e.
-func (e *Ensemble) Take(p *PartFile) {
-	for k := p.First; k < p.End; k++ {
-		i, place := e.Find(k)
-		e.Components[i].Statistics[place] = p.Components[i].Statistics[place]
+// ReadPart reads the head of the file of a part, and checks all rows.
+func ReadPart(path string) (*records.Saved, error) {
+	return records.Read(path, records.SamplePart, func(h *records.Head) (func(*records.Row) error, error) {
+		p, err := newPartial(h)
+		if err != nil {
+			return nil, err
+		}
+		return func(r *records.Row) error {
+			_, _, _, err := p.statistics(h.Part.First+r.Index, r)
+			return err
+		}, nil
+	})
+}
+
+// Assemble returns the ensemble of all parts, and the program that made them.
+func Assemble(parts []*records.Saved) (e *Ensemble, producer string, err error) {
+	p, err := newPartial(&parts[0].Head)
+	if err != nil {
+		return nil, "", err
 	}
+	for i := range p.Components {
+		p.Components[i].Statistics = make([][]float32, p.Components[i].Members)
+	}
+	for _, part := range parts {
+		err := part.Each(func(r *records.Row) error {
+			i, place, statistics, err := p.statistics(r.Index, r)
+			p.Components[i].Statistics[place] = statistics
+			return err
+		})
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	return p.Ensemble, p.producer, nil
+}
+
+// StatisticsRow returns the row of a member in the file of a part.
+func StatisticsRow(statistics []float32) *records.Row {
+	r := &records.Row{Label: -1, Values: make([]float64, len(statistics))}
+	for i, v := range statistics {
+		r.Values[i] = float64(v)
+	}
+	return r
 }

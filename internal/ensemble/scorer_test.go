@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
-	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -121,7 +121,7 @@ func TestScorerSameBits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
 	stop := errors.New("stop")
 	// run goes on for so many chunks, and returns what ended it.
-	run := func(e *infer.Engine, existing predictions.Existing, chunks int) (*predictions.Records, error) {
+	run := func(e *infer.Engine, existing records.Existing, chunks int) (*records.File, error) {
 		s, err := ensemble.NewScorer(t.Context(), e, job)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,11 @@ func TestScorerSameBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := predictions.OpenRecords(path, s.Schema(3), parameters, existing)
+		head, err := s.Schema(3).Head(s.Task().Name(), records.Part{}, parameters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := records.Open(path, records.Unfinished, head, existing)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,19 +145,19 @@ func TestScorerSameBits(t *testing.T) {
 			return r.Append(c.First, s.Rows(c))
 		})
 	}
-	r, err := run(few, predictions.Refuse, 3)
+	r, err := run(few, records.Refuse, 3)
 	if r.Rows() != 3*128 || !errors.Is(err, stop) {
 		t.Fatalf("stopped after %d rows: %v", r.Rows(), err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = run(plain, predictions.Resume, math.MaxInt); err != nil {
+	if r, err = run(plain, records.Resume, math.MaxInt); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	columns, next := networks[0].Known().Columns(task.Want{Top: 3, Outcomes: true, Members: 5}), 0
-	err = r.Each(func(row *predictions.Row) error {
+	err = r.Each(func(row *records.Row) error {
 		if got := named(columns, row); !same(got, want[next]) {
 			t.Fatalf("row %d, resumed: %+v, want %+v", next, got, want[next])
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -34,7 +35,7 @@ type Scoring struct {
 	SkipErrors bool
 	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
-	Part *predictions.Part
+	Part *records.Part
 }
 
 // A Scorer runs an ensemble over data, and makes rows from the averages over its members.
@@ -113,9 +114,8 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 	if err != nil {
 		return nil, err
 	}
-	p.Examples = job.Data.Len()
-	p.First, p.End = p.Range(p.Examples, unit)
-	first := min(p.First, p.Examples-1)
+	p.Range(job.Data.Len(), unit)
+	first := min(p.First, p.All-1)
 	end := max(p.End, first+1)
 	if err := dataset.Load(job.Data, first, end); err != nil {
 		return nil, err
@@ -203,39 +203,32 @@ func (s *Scorer) Tasks() []string {
 
 // Parameters returns everything that the rows depend on. Two runs with equal parameters give equal rows. producer is
 // the program and its version.
-func (s *Scorer) Parameters(producer string) (p predictions.Parameters, err error) {
+func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	var tasks []string
 	for _, n := range s.job.Networks {
 		tasks = append(tasks, n.Known().Describe())
 	}
 	examples := s.job.Data.Len()
 	if s.job.Part != nil {
-		examples = s.job.Part.Examples
+		examples = s.job.Part.All
 	}
-	for _, v := range []struct {
-		name  string
-		value any
-	}{
-		{"producer", producer},
-		{"onnxruntime", s.engine.Runtime.Version()},
-		{"provider", s.engine.Provider.String()},
-		{"ensemble", s.job.Ensemble.ID},
-		{"preprocess", s.job.Preprocess},
-		{"data", s.job.Data.Sources()},
-		{"examples", examples},
-		{"batch_size", s.BatchSizes()},
-		{"tasks", tasks},
-		{"class_names", nameSum(s.names)},
-		{"columns", s.job.Want},
-	} {
-		if err := p.Add(v.name, v.value); err != nil {
-			return nil, err
-		}
+	values := map[string]any{
+		"producer":    producer,
+		"onnxruntime": s.engine.Runtime.Version(),
+		"provider":    s.engine.Provider.String(),
+		"ensemble":    s.job.Ensemble.ID,
+		"preprocess":  s.job.Preprocess,
+		"data":        s.job.Data.Sources(),
+		"examples":    examples,
+		"batch_size":  s.BatchSizes(),
+		"tasks":       tasks,
+		"class_names": nameSum(s.names),
+		"columns":     s.job.Want,
 	}
 	if s.job.Threshold > 0 {
-		return p, p.Add("threshold", s.job.Threshold)
+		values["threshold"] = s.job.Threshold
 	}
-	return p, nil
+	return records.NewParameters(values)
 }
 
 // Threshold returns the threshold of the rows, or 0 for the usual one.

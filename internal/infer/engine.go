@@ -35,8 +35,8 @@ type Engine struct {
 	Passes ort.Provider
 	// Store, if not nil, keeps the outputs of networks. Outputs in the store are not computed again.
 	Store *store.Store
-	// Share, if not nil, is the part of a study that this process computes for the Store.
-	Share *Share
+	// Shard, if not nil, is the part of a study that this process computes for the Store.
+	Shard *Shard
 	// Rounding is the measured change by Provider's precision; nil in float32.
 	Rounding fmt.Stringer
 	// Placed, if not nil, is called once for each graph, with the nodes that a provider other than the CPU's does not

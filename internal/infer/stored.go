@@ -10,18 +10,19 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// Share is the part of a study that one of several jobs computes: every Of-th network. It puts the results into the
-// store.
-type Share struct {
-	Index, Of int // share Index of Of, from 0
+// Shard is the part of a study that one of several jobs computes: every Of-th network. The job puts the results into
+// the store.
+type Shard struct {
+	Index, Of int // shard Index of Of, from 0
 	next      int
 }
 
-// Mine reports whether the next network belongs to the job. Without a share all do.
-func (s *Share) Mine() bool {
+// Mine reports whether the next network belongs to the job. Without a shard all do.
+func (s *Shard) Mine() bool {
 	if s == nil {
 		return true
 	}
@@ -70,11 +71,11 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	if m.scores.Regression != nil {
 		k["numbers"] = m.scores.Regression
 	}
-	was, err := e.Store.Get(k)
+	found, err := e.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) { return one.recall(m, data.Len(), h) })
 	if err != nil {
 		return nil, err
 	}
-	if was != nil && one.recall(m, data.Len(), was) {
+	if found {
 		if like.Task != nil {
 			if err := m.agrees(one.Task, like.Task, like.first); err != nil {
 				return nil, fmt.Errorf("%s: %w", m.Name, err)
@@ -83,12 +84,14 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		e.Report(data.Len())
 		return one, nil
 	}
+	*one = Sums{}
 	if _, err := compute(); err != nil {
 		return nil, err
 	}
-	n, width := int64(data.Len()), int64(one.Task.Width())
-	return one, e.Store.Put(k, Note{m.Name, m.count()},
-		store.Array{Name: "outcomes", Shape: []int64{n, width}, Values: one.Outcome}, store.Array{Name: "entropies", Shape: []int64{n}, Values: one.Entropy})
+	width := one.Task.Width()
+	return one, e.Store.Put(k, Note{m.Name, m.count()}, data.Len(), func(i int, r *records.Row) {
+		r.Values = append(append(r.Values[:0], one.Outcome[i*width:][:width]...), one.Entropy[i])
+	})
 }
 
 // Note is for people, except the number of scores.
@@ -104,26 +107,29 @@ func (g *Graph) count() int {
 	return g.scores.Count
 }
 
-// all reports whether ok is true for every value.
-func all(values []float64, ok func(float64) bool) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return !ok(v) })
-}
-
-// recall sets s to the content of an entry, and reports whether it is valid.
-func (s *Sums) recall(m Model, n int, was *store.Entry) bool {
+// recall checks the head of an entry with the outcomes of m for n examples. It returns a function that adds a row to s:
+// an outcome, and its entropy.
+func (s *Sums) recall(m Model, n int, h *records.Head) (func(*records.Row) error, error) {
 	var of Note
-	if json.Unmarshal(was.Note, &of) != nil {
-		return false
+	if err := json.Unmarshal(h.About, &of); err != nil {
+		return nil, err
 	}
 	t, err := m.Task(of.Scores)
-	outcomes, ok1 := was.Arrays["outcomes"].Values.([]float64)
-	entropies, ok2 := was.Arrays["entropies"].Values.([]float64)
-	if err != nil || !ok1 || !ok2 || len(entropies) != n || n == 0 || len(outcomes)%n != 0 || len(outcomes)/n != t.Width() {
-		return false
+	if err != nil {
+		return nil, err
 	}
-	if finite := func(v float64) bool { return v-v == 0 }; !all(outcomes, finite) || !all(entropies, finite) {
-		return false // no network may give such a value
+	width := t.Width()
+	if h.Part.Rows() != n {
+		return nil, fmt.Errorf("%d rows, want %d", h.Part.Rows(), n)
 	}
-	*s = Sums{Task: t, Members: 1, Weight: 1, Outcome: outcomes, Entropy: entropies, first: m.Name}
-	return true
+	*s = Sums{Task: t, Members: 1, Weight: 1, first: m.Name}
+	return func(r *records.Row) error {
+		// A network may not give values that are not finite.
+		if len(r.Values) != width+1 || slices.ContainsFunc(r.Values, func(v float64) bool { return v-v != 0 }) {
+			return fmt.Errorf("row %d: want finite outcomes", r.Index)
+		}
+		s.Outcome = append(s.Outcome, r.Values[:width]...)
+		s.Entropy = append(s.Entropy, r.Values[width])
+		return nil
+	}, nil
 }

@@ -169,7 +169,7 @@ func TestForgedEntries(t *testing.T) {
 	if err := use(); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.safetensors"))
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.rows"))
 	if err != nil || len(paths) != 2 {
 		t.Fatalf("%q, %v", paths, err)
 	}
@@ -178,18 +178,16 @@ func TestForgedEntries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := forge.Open(b)
+		whole, err := forge.OpenRows(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range promise.Figure(60, 4000) {
 			forged := whole.Mutated(r)
-			if changed, err := forged.Bytes(); err == nil {
-				if err := os.WriteFile(path, changed, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				use() // may fail, and must not panic
+			if err := os.WriteFile(path, forged.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
 			}
+			use() // may fail, and must not panic
 			if t.Failed() {
 				t.Fatalf("%.3000q", fmt.Sprint(forged))
 			}
@@ -200,12 +198,12 @@ func TestForgedEntries(t *testing.T) {
 	}
 }
 
-// Shares of all jobs are all networks, each once.
-func TestShare(t *testing.T) {
+// Shards of all jobs are all networks, each once.
+func TestShard(t *testing.T) {
 	for _, of := range []int{1, 3, 7} {
 		var taken [5]int
 		for index := range of {
-			s := &infer.Share{Index: index, Of: of}
+			s := &infer.Shard{Index: index, Of: of}
 			for k := range taken {
 				if s.Mine() {
 					taken[k]++
@@ -216,7 +214,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("%d jobs: %v", of, taken)
 		}
 	}
-	if !(*infer.Share)(nil).Mine() {
-		t.Error("without shares a network is nobody's")
+	if !(*infer.Shard)(nil).Mine() {
+		t.Error("without shards a network is nobody's")
 	}
 }

@@ -1,9 +1,8 @@
-// Package predictions stores the results of a scoring run, one row per example. It writes files for other programs, and
-// the work file from which an interrupted run continues.
+// Package predictions writes the results of a scoring run, one row per example, and reads predictions of any program.
 //
 // A [Schema] describes the rows by the columns of a task. The formats depend only on the kinds of the columns, not on
 // their names. So every format can write the columns of any task. [Write] and [Read] handle the formats .csv, .jsonl,
-// .parquet and .npz, which docs/formats.md specifies. [Records] is the work file.
+// .parquet and .npz, which docs/formats.md specifies. Package records has the files of unfinished runs and of parts.
 //
 // # Invariants
 //
@@ -25,18 +24,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 // Row is the result for one example.
-type Row struct {
-	Index  int    // of the example
-	Path   string // its name
-	Label  int    // −1 for none
-	Error  string // why there are no values, in one line; or ""
-	Values []float64
-}
+type Row = records.Row
 
 // Schema describes the contents of rows.
 type Schema struct {

@@ -122,7 +122,7 @@ func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 	fresh := &recorder{&batchRunner{e: e, s: s, data: data.Data, batches: idx}, make(pass, len(idx))}
 	r, err := run(fresh)
 	if err == nil && key != nil {
-		err = e.Store.Put(key, infer.Note{Of: n.Posterior.Path}, fresh.seen.arrays()...)
+		err = e.Store.Put(key, infer.Note{Of: n.Posterior.Path}, len(idx), fresh.seen.row)
 	}
 	return r, err
 }

@@ -2,12 +2,14 @@ package batchnorm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -24,11 +26,14 @@ func storedPass(e *infer.Engine, n *infer.Network, m onnxio.Filled, data Trainin
 		return nil, nil, err
 	}
 	k["batch"], k["pass_batch"], k["images"], k["shuffle"], k["seed"] = e.BatchSize, n.Passes.Batch, data.Images(), data.Order.Shuffle, data.Order.Seed
-	was, err := e.Store.Get(k)
-	if p = recallPass(was, data.Images(), n.Passes.Plan.Layers()); p != nil {
-		for _, b := range p {
-			e.Report(b.Images)
-		}
+	found, err := e.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) {
+		return p.recall(h, data.Images(), n.Passes.Plan.Layers())
+	})
+	if !found {
+		return k, nil, err
+	}
+	for _, b := range p {
+		e.Report(b.Images)
 	}
 	return k, p, err
 }
@@ -51,59 +56,58 @@ func (r *recorder) Run(ctx context.Context, k int) (b bnupdate.Batch, err error)
 	return b, err
 }
 
-// arrays returns the arrays of an entry. First come the images of each batch. Then come, for each layer, means and
-// variances, batches×channels, and the shapes of its input, batches×rank.
-func (p pass) arrays() []store.Array {
-	n := int64(len(p))
-	images := make([]int64, n)
-	for k, b := range p {
-		images[k] = int64(b.Images)
+// row fills in the row of batch k: the number of images and of layers, then for each layer the number of channels and
+// of dimensions, the means, the variances, and the shape of the layer's input.
+func (p pass) row(k int, r *records.Row) {
+	b := p[k]
+	r.Values = append(r.Values[:0], float64(b.Images))
+	for i := range b.Mean {
+		r.Values = append(r.Values, float64(len(b.Mean[i])), float64(len(b.Shapes[i])))
+		r.Values = appendNumbers(appendNumbers(r.Values, b.Mean[i]), b.Var[i])
+		r.Values = appendNumbers(r.Values, b.Shapes[i])
 	}
-	out := []store.Array{{Name: "images", Shape: []int64{n}, Values: images}}
-	for i := range p[0].Mean {
-		var mean, variance []float32
-		var shapes []int64
-		for _, b := range p {
-			mean, variance, shapes = append(mean, b.Mean[i]...), append(variance, b.Var[i]...), append(shapes, b.Shapes[i]...)
-		}
-		out = append(out, store.Array{Name: fmt.Sprintf("mean.%d", i), Shape: []int64{n, int64(len(mean)) / n}, Values: mean},
-			store.Array{Name: fmt.Sprintf("variance.%d", i), Shape: []int64{n, int64(len(variance)) / n}, Values: variance},
-			store.Array{Name: fmt.Sprintf("shapes.%d", i), Shape: []int64{n, int64(len(shapes)) / n}, Values: shapes})
-	}
-	return out
 }
 
-// recallPass is the inverse of arrays: batches of at most all images, for the given number of layers. It returns nil
-// if the entry is not a pass.
-func recallPass(was *store.Entry, all, layers int) pass {
-	if was == nil {
+func appendNumbers[To, From float32 | float64 | int64](dst []To, numbers []From) []To {
+	for _, v := range numbers {
+		dst = append(dst, To(v))
+	}
+	return dst
+}
+
+// recall is the inverse of row, for batches of at most all images and the given number of layers. It checks the head of
+// an entry, and returns a function that appends a batch.
+func (p *pass) recall(h *records.Head, all, layers int) (func(*records.Row) error, error) {
+	if h.Part.Rows() < 1 {
+		return nil, errors.New("no batches")
+	}
+	*p = nil
+	left := float64(all)
+	return func(r *records.Row) error {
+		values, sound := r.Values, true
+		take := func(n float64) (taken []float64) {
+			if sound = sound && n >= 0 && n <= float64(len(values)); sound {
+				taken, values = values[:int(n)], values[int(n):]
+			}
+			return taken
+		}
+		number := func() float64 {
+			if one := take(1); sound {
+				return one[0]
+			}
+			return 0
+		}
+		b := bnupdate.Batch{Images: int(number())}
+		for range layers {
+			channels, rank := number(), number()
+			b.Mean = append(b.Mean, appendNumbers([]float32(nil), take(channels)))
+			b.Var = append(b.Var, appendNumbers([]float32(nil), take(channels)))
+			b.Shapes = append(b.Shapes, appendNumbers([]int64(nil), take(rank)))
+		}
+		if left -= float64(b.Images); !sound || len(values) > 0 || b.Images < 1 || left < 0 {
+			return fmt.Errorf("row %d: is no batch of this network", r.Index)
+		}
+		*p = append(*p, b)
 		return nil
-	}
-	images, ok := was.Arrays["images"].Values.([]int64)
-	if !ok || len(images) == 0 || len(was.Arrays) != 1+3*layers {
-		return nil
-	}
-	p, left := make(pass, len(images)), int64(all)
-	for k, n := range images {
-		if n < 1 || n > left {
-			return nil
-		}
-		left -= n
-		p[k].Images = int(n)
-	}
-	for i := range layers {
-		mean, ok1 := was.Arrays[fmt.Sprintf("mean.%d", i)].Values.([]float32)
-		variance, ok2 := was.Arrays[fmt.Sprintf("variance.%d", i)].Values.([]float32)
-		shapes, ok3 := was.Arrays[fmt.Sprintf("shapes.%d", i)].Values.([]int64)
-		if !ok1 || !ok2 || !ok3 || len(mean) != len(variance) || len(mean)%len(p) != 0 || len(shapes)%len(p) != 0 {
-			return nil
-		}
-		channels, rank := len(mean)/len(p), len(shapes)/len(p)
-		for k := range p {
-			p[k].Mean = append(p[k].Mean, mean[k*channels:][:channels])
-			p[k].Var = append(p[k].Var, variance[k*channels:][:channels])
-			p[k].Shapes = append(p[k].Shapes, shapes[k*rank:][:rank])
-		}
-	}
-	return p
+	}, nil
 }

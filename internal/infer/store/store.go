@@ -1,8 +1,8 @@
 // Package store keeps the outputs of networks in files, each under a key of all its inputs. So each output is
 // computed only once, by jobs on several machines or by a command that is run again.
 //
-// An entry is a safetensors file with checksums, DIR/ab/cdef….safetensors, named by the SHA-256 of its key. The key,
-// in its metadata, is everything that the content depends on. See docs/formats.md.
+// An entry is a file of package records, DIR/ab/cdef….rows, named by the SHA-256 of its key. The key, which the file
+// also has, is everything that the content depends on. See docs/formats.md.
 //
 // # Invariants
 //
@@ -16,13 +16,10 @@
 package store
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -31,14 +28,8 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
-	"github.com/swagwrap/swagwrap/weights"
-)
-
-// Kind and Version identify an entry's file.
-const (
-	Kind    = "swagwrap.store"
-	Version = 1
 )
 
 // Store is a folder of entries.
@@ -62,58 +53,54 @@ func Open(dir, producer, machine string) (*Store, error) {
 // Key holds everything that an entry depends on: values that encoding/json writes.
 type Key map[string]any
 
-// Array is an array of an entry, of float32, float64 or int64.
-type Array struct {
-	Name   string
-	Shape  []int64
-	Values any
-}
-
-// Entry is the stored content.
-type Entry struct {
-	Note   json.RawMessage
-	Arrays map[string]Array
-}
-
-// path returns the path of the entry of a key, and text, the key as its metadata holds it.
-func (s *Store) path(k Key) (path, text string, err error) {
+// path returns the path of the entry of a key, and the key as the head of the file has it.
+func (s *Store) path(k Key) (path string, p records.Parameters, err error) {
 	k = maps.Clone(k)
 	k["producer"] = s.producer
-	js, err := json.Marshal(k) // in the order of the names
+	if p, err = records.NewParameters(k); err != nil {
+		return "", nil, err
+	}
+	js, err := json.Marshal(p) // in the order of the names
 	sum := sha256.Sum256(js)
 	name := hex.EncodeToString(sum[:])
-	return filepath.Join(s.dir, name[:2], name[2:]+".safetensors"), string(js), err
+	return filepath.Join(s.dir, name[:2], name[2:]+".rows"), p, err
 }
 
-// Get returns the entry of a key, or nil if there is no whole entry.
-func (s *Store) Get(k Key) (*Entry, error) {
-	path, text, err := s.path(k)
+// Get reads the entry of a key, and reports whether there is a whole one. check gets its head and all its rows. The
+// rows are invalid if Get returns false.
+func (s *Store) Get(k Key, check records.Check) (bool, error) {
+	path, p, err := s.path(k)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	e, machine, err := read(path, text)
+	e, err := records.Read(path, records.Stored, func(h *records.Head) (func(*records.Row) error, error) {
+		if len(h.Parameters) != len(p) || h.Parameters.Differences(p) != nil {
+			return nil, errors.New("is of another key")
+		}
+		return check(h)
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
 		s.missing++
 		if errors.Is(err, fs.ErrPermission) {
-			return nil, &Error{path, err}
+			return false, &Error{path, err}
 		}
-		return nil, nil
+		return false, nil
 	}
 	s.found++
-	s.machines[machine] = true
-	return e, nil
+	s.machines[e.Processor] = true
+	return true, nil
 }
 
-// Counts returns how many entries Get has returned, and how often there was none.
+// Counts returns how many entries Get has found, and how often there was none.
 func (s *Store) Counts() (found, missing int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.found, s.missing
 }
 
-// Machines lists the processors that computed the entries returned by Get. It includes this machine if an entry was
+// Machines lists the processors that computed the entries found by Get. It includes this machine if an entry was
 // missing. Results of different processors may differ in the last bits.
 func (s *Store) Machines() []string {
 	s.mu.Lock()
@@ -125,84 +112,17 @@ func (s *Store) Machines() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// read reads an entry whole and checks it.
-func read(path, key string) (e *Entry, machine string, err error) {
-	st, err := weights.OpenSafetensors(path)
-	if err != nil {
-		return nil, "", err
-	}
-	defer st.Close()
-	if err := st.CheckKind(Kind, Version); err != nil {
-		return nil, "", err
-	}
-	if st.Metadata["key"] != key {
-		return nil, "", fmt.Errorf("%s: is of another key", path)
-	}
-	if err := st.Verify(); err != nil {
-		return nil, "", err
-	}
-	const most = 1 << 17 // values in a note
-	if err := st.FewMetadata(most); err != nil {
-		return nil, "", err
-	}
-	e = &Entry{Arrays: make(map[string]Array)}
-	if err := st.DecodeMetadata(map[string]any{"note": &e.Note, "processor": &machine}); err != nil {
-		return nil, "", err
-	}
-	err = weights.Guarded(func() error {
-		for _, section := range st.Sections {
-			v, _ := st.View(section.Name)
-			a := Array{Name: section.Name, Shape: section.Shape}
-			switch section.DType {
-			case weights.F32:
-				x := make([]float32, v.Len())
-				v.Float32s(x, 0)
-				a.Values = x
-			case weights.F64:
-				x := make([]float64, v.Len())
-				v.Float64s(x, 0)
-				a.Values = x
-			case weights.I64:
-				x := make([]int64, v.Len())
-				binary.Decode(v.Data, binary.LittleEndian, x) // x has the same length
-				a.Values = x
-			default:
-				return fmt.Errorf("%s: section %q: %v", path, section.Name, section.DType)
-			}
-			e.Arrays[a.Name] = a
-		}
-		return nil
-	})()
-	return e, machine, err
-}
-
-// Put stores arrays under a key, with a note that is not part of the key. Values are written unchanged,
-// little-endian.
-func (s *Store) Put(k Key, note any, arrays ...Array) error {
-	path, text, err := s.path(k)
+// Put stores n rows under a key, with a note that is not part of the key. row fills in the row with the given index.
+func (s *Store) Put(k Key, note any, n int, row func(i int, r *records.Row)) error {
+	path, p, err := s.path(k)
 	if err != nil {
 		return err
 	}
-	meta, err := weights.NewMetadata(Kind, Version, s.producer, map[string]any{"key": json.RawMessage(text), "note": note, "processor": s.machine})
-	if err != nil {
+	h := &records.Head{Parameters: p, Part: records.Part{Of: 1, End: n, All: n}, Processor: s.machine}
+	if h.About, err = json.Marshal(note); err != nil {
 		return err
 	}
-	var sections []weights.Section
-	for _, a := range arrays {
-		section := weights.Section{Name: a.Name, Shape: a.Shape}
-		switch a.Values.(type) {
-		case []float32:
-			section.DType = weights.F32
-		case []float64:
-			section.DType = weights.F64
-		case []int64:
-			section.DType = weights.I64
-		default:
-			return fmt.Errorf("store: array %q: %T", a.Name, a.Values)
-		}
-		sections = append(sections, section)
-	}
-	if err := write(path, sections, meta, arrays); err != nil {
+	if err := write(path, h, row); err != nil {
 		return &Error{path, err}
 	}
 	return nil
@@ -218,7 +138,7 @@ func (e *Error) Error() string { return file.Error(e.Path, e.Err).Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
 // write writes a file that appears only when it is whole.
-func write(path string, sections []weights.Section, meta map[string]string, arrays []Array) error {
+func write(path string, h *records.Head, row func(i int, r *records.Row)) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -228,7 +148,7 @@ func write(path string, sections []weights.Section, meta map[string]string, arra
 		return err
 	}
 	defer f.Close()
-	if err = fill(f, sections, meta, arrays); err == nil {
+	if err = records.Write(f, records.Stored, h, h.Part.Rows(), row); err == nil {
 		err = f.Sync()
 	}
 	if err == nil {
@@ -238,27 +158,4 @@ func write(path string, sections []weights.Section, meta map[string]string, arra
 		tempfile.Remove(f.Name())
 	}
 	return err
-}
-
-func fill(f *os.File, sections []weights.Section, meta map[string]string, arrays []Array) error {
-	w, err := weights.NewSafetensorsWriter(f, sections, meta)
-	if err != nil {
-		return err
-	}
-	for i, a := range arrays {
-		switch v := a.Values.(type) {
-		case []float32:
-			err = weights.WriteFloats(w.Section(i), v)
-		case []float64:
-			err = weights.WriteFloats(w.Section(i), v)
-		case []int64:
-			var b bytes.Buffer
-			binary.Write(&b, binary.LittleEndian, v) // to memory
-			_, err = w.Section(i).Write(b.Bytes())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return w.Close()
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/records"
 )
 
 func open(t *testing.T, dir, producer, machine string) *Store {
@@ -37,10 +39,23 @@ func entries(t *testing.T, dir string) []string {
 	return paths
 }
 
-var arrays = []Array{
-	{"probabilities", []int64{2, 3}, []float64{0.1, 0.2, 0.7, 1, 0, 5e-324}},
-	{"means", []int64{3}, []float32{-1, 0.5, 1e-45}},
-	{"images", []int64{1}, []int64{-1 << 63}},
+var stored = [][]float64{{0.1, 0.2, 0.7, -1}, {1, -1 << 63, 5e-324, 0.5}}
+
+// put stores these rows under a key.
+func (s *Store) put(k Key, note any) error {
+	return s.Put(k, note, len(stored), func(i int, r *records.Row) { r.Values = stored[i] })
+}
+
+// get returns the rows and the note of the entry of a key.
+func (s *Store) get(k Key) (rows [][]float64, note string, err error) {
+	found, err := s.Get(k, func(h *records.Head) (func(*records.Row) error, error) {
+		note = string(h.About)
+		return func(r *records.Row) error { rows = append(rows, slices.Clone(r.Values)); return nil }, nil
+	})
+	if !found {
+		return nil, "", err
+	}
+	return rows, note, err
 }
 
 func key() Key { return Key{"kind": "outcomes", "batch": 128} }
@@ -49,34 +64,26 @@ func key() Key { return Key{"kind": "outcomes", "batch": 128} }
 func TestRoundTrip(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "store")
 	s := open(t, dir, "swagwrap 1", "one")
-	if e, err := s.Get(key()); e != nil || err != nil {
+	if e, _, err := s.get(key()); e != nil || err != nil {
 		t.Fatalf("of an empty store: %v, %v", e, err)
 	}
-	if err := s.Put(key(), "a note", arrays...); err != nil {
+	if err := s.put(key(), "a note"); err != nil {
 		t.Fatal(err)
 	}
 	other := open(t, dir, "swagwrap 1", "two")
-	e, err := other.Get(key())
-	if err != nil || e == nil {
-		t.Fatalf("%v, %v", e, err)
-	}
-	if string(e.Note) != `"a note"` || len(e.Arrays) != len(arrays) {
-		t.Errorf("note %s, %d arrays", e.Note, len(e.Arrays))
-	}
-	for _, a := range arrays {
-		if !reflect.DeepEqual(e.Arrays[a.Name], a) {
-			t.Errorf("%v, want %v", e.Arrays[a.Name], a)
-		}
+	e, note, err := other.get(key())
+	if err != nil || !reflect.DeepEqual(e, stored) || note != `"a note"` {
+		t.Fatalf("%v, %s, %v", e, note, err)
 	}
 	if got := other.Machines(); !slices.Equal(got, []string{"one"}) {
 		t.Errorf("machines %v", got)
 	}
 	for name, k := range map[string]Key{"another value": {"kind": "outcomes", "batch": 64}, "a further one": {"kind": "outcomes", "batch": 128, "x": ""}, "one less": {"kind": "outcomes"}} {
-		if e, err := other.Get(k); e != nil || err != nil {
+		if e, _, err := other.get(k); e != nil || err != nil {
 			t.Errorf("%s: %v, %v", name, e, err)
 		}
 	}
-	if e, _ := open(t, dir, "swagwrap 2", "one").Get(key()); e != nil {
+	if e, _, _ := open(t, dir, "swagwrap 2", "one").get(key()); e != nil {
 		t.Error("another version has the entry")
 	}
 	if got := other.Machines(); !slices.Equal(got, []string{"one", "two"}) { // which computes what was missing
@@ -92,7 +99,7 @@ func TestRoundTrip(t *testing.T) {
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, "", "")
-	if err := s.Put(key(), nil, arrays...); err != nil {
+	if err := s.put(key(), nil); err != nil {
 		t.Fatal(err)
 	}
 	paths := entries(t, dir)
@@ -107,7 +114,7 @@ func TestDamage(t *testing.T) {
 		if err := os.WriteFile(paths[0], b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if e, err := s.Get(key()); e != nil || err != nil {
+		if e, _, err := s.get(key()); e != nil || err != nil {
 			t.Errorf("%s: %v, %v", what, e, err)
 		}
 	}
@@ -117,14 +124,14 @@ func TestDamage(t *testing.T) {
 		try(fmt.Sprintf("byte %d of %d", i, len(whole)), b)
 		try(fmt.Sprintf("cut at %d", i), whole[:i])
 	}
-	if err := s.Put(key(), nil, arrays...); err != nil {
+	if err := s.put(key(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := s.Get(key()); e == nil || err != nil {
+	if e, _, err := s.get(key()); e == nil || err != nil {
 		t.Errorf("put again: %v, %v", e, err)
 	}
 	// An entry under another's name.
-	if err := s.Put(Key{"other": 1}, nil, arrays...); err != nil {
+	if err := s.put(Key{"other": 1}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range entries(t, dir) {
@@ -134,7 +141,7 @@ func TestDamage(t *testing.T) {
 			}
 		}
 	}
-	if e, err := s.Get(key()); e != nil || err != nil {
+	if e, _, err := s.get(key()); e != nil || err != nil {
 		t.Errorf("another's entry: %v, %v", e, err)
 	}
 }
@@ -147,9 +154,9 @@ func TestTogether(t *testing.T) {
 		s := open(t, dir, "", "")
 		wg.Go(func() {
 			for range 25 {
-				err := s.Put(key(), nil, arrays...)
-				e, err2 := s.Get(key())
-				if err = errors.Join(err, err2); err != nil || e == nil || !reflect.DeepEqual(e.Arrays[arrays[0].Name], arrays[0]) {
+				err := s.put(key(), nil)
+				e, _, err2 := s.get(key())
+				if err = errors.Join(err, err2); err != nil || !reflect.DeepEqual(e, stored) {
 					t.Errorf("%v, %v", e, err)
 				}
 			}
@@ -179,7 +186,7 @@ func TestError(t *testing.T) {
 	if err := os.WriteFile(filepath.Dir(path), nil, 0o666); err != nil { // in the place of a folder
 		t.Fatal(err)
 	}
-	if err := s.Put(key(), nil, arrays...); !errors.As(err, &e) || e.Path != path {
+	if err := s.put(key(), nil); !errors.As(err, &e) || e.Path != path {
 		t.Errorf("Put: %v", err)
 	}
 }

@@ -362,7 +362,7 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 		a.members = 1
 	}
 	err := infer.EachMember(ctx, s.Network.Posterior, s.sampling(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
-		if !e.Share.Mine() {
+		if !e.Shard.Mine() {
 			return nil
 		}
 		who := fmt.Sprintf("%v, member %d", a.setting, k)

@@ -12,8 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/infer/store"
-	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -40,8 +39,11 @@ const (
 	Folder       Kind = "a folder"
 )
 
-// ours maps the kinds of safetensors files from this program.
-var ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble, ensemble.PartKind: EnsemblePart, store.Kind: StoreEntry}
+// ours maps the kinds of files from this program: of safetensors files, and of package records.
+var (
+	ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble}
+	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.SamplePart: EnsemblePart, records.Stored: StoreEntry}
+)
 
 // KindOf returns the kind of the file at path. It reads only the beginning, except that it opens a possible ONNX model
 // completely.
@@ -59,13 +61,12 @@ func KindOf(path string) Kind {
 	if kind, ok := ours[metadata["kind"]]; ok {
 		return kind
 	}
+	if kind, ok := rows[records.KindOf(head)]; ok {
+		return kind
+	}
 	switch {
 	case metadata != nil:
 		return Checkpoint
-	case predictions.IsPart(head):
-		return ScorePart
-	case predictions.IsUnfinished(head):
-		return WorkFile
 	case head[0] == '{' && strings.HasSuffix(path, sidecarSuffix):
 		return Sidecar
 	case head[0] == '{':

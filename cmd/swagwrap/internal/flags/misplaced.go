@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -79,8 +79,8 @@ const (
 // advice returns hints for a file of kind is if the command wants kind want.
 func advice(c *cli.Context, path string, is, want Kind) []string {
 	whole := path
-	if index, of, ok := predictions.ParsePartName(path); ok {
-		whole = strings.TrimSuffix(path, predictions.PartName("", index, of))
+	if index, of, ok := records.ParsePartName(path); ok {
+		whole = strings.TrimSuffix(path, records.PartName("", index, of))
 	}
 	usage := fmt.Sprintf("the order is: swagwrap %s %s", c.Command.Name, c.Command.ArgsUsage)
 	switch is {

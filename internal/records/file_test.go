@@ -1,4 +1,4 @@
-package predictions
+package records
 
 import (
 	"bytes"
@@ -17,12 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swagwrap/swagwrap/internal/promise"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// invented is a schema of made-up rows: 3 classes, 2 members.
-func invented() *Schema {
-	return &Schema{Columns: classColumns(task.Want{Top: 2, Outcomes: true, Members: 2})}
+// openRows opens a work file.
+func openRows(path string, p Parameters, existing Existing) (*File, error) {
+	return Open(path, Unfinished, &Head{Parameters: p}, existing)
 }
 
 // chunk is some rows one after the other.
@@ -42,13 +41,9 @@ func (c chunk) each(yield func(*Row) bool) {
 	}
 }
 
-// chunks makes up chunks of the given numbers of rows. Every seventh has an error.
-func (s *Schema) chunks(lengths ...int) []chunk {
+// someChunks makes up chunks of the given numbers of rows. Every seventh has an error.
+func someChunks(lengths ...int) []chunk {
 	rng := rand.New(rand.NewPCG(1, 2))
-	width := 0
-	for _, c := range s.Columns {
-		width += c.Len()
-	}
 	first := 0
 	var out []chunk
 	for _, n := range lengths {
@@ -58,13 +53,10 @@ func (s *Schema) chunks(lengths ...int) []chunk {
 			if r.Index%7 == 3 {
 				r.Error = fmt.Sprintf("image %d: is broken", r.Index)
 			} else {
-				r.Values = make([]float64, width)
-				for _, values := range s.All(&r) {
-					for k := range values {
-						values[k] = float64(rng.IntN(3)) // fits all kinds
-					}
+				for range 20 {
+					r.Values = append(r.Values, rng.NormFloat64())
 				}
-				r.Values[1], r.Values[5] = rng.Float64(), math.NaN() // confidence, nll
+				r.Values[5] = math.NaN()
 			}
 			c.rows = append(c.rows, r)
 		}
@@ -74,16 +66,18 @@ func (s *Schema) chunks(lengths ...int) []chunk {
 	return out
 }
 
-func parameters(ensemble string, examples int) (p Parameters) {
-	p.Add("ensemble", ensemble)
-	p.Add("examples", examples)
+func parameters(ensemble string, examples int) Parameters {
+	p, err := NewParameters(map[string]any{"ensemble": ensemble, "examples": examples})
+	if err != nil {
+		panic(err)
+	}
 	return p
 }
 
 var someParameters = parameters("e", 50)
 
 // rows copies all rows.
-func rows(t *testing.T, r *Records) []Row {
+func rows(t *testing.T, r *File) []Row {
 	t.Helper()
 	var out []Row
 	err := r.Each(func(row *Row) error {
@@ -102,14 +96,13 @@ var sameRow = cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateEmpty()}
 
 // What is appended comes back, bit for bit, also after the file was closed.
 func TestRecords(t *testing.T) {
-	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
-	r, err := OpenRecords(path, s, someParameters, Refuse)
+	r, err := openRows(path, someParameters, Refuse)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []Row
-	for _, c := range s.chunks(20, 20, 10) {
+	for _, c := range someChunks(20, 20, 10) {
 		if err := r.Append(c.first, c.each); err != nil {
 			t.Fatal(err)
 		}
@@ -118,16 +111,16 @@ func TestRecords(t *testing.T) {
 	if diff := cmp.Diff(want, rows(t, r), sameRow); diff != "" {
 		t.Fatal(diff)
 	}
-	if want[3].Error != "image 3: is broken" || want[4].Error != "" || len(want[4].Values) != 7+4+3+6 {
+	if want[3].Error != "image 3: is broken" || want[4].Error != "" || len(want[4].Values) != 20 {
 		t.Errorf("rows 3 and 4: %+v", want[3:5])
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenRecords(path, s, someParameters, Refuse); !errors.Is(err, ErrUnfinished) {
+	if _, err := openRows(path, someParameters, Refuse); !errors.Is(err, ErrUnfinished) {
 		t.Errorf("a file that is there: %v", err)
 	}
-	r, err = OpenRecords(path, s, someParameters, Resume)
+	r, err = openRows(path, someParameters, Resume)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +130,7 @@ func TestRecords(t *testing.T) {
 	if r.Rows() != 50 || r.Errors() != 7 { // 3, 10, 17, 24, 31, 38, 45
 		t.Errorf("%d rows, %d errors", r.Rows(), r.Errors())
 	}
-	if _, err := OpenRecords(path, s, someParameters, Resume); !errors.Is(err, ErrBusy) {
+	if _, err := openRows(path, someParameters, Resume); !errors.Is(err, ErrBusy) {
 		t.Errorf("open twice: %v", err)
 	}
 	if err := r.Remove(); err != nil {
@@ -151,10 +144,9 @@ func TestRecords(t *testing.T) {
 // A file that ends anywhere is resumed with the rows of its whole frames, and
 // then becomes the file that it would have been.
 func TestRecordsTruncated(t *testing.T) {
-	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
-	chunks := s.chunks(20, 20, 10)
-	whole, ends := written(t, s, path, chunks)
+	chunks := someChunks(20, 20, 10)
+	whole, ends := written(t, path, chunks)
 	for n := range whole {
 		if n > 2000 && n%37 != 0 {
 			continue
@@ -162,7 +154,7 @@ func TestRecordsTruncated(t *testing.T) {
 		if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenRecords(path, s, someParameters, Resume)
+		r, err := openRows(path, someParameters, Resume)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
@@ -191,9 +183,9 @@ func TestRecordsTruncated(t *testing.T) {
 
 // written writes chunks to a new file and returns its bytes, and where each
 // frame ends.
-func written(t *testing.T, s *Schema, path string, chunks []chunk) (whole []byte, ends []int) {
+func written(t *testing.T, path string, chunks []chunk) (whole []byte, ends []int) {
 	t.Helper()
-	r, err := OpenRecords(path, s, someParameters, Refuse)
+	r, err := openRows(path, someParameters, Refuse)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,10 +206,9 @@ func written(t *testing.T, s *Schema, path string, chunks []chunk) (whole []byte
 
 // No flipped bit gives another row: rows before it stay, or the file is refused.
 func TestRecordsDamaged(t *testing.T) {
-	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
-	whole, ends := written(t, s, path, s.chunks(20, 20, 10))
-	r, err := OpenRecords(path, s, someParameters, Resume)
+	whole, ends := written(t, path, someChunks(20, 20, 10))
+	r, err := openRows(path, someParameters, Resume)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +221,7 @@ func TestRecordsDamaged(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenRecords(path, s, someParameters, Resume)
+		r, err := openRows(path, someParameters, Resume)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("byte %d: %v", at, err)
@@ -250,7 +241,7 @@ func TestRecordsDamaged(t *testing.T) {
 	if err := os.WriteFile(path, whole, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = OpenRecords(path, s, someParameters, Resume); err != nil {
+	if r, err = openRows(path, someParameters, Resume); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
@@ -262,11 +253,10 @@ func TestRecordsDamaged(t *testing.T) {
 }
 
 func TestRecordsRefused(t *testing.T) {
-	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
-	whole, _ := written(t, s, path, s.chunks(20))
+	whole, _ := written(t, path, someChunks(20))
 	other := parameters("f", 51)
-	_, err := OpenRecords(path, s, other, Resume)
+	_, err := openRows(path, other, Resume)
 	wantError(t, err, path+`: was begun with other parameters: ensemble was "e" and is "f"; examples was 50 and is 51`)
 	if changed := new(ChangedError); !errors.As(err, &changed) || len(changed.Differences) != 2 {
 		t.Errorf("error %#v", err)
@@ -278,13 +268,13 @@ func TestRecordsRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte("path,label\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err = OpenRecords(path, s, someParameters, Resume)
+	_, err = openRows(path, someParameters, Resume)
 	wantError(t, err, path+": not a work file of this program")
-	r, err := OpenRecords(path, s, someParameters, Discard)
+	r, err := openRows(path, someParameters, Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range s.chunks(20) {
+	for _, c := range someChunks(20) {
 		if err := r.Append(c.first, c.each); err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +283,7 @@ func TestRecordsRefused(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, whole) {
 		t.Error("begun anew it is another file")
 	}
-	_, err = OpenRecords(filepath.Join(path, "below"), s, someParameters, Refuse)
+	_, err = openRows(filepath.Join(path, "below"), someParameters, Refuse)
 	wantError(t, err, "below: not a directory")
 }
 
@@ -316,13 +306,12 @@ func (f *full) Write(p []byte) (int, error) {
 // When the disk is full, rows before stay, and the run is resumed when there is
 // room again.
 func TestRecordsDiskFull(t *testing.T) {
-	s := invented()
 	path := filepath.Join(t.TempDir(), "out.csv.partial")
-	chunks := s.chunks(20, 20, 10)
-	whole, ends := written(t, s, path, chunks)
+	chunks := someChunks(20, 20, 10)
+	whole, ends := written(t, path, chunks)
 	for _, room := range []int{0, 1, 100, ends[1] - ends[0] - 1} {
 		os.Remove(path)
-		r, err := OpenRecords(path, s, someParameters, Refuse)
+		r, err := openRows(path, someParameters, Refuse)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +325,7 @@ func TestRecordsDiskFull(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if r, err = OpenRecords(path, s, someParameters, Resume); err != nil {
+		if r, err = openRows(path, someParameters, Resume); err != nil {
 			t.Fatal(err)
 		}
 		if r.Rows() != 20 {
@@ -354,17 +343,15 @@ func TestRecordsDiskFull(t *testing.T) {
 	}
 }
 
-// FuzzRecords: whatever the bytes behind the head, no panic, and the rows that are
-// found are read again.
-func FuzzRecords(f *testing.F) {
-	schema, rows := toy()
+// FuzzFrames: whatever the bytes behind the head, no panic, and the rows that are found are read again.
+func FuzzFrames(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "seed")
-	r, err := OpenRecords(path, schema, someParameters, Refuse)
+	r, err := openRows(path, someParameters, Refuse)
 	if err != nil {
 		f.Fatal(err)
 	}
 	head := r.end
-	r.Append(0, chunk{rows: rows}.each)
+	r.Append(0, someChunks(5)[0].each)
 	r.Close()
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -375,9 +362,9 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		path := filepath.Join(t.TempDir(), "x")
 		check(t, os.WriteFile(path, slices.Concat(whole[:head], frames), 0o666))
-		var r *Records
+		var r *File
 		var err error
-		promise.Heap(t, int(head)+len(frames), func() { r, err = OpenRecords(path, schema, someParameters, Resume) })
+		promise.Heap(t, int(head)+len(frames), func() { r, err = openRows(path, someParameters, Resume) })
 		if err != nil {
 			return
 		}
@@ -387,6 +374,13 @@ func FuzzRecords(f *testing.F) {
 			t.Errorf("%d rows, want %d: %v", n, r.Rows(), err)
 		}
 	})
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func wantError(t *testing.T, err error, text string) {
