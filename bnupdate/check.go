@@ -1,6 +1,10 @@
 package bnupdate
 
-import "github.com/swagwrap/swagwrap/weights"
+import (
+	"math"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
 
 // Compared is the recommended number of checkpoints for a [Check]. More checkpoints average out the steps of the
 // weights further, but need more passes.
@@ -145,4 +149,40 @@ func (p *Plan) noise(i int, batches []Batch) (means, variances float64) {
 	}
 	n := float64(l.mean.Len())
 	return means / n, variances / n
+}
+
+// scatter measures how much batches differ, which shows how far their statistics are from those of endless data. Let
+// the batches be random draws of b_k among N images. Then the variance of their statistics x_k goes as 1/b_k, and the
+// weighted mean Σ (b_k/N)·x_k has the squared standard error
+//
+//	SE² = Σ_k (b_k/N)·(x_k − x̄)² / (K − 1)
+//
+// Its expectation is exact for any sizes of the K batches.
+func scatter(batches []Batch, value func(Batch) float64) (mean, squaredError float64) {
+	var images, squares float64
+	for _, b := range batches { // West 1979, "Updating mean and variance estimates"
+		w, x := float64(b.Images), value(b)
+		images += w
+		d := x - mean
+		mean += d * w / images
+		squares += w * d * (x - mean)
+	}
+	return mean, squares / images / float64(len(batches)-1)
+}
+
+// FirstShift compares the means and variances of a batch at the first layer with the statistics that the last
+// checkpoint stores for it.
+//
+// mean and variance are root mean squares over the channels. mean is in stored standard deviations, and variance is
+// of the logarithms of the ratios. spread is the mean logarithm of the ratios of standard deviations.
+func (p *Plan) FirstShift(stored, means, variances []float32) (layer string, mean, variance, spread float64) {
+	l := p.layers[0]
+	n := float64(l.mean.Len())
+	for c := range int(n) {
+		was := float64(stored[int(l.vari.Offset)+c]) + l.epsilon
+		d := float64(means[c]) - float64(stored[int(l.mean.Offset)+c])
+		r := math.Log((float64(variances[c]) + l.epsilon) / was)
+		mean, variance, spread = mean+d*d/was, variance+r*r, spread+r/2
+	}
+	return l.name, math.Sqrt(mean / n), math.Sqrt(variance / n), spread / n
 }

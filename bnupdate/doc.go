@@ -13,8 +13,7 @@
 // with s²_k the variance within batch k, unbiased over its m_k = b_k·H·W elements per channel.
 //
 // [Plan.Check] shows whether the images are those of training, from the statistics that the last checkpoints store.
-// [Plan.Split] gives the statistics of two halves of the batches, which show how well they are known. [Halves] is a
-// permutation test of whether the batches' order matters. Layers whose statistics were frozen in training keep them
+// [Plan.Split] gives the statistics of two halves of the batches, which show how well they are known. Layers whose statistics were frozen in training keep them
 // ([Keep]).
 //
 // # Invariants

@@ -83,7 +83,6 @@ type Result struct {
 	// the running variance. So a large share means that the variances are too small, as happens if the data is sorted
 	// by class.
 	BetweenShare []float64
-	Halves       Halves
 	Images       int
 	BatchSize    int // images in the largest batch
 
@@ -98,7 +97,7 @@ func Recompute(ctx context.Context, p *Plan, r Runner, opts Options) (Result, er
 	if opts.State == nil {
 		opts.State = p.kept
 	}
-	res := Result{Statistics: slices.Clone(opts.State), Halves: Halves{PValue: 1}, state: opts.State}
+	res := Result{Statistics: slices.Clone(opts.State), state: opts.State}
 	if len(p.layers) == 0 {
 		return res, nil
 	}
@@ -122,7 +121,6 @@ func (r *Result) summarise(p *Plan) {
 		r.BatchSize = max(r.BatchSize, b.Images)
 	}
 	r.Statistics, r.BetweenShare = p.combine(r.state, r.batches, r.rule)
-	r.Halves = p.compareHalves(r.batches)
 }
 
 // Batches returns the number of batches in the result.

@@ -344,3 +344,37 @@ func TestRecomputeStops(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// Of data sorted by class much variance lies between batches; shuffled by image it is
+// about 1/b. 10 classes, whose means differ by a standard deviation.
+func TestBetweenShareSorted(t *testing.T) {
+	const n, b, channels = 4100, 32, 6
+	r := rand.New(rand.NewPCG(1, 2))
+	class := make([]int, n)
+	means := make([]float64, 10*channels)
+	for i := range means {
+		means[i] = r.NormFloat64()
+	}
+	for i := range class {
+		class[i] = i * 10 / n
+	}
+	for _, sorted := range []bool{true, false} {
+		if !sorted {
+			r.Shuffle(n, func(i, j int) { class[i], class[j] = class[j], class[i] })
+		}
+		in := &inputs{layers: 1}
+		for at := 0; at < n; at += b {
+			var x []float64
+			for i := at; i < min(at+b, n); i++ {
+				for c := range channels {
+					x = append(x, means[class[i]*channels+c]+r.NormFloat64())
+				}
+			}
+			in.Data, in.Shapes = append(in.Data, x), append(in.Shapes, []int64{int64(len(x) / channels), channels})
+		}
+		share := recompute(t, plan(t, 1, channels), in, Reference).BetweenShare[0]
+		if sorted && share < 0.4 || !sorted && (share < 0.5/b || share > 1.5/b) {
+			t.Errorf("sorted %v: %v", sorted, share)
+		}
+	}
+}

@@ -306,8 +306,6 @@ np.savez_compressed(HERE / "half.npz", images=images, labels=np.full((10, 3), 0.
 black = images.copy()
 black[3] = 0
 np.savez_compressed(HERE / "black.npz", images=black, labels=r.integers(0, 3, 10))
-# 160 images from dark to bright: what sorted training data does to batch norm.
-np.save(HERE / "sorted.npy", np.random.default_rng(1).integers(np.arange(160).reshape(-1, 1, 1, 1), 256, (160, 1, 4, 4), dtype=np.uint8))
 for seed in (1, 2):
     save(f"frozen-{seed}.onnx", frozen(model(seed), model(1)))
 # What the training loader of fixtures/mnist yields: its first 128 images, normalised as make.py there does it.

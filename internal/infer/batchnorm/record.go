@@ -52,12 +52,9 @@ type Record struct {
 
 // warn fills in the warnings of a pass over the images.
 func (b *Record) warn(r bnupdate.Result) {
-	if h := r.Halves; h.Disagree() {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("the first and the second half of the batch-norm images disagree: in layer %q their means are %.0f %% of a standard deviation apart, a gap that at most %.2g %% of random orders reach: are the images sorted (--bn-order)?",
-			h.Layer, 100*h.Difference, 100*h.PValue))
-	}
 	b.Between = slices.Max(r.BetweenShare)
-	if worst := b.Between; worst > 0.2 {
+	limit := min(0.2, 8/float64(max(r.BatchSize, 1))) // eight times the share of images in random order
+	if worst := b.Between; worst > limit {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: are the images sorted (--bn-order), or the batches small (--batch-size)?", 100*worst))
 	}
 }

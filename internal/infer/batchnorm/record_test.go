@@ -48,16 +48,17 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// Sorted images are told of, by their halves and by the variance between batches.
+// Sorted images are told of, by the variance between batches.
 func TestBatchNormWarnings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		r    bnupdate.Result
 		want []string
 	}{
-		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 1}, BetweenShare: []float64{0.01, 0.2}}, nil},
-		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 0.001, Layer: "bn1", Difference: 0.25}, BetweenShare: []float64{0.01}}, []string{`in layer "bn1" their means are 25 % of a standard deviation apart, a gap that at most 0.1 % of random orders reach`}},
-		{bnupdate.Result{Halves: bnupdate.Halves{PValue: 1}, BetweenShare: []float64{0.5, 0.3}}, []string{"50 % of a batch-norm layer's variance lies between batches"}},
+		{bnupdate.Result{BatchSize: 32, BetweenShare: []float64{0.01, 0.2}}, nil},
+		{bnupdate.Result{BatchSize: 128, BetweenShare: []float64{0.01, 0.06}}, nil},
+		{bnupdate.Result{BatchSize: 128, BetweenShare: []float64{0.01, 0.07}}, []string{"7 % of a batch-norm layer's variance lies between batches"}},
+		{bnupdate.Result{BatchSize: 8, BetweenShare: []float64{0.5, 0.3}}, []string{"50 % of a batch-norm layer's variance lies between batches"}},
 	} {
 		var b batchnorm.Record
 		b.Warn(tc.r)
