@@ -103,13 +103,10 @@ func (v *viewer) linear(p Place, bias *Tensor) (*Head, error) {
 // HeadTemplate is [NewRuntimeTemplate] of a model with an additional output: the features of its head, under their
 // own name.
 func HeadTemplate(m *Model, h *Head, l *weights.Layout) (*Template, error) {
-	e, err := m.inference()
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(m.Graph.Outputs, func(v Value) bool { return v.Name == h.Features }) {
-		e.AddGraphOutput(h.Features, h.ElemType, -1, h.Width)
-	}
-	e.ForRuntime()
-	return e.Template(l)
+	return m.template(l, func(e *Edit) {
+		if !slices.ContainsFunc(m.Graph.Outputs, func(v Value) bool { return v.Name == h.Features }) {
+			e.AddGraphOutput(h.Features, h.ElemType, -1, h.Width)
+		}
+		e.ForRuntime()
+	})
 }

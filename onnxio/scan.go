@@ -165,17 +165,10 @@ func (s *scanner) graph(f wire.Field, parent *wire.Message, depth int) (*Graph, 
 	if depth > maxDepth {
 		return nil, fmt.Errorf("graphs nest deeper than %d", maxDepth)
 	}
-	nodes, err := s.Count(f, wire.GraphNode)
-	if err != nil {
-		return nil, err
-	}
-	g := &Graph{Nodes: make([]Node, 0, nodes)}
-	return g, s.message(f, parent, &g.msg, func(f wire.Field) (err error) {
+	return s.nodes(f, parent, depth, wire.GraphNode, func(g *Graph, f wire.Field) (err error) {
 		switch f.Num {
 		case wire.GraphName:
 			g.Name, err = s.String(f)
-		case wire.GraphNode:
-			err = add(&g.Nodes)(s.node(f, g.msg, depth))
 		case wire.GraphInitializer:
 			var t *Tensor
 			if t, err = s.tensor(f, g.msg); err == nil {
@@ -197,21 +190,30 @@ func (s *scanner) graph(f wire.Field, parent *wire.Message, depth int) (*Graph, 
 
 // function reads the nodes of a FunctionProto.
 func (s *scanner) function(f wire.Field, parent *wire.Message) (*Graph, error) {
-	nodes, err := s.Count(f, wire.FunctionNode)
-	if err != nil {
-		return nil, err
-	}
-	g := &Graph{Nodes: make([]Node, 0, nodes)}
-	return g, s.message(f, parent, &g.msg, func(f wire.Field) (err error) {
+	return s.nodes(f, parent, 0, wire.FunctionNode, func(g *Graph, f wire.Field) (err error) {
 		switch f.Num {
 		case wire.FunctionName:
 			g.Name, err = s.String(f)
 		case wire.FunctionDomain:
 			g.Domain, err = s.String(f)
-		case wire.FunctionNode:
-			err = add(&g.Nodes)(s.node(f, g.msg, 0))
 		}
 		return err
+	})
+}
+
+// nodes reads the nodes of a graph or function, which are in fields of the given number. It calls other for the other
+// fields.
+func (s *scanner) nodes(f wire.Field, parent *wire.Message, depth int, num wire.Number, other func(g *Graph, f wire.Field) error) (*Graph, error) {
+	n, err := s.Count(f, num)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{Nodes: make([]Node, 0, n)}
+	return g, s.message(f, parent, &g.msg, func(f wire.Field) error {
+		if f.Num == num {
+			return add(&g.Nodes)(s.node(f, g.msg, depth))
+		}
+		return other(g, f)
 	})
 }
 

@@ -57,32 +57,30 @@ type Filled struct {
 // NewTemplate cuts the parameters and statistics of l out of m, in inference mode. If m was exported for inference,
 // nothing else changes.
 func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	e, err := m.inference()
-	if err != nil {
-		return nil, err
-	}
-	return e.Template(l)
+	return m.template(l, func(*Edit) {})
 }
 
 // NewRuntimeTemplate is NewTemplate prepared for sessions: see [Edit.ForRuntime].
 func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	e, err := m.inference()
-	if err != nil {
-		return nil, err
-	}
-	e.ForRuntime()
-	return e.Template(l)
+	return m.template(l, (*Edit).ForRuntime)
 }
 
 // NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever its size. A file larger than
 // protobuf's 2 GiB cannot be used in a session.
 func NewWholeTemplate(m *Model, l *weights.Layout) (*Template, error) {
+	return m.template(l, func(e *Edit) {
+		e.ForRuntime()
+		e.move = moveIn
+	})
+}
+
+// template puts m into inference mode, changes it further, and cuts out the tensors of l.
+func (m *Model) template(l *weights.Layout, change func(e *Edit)) (*Template, error) {
 	e, err := m.inference()
 	if err != nil {
 		return nil, err
 	}
-	e.ForRuntime()
-	e.move = moveIn
+	change(e)
 	return e.Template(l)
 }
 

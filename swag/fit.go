@@ -161,8 +161,9 @@ func Fit(ctx context.Context, w io.WriterAt, in Input, opts FitOptions) error {
 		return err
 	}
 	if f.options.Deviations == Final {
-		if err := f.diagonalise(); err != nil {
-			return err
+		var ok bool
+		if f.mixing, _, ok = dense.Principal(f.gram, f.options.Columns); !ok {
+			return errors.New("the eigenvectors of the checkpoints' inner products were not found")
 		}
 		if !f.options.Referenced {
 			if err := f.pass(ctx, f.mixed, f.writeDeviations); err != nil {
@@ -458,7 +459,7 @@ func (f *fitter) look(b *block) {
 	}
 }
 
-// mixed computes the deviations from θ_SWA that diagonalise chose.
+// mixed computes the deviations from θ_SWA that the first pass chose.
 func (f *fitter) mixed(b *block) error {
 	clear(b.mean)
 	clear(b.variance)
@@ -486,14 +487,4 @@ func (f *fitter) progress(b *block) {
 		total := f.width * int64(len(f.models)) * passes
 		f.opts.Progress(int64(float64(f.done)/float64(f.d*passes)*float64(total)), total)
 	}
-}
-
-// diagonalise chooses the combinations of deviations that are kept.
-func (f *fitter) diagonalise() error {
-	mixing, _, ok := dense.Principal(f.gram, f.options.Columns)
-	if !ok {
-		return errors.New("the eigenvectors of the checkpoints' inner products were not found")
-	}
-	f.mixing = mixing
-	return nil
 }

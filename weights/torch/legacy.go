@@ -20,24 +20,23 @@ func openLegacy(data []byte, b *budget) (*container, error) {
 	if err != nil || !is(magic, legacyMagic) {
 		return nil, &Error{What: "a Python pickle, want a checkpoint that torch.save wrote", Err: err, Hint: "in Python: torch.save(model.state_dict(), NEW)"}
 	}
-	version, err := m.load()
-	if err != nil {
-		return nil, &Error{What: "version", Err: err}
+	load := func(what string) (v any) {
+		if err == nil {
+			if v, err = m.load(); err != nil {
+				err = &Error{What: what, Err: err}
+			}
+		}
+		return v
 	}
-	if version != any(int64(legacyVersion)) {
+	if version := load("version"); err == nil && version != any(int64(legacyVersion)) {
 		return nil, &Error{What: fmt.Sprintf("version %s, want %d", describe(version), legacyVersion)}
 	}
-	if _, err := m.load(); err != nil {
-		return nil, &Error{What: "facts about the machine", Err: err}
-	}
-	c := &container{}
-	if c.root, err = m.load(); err != nil {
-		return nil, &Error{What: "object", Err: err}
-	}
+	load("facts about the machine")
+	c := &container{root: load("object")}
 	stored := m.persistent
-	keys, err := m.load()
+	keys := load("keys of the storages")
 	if err != nil {
-		return nil, &Error{What: "keys of the storages", Err: err}
+		return nil, err
 	}
 	if c.records, err = legacyRecords(data[m.pos:], elements(keys), stored, b); err != nil {
 		return nil, &Error{What: "not a readable checkpoint", Err: err}
