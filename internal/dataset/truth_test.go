@@ -49,7 +49,7 @@ func TestTruthOfArrays(t *testing.T) {
 		{"label NaN", typed("<f8", []int{2, 1}, nan, 0), truth.Labels, nil, 0, "row 0: label 0 is NaN"},
 		{"target NaN", typed("<f8", []int{2, 2}, 1, 2, 3, nan), truth.Numbers, nil, 0, "row 1: target 1 is NaN, want a finite number"},
 		{"lengths", typed("<f8", []int{3}, 1.0, 2, 3), truth.Numbers, nil, 0, "3 labels for 2 examples in " + images},
-		{"shape", typed("<f8", []int{2, 1, 1}, 1.0, 2), truth.Numbers, nil, 0, "labels of shape [2 1 1], want [2] or a row for each example"},
+		{"shape", typed("<f8", []int{2, 1, 1}, 1.0, 2), truth.Numbers, nil, 0, "labels of shape [2 1 1], want a number or a row for each example"},
 		{"type", numpy.Header("|O", 2), truth.Numbers, nil, 0, "labels of type object, want bool"},
 		{"classes of floats", typed("<f8", []int{2}, 1.0, 2), truth.Classes, nil, 0, "labels of type float64, want an integer type (class numbers)"},
 		{"classes of rows", typed[int64]("<i8", []int{2, 2}, 1, 0, 0, 1), truth.Classes, nil, 0, "want [2] or [2 1] (class numbers, not one-hot)"},

@@ -122,6 +122,9 @@ func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 	return "", fmt.Errorf("%s: cannot tell which array holds the %s, want a key that names one of %s", n.Path, r.What, Quote(n.Keys))
 }
 
+// AnyCount stands for any number of examples.
+const AnyCount = -1
+
 // ReadLabels reads the class numbers of count examples from the array named key. The argument of is the path of the
 // examples, for errors. Each class number is 0 or more.
 func (n *File) ReadLabels(key string, count int, of string) ([]int, error) {
@@ -179,14 +182,14 @@ func OpenTruth(path, key, beside string, kind truth.Kind, count int, of string) 
 // rows checks the targets of count examples and converts them to float64.
 func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err error) {
 	s := a.Shape
-	if len(s) != 1 && len(s) != 2 {
-		return t, fmt.Errorf("labels of shape %d, want [%d] or a row for each example", s, count)
-	}
-	if s[0] != count {
+	switch {
+	case len(s) != 1 && len(s) != 2:
+		return t, fmt.Errorf("labels of shape %d, want a number or a row for each example", s)
+	case s[0] != count && count != AnyCount:
 		return t, fmt.Errorf("%d labels for %d examples in %s", s[0], count, of)
 	}
-	t = truth.Truth{Values: a.Float64s(), Width: len(a.Data) / a.Type.Size / count}
-	for i := range count {
+	t = truth.Truth{Values: a.Float64s(), Width: len(a.Data) / a.Type.Size / s[0]}
+	for i := range s[0] {
 		if err := kind.Check(t.At(i).Values); err != nil {
 			return truth.Truth{}, fmt.Errorf("row %d: %w", i, err)
 		}
