@@ -105,9 +105,14 @@ func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error
 	if err != nil {
 		return nil, err
 	}
-	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true,
-		name: func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(path), i) }}}
+	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true, name: rowName(path)}}
 	return d, d.add(0, path, of(p), opts.Fields)
+}
+
+// rowName names the rows of the file at path.
+func rowName(path string) func(i int) string {
+	base := filepath.Base(filepath.Clean(path))
+	return func(i int) string { return fmt.Sprintf("%s[%d]", base, i) }
 }
 
 // newArray returns the dataset of an array in memory.
@@ -119,53 +124,26 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	case opts.Uint8 && !isUint8:
 		return nil, fmt.Errorf("%s values, and the network takes uint8", x.Type.Name)
 	}
-	e := &examples{n: x.Shape[0], classNames: opts.ClassNames,
-		name: func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(path), i) }}
-	var shape []int64
-	for _, v := range x.Shape[1:] {
-		shape = append(shape, int64(v))
-	}
-	e.setShape(shape)
+	shape := x.Example()
+	_, fits := opts.accept(shape)
 	stored, err := opts.arrays(x, shape)
-	if err != nil && (isUint8 || opts.fits(shape)) {
+	if err != nil && (isUint8 || fits) {
 		return nil, err
 	}
-	e.asSeen = stored == Seen
+	e := &examples{n: x.Shape[0], classNames: opts.ClassNames, asSeen: stored == Seen, name: rowName(path)}
+	e.setShape(shape)
 	augment := !opts.Augment.None() && !e.asSeen
 	if augment && !isUint8 {
 		return nil, fmt.Errorf("augmentation of %s values: want uint8 pictures or image files, or what the network saw", x.Type.Name)
 	}
 	size := e.elems * x.Type.Size
 	example := func(i int) []byte { return x.Data[i*size : (i+1)*size] } // as stored
-	if isUint8 && len(shape) == 2 && opts.fits(plane(shape)) {
-		e.shape = plane(shape)
-	}
-	// An array whose shape already fits the network may also hold images in the usual layout.
-	doubtful := len(opts.Shape) == 3 && slices.Max(opts.Shape) > 0 && len(shape) == 3 && shape[0] == 3 && shape[2] == 3
-	if isUint8 && (augment || doubtful || !opts.fits(e.shape)) {
-		return arrayPictures(e, example, opts)
-	}
-	if !opts.fits(e.shape) {
-		return nil, mismatch(shape, opts.Shape)
-	}
-	if len(opts.Shape) > 0 && slices.Min(opts.Shape) > 0 {
-		e.shape = slices.Clone(opts.Shape)
-	}
-	p, err := opts.preprocess()
-	if err != nil {
-		return nil, err
-	}
-	if e.asSeen {
-		p = preprocess.Settings{Scale: 1}
-	} else if err := opts.checkNormalize(p); err != nil {
-		return nil, err
-	}
-	norm, err := p.Normalizer(e.shape, isUint8)
-	if err != nil {
-		return nil, err
-	}
 	if isUint8 {
-		return newPixels(e, norm, func(_ []byte, i int) ([]byte, error) { return example(i), nil }), nil
+		return uint8Array(e, example, augment, opts)
+	}
+	norm, err := opts.normalizer(e, false)
+	if err != nil {
+		return nil, err
 	}
 	return &values{e, func(dst Values, i int) error {
 		if bad := norm.Floats(dst.Floats, example(i), x.Type.Size); bad >= 0 {
@@ -173,4 +151,43 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 		}
 		return nil
 	}}, nil
+}
+
+// uint8Array returns the dataset of stored uint8 values: images, or the network's own layout.
+func uint8Array(e *examples, example func(i int) []byte, augment bool, opts Options) (Dataset, error) {
+	shape := e.shape
+	if len(shape) == 2 {
+		if _, ok := opts.accept(plane(shape)); ok {
+			e.shape = plane(shape)
+		}
+	}
+	// An array whose shape already fits the network may also hold images in the usual layout.
+	isDoubtful := len(opts.Shape) == 3 && slices.Max(opts.Shape) > 0 && len(shape) == 3 && shape[0] == 3 && shape[2] == 3
+	if _, fits := opts.accept(e.shape); augment || isDoubtful || !fits {
+		return arrayPictures(e, example, opts)
+	}
+	norm, err := opts.normalizer(e, true)
+	if err != nil {
+		return nil, err
+	}
+	return newPixels(e, norm, func(_ []byte, i int) ([]byte, error) { return example(i), nil }), nil
+}
+
+// normalizer sets the shape of the examples to the network's. It returns the change of their values.
+func (o Options) normalizer(e *examples, isUint8 bool) (norm preprocess.Normalizer, err error) {
+	shape, ok := o.accept(e.shape)
+	if !ok {
+		return norm, mismatch(e.shape, o.Shape)
+	}
+	e.shape = slices.Clone(shape)
+	p, err := o.preprocess()
+	if err != nil {
+		return norm, err
+	}
+	if e.asSeen {
+		p = preprocess.Settings{Scale: 1}
+	} else if err := o.checkNormalize(p); err != nil {
+		return norm, err
+	}
+	return p.Normalizer(e.shape, isUint8)
 }

@@ -67,22 +67,20 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 			return nil, nil, err
 		}
 	}
-	if !slices.EqualFunc(shape, f.Shape, func(have, want int64) bool { return want < 1 || have == want }) {
-		switch known := !slices.ContainsFunc(f.Shape, func(d int64) bool { return d < 1 }); {
-		case known && slices.Equal(squeeze(shape), squeeze(f.Shape)):
-			shape = f.Shape // the layout in memory is the same
-		case first.Lengths != nil:
-			return nil, nil, fmt.Errorf("column %q: %w", first.Name, mismatch(shape, f.Shape))
-		default:
-			var names []string
-			for _, c := range of {
-				names = append(names, c.Name)
-			}
-			return nil, nil, fmt.Errorf("%d columns %q for input %q, which takes %d: %w", len(of), names, f.Name, f.Shape, table.ErrColumns)
+	seen, fits := accept(shape, f.Shape)
+	switch {
+	case fits:
+	case first.Lengths != nil:
+		return nil, nil, fmt.Errorf("column %q: %w", first.Name, mismatch(shape, f.Shape))
+	default:
+		var names []string
+		for _, c := range of {
+			names = append(names, c.Name)
 		}
+		return nil, nil, fmt.Errorf("%d columns %q for input %q, which takes %d: %w", len(of), names, f.Name, f.Shape, table.ErrColumns)
 	}
-	e.setShape(shape)
-	e.size = Field{Type: f.Type, Shape: shape}.Size()
+	e.setShape(seen)
+	e.size = Field{Type: f.Type, Shape: seen}.Size()
 	for _, c := range of {
 		if err := f.holds(c); err != nil {
 			return nil, nil, err

@@ -115,7 +115,7 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	whose := opts // options for the parts
 	whose.Unlabelled = opts.Unlabelled || opts.Labels != "" || label != ""
 	d := &record{examples: &examples{classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: true}}
-	d.name = func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(filepath.Clean(a.path)), i) }
+	d.name = rowName(a.path)
 	pictures := Pictures(opts.Fields, opts.Preprocess)
 	for i, f := range opts.Fields {
 		p, err := a.part(f, pictures[i], whose)
@@ -363,19 +363,12 @@ func (f Field) values(x numpy.Array, where string) (Dataset, error) {
 
 // fit sets the shape of a field's examples. It fails if the input does not take the array.
 func (f Field) fit(e *examples, x numpy.Array) error {
-	var shape []int64
-	for _, v := range x.Shape[1:] {
-		shape = append(shape, int64(v))
-	}
-	fits := slices.EqualFunc(shape, f.Shape, func(have, want int64) bool { return want < 1 || have == want })
-	if known := !slices.ContainsFunc(f.Shape, func(d int64) bool { return d < 1 }); known && slices.Equal(squeeze(shape), squeeze(f.Shape)) {
-		shape, fits = f.Shape, true // the layout in memory is the same
-	}
+	shape, fits := accept(x.Example(), f.Shape)
 	switch {
 	case !fits && len(f.Shape) == 0:
-		return fmt.Errorf("examples of shape %d, want one number each", shape)
+		return fmt.Errorf("examples of shape %d, want one number each", x.Example())
 	case !fits:
-		return mismatch(shape, f.Shape)
+		return mismatch(x.Example(), f.Shape)
 	}
 	e.setShape(shape)
 	e.size = Field{Type: f.Type, Shape: shape}.Size()

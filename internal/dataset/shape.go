@@ -6,17 +6,21 @@ import (
 	"strings"
 )
 
-// fits reports whether the network takes stored examples of this shape unchanged. All declared dimensions must be
-// equal, except that dimensions of size 1 do not count.
-func (o Options) fits(shape []int64) bool {
-	switch want := o.Shape; {
-	case len(want) == 0 || slices.Max(want) < 1:
-		return true
-	case slices.Min(want) > 0:
-		return slices.Equal(squeeze(shape), squeeze(want))
-	default:
-		return slices.EqualFunc(shape, want, func(have, want int64) bool { return want < 1 || have == want })
+// accept is like the function accept. A network whose shape is unknown or open takes all examples.
+func (o Options) accept(shape []int64) ([]int64, bool) {
+	if len(o.Shape) == 0 || slices.Max(o.Shape) < 1 {
+		return shape, true
 	}
+	return accept(shape, o.Shape)
+}
+
+// accept reports whether a network that takes want takes stored examples of this shape unchanged. It returns the shape
+// that the network sees. Dimensions of size 1 do not count, unless want has open dimensions.
+func accept(shape, want []int64) ([]int64, bool) {
+	if !slices.ContainsFunc(want, func(d int64) bool { return d < 1 }) {
+		return want, slices.Equal(squeeze(shape), squeeze(want)) // the layout in memory is the same
+	}
+	return shape, slices.EqualFunc(shape, want, func(have, want int64) bool { return want < 1 || have == want })
 }
 
 // squeeze removes the dimensions of size 1. Two shapes that are equal afterwards have the same layout in memory.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,7 +47,7 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 		names := columns[t.Names[h.path]].Texts
 		d.name = func(i int) string { return names[i] }
 	} else {
-		d.name = func(i int) string { return fmt.Sprintf("%s[%d]", filepath.Base(t.Path), i) }
+		d.name = rowName(t.Path)
 	}
 	for i, f := range opts.Fields {
 		if err := h.part(d, i, t, columns, opts); err != nil {

@@ -51,6 +51,14 @@ type Array struct {
 	Data  []byte
 }
 
+// Example returns the shape of an example. The examples lie along the first dimension.
+func (a Array) Example() (shape []int64) {
+	for _, d := range a.Shape[1:] {
+		shape = append(shape, int64(d))
+	}
+	return shape
+}
+
 // Float64s returns all elements in row-major order.
 func (a Array) Float64s() []float64 {
 	out := make([]float64, len(a.Data)/a.Type.Size)
