@@ -56,7 +56,3 @@ func (e *examples) identify(opts Options) {
 	}
 	e.id = identity(what)
 }
-
-func (p *part) ID() string { return IDOf(ID(p.Dataset), "part", p.first, p.end) }
-
-func (s *subset) ID() string { return IDOf(ID(s.Dataset), "subset", s.rows) }

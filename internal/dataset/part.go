@@ -8,11 +8,17 @@ func Part(d Dataset, first, end int) Dataset {
 	if first < 0 || first >= end || end > d.Len() {
 		panic("dataset: part out of range")
 	}
-	p := part{d, first, end}
-	if b, ok := d.(Bytes); ok {
-		return &bytesPart{p, b}
+	return newView(view{Dataset: d, first: first, n: end - first, id: []any{"part", first, end}})
+}
+
+// Subset returns the examples of d that o visits, in the order of o. It returns d itself if these are all examples in
+// their order.
+func Subset(d Dataset, o Order) Dataset {
+	if !o.Shuffle && (o.Limit <= 0 || o.Limit >= d.Len()) {
+		return d
 	}
-	return &p
+	rows := o.Indices(d.Len())
+	return newView(view{Dataset: d, rows: rows, n: len(rows), labels: d.Labels().Pick(rows), id: []any{"subset", rows}})
 }
 
 // Load prepares the examples [first, end) of d for reading, and drops all others. It has an effect only with
@@ -28,7 +34,7 @@ func Load(d Dataset, first, end int) error {
 // [Part] are already loaded.
 func LoadRows(d Dataset, rows []int) (truth.Truth, error) {
 	switch d.(type) {
-	case *part, *bytesPart:
+	case *view, *bytesView:
 	default:
 		if p := of(d).loaded; p != nil {
 			return p.LoadRows(rows)
@@ -37,39 +43,60 @@ func LoadRows(d Dataset, rows []int) (truth.Truth, error) {
 	return d.Labels().Pick(rows), nil
 }
 
-type part struct {
+// view is a selection of the examples of a dataset: a range, or a list of rows.
+type view struct {
 	Dataset
-	first, end int
+	n      int
+	first  int   // of a range
+	rows   []int // nil for a range
+	labels truth.Truth
+	id     []any // how the selection was made
 }
 
-func (p *part) Len() int                     { return p.end - p.first }
-func (p *part) Name(i int) string            { return p.Dataset.Name(p.at(i)) }
-func (p *part) Read(dst Values, i int) error { return p.Dataset.Read(dst, p.at(i)) }
-func (p *part) common() *examples            { return of(p.Dataset) }
-func (p *part) Fields() []Field              { return Fields(p.Dataset) }
-func (p *part) Length(field, i int) int      { return Length(p.Dataset, field, p.at(i)) }
+func newView(v view) Dataset {
+	if b, ok := v.Dataset.(Bytes); ok {
+		return &bytesView{v, b}
+	}
+	return &v
+}
 
-func (p *part) Labels() truth.Truth {
-	if all := of(p.Dataset).loaded; all != nil {
-		if t := all.Labels(p.first, p.end); !t.None() {
+func (v *view) Len() int                     { return v.n }
+func (v *view) Name(i int) string            { return v.Dataset.Name(v.at(i)) }
+func (v *view) Read(dst Values, i int) error { return v.Dataset.Read(dst, v.at(i)) }
+func (v *view) common() *examples            { return of(v.Dataset) }
+func (v *view) Fields() []Field              { return Fields(v.Dataset) }
+func (v *view) Length(field, i int) int      { return Length(v.Dataset, field, v.at(i)) }
+func (v *view) ID() string                   { return IDOf(ID(v.Dataset), v.id...) }
+
+func (v *view) Labels() truth.Truth {
+	if v.rows != nil {
+		return v.labels
+	}
+	end := v.first + v.n
+	if all := of(v.Dataset).loaded; all != nil {
+		if t := all.Labels(v.first, end); !t.None() {
 			return t
 		}
 	}
-	return p.Dataset.Labels().Part(p.first, p.end)
+	return v.Dataset.Labels().Part(v.first, end)
 }
 
 // at returns the index of an example in the whole dataset.
-func (p *part) at(i int) int {
-	if i < 0 || i >= p.Len() {
+func (v *view) at(i int) int {
+	switch {
+	case i < 0 || i >= v.n:
 		panic("dataset: example out of range")
+	case v.rows != nil:
+		return v.rows[i]
 	}
-	return p.first + i
+	return v.first + i
 }
 
-type bytesPart struct {
-	part
+// bytesView is a view whose examples are uint8 values.
+type bytesView struct {
+	view
 	all Bytes
 }
 
-func (p *bytesPart) Pixels(dst []byte, i int) error      { return p.all.Pixels(dst, p.at(i)) }
-func (p *bytesPart) Normalize(dst []float32, src []byte) { p.all.Normalize(dst, src) }
+func (v *bytesView) Pixels(dst []byte, i int) error      { return v.all.Pixels(dst, v.at(i)) }
+func (v *bytesView) Normalize(dst []float32, src []byte) { v.all.Normalize(dst, src) }
