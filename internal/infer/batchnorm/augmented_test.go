@@ -90,7 +90,7 @@ func create(t *testing.T, name string) *os.File {
 // with prefix.
 func checkSWA(t *testing.T, n *infer.Network, data batchnorm.Training, images int, prefix string) {
 	t.Helper()
-	st, e := infertest.Golden(t, infertest.Path(infertest.Augmented)), infertest.Engine(t)
+	st, e := golden(t, infertest.Path(infertest.Augmented)), infertest.Engine(t)
 	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		got, err := batchnorm.Recompute(t.Context(), e, n, parameters, data)
 		if err != nil {
@@ -104,7 +104,7 @@ func checkSWA(t *testing.T, n *infer.Network, data batchnorm.Training, images in
 		if err != nil {
 			return err
 		}
-		checkLogits(t, e, model, augmentedData(t, "test.npz"), infertest.Float64s(t, st, prefix+"logits"))
+		checkLogits(t, e, model, augmentedData(t, "test.npz"), float64s(t, st, prefix+"logits"))
 		return nil
 	})
 }

@@ -2,6 +2,7 @@ package batchnorm_test
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -19,7 +20,7 @@ import (
 // rounding alone, the deviations are float32 on both.
 func TestGoldenPosterior(t *testing.T) {
 	t.Parallel()
-	st := infertest.Golden(t, infertest.Path(infertest.MNIST))
+	st := golden(t, infertest.Path(infertest.MNIST))
 	for _, tc := range []struct {
 		theta0     bool
 		mean, vari string
@@ -48,7 +49,7 @@ func TestGoldenPosterior(t *testing.T) {
 			if err := p.Deviations(deviations, tensor.Offset); err != nil {
 				t.Fatal(err)
 			}
-			wantMean, wantVar := infertest.Float64s(t, st, tc.mean+tensor.Name), infertest.Float64s(t, st, tc.vari+tensor.Name)
+			wantMean, wantVar := float64s(t, st, tc.mean+tensor.Name), float64s(t, st, tc.vari+tensor.Name)
 			for i := range n {
 				if infertest.Far(mean[i], wantMean[i], 1e-12, 0) || infertest.Far(variance[i], wantVar[i], 1e-10, 0) {
 					t.Fatalf("θ0 %v: %s[%d]: mean %v, want %v; variance %v, want %v", tc.theta0, tensor.Name, i, mean[i], wantMean[i], variance[i], wantVar[i])
@@ -57,7 +58,7 @@ func TestGoldenPosterior(t *testing.T) {
 			if tc.theta0 {
 				continue // the golden file has the deviations of the default alone
 			}
-			wantDev := infertest.Float64s(t, st, "dev."+tensor.Name) // [K, n]
+			wantDev := float64s(t, st, "dev."+tensor.Name) // [K, n]
 			for i := range int(n) {
 				for c := range k {
 					if got, want := float64(deviations[c][i]), wantDev[c*int(n)+i]; infertest.Far(got, want, 1e-6, 0) {
@@ -73,7 +74,7 @@ func TestGoldenPosterior(t *testing.T) {
 // bn_update.
 func TestGoldenBatchNorm(t *testing.T) {
 	t.Parallel()
-	st, n := infertest.Golden(t, infertest.Path(infertest.MNIST)), infertest.Network(t, infertest.Posterior(t))
+	st, n := golden(t, infertest.Path(infertest.MNIST)), infertest.Network(t, infertest.Posterior(t))
 	e := infertest.Engine(t)
 	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		got, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
@@ -89,14 +90,14 @@ func TestGoldenBatchNorm(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		checkLogits(t, e, model, infertest.Digits(t, "test.npz"), infertest.Float64s(t, st, "logits.swa"))
+		checkLogits(t, e, model, infertest.Digits(t, "test.npz"), float64s(t, st, "logits.swa"))
 		return nil
 	})
 	last, err := n.AsIs(infertest.Open(t, infertest.Path(infertest.MNIST, "checkpoints", "epoch-30.onnx")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkLogits(t, e, last, infertest.Digits(t, "test.npz"), infertest.Float64s(t, st, "logits.epoch-30"))
+	checkLogits(t, e, last, infertest.Digits(t, "test.npz"), float64s(t, st, "logits.epoch-30"))
 }
 
 // checkStatistics compares statistics with golden tensors, whose names begin with
@@ -106,10 +107,10 @@ func checkStatistics(t *testing.T, n *infer.Network, got []float32, st *weights.
 	t.Helper()
 	tensors := n.Posterior.Layout.Role(weights.Statistic)
 	for i, tensor := range tensors {
-		want := infertest.Float64s(t, st, prefix+tensor.Name)
+		want := float64s(t, st, prefix+tensor.Name)
 		floor := make([]float64, len(want))
 		if i%2 == 0 { // a mean; the next tensor is its variance
-			for c, v := range infertest.Float64s(t, st, prefix+tensors[i+1].Name) {
+			for c, v := range float64s(t, st, prefix+tensors[i+1].Name) {
 				floor[c] = math.Sqrt(v)
 			}
 		}
@@ -143,4 +144,27 @@ func checkLogits(t *testing.T, e *infer.Engine, model infer.Model, test dataset.
 			t.Errorf("logit %d: %v, want %v", i, v, want[i])
 		}
 	}
+}
+
+// golden opens PyTorch's results for a fixture.
+func golden(t *testing.T, folder string) *weights.Safetensors {
+	t.Helper()
+	st, err := weights.OpenSafetensors(filepath.Join(folder, "golden.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	return st
+}
+
+// float64s returns a golden tensor's values.
+func float64s(t *testing.T, st *weights.Safetensors, name string) []float64 {
+	t.Helper()
+	v, ok := st.View(name)
+	if !ok {
+		t.Fatalf("golden.safetensors has no %q", name)
+	}
+	out := make([]float64, v.Len())
+	v.Float64s(out, 0)
+	return out
 }

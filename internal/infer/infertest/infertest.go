@@ -278,29 +278,6 @@ func Training(t testing.TB) batchnorm.Training {
 	return batchnorm.Training{Data: Digits(t, "train.npz")}
 }
 
-// Golden opens PyTorch's results for a fixture.
-func Golden(t testing.TB, folder string) *weights.Safetensors {
-	t.Helper()
-	st, err := weights.OpenSafetensors(filepath.Join(folder, "golden.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { st.Close() })
-	return st
-}
-
-// Float64s returns a golden tensor's values.
-func Float64s(t testing.TB, st *weights.Safetensors, name string) []float64 {
-	t.Helper()
-	v, ok := st.View(name)
-	if !ok {
-		t.Fatalf("golden.safetensors has no %q", name)
-	}
-	out := make([]float64, v.Len())
-	v.Float64s(out, 0)
-	return out
-}
-
 // Far reports whether got differs from want by more than tol, relative to the larger of want and floor.
 func Far(got, want, tol, floor float64) bool {
 	return !(math.Abs(got-want) <= tol*max(math.Abs(want), floor))
