@@ -153,19 +153,12 @@ func Processor() string {
 }
 
 func memoryAtHand() string {
-	info, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
+	all := meminfo("MemTotal")
+	if all == 0 {
 		return ""
 	}
-	gigabytes := func(key string) string {
-		var kilobytes int64
-		_, rest, _ := bytes.Cut(info, []byte(key+":"))
-		if _, err := fmt.Sscan(string(rest[:min(len(rest), 40)]), &kilobytes); err != nil {
-			return "?"
-		}
-		return fmt.Sprintf("%.1f", float64(kilobytes)/(1<<20))
-	}
-	return fmt.Sprintf("%s of %s GiB available", gigabytes("MemAvailable"), gigabytes("MemTotal"))
+	const gigabyte = 1 << 30
+	return fmt.Sprintf("%.1f of %.1f GiB available", float64(meminfo("MemAvailable"))/gigabyte, float64(all)/gigabyte)
 }
 
 // cacheState describes the folder of Install: its libraries, or whether it can be written.
