@@ -1,13 +1,13 @@
 package bnupdate
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // A check by hand: one channel, epsilon 1, momentum 0.9, ten batches, and the last
@@ -72,10 +72,6 @@ func TestCheckByHand(t *testing.T) {
 // The numbers of a check of several checkpoints are those of an independent
 // computation in NumPy: testdata/check.py. Tolerance: statistics are float32.
 func TestCheckGolden(t *testing.T) {
-	data, err := os.ReadFile("testdata/check.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var golden []struct {
 		Name    string
 		Epsilon float64
@@ -84,9 +80,7 @@ func TestCheckGolden(t *testing.T) {
 		Stored  [][2][]float64
 		Want    LayerCheck
 	}
-	if err := json.Unmarshal(data, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/check.json", &golden)
 	for _, g := range golden {
 		channels := len(g.Stored[0][0])
 		p := plan(t, 1, int64(channels))

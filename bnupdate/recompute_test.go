@@ -2,16 +2,15 @@ package bnupdate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -131,18 +130,12 @@ func wantLayer(t *testing.T, p *Plan, res Result, i int, mean, variance []float6
 
 // TestGolden compares with PyTorch's layers: testdata/make.py.
 func TestGolden(t *testing.T) {
-	js, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var cases []struct {
 		Name string
 		inputs
 		Rules map[string][2][]float64 // mean and variance
 	}
-	if err := json.Unmarshal(js, &cases); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &cases)
 	for _, c := range cases {
 		c.layers = 1
 		p := plan(t, 1, c.Shapes[0][1])

@@ -1,9 +1,7 @@
 package calibrate_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"strconv"
 	"testing"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // extended is testdata/extended.json; testdata/extended.py says what is in it and
@@ -55,14 +54,8 @@ type extended struct {
 
 func readExtended(t *testing.T) extended {
 	t.Helper()
-	data, err := os.ReadFile("testdata/extended.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var e extended
-	if err := json.Unmarshal(data, &e); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/extended.json", &e)
 	if len(e.Metrics) == 0 || len(e.Detection) == 0 || len(e.Entropies) == 0 || len(e.Vector) < 20 {
 		t.Fatal("testdata/extended.json lacks problems")
 	}

@@ -1,10 +1,8 @@
 package calibrate_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // golden is testdata/golden.json; testdata/golden.py says what is in it and why
@@ -69,14 +68,8 @@ func orInf(x *float64) float64 {
 
 func readGolden(t *testing.T) golden {
 	t.Helper()
-	data, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g golden
-	if err := json.Unmarshal(data, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &g)
 	return g
 }
 

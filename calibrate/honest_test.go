@@ -1,13 +1,12 @@
 package calibrate_test
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // honest is testdata/honest.json; testdata/honest.py says what is in it.
@@ -32,14 +31,8 @@ type honest struct {
 // calibration error in 15 bins, sets of several levels, and the interval of an AUROC.
 func TestHonest(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("testdata/honest.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var h honest
-	if err := json.Unmarshal(data, &h); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/honest.json", &h)
 	g, e := readGolden(t), readExtended(t)
 	if len(h.Crossed) != len(g.Temperature) || len(h.Metrics) != len(g.Metrics) || len(h.AUROC) != len(e.Detection) {
 		t.Fatal("testdata/honest.json lacks problems")

@@ -1,16 +1,15 @@
 package calibrate_test
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // noiseGolden is testdata/noise.json; noise.py says what is in it.
@@ -50,13 +49,7 @@ type noiseGolden struct {
 
 func readNoise(t *testing.T) (g noiseGolden) {
 	t.Helper()
-	js, err := os.ReadFile("testdata/noise.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(js, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/noise.json", &g)
 	return g
 }
 

@@ -1,9 +1,7 @@
 package calibrate_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // counts are the decisions in the order of the golden file.
@@ -21,10 +20,6 @@ func counts(d calibrate.Decisions) []int {
 // Thresholds are held against scikit-learn: testdata/threshold.py. Numbers are quotients of
 // counts; a few roundings may lie between.
 func TestThresholdGolden(t *testing.T) {
-	js, err := os.ReadFile("testdata/threshold.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var golden struct {
 		Cases []struct {
 			Name   string
@@ -47,9 +42,7 @@ func TestThresholdGolden(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(js, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/threshold.json", &golden)
 	if len(golden.Cases) != 7 {
 		t.Fatalf("%d cases", len(golden.Cases))
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
@@ -46,14 +47,8 @@ type described struct {
 // golden returns make.py's records by the path of the model.
 func golden(t testing.TB) map[string]described {
 	t.Helper()
-	js, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var byName map[string]described
-	if err := json.Unmarshal(js, &byName); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &byName)
 	out := make(map[string]described)
 	for name, d := range byName {
 		out[filepath.Join("testdata", name)] = d

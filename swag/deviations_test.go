@@ -2,29 +2,17 @@ package swag_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
-
-func readJSON(t testing.TB, path string, v any) {
-	t.Helper()
-	js, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(js, v); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // lowRankCovariance returns Σ_lr, d×d.
 func lowRankCovariance(p *swag.Posterior) []float64 {
@@ -54,7 +42,7 @@ func TestFinalGolden(t *testing.T) {
 		Thetas   [][]float64
 		Final    []float64
 	}
-	readJSON(t, "testdata/golden.json", &cases)
+	testfile.JSON(t, "testdata/golden.json", &cases)
 	for _, c := range cases {
 		if c.DiagOnly {
 			continue
@@ -114,7 +102,7 @@ func TestReferenceGolden(t *testing.T) {
 			Deviations     [][]float32
 		}
 	}
-	readJSON(t, "testdata/reference.json", &golden)
+	testfile.JSON(t, "testdata/reference.json", &golden)
 	for _, c := range golden.Cases {
 		t.Run(fmt.Sprintf("T=%d K=%d", c.Models, c.Rank), func(t *testing.T) {
 			it := iterates(flat(t, len(golden.Iterates[0])), c.Models, func(t, i int) float64 { return float64(golden.Iterates[t][i]) })

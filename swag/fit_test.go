@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -126,7 +127,7 @@ func TestFitGolden(t *testing.T) {
 		Variance   []float64
 		Deviations []float32
 	}
-	readJSON(t, "testdata/golden.json", &cases)
+	testfile.JSON(t, "testdata/golden.json", &cases)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			it := iterates(small(t), len(c.Thetas), func(t, i int) float64 { return c.Thetas[t][i] })

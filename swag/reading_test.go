@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
@@ -51,7 +52,7 @@ func TestReading(t *testing.T) {
 		}
 		Variates []float64
 	}
-	readJSON(t, "testdata/reading.json", &reading)
+	testfile.JSON(t, "testdata/reading.json", &reading)
 
 	page, err := os.ReadFile("../docs/formats.md")
 	if err != nil {

@@ -3,7 +3,6 @@ package labels_test
 import (
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/labels"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // approx is the tolerance that testdata/make.py speaks of.
@@ -79,14 +79,8 @@ type golden struct {
 
 func readGolden(t *testing.T) golden {
 	t.Helper()
-	data, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g golden
-	if err := json.Unmarshal(data, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &g)
 	if len(g.Metrics) < 5 || len(g.Uncertainty.Probs) == 0 || len(g.Scalings) < 4 || len(g.Separated.Logits) == 0 {
 		t.Fatal("testdata/golden.json lacks problems")
 	}

@@ -1,15 +1,14 @@
 package regression_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // approx is the tolerance that testdata/make.py speaks of.
@@ -71,14 +70,8 @@ type golden struct {
 
 func readGolden(t *testing.T) golden {
 	t.Helper()
-	data, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g golden
-	if err := json.Unmarshal(data, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &g)
 	if len(g.Mixtures) < 9 || len(g.Metrics.Of) < 2 || len(g.Noise) < 5 || len(g.Heads.Raw) == 0 || len(g.Isotonic.Grid) == 0 || len(g.Scaling.Y) == 0 {
 		t.Fatal("testdata/golden.json lacks problems")
 	}

@@ -1,30 +1,23 @@
 package regression_test
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // The noise found from moments is the one that SciPy finds.
 func TestMomentNoise(t *testing.T) {
-	data, err := os.ReadFile("testdata/momentnoise.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var problems []struct {
 		Name                string
 		Y, Means, Epistemic []float64
 		Variance            float64
 		Bound               bool
 	}
-	if err := json.Unmarshal(data, &problems); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/momentnoise.json", &problems)
 	if len(problems) < 6 {
 		t.Fatal("testdata/momentnoise.json lacks problems")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -53,14 +53,8 @@ type observation struct {
 func exportingTable(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join("..", "..", "fixtures", "exporters")
-	js, err := os.ReadFile(filepath.Join(folder, "observed.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var observed map[string]observation
-	if err := json.Unmarshal(js, &observed); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, filepath.Join(folder, "observed.json"), &observed)
 	var b strings.Builder
 	b.WriteString("| fixture | written by | batch norm kept | names stable | external data | what swagwrap does |\n|---|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(observed)) {

@@ -95,6 +95,7 @@ var rules = map[string]rule{
 	"internal/study/sweep":        {own: tables},
 	"internal/study/landscape":    {own: tables},
 	"internal/arch":               {own: none},
+	"internal/testfile":           {own: none, third: none, pure: true},
 	"internal/promise":            {own: none, third: none, pure: true},
 	"internal/promise/forge":      {own: []string{"weights", "internal/promise"}, third: none, pure: true},
 	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/study/diagnosis", "internal/tempfile", "cmd/swagwrap/internal/stdio")},

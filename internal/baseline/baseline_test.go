@@ -2,10 +2,8 @@ package baseline_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -36,14 +35,8 @@ type scores struct {
 // with every change.
 func TestGoldenMethods(t *testing.T) {
 	t.Parallel()
-	js, err := os.ReadFile(infertest.Path(infertest.MNIST, "golden.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var golden struct{ Metrics map[string]scores }
-	if err := json.Unmarshal(js, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, infertest.Path(infertest.MNIST, "golden.json"), &golden)
 	in := &baseline.Inputs{
 		Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t)), Checkpoints: infertest.Checkpoints(t)}},
 		BatchNorm: infertest.Training(t), Members: 30, Seed: 1, Scale: swag.LowRankPlusDiagonal.DefaultScale(),

@@ -1,9 +1,7 @@
 package baseline_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // golden is testdata/baselines.json; make_baselines.py says what each key is.
@@ -37,13 +36,7 @@ type moments struct{ Mean, SD [][]float64 }
 
 func readGolden(t *testing.T) (g golden) {
 	t.Helper()
-	js, err := os.ReadFile(filepath.Join("testdata", "baselines.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(js, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, filepath.Join("testdata", "baselines.json"), &g)
 	return g
 }
 

@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -19,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 var (
@@ -34,14 +34,8 @@ type golden struct {
 
 func readGolden(t *testing.T) golden {
 	t.Helper()
-	b, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g golden
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &g)
 	return g
 }
 

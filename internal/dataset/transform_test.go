@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 const imageFixtures = "../../fixtures/images"
@@ -49,14 +49,8 @@ type transformsGolden struct {
 
 func readTransforms(t *testing.T) transformsGolden {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(imageFixtures, "transforms.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g transformsGolden
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, filepath.Join(imageFixtures, "transforms.json"), &g)
 	return g
 }
 

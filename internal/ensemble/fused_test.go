@@ -2,7 +2,6 @@ package ensemble_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -17,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
@@ -206,13 +206,7 @@ func TestFusedExporters(t *testing.T) {
 // fusedExporter holds the fused model of a fixture's checkpoints against score.
 func fusedExporter(t *testing.T, e *infer.Engine, name string) {
 	var info struct{ Checkpoints []string }
-	js, err := os.ReadFile(infertest.Path(infertest.Exporters, name, "golden.json"))
-	if err == nil {
-		err = json.Unmarshal(js, &info)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, infertest.Path(infertest.Exporters, name, "golden.json"), &info)
 	var models []*onnxio.Model
 	for _, f := range info.Checkpoints {
 		models = append(models, infertest.Open(t, infertest.Path(infertest.Exporters, name, f)))

@@ -1,9 +1,7 @@
 package ensemble_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -183,10 +182,6 @@ func TestMixture(t *testing.T) {
 // the methods in package baseline: at most one of 5,000 images may change sides.
 func TestGoldenMixture(t *testing.T) {
 	t.Parallel()
-	js, err := os.ReadFile(filepath.Join("testdata", "mixture.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want struct {
 		Weights                   []float64
 		Accuracy, NLL, Brier, ECE float64
@@ -194,9 +189,7 @@ func TestGoldenMixture(t *testing.T) {
 		MutualInformation         float64 `json:"mutual_information"` // likewise
 		LargestMutualInformation  float64 `json:"largest_mutual_information"`
 	}
-	if err := json.Unmarshal(js, &want); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, filepath.Join("testdata", "mixture.json"), &want)
 	e, networks, test := engine(t), infertest.Halves(t), infertest.Digits(t, "test.npz")
 	components, err := ensemble.Mix(2, 2, want.Weights, false)
 	if err != nil {

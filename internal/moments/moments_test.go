@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // rows cuts values into examples.
@@ -58,13 +59,7 @@ func TestGolden(t *testing.T) {
 			Chance []float64
 		}
 	}
-	data, err := os.ReadFile("testdata/golden.json")
-	if err == nil {
-		err = json.Unmarshal(data, &golden)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &golden)
 	c := golden.Channels
 	sum := NewSample(Channels, 3, 20, rows(c.Values, 60)).Summary()
 	near(t, "mean", each(sum.Groups, func(g Group) float64 { return g.Mean }), c.Mean)

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"image"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 const pictures = "../../fixtures/images"
@@ -40,14 +41,8 @@ type pictureGolden struct {
 
 func readPictureGolden(t *testing.T) pictureGolden {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(pictures, "golden.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g pictureGolden
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, filepath.Join(pictures, "golden.json"), &g)
 	return g
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 var update = flag.Bool("update", false, "write testdata/rows.* anew; then run testdata/read_rows.py")
@@ -88,14 +89,8 @@ func TestFormats(t *testing.T) {
 
 // What Python reads from the files: testdata/read_rows.py.
 func TestPythonReads(t *testing.T) {
-	js, err := os.ReadFile(filepath.Join("testdata", "rows.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got map[string]map[string]any
-	if err := json.Unmarshal(js, &got); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, filepath.Join("testdata", "rows.json"), &got)
 	schema, rows := inventedRows()
 	column := func(of func(i int, r *Row) any, failed any) (list []any) {
 		for i := range rows {
@@ -141,7 +136,7 @@ func TestPythonReads(t *testing.T) {
 	}
 	// Through JSON, so that numbers have one type. Python writes those of float32
 	// with more digits.
-	js, err = json.Marshal(want)
+	js, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // TestTransforms compares whole tensors with torchvision's, timm's and
@@ -22,10 +23,6 @@ import (
 // integers, and the rest is one rounding a step. The way back gives the pixels.
 func TestTransforms(t *testing.T) {
 	const fixtures = "../../fixtures/images"
-	b, err := os.ReadFile(filepath.Join(fixtures, "transforms.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var golden struct {
 		Cases []struct {
 			Name, Path         string
@@ -35,9 +32,7 @@ func TestTransforms(t *testing.T) {
 			SHA256             string
 		}
 	}
-	if err := json.Unmarshal(b, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, filepath.Join(fixtures, "transforms.json"), &golden)
 	for _, c := range golden.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			var s Settings

@@ -1,14 +1,13 @@
 package checkpoints
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
@@ -31,14 +30,8 @@ func checkpoints(t *testing.T) []*onnxio.Model {
 func TestLayoutOfCheckpoints(t *testing.T) {
 	models := checkpoints(t)
 	l := layoutOf(t, models...)
-	js, err := os.ReadFile("../testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var golden map[string]struct{ Parameters, Statistics []string }
-	if err := json.Unmarshal(js, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "../testdata/golden.json", &golden)
 	want := golden["../../fixtures/mnist/checkpoints/epoch-30.onnx"]
 	if p, s := tensorNames(l.Role(weights.Parameter)), tensorNames(l.Role(weights.Statistic)); !slices.Equal(p, want.Parameters) || !slices.Equal(s, want.Statistics) {
 		t.Errorf("parameters %q, statistics %q, want %q and %q", p, s, want.Parameters, want.Statistics)

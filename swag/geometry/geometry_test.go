@@ -2,13 +2,12 @@ package geometry_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/geometry"
 	"github.com/swagwrap/swagwrap/weights"
@@ -82,13 +81,7 @@ func TestGeometryGolden(t *testing.T) {
 			Distances          []float64
 		}
 	}
-	js, err := os.ReadFile("testdata/geometry.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(js, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/geometry.json", &golden)
 	const tol = 1e-6
 	for _, c := range golden.Cases {
 		it := iterates(flat(t, len(golden.Thetas[0])), c.Models, func(t, i int) float64 { return golden.Thetas[t][i] })

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
@@ -20,19 +20,13 @@ import (
 // TestHealthGolden compares with testdata/health.py, which works on the vectors
 // where this package works on distances, and tries all paths.
 func TestHealthGolden(t *testing.T) {
-	js, err := os.ReadFile("testdata/health.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var cases []struct {
 		Name     string
 		Rank     int
 		Health   Health
 		Iterates [][]float32
 	}
-	if err := json.Unmarshal(js, &cases); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/health.json", &cases)
 	for _, c := range cases {
 		got := NewHealth(trajectory(c.Iterates, c.Rank))
 		for i := range reflect.TypeFor[Health]().NumField() {

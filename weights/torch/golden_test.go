@@ -3,15 +3,14 @@ package torch
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -35,14 +34,8 @@ type golden struct {
 
 func readGoldens(t testing.TB) map[string]golden {
 	t.Helper()
-	js, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all map[string]golden
-	if err := json.Unmarshal(js, &all); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &all)
 	return all
 }
 

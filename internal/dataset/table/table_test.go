@@ -1,7 +1,6 @@
 package table
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 func write(t testing.TB, name, text string) string {
@@ -59,14 +59,8 @@ func nested(c *Column, n int) []any {
 
 // Numbers and lists of Parquet are those that PyArrow reads: testdata/make.py.
 func TestParquetGolden(t *testing.T) {
-	b, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var golden map[string][]any
-	if err := json.Unmarshal(b, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, "testdata/golden.json", &golden)
 	var names []string
 	for name := range golden {
 		names = append(names, name)

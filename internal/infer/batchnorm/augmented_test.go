@@ -1,7 +1,6 @@
 package batchnorm_test
 
 import (
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -213,17 +213,11 @@ func TestFrozenSome(t *testing.T) {
 // last checkpoint's statistics are from recomputed ones is held against PyTorch's numbers.
 func TestAugmentedCheck(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(infertest.Path(infertest.Augmented, "golden.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var g struct {
 		CheckBatch int                                                      `json:"check_batch"`
 		Check      map[string]map[string]struct{ Means, Variances float64 } // by images and layer
 	}
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, infertest.Path(infertest.Augmented, "golden.json"), &g)
 	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: g.CheckBatch}
 	for _, tc := range []struct {
 		key    string

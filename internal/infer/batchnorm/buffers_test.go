@@ -1,16 +1,15 @@
 package batchnorm_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -24,13 +23,7 @@ func buffered(t *testing.T, name string, golden any) *infer.Network {
 	for epoch := 1; epoch <= 3; epoch++ {
 		models = append(models, infertest.Open(t, infertest.Path("fixtures", "buffers", "checkpoints", fmt.Sprintf("%s-%d.onnx", name, epoch))))
 	}
-	raw, err := os.ReadFile(infertest.Path("fixtures", "buffers", "checkpoints", name+".json"))
-	if err == nil {
-		err = json.Unmarshal(raw, golden)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, infertest.Path("fixtures", "buffers", "checkpoints", name+".json"), golden)
 	return infertest.Network(t, infertest.FitWith(t, swag.FitOptions{DiagOnly: true}, models...))
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -322,16 +322,10 @@ func TestRuns(t *testing.T) {
 // apart, NLL within 1e-4, and at most one of 5,000 images may change sides.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	js, err := os.ReadFile(infertest.Path(infertest.MNIST, "golden.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var golden struct {
 		Metrics map[string]struct{ Accuracy, NLL, Brier, ECE, Temperature float64 }
 	}
-	if err := json.Unmarshal(js, &golden); err != nil {
-		t.Fatal(err)
-	}
+	testfile.JSON(t, infertest.Path(infertest.MNIST, "golden.json"), &golden)
 	c := &Comparison{
 		Inputs: baseline.Inputs{
 			Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, BatchNorm: infertest.Training(t),
