@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
-	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -69,14 +69,14 @@ func TestMontageFlags(t *testing.T) {
 			}
 			got = "a montage"
 			for i := range tt.data.Len() {
-				m.Add(report.Example{Index: i, Label: -1, Top: []report.Score{{Class: 1, Probability: 0.5}}, Entropy: float64(i)})
+				m.Add(i, task.Tile{Lines: []task.Line{{Text: "dog", Value: "50.0 %", Part: 0.5}}, Uncertainty: float64(i)})
 			}
 			var b bytes.Buffer
-			err = m.show(&b, "title", "note", []string{"cat", "dog"})
+			err = m.write(m.Montage, &b)
 			if err != nil || b.Len() == 0 {
 				t.Errorf("%q: %d bytes, %v", tt.args, b.Len(), err)
 			}
-			if page := b.String(); strings.HasPrefix(page, "<") && (!strings.Contains(page, "x.npy[0]: predicted dog, 50.0 %") || !strings.Contains(page, "x.npy: gone")) {
+			if page := b.String(); strings.HasPrefix(page, "<") && (!strings.Contains(page, "x.npy[0]: dog 50.0 %") || !strings.Contains(page, "x.npy: gone")) {
 				t.Errorf("%q: the page lacks an example:\n%s", tt.args, page)
 			}
 			return nil

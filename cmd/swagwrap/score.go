@@ -86,7 +86,7 @@ type scoreJob struct {
 	rounding       *rounding.Change // nil in float32
 	intake         []*intake.Report // for each network
 	whole          int              // a run is resumed only after a multiple of this number of rows
-	montage        *montage
+	montage        *scoreMontage
 	batch          *flags.Output // of --save-batch, or nil
 	summary        summary
 }
@@ -213,7 +213,7 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	}
 	s.Threshold, _ = threshold(c)
 	if c.IsSet("montage") {
-		const shown = 3 // with their probabilities
+		const shown = 3 // with their probabilities; a tile needs them
 		s.Want.Top = max(s.Want.Top, shown)
 	}
 	return job, s, nil
@@ -285,7 +285,12 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
 	job.summary.scores = job.scorer.Task().NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
-	job.montage.of(job.scorer.Task())
+	if job.montage != nil {
+		var ok bool
+		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
+			return flags.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().Name())
+		}
+	}
 	job.provider = engine.Provider
 	job.rounding, _ = engine.Rounding.(*rounding.Change)
 	job.whole = 1

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -17,28 +16,9 @@ import (
 // note adds a row to the summary and to the montage.
 func (job *scoreJob) note(r *predictions.Row) {
 	job.summary.add(r)
-	if job.montage == nil || r.Error != "" {
-		return
+	if job.montage != nil && r.Error == "" {
+		job.montage.Add(r.Index, job.montage.task.Tile(r.Values, r.Label, job.schema.ClassNames))
 	}
-	e := report.Example{Index: r.Index, Label: r.Label}
-	if t, ok := job.scorer.Task().(task.Pictured); ok {
-		e.Told = told(t.Tile(r.Values, job.name))
-		job.montage.Add(e)
-		return
-	}
-	for c, values := range job.schema.All(r) {
-		switch {
-		case c.Kind == task.Ranked:
-			for top := range slices.Chunk(values, 2) {
-				e.Top = append(e.Top, report.Score{Class: int(top[0]), Probability: top[1]})
-			}
-		case c.Name == "predictive_entropy":
-			e.Entropy = values[0]
-		case c.Name == "mutual_information":
-			e.MutualInformation = values[0]
-		}
-	}
-	job.montage.Add(e)
 }
 
 // summary adds up the scores of the predictions.

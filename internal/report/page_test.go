@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"encoding/xml"
 	"flag"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +17,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
+
+const hostile = "\"><script>alert(1)</script>\x1b[2J\u202egpj.exe\xff' onerror='x"
 
 // outFolder is for the eyes of whoever changes the page.
 var outFolder = flag.String("out", "", "write a sample report and its plots to this folder")
@@ -233,5 +237,42 @@ func TestPlotNames(t *testing.T) {
 	}
 	if n := len(new(Report).Plots()); n != 0 {
 		t.Errorf("an empty report has %d plots", n)
+	}
+}
+
+// element is what the test needs of one in the page.
+type element struct {
+	name string
+	attr map[string]string
+	text string // up to the next tag
+}
+
+// elements reads the page as a tolerant parser does: a name that got out of its
+// place shows as an element, an attribute, or an error.
+func elements(t *testing.T, page []byte) []element {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	var all []element
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			e := element{name: token.Name.Local, attr: map[string]string{}}
+			for _, a := range token.Attr {
+				e.attr[a.Name.Local] = a.Value
+			}
+			all = append(all, e)
+		case xml.CharData:
+			if len(all) > 0 {
+				all[len(all)-1].text += string(token)
+			}
+		}
 	}
 }

@@ -1,6 +1,5 @@
 // Package report writes output for people. It has tables as aligned text for a terminal or as Markdown, and the
-// formats of their numbers. It also has montages of images with their predictions, and reports: one page with a
-// verdict, tables and figures.
+// formats of their numbers. It also has reports: one page with a verdict, tables and figures.
 //
 // A [Report] is plain data. The package plot draws its figures, which can be separate files too.
 //
@@ -13,8 +12,7 @@
 //
 // # Concurrency
 //
-// A Table must not be used by two goroutines at once while rows are added, and neither must a Selection while
-// examples are added. A Report is only read.
+// A Table must not be used by two goroutines at once while rows are added. A Report is only read.
 package report
 
 import (

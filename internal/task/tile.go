@@ -10,11 +10,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Pictured is a task that shows more below an image than its most probable classes.
+// Pictured describes rows below their images. Every task is one.
 type Pictured interface {
-	Task
-	// Tile returns the description of a row. values are in the order of Columns. name returns the name of a label.
-	Tile(values []float64, name func(label int) string) Tile
+	// Tile returns the description of a row. values are in the order of Columns, with at least three ranked classes.
+	// label is the class of the row, or −1. names are those of classes or labels, as far as they have any.
+	Tile(values []float64, label int, names []string) Tile
 	// Selection returns how examples are chosen for display.
 	Selection() Selection
 }
@@ -42,6 +42,53 @@ type Line struct {
 type Selection struct {
 	Legend   string
 	Sections [4][2]string
+}
+
+// nameOf returns the name of a class or label. One without a name is shown by its number.
+func nameOf(what string, k int, names []string) string {
+	if k < len(names) {
+		if name := strings.TrimSpace(names[k]); name != "" {
+			return name
+		}
+	}
+	return fmt.Sprintf("%s %d", what, k)
+}
+
+// nats formats an entropy. A positive value that rounds to zero becomes "< 0.001".
+func nats(x float64) string {
+	if 0 < x && x < 0.0005 {
+		return "< 0.001"
+	}
+	return decimals(max(x, 0), 3) // rounding may make it negative
+}
+
+// Selection implements [Pictured].
+func (t classes) Selection() Selection {
+	return Selection{
+		"Bars are averaged probabilities. Entropy is the predictive entropy and MI the mutual information, the part of it that comes from members disagreeing; both in nats.",
+		[4][2]string{
+			{"Most certain", "The lowest predictive entropy. If an image here shows nothing that belongs to the classes, the ensemble does not notice."},
+			{"Least certain", "The highest predictive entropy: several classes are about as probable."},
+			{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More training data of this kind would help most."},
+			{"Confident and wrong", "The highest confidence among wrong predictions. Look at the labels too: some of them may be what is wrong."},
+		}}
+}
+
+// Tile implements [Pictured]. It shows the most probable classes.
+func (t classes) Tile(values []float64, label int, names []string) Tile {
+	tile := Tile{Uncertainty: values[predictiveEntropy], Disagreement: values[mutualInformation], Error: values[confidence]}
+	tile.Uncertain, tile.Disagree = "entropy "+nats(tile.Uncertainty), "MI "+nats(tile.Disagreement)
+	for top := range slices.Chunk(values[ranked:][:2*min(3, t.count)], 2) {
+		tile.Lines = append(tile.Lines, Line{nameOf("class", int(top[0]), names), decimals(100*top[1], 1) + " %", min(max(top[1], 0), 1)})
+	}
+	switch {
+	case label < 0:
+	case label == int(values[prediction]):
+		tile.Verdict = "right"
+	default:
+		tile.Wrong, tile.Verdict = true, "wrong, labelled "+nameOf("class", label, names)
+	}
+	return tile
 }
 
 // mostLines is the largest number of labels or targets in a tile.
@@ -73,11 +120,11 @@ func (t labels) Selection() Selection {
 }
 
 // Tile implements [Pictured]. It shows the predicted labels and the true ones.
-func (t labels) Tile(values []float64, name func(int) string) Tile {
+func (t labels) Tile(values []float64, _ int, names []string) Tile {
 	n := t.Count
 	known, p := values[:n], values[n+3:][:n]
 	tile := Tile{Uncertainty: values[n], Disagreement: values[n+2]}
-	tile.Uncertain, tile.Disagree = "entropy "+decimals(values[n], 3), "MI "+decimals(values[n+2], 3)
+	tile.Uncertain, tile.Disagree = "entropy "+nats(values[n]), "MI "+nats(values[n+2])
 	order := make([]int, n)
 	for k := range order {
 		order[k] = k
@@ -97,7 +144,7 @@ func (t labels) Tile(values []float64, name func(int) string) Tile {
 			tile.Wrong, tile.Error = true, max(tile.Error, math.Abs(p[k]-y))
 		}
 		if predicted || there {
-			text := name(k)
+			text := nameOf("label", k, names)
 			if there {
 				text += ", there"
 			}
@@ -105,7 +152,7 @@ func (t labels) Tile(values []float64, name func(int) string) Tile {
 		}
 	}
 	if len(tile.Lines) == 0 {
-		tile.Lines = []Line{{"no label", "", -1}, {name(order[0]), decimals(100*p[order[0]], 1) + " %", p[order[0]]}}
+		tile.Lines = []Line{{"no label", "", -1}, {nameOf("label", order[0], names), decimals(100*p[order[0]], 1) + " %", p[order[0]]}}
 	}
 	tile.Lines = some(tile.Lines)
 	switch {
@@ -141,7 +188,7 @@ func (t regression) Selection() Selection {
 
 // Tile implements [Pictured]. It shows means and standard deviations, and the true values. Rows are ordered in the
 // units of the network, in which targets are comparable.
-func (t regression) Tile(values []float64, _ func(int) string) Tile {
+func (t regression) Tile(values []float64, _ int, _ []string) Tile {
 	at := func(column, k int) float64 { return values[column*t.targets+k] }
 	var tile Tile
 	var lines []Line

@@ -1,7 +1,6 @@
 package task_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -12,8 +11,35 @@ import (
 
 func tile(t *testing.T, x task.Task, a task.Average, known truth.Truth) task.Tile {
 	t.Helper()
-	values := x.Values(nil, task.Want{Truth: known.Width > 0}, a, known)
-	return x.(task.Pictured).Tile(values, func(k int) string { return fmt.Sprint("label ", k) })
+	values := x.Values(nil, task.Want{Top: 3, Truth: known.Width > 0}, a, known)
+	label := -1
+	if known.Classes != nil {
+		label = known.Classes[0]
+	}
+	return x.(task.Pictured).Tile(values, label, []string{"", " ", "third"})
+}
+
+// A tile of classes has the three most probable ones.
+func TestClassTile(t *testing.T) {
+	x := must(t, "classes", task.OutputSpec{Count: 4, Activation: "softmax"})
+	average := func() task.Average { return task.Average{Outcome: []float64{0.125, 0.75, 0.125, 0}, Entropy: 0.7} }
+	got := tile(t, x, average(), truth.Truth{Classes: []int{2}})
+	want := []task.Line{{Text: "class 1", Value: "75.0 %", Part: 0.75}, {Text: "class 0", Value: "12.5 %", Part: 0.125}, {Text: "third", Value: "12.5 %", Part: 0.125}}
+	if !slices.Equal(got.Lines, want) || got.Verdict != "wrong, labelled third" || !got.Wrong || got.Error != 0.75 || got.Uncertain != "entropy 0.736" || got.Disagree != "MI 0.036" {
+		t.Errorf("%+v", got)
+	}
+	if got := tile(t, x, average(), truth.Truth{Classes: []int{1}}); got.Verdict != "right" || got.Wrong {
+		t.Errorf("%+v", got)
+	}
+	if got := tile(t, x, average(), truth.Truth{}); got.Verdict != "" || got.Wrong {
+		t.Errorf("%+v", got)
+	}
+	// The prediction of class 1 of two depends on the threshold.
+	two := must(t, "binary", task.OutputSpec{Count: 1, Activation: "sigmoid"})
+	got = tile(t, two, task.Average{Outcome: []float64{0.6, 0.4}, Entropy: 0.67301166700925652, Threshold: 0.3}, truth.Truth{Classes: []int{1}})
+	if got.Lines[0].Text != "class 1" || got.Lines[0].Value != "40.0 %" || got.Verdict != "right" || got.Disagree != "MI 0.000" || len(got.Lines) != 2 {
+		t.Errorf("%+v", got)
+	}
 }
 
 // A tile of labels has those that are predicted and those that are there, and says what is
@@ -37,12 +63,12 @@ func TestLabelTile(t *testing.T) {
 		verdict string
 		off     float64
 	}{
-		{outcome(0.25, 0.75, 0.5), known(0, 1, 1), []string{"label 1, there 75.0 %", "label 2, there 50.0 %"}, "right", 0},
-		{outcome(0.25, 0.75, 0.5), known(1, 0, -1), []string{"label 1 75.0 %", "label 2 50.0 %", "label 0, there 25.0 %"}, "1 missed, 1 not there", 0.75},
+		{outcome(0.25, 0.75, 0.5), known(0, 1, 1), []string{"label 1, there 75.0 %", "third, there 50.0 %"}, "right", 0},
+		{outcome(0.25, 0.75, 0.5), known(1, 0, -1), []string{"label 1 75.0 %", "third 50.0 %", "label 0, there 25.0 %"}, "1 missed, 1 not there", 0.75},
 		{outcome(0.25, 0.125, 0), known(0, 0, 0), []string{"no label ", "label 0 25.0 %"}, "right", 0},
-		{outcome(0.25, 0.125, 0), known(0, 0, 1), []string{"label 2, there 0.0 %"}, "1 missed", 1},
-		{outcome(0.25, 0.75, 0.5), known(-1, -1, -1), []string{"label 1 75.0 %", "label 2 50.0 %"}, "", 0},
-		{outcome(0.25, 0.75, 0.5), truth.Truth{}, []string{"label 1 75.0 %", "label 2 50.0 %"}, "", 0},
+		{outcome(0.25, 0.125, 0), known(0, 0, 1), []string{"third, there 0.0 %"}, "1 missed", 1},
+		{outcome(0.25, 0.75, 0.5), known(-1, -1, -1), []string{"label 1 75.0 %", "third 50.0 %"}, "", 0},
+		{outcome(0.25, 0.75, 0.5), truth.Truth{}, []string{"label 1 75.0 %", "third 50.0 %"}, "", 0},
 	} {
 		got := tile(t, x, tt.p, tt.known)
 		var lines []string
