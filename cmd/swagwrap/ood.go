@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -111,7 +110,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 		study.Fact("out of it", "%s of %s", report.Thousands(d.Out.Len()), args[n+1]),
 		study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale), study.Fact("random numbers", "seed %d", d.Seed),
 	}
-	found.Provenance = slices.Concat(in.Provenance(engine.About()), study.Sources("in", d.In), study.Sources("out", d.Out))
+	found.Provenance = in.Provenance(engine.About(), study.Used{As: "in", Data: d.In}, study.Used{As: "out", Data: d.Out})
 	return found, nil
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // Result is the outcome of a study. All its forms contain the same figures and sentences.
@@ -54,29 +53,32 @@ func Fact(name, format string, args ...any) report.Fact {
 	return report.Fact{Name: name, Value: fmt.Sprintf(format, args...)}
 }
 
-// Sources lists the sources of data with their SHA-256.
-func Sources(what string, d dataset.Dataset) []report.Fact {
-	if d == nil {
-		return nil
-	}
-	var facts []report.Fact
-	for _, s := range d.Sources() {
-		name := what + " " + s.Path
-		if s.Kind != "" {
-			name += " (" + s.Kind + ")"
-		}
-		facts = append(facts, report.Fact{Name: name, Value: s.SHA256})
-	}
-	return facts
+// Used is data of a study with its role.
+type Used struct {
+	As   string
+	Data dataset.Dataset // nil if there is none
 }
 
-// Provenance lists the posteriors, their checkpoints, and the version of ONNX Runtime.
-func Provenance(runtime string, posteriors ...*swag.Posterior) []report.Fact {
+// Provenance lists the version of ONNX Runtime, the posteriors of networks with their checkpoints, and the sources of
+// data with their SHA-256.
+func Provenance(runtime string, networks []*infer.Network, used ...Used) []report.Fact {
 	facts := []report.Fact{{Name: "ONNX Runtime", Value: runtime}}
-	for _, p := range posteriors {
-		facts = append(facts, report.Fact{Name: "posterior " + p.Path, Value: p.ID})
-		for _, ck := range p.Checkpoints {
+	for _, n := range networks {
+		facts = append(facts, report.Fact{Name: "posterior " + n.Posterior.Path, Value: n.Posterior.ID})
+		for _, ck := range n.Posterior.Checkpoints {
 			facts = append(facts, report.Fact{Name: "checkpoint " + ck.Path, Value: ck.SHA256})
+		}
+	}
+	for _, u := range used {
+		if u.Data == nil {
+			continue
+		}
+		for _, s := range u.Data.Sources() {
+			name := u.As + " " + s.Path
+			if s.Kind != "" {
+				name += " (" + s.Kind + ")"
+			}
+			facts = append(facts, report.Fact{Name: name, Value: s.SHA256})
 		}
 	}
 	return facts
@@ -122,6 +124,12 @@ func (b *BatchNorm) Recomputed() (out []string) {
 		}
 	}
 	return out
+}
+
+// Page begins the page of a result: its verdict, the warnings, what fit found about the checkpoints, and the settings.
+func (b *BatchNorm) Page(title string, r Result, notes []string, settings ...report.Fact) *report.Report {
+	return &report.Report{Title: title, Verdict: r.Verdict(), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
+		Facts: append(settings, b.Facts()...)}
 }
 
 // Facts returns the facts for a page.

@@ -117,12 +117,10 @@ func (sourced) Sources() []dataset.Source {
 }
 
 func TestProvenance(t *testing.T) {
-	if Sources("test", nil) != nil {
-		t.Error("no data has sources")
-	}
-	got := append(Sources("test", sourced{}), Provenance("1.2.3", &swag.Posterior{Path: "p", ID: "cafe", Checkpoints: []swag.Checkpoint{{Path: "c.onnx", SHA256: "cc"}}})...)
-	want := []report.Fact{{Name: "test x.npy", Value: "aa"}, {Name: "test y.npy (labels)", Value: "bb"},
-		{Name: "ONNX Runtime", Value: "1.2.3"}, {Name: "posterior p", Value: "cafe"}, {Name: "checkpoint c.onnx", Value: "cc"}}
+	network := &infer.Network{Posterior: &swag.Posterior{Path: "p", ID: "cafe", Checkpoints: []swag.Checkpoint{{Path: "c.onnx", SHA256: "cc"}}}}
+	got := Provenance("1.2.3", []*infer.Network{network}, Used{"none", nil}, Used{"test", sourced{}})
+	want := []report.Fact{{Name: "ONNX Runtime", Value: "1.2.3"}, {Name: "posterior p", Value: "cafe"}, {Name: "checkpoint c.onnx", Value: "cc"},
+		{Name: "test x.npy", Value: "aa"}, {Name: "test y.npy (labels)", Value: "bb"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

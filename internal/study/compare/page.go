@@ -5,18 +5,17 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // Page returns the result with figures.
 func (r *Result) Page() *report.Report {
-	page := &report.Report{Title: "SWAG and its alternatives", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
-		Findings: study.Findings(r.Networks()...), Facts: append(r.facts(), r.BatchNorm.Facts()...), Provenance: r.provenance()}
+	page := r.BatchNorm.Page("SWAG and its alternatives", r, r.Notes, r.facts()...)
+	page.Provenance = study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
+		study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test})
 	page.Tables = []report.NamedTable{
 		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own, on images that it was not fitted on. Intervals are of infinitely many members on all images like these; draws: what other draws would change on the same images.", Table: r.mainTable()},
 	}
@@ -100,21 +99,6 @@ func (m *Method) calibrationError() string {
 		return ""
 	}
 	return m.Score("ece").Header + " " + study.Cell(m.Score("ece"))
-}
-
-func (r *Result) provenance() []report.Fact {
-	facts := study.Provenance(r.Runtime, posteriors(r.Networks())...)
-	facts = append(facts, study.Sources("validation", r.Validation)...)
-	facts = append(facts, study.Sources("training", r.Inputs.BatchNorm.Data)...)
-	return append(facts, study.Sources("test", r.Test)...)
-}
-
-func posteriors(networks []*infer.Network) []*swag.Posterior {
-	var out []*swag.Posterior
-	for _, n := range networks {
-		out = append(out, n.Posterior)
-	}
-	return out
 }
 
 // JSON returns all numbers, unrounded. Numbers that are not finite become null. Differences are those of losses:

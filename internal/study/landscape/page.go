@@ -11,24 +11,18 @@ import (
 
 // Page returns the result with figures.
 func (g *Result) Page() *report.Report {
-	p := g.Network.Posterior
-	page := &report.Report{Title: "Geometry of the posterior", Verdict: g.Verdict(), Provenance: study.Provenance(g.Runtime, p),
-		Findings: study.Findings(g.Network),
-		Facts: []report.Fact{
-			study.Fact("images", "%s", report.Thousands(g.Data.Len())),
-			study.Fact("weights", "%s", report.Thousands(int(p.Len()))),
-			study.Fact("rank", "%d", g.Geometry.Rank),
-			study.Fact("scale", "%g", g.Scale),
-			study.Fact("loss", "%s", g.loss()),
-		},
-		Tables: []report.NamedTable{
-			{Title: "Spectrum of the covariance", Table: g.spectrumTable()},
-			{Title: "Loss along the directions", Table: g.linesTable()},
-			{Title: "Accuracy along the directions", Table: g.accuracyTable()},
-		}}
-	page.Provenance = append(page.Provenance, study.Sources("data", g.Data)...)
-	page.Provenance = append(page.Provenance, study.Sources("batch norm", g.BatchNorm.Data)...)
-	page.Warnings, page.Facts = g.Statistics.Warnings(), append(page.Facts, g.Statistics.Facts()...)
+	page := g.Statistics.Page("Geometry of the posterior", g, nil,
+		study.Fact("images", "%s", report.Thousands(g.Data.Len())),
+		study.Fact("weights", "%s", report.Thousands(int(g.Network.Posterior.Len()))),
+		study.Fact("rank", "%d", g.Geometry.Rank),
+		study.Fact("scale", "%g", g.Scale),
+		study.Fact("loss", "%s", g.loss()))
+	page.Provenance = study.Provenance(g.Runtime, g.Statistics.Networks, study.Used{As: "data", Data: g.Data}, study.Used{As: "batch norm", Data: g.BatchNorm.Data})
+	page.Tables = []report.NamedTable{
+		{Title: "Spectrum of the covariance", Table: g.spectrumTable()},
+		{Title: "Loss along the directions", Table: g.linesTable()},
+		{Title: "Accuracy along the directions", Table: g.accuracyTable()},
+	}
 	s := g.Geometry
 	eigenvalues := plot.Series{Name: "eigenvalue"}
 	for i, v := range s.Eigenvalues {

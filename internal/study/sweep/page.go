@@ -18,21 +18,18 @@ func (r *Result) nll(e *task.Evaluation) float64 { return e.Value(r.loss().Key) 
 
 // Page returns the result with figures.
 func (r *Result) Page() *report.Report {
-	page := &report.Report{Title: "Settings of SWAG", Verdict: r.Verdict(), Provenance: study.Provenance(r.Runtime, r.Network.Posterior),
-		Warnings: append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), Findings: study.Findings(r.Network)}
-	page.Provenance = append(page.Provenance, study.Sources("test", r.Test)...)
-	page.Provenance = append(page.Provenance, study.Sources("validation", r.Validation)...)
-	page.Provenance = append(page.Provenance, study.Sources("batch norm", r.BatchNorm.Data)...)
-	page.Facts = []report.Fact{
+	settings := []report.Fact{
 		study.Fact("test images", "%s", report.Thousands(r.Test.Len())),
 		study.Fact("members", "%s", report.Thousands(r.Error.Members)),
 		study.Fact("default", "%v", r.Default()),
 		study.Fact("seed", "%d", r.Seed),
 	}
 	if r.Validation != nil {
-		page.Facts = append(page.Facts, study.Fact("validation images", "%s", report.Thousands(r.Validation.Len())))
+		settings = append(settings, study.Fact("validation images", "%s", report.Thousands(r.Validation.Len())))
 	}
-	page.Facts = append(page.Facts, r.Statistics.Facts()...)
+	page := r.Statistics.Page("Settings of SWAG", r, study.Texts(r.Warnings), settings...)
+	page.Provenance = study.Provenance(r.Runtime, r.Statistics.Networks, study.Used{As: "test", Data: r.Test},
+		study.Used{As: "validation", Data: r.Validation}, study.Used{As: "batch norm", Data: r.BatchNorm.Data})
 	page.Tables = []report.NamedTable{
 		{Title: "Settings", Explanation: "Differences of the NLL are to the paper's default setting, with 95 % paired bootstrap intervals over the images.", Table: r.settingsTable()},
 		{Title: "Number of members", Table: r.membersTable()},

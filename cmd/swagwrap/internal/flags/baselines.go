@@ -223,15 +223,10 @@ func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (datas
 	return openCached(c, []string{path}, opts)
 }
 
-// Provenance lists the posteriors and the data that the numbers depend on, except the data to predict.
-func (l *Inputs) Provenance(runtime string) []report.Fact {
-	var posteriors []*swag.Posterior
-	for _, n := range l.Networks() {
-		posteriors = append(posteriors, n.Posterior)
-	}
-	facts := study.Provenance(runtime, posteriors...)
-	facts = append(facts, study.Sources("validation", l.Validation)...)
-	return append(facts, study.Sources("training", l.BatchNorm.Data)...)
+// Provenance lists the posteriors and the data that the numbers depend on.
+func (l *Inputs) Provenance(runtime string, predicted ...study.Used) []report.Fact {
+	used := []study.Used{{As: "validation", Data: l.Validation}, {As: "training", Data: l.BatchNorm.Data}}
+	return study.Provenance(runtime, l.Networks(), append(used, predicted...)...)
 }
 
 // Draws says how the members of SWAG are drawn.
