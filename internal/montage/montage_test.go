@@ -245,7 +245,7 @@ func TestWritePNG(t *testing.T) {
 	}
 }
 
-// No text leaves its tile: between columns and beside them all is white. A long name leaves its percentage alone.
+// No text leaves its tile: the space between columns and the margins are white. A long name leaves its percentage alone.
 func TestWritePNGKeepsColumns(t *testing.T) {
 	m := testMontage()
 	m.Title = strings.Repeat("x", 5000) + " " + strings.Repeat("word ", 100)

@@ -12,8 +12,8 @@ import (
 
 // Pictured describes rows below their images. Every task is one.
 type Pictured interface {
-	// Tile returns the description of a row. values are in the order of Columns, with at least three ranked classes.
-	// label is the class of the row, or −1. names are those of classes or labels, as far as they have any.
+	// Tile describes a row. Its values are in the order of Columns, with at least three ranked classes. Its label is a
+	// class, or −1. Classes or labels may have names.
 	Tile(values []float64, label int, names []string) Tile
 	// Selection returns how examples are chosen for display.
 	Selection() Selection
