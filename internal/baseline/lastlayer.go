@@ -41,7 +41,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 		return nil, err
 	}
 	scores, _ := l.mean.Dims()
-	t, err := n.Task(scores)
+	t, err := n.Task(infer.Layout{Count: scores, Positions: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -175,19 +175,19 @@ const headTolerance = 1e-2
 // after the last layer.
 func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 	n, _ := features.Dims()
-	count, scores, err := l.graph.Scores(out, n)
+	layout, scores, err := l.graph.Scores(out, n)
 	if err != nil {
 		return err
 	}
 	var logits mat.Dense
 	logits.Mul(features, l.mean.T())
-	if _, c := logits.Dims(); c != count {
-		return &unfit{err: fmt.Errorf("its last layer gives %d scores, and the network %d", c, count)}
+	if _, c := logits.Dims(); c != layout.Size() {
+		return &unfit{err: fmt.Errorf("its last layer gives %d scores, and the network %d", c, layout.Size())}
 	}
 	ours, theirs := make([]float64, l.task.Width()), make([]float64, l.task.Width())
 	for i := range n {
 		l.task.Link(ours, logits.RawRowView(i))
-		if _, err := l.task.Outcome(theirs, scores[i*count:][:count]); err != nil {
+		if _, err := l.task.Outcome(theirs, scores[i*layout.Size():][:layout.Size()]); err != nil {
 			return err
 		}
 		for c := range ours {

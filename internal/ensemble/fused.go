@@ -88,7 +88,7 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 
 // Needs reports whether [Fused.Model] must run the networks.
 func (j *Fused) Needs() bool {
-	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool { return n.FixedBatch() || n.Width() == 0 && n.Known() == nil })
+	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool { return n.FixedBatch() || n.Layout().Count == 0 && n.Known() == nil })
 }
 
 // learn finds the task of each network.
@@ -99,8 +99,8 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 		var err error
 		switch {
 		case t != nil:
-		case n.Width() > 0:
-			t, err = n.Task(n.Width())
+		case n.Layout().Count > 0:
+			t, err = n.Task(n.Layout())
 		default:
 			err = e.Learn(ctx, n)
 			t = n.Known()

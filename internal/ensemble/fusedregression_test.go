@@ -57,7 +57,7 @@ func TestFusedRegression(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			what, err := graph.Task(count)
+			what, err := graph.Task(infer.Layout{Count: count, Positions: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -92,7 +92,7 @@ func TestFusedAverage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			what, err := graph.Task(c.count)
+			what, err := graph.Task(infer.Layout{Count: c.count, Positions: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -51,8 +51,8 @@ func (n *Network) differs(o *Network) error {
 	if n.Posterior.ID == o.Posterior.ID {
 		return fmt.Errorf("%s: is the same posterior as %s", n.Posterior.Path, o.Posterior.Path)
 	}
-	if n.width > 0 && o.width > 0 && n.width != o.width {
-		return fmt.Errorf("%s: %d classes, want %d as in %s", n.Posterior.Path, n.width, o.width, o.Posterior.Path)
+	if n.layout.Count > 0 && o.layout.Count > 0 && n.layout.Count != o.layout.Count {
+		return fmt.Errorf("%s: %d classes, want %d as in %s", n.Posterior.Path, n.layout.Count, o.layout.Count, o.Posterior.Path)
 	}
 	if len(n.Inputs) != len(o.Inputs) {
 		return fmt.Errorf("%s: takes %d inputs, want %d as %s", n.Posterior.Path, len(n.Inputs), len(o.Inputs), o.Posterior.Path)

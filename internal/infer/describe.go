@@ -66,10 +66,10 @@ func (g *Graph) Gives() (string, error) {
 			return "", err
 		}
 	}
-	if g.width == 0 {
+	if g.layout.Count == 0 {
 		return fmt.Sprintf("output %q, for the task %q", g.scores.Output, name), nil
 	}
-	t, err := g.Task(int(g.width))
+	t, err := g.Task(g.layout)
 	if err != nil {
 		return "", err
 	}

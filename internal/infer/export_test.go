@@ -12,7 +12,7 @@ import (
 
 // NewNamed is a network of which nothing is known but its input and its scores.
 func NewNamed(path string, scores int64, inputs ...onnxio.Value) *Network {
-	g := &Graph{width: scores}
+	g := &Graph{layout: Layout{Count: int(scores), Positions: 1}}
 	if err := g.readInputs(&onnxio.Model{Graph: &onnxio.Graph{Inputs: inputs}}); err != nil {
 		panic(err)
 	}
@@ -27,6 +27,9 @@ func ScoresOf(m *onnxio.Model, output string) (task.OutputSpec, error) {
 	}
 	return g.scores, nil
 }
+
+// LayoutOf is the layout of an output of that shape.
+var LayoutOf = layoutOf
 
 // GraphOf is a graph of which nothing is known but its output.
 func GraphOf(s task.OutputSpec) *Graph { return &Graph{scores: s} }

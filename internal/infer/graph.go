@@ -25,7 +25,7 @@ type Graph struct {
 
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
 	scores task.OutputSpec  // without their number, which some graphs leave open
-	width  int64            // the number of scores by the graph, or 0
+	layout Layout           // of the scores, as far as the graph says
 	card   string           // the task that the model card names, or ""
 	placed atomic.Bool      // see [Engine.Placed]
 
@@ -60,7 +60,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: model card: %w", m.Path, err)
 			}
-			if g.width, err = width(o, g.Inputs); err != nil {
+			if g.layout, err = layoutOf(task.ScoreAxis(card.Task), o, g.Inputs); err != nil {
 				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error(), Hint: notARow(len(o.Shape)) + otherRows(m, output, g.Inputs)}
 			}
 			return g, g.fits()
@@ -102,11 +102,26 @@ func RegressionSpec(card swag.Card) (*task.RegressionSpec, error) {
 	return n, nil
 }
 
-// width returns the number of scores for an example, as far as the output's shape shows it, or 0. It fails if the
-// shape cannot be a row of scores. An axis as long as one of the input, such as a sequence, counts as more than one.
-func width(o onnxio.Value, inputs []onnxio.Value) (int64, error) {
+// Layout is how the scores of an example lie in an output. A position is what is scored: a pixel, a token, and for most
+// networks the example itself. A number that the graph leaves open is 0.
+type Layout struct {
+	Count     int `json:"scores"`    // of a position
+	Positions int `json:"positions"` // of an example
+}
+
+// Size returns the number of scores of an example.
+func (l Layout) Size() int { return l.Count * l.Positions }
+
+// layoutOf returns the layout of an output, as far as its shape shows it. axis is that of the scores for a task with
+// several positions, else 0; see [task.ScoreAxis]. For other tasks layoutOf fails if the shape cannot be a row of
+// scores. An axis as long as one of the input, such as a sequence, counts as more than one.
+func layoutOf(axis int, o onnxio.Value, inputs []onnxio.Value) (Layout, error) {
+	row := Layout{Positions: 1}
 	if o.Shape == nil {
-		return 0, nil
+		return row, nil
+	}
+	if axis != 0 && len(o.Shape) > 2 {
+		return positions((axis+len(o.Shape))%len(o.Shape), o.Shape), nil
 	}
 	long := map[string]bool{}
 	for _, v := range inputs {
@@ -129,18 +144,31 @@ func width(o onnxio.Value, inputs []onnxio.Value) (int64, error) {
 	}
 	switch {
 	case len(o.Shape) == 0 || wide > 1:
-		return 0, fmt.Errorf("an output of shape %s, want a row of scores for each example", onnxio.FormatShape(o.Shape, o.Dims))
-	case open:
-		return 0, nil
+		return row, fmt.Errorf("an output of shape %s, want a row of scores for each example", onnxio.FormatShape(o.Shape, o.Dims))
+	case !open:
+		row.Count = int(total)
 	}
-	return total, nil
+	return row, nil
+}
+
+// positions returns the layout of a shape with scores along one axis, and positions along the axes behind the batch.
+func positions(axis int, shape []int64) Layout {
+	l := Layout{Positions: 1}
+	for i, d := range shape[1:] {
+		if i+1 == axis {
+			l.Count = int(max(d, 0))
+		} else {
+			l.Positions *= int(max(d, 0))
+		}
+	}
+	return l
 }
 
 // otherRows names the other outputs that may be rows of scores, as a line of a hint.
 func otherRows(m *onnxio.Model, not string, inputs []onnxio.Value) string {
 	var names []string
 	for _, o := range m.Graph.Outputs {
-		if _, err := width(o, inputs); err == nil && o.Name != not {
+		if _, err := layoutOf(0, o, inputs); err == nil && o.Name != not {
 			names = append(names, "--output-name "+o.Name)
 		}
 	}
@@ -165,25 +193,25 @@ func notARow(axes int) string {
 // [task.InferTask].
 func (g *Graph) InferTask(names int) (string, error) {
 	s := g.scores
-	s.Count = int(g.width)
+	s.Count = g.layout.Count
 	return task.InferTask(s, names)
 }
 
 // fits fails if the scores of the graph cannot belong to the task that the model card names.
 func (g *Graph) fits() error {
-	if g.card == "" || g.width == 0 {
+	if g.card == "" || g.layout.Count == 0 {
 		return nil
 	}
-	_, err := g.Task(int(g.width))
+	_, err := g.Task(g.layout)
 	return err
 }
 
 // CheckNames fails if there are class names, and the graph has another number of classes.
 func (g *Graph) CheckNames(names []string) error {
-	if names == nil || g.width == 0 {
+	if names == nil || g.layout.Count == 0 {
 		return nil
 	}
-	t, err := g.Task(int(g.width))
+	t, err := g.Task(g.layout)
 	if err == nil && len(names) != t.ClassNames() {
 		err = fmt.Errorf("%d class names, and the network has %s", len(names), t.Size())
 	}
@@ -220,8 +248,8 @@ func (g *Graph) Decide(f task.Form) error {
 // Output returns the name of the output with the scores.
 func (g *Graph) Output() string { return g.scores.Output }
 
-// Width returns the number of scores for an example, as far as the graph says, or 0.
-func (g *Graph) Width() int { return int(g.width) }
+// Layout returns the layout of the scores, as far as the graph says.
+func (g *Graph) Layout() Layout { return g.layout }
 
 // Known returns the task of the first run, or nil before it.
 func (g *Graph) Known() task.Task {
@@ -230,37 +258,32 @@ func (g *Graph) Known() task.Task {
 	return g.task
 }
 
-// Task returns the task for count scores per example.
-func (g *Graph) Task(count int) (task.Task, error) {
+// Task returns the task for scores of the given layout.
+func (g *Graph) Task(l Layout) (task.Task, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.task == nil || g.scores.Count != count {
+	if g.task == nil || g.scores.Count != l.Count || g.scores.Positions != l.Positions {
 		s := g.scores
-		s.Count = count
+		s.Count, s.Positions = l.Count, l.Positions
 		t, err := task.Of(g.card, s)
 		if err != nil {
 			return nil, err
 		}
-		g.task, g.scores.Count = t, count
+		g.task, g.scores = t, s
 	}
 	return g.task, nil
 }
 
-// Scores returns how many scores for each of n examples the output holds, and the scores, row by row. If the network
-// takes batches of one size only, there may be more rows.
-func (g *Graph) Scores(out ort.Tensor, n int) (count int, values []float32, err error) {
+// Scores returns the layout of the scores of each of n examples in an output, and the scores, example by example. If
+// the network takes batches of one size only, there may be more examples.
+func (g *Graph) Scores(out ort.Tensor, n int) (l Layout, values []float32, err error) {
 	values, err = Float32s(out)
 	if err != nil {
-		return 0, nil, err
+		return l, nil, err
 	}
-	count, wide := 1, 0
-	for axis, d := range out.Shape {
-		if axis > 0 && d != 1 {
-			count, wide = int(d), wide+1
-		}
+	l, err = layoutOf(task.ScoreAxis(g.card), onnxio.Value{Shape: out.Shape}, nil)
+	if err != nil || l.Size() < 1 || int(out.Shape[0]) < n {
+		return l, nil, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", out.Shape, n, n), Hint: notARow(len(out.Shape))}
 	}
-	if len(out.Shape) == 0 || wide > 1 || count < 1 || int(out.Shape[0]) < n {
-		return 0, nil, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", out.Shape, n, n), Hint: notARow(len(out.Shape))}
-	}
-	return count, values, nil
+	return l, values, nil
 }

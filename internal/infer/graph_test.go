@@ -64,16 +64,16 @@ func TestScores(t *testing.T) {
 		{[]int64{24, 1}, 24, "softmax", 0, "a softmax over a single score"},
 	} {
 		g := infer.GraphOf(task.OutputSpec{Output: "out", Activation: tc.activation})
-		columns, got, err := g.Scores(ort.Tensor{Shape: tc.shape, F32: values}, tc.n)
+		layout, got, err := g.Scores(ort.Tensor{Shape: tc.shape, F32: values}, tc.n)
 		if err == nil {
-			_, err = g.Task(columns)
+			_, err = g.Task(layout)
 		}
 		if tc.err != "" {
 			infertest.WantError(t, err, `tensor "out": `+tc.err)
 			continue
 		}
-		if err != nil || columns != tc.columns || !slices.Equal(got, values) {
-			t.Errorf("shape %v: %d columns, %v", tc.shape, columns, err)
+		if err != nil || layout.Count != tc.columns || !slices.Equal(got, values) {
+			t.Errorf("shape %v: %d columns, %v", tc.shape, layout.Count, err)
 		}
 	}
 	_, _, err := infer.GraphOf(task.OutputSpec{Output: "out"}).Scores(ort.Tensor{Name: "out", Shape: []int64{2}, I64: []int64{1, 2}}, 2)

@@ -18,7 +18,7 @@ func (e Ending) Positive() bool { return e.Low >= 0 && !e.Affine }
 // scores.
 func (n *Network) Halves() (first, second Ending) {
 	e := newEndings(n.skeleton, n.Posterior.Layout)
-	p, ok := e.halves(n.Output(), n.width == 2)
+	p, ok := e.halves(n.Output(), n.layout.Count == 2)
 	if !ok {
 		whole := e.ending(n.Output())
 		return whole, whole

@@ -98,6 +98,29 @@ func TestNotARow(t *testing.T) {
 	}
 }
 
+// A task with several positions names the axis of its scores. All other axes behind the batch are positions.
+func TestPositions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		axis  int
+		shape []int64
+		want  infer.Layout
+	}{
+		{-1, []int64{-1, 5, 20}, infer.Layout{Count: 20, Positions: 5}},
+		{-1, []int64{4, -1, 20}, infer.Layout{Count: 20, Positions: 0}},
+		{1, []int64{-1, 21, 6, 4}, infer.Layout{Count: 21, Positions: 24}},
+		{1, []int64{2, 21, -1, -1}, infer.Layout{Count: 21, Positions: 0}},
+		{1, []int64{-1, 21}, infer.Layout{Count: 21, Positions: 1}},
+		{0, []int64{-1, 21, 1, 1}, infer.Layout{Count: 21, Positions: 1}},
+		{-1, nil, infer.Layout{Positions: 1}},
+	} {
+		got, err := infer.LayoutOf(tt.axis, onnxio.Value{Shape: tt.shape, Dims: make([]string, len(tt.shape))}, nil)
+		if err != nil || got != tt.want {
+			t.Errorf("%v with scores along axis %d: %+v, %v, want %+v", tt.shape, tt.axis, got, err, tt.want)
+		}
+	}
+}
+
 // What a network takes and gives is said in words.
 func TestPermits(t *testing.T) {
 	t.Parallel()

@@ -203,9 +203,9 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
 	t.check = func(out ort.Tensor) error {
-		count, _, err := of.Scores(out, batch)
+		layout, _, err := of.Scores(out, batch)
 		if err == nil {
-			_, err = s.learn(t.model, count)
+			_, err = s.learn(t.model, layout)
 		}
 		return err
 	}

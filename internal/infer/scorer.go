@@ -257,23 +257,23 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	count, scores, err := m.Scores(out[0], b.n)
+	layout, scores, err := m.Scores(out[0], b.n)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	t, err := b.learn(m, count)
+	t, err := b.learn(m, layout)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	b.engine.Report(b.n)
 	c.make()
-	outcome := make([]float64, t.Width())
+	outcome, size := make([]float64, t.Width()), layout.Size()
 	for i := range b.n {
 		row := b.from + i
 		if c.Errs[row] != nil {
 			continue
 		}
-		entropy, err := t.Outcome(outcome, scores[i*count:][:count])
+		entropy, err := t.Outcome(outcome, scores[i*size:][:size])
 		switch {
 		case err == nil:
 			c.add(row, k, outcome, entropy, m.Weight)
@@ -311,8 +311,8 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 }
 
 // learn returns the task of a model's scores. Its outcomes must have the same width as those of the first run.
-func (s *Scorer) learn(m *loaded, count int) (task.Task, error) {
-	t, err := m.Task(count)
+func (s *Scorer) learn(m *loaded, l Layout) (task.Task, error) {
+	t, err := m.Task(l)
 	if err != nil {
 		return nil, err
 	}

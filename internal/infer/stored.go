@@ -89,22 +89,22 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return nil, err
 	}
 	width := one.Task.Width()
-	return one, e.Store.Put(k, Note{m.Name, m.count()}, data.Len(), func(i int, r *records.Row) {
+	return one, e.Store.Put(k, Note{m.Name, m.measured()}, data.Len(), func(i int, r *records.Row) {
 		r.Values = append(append(r.Values[:0], one.Outcome[i*width:][:width]...), one.Entropy[i])
 	})
 }
 
-// Note is for people, except the number of scores.
+// Note is for people, except the layout of the scores.
 type Note struct {
-	Of     string `json:"of"`
-	Scores int    `json:"scores"` // for each example
+	Of string `json:"of"`
+	Layout
 }
 
-// count returns the number of scores for each example in the first run.
-func (g *Graph) count() int {
+// measured returns the layout of the scores in the first run.
+func (g *Graph) measured() Layout {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.scores.Count
+	return Layout{g.scores.Count, g.scores.Positions}
 }
 
 // recall checks the head of an entry with the outcomes of m for n examples. It returns a function that adds a row to s:
@@ -114,7 +114,7 @@ func (s *Sums) recall(m Model, n int, h *records.Head) (func(*records.Row) error
 	if err := json.Unmarshal(h.About, &of); err != nil {
 		return nil, err
 	}
-	t, err := m.Task(of.Scores)
+	t, err := m.Task(of.Layout)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,9 @@ import (
 type OutputSpec struct {
 	Output     string `json:"output"`     // name of the graph's output
 	Activation string `json:"activation"` // activation at the end: "softmax", "logsoftmax", "sigmoid", or "" for none of these
-	Count      int    `json:"count"`      // numbers for an example
+	Count      int    `json:"count"`      // numbers for a position
+	// Positions is the number of positions of an example: pixels, tokens. 0 and 1 stand for the example itself.
+	Positions int `json:"positions,omitempty"`
 	// Form is the form of the scores, if it was set. "" leaves it to the activation: scores without an activation are
 	// logits.
 	Form Form `json:"form,omitempty"`
@@ -44,7 +46,7 @@ type Task interface {
 	Describe() string
 	// Size describes in words what networks must have in common to be averaged, such as "10 classes".
 	Size() string
-	// Width returns the number of values in an outcome.
+	// Width returns the number of values in the outcome of an example, with all its positions.
 	Width() int
 
 	// Outcome computes the outcome for the scores of one example. It stores it in dst, and returns its entropy in nats.
@@ -107,14 +109,17 @@ type kind struct {
 	means string     // description for users
 	truth truth.Kind // kind of the true values
 	of    func(OutputSpec) (t Task, ok bool, err error)
+	// axis is the axis of the scores in outputs with scores for several positions: 1, or −1 for the last. 0 says that
+	// the task has one position only.
+	axis int
 }
 
 // kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
 var kinds = []kind{
-	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
-	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
-	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels},
-	{"regression", "means of numbers to predict, or means and variances (--variance-head)", truth.Numbers, newRegression},
+	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary, 0},
+	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses, 0},
+	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels, 0},
+	{"regression", "means of numbers to predict, or means and variances (--variance-head)", truth.Numbers, newRegression, 0},
 }
 
 // Names lists the names of the tasks.
@@ -134,6 +139,17 @@ func Truth(name string) truth.Kind {
 		}
 	}
 	return truth.Classes
+}
+
+// ScoreAxis returns the axis of the scores in outputs with scores for several positions. It is 0 if the named task
+// takes no such outputs, and for the name "".
+func ScoreAxis(name string) int {
+	for _, k := range kinds {
+		if k.name == name {
+			return k.axis
+		}
+	}
+	return 0
 }
 
 // Of returns the task for the scores. name is the name in a model card, or "" to choose by the scores.

@@ -6,7 +6,10 @@
 // or label that is not known is [Unknown].
 package truth
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Kind is the kind of targets that examples have.
 type Kind int
@@ -22,10 +25,15 @@ const Unknown = -1
 
 // Truth holds the targets of examples, in their order. The zero value has no targets.
 type Truth struct {
-	Classes []int     // one for each example, or nil if Values is set
-	Values  []float64 // n×Width, row-major: labels or numbers
+	Classes []int     // one for each position, or nil if Values is set
+	Values  []float64 // a row of Width for each position: labels or numbers
 	Width   int
+	// Positions is the number of positions of an example, such as pixels. 0 stands for 1, the example itself.
+	Positions int
 }
+
+// Dense reports whether examples have several positions.
+func (t Truth) Dense() bool { return t.Positions > 1 }
 
 // None reports whether there are no targets.
 func (t Truth) None() bool { return t.Classes == nil && t.Values == nil }
@@ -33,9 +41,9 @@ func (t Truth) None() bool { return t.Classes == nil && t.Values == nil }
 // Len returns the number of examples, or 0 without targets.
 func (t Truth) Len() int {
 	if t.Width > 0 {
-		return len(t.Values) / t.Width
+		return len(t.Values) / t.Width / max(1, t.Positions)
 	}
-	return len(t.Classes)
+	return len(t.Classes) / max(1, t.Positions)
 }
 
 // At returns the targets of example i. Without targets it returns t.
@@ -46,9 +54,9 @@ func (t Truth) At(i int) Truth {
 	return t.Part(i, i+1)
 }
 
-// Class returns the class of the first example, or Unknown.
+// Class returns the class of the first example. It is Unknown if the example has several positions.
 func (t Truth) Class() int {
-	if len(t.Classes) == 0 {
+	if len(t.Classes) == 0 || t.Dense() {
 		return Unknown
 	}
 	return t.Classes[0]
@@ -57,18 +65,20 @@ func (t Truth) Class() int {
 // Known reports whether t, which has at most one example, has a target.
 func (t Truth) Known() bool {
 	if t.Classes != nil {
-		return t.Class() >= 0
+		return slices.ContainsFunc(t.Classes, func(c int) bool { return c >= 0 })
 	}
 	return t.Values != nil
 }
 
 // Part returns the targets of the examples [first, end). It shares memory with t.
 func (t Truth) Part(first, end int) Truth {
+	each := max(1, t.Positions)
 	switch {
 	case t.Classes != nil:
-		t.Classes = t.Classes[first:end]
+		t.Classes = t.Classes[first*each : end*each]
 	case t.Values != nil:
-		t.Values = t.Values[first*t.Width : end*t.Width]
+		each *= t.Width
+		t.Values = t.Values[first*each : end*each]
 	}
 	return t
 }
@@ -78,16 +88,17 @@ func (t Truth) Pick(rows []int) Truth {
 	if t.None() {
 		return t
 	}
-	out := Truth{Width: t.Width}
+	out := Truth{Width: t.Width, Positions: t.Positions}
 	for _, i := range rows {
 		out = out.Append(t.At(i))
 	}
 	return out
 }
 
-// Append returns t followed by more, which must have the same kind and width.
+// Append returns t followed by more, which must have the same kind, width and positions.
 func (t Truth) Append(more Truth) Truth {
 	t.Classes, t.Values, t.Width = append(t.Classes, more.Classes...), append(t.Values, more.Values...), more.Width
+	t.Positions = more.Positions
 	return t
 }
 

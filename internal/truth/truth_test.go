@@ -23,6 +23,13 @@ func TestRows(t *testing.T) {
 	if got := values.Part(1, 3); !slices.Equal(got.Values, []float64{2, 3, 4, 5}) {
 		t.Errorf("part %v", got)
 	}
+	if pixels := (Truth{Classes: []int{3, Unknown, 5, 7}, Positions: 2}); pixels.Len() != 2 || pixels.At(1).Class() != Unknown || !slices.Equal(pixels.Pick([]int{1, 0}).Classes, []int{5, 7, 3, Unknown}) ||
+		!pixels.At(0).Known() || (Truth{Classes: []int{Unknown, Unknown}, Positions: 2}).Known() {
+		t.Error("two positions of an example")
+	}
+	if pixels := (Truth{Values: []float64{0, 1, 2, 3, 4, 5, 6, 7}, Width: 2, Positions: 2}); pixels.Len() != 2 || !slices.Equal(pixels.At(1).Values, []float64{4, 5, 6, 7}) {
+		t.Error("two positions of two numbers")
+	}
 	for i, want := range []int{3, Unknown, 5} {
 		if one := classes.At(i); one.Class() != want || one.Known() != (want >= 0) {
 			t.Errorf("class %d is %d", i, one.Class())

@@ -69,7 +69,9 @@ func (r *Runner) Batch(data dataset.Dataset) (int, error) {
 func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (count int, scores []float32, err error) {
 	out, err := r.session.Feed(ctx, data, idx)
 	if err == nil {
-		count, scores, err = r.Scores(out[0], len(idx))
+		var layout infer.Layout
+		layout, scores, err = r.Scores(out[0], len(idx))
+		count = layout.Size()
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", r.model.Name, err)

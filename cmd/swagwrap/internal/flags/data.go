@@ -95,10 +95,10 @@ func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p prepr
 // targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that
 // number.
 func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
-	if d.Labels().Width == 0 || n.Width() == 0 {
+	if d.Labels().Width == 0 || n.Layout().Count == 0 {
 		return nil
 	}
-	t, err := n.Task(n.Width())
+	t, err := n.Task(n.Layout())
 	if err == nil {
 		err = t.CheckLabel(d.Labels().At(0))
 	}
