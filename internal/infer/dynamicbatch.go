@@ -37,12 +37,11 @@ func (e *Engine) sameByItself(ctx context.Context, n *Network, free *onnxio.Mode
 		rows[i] = i * ((data.Len() - 1) / (len(rows) - 1))
 	}
 	scores := func(t *onnxio.Template, batches ...[]int) (all []float32, err error) {
-		p := n.Posterior
-		filled, err := t.Fill(p.Layout, p.Last(), weights.Slice(p.Statistics)) // the last checkpoint
+		last, err := n.Other(t, "last checkpoint", n.Posterior.Last(), weights.Slice(n.Posterior.Statistics))
 		if err != nil {
 			return nil, err
 		}
-		s, err := e.Open(ctx, filled, n.Output())
+		s, err := e.Open(ctx, last.Filled, n.Output())
 		if err != nil {
 			return nil, err
 		}

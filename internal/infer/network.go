@@ -132,8 +132,7 @@ type Model struct {
 
 // Model returns the network with the given weights and statistics. who names the member or checkpoint in errors.
 func (n *Network) Model(who string, parameters, statistics weights.Vector) (Model, error) {
-	filled, err := n.runtime.Fill(n.Posterior.Layout, parameters, statistics)
-	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
+	return n.Other(n.runtime, who, parameters, statistics)
 }
 
 // LastCheckpoint returns the network as training left it: the last checkpoint, with its own batch-norm statistics.

@@ -18,13 +18,12 @@ type Passes struct {
 	Stale  bool          // keeps statistics that training updated
 	Placed atomic.Bool   // see [Engine.Place]
 
-	once  sync.Once
-	err   error
-	plain struct { // the plan for providers that support batch norm in inference only
-		sync.Once
-		plan *bnupdate.Plan
-		err  error
-	}
+	// Explicit returns the plan that writes out batch norm in training in operators, for providers that support batch
+	// norm in inference only.
+	Explicit func() (*bnupdate.Plan, error)
+
+	once sync.Once
+	err  error
 }
 
 func newPasses(m *onnxio.Model, l *weights.Layout, stored weights.Slice, keep func(mean, variance weights.Tensor) (kept, stale bool)) (p *Passes, err error) {
@@ -34,6 +33,7 @@ func newPasses(m *onnxio.Model, l *weights.Layout, stored weights.Slice, keep fu
 		p.Stale = p.Stale || stale
 		return kept
 	}}
+	p.Explicit = sync.OnceValues(func() (*bnupdate.Plan, error) { return bnupdate.NewExplicitPlan(p.Model, l, p.Keep) })
 	p.Plan, err = bnupdate.NewPlan(m, l, p.Keep)
 	return p, err
 }
@@ -42,11 +42,4 @@ func newPasses(m *onnxio.Model, l *weights.Layout, stored weights.Slice, keep fu
 func (p *Passes) Ready(f func() error) error {
 	p.once.Do(func() { p.err = f() })
 	return p.err
-}
-
-// Explicit returns the plan that writes out batch norm in training in operators.
-func (p *Passes) Explicit(l *weights.Layout) (*bnupdate.Plan, error) {
-	x := &p.plain
-	x.Do(func() { x.plan, x.err = bnupdate.NewExplicitPlan(p.Model, l, p.Keep) })
-	return x.plan, x.err
 }

@@ -6,6 +6,7 @@ package ort
 #include <stdint.h>
 #include <stdlib.h>
 #ifdef __GLIBC__
+#include <gnu/libc-version.h>
 #include <malloc.h>
 #endif
 
@@ -18,6 +19,43 @@ typedef struct {
 static const char *ort_version(void *get_base) {
 	const ort_api_base *base = ((const ort_api_base *(*)(void))get_base)();
 	return base ? base->GetVersionString() : NULL;
+}
+
+// The places of three functions in ONNX Runtime's table, which only grows. A status
+// that is not NULL is an error.
+enum { release_status = 93, get_available_providers = 125, release_available_providers = 126 };
+
+typedef void *(*get_providers)(char ***names, int *n);
+typedef void *(*release_providers)(char **names, int n);
+typedef void (*release)(void *status);
+
+static void **ort_table(void *get_base) {
+	const ort_api_base *base = ((const ort_api_base *(*)(void))get_base)();
+	return base ? (void **)base->GetApi(24) : NULL;
+}
+
+static char **providers(void **table, int *n) {
+	char **names = NULL;
+	void *status = ((get_providers)table[get_available_providers])(&names, n);
+	if (status != NULL) {
+		((release)table[release_status])(status);
+		return NULL;
+	}
+	return names;
+}
+
+static void free_providers(void **table, char **names, int n) {
+	void *status = ((release_providers)table[release_available_providers])(names, n);
+	if (status != NULL)
+		((release)table[release_status])(status);
+}
+
+static const char *libc_version(void) {
+#ifdef __GLIBC__
+	return gnu_get_libc_version();
+#else
+	return "";
+#endif
 }
 
 static void return_freed_memory(void) {
@@ -42,15 +80,15 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// probe returns the version of the ONNX Runtime library at path, which must not be older than oldest. It checks the
-// file before the dynamic linker opens it. The linker's message about another architecture is misleading, and a
-// truncated file crashes the process.
-func probe(path, oldest string) (version string, err error) {
+// probe loads the ONNX Runtime library at path, which must not be older than oldest. It checks the file before the
+// dynamic linker opens it. The linker's message about another architecture is misleading, and a truncated file crashes
+// the process.
+func probe(path, oldest string) (rt *Runtime, err error) {
 	if err := checkRegular(path); err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := checkObject(path); err != nil {
-		return "", err
+		return nil, err
 	}
 	// dlopen and dlerror must run on the same thread.
 	runtime.LockOSThread()
@@ -60,21 +98,43 @@ func probe(path, oldest string) (version string, err error) {
 	defer C.free(unsafe.Pointer(symbol))
 	handle := C.dlopen(cpath, C.RTLD_LAZY|C.RTLD_LOCAL)
 	if handle == nil {
-		return "", errors.New(shorten(strings.TrimPrefix(C.GoString(C.dlerror()), path+": ")))
+		return nil, errors.New(shorten(strings.TrimPrefix(C.GoString(C.dlerror()), path+": ")))
 	}
 	getBase := C.dlsym(handle, symbol)
 	if getBase == nil {
 		C.dlclose(handle)
-		return "", errors.New("a shared library, but not ONNX Runtime: it has no symbol OrtGetApiBase")
+		return nil, errors.New("a shared library, but not ONNX Runtime: it has no symbol OrtGetApiBase")
 	}
-	version = C.GoString(C.ort_version(getBase))
+	version := C.GoString(C.ort_version(getBase))
 	// The handle of a good library stays open, so that onnxruntime_go finds it loaded.
 	if !atLeast(version, oldest) {
 		C.dlclose(handle)
-		return "", tooOld(version, oldest)
+		return nil, tooOld(version, oldest)
 	}
-	return version, nil
+	return &Runtime{path: path, version: version, api: getBase}, nil
 }
+
+// Providers returns ONNX Runtime's names of the providers in this build, in its order of preference, such as
+// "CPUExecutionProvider". It returns nil if the library does not report them.
+func (r *Runtime) Providers() (names []string) {
+	table := C.ort_table(r.api)
+	if table == nil {
+		return nil
+	}
+	var n C.int
+	list := C.providers(table, &n)
+	if list == nil {
+		return nil
+	}
+	defer C.free_providers(table, list, n)
+	for _, name := range unsafe.Slice(list, n) {
+		names = append(names, C.GoString(name))
+	}
+	return names
+}
+
+// libc returns the version of glibc, or "" for other C libraries.
+func libc() string { return C.GoString(C.libc_version()) }
 
 func tooOld(version, oldest string) error {
 	return fmt.Errorf("version %q is too old, want %s or later", version, oldest)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
 )
@@ -15,8 +16,9 @@ import (
 type Runtime struct {
 	path    string
 	version string
-	limit   atomic.Int64 // 0: none
-	base    atomic.Int64 // memory in use when the limit was set
+	api     unsafe.Pointer // the C function OrtGetApiBase
+	limit   atomic.Int64   // 0: none
+	base    atomic.Int64   // memory in use when the limit was set
 
 	openVINO *Session // see holdOpenVINO; guarded by loaded
 }
@@ -57,7 +59,7 @@ func loadLibrary(path, oldest string) (*Runtime, error) {
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return nil, err
 	}
-	version, err := probe(full, oldest)
+	rt, err := probe(full, oldest)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +74,9 @@ func loadLibrary(path, oldest string) (*Runtime, error) {
 		err = shareMemory(0)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("version %s: %s", version, shorten(err.Error()))
+		return nil, fmt.Errorf("version %s: %s", rt.version, shorten(err.Error()))
 	}
-	return &Runtime{path: full, version: version}, nil
+	return rt, nil
 }
 
 // Version returns the library's version, such as "1.30.0".

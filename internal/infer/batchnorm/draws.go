@@ -25,13 +25,9 @@ func (d Draws) Parts() []infer.Part { return []infer.Part{{Count: d.Count, Graph
 
 // Each makes members first … first+count−1. If the posterior has no columns, they are SWAG-Diag members.
 func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
-	p := d.Network.Posterior
-	if p.Options.Columns == 0 {
-		d.How = swag.SampleOptions{Seed: d.How.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
-	}
 	quiet := *d.Engine
 	quiet.Progress = nil
-	return infer.EachMember(ctx, p, d.How, first, count, func(k int, parameters weights.Vector) error {
+	return infer.EachMember(ctx, d.Network.Posterior, possible(d.How, d.Network), first, count, func(k int, parameters weights.Vector) error {
 		r, err := Recompute(ctx, &quiet, d.Network, parameters, d.BatchNorm)
 		if err != nil {
 			return err
@@ -44,7 +40,16 @@ func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) e
 	})
 }
 
-// MeasureRounding is [infer.Engine.MeasureRounding] of the members. It measures the changes by precision in
+// possible returns how to draw members of a network. A posterior without columns has SWAG-Diag members only, whatever
+// the user asked for.
+func possible(how swag.SampleOptions, n *infer.Network) swag.SampleOptions {
+	if n.Posterior.Options.Columns > 0 {
+		return how
+	}
+	return swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
+}
+
+// MeasureRounding is [rounding.Measure] of the members. It measures the changes by precision in
 // batch-norm passes and in predictions together.
 func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*rounding.Change, error) {
 	opts := rounding.Options{Antithetic: d.How.Antithetic}

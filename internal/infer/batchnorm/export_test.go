@@ -44,7 +44,7 @@ func (r *Record) Warn(of bnupdate.Result) { r.warn(of) }
 // Explicit makes the network's passes run the graph that is written out, on whatever
 // provider.
 func Explicit(n *infer.Network) error {
-	plan, err := n.Passes.Explicit(n.Posterior.Layout)
+	plan, err := n.Passes.Explicit()
 	if err == nil {
 		n.Passes.Plan = plan
 	}

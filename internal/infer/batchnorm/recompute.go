@@ -132,7 +132,7 @@ func planned(e *infer.Engine, n *infer.Network) (*bnupdate.Plan, *infer.Engine) 
 	own, plan := *e, n.Passes.Plan
 	own.Provider = provider(e, n)
 	if own.Provider.Name == ort.OpenVINO {
-		plan, _ = n.Passes.Explicit(n.Posterior.Layout)
+		plan, _ = n.Passes.Explicit()
 	}
 	return plan, &own
 }
@@ -141,7 +141,7 @@ func planned(e *infer.Engine, n *infer.Network) (*bnupdate.Plan, *infer.Engine) 
 // it in operators.
 func provider(e *infer.Engine, n *infer.Network) ort.Provider {
 	if e.Passes.Name == ort.OpenVINO {
-		if _, err := n.Passes.Explicit(n.Posterior.Layout); err != nil {
+		if _, err := n.Passes.Explicit(); err != nil {
 			return ort.Provider{}
 		}
 	}

@@ -162,11 +162,7 @@ func (s *sizing) memberPass(ctx context.Context, images int) (members int, err e
 	if err != nil || images <= s.images(memberBatches) {
 		return images, err
 	}
-	how := s.how.Members
-	if s.n.Posterior.Options.Columns == 0 { // it has members of this kind only, whatever the user asked for
-		how = swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
-	}
-	err = s.first(ctx, how, func(parameters weights.Vector) error {
+	err = s.first(ctx, possible(s.how.Members, s.n), func(parameters weights.Vector) error {
 		r, err := s.recompute(ctx, parameters, s.images(memberBatches))
 		if err != nil {
 			return err
