@@ -1,13 +1,8 @@
 package trajectory
 
 import (
-	"cmp"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )
 
 // reorder finds outliers, and checks whether the other checkpoints are in training order. In a random walk through
@@ -108,59 +103,10 @@ func strays(sq [][]float64, path []int) []int {
 	return slices.Sorted(slices.Values(slices.Concat(path[:keepLo], path[keepHi:])))
 }
 
-// shortPath returns an order of the given iterates with a short path. It is the better result of two searches, one
-// from the given order and one from the order along the leading principal axis. A random walk follows that axis once.
-func shortPath(sq [][]float64, given []int) []int {
-	best := improve(sq, given)
-	axis, ok := principalAxis(sq, given)
-	if !ok {
-		return best
-	}
-	places := make([]int, len(given))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortStableFunc(places, func(i, j int) int { return cmp.Compare(axis[i], axis[j]) })
-	along := make([]int, len(given))
-	for i, at := range places {
-		along[i] = given[at]
-	}
-	const rounding = 1e-9 // relative
-	if other := improve(sq, along); pathLength(sq, other) < pathLength(sq, best)*(1-rounding) {
-		return other
-	}
-	return best
-}
-
-// principalAxis returns the coordinates of some iterates on their leading principal axis, up to a factor. Their inner
-// products are −½ of the doubly centred squared distances (Torgerson, "Multidimensional scaling", Psychometrika
-// 1952).
-func principalAxis(sq [][]float64, some []int) (coordinates []float64, ok bool) {
-	n := float64(len(some))
-	within := scatter(sq, some) / n
-	toMean := make([]float64, len(some)) // squared distances from the mean
-	for i, a := range some {
-		for _, b := range some {
-			toMean[i] += sq[a][b] / n
-		}
-		toMean[i] -= within
-	}
-	g := mat.NewSymDense(len(some), nil)
-	for i, a := range some {
-		for j, b := range some[:i+1] {
-			g.SetSym(i, j, (toMean[i]+toMean[j]-sq[a][b])/2)
-		}
-	}
-	axes, _, ok := dense.Principal(g, 1)
-	if !ok {
-		return nil, false
-	}
-	return axes[0], true
-}
-
-// improve shortens a path by reversing stretches and moving single iterates until neither helps. These are the 2-opt
-// and 1-opt moves of the travelling salesman problem, with open ends.
-func improve(sq [][]float64, path []int) []int {
+// shortPath returns an order of the given iterates with a short path. It reverses stretches and moves single iterates
+// until neither helps. These are the 2-opt and 1-opt moves of the travelling salesman problem, with open ends. A second
+// search from the order along the leading principal axis found no more random walks.
+func shortPath(sq [][]float64, path []int) []int {
 	p := slices.Clone(path)
 	n := len(p)
 	// at returns the squared step between two places, or 0 beyond the ends.
