@@ -5,16 +5,12 @@ import "github.com/swagwrap/swagwrap/swag/internal/dense"
 const Z2Index = z2Index
 
 var (
-	Normals    = normals
-	Z2         = z2
-	LowRank    = lowRank
-	LowRankGo  = lowRankGo
-	Combine    = combine
-	CombineGo  = combineGo
-	Welford    = welford
-	WelfordGo  = welfordGo
-	Subtract   = subtract
-	SubtractGo = subtractGo
+	Normals   = normals
+	Z2        = z2
+	LowRank   = lowRank
+	LowRankGo = lowRankGo
+	Welford   = welford
+	WelfordGo = welfordGo
 )
 
 // Rows returns n rows of the given length, as kernels want them.
