@@ -10,10 +10,15 @@ import (
 // A part is a section of a page with figures of one kind.
 type part struct {
 	ID, Heading, Lead string
-	figures           []*plot.Figure
+	Figures           []*plot.Figure
 }
 
-// parts returns the sections that have figures, in the page's order.
+// Group returns the figures that are folded, or those that are not.
+func (p part) Group(folded bool) []*plot.Figure {
+	return slices.DeleteFunc(slices.Clone(p.Figures), func(f *plot.Figure) bool { return f.Folded != folded })
+}
+
+// parts returns the sections that have figures, in the page's order. Each figure gets a unique name.
 func (r *Report) parts() []part {
 	all := []part{
 		{"differences", "Is the difference more than chance?", differencesLead, plot.DrawDifferences(r.Differences)},
@@ -27,13 +32,17 @@ func (r *Report) parts() []part {
 		{"lines", "Loss along directions", linesLead, plot.DrawCurves("line", r.Lines)},
 		{"surfaces", "Loss surface and posterior density", surfacesLead, plot.DrawSurfaces(r.Surfaces)},
 	}
-	var parts []part
+	taken := map[string]bool{}
 	for _, p := range all {
-		if len(p.figures) > 0 {
-			parts = append(parts, p)
+		for _, f := range p.Figures {
+			name := f.Name
+			for n := 2; taken[f.Name]; n++ {
+				f.Name = fmt.Sprintf("%s-%d", name, n)
+			}
+			taken[f.Name] = true
 		}
 	}
-	return parts
+	return slices.DeleteFunc(all, func(p part) bool { return len(p.Figures) == 0 })
 }
 
 // uncertainty returns the name of the measure that the histograms show.
@@ -69,18 +78,9 @@ func (r *Report) reliabilityLead() string {
 }
 
 // Plots returns the figures of the report in the page's order. Each has a unique name.
-func (r *Report) Plots() []*plot.Figure {
-	var figures []*plot.Figure
-	taken := map[string]bool{}
+func (r *Report) Plots() (figures []*plot.Figure) {
 	for _, part := range r.parts() {
-		for _, f := range part.figures {
-			name := f.Name
-			for n := 2; taken[f.Name]; n++ {
-				f.Name = fmt.Sprintf("%s-%d", name, n)
-			}
-			taken[f.Name] = true
-			figures = append(figures, f)
-		}
+		figures = append(figures, part.Figures...)
 	}
 	return figures
 }

@@ -69,18 +69,14 @@ func (t term) ID() string {
 	return fmt.Sprintf("word-%d", slices.IndexFunc(glossary, func(g term) bool { return g.Name == t.Name }))
 }
 
-// paragraphs splits texts so that each term links to the glossary once.
-func paragraphs(texts []string, seen map[*term]bool) (out [][]word) {
-	for _, s := range texts {
-		out = append(out, words(prose(s), seen))
-	}
-	return out
-}
-
 // glossaryOf returns the terms that a report uses.
 func (r *Report) glossaryOf(parts []part) []term {
 	said := map[*term]bool{}
-	say := func(texts ...string) { paragraphs(texts, said) }
+	say := func(texts ...string) {
+		for _, s := range texts {
+			words(prose(s), said)
+		}
+	}
 	say(r.Verdict...)
 	for _, f := range r.Findings {
 		say(f.Text)
@@ -103,7 +99,7 @@ func (r *Report) glossaryOf(parts []part) []term {
 	}
 	for _, p := range parts {
 		say(p.Heading, p.Lead)
-		for _, f := range p.figures {
+		for _, f := range p.Figures {
 			say(f.Words()...)
 		}
 	}
