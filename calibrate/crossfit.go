@@ -9,15 +9,57 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-const badSplits = "calibrate: number of splits is negative"
+const (
+	badFolds  = "calibrate: number of folds is negative or 1"
+	badSplits = "calibrate: number of splits is negative"
+)
 
-// Splits is the default number of random splits of [Scaler.CrossFits].
+// Each use of a seed has its own stream, so that equal seeds for two purposes do not give related draws.
+const (
+	foldStream      = 1
+	bootstrapStream = 2
+	conformalStream = 3
+)
+
+// Splits is the default number of random splits of [CrossFits].
 const Splits = 10
 
-// CrossFitted is the effect of a scaling on labels that were not used to fit it.
+// Folds cuts the row numbers of n examples at random into folds parts. The split depends only on the arguments.
+func Folds(n, folds int, seed uint64) [][]int {
+	return foldsOf(rand.New(rand.NewPCG(seed, foldStream)).Perm(n), folds)
+}
+
+func foldsOf(order []int, folds int) [][]int {
+	parts, n := make([][]int, folds), len(order)
+	for f := range parts {
+		parts[f] = order[f*n/folds : (f+1)*n/folds]
+	}
+	return parts
+}
+
+// Others returns the rows of all folds except fold f.
+func Others(folds [][]int, f int) []int {
+	return slices.Concat(slices.Concat(folds[:f]...), slices.Concat(folds[f+1:]...))
+}
+
+// CrossFit fits to the rows of all folds except one, and calls use with the fit and the rows of that fold. So no row is
+// judged by a fit to its own label. To compare methods on parts of the test set in this way is the protocol of Ashukha
+// et al. (2020), who use 2 folds. An error of fit ends it.
+func CrossFit[F any](folds [][]int, fit func(rows []int) (F, error), use func(fitted F, rows []int)) error {
+	for f, rows := range folds {
+		fitted, err := fit(Others(folds, f))
+		if err != nil {
+			return err
+		}
+		use(fitted, rows)
+	}
+	return nil
+}
+
+// CrossFitted is the effect of a calibration on labels that were not used to fit it.
 type CrossFitted struct {
 	Splits, Folds int
-	// NLLBefore is the mean NLL per image without the scaling. NLLAfter is the same with it, averaged over the
+	// NLLBefore is the mean NLL per example without the calibration. NLLAfter is the same with it, averaged over the
 	// splits. Both are in nats.
 	NLLBefore, NLLAfter float64
 	// Spread is the standard deviation of NLLAfter between splits, or 0 for one split. It shows the luck in a single
@@ -25,18 +67,18 @@ type CrossFitted struct {
 	Spread float64
 }
 
-// Best returns the lower of NLLBefore and NLLAfter. A fit on n images costs about 1/(2n) nats for each fitted number.
-// So a scaling would make a method worse if its probabilities are right already. T = 1, which changes nothing, is one
-// of the possible temperatures.
+// Best returns the lower of NLLBefore and NLLAfter. A fit on n examples costs about 1/(2n) nats for each fitted number.
+// So a calibration would make a method worse if its probabilities are right already. T = 1, which changes nothing, is
+// one of the possible temperatures.
 func (c CrossFitted) Best() float64 { return min(c.NLLBefore, c.NLLAfter) }
 
-// CrossFits repeats [Scaler.CrossFit] over several random splits of the images, as in the test-time cross-validation
-// of Ashukha et al. (2020). The result then depends less on a single split. The first split is that of CrossFit with
-// the same seed.
+// CrossFits repeats [CrossFit] over several random splits of n examples, as in the test-time cross-validation of
+// Ashukha et al. (2020). The result then depends less on a single split. The first split is that of [Folds]. nll
+// returns the mean NLL of some rows with a fit, or without one if fitted is nil.
 //
-// Zero folds mean 2, and zero splits mean [Splits]. Errors are those of CrossFit. CrossFits panics if splits is
-// negative, and in the cases where CrossFit panics.
-func (m Scaler) CrossFits(logits []float64, classes int, labels []int, folds, splits int, seed uint64) (CrossFitted, error) {
+// Zero folds mean 2, and zero splits mean [Splits]. Fewer examples than folds are an error. CrossFits panics if splits
+// is negative, or if folds is negative or 1.
+func CrossFits[F any](n, folds, splits int, seed uint64, fit func(rows []int) (F, error), nll func(fitted *F, rows []int) float64) (CrossFitted, error) {
 	out := CrossFitted{Splits: cmp.Or(splits, Splits), Folds: cmp.Or(folds, 2)}
 	if out.Splits < 0 {
 		panic(badSplits)
@@ -44,23 +86,18 @@ func (m Scaler) CrossFits(logits []float64, classes int, labels []int, folds, sp
 	if out.Folds < 2 {
 		panic(badFolds)
 	}
-	s, err := newScored(logits, classes, labels)
-	if err != nil {
-		return CrossFitted{}, err
-	}
-	n := len(labels)
 	if n < out.Folds {
 		return CrossFitted{}, fmt.Errorf("%d rows for %d folds", n, out.Folds)
 	}
-	out.NLLBefore, _, _ = s.loss(allRows(n), 1)
+	out.NLLBefore = nll(nil, allRows(n))
 	rng := rand.New(rand.NewPCG(seed, foldStream))
 	after := make([]float64, out.Splits)
 	for k := range after {
-		order := rng.Perm(n)
-		for f := range out.Folds {
-			start, end := f*n/out.Folds, (f+1)*n/out.Folds
-			fit := m.fit(s, slices.Concat(order[:start], order[end:]), n)
-			after[k] += fit.nll(s, order[start:end]) * float64(end-start) / float64(n)
+		err := CrossFit(foldsOf(rng.Perm(n), out.Folds), fit, func(fitted F, rows []int) {
+			after[k] += nll(&fitted, rows) * float64(len(rows)) / float64(n)
+		})
+		if err != nil {
+			return CrossFitted{}, err
 		}
 	}
 	out.NLLAfter = stat.Mean(after, nil)

@@ -5,10 +5,9 @@
 // sets. For plotting use [Reliability] and [RiskCoverage]. The function [FitAPS] makes sets of classes that contain
 // the true one with a promised probability.
 //
-// A [Scaler] repairs probabilities by a temperature or by vector scaling (Guo et al. 2017, section 4.2). Its method
-// [Scaler.Fit] fits on separate images. The method [Scaler.CrossFit] fits on the test images, but never applies a fit
-// to the labels that it used (Ashukha et al. 2020). Finally, [Scaler.CrossFits] measures the effect over several
-// random splits.
+// [FitTemperature] and [FitVectorScaling] repair probabilities (Guo et al. 2017, section 4.2). Fit on separate images,
+// or use [CrossFit]: it fits on the test images, but never applies a fit to the labels that it used (Ashukha et al.
+// 2020). [CrossFits] measures the effect over several random splits.
 //
 // [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] measure how well a score, such as the entropy of averaged predictions,
 // detects images of another domain. Scores of class 1 of two classes are decided by a threshold: [Decide] counts its

@@ -40,7 +40,7 @@ func TestHonest(t *testing.T) {
 	for i, all := range h.Crossed {
 		p := g.Temperature[i]
 		for _, want := range all {
-			got, err := calibrate.ByTemperature.CrossFits(p.Logits, p.Classes, p.Labels, want.Folds, want.Splits, h.Seed)
+			got, err := problem{p.Logits, p.Classes, p.Labels}.crossFits(want.Folds, want.Splits, h.Seed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,16 +78,16 @@ func TestHonest(t *testing.T) {
 // probabilities that are right no temperature makes worse ones.
 func TestCrossFits(t *testing.T) {
 	p, _ := randomProblem(2)
-	_, one := p.cross(t, calibrate.ByTemperature, 2, 3)
-	got, err := calibrate.ByTemperature.CrossFits(p.logits, p.classes, p.labels, 0, 1, 3)
-	if err != nil || got.NLLAfter != one.NLLAfter || got.Folds != 2 || got.Spread != 0 {
-		t.Errorf("%+v of one split, want %v; %v", got, one.NLLAfter, err)
+	one, _ := p.cross(t, 2, 3)
+	got, err := p.crossFits(0, 1, 3)
+	if err != nil || got.NLLAfter != one || got.Folds != 2 || got.Spread != 0 {
+		t.Errorf("%+v of one split, want %v; %v", got, one, err)
 	}
-	many, err := calibrate.ByTemperature.CrossFits(p.logits, p.classes, p.labels, 0, 0, 3)
+	many, err := p.crossFits(0, 0, 3)
 	if err != nil || many.Splits != calibrate.Splits || !(many.Spread > 0) {
 		t.Errorf("%+v, %v", many, err)
 	}
-	if _, err := calibrate.ByTemperature.CrossFits(p.logits[:p.classes], p.classes, p.labels[:1], 0, 0, 1); err == nil {
+	if _, err := p.pick(0).crossFits(0, 0, 1); err == nil {
 		t.Error("one image in two folds: no error")
 	}
 
@@ -98,7 +98,7 @@ func TestCrossFits(t *testing.T) {
 	var sum, squares float64
 	for seed := range uint64(draws) {
 		q := fair(n, seed)
-		c, err := calibrate.ByTemperature.CrossFits(q.logits, q.classes, q.labels, 2, 0, seed)
+		c, err := q.crossFits(2, 0, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

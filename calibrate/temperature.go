@@ -66,6 +66,14 @@ func FitTemperature(logits []float64, classes int, labels []int) (Temperature, e
 	return s.fit(allRows(len(labels))), nil
 }
 
+// Warnings returns the reasons not to take the temperature at face value.
+func (t Temperature) Warnings() []error {
+	if !t.AtBound {
+		return nil
+	}
+	return []error{fmt.Errorf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)}
+}
+
 // scored holds checked logits and their labels.
 type scored struct {
 	logits  []float64 // n×classes

@@ -271,16 +271,8 @@ func TestFitTemperatureErrors(t *testing.T) {
 			continue
 		}
 		_, vector := calibrate.FitVectorScaling(test.logits, 2, test.labels)
-		others := []error{vector}
-		for _, m := range []calibrate.Scaler{calibrate.ByTemperature, calibrate.ByVector} {
-			_, fitted := m.Fit(test.logits, 2, test.labels)
-			_, _, crossed := m.CrossFit(nil, test.logits, 2, test.labels, 0, 1)
-			others = append(others, fitted, crossed)
-		}
-		for _, other := range others {
-			if other == nil || other.Error() != err.Error() {
-				t.Errorf("%s: error %v, want %v of FitTemperature", test.name, other, err)
-			}
+		if vector == nil || vector.Error() != err.Error() {
+			t.Errorf("%s: error %v, want %v of FitTemperature", test.name, vector, err)
 		}
 	}
 }

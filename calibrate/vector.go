@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -43,7 +44,7 @@ type VectorScaling struct {
 // fitting set never rises.
 //
 // Unlike a temperature, vector scaling can change the most probable class, and it has 2·classes parameters. With few
-// images per class, check it with [Scaler.CrossFit]. Its result also depends on a constant added to a row of logits.
+// images per class, check it with [CrossFit]. Its result also depends on a constant added to a row of logits.
 // For an ensemble it must depend on the probabilities alone, so pass [LogProbs].
 //
 // The problem is convex. Newton's method minimises it, with conjugate gradients for the steps, so no matrix is
@@ -310,6 +311,30 @@ func (q *vectorProblem) judge(v *VectorScaling) {
 			v.Absent = append(v.Absent, c)
 		}
 	}
+}
+
+// rowsPerClass gives each of the 2·classes numbers of vector scaling ten rows.
+const rowsPerClass = 20
+
+// Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns if the fit ended
+// before the minimum, or if all rows are right after scaling. It also warns if a class has no label, and if there are
+// fewer than 20 rows per class.
+func (v VectorScaling) Warnings(rows int) (list []error) {
+	classes := len(v.Scale)
+	addf := func(format string, args ...any) { list = append(list, fmt.Errorf(format, args...)) }
+	if !v.Converged {
+		addf("the fit ended before it converged")
+	}
+	if v.Separated {
+		addf("all rows fitted on are right after scaling, so that nothing bounds the scales but the ridge: fit on more")
+	}
+	if n := len(v.Absent); n > 0 {
+		addf("classes without a label among the rows fitted on: %d of %d, the first is %d; nothing is known about their probabilities", n, classes, v.Absent[0])
+	}
+	if want := rowsPerClass * classes; rows < want {
+		addf("%d numbers are fitted on fewer than %d rows: a temperature is safer", 2*classes, want)
+	}
+	return list
 }
 
 // Check returns an error unless v can be applied to rows with the given number of classes. Call it for scales that

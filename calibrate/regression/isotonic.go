@@ -18,11 +18,11 @@ const tailRows = 40
 // Use it for probabilities, quantiles and intervals only. Its density is useless, because the derivative of R is
 // dominated by the noise of the knots.
 type Isotonic struct {
-	Knots  []float64 // ascending and distinct
-	Levels []float64 // R at the knots, ascending; the last is 1
+	Knots  []float64 `json:"knots"`  // ascending and distinct
+	Levels []float64 `json:"levels"` // R at the knots, ascending; the last is 1
 
 	// Warnings are reasons not to take the map at face value.
-	Warnings []error
+	Warnings []error `json:"-"`
 }
 
 // FitIsotonic fits R to the PIT values of n examples. A PIT value is the predicted distribution function at the true

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,13 +12,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study/scaling"
+	"github.com/swagwrap/swagwrap/internal/study/calibration"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 func (a *app) calibrateCommand() *cli.Command {
@@ -73,12 +74,11 @@ epistemic_std), and member_mean and member_std; columns have these names, with _
 
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
-	scaling.Scaling
-	repair   *scaling.Repair // for tasks other than classes, or nil
-	of       string          // path of the predictions
+	calibration.Study
+	of       string // path of the predictions
 	ensemble *ensemble.Ensemble
 	outputs  []*flags.Output
-	found    *scaling.Result
+	found    *calibration.Result
 }
 
 func (a *app) calibrate(c *cli.Context) error {
@@ -96,29 +96,33 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.openEnsemble(c, a); err != nil {
 		return err
 	}
-	if job.repair != nil {
-		return a.calibrateTask(c, job)
+	if err := job.Check(); err != nil {
+		return flags.BadInput(err)
 	}
 	if job.found, err = job.Run(flags.Producer()); err != nil {
-		if job.By.Name != "" && strings.HasPrefix(err.Error(), "a threshold") {
-			return flags.BadInput(fmt.Errorf("%s: %w", job.Fit.Path, err))
+		if _, ok := errors.AsType[*calibration.NoThreshold](err); ok {
+			return flags.BadInput(fmt.Errorf("%s: %w", job.of, err))
 		}
-		hint := "a true class with probability 0 was rounded: save logits, or probabilities in float64"
+		var hints []string
+		if job.Fit.Task.ClassNames() > 0 {
+			hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
+		}
 		if job.Fit.LeftOut > 0 {
-			hint += "; rows are counted without those left out"
+			hints = append(hints, "rows are counted without those left out")
 		}
-		return flags.BadInput(fmt.Errorf("%s: %w", job.Fit.Path, err), hint)
+		return flags.BadInput(fmt.Errorf("%s: %w", job.of, err), hints...)
+	}
+	if job.ensemble != nil {
+		if err := job.carry(c.String("ensemble")); err != nil {
+			return err
+		}
 	}
 	a.Logf(c, "%s", job.found.Describe())
-	tables := []*report.Table{job.found.Table()}
-	if two := job.found.ClassTable(); two != nil {
-		tables = append(tables, two)
-	}
-	return job.write(c, job.found, job.writeApplied, func() error { return a.showScaling(c, tables...) })
+	return job.write(c, func() error { return a.showTables(c, job.found.Tables()...) })
 }
 
-// showScaling prints tables. If the data goes to standard output, the tables go to standard error.
-func (a *app) showScaling(c *cli.Context, tables ...*report.Table) error {
+// showTables prints tables. If the data goes to standard output, the tables go to standard error.
+func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 	var out io.Writer = a.Stdout
 	if flags.IsStdout(c.String("output")) {
 		out = a.Stderr
@@ -136,7 +140,7 @@ func (a *app) showScaling(c *cli.Context, tables ...*report.Table) error {
 
 // newCalibrationJob checks the flags and creates the outputs.
 func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
-	job := &calibrationJob{Scaling: scaling.Scaling{Method: calibrate.Scaler(c.String("method")), Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
+	job := &calibrationJob{Study: calibration.Study{Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
 	apply := c.String("apply")
 	if err := flags.Word(c, "task", "auto", "classes", "labels", "regression"); err != nil {
 		return nil, err
@@ -153,7 +157,7 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	job.Threshold, job.By = threshold(c)
+	job.Threshold, job.Criterion = threshold(c)
 	out, err := a.CreateResult(c.String("output"), c.Bool("force"), c.String("ensemble") == "")
 	if err != nil {
 		return nil, err
@@ -175,63 +179,63 @@ func (job *calibrationJob) abort() {
 	}
 }
 
-// readPredictions reads the predictions to fit on and those to test on.
+// readPredictions reads the predictions to fit on and those to test on, and checks the method.
 func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	of := c.String("task")
 	if of == "auto" {
 		of = predictions.TaskOf(job.of)
 	}
-	if of != "classes" && c.IsSet("threshold") {
+	switch {
+	case calibration.Keyed(of):
+	case c.IsSet("threshold"):
 		return flags.Usagef("", "--threshold: is on the probability of class 1 of two, and the task is %s", of)
+	case c.IsSet("key"):
+		return flags.Usagef("", "--key is for predictions of classes: those of the task %s have arrays of several names", of)
 	}
-	if of != "classes" {
-		return a.readTask(c, job, of)
-	}
-	switch job.Method {
-	case "":
-		job.Method = calibrate.ByTemperature
-	case calibrate.ByTemperature, calibrate.ByVector:
-	case scaling.None:
-		if c.String("threshold") == "" {
-			return flags.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
-		}
-	default:
-		return flags.Word(c, "method", string(calibrate.ByTemperature), string(calibrate.ByVector), string(scaling.None))
-	}
-	if job.Fit, err = a.openLogits(c, c.Args().First(), c.String("labels"), "--labels"); err != nil {
+	if job.Fit, err = a.openPredictions(c, job.of, of, "labels"); err != nil {
 		return err
 	}
-	if path := c.String("test"); path != "" {
-		if job.Test, err = a.openLogits(c, path, c.String("test-labels"), "--test-labels"); err != nil {
-			return err
-		}
-		if job.Test.Classes != job.Fit.Classes {
-			return flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, job.Test.Classes, job.Fit.Classes, job.Fit.Path))
-		}
-		if job.Test.SHA256 == job.Fit.SHA256 {
-			a.Warnf(c, "%s: is the file that is fitted on: its scores are too optimistic", path)
-		}
+	job.Method = cmp.Or(task.Method(c.String("method")), job.Fit.Methods()[0])
+	if err := job.CheckMethod(); err != nil {
+		return flags.Usagef("", "--%w", err)
+	}
+	if job.Method == calibration.None && c.String("threshold") == "" {
+		return flags.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
+	}
+	path := c.String("test")
+	if path == "" {
+		return nil
+	}
+	if job.Test, err = a.openPredictions(c, path, of, "test-labels"); err != nil {
+		return err
+	}
+	if job.Test.SHA256 == job.Fit.SHA256 {
+		a.Warnf(c, "%s: is the file that is fitted on: its scores are too optimistic", path)
 	}
 	return nil
 }
 
-func (a *app) openLogits(c *cli.Context, path, labels, flag string) (*scaling.Logits, error) {
-	p, err := predictions.Read(path, predictions.ReadOptions{Labels: labels, Key: c.String("key")})
+// openPredictions reads predictions of the named task. flag is the name of the flag for a file with their labels.
+func (a *app) openPredictions(c *cli.Context, path, of, flag string) (*calibration.Predictions, error) {
+	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: c.String(flag), Key: c.String("key")})
+	if task.IsNoTruth(err) {
+		return nil, flags.BadInput(err, "--"+flag+" FILE reads them from a file of their own")
+	}
 	if err != nil {
 		return nil, flags.WrongKind(c, err, path, flags.Predictions)
 	}
-	what := "logits"
-	if p.Probabilities {
-		what = "probabilities"
+	what := report.Plural(p.Len(), "row") + ", " + p.Task.Size()
+	if p.From != "" {
+		what += ", " + p.From
 	}
-	a.Logf(c, "%s: %s, %d classes, %s (%s)", path, report.Plural(p.Len(), "row"), p.Classes, what, p.From)
+	if p.Members > 0 {
+		what += ", " + report.Plural(p.Members, "member")
+	}
+	a.Logf(c, "%s: %s", path, what)
 	if p.LeftOut > 0 {
 		a.Warnf(c, "%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
 	}
-	if p.Labels == nil {
-		return nil, flags.BadInput(fmt.Errorf("%s: no labels", path), flag+" FILE reads them from a file of their own")
-	}
-	return scaling.NewLogits(p), nil
+	return p, nil
 }
 
 // openEnsemble opens the ensemble of --ensemble, and checks that the predictions come from it.
@@ -244,7 +248,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if (e.Temperature > 0 || e.Vector != nil) && job.Method != scaling.None {
+	if e.Calibration != nil && job.Method != calibration.None {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	var meta sidecar
@@ -264,11 +268,70 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		}
 	}
 	switch chosen := c.String("threshold") != ""; {
+	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.Name()):
+		return flags.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.Name()))
 	case chosen && e.Card.Task != "binary":
 		return flags.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, e.Card.Task))
 	case !chosen && e.Threshold > 0:
 		return flags.BadInput(fmt.Errorf("%s: has a threshold, %g, which was chosen for its probabilities as they are", path, e.Threshold), "choose one for those that are calibrated: --threshold")
 	}
+	if job.Fit.Members > 0 {
+		job.Weights = e.Weights()
+	}
 	job.ensemble = e
 	return nil
+}
+
+// carry stores what was fitted in the ensemble.
+func (job *calibrationJob) carry(path string) error {
+	if why := job.found.Carried(); why != "" {
+		return flags.Usagef("", "--ensemble: %s", why)
+	}
+	if c := job.found.Fitted; c != nil {
+		if err := job.ensemble.Calibrate(c); err != nil {
+			return flags.BadInput(fmt.Errorf("%s: %w", path, err))
+		}
+	}
+	if t := job.found.Threshold; t != nil {
+		job.ensemble.Threshold = t.Value
+	}
+	return nil
+}
+
+// write writes the outputs, and puts them in their places. The first output is the result as JSON, or the ensemble with
+// the calibration. The second has calibrated predictions. show prints the result.
+func (job *calibrationJob) write(c *cli.Context, show func() error) error {
+	var err error
+	if out := job.outputs[0]; job.ensemble != nil {
+		err = job.writeEnsemble(out, c.String("ensemble"))
+	} else {
+		err = flags.WriteJSON(out, job.found.JSON())
+	}
+	if err != nil {
+		return flags.BadOutput(err)
+	}
+	if len(job.outputs) > 1 {
+		out := job.outputs[1]
+		if err := job.found.WriteApplied(out, strings.ToLower(filepath.Ext(out.Path)) == ".npz"); err != nil {
+			return flags.BadOutput(err)
+		}
+	}
+	return flags.Together{Print: show}.Commit(job.outputs...)
+}
+
+// writeEnsemble writes the calibrated ensemble. It adapts the paths of posteriors and checkpoints to the new folder.
+func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
+	move := func(path *string) {
+		if !filepath.IsAbs(*path) {
+			*path = flags.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(*path)))
+		}
+	}
+	for i := range job.ensemble.Components {
+		c := &job.ensemble.Components[i]
+		move(&c.Posterior.Path)
+		for k := range c.Checkpoints {
+			move(&c.Checkpoints[k].Path)
+		}
+	}
+	return job.ensemble.Write(out, flags.Producer())
 }

@@ -210,7 +210,7 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 	if k < 0 || k >= e.Members() {
 		return nil, nil, nil, flags.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
 	}
-	if e.Temperature > 0 || e.Vector != nil {
+	if e.Calibration != nil {
 		a.Warnf(c, "%s: its calibration is for the members' average, and is not in the exported member", path)
 	}
 	component, _ := e.Find(k)
@@ -321,7 +321,7 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 		if j.Members, err = ensemble.ParseRanges(c.String("members"), e.Members()); err != nil {
 			return flags.Usagef("members are counted from 0", "--members %w", err)
 		}
-		if len(j.Members) < e.Members() && (e.Temperature > 0 || e.Vector != nil) {
+		if len(j.Members) < e.Members() && e.Calibration != nil {
 			a.Warnf(c, "%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 	}

@@ -109,10 +109,9 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	}
 	text.Line(a.Stdout, "%s", path)
 	text.Line(a.Stdout, "  kind       %s, format version %s, written by %s", st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	// the calibration of an ensemble is 0 or null if there is none
 	for _, m := range []struct{ key, name string }{{"options", "options"}, {"components", "components"}, {"sampling", "sampling"},
-		{"temperature", "temperature"}, {"vector_scaling", "vector scaling"}, {"threshold", "threshold"}} {
-		if v := st.Metadata[m.key]; v != "" && v != "0" && v != "null" {
+		{"calibration", "calibration"}, {"threshold", "threshold"}} {
+		if v := st.Metadata[m.key]; v != "" && v != "null" {
 			text.Line(a.Stdout, "  %-10s %s", m.name, v)
 		}
 	}

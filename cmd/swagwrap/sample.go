@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -87,6 +88,9 @@ func (a *app) sample(c *cli.Context) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
+	if settings.Temperature > 0 {
+		e.Calibration = task.WithNumber(e.Card.Task, settings.Temperature)
+	}
 	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
 		return err
 	}
@@ -131,7 +135,7 @@ func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
 	if count == 0 {
 		count = c.NArg()
 	}
-	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: s.Sampling(), Temperature: s.Temperature, Threshold: s.Threshold}
+	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: s.Sampling(), Threshold: s.Threshold}
 	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, s.Antithetic); err != nil {
 		return nil, flags.Usagef("", "%w", err)
 	}

@@ -117,8 +117,8 @@ func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 	case ensemble.Iterates:
 		what = s.Method
 	}
-	if e.Temperature > 0 {
-		what += fmt.Sprintf(", T = %.4g", e.Temperature)
+	if e.Calibration != nil {
+		what += ", " + e.Calibration.String()
 	}
 	if s.NoiseStd != nil {
 		what += fmt.Sprintf(", noise %.4g", s.NoiseStd)

@@ -63,16 +63,16 @@ func TestGoldenMethods(t *testing.T) {
 			want = *want.Mean
 		}
 		x, outcomes := p.Data[0].Task, p.Data[0].Mean()
-		if (p.Scaler != "") != (p.Key == baseline.SWATemp) {
-			t.Errorf("%s is calibrated by %q", p.Name, p.Scaler)
+		if (p.By != "") != (p.Key == baseline.SWATemp) {
+			t.Errorf("%s is calibrated by %q", p.Name, p.By)
 		}
-		if p.Scaler != "" {
-			fitted, err := x.Fit(p.Scaler, p.Validation.Mean(), val.Labels())
+		if p.By != "" {
+			fitted, err := x.Calibrators()[0].Fit(p.Validation.Mean(), val.Labels())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if infertest.Far(fitted.Temperatures[0], want.Temperature, 1e-4, 0) {
-				t.Errorf("temperature %v, want %v", fitted.Temperatures, want.Temperature)
+			if infertest.Far(fitted.Temperature, want.Temperature, 1e-4, 0) {
+				t.Errorf("temperature %v, want %v", fitted.Temperature, want.Temperature)
 			}
 			outcomes = x.Apply(nil, fitted, outcomes)
 		}

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -28,7 +28,7 @@ func TestSWAGTemp(t *testing.T) {
 		t.Fatalf("%+v", methods)
 	}
 	p := methods[1]
-	if methods[0].Scaler != "" || p.Scaler != calibrate.ByTemperature || p.Name != "SWAG-Temp" || p.Networks() != 3 {
+	if methods[0].By != "" || p.By != task.OneNumber || p.Name != "SWAG-Temp" || p.Networks() != 3 {
 		t.Errorf("%+v", p)
 	}
 	labels, outcomes := targets.Validation.Labels(), p.Validation.Mean()
@@ -51,12 +51,12 @@ func TestSWAGTemp(t *testing.T) {
 			low = a
 		}
 	}
-	fitted, err := p.Validation.Task.Fit(p.Scaler, outcomes, labels)
+	fitted, err := p.Validation.Task.Calibrators()[0].Fit(outcomes, labels)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := math.Exp(-low); fitted.AtBound || math.Abs(fitted.Temperatures[0]-want) > 1e-6*want {
-		t.Errorf("T = %v, at its bound %v; a search finds %v", fitted.Temperatures[0], fitted.AtBound, want)
+	if want := math.Exp(-low); fitted.AtBound || math.Abs(fitted.Temperature-want) > 1e-6*want {
+		t.Errorf("T = %v, at its bound %v; a search finds %v", fitted.Temperature, fitted.AtBound, want)
 	}
 }
 

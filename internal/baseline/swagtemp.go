@@ -1,6 +1,6 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/calibrate"
+import "github.com/swagwrap/swagwrap/internal/task"
 
 // swagTemp is SWAG with temperature scaling. It has one temperature for the average of the members' probabilities,
 // softmax(log p̄ / T).
@@ -12,5 +12,5 @@ var swagTemp = &Method{
 		}
 		return eachMember(in, c)
 	},
-	Run: func(w *work) error { return w.scaled(w.swagOf, calibrate.ByTemperature) },
+	Run: func(w *work) error { return w.scaled(w.swagOf, task.OneNumber) },
 }

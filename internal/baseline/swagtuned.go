@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -37,11 +37,11 @@ var swagTuned = &Method{
 	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(*in.Tuned) },
 	Run: func(w *work) error {
 		if w.Tuned.Scale == 0 {
-			return w.scaled(w.swaOf, calibrate.ByTemperature)
+			return w.scaled(w.swaOf, task.OneNumber)
 		}
 		return w.scaled(func() (*Predicted, error) {
 			p := w.random()
 			return p, w.sample(p, *w.Tuned)
-		}, calibrate.ByTemperature)
+		}, task.OneNumber)
 	},
 }

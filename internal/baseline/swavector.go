@@ -1,9 +1,9 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/calibrate"
+import "github.com/swagwrap/swagwrap/internal/task"
 
 // swaVector is SWA with vector scaling (Guo et al. 2017).
 var swaVector = &Method{
 	Key: "swa-vector", From: fromSWA, Name: called("SWA-Vector"), Scores: true, Cost: free, Deploy: averaged,
-	Run: func(w *work) error { return w.scaled(w.swaOf, calibrate.ByVector) },
+	Run: func(w *work) error { return w.scaled(w.swaOf, task.ByVector) },
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -29,9 +29,9 @@ type Predicted struct {
 	// Kept holds the predictions of each network for the first data set. It is nil unless Targets.Members is set, and
 	// also if it would exceed keptBytes or the method has no single networks.
 	Kept []Kept
-	// Scaler is the calibration that the method applies to these predictions, or "".
-	Scaler calibrate.Scaler
-	Drawn  bool // Take also adds to groups
+	// By is the calibration that the method applies to these predictions, or "".
+	By    task.Method
+	Drawn bool // Take also adds to groups
 }
 
 // sums returns the sums of all data sets, with the validation data last.
@@ -303,13 +303,13 @@ func (w *work) swagOf() (*Predicted, error) {
 	})
 }
 
-// scaled yields the result of begin, which is to be calibrated with the given scaler, or "" for none.
-func (w *work) scaled(begin func() (*Predicted, error), by calibrate.Scaler) error {
+// scaled yields the result of begin, which is to be calibrated by the given method, or "" for none.
+func (w *work) scaled(begin func() (*Predicted, error), by task.Method) error {
 	p, err := begin()
 	if err != nil {
 		return err
 	}
 	p = w.as(p)
-	p.Scaler = by
+	p.By = by
 	return w.yield(p)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -31,9 +32,9 @@ func calibrated(t *testing.T) *ensemble.Ensemble {
 // A file with vector scaling has a version that earlier readers refuse; one
 // without has not.
 func TestFileWithVectorScaling(t *testing.T) {
-	for _, v := range []*ensemble.VectorScaling{nil, {Scale: []float64{0.5, 1.25}, Bias: []float64{-0.125, 1e-300}}} {
+	for _, v := range []*task.Calibration{nil, {Method: task.ByVector, Scale: []float64{0.5, 1.25}, Bias: []float64{-0.125, 1e-300}}} {
 		want := calibrated(t)
-		want.Vector = v
+		want.Calibration = v
 		write(t, want)
 		got, err := ensemble.Open(want.Path)
 		if err != nil {
@@ -47,28 +48,30 @@ func TestFileWithVectorScaling(t *testing.T) {
 }
 
 func TestFileRefusesBadCalibration(t *testing.T) {
-	for want, change := range map[string]func(*ensemble.Ensemble){
-		`metadata "temperature": -1`: func(e *ensemble.Ensemble) { e.Temperature = -1 },
-		"a temperature and vector scaling": func(e *ensemble.Ensemble) {
-			e.Temperature, e.Vector = 2, &ensemble.VectorScaling{Scale: []float64{1}, Bias: []float64{0}}
-		},
-		`metadata "vector_scaling": number of sc`: func(e *ensemble.Ensemble) {
-			e.Vector = &ensemble.VectorScaling{Scale: []float64{1}, Bias: []float64{0, 1}}
-		},
+	for want, c := range map[string]*task.Calibration{
+		`metadata "calibration": calibration "temperature": number -1`:                 {Method: task.ByTemperature, Temperature: -1},
+		`metadata "calibration": calibration "vector": scales 1, want as many as bias`: {Method: task.ByVector, Scale: []float64{1}, Bias: []float64{0, 1}},
+		`metadata "calibration": calibration "variances": number 0`:                    {Method: task.ByVariances, Factors: []float64{1, 0}},
+		`metadata "calibration": calibration "spline": numbers missing`:                {Method: "spline", Temperature: 2},
+		`metadata "calibration": calibration "isotonic": a map`:                        {Method: task.ByIsotonic},
 	} {
 		e := calibrated(t)
-		change(e)
+		e.Calibration = c
 		write(t, e)
 		if _, err := ensemble.Open(e.Path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	e := &ensemble.Ensemble{Path: "e.safetensors", Vector: &ensemble.VectorScaling{Scale: []float64{1, 1}, Bias: []float64{0, 0}}}
-	if err := e.CheckCalibration(classes(t, 3)); err == nil || !strings.Contains(err.Error(), "vector scaling for 2 classes, and its networks have 3") {
+	e := &ensemble.Ensemble{Path: "e.safetensors", Calibration: &task.Calibration{Method: task.ByVector, Scale: []float64{1, 1}, Bias: []float64{0, 0}}}
+	if err := e.CheckCalibration(classes(t, 3)); err == nil || !strings.Contains(err.Error(), `calibration "vector": for 2, and the networks have 3 classes`) {
 		t.Errorf("error %v", err)
 	}
 	if err := e.CheckCalibration(classes(t, 2)); err != nil {
 		t.Error(err)
+	}
+	e.Calibration = &task.Calibration{Method: task.ByPlatt, Scale: []float64{1, 1}, Bias: []float64{0, 0}}
+	if err := e.CheckCalibration(classes(t, 2)); err == nil || !strings.Contains(err.Error(), `calibration "platt": is not for the task classes`) {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -76,9 +79,9 @@ func TestFileRefusesBadCalibration(t *testing.T) {
 // the members say stays.
 func TestRowWithVectorScaling(t *testing.T) {
 	sums := &infer.Sums{Task: classes(t, 3), Weight: 2, Outcome: []float64{1.2, 0.6, 0.2}, Entropy: []float64{1}}
-	e := &ensemble.Ensemble{Vector: &ensemble.VectorScaling{Scale: []float64{0.5, 2, 1}, Bias: []float64{0, 1, 0.25}}}
+	e := &ensemble.Ensemble{Calibration: &task.Calibration{Method: task.ByVector, Scale: []float64{0.5, 2, 1}, Bias: []float64{0, 1, 0.25}}}
 	plain, row := describe(sums, 0, &ensemble.Ensemble{}, 0), describe(sums, 0, e, 0)
-	want := calibrate.VectorScaling{Scale: e.Vector.Scale, Bias: e.Vector.Bias}.Apply(nil, []float64{math.Log(0.6), math.Log(0.3), math.Log(0.1)})
+	want := calibrate.VectorScaling{Scale: e.Calibration.Scale, Bias: e.Calibration.Bias}.Apply(nil, []float64{math.Log(0.6), math.Log(0.3), math.Log(0.1)})
 	for c, p := range row.Probabilities {
 		if math.Abs(p-want[c]) > 1e-15 {
 			t.Errorf("class %d: probability %v, want %v", c, p, want[c])

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -62,7 +63,7 @@ func TestSums(t *testing.T) {
 			t.Errorf("weights %v: Brier's square %v, want %v", w, r.Square, want)
 		}
 		// A temperature changes the average alone: its logarithms are divided.
-		r = describe(s, 0, &ensemble.Ensemble{Temperature: 2}, -1)
+		r = describe(s, 0, &ensemble.Ensemble{Calibration: task.WithNumber("classes", 2)}, -1)
 		root := math.Sqrt(mean) / (math.Sqrt(mean) + math.Sqrt(1-mean))
 		if math.Abs(r.Confidence-root) > 1e-15 || math.Abs(r.PredictiveEntropy-entropy(root)) > 1e-14 {
 			t.Errorf("weights %v: confidence %v and entropy %v at temperature 2, want %v and %v", w, r.Confidence, r.PredictiveEntropy, root, entropy(root))
@@ -92,7 +93,7 @@ func TestFile(t *testing.T) {
 		},
 		Sampling:    ensemble.Sampling{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
 		Card:        swag.Card{Task: "classes", ClassNames: []string{"a", "b"}, Preprocess: []byte(`{"mean":[0.1],"std":[0.2]}`)},
-		Temperature: 1.25,
+		Calibration: task.WithNumber("classes", 1.25),
 	}
 	write(t, want)
 	got, err := ensemble.Open(want.Path)

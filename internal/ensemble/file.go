@@ -36,6 +36,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -67,10 +68,8 @@ type Ensemble struct {
 	Components []Component
 	Sampling   Sampling
 	Card       swag.Card // of its posteriors, and with noise that was found since
-	// Temperature divides the logarithms of the averaged probabilities. 0 leaves them unchanged.
-	Temperature float64
-	// Vector scales the averaged probabilities instead of a temperature. It may be nil.
-	Vector *VectorScaling
+	// Calibration calibrates the members' average. It is nil for none.
+	Calibration *task.Calibration
 	// Threshold is a threshold on the calibrated probability of class 1, for the task binary. 0 stands for the usual
 	// one.
 	Threshold float64
@@ -165,11 +164,10 @@ func (e *Ensemble) Find(k int) (component, place int) {
 // metadata returns what the file says of the ensemble.
 func (e *Ensemble) metadata() map[string]any {
 	said := map[string]any{
-		"components":     e.Components,
-		"sampling":       e.Sampling,
-		"card":           e.Card,
-		"temperature":    e.Temperature,
-		"vector_scaling": e.Vector,
+		"components":  e.Components,
+		"sampling":    e.Sampling,
+		"card":        e.Card,
+		"calibration": e.Calibration,
 	}
 	if e.Threshold > 0 {
 		said["threshold"] = e.Threshold
@@ -243,11 +241,10 @@ func fewMetadata(st *weights.Safetensors) error {
 // readMetadata is the inverse of metadata. Call fewMetadata before it if the file may come from anywhere.
 func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	values := map[string]any{
-		"components":     &e.Components,
-		"sampling":       &e.Sampling,
-		"card":           &e.Card,
-		"temperature":    &e.Temperature,
-		"vector_scaling": &e.Vector,
+		"components":  &e.Components,
+		"sampling":    &e.Sampling,
+		"card":        &e.Card,
+		"calibration": &e.Calibration,
 	}
 	if _, ok := st.Metadata["threshold"]; ok {
 		values["threshold"] = &e.Threshold
@@ -255,8 +252,13 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	if err := st.DecodeMetadata(values); err != nil {
 		return err
 	}
-	if err := e.checkCalibration(); err != nil {
-		return err
+	if e.Calibration != nil {
+		if err := e.Calibration.Sound(); err != nil {
+			return fmt.Errorf("metadata \"calibration\": %w", err)
+		}
+	}
+	if !(e.Threshold >= 0 && e.Threshold <= 1) {
+		return fmt.Errorf("metadata \"threshold\": %v, want a number above 0 and at most 1", e.Threshold)
 	}
 	if err := e.check(); err != nil {
 		return fmt.Errorf("metadata \"components\": %w", err)

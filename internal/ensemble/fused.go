@@ -38,8 +38,7 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 	if err := j.learn(ctx, e); err != nil {
 		return nil, err
 	}
-	calibration := j.Ensemble.calibration()
-	if err := calibration.check(j.Ensemble.Path, j.tasks[0]); err != nil {
+	if err := j.Ensemble.CheckCalibration(j.tasks[0]); err != nil {
 		return nil, err
 	}
 	if err := checkThreshold(j.Ensemble.Path, j.Ensemble.Threshold, j.tasks[0]); err != nil {
@@ -78,7 +77,7 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 		i, _ := j.Ensemble.Find(k)
 		said = append(said, j.tasks[i].Say(m, m.Scores(at)))
 	}
-	for _, o := range j.tasks[0].Fuse(m, said, j.weights(), calibration.Scaling) {
+	for _, o := range j.tasks[0].Fuse(m, said, j.weights(), j.Ensemble.Calibration) {
 		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			return nil, err
 		}
@@ -179,15 +178,12 @@ func (j *Fused) metadata() (map[string]string, error) {
 	if e.Threshold > 0 {
 		out["swagwrap.threshold"] = strconv.FormatFloat(e.Threshold, 'g', -1, 64)
 	}
-	switch {
-	case e.Vector != nil:
-		js, err := json.Marshal(e.Vector)
+	if c := e.Calibration; c != nil {
+		js, err := json.Marshal(c)
 		if err != nil {
 			return nil, err
 		}
-		out["swagwrap.vector_scaling"] = string(js)
-	case e.Temperature > 0:
-		out["swagwrap.temperature"] = strconv.FormatFloat(e.Temperature, 'g', -1, 64)
+		out["swagwrap.calibration"] = string(js)
 	}
 	return out, nil
 }

@@ -250,7 +250,7 @@ func TestFusedMixture(t *testing.T) {
 	mix := members(networks, 2, []float64{0.7, 0.3})
 	for _, c := range []*float64{nil, ptr(2.5)} {
 		if c != nil {
-			mix.Temperature = *c
+			mix.Calibration = task.WithNumber("classes", *c)
 		}
 		j := &ensemble.Fused{Ensemble: mix, Networks: networks, Members: mix.All(), Producer: "swagwrap", Version: "v1"}
 		path := files(t, e, j)

@@ -52,7 +52,6 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 		return fail(err)
 	}
 	defer session.Close()
-	calibration := j.Ensemble.calibration()
 	batch := s.BatchSizes()[0]
 	err = s.Run(ctx, 0, func(c *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
@@ -70,7 +69,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 			}
 			for i := range rows {
 				average := c.Average(want, from+i)
-				calibration.apply(s.Task(), average.Outcome)
+				j.Ensemble.calibrate(s.Task(), average.Outcome)
 				shown, _ := s.Task().Shown(average.Outcome)
 				var got []float32
 				for _, o := range out {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -79,9 +78,9 @@ func TestFusedRegression(t *testing.T) {
 					c.weights = append(c.weights, 1/float64(c.members))
 				}
 			}
-			var by *calibrate.Scaling
+			var by *task.Calibration
 			if c.factor > 0 {
-				by = &calibrate.Scaling{Temperatures: []float64{c.factor}}
+				by = task.WithNumber("regression", c.factor)
 			}
 			filled, err := joinMembers(t, model, l, graph, what.(task.Fusable), vectors, c.weights, by).Runtime()
 			if err != nil {

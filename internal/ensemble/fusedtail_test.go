@@ -48,9 +48,9 @@ func shifting(opset, count int, activation string) []byte {
 func TestFusedAverage(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
-	temperature := func(v float64) *calibrate.Scaling { return &calibrate.Scaling{Temperatures: []float64{v}} }
-	vector := func(scale, bias []float64) *calibrate.Scaling {
-		return &calibrate.Scaling{Vector: &calibrate.VectorScaling{Scale: scale, Bias: bias}}
+	temperature := func(v float64) *task.Calibration { return task.WithNumber("classes", v) }
+	vector := func(scale, bias []float64) *task.Calibration {
+		return &task.Calibration{Method: task.ByVector, Scale: scale, Bias: bias}
 	}
 	for _, c := range []struct {
 		name           string
@@ -59,7 +59,7 @@ func TestFusedAverage(t *testing.T) {
 		activation     string
 		spread         float64 // of scores
 		weights        []float64
-		by             *calibrate.Scaling
+		by             *task.Calibration
 	}{
 		{"thirty members", 13, 10, 30, "", 2, nil, nil},
 		{"one member", 13, 10, 1, "", 2, nil, temperature(1.5)},
@@ -123,7 +123,7 @@ func TestFusedAverage(t *testing.T) {
 }
 
 // joinMembers is the model of members with these weights.
-func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *infer.Graph, what task.Fusable, vectors []weights.Slice, w []float64, by *calibrate.Scaling) *onnxio.Model {
+func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *infer.Graph, what task.Fusable, vectors []weights.Slice, w []float64, by *task.Calibration) *onnxio.Model {
 	t.Helper()
 	template, err := onnxio.NewWholeTemplate(model, l)
 	if err != nil {
@@ -170,7 +170,7 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 }
 
 // averaged is what float64 makes of members' scores, each run by itself.
-func averaged(t *testing.T, e *infer.Engine, model *onnxio.Model, l *weights.Layout, members []weights.Slice, what task.Task, w []float64, by *calibrate.Scaling, x list) (out said) {
+func averaged(t *testing.T, e *infer.Engine, model *onnxio.Model, l *weights.Layout, members []weights.Slice, what task.Task, w []float64, by *task.Calibration, x list) (out said) {
 	t.Helper()
 	template, err := onnxio.NewRuntimeTemplate(model, l)
 	if err != nil {
@@ -199,7 +199,7 @@ func averaged(t *testing.T, e *infer.Engine, model *onnxio.Model, l *weights.Lay
 	out.mutual = calibrate.MutualInformation(nil, mean, width, expected)
 	out.prob = mean
 	if by != nil {
-		out.prob = by.Apply(nil, calibrate.LogProbs(nil, mean), width)
+		out.prob = what.Apply(nil, by, mean)
 	}
 	for i := range x.Len() {
 		out.entropy = append(out.entropy, calibrate.Entropy(out.prob[i*width:][:width]))

@@ -41,11 +41,11 @@ func (e *Ensemble) addNoise(p *swag.Posterior) {
 
 // checkNoise refuses to scale unknown variances. Without a calibration it only warns that they are unknown.
 func (s *Scorer) checkNoise() error {
-	if task.Lacking(s.Task()) == nil {
+	if task.Missing(s.Task()) == nil {
 		return nil
 	}
 	path := s.job.Ensemble.Path
-	if s.calibration.Scaling != nil {
+	if s.job.Ensemble.Calibration != nil {
 		return fmt.Errorf("%s: scales variances that nothing says anything about: no variance head, and no noise", path)
 	}
 	s.Warnings = append(s.Warnings, errors.New("no variance head, and nothing was said of the noise: rows have means, and how far members differ, but no standard deviations, intervals and likelihoods. "+

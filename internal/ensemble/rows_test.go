@@ -60,7 +60,7 @@ func named(columns []task.Column, r *predictions.Row) Row {
 func describe(sums *infer.Sums, i int, e *ensemble.Ensemble, label int) Row {
 	want := task.Want{Outcomes: true}
 	average := sums.Average(make([]float64, sums.Task.Width()), i)
-	average.Calibrate = e.Calibrate
+	average.Calibrate = e.CalibrateClasses
 	values := sums.Task.Values(nil, want, average, truth.Truth{Classes: []int{label}})
 	return named(sums.Task.Columns(want), &predictions.Row{Index: i, Values: values})
 }

@@ -44,12 +44,11 @@ type Scorer struct {
 	// Warnings are problems that the user should know before relying on the result.
 	Warnings []error
 
-	job         Scoring
-	engine      *infer.Engine
-	calibration calibration
-	labels      truth.Truth
-	names       []string  // of the classes, or nil
-	weights     []float64 // of the members, if they are kept
+	job     Scoring
+	engine  *infer.Engine
+	labels  truth.Truth
+	names   []string  // of the classes, or nil
+	weights []float64 // of the members, if they are kept
 }
 
 // NewScorer returns a Scorer for the job. See [infer.NewScorer].
@@ -59,12 +58,12 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if job.Data, err = job.part(e, m); err != nil {
 		return nil, err
 	}
-	s := &Scorer{job: job, engine: e, calibration: job.Ensemble.calibration()}
+	s := &Scorer{job: job, engine: e}
 	s.Scorer, err = infer.NewScorer(ctx, e, m, job.Data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.calibration.check(job.Ensemble.Path, s.Task()); err != nil {
+	if err := job.Ensemble.CheckCalibration(s.Task()); err != nil {
 		return nil, err
 	}
 	if err := s.checkNoise(); err != nil {
@@ -184,7 +183,7 @@ func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Ro
 	}
 	average := c.Average(outcome, i)
 	average.Threshold = s.job.Threshold
-	average.Calibrate = func(outcome []float64) { s.calibration.apply(s.Task(), outcome) }
+	average.Calibrate = func(outcome []float64) { s.job.Ensemble.calibrate(s.Task(), outcome) }
 	if s.job.Want.Members > 0 {
 		size := s.Members() * len(outcome)
 		average.Members, average.Weights = c.Members[i*size:][:size], s.weights

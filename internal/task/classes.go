@@ -215,28 +215,40 @@ func (t classes) Calibrators() []Calibrator {
 	nll, ece := Metric{Key: "nll", Digits: 4}, Metric{Key: "ece", Digits: 4}
 	named := func(m Metric, header string) Metric { m.Header = header; return m }
 	return []Calibrator{
-		{calibrate.ByTemperature, "Temp", "temperature scaling", "T", []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
-		{calibrate.ByVector, "Vector", "", "", []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
+		{Method: ByTemperature, Name: "Temp", Words: "temperature scaling", Symbol: "T", Fit: t.fitTemperature, Columns: []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
+		{Method: ByVector, Name: "Vector", Words: "vector scaling", Fit: t.fitVector,
+			Columns: []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
 	}
 }
 
-// Averaged probabilities are repaired by their logarithms.
+// Averaged probabilities are calibrated by their logarithms.
 
-func (t classes) Fit(by calibrate.Scaler, outcomes []float64, labels truth.Truth) (*calibrate.Scaling, error) {
-	return by.Fit(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes)
+func (t classes) fitTemperature(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+	f, err := calibrate.FitTemperature(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes)
+	if err != nil {
+		return nil, err
+	}
+	return &Calibration{Method: ByTemperature, Temperature: f.T, AtBound: f.AtBound, Warnings: f.Warnings()}, nil
 }
 
-func (t classes) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
+func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+	f, err := calibrate.FitVectorScaling(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes)
+	if err != nil {
+		return nil, err
+	}
+	return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Warnings: f.Warnings(labels.Len())}, nil
+}
+
+func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
 	logits := calibrate.LogProbs(dst, outcomes)
-	return s.Apply(logits, logits, t.count)
+	if c.Method == ByVector {
+		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Apply(logits, logits)
+	}
+	return calibrate.Softmax(logits, logits, t.count, c.Temperature)
 }
 
-func (t classes) CrossFit(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
-	return by.CrossFit(nil, calibrate.LogProbs(nil, outcomes), t.count, labels.Classes, 0, seed)
-}
-
-func (t classes) CrossFits(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
-	return by.CrossFits(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes, 0, 0, seed)
+func (t classes) NLL(outcomes []float64, labels truth.Truth) float64 {
+	return calibrate.NegLogLikelihood(calibrate.Predictions{Classes: t.count, Probs: outcomes, Labels: labels.Classes})
 }
 
 // Say implements [Fusable].
@@ -252,7 +264,7 @@ func (t classes) Say(g Graph, scores string) Said {
 }
 
 // Fuse implements [Fusable].
-func (t classes) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
 	var probs, logs []string
 	for _, s := range said {
@@ -267,7 +279,7 @@ func (t classes) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Sca
 	case by == nil:
 	case len(logs) == len(said):
 		p = j.calibrated(j.logAverage(logs), by)
-	case by.Vector == nil:
+	case by.Method == ByTemperature:
 		p = j.calibrated(g.Op("Log", mean), by)
 	default: // no scale may revive a class with probability 0
 		p = g.Op("Mul", j.calibrated(j.logOf(mean), by), j.ruledOut(mean))

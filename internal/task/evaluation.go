@@ -80,6 +80,9 @@ type EvaluateOptions struct {
 	NoLosses bool
 	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.
 	Threshold float64
+	// Maps recalibrate the distributions of a regression, if their method is [ByIsotonic]. Metrics that are then
+	// undefined are NaN.
+	Maps *Fitted
 }
 
 // Evaluator scores examples that are added one at a time. It keeps sums and the losses of each example. Some metrics
@@ -166,17 +169,6 @@ type Uncertainty struct {
 	Bins  func(values ...[]float64) []float64
 }
 
-// Calibrator is a way to calibrate averaged outcomes. The first of a task fits a single number.
-type Calibrator struct {
-	calibrate.Scaler
-	Name string // follows the name of a method, such as "Temp"
-	// Words is its name in a sentence, and Symbol is the symbol of the fitted number. Only the first of a task has
-	// them.
-	Words, Symbol string
-	// Columns are the metrics that tables show for a method with this calibration.
-	Columns []Metric
-}
-
 // Evaluation is the result of scoring predictions.
 type Evaluation struct {
 	Scores []Score // of all metrics of the task, the main ones first
@@ -255,23 +247,6 @@ type Figure struct {
 	X, Y, Lower, Upper    []float64
 }
 
-// Recalibrator is a task whose predicted distributions can also be recalibrated by a map. The result has no moments and
-// no density, so Apply cannot return it.
-type Recalibrator interface {
-	Task
-	// Recalibration returns the name and the columns of this calibration.
-	Recalibration() Calibrator
-	// Recalibrate scores outcomes that are recalibrated by parts. Metrics that are then undefined are NaN.
-	Recalibrate(outcomes []float64, labels truth.Truth, parts []Repair) (*Evaluation, error)
-}
-
-// Repair is the recalibration of some rows. The map is fitted to Outcomes and Labels.
-type Repair struct {
-	Outcomes []float64
-	Labels   truth.Truth
-	Rows     []int // rows to recalibrate; nil for all
-}
-
 // Mixed is a task where the members' joint prediction, a mixture of distributions, holds more than their average
 // outcome.
 type Mixed interface {
@@ -279,7 +254,7 @@ type Mixed interface {
 	// MixtureLoss describes the loss that averages of Likelihoods give. The first of Losses is different: it belongs to
 	// the average outcome.
 	MixtureLoss() string
-	// EvaluateMixture adds to an evaluation the metrics that need the members. It scales their variances by s if s is
-	// not nil. Each member has n×Width numbers.
-	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels truth.Truth, s *calibrate.Scaling) error
+	// EvaluateMixture adds to an evaluation the metrics that need the members. It applies c if c is not nil. Each
+	// member has n×Width numbers.
+	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels truth.Truth, c *Calibration) error
 }

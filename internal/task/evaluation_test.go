@@ -135,7 +135,7 @@ func TestCalibrators(t *testing.T) {
 	x := must(t, "", task.OutputSpec{Count: 3})
 	p := []float64{0.7, 0.2, 0.1}
 	sum := 0.7*0.7 + 0.2*0.2 + 0.1*0.1
-	got := x.Apply(nil, &calibrate.Scaling{Temperatures: []float64{0.5}}, p)
+	got := x.Apply(nil, &task.Calibration{Method: task.ByTemperature, Temperature: 0.5}, p)
 	for c, want := range []float64{0.49 / sum, 0.04 / sum, 0.01 / sum} {
 		if math.Abs(got[c]-want) > 1e-14 {
 			t.Errorf("%v, want %v", got, want)
@@ -156,7 +156,7 @@ func TestCalibrators(t *testing.T) {
 		}
 	}
 	for _, by := range x.Calibrators() {
-		s, err := x.Fit(by.Scaler, many, of)
+		s, err := by.Fit(many, of)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,12 +166,12 @@ func TestCalibrators(t *testing.T) {
 				t.Errorf("%s: %v of probabilities that are right: %v", by.Name, repaired, p)
 			}
 		}
-		if c, err := x.CrossFits(by.Scaler, many, of, 1); err != nil || c.Splits != calibrate.Splits || c.Folds != 2 || !near(c.NLLBefore, s.NLLBefore) {
+		if c, err := task.CrossFits(x, by, many, of, 1); err != nil || c.Splits != calibrate.Splits || c.Folds != 2 || !near(c.NLLBefore, x.NLL(many, of)) {
 			t.Errorf("%s: %+v, %v", by.Name, c, err)
 		}
-		crossed, _, err := x.CrossFit(by.Scaler, many, of, 1)
-		if err != nil || len(crossed) != len(many) {
-			t.Errorf("%s: %d values, want %d; %v", by.Name, len(crossed), len(many), err)
+		crossed, err := task.CrossFit(x, by, many, of, 2, 1)
+		if err != nil || len(crossed.Apply(x, many)) != len(many) || len(crossed.Each) != 2 {
+			t.Errorf("%s: %+v; %v", by.Name, crossed, err)
 		}
 	}
 }

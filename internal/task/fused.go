@@ -1,7 +1,5 @@
 package task
 
-import "github.com/swagwrap/swagwrap/calibrate"
-
 // Fusable is a task whose averaging can be expressed as ONNX operators. They do the work of [Task.Outcome], the average
 // and [Task.Values], in float32.
 type Fusable interface {
@@ -10,7 +8,7 @@ type Fusable interface {
 	Say(g Graph, scores string) Said
 	// Fuse adds the joint prediction of the members, whose networks may have different activations. weights are the
 	// weights of the members, and add up to 1. by calibrates the average. It may be nil.
-	Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output
+	Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output
 }
 
 // Said is the outcome of one member, as values of a graph.
@@ -118,13 +116,13 @@ func (j fusing) divergences(members []string, p string) string {
 }
 
 // calibrated adds the softmax of log p / T, or of w∘log p + b. logs must be finite, or −Inf where p is 0.
-func (j fusing) calibrated(logs string, by *calibrate.Scaling) string {
-	if v := by.Vector; v != nil {
-		n := int64(len(v.Scale))
-		logs = j.Op("Mul", logs, j.Constant(float32s(v.Scale), 1, n))
-		logs = j.Op("Add", logs, j.Constant(float32s(v.Bias), 1, n))
+func (j fusing) calibrated(logs string, by *Calibration) string {
+	if by.Method == ByVector {
+		n := int64(len(by.Scale))
+		logs = j.Op("Mul", logs, j.Constant(float32s(by.Scale), 1, n))
+		logs = j.Op("Add", logs, j.Constant(float32s(by.Bias), 1, n))
 	} else {
-		logs = j.Op("Div", logs, j.number(float32(by.Temperatures[0])))
+		logs = j.Op("Div", logs, j.number(float32(by.Temperature)))
 	}
 	return j.Rowwise("Softmax", logs)
 }

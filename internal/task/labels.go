@@ -18,12 +18,6 @@ import (
 // the third part.
 type labels struct{ OutputSpec }
 
-// These scalers calibrate the log-odds of each label on its own.
-const (
-	byTemperatures = calibrate.Scaler(judge.ByTemperatures)
-	byPlatt        = calibrate.Scaler(judge.ByPlatt)
-)
-
 func newLabels(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("labels", s); err != nil {
 		return nil, false, err
@@ -291,7 +285,12 @@ func (t labels) Calibrators() []Calibrator {
 	columns := func(how string) []Metric {
 		return []Metric{{Key: "nll", Header: "NLL" + how, Digits: 4}, {Key: "ece_macro", Header: "macro ECE" + how, Digits: 4, Optional: true}}
 	}
-	return []Calibrator{{calibrate.ByTemperature, "Temp", "temperature scaling", "T", columns(" at T")}, {byTemperatures, "Temps", "", "", columns(", T each")}, {byPlatt, "Platt", "", "", columns(", Platt")}}
+	calibrator := func(by Method, name, words, header string) Calibrator {
+		return Calibrator{Method: by, Name: name, Words: words, Symbol: "T", Columns: columns(header), Fit: func(outcomes []float64, of truth.Truth) (*Calibration, error) {
+			return t.fit(by, outcomes, of)
+		}}
+	}
+	return []Calibrator{calibrator(ByTemperature, "Temp", "temperature scaling", " at T"), calibrator(ByTemperatures, "Temps", "a temperature for each label", ", T each"), calibrator(ByPlatt, "Platt", "Platt scaling", ", Platt")}
 }
 
 // logOdds returns the log-odds of averaged probabilities, n×Count.
@@ -299,10 +298,7 @@ func (t labels) logOdds(outcomes []float64) []float64 {
 	return judge.LogOdds(nil, t.columns(outcomes, 0), t.columns(outcomes, 1))
 }
 
-func (t labels) Fit(by calibrate.Scaler, outcomes []float64, of truth.Truth) (*calibrate.Scaling, error) {
-	if !slices.Contains(judge.Scalers(), judge.Scaler(by)) {
-		return nil, fmt.Errorf("%s scaling is not for independent labels", by)
-	}
+func (t labels) fit(by Method, outcomes []float64, of truth.Truth) (*Calibration, error) {
 	if of.Width != t.Count {
 		return nil, t.CheckLabel(of)
 	}
@@ -310,28 +306,22 @@ func (t labels) Fit(by calibrate.Scaler, outcomes []float64, of truth.Truth) (*c
 	if err != nil {
 		return nil, err
 	}
-	out := &calibrate.Scaling{AtBound: len(s.AtBound) > 0, NLLBefore: s.NLLBefore, NLLAfter: s.NLLAfter, Warnings: s.Warnings}
-	if by == calibrate.ByTemperature {
-		out.Temperatures = []float64{1 / s.A[0]}
-	} else {
-		out.Vector = &calibrate.VectorScaling{Scale: s.A, Bias: s.B, NLLBefore: s.NLLBefore, NLL: s.NLLAfter}
+	out := &Calibration{Method: by, Scale: s.A, Bias: s.B, AtBound: len(s.AtBound) > 0, Warnings: s.Warnings}
+	if by == ByTemperature {
+		out.Temperature, out.Scale, out.Bias = 1/s.A[0], nil, nil
 	}
 	return out, nil
 }
 
 // Apply calibrates the log-odds of each label: z/T, or w·z + b. The entropies of the members do not change.
-func (t labels) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
+func (t labels) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
 	if dst == nil {
 		dst = make([]float64, len(outcomes))
 	}
 	copy(dst, outcomes)
-	by := judge.Scaling{A: make([]float64, t.Count), B: make([]float64, t.Count)}
-	for k := range by.A {
-		if s.Vector != nil {
-			by.A[k], by.B[k] = s.Vector.Scale[k], s.Vector.Bias[k]
-		} else {
-			by.A[k] = 1 / s.Temperatures[0]
-		}
+	by := judge.Scaling{A: c.Scale, B: c.Bias}
+	if c.Method == ByTemperature {
+		by = judge.Scaling{A: slices.Repeat([]float64{1 / c.Temperature}, t.Count), B: make([]float64, t.Count)}
 	}
 	z := t.logOdds(outcomes)
 	by.LogOdds(z, z)
@@ -347,16 +337,8 @@ func (t labels) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) [
 	return dst
 }
 
-func (t labels) CrossFit(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
-	return crossFit(t, by, outcomes, of, seed)
-}
-
-func (t labels) CrossFits(by calibrate.Scaler, outcomes []float64, of truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
-	return crossFits(t, by, outcomes, of, seed)
-}
-
-// nll returns the mean of the first loss over the known labels.
-func (t labels) nll(outcomes []float64, of truth.Truth) (mean float64) {
+// NLL returns the mean over the known labels.
+func (t labels) NLL(outcomes []float64, of truth.Truth) (mean float64) {
 	p := judge.Predictions{Labels: t.Count, Probs: t.columns(outcomes, 0), Complements: t.columns(outcomes, 1), Truth: known(of)}
 	losses := t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth)
 	for _, v := range losses {
@@ -379,7 +361,7 @@ func (t labels) Say(g Graph, scores string) Said {
 }
 
 // Fuse implements [Fusable].
-func (t labels) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+func (t labels) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
 	var probs, complements []string
 	for _, s := range said {
@@ -390,10 +372,10 @@ func (t labels) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scal
 	if by != nil {
 		z := j.Op("Sub", j.logOf(p), j.logOf(q))
 		n := int64(t.Count)
-		if v := by.Vector; v != nil {
-			z = j.Op("Add", j.Op("Mul", z, j.Constant(float32s(v.Scale), 1, n)), j.Constant(float32s(v.Bias), 1, n))
+		if by.Method != ByTemperature {
+			z = j.Op("Add", j.Op("Mul", z, j.Constant(float32s(by.Scale), 1, n)), j.Constant(float32s(by.Bias), 1, n))
 		} else {
-			z = j.Op("Div", z, j.number(float32(by.Temperatures[0])))
+			z = j.Op("Div", z, j.number(float32(by.Temperature)))
 		}
 		p, q = j.Op("Sigmoid", z), j.Op("Sigmoid", j.Op("Neg", z))
 	}

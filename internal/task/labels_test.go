@@ -254,19 +254,19 @@ func TestLabelsCalibrators(t *testing.T) {
 	outcomes, odds, of, _ := drawn(t, x, 400)
 	for i, by := range judge.Scalers() {
 		c := x.Calibrators()[i]
-		if c.Scaler != calibrate.Scaler(by) {
-			t.Fatalf("calibrator %d is %s, want %s", i, c.Scaler, by)
+		if c.Method != task.Method(by) {
+			t.Fatalf("calibrator %d is %s, want %s", i, c.Method, by)
 		}
 		want, err := by.Fit(odds, 3, truths(of))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := x.Fit(c.Scaler, outcomes, of)
+		got, err := c.Fit(outcomes, of)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i == 0 && (math.Abs(got.Temperatures[0]*want.A[0]-1) > 1e-6 || got.Temperatures[0] < 1.2) {
-			t.Errorf("T = %v, want %v, which is above 1", got.Temperatures, 1/want.A[0])
+		if i == 0 && (math.Abs(got.Temperature*want.A[0]-1) > 1e-6 || got.Temperature < 1.2) {
+			t.Errorf("T = %v, want %v, which is above 1", got.Temperature, 1/want.A[0])
 		}
 		p, _ := x.Shown(x.Apply(nil, got, outcomes))
 		for k, v := range want.Apply(nil, odds) {
@@ -274,17 +274,17 @@ func TestLabelsCalibrators(t *testing.T) {
 				t.Fatalf("%s: number %d is %v, want %v", by, k, p[k], v)
 			}
 		}
-		crossed, fit, err := x.CrossFit(c.Scaler, outcomes, of, 7)
-		if err != nil || !fit.CrossFitted {
+		fit, err := task.CrossFit(x, c, outcomes, of, 2, 7)
+		if err != nil || !fit.CrossFitted() {
 			t.Fatal(fit, err)
 		}
-		folds := calibrate.Folds(400, 2, 7)
+		crossed, folds := fit.Apply(x, outcomes), calibrate.Folds(400, 2, 7)
 		on := truth.Truth{Width: 3}
 		var half []float64
 		for _, row := range folds[1] {
 			half, on = append(half, outcomes[9*row:][:9]...), on.Append(of.At(row))
 		}
-		other, err := x.Fit(c.Scaler, half, on)
+		other, err := c.Fit(half, on)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,8 +292,8 @@ func TestLabelsCalibrators(t *testing.T) {
 		if want := x.Apply(nil, other, outcomes[9*row:][:9]); !slices.Equal(crossed[9*row:][:9], want) {
 			t.Errorf("%s: row %d is %v, want %v by what fits the other half", by, row, crossed[9*row:][:9], want)
 		}
-		several, err := x.CrossFits(c.Scaler, outcomes, of, 7)
-		if err != nil || several.NLLBefore != fit.NLLBefore || !(several.NLLAfter < several.NLLBefore) || !(several.Spread > 0) {
+		several, err := task.CrossFits(x, c, outcomes, of, 7)
+		if err != nil || !near(several.NLLBefore, x.NLL(outcomes, of)) || !(several.NLLAfter < several.NLLBefore) || !(several.Spread > 0) {
 			t.Errorf("%s: %+v, %v", by, several, err)
 		}
 		in := slices.Clone(outcomes)
@@ -301,7 +301,7 @@ func TestLabelsCalibrators(t *testing.T) {
 			t.Errorf("%s: applied in place it gives something else", by)
 		}
 	}
-	if _, err := x.Fit(calibrate.ByVector, outcomes, of); err == nil {
+	if _, ok := task.Find(x, task.ByVector); ok {
 		t.Error("vector scaling of independent labels")
 	}
 }

@@ -18,8 +18,8 @@ var twoMeans = task.OutputSpec{Output: "y", Count: 2, Regression: &task.Regressi
 // is fitted makes the targets likelier than any other.
 func TestFitNoise(t *testing.T) {
 	x := must(t, "regression", twoMeans)
-	lacks := task.Lacking(x)
-	if lacks == nil || task.Lacking(must(t, "regression", twoTargets)) != nil || task.Lacking(must(t, "labels", task.OutputSpec{Count: 2})) != nil {
+	lacks := task.Missing(x)
+	if lacks == nil || task.Missing(must(t, "regression", twoTargets)) != nil || task.Missing(must(t, "labels", task.OutputSpec{Count: 2})) != nil {
 		t.Fatal("lacking noise is for regressions of means alone")
 	}
 	given := twoMeans
@@ -50,18 +50,18 @@ func TestFitNoise(t *testing.T) {
 		outcomes, want = append(outcomes, sum...), append(want, sumTold...)
 		known.Values = append(known.Values, 20+3*(centre[0]+0.4*r.NormFloat64()), -1+0.5*(centre[1]+0.2*r.NormFloat64()))
 	}
-	for i, v := range lacks.AddNoise(nil, &task.Noise{Std: []float64{1.5, 0.2}}, outcomes) {
+	for i, v := range x.Apply(nil, &task.Calibration{Method: task.ByNoise, NoiseStd: []float64{1.5, 0.2}}, outcomes) {
 		if !alike(v, want[i]) {
 			t.Fatalf("outcome %d is %v, want %v", i, v, want[i])
 		}
 	}
 
-	n, err := lacks.FitNoise(outcomes, known)
+	n, err := lacks.Fit(outcomes, known)
 	if err != nil || n.Warnings != nil {
 		t.Fatal(err, n.Warnings)
 	}
-	nll := func(n *task.Noise) float64 {
-		e, err := task.Evaluate(x, lacks.AddNoise(nil, n, outcomes), known, task.EvaluateOptions{})
+	nll := func(n *task.Calibration) float64 {
+		e, err := task.Evaluate(x, x.Apply(nil, n, outcomes), known, task.EvaluateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,19 +69,19 @@ func TestFitNoise(t *testing.T) {
 	}
 	best := nll(n)
 	for k, about := range []float64{1.2, 0.1} { // what was drawn, and some of the members' differing
-		if n.Std[k] < about*0.7 || n.Std[k] > about*1.3 {
-			t.Errorf("noise of target %d is %v, want about %v", k, n.Std[k], about)
+		if n.NoiseStd[k] < about*0.7 || n.NoiseStd[k] > about*1.3 {
+			t.Errorf("noise of target %d is %v, want about %v", k, n.NoiseStd[k], about)
 		}
 		for _, factor := range []float64{0.99, 1.01} {
-			other := &task.Noise{Std: append([]float64{}, n.Std...)}
-			other.Std[k] *= factor
+			other := &task.Calibration{Method: task.ByNoise, NoiseStd: append([]float64{}, n.NoiseStd...)}
+			other.NoiseStd[k] *= factor
 			if nll(other) <= best {
-				t.Errorf("noise %v is likelier than %v", other.Std, n.Std)
+				t.Errorf("noise %v is likelier than %v", other.NoiseStd, n.NoiseStd)
 			}
 		}
 	}
-	if twice := n.Times(4); !alike(twice.Std[0], 2*n.Std[0]) || !alike(twice.Std[1], 2*n.Std[1]) {
-		t.Errorf("4 times the variance of %v is %v", n.Std, twice.Std)
+	if twice := n.With(4); !alike(twice.NoiseStd[0], 2*n.NoiseStd[0]) || !alike(twice.NoiseStd[1], 2*n.NoiseStd[1]) {
+		t.Errorf("4 times the variance of %v is %v", n.NoiseStd, twice.NoiseStd)
 	}
 
 	// Without noise there is no likelihood, and nothing that would be taken for one.
@@ -98,14 +98,14 @@ func TestFitNoise(t *testing.T) {
 
 // Members that differ by more than they are wrong leave no room for noise.
 func TestFitNoiseWarns(t *testing.T) {
-	lacks := task.Lacking(must(t, "regression", twoMeans))
+	lacks := task.Missing(must(t, "regression", twoMeans))
 	outcomes := []float64{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0} // the first target's mean 0 ± 1
-	n, err := lacks.FitNoise(outcomes, truth.Truth{Width: 2, Values: []float64{20.1, 0, 19.9, -2}})
+	n, err := lacks.Fit(outcomes, truth.Truth{Width: 2, Values: []float64{20.1, 0, 19.9, -2}})
 	if err != nil || len(n.Warnings) != 1 || !strings.HasPrefix(n.Warnings[0].Error(), "the noise of 1 of 2 targets is at its lower bound") {
 		t.Fatal(err, n)
 	}
-	if !alike(n.Std[1], 1) {
-		t.Errorf("noise %v, want the RMSE 1", n.Std[1])
+	if !alike(n.NoiseStd[1], 1) {
+		t.Errorf("noise %v, want the RMSE 1", n.NoiseStd[1])
 	}
 	for _, tt := range []struct {
 		known truth.Truth
@@ -115,7 +115,7 @@ func TestFitNoiseWarns(t *testing.T) {
 		{truth.Truth{Width: 2, Values: []float64{1, 2}}, "truth about 2 targets of 1 examples, want 2 of 2"},
 		{truth.Truth{Width: 2, Values: []float64{20, -1, 20, -1}}, "noise of target 0: every prediction is exact"},
 	} {
-		if _, err := lacks.FitNoise(outcomes, tt.known); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := lacks.Fit(outcomes, tt.known); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
 	}

@@ -80,7 +80,7 @@ func (t regression) Name() string { return "regression" }
 
 func (t regression) Describe() string {
 	what := "a mean for each"
-	if t.LacksNoise() {
+	if t.lacksNoise() {
 		what += ", of noise that is to be fitted"
 	}
 	if head := t.numbers().Head; head != "" {
@@ -265,7 +265,7 @@ func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mix
 // Values appends a row. What calibrates an average scales both parts of its variance, and
 // draws out the mixture likewise; members themselves are as they are.
 func (t regression) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
-	scaling := t.calibrated(a)
+	scaling := t.factors(a)
 	nan := math.NaN()
 	columns := make([][]float64, 8)
 	for k := range t.targets {
@@ -274,12 +274,12 @@ func (t regression) Values(dst []float64, want Want, a Average, label truth.Trut
 			y = label.Values[k]
 		}
 		m := t.moments(a.Outcome, k)
-		if t.LacksNoise() {
+		if t.lacksNoise() {
 			m.Aleatoric = nan
 		}
 		score := m.Score(y)
 		low, high, marks := score.Gaussian.Low, score.Gaussian.High, gauss.Marks{LogLikelihood: nan, CRPS: nan, PIT: nan}
-		if want.Members > 0 && !t.LacksNoise() {
+		if want.Members > 0 && !t.lacksNoise() {
 			mixture := t.mixture(a, k, scaling[k])
 			low, high = mixture.Interval(gauss.Level)
 			if y == y {
@@ -339,8 +339,7 @@ func (t regression) checkTruth(outcomes []float64, known truth.Truth) error {
 	return truth.Numbers.Check(known.Values)
 }
 
-// nll implements judged.
-func (t regression) nll(outcomes []float64, known truth.Truth) (mean float64) {
+func (t regression) NLL(outcomes []float64, known truth.Truth) (mean float64) {
 	scores := t.scores(outcomes, known)
 	for _, s := range scores {
 		mean -= s.Gaussian.LogLikelihood / float64(len(scores))
@@ -349,18 +348,16 @@ func (t regression) nll(outcomes []float64, known truth.Truth) (mean float64) {
 }
 
 func (t regression) Calibrators() []Calibrator {
-	return []Calibrator{{calibrate.ByTemperature, "Scaled", "variance scaling", "s²", []Metric{{Key: "nll", Header: "NLL at s²", Digits: 4}, {Key: "ence", Header: "ENCE at s²", Digits: 4}}}}
+	return []Calibrator{
+		{Method: ByVariance, Name: "Scaled", Words: "variance scaling", Symbol: "s²", Fit: t.fitVariance, Columns: []Metric{{Key: "nll", Header: "NLL at s²", Digits: 4}, {Key: "ence", Header: "ENCE at s²", Digits: 4}}},
+		{Method: ByVariances, Name: "Scaled each", Words: "variance scaling of each target", Symbol: "s²", Fit: t.fitVariances, Unlisted: true},
+		{Method: ByIsotonic, Name: "Isotonic", Words: "isotonic recalibration", Fit: t.fitMaps, Unlisted: true, Columns: []Metric{
+			{Key: "coverage", Header: "isotonic coverage", Digits: 1, Percent: true}, {Key: "width", Header: "isotonic width", Digits: 4}, {Key: "mace", Header: "isotonic MACE", Digits: 4}}},
+	}
 }
 
-// Fit scales variances: what is called a temperature is the factor s², of all targets. Of
-// [ByVariances] they are the scales of a vector without biases.
-func (t regression) Fit(by calibrate.Scaler, outcomes []float64, known truth.Truth) (*calibrate.Scaling, error) {
-	if by == ByVariances {
-		return t.fitEach(outcomes, known)
-	}
-	if by != calibrate.ByTemperature {
-		return nil, fmt.Errorf("%s scaling is not for a regression", by)
-	}
+// fitVariance fits one factor of the variances of all targets.
+func (t regression) fitVariance(outcomes []float64, known truth.Truth) (*Calibration, error) {
 	if err := t.check(outcomes, known); err != nil {
 		return nil, err
 	}
@@ -373,25 +370,63 @@ func (t regression) Fit(by calibrate.Scaler, outcomes []float64, known truth.Tru
 	if err != nil {
 		return nil, err
 	}
-	return &calibrate.Scaling{Temperatures: []float64{s.Factor}, NLLBefore: -s.Before, NLLAfter: -s.After}, nil
+	return &Calibration{Method: ByVariance, Factors: []float64{s.Factor}}, nil
 }
 
-// Apply multiplies both parts of the variance.
-func (t regression) Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64 {
+// fitVariances fits a factor of the variances of each target.
+func (t regression) fitVariances(outcomes []float64, known truth.Truth) (*Calibration, error) {
+	if err := t.check(outcomes, known); err != nil {
+		return nil, err
+	}
+	n, out := known.Len(), &Calibration{Method: ByVariances}
+	for k := range t.targets {
+		y, means, variances := make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range n {
+			m := t.moments(outcomes[i*t.Width():], k)
+			y[i], means[i], variances[i] = known.Values[i*t.targets+k], m.Mean, m.Variance()
+		}
+		s, err := gauss.FitVarianceScaling(y, means, variances)
+		if err != nil {
+			return nil, fmt.Errorf("target %d: %w", k, err)
+		}
+		out.Factors = append(out.Factors, s.Factor)
+	}
+	return out, nil
+}
+
+// Apply multiplies both parts of the variance by the factor of the target, or adds noise.
+func (t regression) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
 	if dst == nil {
 		dst = make([]float64, len(outcomes))
 	}
 	for i := 0; i < len(outcomes); i += perTarget {
-		m := gauss.VarianceScaling{Factor: t.factor(s, i/perTarget%t.targets)}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
+		k := i / perTarget % t.targets
+		if c.Method == ByNoise {
+			std := c.NoiseStd[k] / t.units(k).Std
+			dst[i], dst[i+1], dst[i+2] = outcomes[i], outcomes[i+1], std*std
+			continue
+		}
+		m := gauss.VarianceScaling{Factor: of(c.Factors, k, 1)}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
 		dst[i], dst[i+1], dst[i+2] = m.Mean, m.Mean*m.Mean+m.Epistemic, m.Aleatoric
 	}
 	return dst
 }
 
-func (t regression) CrossFit(by calibrate.Scaler, outcomes []float64, known truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error) {
-	return crossFit(t, by, outcomes, known, seed)
-}
-
-func (t regression) CrossFits(by calibrate.Scaler, outcomes []float64, known truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
-	return crossFits(t, by, outcomes, known, seed)
+// factors lets an average be calibrated, and returns the factor of the variance of each target.
+func (t regression) factors(a Average) []gauss.VarianceScaling {
+	out := make([]gauss.VarianceScaling, t.targets)
+	for k := range out {
+		out[k].Factor = t.moments(a.Outcome, k).Variance()
+	}
+	if a.Calibrate != nil {
+		a.Calibrate(a.Outcome)
+	}
+	for k := range out {
+		if after := t.moments(a.Outcome, k).Variance(); after == out[k].Factor {
+			out[k].Factor = 1
+		} else {
+			out[k].Factor = after / out[k].Factor
+		}
+	}
+	return out
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -187,7 +186,7 @@ func TestRegressionCalibrators(t *testing.T) {
 	x := must(t, "regression", twoTargets)
 	outcomes, members, all, known := mixtures(t, x, 60)
 	by := x.Calibrators()[0]
-	s, err := x.Fit(by.Scaler, outcomes, known)
+	s, err := by.Fit(outcomes, known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,11 +195,11 @@ func TestRegressionCalibrators(t *testing.T) {
 		mo := m.Moments()
 		factor += math.Pow(known.Values[i]-mo.Mean, 2) / mo.Variance() / float64(len(all))
 	}
-	if !alike(s.Temperatures[0], factor) || !(s.NLLAfter < s.NLLBefore) {
-		t.Errorf("s² = %v, want %v; NLL %v after %v", s.Temperatures, factor, s.NLLAfter, s.NLLBefore)
+	if !alike(s.Factors[0], factor) || !(x.NLL(x.Apply(nil, s, outcomes), known) < x.NLL(outcomes, known)) {
+		t.Errorf("s² = %v, want %v; NLL %v after %v", s.Factors, factor, x.NLL(x.Apply(nil, s, outcomes), known), x.NLL(outcomes, known))
 	}
 	scaled := x.Apply(nil, s, outcomes)
-	if again, err := x.Fit(by.Scaler, scaled, known); err != nil || math.Abs(again.Temperatures[0]-1) > 1e-9 {
+	if again, err := by.Fit(scaled, known); err != nil || math.Abs(again.Factors[0]-1) > 1e-9 {
 		t.Errorf("fitted again: %+v, %v", again, err)
 	}
 	average := task.Average{Outcome: slices.Clone(outcomes[:6]), Members: members[0], Weights: all[0].Weights, Calibrate: func(o []float64) { x.Apply(o, s, o) }}
@@ -211,14 +210,14 @@ func TestRegressionCalibrators(t *testing.T) {
 			t.Errorf("target %d: [%v, %v] ± %v, want [%v, %v]", k, row[10+k], row[12+k], row[4+k], low, high)
 		}
 	}
-	crossed, fit, err := x.CrossFit(by.Scaler, outcomes, known, 3)
-	if err != nil || len(crossed) != len(outcomes) || len(fit.Temperatures) != 2 {
+	fit, err := task.CrossFit(x, by, outcomes, known, 2, 3)
+	if err != nil || len(fit.Apply(x, outcomes)) != len(outcomes) || len(fit.Values()) != 2 {
 		t.Errorf("%+v, %v", fit, err)
 	}
-	if several, err := x.CrossFits(by.Scaler, outcomes, known, 3); err != nil || several.NLLBefore != fit.NLLBefore || !(several.Spread > 0) {
+	if several, err := task.CrossFits(x, by, outcomes, known, 3); err != nil || several.NLLBefore != x.NLL(outcomes, known) || !(several.Spread > 0) {
 		t.Errorf("%+v, %v", several, err)
 	}
-	if _, err := x.Fit(calibrate.ByVector, outcomes, known); err == nil {
+	if _, ok := task.Find(x, task.ByVector); ok {
 		t.Error("vector scaling of a regression")
 	}
 	if _, err := task.Evaluate(x, outcomes, truth.Truth{Classes: make([]int, 60)}, task.EvaluateOptions{}); err == nil {

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"github.com/swagwrap/swagwrap/calibrate"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 )
 
@@ -33,7 +32,7 @@ func (t regression) half(g Graph, scores string, part int) string {
 // Fuse implements [Fusable]. Sums are in the network's units, in which numbers are of order 1,
 // and the variance of the means is that of what they differ by: float32 would lose it in a
 // difference of squares.
-func (t regression) Fuse(g Graph, said []Said, weights []float64, by *calibrate.Scaling) []Output {
+func (t regression) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
 	var means, variances []string
 	for _, s := range said {
@@ -68,7 +67,7 @@ func (t regression) Fuse(g Graph, said []Said, weights []float64, by *calibrate.
 	if by != nil {
 		factors := make([]float64, t.targets)
 		for k := range factors {
-			factors[k] = t.factor(by, k)
+			factors[k] = of(by.Factors, k, 1)
 		}
 		epistemic = g.Op("Mul", epistemic, row(factors))
 		if aleatoric != "" {

@@ -101,6 +101,10 @@ func (e *regressionEvaluator) Losses() []Loss {
 }
 
 func (e *regressionEvaluator) Evaluation() *Evaluation {
+	if e.opts.Maps != nil {
+		e = &regressionEvaluator{e.t, e.opts, slices.Clone(e.scores)}
+		e.t.recalibrate(e.scores, e.opts.Maps)
+	}
 	all := gauss.Evaluate(e.scores, e.t.targets, gauss.EvaluateOptions{})
 	out := &Evaluation{Losses: e.Losses()}
 	if !math.IsNaN(e.scores[0].Moments.Aleatoric) { // else there are no variances to warn of
@@ -136,13 +140,12 @@ func (t regression) pits(scores []gauss.Score, k int) (pits []float64) {
 func (t regression) MixtureLoss() string { return "NLL of the mixture" }
 
 // EvaluateMixture implements [Mixed].
-func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, known truth.Truth, s *calibrate.Scaling) error {
-	scaling := gauss.VarianceScaling{Factor: 1}
-	if s != nil {
-		if len(s.Temperatures) != 1 {
-			return nil // of halves of the data: no single distribution is meant
+func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, known truth.Truth, c *Calibration) error {
+	scaling := slices.Repeat([]gauss.VarianceScaling{{Factor: 1}}, t.targets)
+	if c != nil {
+		for k := range scaling {
+			scaling[k].Factor = of(c.Factors, k, 1)
 		}
-		scaling.Factor = s.Temperatures[0]
 	}
 	for _, m := range members {
 		if len(m) != known.Len()*t.Width() {
@@ -156,7 +159,7 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 			copy(row[s*t.Width():], m[i*t.Width():][:t.Width()])
 		}
 		for k := range t.targets {
-			scores[i*t.targets+k] = t.mixture(Average{Members: row, Weights: weights}, k, scaling).Score(known.Values[i*t.targets+k])
+			scores[i*t.targets+k] = t.mixture(Average{Members: row, Weights: weights}, k, scaling[k]).Score(known.Values[i*t.targets+k])
 		}
 	}
 	all := gauss.Evaluate(scores, t.targets, gauss.EvaluateOptions{})
@@ -174,54 +177,44 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 	return nil
 }
 
-// Recalibration implements [Recalibrator].
-func (t regression) Recalibration() Calibrator {
-	return Calibrator{Name: "Isotonic", Words: "isotonic recalibration", Columns: []Metric{
-		{Key: "coverage", Header: "isotonic coverage", Digits: 1, Percent: true}, {Key: "width", Header: "isotonic width", Digits: 4}, {Key: "mace", Header: "isotonic MACE", Digits: 4}}}
-}
-
-// Recalibrate implements [Recalibrator] by an isotonic map of the PIT of each target
-// ([gauss.FitIsotonic]): intervals and probabilities have it, and no likelihood.
-func (t regression) Recalibrate(outcomes []float64, known truth.Truth, parts []Repair) (*Evaluation, error) {
+// fitMaps fits an isotonic map of the PIT of each target; see [gauss.FitIsotonic].
+func (t regression) fitMaps(outcomes []float64, known truth.Truth) (*Calibration, error) {
 	if err := t.check(outcomes, known); err != nil {
 		return nil, err
 	}
-	scores := t.scores(outcomes, known)
-	var warnings []error
-	for _, p := range parts {
-		if err := t.check(p.Outcomes, p.Labels); err != nil {
-			return nil, err
+	scores, out := t.scores(outcomes, known), &Calibration{Method: ByIsotonic}
+	for k := range t.targets {
+		m, err := gauss.FitIsotonic(t.pits(scores, k))
+		if err != nil {
+			return nil, fmt.Errorf("target %d: %w", k, err)
 		}
-		fitted := t.scores(p.Outcomes, p.Labels)
-		for k := range t.targets {
-			r, err := gauss.FitIsotonic(t.pits(fitted, k))
-			if err != nil {
-				return nil, err
-			}
-			if k == 0 {
-				warnings = append(warnings, r.Warnings...)
-			}
-			rows := p.Rows
-			if rows == nil {
-				rows = everyRow(known.Len())
-			}
-			for _, i := range rows {
-				s := &scores[i*t.targets+k]
-				s.Gaussian = r.Marks(s.Moments.Gaussian(), s.Y)
-			}
+		if out.Maps = append(out.Maps, m); k == 0 {
+			out.Warnings = m.Warnings
 		}
 	}
-	e := (&regressionEvaluator{t, EvaluateOptions{NoLosses: true}, scores}).Evaluation()
-	e.Warnings = append(e.Warnings, warnings...)
-	return e, nil
+	return out, nil
 }
 
-func everyRow(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
+// recalibrate replaces the intervals and probabilities in scores, n × targets, by those of the maps. There is no
+// likelihood then.
+func (t regression) recalibrate(scores []gauss.Score, by *Fitted) {
+	each := func(c *Calibration, i int) {
+		for k, m := range c.Maps {
+			s := &scores[i*t.targets+k]
+			s.Gaussian = m.Marks(s.Moments.Gaussian(), s.Y)
+		}
 	}
-	return rows
+	for f, c := range by.Each {
+		if by.Folds == nil {
+			for i := range len(scores) / t.targets {
+				each(c, i)
+			}
+			continue
+		}
+		for _, i := range by.Folds[f] {
+			each(c, i)
+		}
+	}
 }
 
 const (

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -92,9 +91,9 @@ func TestRegressionMixtureScores(t *testing.T) {
 			t.Fatal(err)
 		}
 		gaussian := slices.Clone(e.Scores)
-		var s *calibrate.Scaling
+		var s *task.Calibration
 		if factor != 1 {
-			s = &calibrate.Scaling{Temperatures: []float64{factor}}
+			s = task.WithNumber("regression", factor)
 		}
 		if err := x.(task.Mixed).EvaluateMixture(e, members, []float64{0.5, 0.25, 0.25}, known, s); err != nil {
 			t.Fatal(err)
@@ -137,7 +136,12 @@ func TestRegressionRecalibrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := x.(task.Recalibrator).Recalibrate(outcomes, known, []task.Repair{{Outcomes: outcomes, Labels: known}})
+	by, _ := task.Find(x, task.ByIsotonic)
+	maps, err := by.On(outcomes, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{Maps: maps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +156,11 @@ func TestRegressionRecalibrate(t *testing.T) {
 	if e.Value("rmse") != before.Value("rmse") {
 		t.Error("the means are changed")
 	}
-	none, err := x.(task.Recalibrator).Recalibrate(outcomes, known, []task.Repair{{Outcomes: outcomes, Labels: known, Rows: []int{}}})
-	if err != nil || none.Value("coverage") != before.Value("coverage") {
-		t.Errorf("%v, %v", none, err)
+	none := &task.Fitted{By: by, Each: maps.Each, Folds: [][]int{{}}}
+	if e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{Maps: none}); err != nil || e.Value("coverage") != before.Value("coverage") {
+		t.Errorf("%v, %v", e, err)
 	}
-	if _, err := x.(task.Recalibrator).Recalibrate(outcomes, known, []task.Repair{{Outcomes: outcomes[:30], Labels: known}}); err == nil {
+	if _, err := by.Fit(outcomes[:30], known); err == nil {
 		t.Error("truth of other rows is taken")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -44,6 +45,100 @@ func (s *Saved) Part(rows []int) *Saved {
 		out.Rows = append(out.Rows, s.Rows[i])
 	}
 	return out
+}
+
+// EachTarget calls f for each target y of a regression, with its example and its number in the example.
+func (s *Saved) EachTarget(f func(i, k int, y float64)) {
+	for at, y := range s.Known.Values {
+		f(at/s.Known.Width, at%s.Known.Width, y)
+	}
+}
+
+// RestoreClasses computes outcomes from probabilities or logits of classes, n×classes. Two classes have the task
+// binary. labels may be nil, which is an error; see [IsNoTruth].
+func RestoreClasses(values []float64, classes int, probabilities bool, labels []int) (*Saved, error) {
+	if labels == nil {
+		return nil, errNoTruth
+	}
+	name, count := "classes", classes
+	if classes == 2 {
+		name, count = "binary", 1
+	}
+	t, err := Of(name, OutputSpec{Count: count})
+	if err != nil {
+		return nil, err
+	}
+	if probabilities {
+		values = calibrate.LogProbs(nil, values) // their sum is 1 within rounding
+	}
+	return &Saved{Task: t, Outcomes: calibrate.Softmax(nil, values, classes, 1), Known: truth.Truth{Classes: labels}}, nil
+}
+
+// Written is a column or an array of calibrated predictions, with the names that score uses.
+type Written struct {
+	Name   string // of the array
+	Column string // of the column, if each example has one number
+	Cell   string // of the column of one element, with a %d; "" if each example has one number
+	Width  int
+	Values []float64 // n×Width
+	Ints   []int     // in place of Values, one for each example
+}
+
+// Written returns the targets and the calibrated predictions. For a regression these are mean and standard deviation,
+// or mean and the given 95 % interval if it is not nil.
+func (s *Saved) Written(outcomes, low, high []float64) []Written {
+	if classes := s.Known.Classes; classes != nil {
+		return []Written{{Name: "labels", Column: "label", Width: 1, Ints: classes}, {Name: "probs", Cell: "p_%d", Width: s.Task.Width(), Values: outcomes}}
+	}
+	width := s.Known.Width
+	if s.Task.ClassNames() > 0 {
+		probs, _ := s.Task.Shown(outcomes)
+		return []Written{{Name: "labels", Cell: "label_%d", Width: width, Values: s.Known.Values}, {Name: "probabilities", Cell: "probability_%d", Width: width, Values: probs}}
+	}
+	var means, stds []float64
+	s.EachTarget(func(i, k int, _ float64) {
+		m := s.Moments(outcomes, i, k)
+		means, stds = append(means, m.Mean), append(stds, m.Std())
+	})
+	each := func(name string, values []float64) Written {
+		w := Written{Name: name, Column: name, Width: width, Values: values}
+		if width > 1 {
+			w.Cell = name + "_%d"
+		}
+		return w
+	}
+	if low != nil {
+		return []Written{each("target", s.Known.Values), each("mean", means), each("low", low), each("high", high)}
+	}
+	return []Written{each("target", s.Known.Values), each("mean", means), each("std", stds)}
+}
+
+// FirstWeighted returns the first example whose saved mean is not the mean of its members with the given weights. i is
+// −1 if there is none.
+func (s *Saved) FirstWeighted(weights []float64) (i int, said, mean float64) {
+	i = -1
+	ones := &Calibration{Method: ByNoise, NoiseStd: slices.Repeat([]float64{1}, s.Known.Width)}
+	s.EachTarget(func(at, k int, _ float64) {
+		m := s.Mixture(at, k, weights, ones)
+		largest := 0.0
+		for _, v := range m.Means {
+			largest = max(largest, math.Abs(v))
+		}
+		// Members are float32, and columns of text have nine digits.
+		if a, b := s.Moments(s.Outcomes, at, k).Mean, m.Moments().Mean; i < 0 && math.Abs(a-b) > 1e-6*largest {
+			i, said, mean = at, a, b
+		}
+	})
+	return i, said, mean
+}
+
+// Distribution returns the predicted distribution of target k of example i. It is the mixture of the saved members, or
+// else the Gaussian with the moments of the average.
+func (s *Saved) Distribution(i, k int, weights []float64) gauss.Distribution {
+	if s.Members > 0 {
+		return s.Mixture(i, k, weights, nil)
+	}
+	return s.Moments(s.Outcomes, i, k).Gaussian()
 }
 
 // Columns holds the numbers of a file by name, as in [Task.Columns]. There are Len rows. Missing numbers are NaN, and
@@ -259,13 +354,21 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 	return out, nil
 }
 
-// FitSavedNoise is like [Noisy.FitNoise], but uses the members if the file keeps them; see [gauss.FitMixtureNoise].
-// weights are the weights of the members, or nil for equal ones.
-func FitSavedNoise(s *Saved, weights []float64) (*Noise, error) {
-	if s.Members == 0 {
-		return s.Task.(Noisy).FitNoise(s.Outcomes, s.Known)
+// Fit fits a calibrator. With saved members, noise and maps are fitted to their mixtures instead of the moments of the
+// average. weights are the weights of the members, or nil for equal ones.
+func (s *Saved) Fit(by Calibrator, weights []float64) (*Calibration, error) {
+	if s.Members > 0 && by.Method == ByNoise {
+		return s.fitNoise(weights)
 	}
-	out, targets := &Noise{}, s.Known.Width
+	if s.Members > 0 && by.Method == ByIsotonic {
+		return s.fitMaps(weights)
+	}
+	return by.Fit(s.Outcomes, s.Known)
+}
+
+// fitNoise fits the noise of each target; see [gauss.FitMixtureNoise].
+func (s *Saved) fitNoise(weights []float64) (*Calibration, error) {
+	out, targets := &Calibration{Method: ByNoise}, s.Known.Width
 	for k := range targets {
 		var y, means []float64
 		for i := range s.Len() {
@@ -278,28 +381,45 @@ func FitSavedNoise(s *Saved, weights []float64) (*Noise, error) {
 		if err != nil {
 			return nil, fmt.Errorf("noise of target %d: %w", k, err)
 		}
-		out.Std = append(out.Std, math.Sqrt(variance))
+		out.NoiseStd = append(out.NoiseStd, math.Sqrt(variance))
 	}
 	return out, nil
 }
 
-// Mixture returns the mixture of the stored members for target k of example i. If noise is not nil, it gives the
-// standard deviation of each member. factor scales the variance of each member.
-func (s *Saved) Mixture(i, k int, weights []float64, noise *Noise, factor float64) gauss.Mixture {
+// fitMaps fits a map of the distribution function of each target.
+func (s *Saved) fitMaps(weights []float64) (*Calibration, error) {
+	out, targets := &Calibration{Method: ByIsotonic}, s.Known.Width
+	for k := range targets {
+		var pits []float64
+		for i := range s.Len() {
+			pits = append(pits, s.Mixture(i, k, weights, nil).CDF(s.Known.Values[i*targets+k]))
+		}
+		m, err := gauss.FitIsotonic(pits)
+		if err != nil {
+			return nil, fmt.Errorf("target %d: %w", k, err)
+		}
+		out.Maps, out.Warnings = append(out.Maps, m), append(out.Warnings, m.Warnings...)
+	}
+	return out, nil
+}
+
+// Mixture returns the mixture of the stored members for target k of example i, calibrated by noise or factors of
+// variances. c may be nil.
+func (s *Saved) Mixture(i, k int, weights []float64, c *Calibration) gauss.Mixture {
 	m := gauss.Mixture{Weights: weights}
 	for j := range s.Members {
 		at := (i*s.Members+j)*s.Known.Width + k
 		m.Means = append(m.Means, s.Means[at])
-		if noise != nil {
-			m.Variances = append(m.Variances, noise.Std[k]*noise.Std[k])
+		if c != nil && c.NoiseStd != nil {
+			m.Variances = append(m.Variances, c.NoiseStd[k]*c.NoiseStd[k])
 		} else {
 			m.Variances = append(m.Variances, s.Stds[at]*s.Stds[at])
 		}
 	}
-	if factor == 1 {
+	if c == nil || of(c.Factors, k, 1) == 1 {
 		return m
 	}
-	return gauss.VarianceScaling{Factor: factor}.Mixture(m, m)
+	return gauss.VarianceScaling{Factor: of(c.Factors, k, 1)}.Mixture(m, m)
 }
 
 // Moments returns the moments of target k of a regression's averaged outcome, in the units of the target.

@@ -75,15 +75,12 @@ type Task interface {
 	// NewEvaluator returns an evaluator of no examples. See also [Evaluate].
 	NewEvaluator(opts EvaluateOptions) Evaluator
 
-	// Calibrators lists the ways to calibrate averaged outcomes. Fit returns a fitted calibration. Apply stores
-	// calibrated outcomes in dst, which may be outcomes or nil. CrossFit splits the outcomes at random into halves, and
-	// calibrates each half with the fit to the other.
+	// NLL returns the mean of the first loss over the examples, in nats.
+	NLL(outcomes []float64, labels truth.Truth) float64
+	// Calibrators lists the ways to calibrate averaged outcomes. Apply stores calibrated outcomes in dst, which may be
+	// outcomes or nil. A map of a distribution function has no outcomes; see [EvaluateOptions].
 	Calibrators() []Calibrator
-	Fit(by calibrate.Scaler, outcomes []float64, labels truth.Truth) (*calibrate.Scaling, error)
-	Apply(dst []float64, s *calibrate.Scaling, outcomes []float64) []float64
-	CrossFit(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) ([]float64, *calibrate.Scaling, error)
-	// CrossFits measures the gain of a calibration, over several random splits.
-	CrossFits(by calibrate.Scaler, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error)
+	Apply(dst []float64, c *Calibration, outcomes []float64) []float64
 }
 
 // Curved is a task whose scores are the parameters of an exponential family. The Laplace approximation needs this.

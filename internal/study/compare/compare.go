@@ -83,9 +83,9 @@ type Method struct {
 	// Threshold is the threshold of the method; 0 means the default.
 	Threshold float64
 	// Scaling is the scaling that is part of the method, in SWA-Temp and SWA-Vector.
-	Scaling *calibrate.Scaling
-	// Noise is the fitted noise if the networks predict none: one, or one for each half of the test data.
-	Noise []*task.Noise
+	Scaling *task.Fitted
+	// Noise is the fitted noise if the networks predict none.
+	Noise *task.Fitted
 	// Differences are the differences to the baseline by the key of the loss; nil for the baseline itself.
 	Differences map[string]Difference
 	StaleBN     bool // the batch-norm statistics do not belong to the weights
@@ -105,7 +105,7 @@ type Difference struct {
 // Scaled is a method after its outcomes were scaled.
 type Scaled struct {
 	*task.Evaluation
-	*calibrate.Scaling
+	Fitted *task.Fitted
 }
 
 func (c *Comparison) targets() baseline.Targets {
@@ -159,9 +159,12 @@ func (r *Result) add(p *baseline.Predicted) error {
 	r.task = test.Task
 	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}
 	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
-	if p.Scaler != "" && !slices.Contains(r.Inputs.Asked, p.Key) &&
-		!slices.ContainsFunc(r.task.Calibrators(), func(c task.Calibrator) bool { return c.Scaler == p.Scaler }) {
-		return nil // not for this task, and not requested
+	by, ok := task.Find(r.task, p.By)
+	if p.By != "" && !ok {
+		if slices.Contains(r.Inputs.Asked, p.Key) {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %s scaling is not for the task %s", p.Name, p.By, r.task.Name()))
+		}
+		return nil
 	}
 	if why := r.idle(p); why != "" {
 		r.Notes = append(r.Notes, why)
@@ -174,25 +177,25 @@ func (r *Result) add(p *baseline.Predicted) error {
 	}
 	own := outcomes // outcomes of the method before scaling
 	if m.Noise = noise; noise != nil {
-		if m.parts, err = r.noisy(&m, noise, test.Mean(), r.validation(p)); err != nil {
+		if m.parts, err = r.tempered(&m, noise, test.Mean(), r.validation(p)); err != nil {
 			return err
 		}
-		m.deployWith(noise)
+		m.deploy(noise)
 	}
-	if p.Scaler != "" {
-		scaled, s, err := r.scale(p.Scaler, outcomes, validation)
+	if p.By != "" {
+		scaled, s, err := r.scale(by, outcomes, validation)
 		if err != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, err))
 			return nil
 		}
-		m.deployAt(s)
+		m.deploy(s)
 		if err := r.decide(&m, r.applied(s, validation)); err != nil {
 			return err
 		}
 		if m.parts, err = r.tempered(&m, s, outcomes, validation); err != nil {
 			return err
 		}
-		outcomes, m.Scaling, m.Name = scaled, s, r.repaired(p.Name, s)
+		outcomes, m.Scaling, m.Name = scaled, s, r.named(p.Name, s)
 	} else if err := r.decide(&m, validation); err != nil {
 		return err
 	}
@@ -208,13 +211,13 @@ func (r *Result) add(p *baseline.Predicted) error {
 	m.Warnings = append(append(m.Warnings, p.Notes...), m.doubts...)
 	m.warnOfNoise()
 	if m.Scaling != nil {
-		m.Warnings = append(m.Warnings, m.Scaling.Warnings...)
+		m.Warnings = append(m.Warnings, m.Scaling.Warnings()...)
 	} else if r.Scalings {
-		m.Scaled = make([]*Scaled, len(r.task.Calibrators()))
-		for i, c := range r.task.Calibrators() {
-			outcomes, s, err := r.scale(c.Scaler, own, validation)
+		m.Scaled = make([]*Scaled, len(r.calibrators()))
+		for i, c := range r.calibrators() {
+			outcomes, s, err := r.scale(c, own, validation)
 			if err != nil {
-				m.warn("no %s scaling: %w", c.Scaler, err)
+				m.warn("no %s scaling: %w", c.Method, err)
 				continue
 			}
 			of := Method{Name: m.Name}
@@ -239,23 +242,20 @@ func (m *Method) warn(format string, args ...any) {
 	m.Warnings = append(m.Warnings, fmt.Errorf(format, args...))
 }
 
-// repaired returns the name of a method with its fitted parameter.
-func (r *Result) repaired(name string, s *calibrate.Scaling) string {
-	if len(s.Temperatures) == 0 {
+// named returns the name of a method with its fitted number.
+func (r *Result) named(name string, s *task.Fitted) string {
+	if s.Numbers() == "" {
 		return name
 	}
 	if stem, ok := strings.CutSuffix(name, "-Temp"); ok {
-		name = stem + "-" + r.first().Name
+		name = stem + "-" + s.By.Name
 	}
-	return fmt.Sprintf("%s (%s = %s)", name, r.first().Symbol, temperatures(s))
+	return fmt.Sprintf("%s (%s = %s)", name, s.By.Symbol, s.Numbers())
 }
 
-func temperatures(s *calibrate.Scaling) string {
-	var out []string
-	for _, t := range s.Temperatures {
-		out = append(out, fmt.Sprintf("%.2f", t))
-	}
-	return strings.Join(out, ", ")
+// calibrators returns the calibrators that the tables compare. The first fits a single number.
+func (r *Result) calibrators() []task.Calibrator {
+	return slices.DeleteFunc(r.task.Calibrators(), func(c task.Calibrator) bool { return c.Unlisted })
 }
 
 func (r *Result) options(m *Method) task.EvaluateOptions {
@@ -269,7 +269,7 @@ func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	m.AtBestT = math.NaN()
-	if c, err := r.task.CrossFits(r.task.Calibrators()[0].Scaler, outcomes, labels, r.Seed); err != nil {
+	if c, err := task.CrossFits(r.task, r.first(), outcomes, labels, r.Seed); err != nil {
 		m.warn("no best temperature: %w", err)
 	} else {
 		m.AtBestT = c.Best()
@@ -289,17 +289,25 @@ func (r *Result) validation(p *baseline.Predicted) []float64 {
 	return p.Validation.Mean()
 }
 
-// scale returns scaled outcomes. The scaling is fitted on the validation data, or on halves of the test data without
-// it.
-func (r *Result) scale(by calibrate.Scaler, outcomes, validation []float64) ([]float64, *calibrate.Scaling, error) {
+// fit fits a calibrator on the validation data, or on halves of the test data without it.
+func (r *Result) fit(by task.Calibrator, outcomes, validation []float64) (*task.Fitted, error) {
 	if r.Validation == nil {
-		return r.task.CrossFit(by, outcomes, r.Test.Labels(), r.Seed)
+		return task.CrossFit(r.task, by, outcomes, r.Test.Labels(), 2, r.Seed)
 	}
-	s, err := r.task.Fit(by, validation, r.Validation.Labels())
+	f, err := by.On(validation, r.Validation.Labels())
 	if err != nil {
-		return nil, nil, fmt.Errorf("validation data: %w", err)
+		return nil, fmt.Errorf("validation data: %w", err)
 	}
-	return r.task.Apply(nil, s, outcomes), s, nil
+	return f, nil
+}
+
+// scale returns calibrated outcomes with their fit.
+func (r *Result) scale(by task.Calibrator, outcomes, validation []float64) ([]float64, *task.Fitted, error) {
+	f, err := r.fit(by, outcomes, validation)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.Apply(r.task, outcomes), f, nil
 }
 
 // loss returns the loss that decides verdicts.

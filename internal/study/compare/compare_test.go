@@ -210,7 +210,7 @@ func TestValidation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Methods[1].Scaling; s == nil || s.CrossFitted || len(s.Temperatures) != 1 || !strings.HasPrefix(r.Methods[1].Name, "SWA-Temp (T = ") {
+	if s := r.Methods[1].Scaling; s == nil || s.CrossFitted() || len(s.Values()) != 1 || !strings.HasPrefix(r.Methods[1].Name, "SWA-Temp (T = ") {
 		t.Errorf("%s: %+v", r.Methods[1].Name, s)
 	}
 	var text bytes.Buffer
@@ -264,7 +264,7 @@ func checkResampled(t *testing.T, r *Result, m *Method) {
 	t.Helper()
 	ones := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
 	sums, validation, tol := make([]float64, len(m.Losses)), 0, 1e-5
-	if m.Scaling.AtBound {
+	if m.Scaling.AtBound() {
 		tol = 1e-3 // twice 1000 fits as well
 	}
 	if r.Validation != nil {
@@ -304,7 +304,7 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := r.Methods[0]
-	if m.Key != baseline.SWATemp || m.Differences != nil || !m.Scaling.CrossFitted || len(m.Scaling.Temperatures) != 2 || !strings.Contains(m.Name, ", ") {
+	if m.Key != baseline.SWATemp || m.Differences != nil || !m.Scaling.CrossFitted() || len(m.Scaling.Values()) != 2 || !strings.Contains(m.Name, ", ") {
 		t.Errorf("%s: differences %v, scaling %+v", m.Name, m.Differences, m.Scaling)
 	}
 	checkResampled(t, r, &m)
@@ -352,8 +352,8 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s: %s %v, want %v ± %v", m.Name, tc.key, got, tc.want, tc.tol)
 			}
 		}
-		if key == "swa_temp" && !(math.Abs(m.Scaling.Temperatures[0]-want.Temperature) <= 1e-4*want.Temperature) {
-			t.Errorf("temperature %v, want %v", m.Scaling.Temperatures, want.Temperature)
+		if key == "swa_temp" && !(math.Abs(m.Scaling.Values()[0]-want.Temperature) <= 1e-4*want.Temperature) {
+			t.Errorf("temperature %v, want %v", m.Scaling.Values(), want.Temperature)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -16,18 +15,17 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// deployAt gives the method's ensemble the method's temperature. Two temperatures, fitted on halves of the test data,
-// do not fit into one ensemble, so calibrate has to fit another one.
-func (m *Method) deployAt(s *calibrate.Scaling) {
-	if m.Deploy != nil && len(s.Temperatures) == 1 {
-		m.Deploy.Temperature = s.Temperatures[0]
+// deploy gives the method's ensemble the number that was fitted for the method. Two numbers, fitted on halves of the
+// test data, do not fit into one ensemble, so calibrate has to fit another one.
+func (m *Method) deploy(fitted *task.Fitted) {
+	c := fitted.Single()
+	if m.Deploy == nil || c == nil {
+		return
 	}
-}
-
-// deployWith gives the method's ensemble the noise that was fitted for the method.
-func (m *Method) deployWith(noise []*task.Noise) {
-	if m.Deploy != nil && len(noise) == 1 {
-		m.Deploy.NoiseStd = noise[0].Std
+	if c.Method == task.ByNoise {
+		m.Deploy.NoiseStd = c.NoiseStd
+	} else if v, ok := c.Number(); ok {
+		m.Deploy.Temperature = v
 	}
 }
 
@@ -97,7 +95,7 @@ func (r *Result) Commands(m *Method) []string {
 		args = append(args, run.Network.Posterior.Path)
 	}
 	out = append(out, line(args))
-	if !calibrates && len(m.Noise) < 2 {
+	if !calibrates && (m.Noise == nil || !m.Noise.CrossFitted()) {
 		return out
 	}
 	return append(out, r.fitCommands(m)...)
@@ -115,10 +113,8 @@ func (r *Result) fitCommands(m *Method) []string {
 	case m.Noise != nil:
 		score = append(score, "--keep-members")
 	case task.Truth(r.task.Name()) != truth.Classes:
-	case m.Scaling.Temperatures == nil:
-		fit = append(fit, "--method", string(calibrate.ByVector))
 	default:
-		fit = append(fit, "--method", string(calibrate.ByTemperature))
+		fit = append(fit, "--method", string(m.Scaling.By.Method))
 	}
 	if m.Threshold > 0 {
 		fit = append(fit, "--threshold", strconv.FormatFloat(m.Threshold, 'g', -1, 64))

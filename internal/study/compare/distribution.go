@@ -15,63 +15,59 @@ import (
 // than one noise was fitted.
 func (r *Result) mix(m *Method, p *baseline.Predicted) error {
 	t, ok := r.task.(task.Mixed)
-	if !ok || len(p.Kept) == 0 || len(p.Kept) != p.Members || len(m.Noise) > 1 {
+	if !ok || len(p.Kept) == 0 || len(p.Kept) != p.Members || m.Noise != nil && m.Noise.CrossFitted() || m.Scaling != nil && m.Scaling.CrossFitted() {
 		return nil
 	}
 	var members [][]float32
 	var weights []float64
 	for _, k := range p.Kept {
 		outcomes := k.Outcomes
-		if len(m.Noise) == 1 {
-			outcomes = withNoise(task.Lacking(r.task), m.Noise[0], outcomes)
+		if m.Noise != nil {
+			outcomes = withNoise(r.task, m.Noise, outcomes)
 		}
 		members, weights = append(members, outcomes), append(weights, k.Weight/p.Data[0].Weight)
 	}
-	return t.EvaluateMixture(m.Evaluation, members, weights, r.Test.Labels(), m.Scaling)
+	return t.EvaluateMixture(m.Evaluation, members, weights, r.Test.Labels(), m.Scaling.Single())
 }
 
-func withNoise(t task.Noisy, noise *task.Noise, outcomes []float32) []float32 {
+func withNoise(t task.Task, noise *task.Fitted, outcomes []float32) []float32 {
 	wide := make([]float64, len(outcomes))
 	for i, v := range outcomes {
 		wide[i] = float64(v)
 	}
 	out := make([]float32, len(outcomes))
-	for i, v := range t.AddNoise(wide, noise, wide) {
+	for i, v := range noise.Apply(t, wide) {
 		out[i] = float32(v)
 	}
 	return out
 }
 
-// recalibrate evaluates the method's outcomes after recalibration. The map is fitted on the validation data, or on
-// the other half of the test data without it.
-func (r *Result) recalibrate(m *Method, outcomes, validation []float64) (err error) {
-	t, ok := r.task.(task.Recalibrator)
+// recalibrate evaluates the method's outcomes after a map recalibrated their distributions. Tasks without such a map
+// are left alone.
+func (r *Result) recalibrate(m *Method, outcomes, validation []float64) error {
+	by, ok := task.Find(r.task, task.ByIsotonic)
 	if !ok {
 		return nil
 	}
-	parts := []task.Repair{{Outcomes: validation}}
-	if r.Validation != nil {
-		parts[0].Labels = r.Validation.Labels()
-	} else {
-		parts = nil
-		halves := r.halves()
-		for h, rows := range halves {
-			on, labels := r.pick(outcomes, halves[1-h])
-			parts = append(parts, task.Repair{Outcomes: on, Labels: labels, Rows: rows})
-		}
+	maps, err := r.fit(by, outcomes, validation)
+	if err != nil {
+		return err
 	}
-	m.Recalibrated, err = t.Recalibrate(outcomes, r.Test.Labels(), parts)
+	opts := r.options(m)
+	opts.Maps = maps
+	if m.Recalibrated, err = task.Evaluate(r.task, outcomes, r.Test.Labels(), opts); err == nil {
+		m.Recalibrated.Warnings = append(m.Recalibrated.Warnings, maps.Warnings()...)
+	}
 	return err
 }
 
 // recalibrationTable shows each method's distributions before and after recalibration. It returns nil for tasks
 // without it.
 func (r *Result) recalibrationTable() *report.Table {
-	t, ok := r.task.(task.Recalibrator)
+	how, ok := task.Find(r.task, task.ByIsotonic)
 	if !ok {
 		return nil
 	}
-	how := t.Recalibration()
 	columns := []report.Column{{Header: "method"}}
 	for _, c := range how.Columns {
 		columns = append(columns, decimal(r.Methods[0].Score(c.Key).Header))

@@ -38,28 +38,28 @@ type part struct {
 	fit, rows []int // nil means the validation images, and all test images
 }
 
-// tempered computes the losses of outcomes at temperatures around those of a scaling.
-func (r *Result) tempered(m *Method, s *calibrate.Scaling, outcomes, validation []float64) (parts []part, err error) {
-	folds := [][]int{nil}
-	if s.CrossFitted {
-		folds = calibrate.Folds(r.Test.Len(), len(s.Temperatures), r.Seed)
-	}
-	for f, t := range s.Temperatures {
+// tempered computes the losses of outcomes at numbers around the one that a calibrator fitted. It returns nil for a
+// calibrator without a single number. A refit of noise changes one factor of the variances of all targets.
+func (r *Result) tempered(m *Method, fitted *task.Fitted, outcomes, validation []float64) (parts []part, err error) {
+	for k, c := range fitted.Each {
+		number, ok := c.Number()
+		if !ok {
+			return nil, nil
+		}
 		p, on, labels, of, judged := part{}, validation, truth.Truth{}, outcomes, r.Test.Labels()
-		if s.CrossFitted {
-			p = part{fit: slices.Concat(slices.Concat(folds[:f]...), slices.Concat(folds[f+1:]...)), rows: folds[f]}
-			on, labels = r.pick(outcomes, p.fit)
-			of, judged = r.pick(outcomes, p.rows)
+		if fitted.CrossFitted() {
+			p = part{fit: calibrate.Others(fitted.Folds, k), rows: fitted.Folds[k]}
+			on, labels = task.Pick(r.task, outcomes, judged, p.fit)
+			of, judged = task.Pick(r.task, outcomes, judged, p.rows)
 		} else {
 			labels = r.Validation.Labels()
 		}
-		p.Tempered, err = calibrate.NewTempered(t, func(t float64) ([]float64, [][]float64, error) {
-			scaling := &calibrate.Scaling{Temperatures: []float64{t}}
-			fitted, err := r.losses(m, r.task.Apply(nil, scaling, on), labels)
+		p.Tempered, err = calibrate.NewTempered(number, func(v float64) ([]float64, [][]float64, error) {
+			fitted, err := r.losses(m, r.task.Apply(nil, c.With(v), on), labels)
 			if err != nil {
 				return nil, nil, err
 			}
-			losses, err := r.losses(m, r.task.Apply(nil, scaling, of), judged)
+			losses, err := r.losses(m, r.task.Apply(nil, c.With(v), of), judged)
 			return fitted[0], losses, err
 		})
 		if err != nil {
@@ -68,15 +68,6 @@ func (r *Result) tempered(m *Method, s *calibrate.Scaling, outcomes, validation 
 		parts = append(parts, p)
 	}
 	return parts, nil
-}
-
-// pick returns the outcomes and labels of some test images.
-func (r *Result) pick(outcomes []float64, rows []int) (picked []float64, labels truth.Truth) {
-	width := r.task.Width()
-	for _, i := range rows {
-		picked = append(picked, outcomes[i*width:][:width]...)
-	}
-	return picked, r.Test.Labels().Pick(rows)
 }
 
 // losses returns the losses by loss and image.
@@ -101,10 +92,11 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 		if err != nil {
 			return nil, err
 		}
-		if p.Scaler == "" {
+		by, ok := task.Find(r.task, p.By)
+		if !ok {
 			return r.losses(m, outcomes, r.Test.Labels())
 		}
-		scaled, _, err := r.scale(p.Scaler, outcomes, validation)
+		scaled, _, err := r.scale(by, outcomes, validation)
 		if err != nil {
 			return nil, err
 		}

@@ -128,23 +128,23 @@ func (r *Result) methodJSON(m *Method) study.Object {
 	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
 	out = append(out, study.Scores("", m.Scores)...)
 	add(r.loss().Key+"_at_best_t", study.Finite(m.AtBestT))
-	if m.Scaling != nil && m.Scaling.Temperatures != nil {
-		add("temperatures", m.Scaling.Temperatures)
+	if m.Scaling != nil && m.Scaling.Values() != nil {
+		add("temperatures", m.Scaling.Values())
 	}
 	if m.Noise != nil {
 		var std [][]float64 // one, or one for each half
-		for _, n := range m.Noise {
-			std = append(std, n.Std)
+		for _, c := range m.Noise.Each {
+			std = append(std, c.NoiseStd)
 		}
 		add("noise_std", std)
 	}
-	add("cross_fitted", m.Scaling != nil && m.Scaling.CrossFitted || len(m.Noise) > 1)
-	for i, c := range r.task.Calibrators() {
+	add("cross_fitted", m.Scaling != nil && m.Scaling.CrossFitted() || m.Noise != nil && m.Noise.CrossFitted())
+	for i, c := range r.calibrators() {
 		var scaled any
 		if m.Scaled != nil && m.Scaled[i] != nil {
 			scaled = m.Scaled[i].json()
 		}
-		add(string(c.Scaler)+"_scaled", scaled)
+		add(string(c.Method)+"_scaled", scaled)
 	}
 	if m.Recalibrated != nil {
 		add("isotonic", append(study.Scores("", m.Recalibrated.Scores), study.Fields("warnings", study.Texts(m.Recalibrated.Warnings))...))
@@ -179,8 +179,8 @@ func differenceJSON(d Difference) study.Object {
 
 func (s *Scaled) json() study.Object {
 	out := study.Scores("", s.Scores)
-	if s.Temperatures != nil {
-		out = append(out, study.Fields("temperatures", s.Temperatures)...)
+	if v := s.Fitted.Values(); v != nil {
+		out = append(out, study.Fields("temperatures", v)...)
 	}
-	return append(out, study.Fields("cross_fitted", s.CrossFitted, "warnings", study.Texts(append(s.Scaling.Warnings, s.Evaluation.Warnings...)))...)
+	return append(out, study.Fields("cross_fitted", s.Fitted.CrossFitted(), "warnings", study.Texts(append(s.Fitted.Warnings(), s.Evaluation.Warnings...)))...)
 }

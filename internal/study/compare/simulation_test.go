@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -121,8 +120,8 @@ func (p population) compared(t *testing.T, seed uint64, images, validation, memb
 	rng := rand.New(rand.NewPCG(seed, 0))
 	test, val := p.sample(rng, images), p.sample(rng, validation)
 	r := &Result{Comparison: &Comparison{Inputs: baseline.Inputs{Seed: seed}, Test: test, Validation: val}}
-	add := func(q *baseline.Predicted, key string, by calibrate.Scaler) {
-		q.Key, q.Name, q.Scaler = key, key, by
+	add := func(q *baseline.Predicted, key string, by task.Method) {
+		q.Key, q.Name, q.By = key, key, by
 		if err := r.add(q); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +130,7 @@ func (p population) compared(t *testing.T, seed uint64, images, validation, memb
 	one := *swa
 	add(&one, baseline.SWA, "")
 	scaled := *swa
-	add(&scaled, baseline.SWATemp, calibrate.ByTemperature)
+	add(&scaled, baseline.SWATemp, task.OneNumber)
 	swag := &baseline.Predicted{Drawn: true, Data: []*infer.Sums{{}}, Validation: &infer.Sums{}}
 	for k := range members {
 		d := draw{v: rng.NormFloat64()}

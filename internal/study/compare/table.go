@@ -85,7 +85,7 @@ func (r *Result) mainTable() *report.Table {
 			columns = append(columns, decimal("at best "+r.first().Symbol))
 		}
 	}
-	lacks := task.Lacking(r.task) != nil
+	lacks := task.Missing(r.task) != nil
 	if lacks {
 		columns = append(columns, decimal("noise"))
 	}
@@ -218,12 +218,12 @@ func (r *Result) metricsTable(columns []report.Column, begin func(*Method) []str
 
 // scalingsTable shows each method with its own calibrators.
 func (r *Result) scalingsTable() *report.Table {
-	own := r.task.Calibrators()[0].Columns // metrics of the unscaled method that its first calibrator changes
+	own := r.first().Columns // metrics of the unscaled method that its first calibrator changes
 	columns := []report.Column{{Header: "method"}}
 	for _, c := range own {
 		columns = append(columns, decimal(r.Methods[0].Score(c.Key).Header))
 	}
-	for i, c := range r.task.Calibrators() {
+	for i, c := range r.calibrators() {
 		if i == 0 {
 			columns = append(columns, decimal(r.first().Symbol))
 		}
@@ -238,7 +238,7 @@ func (r *Result) scalingsTable() *report.Table {
 		for _, c := range own {
 			cells = append(cells, study.Cell(m.Score(c.Key)))
 		}
-		for i, c := range r.task.Calibrators() {
+		for i, c := range r.calibrators() {
 			var s *Scaled
 			if m.Scaled != nil {
 				s = m.Scaled[i]
@@ -246,7 +246,7 @@ func (r *Result) scalingsTable() *report.Table {
 			if i == 0 && s == nil {
 				cells = append(cells, "")
 			} else if i == 0 {
-				cells, crossed = append(cells, temperatures(s.Scaling)), crossed || s.CrossFitted
+				cells, crossed = append(cells, s.Fitted.Numbers()), crossed || s.Fitted.CrossFitted()
 			}
 			for _, x := range c.Columns {
 				if s == nil {

@@ -8,11 +8,11 @@ import (
 )
 
 // applied returns the scaled outcomes of the validation data, or nil without such data.
-func (r *Result) applied(s *calibrate.Scaling, validation []float64) []float64 {
+func (r *Result) applied(s *task.Fitted, validation []float64) []float64 {
 	if validation == nil {
 		return nil
 	}
-	return r.task.Apply(nil, s, validation)
+	return s.Apply(r.task, validation)
 }
 
 // decide sets the threshold of the method and of its ensemble. The argument validation holds the method's outcomes on

@@ -85,8 +85,8 @@ func (r *Result) words(m *Method) string {
 
 // unranked returns the reason why nothing is ranked against the baseline, or "".
 func (r *Result) unranked(base *Method) string {
-	if s := base.Scaling; s != nil && s.AtBound {
-		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s), so the images that it is fitted on do not determine it, and what it gives is no standard.", r.baselineName(), temperatures(s))
+	if s := base.Scaling; s != nil && s.AtBound() {
+		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s), so the images that it is fitted on do not determine it, and what it gives is no standard.", r.baselineName(), s.Numbers())
 	}
 	most := 0
 	for i := range r.Methods {

@@ -42,7 +42,7 @@ func TestVerdict(t *testing.T) {
 	unknown.Variance = inf
 	one.Differences["nll"] = unknown
 	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), temp
-	bound.Scaling = &calibrate.Scaling{Temperatures: []float64{1000}, AtBound: true}
+	bound.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 1000, AtBound: true}}}
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
 	for name, tc := range map[string]struct {
 		methods []Method

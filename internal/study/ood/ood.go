@@ -82,11 +82,11 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}}
 	targets := d.targets()
 	notes, err := baseline.Predict(ctx, e, &d.Inputs, targets, func(p *baseline.Predicted) error {
-		if p.Scaler != "" && d.Validation == nil {
+		if p.By != "" && d.Validation == nil {
 			return nil // there is no data for the fit
 		}
 		r.task = p.Data[0].Task
-		if p.Scaler != "" && task.Lacking(r.task) != nil {
+		if p.By != "" && task.Missing(r.task) != nil {
 			return nil // there is nothing to scale
 		}
 		x, err := d.detected(r.task, p)
@@ -115,19 +115,22 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, error) {
 	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
 	in, out := p.Data[0].Mean(), p.Data[1].Mean()
-	if p.Scaler != "" {
-		s, err := t.Fit(p.Scaler, p.Validation.Mean(), d.Validation.Labels())
+	if p.By != "" {
+		by, ok := task.Find(t, p.By)
+		if !ok {
+			return x, fmt.Errorf("%s: the task %s has no %s scaling", p.Name, t.Name(), p.By)
+		}
+		c, err := by.Fit(p.Validation.Mean(), d.Validation.Labels())
 		if err != nil {
 			return x, fmt.Errorf("validation data: %w", err)
 		}
-		in, out = t.Apply(nil, s, in), t.Apply(nil, s, out)
-		x.Notes = append(x.Notes, s.Warnings...)
-		if len(s.Temperatures) == 1 {
-			c := t.Calibrators()[0]
+		in, out = t.Apply(nil, c, in), t.Apply(nil, c, out)
+		x.Notes = append(x.Notes, c.Warnings...)
+		if v, ok := c.Number(); ok {
 			if stem, ok := strings.CutSuffix(x.Name, "-Temp"); ok {
-				x.Name = stem + "-" + c.Name
+				x.Name = stem + "-" + by.Name
 			}
-			x.Name += fmt.Sprintf(" (%s = %.2f)", c.Symbol, s.Temperatures[0])
+			x.Name += fmt.Sprintf(" (%s = %.2f)", by.Symbol, v)
 		}
 	}
 	x.score(t, in, out, p.Data[0].ExpectedEntropy(), p.Data[1].ExpectedEntropy())

@@ -63,7 +63,7 @@ func (r *Result) mainTable() *report.Table {
 	if label := r.main().Label; label != "" {
 		t.Note("mean in, mean out: " + label)
 	}
-	if task.Lacking(r.task) != nil {
+	if task.Missing(r.task) != nil {
 		t.Note(lackingNote)
 	}
 	for _, x := range r.Methods {

@@ -91,8 +91,9 @@ func (s *Sweep) fresh() (list []Setting) {
 // tempered returns the temperature that fits an average of the test data best, and the losses of its images at it.
 func (s *Sweep) tempered(sums *infer.Sums) (temperature float64, losses []float64, err error) {
 	outcomes, labels := sums.Mean(), s.Test.Labels()
-	if fitted, err := sums.Task.Fit(calibrate.ByTemperature, outcomes, labels); err == nil {
-		temperature, outcomes = fitted.Temperatures[0], sums.Task.Apply(nil, fitted, outcomes)
+	if fitted, err := sums.Task.Calibrators()[0].Fit(outcomes, labels); err == nil {
+		temperature, _ = fitted.Number()
+		outcomes = sums.Task.Apply(nil, fitted, outcomes)
 	} // otherwise a true class has probability 0, which no temperature corrects
 	list, err := task.Losses(sums.Task, outcomes, labels, s.options())
 	if err != nil {

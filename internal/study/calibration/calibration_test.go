@@ -1,4 +1,4 @@
-package scaling
+package calibration
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -57,19 +58,19 @@ func near(t *testing.T, what string, got, want []float64, tolerance float64) {
 
 func read(t *testing.T, name, of string) *Predictions {
 	t.Helper()
-	p, err := Read(filepath.Join("testdata", name), of, "")
+	p, err := Read(filepath.Join("testdata", name), of, predictions.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func repair(t *testing.T, r Repair) *Repaired {
+func fitted(t *testing.T, s Study) *Result {
 	t.Helper()
-	if err := cmp.Or(r.CheckMethod(), r.Check()); err != nil {
+	if err := cmp.Or(s.CheckMethod(), s.Check()); err != nil {
 		t.Fatal(err)
 	}
-	k, err := r.Run("test 1.0")
+	k, err := s.Run("test 1.0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,18 +78,21 @@ func repair(t *testing.T, r Repair) *Repaired {
 }
 
 // value is the number of a line of the table.
-func (k *Repaired) value(t *testing.T, row, key string) float64 {
+func (k *Result) value(t *testing.T, name, key string) float64 {
 	t.Helper()
-	i := slices.IndexFunc(k.rows, func(r repairedRow) bool { return r.name == row })
-	j := slices.IndexFunc(k.columns, func(m task.Metric) bool { return m.Key == key })
-	if i < 0 || j < 0 {
-		t.Fatalf("no %s of %q", key, row)
+	i := slices.IndexFunc(k.rows, func(r row) bool { return r.name == name })
+	if i < 0 {
+		t.Fatalf("no row %q", name)
 	}
-	return k.rows[i].values[j]
+	v, ok := k.rows[i].values[key]
+	if !ok {
+		t.Fatalf("no %s of %q", key, name)
+	}
+	return v
 }
 
 // All formats give the same factors, which are those of NumPy.
-func TestRepairRegression(t *testing.T) {
+func TestRegression(t *testing.T) {
 	t.Parallel()
 	g, test := readGolden(t), read(t, "test.npz", "regression")
 	for _, name := range []string{"fit.npz", "fit.csv", "fit.jsonl", "flat.parquet", "lists.parquet"} {
@@ -96,27 +100,27 @@ func TestRepairRegression(t *testing.T) {
 		if p.Members != 3 || p.Len() != 45 || p.Known.Width != 2 || (p.LeftOut == 1) != (name == "fit.jsonl") {
 			t.Fatalf("%s: %d rows of %d targets, %d members, %d left out", name, p.Len(), p.Known.Width, p.Members, p.LeftOut)
 		}
-		one := repair(t, Repair{Method: ByVariance, Folds: 3, Seed: 1, Fit: p, Test: test})
-		near(t, name+": factor", one.Scaling.Temperatures, []float64{g.Factor}, exact)
-		each := repair(t, Repair{Method: string(task.ByVariances), Folds: 3, Seed: 1, Fit: p, Test: test})
-		near(t, name+": factors", each.Scaling.Vector.Scale, g.Factors, exact)
-		for _, k := range []*Repaired{one, each} {
+		one := fitted(t, Study{Method: task.ByVariance, Folds: 3, Seed: 1, Fit: p, Test: test})
+		near(t, name+": factor", one.Fitted.Factors, []float64{g.Factor}, exact)
+		each := fitted(t, Study{Method: task.ByVariances, Folds: 3, Seed: 1, Fit: p, Test: test})
+		near(t, name+": factors", each.Fitted.Factors, g.Factors, exact)
+		for _, k := range []*Result{one, each} {
 			near(t, name+": test as saved", []float64{k.value(t, "test, as saved", "nll"), k.value(t, "test, as saved", "nll_mixture")}, []float64{g.Test["nll"], g.Test["mixture"]}, exact)
 			near(t, name+": test calibrated", []float64{k.value(t, "test, calibrated", "nll"), k.value(t, "test, calibrated", "nll_mixture")},
-				[]float64{g.Test["nll_"+k.repair.Method], g.Test["mixture_"+k.repair.Method]}, exact)
+				[]float64{g.Test["nll_"+string(k.study.Method)], g.Test["mixture_"+string(k.study.Method)]}, exact)
 		}
 	}
 }
 
 // Noise is what SciPy finds likeliest: of the members where they are kept, else of moments.
-func TestRepairNoise(t *testing.T) {
+func TestNoise(t *testing.T) {
 	t.Parallel()
 	g, p := readGolden(t), read(t, "open.npz", "regression")
-	if got := p.Methods(); !slices.Equal(got, []string{ByNoise}) {
+	if got := p.Methods(); !slices.Equal(got, []task.Method{task.ByNoise}) {
 		t.Fatalf("methods %q", got)
 	}
-	k := repair(t, Repair{Method: ByNoise, Folds: 3, Seed: 1, Fit: p, Test: read(t, "open.npz", "regression")})
-	near(t, "by members", k.Noise.Std, g.ByMembers, found)
+	k := fitted(t, Study{Method: task.ByNoise, Folds: 3, Seed: 1, Fit: p, Test: read(t, "open.npz", "regression")})
+	near(t, "by members", k.Fitted.NoiseStd, g.ByMembers, found)
 	if rmse := k.value(t, "test, as saved", "rmse"); rmse != k.value(t, "test, calibrated", "rmse") || !math.IsNaN(k.value(t, "test, as saved", "nll")) {
 		t.Errorf("as saved: RMSE %v", rmse)
 	}
@@ -124,11 +128,11 @@ func TestRepairNoise(t *testing.T) {
 		t.Error(k.Describe())
 	}
 	p.Members, p.Means = 0, nil
-	k = repair(t, Repair{Method: ByNoise, Folds: 3, Seed: 1, Fit: p})
-	near(t, "by moments", k.Noise.Std, g.ByMoments, found)
+	k = fitted(t, Study{Method: task.ByNoise, Folds: 3, Seed: 1, Fit: p})
+	near(t, "by moments", k.Fitted.NoiseStd, g.ByMoments, found)
 	// Any other noise is less likely by the same moments.
 	for _, factor := range []float64{0.98, 1.02} {
-		if e, err := task.Evaluate(p.Task, p.Task.(task.Noisy).AddNoise(nil, k.Noise.Times(factor), p.Outcomes), p.Known, task.EvaluateOptions{}); err != nil || e.Value("nll") <= k.after {
+		if e, err := task.Evaluate(p.Task, p.Task.Apply(nil, k.Fitted.With(factor), p.Outcomes), p.Known, task.EvaluateOptions{}); err != nil || e.Value("nll") <= k.after {
 			t.Errorf("noise of %v times the variance: NLL %v, fitted %v, %v", factor, e.Value("nll"), k.after, err)
 		}
 	}
@@ -136,46 +140,46 @@ func TestRepairNoise(t *testing.T) {
 
 // The map, its intervals and their calibration error are those of NumPy and
 // uncertainty-toolbox.
-func TestRepairIsotonic(t *testing.T) {
+func TestIsotonic(t *testing.T) {
 	t.Parallel()
 	g, fit, test := readGolden(t), read(t, "fit.npz", "regression"), read(t, "test.npz", "regression")
 	fit.Members, test.Members = 0, 0 // of the Gaussians
-	k := repair(t, Repair{Method: ByIsotonic, Folds: 3, Seed: 1, Fit: fit, Test: test})
+	k := fitted(t, Study{Method: task.ByIsotonic, Folds: 3, Seed: 1, Fit: fit, Test: test})
 	near(t, "test", []float64{k.value(t, "test, as saved", "mace"), k.value(t, "test, calibrated", "mace"), k.value(t, "test, calibrated", "coverage"), k.value(t, "test, calibrated", "width")},
 		[]float64{g.Test["mace"], g.Test["mace_isotonic"], g.Test["coverage_isotonic"], g.Test["width_isotonic"]}, exact)
-	if k.Carried() == "" || len(k.Maps) != 2 || k.Maps[0].Levels[len(k.Maps[0].Levels)-1] != 1 {
-		t.Errorf("%q, maps %v", k.Carried(), k.Maps)
+	if k.Carried() == "" || len(k.Fitted.Maps) != 2 || k.Fitted.Maps[0].Levels[len(k.Fitted.Maps[0].Levels)-1] != 1 {
+		t.Errorf("%q, maps %v", k.Carried(), k.Fitted.Maps)
 	}
 	// With members that are kept it is their mixture's distribution function.
-	mixed := repair(t, Repair{Method: ByIsotonic, Folds: 3, Seed: 1, Fit: read(t, "fit.npz", "regression")})
-	if slices.Equal(mixed.Maps[0].Knots, k.Maps[0].Knots) {
+	mixed := fitted(t, Study{Method: task.ByIsotonic, Folds: 3, Seed: 1, Fit: read(t, "fit.npz", "regression")})
+	if slices.Equal(mixed.Fitted.Maps[0].Knots, k.Fitted.Maps[0].Knots) {
 		t.Error("the map of mixtures is that of Gaussians")
 	}
 }
 
-func TestRepairLabels(t *testing.T) {
+func TestLabels(t *testing.T) {
 	t.Parallel()
 	g := readGolden(t).Labels
 	for _, name := range []string{"labels.npz", "labels.csv", "logits.npz"} {
 		p := read(t, name, "labels")
-		k := repair(t, Repair{Method: "temperature", Folds: 4, Seed: 1, Fit: p, Test: p})
-		near(t, name+": T", k.Scaling.Temperatures, []float64{g.Temperature}, found)
+		k := fitted(t, Study{Method: "temperature", Folds: 4, Seed: 1, Fit: p, Test: p})
+		near(t, name+": T", []float64{k.Fitted.Temperature}, []float64{g.Temperature}, found)
 		// Losses are means over known labels, as in all tables.
 		near(t, name+": NLL", []float64{k.before, k.after}, []float64{g.NLL, g.NLLTemperature}, exact)
-		each := repair(t, Repair{Method: "temperatures", Folds: 4, Seed: 1, Fit: p})
-		near(t, name+": T each", each.temperatures(), g.Temperatures, found)
-		platt := repair(t, Repair{Method: "platt", Folds: 4, Seed: 1, Fit: p})
+		each := fitted(t, Study{Method: "temperatures", Folds: 4, Seed: 1, Fit: p})
+		near(t, name+": T each", inverse(each.Fitted.Scale), g.Temperatures, found)
+		platt := fitted(t, Study{Method: "platt", Folds: 4, Seed: 1, Fit: p})
 		for label, want := range g.Platt {
-			near(t, name+": a, b", []float64{platt.Scaling.Vector.Scale[label], platt.Scaling.Vector.Bias[label]}, want[:], 1e-6) // BFGS's differences
+			near(t, name+": a, b", []float64{platt.Fitted.Scale[label], platt.Fitted.Bias[label]}, want[:], 1e-6) // BFGS's differences
 		}
 	}
 }
 
 // A row that is cross-fitted is scored by what was fitted to the other folds.
-func TestRepairCrossFits(t *testing.T) {
+func TestCrossFits(t *testing.T) {
 	t.Parallel()
 	p := read(t, "fit.npz", "regression")
-	k := repair(t, Repair{Method: ByVariance, Folds: 3, Seed: 5, Fit: p})
+	k := fitted(t, Study{Method: task.ByVariance, Folds: 3, Seed: 5, Fit: p})
 	folds, want := calibrate.Folds(p.Len(), 3, 5), 0.0
 	for f, rows := range folds {
 		others := slices.Concat(folds[(f+1)%3], folds[(f+2)%3])
@@ -202,21 +206,22 @@ func TestRepairCrossFits(t *testing.T) {
 }
 
 // JSON and applied files hold what was fitted.
-func TestRepairOutputs(t *testing.T) {
+func TestOutputs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		file, of, method string
-		want             []string // of JSON
-		header           string
+		file, of string
+		method   task.Method
+		want     []string // of JSON
+		header   string
 	}{
-		{"fit.npz", "regression", ByVariance, []string{`"task":"regression"`, `"targets":2`, `"factors":[`, `"nll_cross_fitted":`, `"nll_mixture":`}, "row,target_0,target_1,mean_0,mean_1,std_0,std_1"},
-		{"fit.npz", "regression", ByIsotonic, []string{`"maps":[{"knots":[`, `"mace_before":`}, "row,target_0,target_1,mean_0,mean_1,low_0,low_1,high_0,high_1"},
-		{"open.npz", "regression", ByNoise, []string{`"noise_std":[`, `"fitted_by":"members"`, `"nll_mixture_before":null`}, "row,target_0,target_1,mean_0,mean_1,std_0,std_1"},
-		{"labels.npz", "labels", "temperature", []string{`"labels":3`, `"temperature":3.69`, `"ece_macro":`}, "row,label_0,label_1,label_2,probability_0,probability_1,probability_2"},
+		{"fit.npz", "regression", task.ByVariance, []string{`"task":"regression"`, `"size":"2 targets"`, `"factors":[`, `"nll_cross_fitted":`, `"nll_mixture":`}, "row,target_0,target_1,mean_0,mean_1,std_0,std_1"},
+		{"fit.npz", "regression", task.ByIsotonic, []string{`"maps":[{"knots":[`, `"mace_before":`}, "row,target_0,target_1,mean_0,mean_1,low_0,low_1,high_0,high_1"},
+		{"open.npz", "regression", task.ByNoise, []string{`"noise_std":[`, `"fitted_by":"members"`, `"nll_mixture_before":null`}, "row,target_0,target_1,mean_0,mean_1,std_0,std_1"},
+		{"labels.npz", "labels", "temperature", []string{`"size":"3 labels"`, `"temperature":3.69`, `"ece_macro":`}, "row,label_0,label_1,label_2,probability_0,probability_1,probability_2"},
 		{"labels.npz", "labels", "platt", []string{`"scale":[0.197`, `"bias":[-0.162`}, "row,label_0"},
 	} {
 		p := read(t, tt.file, tt.of)
-		k := repair(t, Repair{Method: tt.method, Folds: 2, Seed: 1, Fit: p})
+		k := fitted(t, Study{Method: tt.method, Folds: 2, Seed: 1, Fit: p})
 		js, err := json.Marshal(k.JSON())
 		if err != nil {
 			t.Fatal(err)
@@ -227,35 +232,35 @@ func TestRepairOutputs(t *testing.T) {
 			}
 		}
 		var b bytes.Buffer
-		if err := k.WriteApplied(&b, p, false); err != nil {
+		if err := k.WriteApplied(&b, false); err != nil {
 			t.Fatal(err)
 		}
 		if lines := strings.Split(b.String(), "\n"); !strings.HasPrefix(lines[0], tt.header) || len(lines) != p.Len()+2 {
 			t.Errorf("%s, %s: %d lines, %q", tt.file, tt.method, len(lines), lines[0])
 		}
-		if tt.method == ByIsotonic {
+		if tt.method == task.ByIsotonic {
 			continue
 		}
 		// What was applied is predictions again: of a regression without parts.
 		b.Reset()
-		if err := k.WriteApplied(&b, p, true); err != nil {
+		if err := k.WriteApplied(&b, true); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "applied.npz")
 		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Read(path, tt.of, "")
+		again, err := Read(path, tt.of, predictions.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if method := again.Methods()[0]; tt.method == method {
-			near(t, "what is left", repair(t, Repair{Method: method, Folds: 2, Seed: 1, Fit: again}).Scaling.Temperatures, []float64{1}, 1e-6)
+			near(t, "what is left", fitted(t, Study{Method: method, Folds: 2, Seed: 1, Fit: again}).number(), []float64{1}, 1e-6)
 		}
 	}
 }
 
-func TestRepairRefuses(t *testing.T) {
+func TestRefuses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	file := func(name, text string) string {
@@ -285,7 +290,7 @@ func TestRepairRefuses(t *testing.T) {
 		{"labels", "label_0\n1\n", "no probabilities or logits of labels"},
 		{"labels", "", "x.csv: empty"},
 	} {
-		if _, err := Read(file("x.csv", tt.text), tt.of, ""); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Read(file("x.csv", tt.text), tt.of, predictions.ReadOptions{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, want %s", tt.text, err, tt.want)
 		}
 	}
@@ -295,32 +300,44 @@ func TestRepairRefuses(t *testing.T) {
 	}
 	labels := read(t, "labels.npz", "labels")
 	for _, tt := range []struct {
-		r    Repair
+		r    Study
 		want string
 	}{
-		{Repair{Method: ByNoise, Fit: fit}, "which have standard deviations; want variance or variances or isotonic"},
-		{Repair{Method: ByVariance, Fit: open}, "which have no standard deviations; want noise"},
-		{Repair{Method: "vector", Fit: labels}, "want temperature or temperatures or platt"},
-		{Repair{Method: ByVariance, Fit: fit, Test: open}, "standard deviations in one of the files only"},
-		{Repair{Method: ByVariance, Fit: weighted}, "they have weights, which --ensemble knows"},
-		{Repair{Method: ByVariance, Fit: fit, Weights: []float64{1}}, "3 members, want 1 as in the ensemble"},
+		{Study{Method: task.ByNoise, Fit: fit}, "with standard deviations; want variance or variances or isotonic"},
+		{Study{Method: task.ByVariance, Fit: open}, "without standard deviations; want noise"},
+		{Study{Method: "vector", Fit: labels}, "want temperature or temperatures or platt"},
+		{Study{Method: task.ByVariance, Fit: fit, Test: open}, "standard deviations in one of the files only"},
+		{Study{Method: task.ByVariance, Fit: weighted}, "they have weights, which --ensemble knows"},
+		{Study{Method: task.ByVariance, Fit: fit, Weights: []float64{1}}, "3 members, want 1 as in the ensemble"},
 	} {
 		if err := cmp.Or(tt.r.CheckMethod(), tt.r.Check()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.r.Method, err, tt.want)
 		}
 	}
-	few, err := Read(file("few.csv", "target,mean,std\n1,2,1\n2,2,1\n"), "regression", "")
+	few, err := Read(file("few.csv", "target,mean,std\n1,2,1\n2,2,1\n"), "regression", predictions.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Repair{Method: ByVariance, Folds: 5, Fit: few}
-	if _, err := r.Run("test"); err == nil || err.Error() != "2 rows for 5 folds" {
+	if _, err := (Study{Method: task.ByVariance, Folds: 5, Fit: few}).run(); err == nil || err.Error() != "2 rows for 5 folds" {
 		t.Errorf("%v", err)
 	}
-	if p, err := Read(file("bare.csv", "mean,std\n1,2\n3,4\n"), "regression", file("truth.csv", "target\n5\n6\n")); err != nil || !slices.Equal(p.Known.Values, []float64{5, 6}) {
+	if p, err := Read(file("bare.csv", "mean,std\n1,2\n3,4\n"), "regression", predictions.ReadOptions{Labels: file("truth.csv", "target\n5\n6\n")}); err != nil || !slices.Equal(p.Known.Values, []float64{5, 6}) {
 		t.Errorf("%v, %v", p, err)
 	}
-	if _, err := Read(file("bare.csv", "mean,std\n1,2\n3,4\n"), "regression", file("truth.csv", "target\n5\n")); err == nil || !strings.Contains(err.Error(), "truth.csv: target of 1 examples, want 2") {
+	if _, err := Read(file("bare.csv", "mean,std\n1,2\n3,4\n"), "regression", predictions.ReadOptions{Labels: file("truth.csv", "target\n5\n")}); err == nil || !strings.Contains(err.Error(), "truth.csv: target of 1 examples, want 2") {
 		t.Errorf("%v", err)
 	}
+}
+
+// number returns the single fitted number.
+func (k *Result) number() []float64 {
+	v, _ := k.Fitted.Number()
+	return []float64{v}
+}
+
+func inverse(values []float64) (out []float64) {
+	for _, v := range values {
+		out = append(out, 1/v)
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package scaling
+package calibration
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 const classes = 3
@@ -25,9 +26,11 @@ const classes = 3
 // drawn are n rows whose labels are drawn from the softmax of normal logits; what was
 // saved are these logits times temperature, as probabilities or as logits. truth is
 // the probabilities that the labels are drawn from.
-func drawn(seed uint64, n int, temperature float64, probabilities bool) (l *Logits, truth []float64) {
+func drawn(t *testing.T, seed uint64, n int, temperature float64, probabilities bool) (p *Predictions, truth []float64) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
-	p := &predictions.Set{Path: fmt.Sprintf("drawn-%d.npz", seed), SHA256: fmt.Sprint(seed), Classes: classes, Probabilities: probabilities}
+	var values []float64
+	var labels, rows []int
 	for i := range n {
 		z := make([]float64, classes)
 		for class := range z {
@@ -39,18 +42,48 @@ func drawn(seed uint64, n int, temperature float64, probabilities bool) (l *Logi
 			label++
 		}
 		truth = append(truth, fair...)
-		p.Labels, p.Rows = append(p.Labels, label), append(p.Rows, 2*i) // every other row was left out
+		labels, rows = append(labels, label), append(rows, 2*i) // every other row was left out
 		if probabilities {
-			p.Values = append(p.Values, softmax(z, 1/temperature)...)
+			values = append(values, softmax(z, 1/temperature)...)
 			continue
 		}
 		for _, v := range z {
-			p.Values = append(p.Values, v*temperature+5) // a shift changes nothing
+			values = append(values, v*temperature+5) // a shift changes nothing
 		}
 	}
-	p.LeftOut = n
-	return NewLogits(p), truth
+	p = of(t, values, classes, probabilities, labels)
+	p.Path, p.SHA256, p.Rows, p.LeftOut = fmt.Sprintf("drawn-%d.npz", seed), fmt.Sprint(seed), rows, n
+	return p, truth
 }
+
+// of makes predictions of classes.
+func of(t *testing.T, values []float64, classes int, probabilities bool, labels []int) *Predictions {
+	t.Helper()
+	saved, err := task.RestoreClasses(values, classes, probabilities, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range labels {
+		saved.Rows = append(saved.Rows, i)
+	}
+	return &Predictions{Path: "val.csv", Saved: saved}
+}
+
+// logs returns the logarithms of the saved probabilities.
+func logs(p *Predictions) []float64 { return calibrate.LogProbs(nil, p.Outcomes) }
+
+// ruleOut gives the true class of a row the probability 0.
+func ruleOut(p *Predictions, row int) {
+	at, label := p.Outcomes[row*classes:][:classes], p.Known.Classes[row]
+	rest := 1 - at[label]
+	at[label] = 0
+	for c := range at {
+		at[c] /= rest
+	}
+}
+
+// applied returns the calibrated probabilities.
+func (k *Result) applied(p *Predictions) []float64 { return k.study.apply(k.Fitted, p.Saved).outcomes }
 
 // softmax is that of z over a temperature, by its definition.
 func softmax(z []float64, temperature float64) []float64 {
@@ -65,8 +98,11 @@ func softmax(z []float64, temperature float64) []float64 {
 	return p
 }
 
-func run(t *testing.T, s Scaling) *Result {
+func run(t *testing.T, s Study) *Result {
 	t.Helper()
+	if err := s.CheckMethod(); err != nil {
+		t.Fatal(err)
+	}
 	k, err := s.Run("test 1.0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,25 +116,25 @@ func TestRecovers(t *testing.T) {
 	t.Parallel()
 	const n = 3000
 	for _, c := range []struct {
-		method        calibrate.Scaler
+		method        task.Method
 		temperature   float64
 		probabilities bool
 		chi2          float64 // its 99 % quantile, of as many degrees of freedom as are fitted: 1, or 2·3 − 1
 	}{
-		{calibrate.ByTemperature, 2, false, 6.63},
-		{calibrate.ByTemperature, 2, true, 6.63},
-		{calibrate.ByTemperature, 0.5, false, 6.63},
-		{calibrate.ByVector, 2, false, 15.09},
-		{calibrate.ByVector, 0.5, true, 15.09},
+		{task.ByTemperature, 2, false, 6.63},
+		{task.ByTemperature, 2, true, 6.63},
+		{task.ByTemperature, 0.5, false, 6.63},
+		{task.ByVector, 2, false, 15.09},
+		{task.ByVector, 0.5, true, 15.09},
 	} {
-		l, truth := drawn(1, n, c.temperature, c.probabilities)
-		k := run(t, Scaling{Method: c.method, Folds: 3, Seed: 1, Fit: l})
+		l, truth := drawn(t, 1, n, c.temperature, c.probabilities)
+		k := run(t, Study{Method: c.method, Folds: 3, Seed: 1, Fit: l})
 		name := fmt.Sprintf("%s, %v, probabilities %v", c.method, c.temperature, c.probabilities)
 
-		fitted := k.Fitted.Apply(nil, l.Z, classes)
+		fitted := k.applied(l)
 		var divergence, before, after float64
-		for i, label := range l.Labels {
-			saved, found, fair := softmax(l.Z[i*classes:][:classes], 1), fitted[i*classes:][:classes], truth[i*classes:][:classes]
+		for i, label := range l.Known.Classes {
+			saved, found, fair := softmax(logs(l)[i*classes:][:classes], 1), fitted[i*classes:][:classes], truth[i*classes:][:classes]
 			before, after = before-math.Log(saved[label])/n, after-math.Log(found[label])/n
 			for class, p := range fair {
 				divergence += p * math.Log(p/found[class])
@@ -108,24 +144,24 @@ func TestRecovers(t *testing.T) {
 		if 2*divergence > c.chi2 {
 			t.Errorf("%s: twice the divergence from the truth is %.3g, want less than %v", name, 2*divergence, c.chi2)
 		}
-		if math.Abs(k.NLLBefore-before) > 1e-9 || math.Abs(k.NLLAfter-after) > 1e-9 {
-			t.Errorf("%s: NLL %v and %v, want %v and %v", name, k.NLLBefore, k.NLLAfter, before, after)
+		if math.Abs(k.before-before) > 1e-9 || math.Abs(k.after-after) > 1e-9 {
+			t.Errorf("%s: NLL %v and %v, want %v and %v", name, k.before, k.after, before, after)
 		}
-		if math.Abs(k.NLLCrossFitted-k.rows[1].metrics.NLL) > 1e-9 || k.NLLCrossFitted < k.NLLAfter {
-			t.Errorf("%s: cross-fitted NLL %v, in the table %v", name, k.NLLCrossFitted, k.rows[1].metrics.NLL)
+		if math.Abs(k.crossed-k.rows[1].values["nll"]) > 1e-9 || k.crossed < k.after {
+			t.Errorf("%s: cross-fitted NLL %v, in the table %v", name, k.crossed, k.rows[1].values["nll"])
 		}
-		if m := k.rows[0].metrics.NLL; math.Abs(m-before) > 1e-9 {
+		if m := k.rows[0].values["nll"]; math.Abs(m-before) > 1e-9 {
 			t.Errorf("%s: NLL %v in the table, want %v", name, m, before)
 		}
 		// Labels that the fit has not seen are not predicted better.
-		if m := k.rows[1].metrics.NLL; m < k.NLLAfter || m > k.NLLAfter+0.01 {
-			t.Errorf("%s: cross-fitted NLL %v, fitted %v", name, m, k.NLLAfter)
+		if m := k.rows[1].values["nll"]; m < k.after || m > k.after+0.01 {
+			t.Errorf("%s: cross-fitted NLL %v, fitted %v", name, m, k.after)
 		}
-		if d := k.Scores[1].Difference; d == nil || d[1] >= 0 {
+		if d := k.rows[1].difference; d == nil || d.High >= 0 {
 			t.Errorf("%s: the scaling is worth nothing: %v", name, d)
 		}
-		if vector := c.method == calibrate.ByVector; (k.Temperature == 0) != vector || (len(k.Scale) == classes) != vector || (len(k.Bias) == classes) != vector {
-			t.Errorf("%s: T = %v, scales %v, biases %v", name, k.Temperature, k.Scale, k.Bias)
+		if vector := c.method == task.ByVector; (k.Fitted.Temperature == 0) != vector || (len(k.Fitted.Scale) == classes) != vector || (len(k.Fitted.Bias) == classes) != vector {
+			t.Errorf("%s: T = %v, scales %v, biases %v", name, k.Fitted.Temperature, k.Fitted.Scale, k.Fitted.Bias)
 		}
 	}
 }
@@ -143,19 +179,19 @@ func TestStandardError(t *testing.T) {
 	)
 	var sum, squares float64
 	for seed := range uint64(draws) {
-		l, truth := drawn(100+seed, n, temperature, false)
-		k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 2, Seed: 1, Fit: l})
+		l, truth := drawn(t, 100+seed, n, temperature, false)
+		k := run(t, Study{Method: task.ByTemperature, Folds: 2, Seed: 1, Fit: l})
 		// The Fisher information of 1/T is the variance of the logits.
 		var information float64
 		for i := range n {
 			var mean, square float64
 			for class, p := range truth[i*classes:][:classes] {
-				z := l.Z[i*classes+class]
+				z := logs(l)[i*classes+class]
 				mean, square = mean+p*z, square+p*z*z
 			}
 			information += square - mean*mean
 		}
-		off := (1/k.Temperature - 1/temperature) * math.Sqrt(information)
+		off := (1/k.Fitted.Temperature - 1/temperature) * math.Sqrt(information)
 		sum, squares = sum+off, squares+off*off
 	}
 	if squares < least || squares > most {
@@ -171,34 +207,35 @@ func TestStandardError(t *testing.T) {
 func TestClosedForm(t *testing.T) {
 	t.Parallel()
 	const n, a = 400, 4.0 // of which 3 in 4 are of class 0
-	p := &predictions.Set{Classes: 2}
+	var values []float64
+	var labels []int
 	for i := range n {
-		p.Values, p.Labels, p.Rows = append(p.Values, a, 0), append(p.Labels, i%4/3), append(p.Rows, i)
+		values, labels = append(values, a, 0), append(labels, i%4/3)
 	}
 	entropy := -0.75*math.Log(0.75) - 0.25*math.Log(0.25)
 	before := math.Log1p(math.Exp(-a)) + a/4
-	for _, method := range []calibrate.Scaler{calibrate.ByTemperature, calibrate.ByVector} {
-		k := run(t, Scaling{Method: method, Folds: 2, Seed: 3, Fit: NewLogits(p)})
+	for _, method := range []task.Method{task.ByTemperature, task.ByVector} {
+		k := run(t, Study{Method: method, Folds: 2, Seed: 3, Fit: of(t, values, 2, false, labels)})
 		tolerance := 1e-9
-		if method == calibrate.ByVector {
+		if method == task.ByVector {
 			tolerance = calibrate.VectorRidge * a * a // the ridge is counted in the minimum
 		}
-		if math.Abs(k.NLLBefore-before) > 1e-12 || math.Abs(k.NLLAfter-entropy) > tolerance {
-			t.Errorf("%s: NLL %v and %v, want %v and %v", method, k.NLLBefore, k.NLLAfter, before, entropy)
+		if math.Abs(k.before-before) > 1e-12 || math.Abs(k.after-entropy) > tolerance {
+			t.Errorf("%s: NLL %v and %v, want %v and %v", method, k.before, k.after, before, entropy)
 		}
-		if want := a / math.Log(3); method == calibrate.ByTemperature && math.Abs(k.Temperature-want) > 1e-6 {
-			t.Errorf("T = %v, want %v", k.Temperature, want)
+		if want := a / math.Log(3); method == task.ByTemperature && math.Abs(k.Fitted.Temperature-want) > 1e-6 {
+			t.Errorf("T = %v, want %v", k.Fitted.Temperature, want)
 		}
 	}
 }
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	fit, _ := drawn(1, 500, 2, false)
-	test, truth := drawn(2, 400, 2, false)
-	k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 5, Seed: 1, Fit: fit, Test: test})
+	fit, _ := drawn(t, 1, 500, 2, false)
+	test, truth := drawn(t, 2, 400, 2, false)
+	k := run(t, Study{Method: task.ByTemperature, Folds: 5, Seed: 1, Fit: fit, Test: test})
 	var b strings.Builder
-	if err := k.Table().WriteText(&b); err != nil {
+	if err := k.Tables()[0].WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -208,21 +245,21 @@ func TestTable(t *testing.T) {
 		}
 	}
 	// All scores of the test as saved, and what no temperature changes.
-	probs := make([]float64, 0, len(test.Z))
+	probs := make([]float64, 0, len(test.Outcomes))
 	right, nll := 0, 0.0
-	for i, label := range test.Labels {
-		fair, saved := truth[i*classes:][:classes], softmax(test.Z[i*classes:][:classes], 1)
+	for i, label := range test.Known.Classes {
+		fair, saved := truth[i*classes:][:classes], test.Outcomes[i*classes:][:classes]
 		if fair[label] == slices.Max(fair) {
 			right++
 		}
 		nll -= math.Log(saved[label]) / 400
 		probs = append(probs, saved...)
 	}
-	saved := calibrate.Predictions{Classes: classes, Probs: probs, Labels: test.Labels}
+	saved := calibrate.Predictions{Classes: classes, Probs: probs, Labels: test.Known.Classes}
 	accuracy := fmt.Sprintf("%.1f %%", float64(right)/4)
 	ece := calibrate.ECE(saved, calibrate.ECEOptions{})
-	want := fmt.Sprintf("test, as saved %s %.4f %.4f %.4f %.4f %.4f %.4f ", accuracy, nll, ece, calibrate.ECE(saved, calibrate.GuoBins()), mean(calibrate.Briers(nil, saved)),
-		calibrate.ClasswiseECE(saved, calibrate.ECEOptions{}), calibrate.AURC(saved))
+	want := fmt.Sprintf("test, as saved %s %.4f %.4f %.4f %.4f %.4f %.5f ", accuracy, nll, ece, mean(calibrate.Briers(nil, saved)),
+		calibrate.ClasswiseECE(saved, calibrate.ECEOptions{}), calibrate.ECE(saved, calibrate.GuoBins()), calibrate.AURC(saved))
 	for line, want := range map[int]string{3: want, 4: "test, calibrated " + accuracy + " "} {
 		if got := strings.Join(strings.Fields(lines[line]), " "); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
@@ -233,8 +270,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("line %d: %q, want %q", line, lines[line], want)
 		}
 	}
-	if len(k.Warnings) > 0 {
-		t.Errorf("warnings %q", k.Warnings)
+	if len(k.warnings) > 0 {
+		t.Errorf("warnings %q", k.warnings)
 	}
 }
 
@@ -248,48 +285,55 @@ func mean(values []float64) (mean float64) {
 // What must not be taken at face value is said, and stands below the table.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	fit, _ := drawn(1, 500, 2, false)
-	fair, _ := drawn(2, 400, 1, false)
-	few, _ := drawn(3, 10, 2, false)
-	ruledOut, _ := drawn(4, 400, 2, false)
-	ruledOut.Z[ruledOut.Labels[0]] = math.Inf(-1)
+	fit, _ := drawn(t, 1, 500, 2, false)
+	fair, _ := drawn(t, 2, 400, 1, false)
+	few, _ := drawn(t, 3, 10, 2, false)
+	ruledOut, _ := drawn(t, 4, 400, 2, false)
+	ruleOut(ruledOut, 0)
 	for _, c := range []struct {
 		name    string
-		scaling Scaling
+		scaling Study
 		want    string
 	}{
-		{"test is of another network", Scaling{Method: calibrate.ByTemperature, Fit: fit, Test: fair}, "test: calibration makes the NLL worse"},
-		{"few", Scaling{Method: calibrate.ByVector, Fit: few}, "fitted on, as saved: "},
-		{"few for so many numbers", Scaling{Method: calibrate.ByVector, Fit: few}, "6 numbers are fitted on 10 rows"},
-		{"ruled out", Scaling{Method: calibrate.ByTemperature, Fit: fit, Test: ruledOut}, "test, as saved: "},
+		{"test is of another network", Study{Method: task.ByTemperature, Fit: fit, Test: fair}, "test, calibrated: calibration makes the NLL worse"},
+		{"few", Study{Method: task.ByVector, Fit: few}, "fitted on, as saved: "},
+		{"few for so many numbers", Study{Method: task.ByVector, Fit: few}, "6 numbers are fitted on fewer than 60 rows"},
+		{"ruled out", Study{Method: task.ByTemperature, Fit: fit, Test: ruledOut}, "test, as saved: "},
 	} {
 		c.scaling.Folds, c.scaling.Seed = 2, 1
 		k := run(t, c.scaling)
 		var b strings.Builder
-		if err := k.Table().WriteText(&b); err != nil {
+		if err := k.Tables()[0].WriteText(&b); err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(k.Warnings, func(w string) bool { return strings.Contains(w, c.want) })
+		i := slices.IndexFunc(k.warnings, func(w string) bool { return strings.Contains(w, c.want) })
 		if i < 0 {
-			t.Errorf("%s: no %q in %q", c.name, c.want, k.Warnings)
+			t.Errorf("%s: no %q in %q", c.name, c.want, k.warnings)
 			continue
 		}
-		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "* "+strings.Join(strings.Fields(k.Warnings[i]), " ")) {
-			t.Errorf("%s: no %q below\n%s", c.name, k.Warnings[i], b.String())
+		if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, "* "+strings.Join(strings.Fields(k.warnings[i]), " ")) {
+			t.Errorf("%s: no %q below\n%s", c.name, k.warnings[i], b.String())
 		}
 	}
 }
 
+func (s Study) run() (*Result, error) {
+	if err := s.CheckMethod(); err != nil {
+		return nil, err
+	}
+	return s.Run("test 1.0")
+}
+
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	impossible, _ := drawn(1, 50, 2, false)
-	impossible.Z[classes+impossible.Labels[1]] = math.Inf(-1)
-	few, _ := drawn(2, 4, 2, false)
-	for name, s := range map[string]Scaling{
-		"a true class is ruled out": {Method: calibrate.ByTemperature, Folds: 2, Fit: impossible},
-		"fewer rows than folds":     {Method: calibrate.ByTemperature, Folds: 5, Fit: few},
+	impossible, _ := drawn(t, 1, 50, 2, false)
+	ruleOut(impossible, 1)
+	few, _ := drawn(t, 2, 4, 2, false)
+	for name, s := range map[string]Study{
+		"a true class is ruled out": {Method: task.ByTemperature, Folds: 2, Fit: impossible},
+		"fewer rows than folds":     {Method: task.ByTemperature, Folds: 5, Fit: few},
 	} {
-		if k, err := s.Run("test 1.0"); err == nil {
+		if k, err := s.run(); err == nil {
 			t.Errorf("%s: %s", name, k.Describe())
 		}
 	}
@@ -297,11 +341,15 @@ func TestErrors(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	t.Parallel()
+	study := func(rows, folds int) *Study {
+		p := of(t, make([]float64, 2*rows), 2, false, make([]int, rows))
+		return &Study{Method: task.ByTemperature, Fit: p, Folds: folds}
+	}
 	for want, k := range map[string]*Result{
 		"T = 1.2500: NLL of labels that the fit has not seen falls from 0.5000 to 0.3000 nats (1 row in 5 folds); of those it was fitted to it is 0.2500": {
-			Temperature: 1.25, Rows: 1, NLLBefore: 0.5, NLLCrossFitted: 0.3, NLLAfter: 0.25, Folds: 5},
-		"scales 0.500 to 2.000, biases −1.000 to 0.125: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500. It does not pay": {
-			Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}, Rows: 1200, NLLBefore: 0.5, NLLCrossFitted: 0.75, NLLAfter: 0.25, Folds: 2},
+			Fitted: &task.Calibration{Method: task.ByTemperature, Temperature: 1.25}, study: study(1, 5), before: 0.5, crossed: 0.3, after: 0.25},
+		"scales from 0.5000 to 2.0000, biases from -1.0000 to 0.1250: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500. It does not pay": {
+			Fitted: &task.Calibration{Method: task.ByVector, Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}}, study: study(1200, 2), before: 0.5, crossed: 0.75, after: 0.25},
 	} {
 		if got := k.Describe(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -312,27 +360,27 @@ func TestDescribe(t *testing.T) {
 // JSON says what was fitted, and of what. What is not finite is null.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	fit, _ := drawn(1, 500, 2, true)
-	test, _ := drawn(2, 400, 2, false)
-	test.Z[test.Labels[0]] = math.Inf(-1)
-	k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 2, Seed: 7, Fit: fit, Test: test})
-	js, err := json.Marshal(k)
+	fit, _ := drawn(t, 1, 500, 2, true)
+	test, _ := drawn(t, 2, 400, 2, false)
+	ruleOut(test, 0)
+	k := run(t, Study{Method: task.ByTemperature, Folds: 2, Seed: 7, Fit: fit, Test: test})
+	js, err := json.Marshal(k.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
 		Kind, Producer, Method string
 		FormatVersion          int `json:"format_version"`
-		Classes, Rows          int
+		Rows                   int
+		Size                   string
 		Temperature            float64
 		Scale                  []float64
 		Folds                  int
 		Seed                   uint64
 		Predictions            struct {
-			Path, SHA256  string
-			Rows          int
-			LeftOut       int `json:"left_out"`
-			Probabilities bool
+			Path, SHA256 string
+			Rows         int
+			LeftOut      int `json:"left_out"`
 		}
 		Scores []struct {
 			Name          string
@@ -344,11 +392,11 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Kind != "swagwrap.calibration" || got.FormatVersion != 1 || got.Producer != "test 1.0" || got.Method != "temperature" || got.Classes != classes ||
-		got.Temperature != k.Fitted.Temperatures[0] || got.Scale != nil || got.Rows != 500 || got.Folds != 2 || got.Seed != 7 || len(got.Warnings) == 0 {
+	if got.Kind != "swagwrap.calibration" || got.FormatVersion != 1 || got.Producer != "test 1.0" || got.Method != "temperature" || got.Size != "3 classes" ||
+		got.Temperature != k.Fitted.Temperature || got.Scale != nil || got.Rows != 500 || got.Folds != 2 || got.Seed != 7 || len(got.Warnings) == 0 {
 		t.Errorf("%s", js)
 	}
-	if p := got.Predictions; p.Path != "drawn-1.npz" || p.SHA256 != "1" || p.Rows != 500 || p.LeftOut != 500 || !p.Probabilities {
+	if p := got.Predictions; p.Path != "drawn-1.npz" || p.SHA256 != "1" || p.Rows != 500 || p.LeftOut != 500 {
 		t.Errorf("predictions %+v", p)
 	}
 	if len(got.Scores) != 4 {
@@ -364,10 +412,10 @@ func TestJSON(t *testing.T) {
 // What WriteApplied writes is read again, with the numbers of the rows beside it.
 func TestWriteApplied(t *testing.T) {
 	t.Parallel()
-	l, _ := drawn(1, 200, 2, false)
-	for _, method := range []calibrate.Scaler{calibrate.ByTemperature, calibrate.ByVector} {
-		k := run(t, Scaling{Method: method, Folds: 2, Seed: 1, Fit: l})
-		want := k.Fitted.Apply(nil, l.Z, classes)
+	l, _ := drawn(t, 1, 200, 2, false)
+	for _, method := range []task.Method{task.ByTemperature, task.ByVector} {
+		k := run(t, Study{Method: method, Folds: 2, Seed: 1, Fit: l})
+		want := k.applied(l)
 		for _, c := range []struct {
 			ext       string
 			tolerance float64
@@ -376,7 +424,7 @@ func TestWriteApplied(t *testing.T) {
 			{".csv", 5e-10}, // nine digits
 		} {
 			var b bytes.Buffer
-			if err := k.WriteApplied(&b, l, c.ext == ".npz"); err != nil {
+			if err := k.WriteApplied(&b, c.ext == ".npz"); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(t.TempDir(), "applied"+c.ext)
@@ -387,7 +435,7 @@ func TestWriteApplied(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !got.Probabilities || got.Classes != classes || !slices.Equal(got.Labels, l.Labels) || got.LeftOut != 0 {
+			if !got.Probabilities || got.Classes != classes || !slices.Equal(got.Labels, l.Known.Classes) || got.LeftOut != 0 {
 				t.Errorf("%s%s: probabilities %v of %d classes, %d labels", method, c.ext, got.Probabilities, got.Classes, len(got.Labels))
 			}
 			if !slices.EqualFunc(got.Values, want, func(a, b float64) bool { return math.Abs(a-b) <= c.tolerance }) {
@@ -443,16 +491,16 @@ var errFull = errors.New("full")
 // A file that is cut short anywhere is an error.
 func TestWriteAppliedFails(t *testing.T) {
 	t.Parallel()
-	l, _ := drawn(1, 300, 2, false)
-	k := run(t, Scaling{Method: calibrate.ByTemperature, Folds: 2, Seed: 1, Fit: l})
+	l, _ := drawn(t, 1, 300, 2, false)
+	k := run(t, Study{Method: task.ByTemperature, Folds: 2, Seed: 1, Fit: l})
 	for _, npz := range []bool{false, true} {
 		var whole bytes.Buffer
-		if err := k.WriteApplied(&whole, l, npz); err != nil {
+		if err := k.WriteApplied(&whole, npz); err != nil {
 			t.Fatal(err)
 		}
 		for n := 0; n < whole.Len(); n += 100 {
 			room := full(n)
-			if err := k.WriteApplied(&room, l, npz); !errors.Is(err, errFull) {
+			if err := k.WriteApplied(&room, npz); !errors.Is(err, errFull) {
 				t.Fatalf("npz %v: %d of %d bytes: %v", npz, n, whole.Len(), err)
 			}
 		}

@@ -1,0 +1,275 @@
+// Package calibration calibrates saved predictions and measures the effect.
+//
+// # Invariants
+//
+// Scores on the fitting rows are cross-fitted: each row is scored by a fit without it.
+package calibration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// None is the method that does not change predictions and only chooses a threshold.
+const None task.Method = "none"
+
+// Study describes a fit to saved predictions.
+type Study struct {
+	Method    task.Method
+	Folds     int
+	Seed      uint64
+	Fit, Test *Predictions // Test may be nil
+	// Weights holds the weights of a regression's saved members; nil means equal weights.
+	Weights []float64
+	// Criterion chooses a threshold of two classes on calibrated probabilities, unless Threshold is set. Zero means no
+	// threshold.
+	Criterion calibrate.Criterion
+	Threshold float64
+
+	by task.Calibrator
+}
+
+// Methods returns the methods that fit the predictions. The first is the default.
+func (p *Predictions) Methods() (list []task.Method) {
+	if by := task.Missing(p.Task); by != nil {
+		return []task.Method{by.Method}
+	}
+	for _, by := range p.Task.Calibrators() {
+		list = append(list, by.Method)
+	}
+	return list
+}
+
+// CheckMethod returns an error if the method does not fit the predictions.
+func (s *Study) CheckMethod() error {
+	methods := s.Fit.Methods()
+	_, decided := s.Fit.Task.(task.Decided)
+	if decided {
+		methods = append(methods, None)
+	}
+	if !slices.Contains(methods, s.Method) {
+		names := make([]string, len(methods))
+		for i, m := range methods {
+			names[i] = string(m)
+		}
+		lacks := ""
+		if _, may := s.Fit.Task.(task.Incomplete); may {
+			lacks = map[bool]string{true: " with standard deviations", false: " without standard deviations"}[task.Missing(s.Fit.Task) == nil]
+		}
+		return fmt.Errorf("method %q: %s has predictions of %s%s; want %s", s.Method, s.Fit.Path, s.Fit.Task.Size(), lacks, strings.Join(names, " or "))
+	}
+	if by := task.Missing(s.Fit.Task); by != nil {
+		s.by = *by
+	} else {
+		s.by, _ = task.Find(s.Fit.Task, s.Method)
+	}
+	return nil
+}
+
+// Check returns an error if the predictions do not fit together.
+func (s *Study) Check() error {
+	if t := s.Test; t != nil {
+		if s.Fit.Task.Size() != t.Task.Size() {
+			return fmt.Errorf("%s: %s, want %s as in %s", t.Path, t.Task.Size(), s.Fit.Task.Size(), s.Fit.Path)
+		}
+		if (task.Missing(t.Task) != nil) != (task.Missing(s.Fit.Task) != nil) {
+			return fmt.Errorf("%s: standard deviations in one of the files only, the other being %s", t.Path, s.Fit.Path)
+		}
+	}
+	for _, p := range []*Predictions{s.Fit, s.Test} {
+		if p == nil || p.Members == 0 {
+			continue
+		}
+		if s.Weights != nil && len(s.Weights) != p.Members {
+			return fmt.Errorf("%s: %d members, want %d as in the ensemble", p.Path, p.Members, len(s.Weights))
+		}
+		if i, said, mean := p.FirstWeighted(s.Weights); i >= 0 {
+			return fmt.Errorf("%s: row %d: the mean is %v, and that of the members %v: they have weights, which --ensemble knows", p.Path, p.Rows[i], said, mean)
+		}
+	}
+	return nil
+}
+
+// fit fits the method to some predictions. The result is nil with [None].
+func (s *Study) fit(p *task.Saved) (*task.Calibration, error) {
+	if s.Method == None {
+		return nil, nil
+	}
+	return p.Fit(s.by, s.Weights)
+}
+
+// applied holds predictions after a calibration, by example and target. Fields that do not apply are nil.
+type applied struct {
+	outcomes []float64 // n×Width
+	mixture  []float64 // −log density of the mixture of members at the target
+	pits     []float64 // of the distribution
+	low      []float64 // of its 95 % interval
+	high     []float64
+}
+
+// parts returns the fields, which all have the same number of values for each example.
+func (a *applied) parts() []*[]float64 {
+	return []*[]float64{&a.outcomes, &a.mixture, &a.pits, &a.low, &a.high}
+}
+
+// scatter copies the values of some rows to their places among n.
+func (a *applied) scatter(of *applied, rows []int, n int) {
+	for part, all := range a.parts() {
+		some := *of.parts()[part]
+		width := len(some) / len(rows)
+		if *all == nil && some != nil {
+			*all = make([]float64, n*width)
+		}
+		for i, row := range rows {
+			copy((*all)[row*width:], some[i*width:][:width])
+		}
+	}
+}
+
+// apply applies a calibration to predictions. nil changes nothing.
+func (s *Study) apply(c *task.Calibration, p *task.Saved) *applied {
+	a := &applied{outcomes: p.Outcomes}
+	if s.Method == task.ByIsotonic {
+		s.intervals(a, c, p)
+		return a
+	}
+	if c != nil {
+		a.outcomes = p.Task.Apply(nil, c, p.Outcomes)
+	}
+	if p.Members > 0 && (p.Stds != nil || c != nil) {
+		p.EachTarget(func(i, k int, y float64) {
+			a.mixture = append(a.mixture, -p.Mixture(i, k, s.Weights, c).LogDensity(y))
+		})
+	}
+	return a
+}
+
+// intervals computes the intervals of the distributions, recalibrated if there is a map.
+func (s *Study) intervals(a *applied, c *task.Calibration, p *task.Saved) {
+	p.EachTarget(func(i, k int, y float64) {
+		d := p.Distribution(i, k, s.Weights)
+		low, high, pit := d.Quantile((1-regression.Level)/2), d.Quantile((1+regression.Level)/2), d.CDF(y)
+		if c != nil {
+			low, high = c.Maps[k].Interval(d, regression.Level)
+			pit = c.Maps[k].CDF(d, y)
+		}
+		a.pits, a.low, a.high = append(a.pits, pit), append(a.low, low), append(a.high, high)
+	})
+}
+
+// crossFit applies to each fold the fit to the other folds.
+func (s *Study) crossFit() (*applied, error) {
+	n, all := s.Fit.Len(), &applied{}
+	if n < s.Folds {
+		return nil, fmt.Errorf("%d rows for %d folds", n, s.Folds)
+	}
+	err := calibrate.CrossFit(calibrate.Folds(n, s.Folds, s.Seed), func(rows []int) (*task.Calibration, error) {
+		return s.fit(s.Fit.Part(rows))
+	}, func(c *task.Calibration, rows []int) {
+		all.scatter(s.apply(c, s.Fit.Part(rows)), rows, n)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("without one of %d folds: %w", s.Folds, err)
+	}
+	return all, nil
+}
+
+// Run fits and scores. The argument producer is the program and its version.
+func (s *Study) Run(producer string) (*Result, error) {
+	fitted, err := s.fit(s.Fit.Saved)
+	if err != nil {
+		return nil, err
+	}
+	k := &Result{Fitted: fitted, study: s, producer: producer}
+	if fitted != nil {
+		for _, w := range fitted.Warnings {
+			k.warn("%v", w)
+		}
+	}
+	on := s.apply(fitted, s.Fit.Saved)
+	if err := k.choose(on.outcomes); err != nil {
+		return nil, err
+	}
+	crossed, err := s.crossFit()
+	if err != nil {
+		return nil, err
+	}
+	names := [4]string{"fitted on, as saved", "fitted on, cross-fitted", "test, as saved", "test, calibrated"}
+	if s.Method == None {
+		names = [4]string{"chosen on, at 0.5", "chosen on, cross-fitted", "test, at 0.5", "test, by the threshold"}
+	}
+	if err := k.compare(names[0], names[1], s.Fit, crossed); err != nil {
+		return nil, err
+	}
+	if err := k.crossDecide(crossed.outcomes); err != nil {
+		k.warn("no cross-fitted threshold: %v", err)
+	}
+	after, err := k.judge(s.Fit, on, k.threshold(), false)
+	if err != nil {
+		return nil, err
+	}
+	k.before, k.crossed, k.after = k.rows[0].values[k.worth()], k.rows[1].values[k.worth()], after.values[k.worth()]
+	if s.Test != nil {
+		if err := k.compare(names[2], names[3], s.Test, s.apply(fitted, s.Test.Saved)); err != nil {
+			return nil, err
+		}
+	}
+	k.align()
+	return k, nil
+}
+
+// judge scores predictions. If they lack noise, it only computes the errors of their means.
+func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bool) (row row, err error) {
+	row.values = map[string]float64{}
+	if k.study.Method == task.ByIsotonic {
+		judgeIntervals(row.values, p, a)
+		return row, nil
+	}
+	outcomes := a.outcomes
+	if lacking { // the value of the noise does not matter
+		outcomes = p.Task.Apply(nil, &task.Calibration{Method: task.ByNoise, NoiseStd: slices.Repeat([]float64{1}, p.Known.Width)}, outcomes)
+	}
+	e, err := task.Evaluate(p.Task, outcomes, p.Known, task.EvaluateOptions{Threshold: threshold, EvaluateOptions: calibrate.EvaluateOptions{Seed: k.study.Seed}})
+	if err != nil {
+		return row, err
+	}
+	for _, s := range e.Scores {
+		if row.values[s.Key] = s.Value; lacking && s.Key != "rmse" && s.Key != "mae" {
+			row.values[s.Key] = nan
+		}
+	}
+	row.values[mixtureNLL] = nan
+	if a.mixture != nil {
+		row.values[mixtureNLL] = stat.Mean(a.mixture, nil)
+	}
+	if !lacking {
+		row.evaluation, row.losses, row.warnings = e, e.Losses[0].Values, e.Warnings
+	}
+	return row, nil
+}
+
+// judgeIntervals stores means over the targets.
+func judgeIntervals(found map[string]float64, p *Predictions, a *applied) {
+	targets, n := p.Known.Width, float64(len(a.pits))
+	for k := range targets {
+		var pits []float64
+		for i := k; i < len(a.pits); i += targets {
+			pits = append(pits, a.pits[i])
+		}
+		found["mace"] += regression.MACE(pits) / float64(targets)
+	}
+	found["coverage"], found["width"] = 0, 0
+	for i, y := range p.Known.Values {
+		if a.low[i] <= y && y <= a.high[i] {
+			found["coverage"] += 1 / n
+		}
+		found["width"] += (a.high[i] - a.low[i]) / n
+	}
+}

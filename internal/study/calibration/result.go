@@ -1,0 +1,371 @@
+package calibration
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// mixtureNLL is the key of the NLL of the mixture of saved members.
+const mixtureNLL = "nll_mixture"
+
+var nan = math.NaN()
+
+// Result is the outcome of a [Study].
+type Result struct {
+	Fitted    *task.Calibration // nil with [None]
+	Threshold *Threshold        // nil if none was asked for
+
+	study    *Study
+	producer string
+	rows     []row
+	warnings []string
+	// The score that shows the effect of the fit: without it, cross-fitted, and on the fitting rows. The last is
+	// always too optimistic.
+	before, crossed, after float64
+}
+
+// row is a line of the table.
+type row struct {
+	name       string
+	values     map[string]float64 // by the key of the metric; NaN if unknown
+	evaluation *task.Evaluation   // nil if there is none
+	losses     []float64          // of each example, or nil
+	warnings   []error
+	difference *calibrate.Interval // of the first loss, to the previous row
+}
+
+func (k *Result) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(k.warnings, text) {
+		k.warnings = append(k.warnings, text)
+	}
+}
+
+// worth returns the key of the metric that shows the effect of the fit.
+func (k *Result) worth() string {
+	switch s := k.study; {
+	case s.Method == task.ByIsotonic:
+		return "mace"
+	case s.Method == task.ByNoise && s.Fit.Members > 0:
+		return mixtureNLL
+	}
+	return "nll"
+}
+
+// compare adds two rows to the table: predictions as saved, and calibrated.
+func (k *Result) compare(saved, calibrated string, p *Predictions, after *applied) error {
+	was, err := k.judge(p, k.study.apply(nil, p.Saved), 0, k.study.Method == task.ByNoise)
+	if err != nil {
+		return err
+	}
+	is, err := k.judge(p, after, k.threshold(), false)
+	if err != nil {
+		return err
+	}
+	was.name, is.name = saved, calibrated
+	if was.losses != nil && is.losses != nil && k.study.Method != None {
+		d := calibrate.PairedBootstrap(is.losses, was.losses, calibrate.BootstrapOptions{Seed: k.study.Seed})
+		if is.difference = &d; d.Low > 0 {
+			k.warn("%s: calibration makes the NLL worse", calibrated)
+		}
+	}
+	for _, r := range []row{was, is} {
+		for _, w := range r.warnings {
+			k.warn("%s: %v", r.name, w)
+		}
+	}
+	if math.IsInf(is.values["width"], 1) {
+		k.warn("%s: some intervals have no end: true values were beyond all that the distributions allow", is.name)
+	}
+	k.rows = append(k.rows, was, is)
+	return nil
+}
+
+// align makes the metrics comparable that depend on the best row.
+func (k *Result) align() {
+	var all []*task.Evaluation
+	for _, r := range k.rows {
+		if r.evaluation != nil {
+			all = append(all, r.evaluation)
+		}
+	}
+	task.Align(all...)
+	for _, r := range k.rows {
+		for _, key := range []string{"set_level", "set_size", "set_coverage", "set_empty"} {
+			if r.evaluation != nil && r.evaluation.Has(key) {
+				r.values[key] = r.evaluation.Value(key)
+			}
+		}
+	}
+}
+
+// known is the word for the targets in sentences.
+func (k *Result) known() string {
+	if k.study.Fit.Task.ClassNames() > 0 {
+		return "labels"
+	}
+	return "targets"
+}
+
+// Describe describes the fit and its effect on rows that it has not seen.
+func (k *Result) Describe() string {
+	if k.Fitted == nil {
+		return k.Threshold.String()
+	}
+	in := fmt.Sprintf("(%s in %d folds)", report.Plural(k.study.Fit.Len(), "row"), k.study.Folds)
+	advice := ""
+	if k.crossed > k.before {
+		advice = ". It does not pay"
+	}
+	if k.Threshold != nil {
+		advice += "; " + k.Threshold.String()
+	}
+	before, crossed, after := report.Fixed(k.before, 4), report.Fixed(k.crossed, 4), report.Fixed(k.after, 4)
+	switch key := k.worth(); {
+	case key == "mace":
+		coverage := func(r row) string { return report.Percent(r.values["coverage"], 1) }
+		return fmt.Sprintf("%s: the MACE of %s that the fit has not seen goes from %s to %s, the coverage of 95 %% intervals from %s to %s %s%s", k.Fitted, k.known(),
+			before, crossed, coverage(k.rows[0]), coverage(k.rows[1]), in, advice)
+	case k.study.Method == task.ByNoise:
+		of := map[string]string{mixtureNLL: " (of the mixture)"}[key]
+		return fmt.Sprintf("%s: NLL%s of %s that the fit has not seen is %s nats %s; of those it was fitted to it is %s", k.Fitted, of, k.known(), crossed, in, after)
+	}
+	change := "falls"
+	if k.crossed > k.before {
+		change = "rises"
+	}
+	return fmt.Sprintf("%s: NLL of %s that the fit has not seen %s from %s to %s nats %s; of those it was fitted to it is %s%s", k.Fitted, k.known(), change, before, crossed, in, after, advice)
+}
+
+// columns returns the metrics of the main table, and those of the table of decisions, which may be empty.
+func (k *Result) columns() (main, decisions []task.Metric) {
+	s := k.study
+	if by, ok := task.Find(s.Fit.Task, s.Method); ok && s.Method == task.ByIsotonic {
+		for _, c := range by.Columns {
+			main = append(main, metric(s.Fit.Task, c.Key))
+		}
+		return main, nil
+	}
+	further := []string{"ece_equal_width_15", "ece_classwise", "aurc", "set_level", "set_size"}
+	ranking := []string{"auroc", "auroc_low", "auroc_high", "average_precision"}
+	_, decided := s.Fit.Task.(task.Decided)
+	for _, key := range ranking {
+		if decided {
+			decisions = append(decisions, metric(s.Fit.Task, key))
+		}
+	}
+	for _, m := range metrics(s.Fit.Task) {
+		switch {
+		case decided && slices.Contains(ranking, m.Key): // above
+		case decided && m.Decision:
+			decisions = append(decisions, m)
+		case !m.Further || slices.Contains(further, m.Key):
+			main = append(main, m)
+		}
+		if m.Key == "nll" && s.Fit.Members > 0 {
+			main = append(main, task.Metric{Key: mixtureNLL, Header: "of the mixture", Digits: 4})
+		}
+	}
+	return main, decisions
+}
+
+// metrics lists the metrics of a task.
+func metrics(t task.Task) []task.Metric { return t.NewEvaluator(task.EvaluateOptions{}).Metrics() }
+
+func metric(t task.Task, key string) task.Metric {
+	all := metrics(t)
+	return all[slices.IndexFunc(all, func(m task.Metric) bool { return m.Key == key })]
+}
+
+// Tables show the scores and the warnings. Two classes have a second table, of their decisions.
+func (k *Result) Tables() []*report.Table {
+	main, decisions := k.columns()
+	t := k.table("rows", main, true)
+	notes := map[task.Method]string{
+		task.ByNoise:    "as saved there is no noise, and so no likelihood, interval or width",
+		task.ByIsotonic: "MACE, the mean absolute calibration error: mean over 100 levels of |share of true values in central intervals − level|. coverage and width are of 95 % intervals. A map has no likelihood",
+	}
+	if note := notes[k.study.Method]; note != "" {
+		t.Note(note)
+	}
+	for _, m := range main {
+		if m.Key == "ece_equal_width_15" {
+			t.Note("ECE in 20 bins of equal mass; in 15 bins of equal width, as most papers quote it (Guo et al. 2017)")
+		}
+		if m.Key == "set_size" {
+			t.Note("set size: mean number of classes in sets (APS) of a level above the accuracy")
+		}
+		if m.Key == "map" {
+			t.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of examples that different fits have scaled")
+		}
+	}
+	for _, w := range k.warnings {
+		t.Note("* " + w)
+	}
+	if len(decisions) == 0 {
+		return []*report.Table{t}
+	}
+	d := k.table("class 1", decisions, false)
+	if k.Threshold == nil {
+		d.Note("class 1 is predicted where its probability is 0.5 or more (--threshold chooses another)")
+	} else {
+		d.Note(fmt.Sprintf("by the %s; predictions as saved, or at 0.5, by 0.5. Cross-fitted, each row is decided by a threshold that was chosen without it", k.Threshold))
+	}
+	return []*report.Table{t, d}
+}
+
+func (k *Result) table(first string, metrics []task.Metric, differences bool) *report.Table {
+	columns := []report.Column{{Header: first}}
+	for _, m := range metrics {
+		columns = append(columns, report.Column{Header: m.Header, Align: report.Decimal})
+	}
+	differences = differences && slices.ContainsFunc(k.rows, func(r row) bool { return r.difference != nil })
+	if differences {
+		columns = append(columns, report.Column{Header: "NLL − NLL as saved  [95 %]", Align: report.Left, Empty: " "})
+	}
+	t := report.NewTable(columns...)
+	for _, r := range k.rows {
+		cells := []string{r.name}
+		for _, m := range metrics {
+			if v, ok := r.values[m.Key]; ok && v == v {
+				cells = append(cells, study.Cell(task.Score{Metric: m, Value: v}))
+			} else {
+				cells = append(cells, "")
+			}
+		}
+		if d := r.difference; d != nil && differences {
+			cells = append(cells, report.Signed(d.Mean, 4)+"  "+report.Interval(d.Low, d.High, 4))
+		}
+		t.Row(cells...)
+	}
+	return t
+}
+
+// JSON returns all numbers, unrounded. Numbers that are not finite become null.
+func (k *Result) JSON() any {
+	s, f := k.study, k.study.Fit
+	out := study.Fields("kind", "swagwrap.calibration", "format_version", 1, "producer", k.producer, "task", f.Task.Name(), "method", s.Method)
+	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
+	add("size", f.Task.Size())
+	if k.Fitted != nil {
+		out = append(out, fields(k.Fitted)[1:]...) // the method stands above
+	}
+	if s.Method == task.ByNoise {
+		add("fitted_by", map[bool]string{true: "members", false: "moments"}[f.Members > 0])
+	}
+	if k.Threshold != nil {
+		add("threshold", k.Threshold)
+	}
+	worth := k.worth()
+	add("rows", f.Len(), "predictions", study.Fields("path", f.Path, "sha256", f.SHA256, "from", f.From, "rows", f.Len(), "left_out", f.LeftOut, "members", f.Members),
+		worth+"_before", study.Finite(k.before), worth+"_cross_fitted", study.Finite(k.crossed), worth+"_after", study.Finite(k.after), "folds", s.Folds, "seed", s.Seed)
+	main, decisions := k.columns()
+	lines := []study.Object{}
+	for _, row := range k.rows {
+		line := study.Fields("name", row.name)
+		for _, m := range slices.Concat(main, decisions) {
+			line = append(line, study.Fields(m.Key, study.Finite(row.values[m.Key]))...)
+		}
+		if d := row.difference; d != nil && study.Finite(d.Low) != nil && study.Finite(d.High) != nil {
+			line = append(line, study.Fields("nll_difference_interval", [2]float64{d.Low, d.High})...)
+		}
+		lines = append(lines, line)
+	}
+	add("scores", lines, "warnings", append([]string{}, k.warnings...))
+	return out
+}
+
+// fields returns the fields of a calibration in their order.
+func fields(c *task.Calibration) (out study.Object) {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // fits are finite
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(b, &values); err != nil {
+		panic(err)
+	}
+	for _, key := range []string{"method", "temperature", "scale", "bias", "factors", "noise_std", "maps", "at_bound"} {
+		if v, ok := values[key]; ok {
+			out = append(out, study.Field{Key: key, Value: v})
+		}
+	}
+	return out
+}
+
+// WriteApplied writes the calibrated predictions of the test rows, or of the fitting rows without a test, with the row
+// numbers of their file.
+func (k *Result) WriteApplied(out io.Writer, npz bool) error {
+	p := k.study.Test
+	if p == nil {
+		p = k.study.Fit
+	}
+	a := k.study.apply(k.Fitted, p.Saved)
+	all := p.Written(a.outcomes, a.low, a.high)
+	if npz {
+		archive := predictions.NewArchive(out)
+		err := archive.Ints("row", p.Rows, p.Len())
+		for _, c := range all {
+			shape := []int{p.Len()}
+			if c.Cell != "" {
+				shape = append(shape, c.Width)
+			}
+			if c.Ints != nil {
+				err = errors.Join(err, archive.Ints(c.Name, c.Ints, shape...))
+			} else {
+				err = errors.Join(err, archive.Floats(c.Name, c.Values, shape...))
+			}
+		}
+		return errors.Join(err, archive.Close())
+	}
+	w := csv.NewWriter(out)
+	record := []string{"row"}
+	for _, c := range all {
+		if c.Cell == "" {
+			record = append(record, c.Column)
+			continue
+		}
+		for i := range c.Width {
+			record = append(record, fmt.Sprintf(c.Cell, i))
+		}
+	}
+	if err := w.Write(record); err != nil {
+		return err
+	}
+	for i, row := range p.Rows {
+		record = append(record[:0], strconv.Itoa(row))
+		for _, c := range all {
+			if c.Ints != nil {
+				record = append(record, strconv.Itoa(c.Ints[i]))
+				continue
+			}
+			for _, v := range c.Values[i*c.Width:][:c.Width] {
+				record = append(record, strconv.FormatFloat(v, 'g', 9, 64)) // the same precision as in score
+			}
+		}
+		if err := w.Write(record); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// Carried returns the reason why no ensemble can store the fit, or "".
+func (k *Result) Carried() string {
+	if k.study.Method != task.ByIsotonic {
+		return ""
+	}
+	return fmt.Sprintf("an ensemble carries factors of variances, and no map of its distribution function: --method %s, or %s", task.ByVariance, task.ByVariances)
+}

@@ -1,0 +1,365 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Method is a way to calibrate averaged outcomes. Its value is its name in flags and files.
+type Method string
+
+// The methods of all tasks.
+const (
+	ByTemperature  Method = "temperature"  // one T for the log-probabilities of classes, or the log-odds of labels
+	ByVector       Method = "vector"       // a scale and a bias for the log-probability of each class
+	ByTemperatures Method = "temperatures" // a T for the log-odds of each label
+	ByPlatt        Method = "platt"        // a scale and a bias for the log-odds of each label
+	ByVariance     Method = "variance"     // one factor for the variances of all targets
+	ByVariances    Method = "variances"    // a factor for the variances of each target
+	ByNoise        Method = "noise"        // the standard deviation of each target, which networks do not predict
+	ByIsotonic     Method = "isotonic"     // a map of the distribution function of each target
+)
+
+// OneNumber stands for the first calibrator of a task, which fits a single number.
+const OneNumber Method = "one number"
+
+// Calibration is a fitted way to calibrate averaged outcomes. Ensembles store it as JSON. The fields that the method
+// does not use are empty.
+type Calibration struct {
+	Method      Method  `json:"method"`
+	Temperature float64 `json:"temperature,omitempty"`
+	// Scale and Bias have a number for each class or label. The scale of [ByTemperatures] is 1/T.
+	Scale []float64 `json:"scale,omitempty"`
+	Bias  []float64 `json:"bias,omitempty"`
+	// Factors multiply the variances: one number for each target, or one for all.
+	Factors []float64 `json:"factors,omitempty"`
+	// NoiseStd holds the standard deviation of each target about its mean, in the targets' units.
+	NoiseStd []float64         `json:"noise_std,omitempty"`
+	Maps     []*gauss.Isotonic `json:"maps,omitempty"` // for each target
+
+	AtBound bool `json:"at_bound,omitempty"` // the fitted number is at its bound, and only shows the direction
+	// Warnings are reasons not to take the fit at face value.
+	Warnings []error `json:"-"`
+}
+
+// Calibrator fits calibrations of a task. The first calibrator of a task fits a single number.
+type Calibrator struct {
+	Method
+	Name string // follows the name of a method of prediction, such as "Temp"
+	// Words is its name in a sentence. Symbol is the symbol of the fitted numbers.
+	Words, Symbol string
+	// Columns are the metrics that tables show for predictions with this calibration.
+	Columns []Metric
+	// Unlisted calibrators are left out where methods are compared.
+	Unlisted bool
+	// Fit fits to the outcomes of labelled examples, n×Width.
+	Fit func(outcomes []float64, labels truth.Truth) (*Calibration, error)
+}
+
+// Find returns the calibrator of the task for the method. ok is false if the task has none.
+func Find(t Task, by Method) (c Calibrator, ok bool) {
+	all := t.Calibrators()
+	if by == OneNumber {
+		return all[0], true
+	}
+	i := slices.IndexFunc(all, func(c Calibrator) bool { return c.Method == by })
+	if i < 0 {
+		return c, false
+	}
+	return all[i], true
+}
+
+// String names the method and the fitted numbers, such as "T = 1.23".
+func (c *Calibration) String() string {
+	several := func(name string, values []float64) string {
+		if len(values) == 1 || slices.Min(values) == slices.Max(values) {
+			return fmt.Sprintf("%s = %.4f", name, values[0])
+		}
+		return fmt.Sprintf("%s from %.4f to %.4f", name, slices.Min(values), slices.Max(values))
+	}
+	switch c.Method {
+	case ByTemperature:
+		return several("T", []float64{c.Temperature})
+	case ByTemperatures:
+		return several("T", inverse(c.Scale))
+	case ByVector:
+		return several("scales", c.Scale) + ", " + several("biases", c.Bias)
+	case ByPlatt:
+		return several("a", c.Scale) + ", " + several("b", c.Bias)
+	case ByVariance, ByVariances:
+		return several("s²", c.Factors)
+	case ByNoise:
+		return several("noise", c.NoiseStd)
+	}
+	knots := 0
+	for _, m := range c.Maps {
+		knots += len(m.Knots)
+	}
+	return fmt.Sprintf("map of %d knots", knots)
+}
+
+func inverse(values []float64) (out []float64) {
+	for _, v := range values {
+		out = append(out, 1/v)
+	}
+	return out
+}
+
+// Number returns the single fitted number of a method that has one. The number of noise is a factor of its variance.
+func (c *Calibration) Number() (v float64, ok bool) {
+	switch c.Method {
+	case ByTemperature:
+		return c.Temperature, true
+	case ByVariance:
+		return c.Factors[0], true
+	case ByNoise:
+		return 1, true
+	}
+	return 0, false
+}
+
+// With returns the calibration with another number; see [Calibration.Number].
+func (c *Calibration) With(v float64) *Calibration {
+	out := &Calibration{Method: c.Method}
+	switch c.Method {
+	case ByTemperature:
+		out.Temperature = v
+	case ByVariance:
+		out.Factors = []float64{v}
+	case ByNoise:
+		for _, std := range c.NoiseStd {
+			out.NoiseStd = append(out.NoiseStd, std*math.Sqrt(v))
+		}
+	}
+	return out
+}
+
+// Identity reports whether the calibration changes nothing: a temperature or factor of 1.
+func (c *Calibration) Identity() bool {
+	v, ok := c.Number()
+	return ok && v == 1 && c.Method != ByNoise
+}
+
+// WithNumber returns the calibration of the first calibrator of the named task with the number v.
+func WithNumber(name string, v float64) *Calibration {
+	if Truth(name) == truth.Numbers {
+		return &Calibration{Method: ByVariance, Factors: []float64{v}}
+	}
+	return &Calibration{Method: ByTemperature, Temperature: v}
+}
+
+// Sound returns an error unless the calibration can be applied to outcomes of some task. Call it for calibrations that
+// were read from a file.
+func (c *Calibration) Sound() error {
+	fail := func(what string, v any, want string) error {
+		return fmt.Errorf("calibration %q: %s %v, want %s", c.Method, what, v, want)
+	}
+	positive := map[Method][]float64{ByTemperature: {c.Temperature}, ByVariance: c.Factors, ByVariances: c.Factors}
+	finite := map[Method][]float64{ByVector: slices.Concat(c.Scale, c.Bias), ByTemperatures: slices.Concat(c.Scale, c.Bias), ByPlatt: slices.Concat(c.Scale, c.Bias)}
+	for _, v := range positive[c.Method] {
+		if !(v > 0) || math.IsInf(v, 1) {
+			return fail("number", v, "a finite number above 0")
+		}
+	}
+	for _, v := range finite[c.Method] {
+		if v-v != 0 {
+			return fail("number", v, "a finite number")
+		}
+	}
+	switch n := len(positive[c.Method]) + len(finite[c.Method]); {
+	case n == 0 && c.Method == ByIsotonic:
+		return fail("a map", "of distributions", "factors of variances, which an ensemble can carry")
+	case n == 0:
+		return fail("numbers", "missing", "a method with its numbers")
+	case len(c.Scale) != len(c.Bias):
+		return fail("scales", len(c.Scale), fmt.Sprintf("as many as biases, %d", len(c.Bias)))
+	case c.Method == ByVariance && n != 1:
+		return fail("factors", n, "one")
+	}
+	return nil
+}
+
+// Check returns an error unless the calibration is [Calibration.Sound] and fits outcomes of the task.
+func (c *Calibration) Check(t Task) error {
+	if err := c.Sound(); err != nil {
+		return err
+	}
+	if _, ok := Find(t, c.Method); !ok {
+		return fmt.Errorf("calibration %q: is not for the task %s", c.Method, t.Name())
+	}
+	want := t.ClassNames()
+	if want == 0 {
+		want = t.Width() / perTarget
+	}
+	if have := len(c.Scale) + len(c.Factors); have != want && c.Method != ByTemperature && c.Method != ByVariance {
+		return fmt.Errorf("calibration %q: for %d, and the networks have %s", c.Method, have, t.Size())
+	}
+	return nil
+}
+
+// Fitted holds the calibrations of one calibrator: one for all examples, or one for each fold of them.
+type Fitted struct {
+	By    Calibrator
+	Each  []*Calibration
+	Folds [][]int // the examples that each calibrates; nil if one calibrates all
+	// NLLAfter is the mean NLL of the examples that each fit has not seen. It is 0 without folds.
+	NLLAfter float64
+}
+
+// CrossFitted reports whether each example was calibrated by a fit without it.
+func (f *Fitted) CrossFitted() bool { return f.Folds != nil }
+
+// Single returns the calibration of all examples, or nil if there are several.
+func (f *Fitted) Single() *Calibration {
+	if f == nil || len(f.Each) != 1 {
+		return nil
+	}
+	return f.Each[0]
+}
+
+// AtBound reports whether a fitted number is at its bound.
+func (f *Fitted) AtBound() bool {
+	return slices.ContainsFunc(f.Each, func(c *Calibration) bool { return c.AtBound })
+}
+
+// Numbers returns the numbers of each fit in a table cell, or "" for methods without a single number.
+func (f *Fitted) Numbers() string {
+	var out []string
+	for _, v := range f.Values() {
+		out = append(out, fmt.Sprintf("%.2f", v))
+	}
+	return strings.Join(out, ", ")
+}
+
+// Values returns the number of each fit. It is nil for methods without a single number.
+func (f *Fitted) Values() (list []float64) {
+	for _, c := range f.Each {
+		if v, ok := c.Number(); ok {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// Warnings returns the warnings of all fits. A warning of several fits appears once.
+func (f *Fitted) Warnings() (list []error) {
+	for _, c := range f.Each {
+		for _, w := range c.Warnings {
+			if !slices.ContainsFunc(list, func(known error) bool { return known.Error() == w.Error() }) {
+				list = append(list, w)
+			}
+		}
+	}
+	return list
+}
+
+// On fits to labelled outcomes, for use on other examples.
+func (c Calibrator) On(outcomes []float64, labels truth.Truth) (*Fitted, error) {
+	one, err := c.Fit(outcomes, labels)
+	if err != nil {
+		return nil, err
+	}
+	return &Fitted{By: c, Each: []*Calibration{one}}, nil
+}
+
+// Apply returns the calibrated outcomes of all examples, n×Width.
+func (f *Fitted) Apply(t Task, outcomes []float64) []float64 {
+	if f.Folds == nil {
+		return t.Apply(nil, f.Each[0], outcomes)
+	}
+	dst, width := make([]float64, len(outcomes)), t.Width()
+	for k, rows := range f.Folds {
+		for _, i := range rows {
+			t.Apply(dst[i*width:][:width], f.Each[k], outcomes[i*width:][:width])
+		}
+	}
+	return dst
+}
+
+// Pick returns the outcomes and the targets of some examples.
+func Pick(t Task, outcomes []float64, labels truth.Truth, rows []int) (picked []float64, some truth.Truth) {
+	for _, i := range rows {
+		picked = append(picked, outcomes[i*t.Width():][:t.Width()]...)
+	}
+	return picked, labels.Pick(rows)
+}
+
+// checkRows refuses outcomes and targets that cannot be split into folds.
+func checkRows(t Task, outcomes []float64, labels truth.Truth, folds int) error {
+	n := len(outcomes) / t.Width()
+	if labels.Len() != n {
+		return fmt.Errorf("%d rows, and the truth about %d", n, labels.Len())
+	}
+	if n < folds {
+		return fmt.Errorf("%d rows for %d folds", n, folds)
+	}
+	return t.CheckLabel(labels.At(0))
+}
+
+// CrossFit splits the examples at random into folds, and fits a calibration to all folds except one for each fold; see
+// [calibrate.CrossFit].
+func CrossFit(t Task, by Calibrator, outcomes []float64, labels truth.Truth, folds int, seed uint64) (*Fitted, error) {
+	if err := checkRows(t, outcomes, labels, folds); err != nil {
+		return nil, err
+	}
+	n := labels.Len()
+	out := &Fitted{By: by, Folds: calibrate.Folds(n, folds, seed)}
+	err := calibrate.CrossFit(out.Folds, func(rows []int) (*Calibration, error) {
+		return by.Fit(Pick(t, outcomes, labels, rows))
+	}, func(c *Calibration, rows []int) {
+		out.Each = append(out.Each, c)
+		out.NLLAfter += nllOf(t, c, outcomes, labels, rows) * float64(len(rows)) / float64(n)
+	})
+	return out, err
+}
+
+// CrossFits measures the gain of a calibration over several random splits into halves; see [calibrate.CrossFits].
+func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	if err := checkRows(t, outcomes, labels, 2); err != nil {
+		return calibrate.CrossFitted{}, err
+	}
+	return calibrate.CrossFits(labels.Len(), 2, calibrate.Splits, seed, func(rows []int) (*Calibration, error) {
+		return by.Fit(Pick(t, outcomes, labels, rows))
+	}, func(c **Calibration, rows []int) float64 {
+		if c == nil {
+			return nllOf(t, nil, outcomes, labels, rows)
+		}
+		return nllOf(t, *c, outcomes, labels, rows)
+	})
+}
+
+// nllOf returns the mean NLL of some rows after calibration. It is NaN for a calibration without densities. c may be
+// nil.
+func nllOf(t Task, c *Calibration, outcomes []float64, labels truth.Truth, rows []int) float64 {
+	picked, some := Pick(t, outcomes, labels, rows)
+	switch {
+	case c == nil:
+	case c.Method == ByIsotonic:
+		return math.NaN()
+	default:
+		picked = t.Apply(picked, c, picked)
+	}
+	return t.NLL(picked, some)
+}
+
+// Incomplete is a task whose networks may leave a number open, which must be fitted before outcomes have a likelihood:
+// the noise of a regression without a variance head.
+type Incomplete interface {
+	Task
+	// Missing returns the calibrator that fits it, or nil if nothing is missing.
+	Missing() *Calibrator
+}
+
+// Missing returns the calibrator for what the networks of the task leave open, or nil.
+func Missing(t Task) *Calibrator {
+	if i, ok := t.(Incomplete); ok {
+		return i.Missing()
+	}
+	return nil
+}
