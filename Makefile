@@ -59,16 +59,23 @@ test: setup ## all tests
 # The packages with goroutines of their own.
 CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./internal/dataset/listing ./internal/infer ./internal/infer/batchnorm ./internal/ensemble ./internal/baseline
 
-# These compute much, to tell a number from chance or hold it against PyTorch's, or damage every byte of a file; they run nothing
-# beside each other that others do not. The race detector sees them every night.
-LONG = ^(TestLoss|TestSettleControl|TestGoldenMethods|TestGoldenMixture|TestAugmentedGolden|TestDeepEnsembles|TestRankIsThatOfAFit|TestVarianceRatio|TestDistribution|TestNormals|TestDamageIsFound|TestHalvesFalseAlarms|TestCheckOfSimulatedTraining|TestListingMemory|TestLaplaceDraws)$$
+# These tests compute much: they compare a number with chance or with PyTorch's, or damage a file many times. All their goroutines
+# also run in other tests. The race detector sees these tests every night.
+LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden TestAugmentedCheck TestExporters TestCheckOfSimulatedTraining \
+	TestGoldenMethods TestGoldenMixture TestDeepEnsembles TestLaplaceDraws TestLaplacePrior \
+	TestRankIsThatOfAFit TestVarianceRatio TestDistribution TestNormals TestListingMemory TestWideTables \
+	TestDamageIsFound TestForgedFiles TestMutatedFiles TestForgedEntries
 
 test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 only
 	go run ./cmd/swagwrap setup --provider openvino
 	go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags openvino -run OpenVINO ./cmd/swagwrap ./internal/infer/batchnorm
 
 race: setup ## the concurrent packages under the race detector
-	go test $(LEAN) -race -short -timeout $(PATIENCE) -skip '$(LONG)' $(CONCURRENT)
+	go test $(LEAN) -race -short -timeout $(PATIENCE) -skip "^($$(echo $(LONG) | tr ' ' '|'))$$" $(CONCURRENT)
+
+# The packages whose tests try something more often at night: those that call promise.Figure.
+FIGURES = ./internal/ort ./internal/infer ./internal/infer/intake ./internal/infer/store ./internal/moments ./internal/predictions ./internal/ensemble \
+	./internal/baseline ./internal/study/compare ./cmd/swagwrap
 
 # FUZZTIME is for each target. Minimising with Go's default of a minute takes most of it. A target that ends with "context deadline
 # exceeded" and writes no input has met a race in Go's own clock (golang/go#75804): run it again.
@@ -76,7 +83,7 @@ FUZZTIME = 30s
 
 nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets
 	go test -race -count=1 -timeout 180m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
-	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large ./internal/ort ./internal/ensemble ./internal/baseline ./internal/study/compare ./cmd/swagwrap
+	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large $(FIGURES)
 	$(MAKE) test-openvino
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \
 		echo "== $$dir $$fuzz"; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$dir" || failed="$$failed $$fuzz"; \

@@ -1,12 +1,15 @@
 package arch
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +55,44 @@ func TestPromises(t *testing.T) {
 	}
 	if promises != 27 {
 		t.Errorf("%d promises, want 27", promises)
+	}
+}
+
+// The Makefile names tests and packages. Each test that the race detector leaves out must exist, and each package whose
+// tests call promise.Figure must run every night.
+func TestMakefile(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(name string) string {
+		m := regexp.MustCompile(`(?m)^` + name + ` = ((?:.*\\\n)*.*)$`).FindSubmatch(makefile)
+		if m == nil {
+			t.Fatalf("the Makefile does not set %s", name)
+		}
+		return string(m[1])
+	}
+	nightly := strings.Fields(value("FIGURES"))
+	var tests strings.Builder
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		folder := "./" + filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../../"))
+		if called := bytes.Contains(source, []byte("promise.Figure(")); called && folder != "./internal/arch" && !slices.Contains(nightly, folder) {
+			t.Errorf("%s calls promise.Figure: its package is not in FIGURES", path)
+		}
+		tests.Write(source)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(value("LONG"), -1) {
+		if !strings.Contains(tests.String(), "func "+name+"(") {
+			t.Errorf("LONG names %s, which is no test", name)
+		}
 	}
 }
 

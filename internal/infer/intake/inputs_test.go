@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -274,12 +275,12 @@ func (d drawn) Len() int                             { return len(d.rows) }
 func (d drawn) Labels() truth.Truth                  { return d.Dataset.Labels().Pick(d.rows) }
 func (d drawn) Read(dst dataset.Values, i int) error { return d.Dataset.Read(dst, d.rows[i]) }
 
-// In 1,000 clean resamples at most 1 % give a warning: of digits, and of photographs that
+// In many clean resamples at most 1 % give a warning: of digits, and of photographs that
 // training saw shifted, with black borders, and flipped. Each resample has another mixture of
 // classes, such as 25 % of one and 2 % of another, and 32 to 256 examples.
 func TestFalseAlarms(t *testing.T) {
 	t.Parallel()
-	const runs = 1000
+	runs := promise.Figure(250, 1000)
 	imagenet, err := preprocess.Preset("imagenet")
 	if err != nil {
 		t.Fatal(err)
