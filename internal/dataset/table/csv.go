@@ -77,7 +77,7 @@ func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err e
 				continue
 			}
 			line, _ := in.FieldPos(i)
-			if err := c.add(fmt.Sprintf("line %d", line), text); err != nil {
+			if err := c.add(place{"line", line}, text); err != nil {
 				return 0, err
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
 
 // maxObject is the largest size of a line of JSON, in bytes. It is enough for a few million numbers.
@@ -85,7 +84,7 @@ func skipMark(f io.Reader) io.Reader {
 func (t *Table) readJSON(f *os.File, _ int64, columns []*Column) (rows int, err error) {
 	known := set(t.Names)
 	err = objects(f, func(line int, object map[string]json.RawMessage) error {
-		where := fmt.Sprintf("line %d", line)
+		where := place{"line", line}
 		if len(object) != len(t.Names) {
 			for name := range object {
 				if !known[name] {
@@ -112,98 +111,12 @@ func (t *Table) readJSON(f *os.File, _ int64, columns []*Column) (rows int, err 
 }
 
 // addJSON adds the value of a row.
-func (c *Column) addJSON(where string, raw json.RawMessage) error {
+func (c *Column) addJSON(where place, raw json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var value any
 	if err := d.Decode(&value); err != nil {
 		return c.fail(where, "%w", err)
 	}
-	if c.text {
-		text, err := textOf(value)
-		if err != nil {
-			return c.fail(where, "%w", err)
-		}
-		c.Texts = append(c.Texts, text)
-		return nil
-	}
-	list, isList := value.([]any)
-	if first := c.Len() == 0 && c.Lengths == nil; !first && isList != (c.Lengths != nil) {
-		return c.fail(where, "lists and numbers, want one of them")
-	}
-	if !isList {
-		return c.addScalar(where, value)
-	}
-	if c.Lengths == nil {
-		c.Lengths = []int{}
-	}
-	shape, err := c.addList(where, list)
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 && len(c.Lengths) > 0 {
-		shape = append(shape[:1], c.Inner...)
-	}
-	return c.shaped(where, shape)
-}
-
-// addList adds the numbers of a list, and returns its shape.
-func (c *Column) addList(where string, list []any) (shape []int, err error) {
-	var inner []int
-	for i, v := range list {
-		var of []int
-		if below, ok := v.([]any); ok {
-			of, err = c.addList(where, below)
-		} else {
-			err = c.addScalar(where, v)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 && fmt.Sprint(of) != fmt.Sprint(inner) {
-			return nil, c.fail(where, "element %d of a list is of shape %d, and others are of %d", i, of, inner)
-		}
-		inner = of
-	}
-	return append([]int{len(list)}, inner...), nil
-}
-
-func (c *Column) addScalar(where string, value any) error {
-	switch v := value.(type) {
-	case json.Number:
-		return c.add(where, v.String())
-	case bool:
-		return c.add(where, fmt.Sprint(v))
-	case nil:
-		return c.fail(where, "null, want a number")
-	}
-	return c.fail(where, "%.40q, %w", fmt.Sprint(value), ErrText)
-}
-
-// textOf returns a value as text. The elements of a list are separated by spaces.
-func textOf(value any) (string, error) {
-	switch v := value.(type) {
-	case nil:
-		return "", nil
-	case string:
-		return v, nil
-	case json.Number:
-		return v.String(), nil
-	case bool:
-		if v {
-			return "1", nil
-		}
-		return "0", nil
-	case []any:
-		var out []string
-		for _, one := range v {
-			text, err := textOf(one)
-			if err != nil {
-				return "", err
-			}
-			out = append(out, text)
-		}
-		return strings.Join(out, " "), nil
-	}
-	return "", errors.New("an object, want text or numbers")
+	return c.addValue(where, value)
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -52,8 +49,9 @@ func (t *Table) readParquet(f *os.File, size int64, columns []*Column) (rows int
 		for _, group := range p.RowGroups() {
 			chunk := group.ColumnChunks()[r.leaf.Index()]
 			if r.values += chunk.NumValues(); r.values < 0 || 8*r.values > most*size+apart {
-				return 0, r.column.fail("all rows", "%d values in a file of %d bytes", r.values, size)
+				return 0, r.column.fail(allRows, "%d values in a file of %d bytes", r.values, size)
 			}
+			r.room = most*size + apart - 8*r.values
 			if err := r.read(chunk); err != nil {
 				return 0, err
 			}
@@ -62,13 +60,13 @@ func (t *Table) readParquet(f *os.File, size int64, columns []*Column) (rows int
 			return 0, err
 		}
 		if rows = int(p.NumRows()); r.rows != rows {
-			return 0, r.column.fail("all rows", "damaged: %d values for %d rows", r.rows, rows)
+			return 0, r.column.fail(allRows, "damaged: %d values for %d rows", r.rows, rows)
 		}
 	}
 	return int(p.NumRows()), nil
 }
 
-// A leafReader reads the numbers or texts of a column, and the lists that contain them.
+// A leafReader reads the values of a column row by row.
 type leafReader struct {
 	column *Column
 	leaf   *parquet.Column
@@ -76,11 +74,9 @@ type leafReader struct {
 	// An element of list k, counted from the outside, exists if the definition level is at least there[k].
 	there    []int
 	unsigned bool
-
-	rows   int
-	counts []int // number of elements so far in each open list
-	inner  []int // shape of the elements of the first list, or nil
-	cells  []string
+	rows     int
+	row      []parquet.Value // of the current row
+	room     int64           // bytes for the values of a row
 }
 
 func newLeafReader(field *parquet.Column, c *Column) (*leafReader, error) {
@@ -110,13 +106,10 @@ func newLeafReader(field *parquet.Column, c *Column) (*leafReader, error) {
 	_, isDecimal := logical.(*format.DecimalType) // integers that must be divided
 	switch kind := r.leaf.Type().Kind(); {
 	case isDecimal, kind == parquet.Int96, kind == parquet.FixedLenByteArray, kind == parquet.ByteArray && !c.text:
-		return nil, c.fail("all rows", "%s, %w", r.leaf.Type(), ErrText)
+		return nil, c.fail(allRows, "%s, %w", r.leaf.Type(), ErrText)
 	}
 	if whole, ok := logical.(*format.IntType); ok {
 		r.unsigned = !whole.IsSigned
-	}
-	if len(r.there) > 0 {
-		c.Lengths = []int{}
 	}
 	return r, nil
 }
@@ -156,132 +149,87 @@ func (r *leafReader) read(chunk parquet.ColumnChunk) error {
 	}
 }
 
-func (r *leafReader) where() string { return fmt.Sprintf("row %d", r.rows-1) }
-
-// add adds a value. Its levels say in which lists it is.
+// add adds a value to the current row, or to the next one.
 func (r *leafReader) add(v parquet.Value) error {
-	at, depth := v.RepetitionLevel(), len(r.there)
-	if at == 0 {
+	const perValue = 80 // bytes of a value, and of its element in a list
+	if v.RepetitionLevel() == 0 {
 		if err := r.end(); err != nil {
 			return err
 		}
 		r.rows++
+	} else if perValue*int64(len(r.row)) > r.room {
+		return r.column.fail(r.where(), "%d values, want fewer in a file of this size", len(r.row))
 	}
-	exists := 0 // depth of lists that have an element
-	for exists < depth && v.DefinitionLevel() >= r.there[exists] {
-		exists++
+	r.row = append(r.row, v.Clone())
+	return nil
+}
+
+func (r *leafReader) where() place { return place{"row", r.rows - 1} }
+
+// end adds the current row to the column.
+func (r *leafReader) end() error {
+	if len(r.row) == 0 {
+		return nil
 	}
-	if at > 0 {
-		if err := r.close(at); err != nil {
-			return err
-		}
-		if len(r.counts) < at {
-			return errors.New("damaged: levels of a list that has not begun")
-		}
-		r.counts = r.counts[:at]
-		r.counts[at-1]++
+	value, err := r.nested(r.row, 0)
+	r.row = r.row[:0]
+	switch {
+	case err != nil:
+		return r.column.fail(r.where(), "%w", err)
+	case value == nil && len(r.there) > 0 && !r.column.text:
+		return r.column.fail(r.where(), "null, want a list")
 	}
-	for k := len(r.counts); k < depth; k++ {
-		if k < exists {
-			r.counts = append(r.counts, 1)
+	return r.column.addValue(r.where(), value)
+}
+
+// nested returns the list of depth k that consists of the values. At the last depth it returns the only value.
+func (r *leafReader) nested(values []parquet.Value, k int) (any, error) {
+	isList := k < len(r.there)
+	exists := isList && values[0].DefinitionLevel() >= r.there[k]
+	switch {
+	case !exists && len(values) > 1, values[0].RepetitionLevel() > k:
+		return nil, errors.New("damaged: levels of a list that has not begun")
+	case !isList:
+		return r.scalar(values[0]), nil
+	case !exists && values[0].DefinitionLevel() < r.there[k]-1:
+		return nil, nil
+	case !exists:
+		return []any{}, nil
+	}
+	var list []any
+	begin := 0
+	for i := 1; i <= len(values); i++ {
+		if i < len(values) && values[i].RepetitionLevel() > k+1 {
 			continue
 		}
-		if null := v.DefinitionLevel() < r.there[k]-1; null && !r.column.text {
-			return r.column.fail(r.where(), "null, want a list")
+		element, err := r.nested(values[begin:i], k+1)
+		if err != nil {
+			return nil, err
 		}
-		if k > 0 && !r.column.text {
-			return r.column.fail(r.where(), "an empty list in a list")
-		}
-		r.counts = append(r.counts, 0)
-		return nil
+		list, begin = append(list, element), i
 	}
-	return r.value(v)
+	return list, nil
 }
 
-// value adds a number or a text.
-func (r *leafReader) value(v parquet.Value) error {
-	c := r.column
-	if c.text {
-		r.cells = append(r.cells, r.text(v))
-		return nil
-	}
+// scalar returns a number, a boolean, a text, or nil for null.
+func (r *leafReader) scalar(v parquet.Value) any {
 	switch {
 	case v.IsNull():
-		return c.fail(r.where(), "null, want a number")
+		return nil
 	case v.Kind() == parquet.Boolean:
-		c.addInt(map[bool]int64{true: 1}[v.Boolean()])
+		return v.Boolean()
 	case v.Kind() == parquet.Int32 && r.unsigned:
-		c.addInt(int64(v.Uint32()))
+		return int64(v.Uint32())
 	case v.Kind() == parquet.Int32:
-		c.addInt(int64(v.Int32()))
-	case v.Kind() == parquet.Int64 && r.unsigned && v.Int64() < 0:
-		return c.fail(r.where(), "%d, want at most 64 bits with a sign", v.Uint64())
+		return int64(v.Int32())
+	case v.Kind() == parquet.Int64 && r.unsigned:
+		return v.Uint64()
 	case v.Kind() == parquet.Int64:
-		c.addInt(v.Int64())
+		return v.Int64()
 	case v.Kind() == parquet.Float:
-		return c.addFloat(r.where(), float64(v.Float()))
-	default:
-		return c.addFloat(r.where(), v.Double())
-	}
-	return nil
-}
-
-func (r *leafReader) text(v parquet.Value) string {
-	switch {
-	case v.IsNull():
-		return ""
-	case v.Kind() == parquet.Boolean:
-		return map[bool]string{true: "1", false: "0"}[v.Boolean()]
-	case v.Kind() == parquet.Int32:
-		return strconv.FormatInt(int64(v.Int32()), 10)
-	case v.Kind() == parquet.Int64:
-		return strconv.FormatInt(v.Int64(), 10)
-	case v.Kind() == parquet.Float:
-		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32)
+		return v.Float()
 	case v.Kind() == parquet.Double:
-		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
+		return v.Double()
 	}
 	return string(v.ByteArray())
-}
-
-// close checks the lists that end when the list at depth continues. They must be as long as the first lists of their
-// depth.
-func (r *leafReader) close(depth int) error {
-	if len(r.counts) <= depth || r.column.text {
-		return nil
-	}
-	if r.inner == nil {
-		r.inner = make([]int, len(r.there)-1)
-	}
-	for k := len(r.counts) - 1; k >= max(depth, 1); k-- {
-		if want := &r.inner[k-1]; *want == 0 {
-			*want = r.counts[k]
-		} else if *want != r.counts[k] {
-			return r.column.fail(r.where(), "a list of %d in a list, and others are of %d: only the first dimension may differ", r.counts[k], *want)
-		}
-	}
-	return nil
-}
-
-// end ends a row.
-func (r *leafReader) end() error {
-	if r.rows == 0 {
-		return nil
-	}
-	if r.column.text {
-		r.column.Texts = append(r.column.Texts, strings.Join(r.cells, " "))
-		r.cells = r.cells[:0]
-		r.counts = r.counts[:0]
-		return nil
-	}
-	if len(r.there) == 0 {
-		return nil
-	}
-	if err := r.close(0); err != nil {
-		return err
-	}
-	r.column.Lengths = append(r.column.Lengths, r.counts[0])
-	r.column.Inner = slices.Clone(r.inner)
-	r.counts = r.counts[:0]
-	return nil
 }

@@ -142,8 +142,23 @@ func set(names []string) map[string]bool {
 // ErrText is the error for text instead of numbers.
 var ErrText = errors.New("want a number")
 
+// place is the row or the line of a value, for errors.
+type place struct {
+	what   string
+	number int
+}
+
+var allRows = place{"all rows", -1}
+
+func (p place) String() string {
+	if p.number < 0 {
+		return p.what
+	}
+	return fmt.Sprintf("%s %d", p.what, p.number)
+}
+
 // fail returns the error for the value of a row.
-func (c *Column) fail(where string, format string, args ...any) error {
+func (c *Column) fail(where place, format string, args ...any) error {
 	return fmt.Errorf("%s, column %q: %w", where, c.Name, fmt.Errorf(format, args...))
 }
 
@@ -156,7 +171,7 @@ func (c *Column) addInt(v int64) {
 	c.Ints = append(c.Ints, v)
 }
 
-func (c *Column) addFloat(where string, v float64) error {
+func (c *Column) addFloat(where place, v float64) error {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return c.fail(where, "%v, want a finite number", v)
 	}
@@ -172,7 +187,7 @@ func (c *Column) addFloat(where string, v float64) error {
 }
 
 // add parses and appends a number.
-func (c *Column) add(where, text string) error {
+func (c *Column) add(where place, text string) error {
 	if v, ok := parseInt(text); ok {
 		c.addInt(v)
 		return nil
@@ -199,7 +214,7 @@ func (c *Column) At(k int) float64 {
 }
 
 // shaped records the shape of a row's list. Its first dimension may differ from row to row.
-func (c *Column) shaped(where string, shape []int) error {
+func (c *Column) shaped(where place, shape []int) error {
 	switch {
 	case len(c.Lengths) == 0:
 		c.Inner = slices.Clone(shape[1:])
