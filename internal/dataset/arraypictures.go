@@ -23,13 +23,13 @@ func arrayPictures(e *examples, example func(i int) []byte, opts Options) (Datas
 		return nil, err
 	}
 	if len(opts.Shape) == 0 || slices.Max(opts.Shape) < 1 {
-		s.setSize(p, shape, -1, -1)
+		setSize(p, shape, -1, -1)
 	}
 	augmented := !opts.Augment.None()
 	if augmented {
 		p.Image = preprocess.Transform{} // the transform is for files
 	} else if p.Image.InputSize == [2]int{} {
-		s.setSize(p, shape, s.h, s.w)
+		setSize(p, shape, s.h, s.w)
 	}
 	d, err := opts.pictures(e, p, shape, s.h, s.w, func(p preprocess.Settings, i int, use func(picture.Picture) error) error {
 		return use(s.picture(p, example(i)))
@@ -93,13 +93,18 @@ func storedPictures(p preprocess.Settings, stored, shape []int64) (s storedAs, e
 	return s, mismatch(stored, shape)
 }
 
+// sides returns the height and the width in the shape of an example. They share memory with shape.
+func sides(p preprocess.Settings, shape []int64) []int64 {
+	if p.LayoutOf(shape) == "nhwc" {
+		return shape[:2]
+	}
+	return shape[1:]
+}
+
 // setSize sets the height and width that the network's shape leaves open. A negative height or width opens the
 // dimension.
-func (s storedAs) setSize(p preprocess.Settings, shape []int64, h, w int) {
-	at := shape[1:]
-	if p.LayoutOf(shape) == "nhwc" {
-		at = shape[:2]
-	}
+func setSize(p preprocess.Settings, shape []int64, h, w int) {
+	at := sides(p, shape)
 	for i, side := range []int{h, w} {
 		if side < 0 || at[i] < 1 {
 			at[i] = int64(side)

@@ -151,7 +151,7 @@ func (f Field) write(w io.Writer, rows []Values) error {
 	for _, s := range f.Shape {
 		shape = append(shape, int(s))
 	}
-	dtype := cmp.Or(wholeTypes[f.Type], "<f4")
+	dtype := cmp.Or(integers[f.Type].numpy, "<f4")
 	if _, err := w.Write(numpy.Header(dtype, shape...)); err != nil {
 		return err
 	}
@@ -174,7 +174,3 @@ func (f Field) write(w io.Writer, rows []Values) error {
 	}
 	return nil
 }
-
-// wholeTypes are NumPy's names for the types of integer inputs.
-var wholeTypes = map[string]string{"bool": "|b1", "int8": "|i1", "uint8": "|u1", "int16": "<i2", "uint16": "<u2",
-	"int32": "<i4", "uint32": "<u4", "int64": "<i8", "uint64": "<u8"}

@@ -145,13 +145,10 @@ func (o Options) inputSize(p preprocess.Settings, shape []int64, h, w int) (prep
 		return p, shape, nil // Resolve returns the error
 	}
 	shape = slices.Clone(shape)
-	first := 1
-	if p.LayoutOf(shape) == "nhwc" {
-		first = 0
-	}
+	at := sides(p, shape)
 	for i, side := range [2]int{h, w} {
-		if at := &shape[first+i]; *at < 1 && p.Image.InputSize[i] == 0 && side != 0 {
-			*at = int64(side)
+		if at[i] < 1 && p.Image.InputSize[i] == 0 && side != 0 {
+			at[i] = int64(side)
 		}
 	}
 	return p, shape, nil

@@ -414,28 +414,30 @@ func (f Field) takes() string {
 // exact is the largest integer such that float32 represents all smaller ones.
 const exact = 1 << 24
 
+// integers has the ranges of the integer types that inputs may have, limited to the range of int64, and NumPy's names.
+var integers = map[string]struct {
+	least, most int64
+	numpy       string
+}{
+	"bool":   {0, 1, "|b1"},
+	"int8":   {math.MinInt8, math.MaxInt8, "|i1"},
+	"uint8":  {0, math.MaxUint8, "|u1"},
+	"int16":  {math.MinInt16, math.MaxInt16, "<i2"},
+	"uint16": {0, math.MaxUint16, "<u2"},
+	"int32":  {math.MinInt32, math.MaxInt32, "<i4"},
+	"uint32": {0, math.MaxUint32, "<u4"},
+	"int64":  {math.MinInt64, math.MaxInt64, "<i8"},
+	"uint64": {0, math.MaxInt64, "<u8"},
+}
+
 // Limits returns the smallest and the largest integer that the input takes, limited to the range of int64.
 func (f Field) Limits() (least, most int64) {
-	if f.Rows > 0 {
+	t, known := integers[f.Type]
+	switch {
+	case f.Rows > 0:
 		return 0, f.Rows - 1
+	case !known:
+		return math.MinInt64, math.MaxInt64
 	}
-	switch f.Type {
-	case "bool":
-		return 0, 1
-	case "int8":
-		return math.MinInt8, math.MaxInt8
-	case "uint8":
-		return 0, math.MaxUint8
-	case "int16":
-		return math.MinInt16, math.MaxInt16
-	case "uint16":
-		return 0, math.MaxUint16
-	case "int32":
-		return math.MinInt32, math.MaxInt32
-	case "uint32":
-		return 0, math.MaxUint32
-	case "uint64":
-		return 0, math.MaxInt64
-	}
-	return math.MinInt64, math.MaxInt64
+	return t.least, t.most
 }
