@@ -100,23 +100,16 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 	}
 	var sum summary
 	sum.scores = t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
-	err = predictions.Write(out, format, schema, filepath.Dir(output), func(write func(*predictions.Row) error) error {
+	err = writeRows(c, out, format, schema, sum.add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
-			err := p.Each(func(r *predictions.Row) error {
-				if err := c.Context.Err(); err != nil {
-					return err
-				}
-				sum.add(r)
-				return write(r)
-			})
-			if err != nil {
+			if err := p.Each(f); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return flags.BadOutput(err)
+		return err
 	}
 	beside, err := merged(output, format, schema, parts[0], failed)
 	if err != nil {

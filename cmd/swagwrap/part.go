@@ -92,9 +92,9 @@ var (
 	sharedSample = &shared{records.SamplePart, flags.EnsemblePart, ensemble.ReadPart, "drawn", "draws"}
 )
 
-// run makes the file of a part: compute appends its rows. run continues the work of an earlier run, because a scheduler
-// starts the same command again. whole is the number of rows after which a run can be continued. It returns nil if the
-// file is complete already.
+// run makes the file of a part. compute appends its rows. run continues the work of an earlier run, because a scheduler
+// starts the same command again. A run can be continued after each multiple of whole rows. run returns nil if the file
+// is complete already.
 func (s *shared) run(a *app, c *cli.Context, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
 	head.Processor = ort.Processor()
 	if done, err := s.complete(a, c, path, head); done || err != nil {

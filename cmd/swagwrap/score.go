@@ -455,17 +455,8 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 		return err
 	}
 	defer out.Abort()
-	err = predictions.Write(out, job.format, job.schema, filepath.Dir(job.output), func(write func(*predictions.Row) error) error {
-		return rows.Each(func(r *predictions.Row) error {
-			if err := c.Context.Err(); err != nil {
-				return err
-			}
-			job.note(r)
-			return write(r)
-		})
-	})
-	if err != nil {
-		return flags.BadOutput(err)
+	if err := writeRows(c, out, job.format, job.schema, job.note, rows.Each); err != nil {
+		return err
 	}
 	beside := job.about(c)
 	beside.Errors = rows.Errors()
@@ -475,6 +466,20 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	}
 	defer meta.Abort()
 	return commitBeside(c, job, meta, out)
+}
+
+// writeRows writes all rows, which each passes to its argument. It also calls note with each row.
+func writeRows(c *cli.Context, out *flags.Output, format string, s *predictions.Schema, note func(*records.Row), each func(func(*records.Row) error) error) error {
+	err := predictions.Write(out, format, s, filepath.Dir(out.Path), func(write func(*records.Row) error) error {
+		return each(func(r *records.Row) error {
+			if err := c.Context.Err(); err != nil {
+				return err
+			}
+			note(r)
+			return write(r)
+		})
+	})
+	return flags.BadOutput(err)
 }
 
 // blame marks an error as the fault of the input, unless it is already marked.

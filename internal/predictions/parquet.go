@@ -1,7 +1,6 @@
 package predictions
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -131,108 +130,70 @@ func (r *rowReader) parquet(f io.ReaderAt, size int64) (err error) {
 			err = fmt.Errorf("damaged: %v", p)
 		}
 	}()
-	if err := checkFooter(f, size); err != nil {
-		return err
-	}
-	file, err := parquet.OpenFile(io.NewSectionReader(f, 0, size), size)
+	file, err := filelist.OpenParquet(io.NewSectionReader(f, 0, size), size)
 	if err != nil {
 		return err
 	}
-	in := parquetReader{file: file, leaves: file.Schema().Columns()}
-	picks, err := r.pick(in.columns())
+	var columns []savedColumn
+	for _, path := range file.Schema().Columns() { // a path of several names belongs to a list or a group
+		columns = append(columns, savedColumn{path[0], len(path) > 1})
+	}
+	picks, err := r.pick(columns)
 	if err != nil {
 		return err
 	}
 	r.Len = int(file.NumRows())
 	for _, p := range picks {
-		if err := r.parquetColumns(in, p); err != nil {
-			return err
+		n := len(p.columns)
+		if r.Len > maxPredictions/n {
+			return fmt.Errorf("%d rows of %d columns, want at most %d numbers", r.Len, n, maxPredictions)
+		}
+		set := func(row int, values []float64) error {
+			if err := r.take(p.key, row, values); err != nil {
+				return fmt.Errorf("row %d: %w", row, err)
+			}
+			return nil
+		}
+		if !columns[p.columns[0]].list {
+			r.Values[p.key] = make([]float64, r.Len*n)
+		}
+		for i, column := range p.columns {
+			if !columns[column].list {
+				set = func(row int, values []float64) error {
+					r.Values[p.key][row*n+i] = values[0]
+					return nil
+				}
+			}
+			if err := eachParquet(file, column, columns[column].list, set); err != nil {
+				return fmt.Errorf("column %q: %w", columns[column].name, err)
+			}
 		}
 	}
 	return nil
 }
 
-// parquetColumns reads a list in each row, or one number of each row from each column.
-func (r *rowReader) parquetColumns(in parquetReader, p pick) error {
-	if len(p.columns) > 0 && r.Len > maxPredictions/len(p.columns) {
-		return fmt.Errorf("%d rows of %d columns, want at most %d numbers", r.Len, len(p.columns), maxPredictions)
-	}
-	var all []float64
-	for i, column := range p.columns {
-		path := in.leaves[column]
-		values, lengths, err := in.read(column)
-		if err == nil && len(lengths) != r.Len {
-			err = fmt.Errorf("damaged: %d rows of %d", len(lengths), r.Len)
+// eachParquet calls f with the numbers of a column in each row: one number, or a list. A null is NaN. Nulls in a list
+// are left out.
+func eachParquet(file *parquet.File, column int, list bool, f func(row int, values []float64) error) error {
+	rows, count := 0, 0
+	var values []float64
+	end := func() error { // of a row
+		switch {
+		case rows == 0:
+			return nil
+		case int64(rows) > file.NumRows() || !list && len(values) != 1:
+			return errors.New("damaged: it has more values than rows")
 		}
-		if err != nil {
-			return fmt.Errorf("column %q: %w", path[0], err)
-		}
-		if len(path) > 1 {
-			return r.lists(p.key, values, lengths)
-		}
-		if all == nil {
-			all = make([]float64, r.Len*len(p.columns))
-		}
-		for row, x := range values {
-			all[row*len(p.columns)+i] = x
-		}
+		return f(rows-1, values)
 	}
-	r.Values[p.key] = all
-	return nil
-}
-
-// lists adds the lists of all rows. lengths has the length of each list.
-func (r *rowReader) lists(key string, values []float64, lengths []int) error {
-	for row, n := range lengths {
-		if err := r.take(key, row, values[:n]); err != nil {
-			return fmt.Errorf("row %d: %w", row, err)
-		}
-		values = values[n:]
-	}
-	return nil
-}
-
-// checkFooter refuses a footer that claims to be longer than the file. The library would allocate memory for it before
-// it reads.
-func checkFooter(f io.ReaderAt, size int64) error {
-	const magics, length = 8, 4
-	tail := make([]byte, length+4)
-	if size < magics+length {
-		return errors.New("too short for a Parquet file")
-	}
-	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return file.Cause(err)
-	}
-	if n := int64(binary.LittleEndian.Uint32(tail)); n > size-magics-length {
-		return fmt.Errorf("damaged: footer of %d bytes in a file of %d", n, size)
-	}
-	return nil
-}
-
-// parquetReader reads whole columns of a file.
-type parquetReader struct {
-	file   *parquet.File
-	leaves [][]string // the path of each column that has values
-}
-
-// columns lists the columns of the file. A path of several names belongs to a list or a group.
-func (r parquetReader) columns() (all []savedColumn) {
-	for _, path := range r.leaves {
-		all = append(all, savedColumn{path[0], len(path) > 1})
-	}
-	return all
-}
-
-// read returns the numbers of a column, and their count in each row. A null is NaN. Nulls in a list are left out.
-func (r parquetReader) read(column int) (values []float64, lengths []int, err error) {
-	list := len(r.leaves[column]) > 1
-	buffer := make([]parquet.Value, 1024)
-	count := 0
 	add := func(v parquet.Value) error {
 		if v.RepetitionLevel() == 0 {
-			lengths = append(lengths, 0)
+			if err := end(); err != nil {
+				return err
+			}
+			rows, values = rows+1, values[:0]
 		}
-		if len(lengths) == 0 {
+		if rows == 0 {
 			return errors.New("damaged: a list without a beginning")
 		}
 		if list && v.IsNull() {
@@ -240,11 +201,12 @@ func (r parquetReader) read(column int) (values []float64, lengths []int, err er
 		}
 		x, err := parquetNumber(v)
 		values = append(values, x)
-		lengths[len(lengths)-1]++
 		return err
 	}
-	for _, group := range r.file.RowGroups() {
+	buffer := make([]parquet.Value, 1024)
+	for _, group := range file.RowGroups() {
 		chunk := parquet.NewColumnChunkValueReader(group.ColumnChunks()[column])
+		var err error
 		for n := 0; err == nil; {
 			if n, err = chunk.ReadValues(buffer); n == 0 && err == nil {
 				err = io.ErrNoProgress
@@ -252,20 +214,25 @@ func (r parquetReader) read(column int) (values []float64, lengths []int, err er
 			if count += n; count > maxPredictions {
 				err = fmt.Errorf("more than %d numbers", maxPredictions)
 			}
-			for i := 0; i < n; i++ {
-				if e := add(buffer[i]); e != nil {
-					err = e
+			for _, v := range buffer[:n] {
+				if failed := add(v); failed != nil {
+					err = failed
 					break
 				}
 			}
 		}
 		chunk.Close()
 		if err != io.EOF {
-			return nil, nil, err
+			return err
 		}
-		err = nil
 	}
-	return values, lengths, nil
+	if err := end(); err != nil {
+		return err
+	}
+	if int64(rows) != file.NumRows() {
+		return fmt.Errorf("damaged: %d rows of %d", rows, file.NumRows())
+	}
+	return nil
 }
 
 // parquetNumber returns NaN for null.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -169,17 +168,20 @@ const (
 
 // pick picks the list or the columns with the predictions, and the column with the label.
 func (t *table) pick(columns []savedColumn) ([]pick, error) {
-	names, cells := make([]string, len(columns)), make([]string, len(columns))
+	names, cells := make([]string, len(columns)), slices.Clone(columns)
+	label := -1
 	for i, c := range columns {
-		if names[i] = c.name; !c.list {
-			cells[i] = c.name
+		names[i] = c.name
+		switch {
+		case c.list:
+			cells[i].name = ""
+		case isLabelName(c.name) && label >= 0:
+			return nil, fmt.Errorf("columns %q and %q could both be the label", names[label], c.name)
+		case isLabelName(c.name):
+			label = i
 		}
 	}
 	if err := onlyClasses(names); err != nil {
-		return nil, err
-	}
-	label, err := labelColumn(cells)
-	if err != nil {
 		return nil, err
 	}
 	p := pick{key: predictionsKey}
@@ -201,21 +203,6 @@ func (t *table) pick(columns []savedColumn) ([]pick, error) {
 		return []pick{p}, nil
 	}
 	return []pick{p, {labelKey, []int{label}}}, nil
-}
-
-// labelColumn returns the index of the column with the label, or −1.
-func labelColumn(header []string) (int, error) {
-	label := -1
-	for i, name := range header {
-		if !isLabelName(name) {
-			continue
-		}
-		if label >= 0 {
-			return 0, fmt.Errorf("columns %q and %q could both be the label", header[label], name)
-		}
-		label = i
-	}
-	return label, nil
 }
 
 // classNumbers converts labels to class numbers. A missing label is −1.
@@ -320,40 +307,22 @@ func meaning(name string) string {
 	return ""
 }
 
-// classColumn matches the name of the column of a class, such as p_0 or logit_12.
-var classColumn = regexp.MustCompile(`(?i)^(logits?|probs?|probabilit(?:y|ies)|p)_?(\d{1,7})$`)
-
 // columnsOfClasses returns the common name of the columns, such as p or logit, and the index of the column of each
-// class.
-func columnsOfClasses(header []string) (name string, at []int, err error) {
-	found := map[string]map[int]int{} // name, class, column
-	for i, h := range header {
-		m := classColumn.FindStringSubmatch(h)
-		if m == nil {
-			continue
-		}
-		class, _ := strconv.Atoi(m[2])
-		name := strings.ToLower(m[1])
-		if found[name] == nil {
-			found[name] = map[int]int{}
-		}
-		if _, twice := found[name][class]; twice {
-			return "", nil, fmt.Errorf("two columns %q", h)
-		}
-		found[name][class] = i
-	}
+// class. Lists do not count.
+func columnsOfClasses(columns []savedColumn) (name string, at []int, err error) {
 	for _, name := range predictionNames {
-		if found[name] == nil {
-			continue
-		}
-		for class := range len(found[name]) {
-			column, ok := found[name][class]
-			if !ok {
-				return "", nil, fmt.Errorf("%d columns %s_…, but none for class %d", len(found[name]), name, class)
+		pattern := regexp.MustCompile("(?i)^" + name + `_?(\d{1,7})$`)
+		at, err := elements(columns, name+"_…", func(column string) []string {
+			if len(column) > len(name) && strings.EqualFold(column[:len(name)], name) {
+				if m := pattern.FindStringSubmatch(column); m != nil {
+					return m[1:]
+				}
 			}
-			at = append(at, column)
+			return nil
+		})
+		if at != nil || err != nil {
+			return name, at, err
 		}
-		return name, at, nil
 	}
 	return "", nil, errors.New("no list probs or logits, and no columns p_0, p_1 … or logit_0, logit_1 … (score writes them with --probs)")
 }

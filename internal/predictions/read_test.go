@@ -152,7 +152,7 @@ func TestPredictionsErrors(t *testing.T) {
 		"empty":           {"x.csv", "", "x.csv: empty", nil},
 		"header only":     {"x.csv", "", "no row has predictions", []byte("p_0,p_1\n")},
 		"no columns":      {"x.csv", "", "no columns p_0, p_1", []byte("a,b\n1,2\n")},
-		"class missing":   {"x.csv", "", "2 columns p_…, but none for class 1", []byte("p_0,p_2\n1,0\n")},
+		"class missing":   {"x.csv", "", "2 columns p_…, want 3: one for each index", []byte("p_0,p_2\n1,0\n")},
 		"class twice":     {"x.csv", "", `two columns "p0"`, []byte("p_0,p0\n1,0\n")},
 		"label twice":     {"x.csv", "", `columns "label" and "y" could both be the label`, []byte("label,y,p_0,p_1\n")},
 		"one class":       {"x.csv", "", "1 class, want at least 2", []byte("p_0\n1\n")},

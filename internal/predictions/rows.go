@@ -144,7 +144,7 @@ func pickWanted(columns []savedColumn, wanted []Wanted) (picks []pick, err error
 			if p.columns != nil {
 				break
 			}
-			if p.columns, err = elements(columns, format); err != nil {
+			if p.columns, err = elements(columns, strings.ReplaceAll(format, "%d", "…"), formatted(format)); err != nil {
 				return nil, err
 			}
 		}
@@ -155,18 +155,19 @@ func pickWanted(columns []savedColumn, wanted []Wanted) (picks []pick, err error
 	return picks, nil
 }
 
-// elements finds the columns whose names match a format. The indices must be complete from 0 on. It returns the columns
-// in row-major order.
-func elements(columns []savedColumn, format string) ([]int, error) {
-	pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(format), "%d", `(\d{1,7})`) + "$")
-	found, size := map[string]int{}, make([]int, strings.Count(format, "%d"))
+// elements finds the columns whose names have indices, which must be complete from 0 on. indices returns the indices in
+// a name, or nil. shown is the names' format, for messages. It returns the columns in row-major order.
+func elements(columns []savedColumn, shown string, indices func(name string) []string) ([]int, error) {
+	found, size := map[string]int{}, []int(nil)
 	for i, c := range columns {
-		m := pattern.FindStringSubmatch(c.name)
-		if m == nil {
+		index := indices(c.name)
+		if index == nil {
 			continue
 		}
-		index := make([]string, len(size))
-		for d, digits := range m[1:] {
+		if size == nil {
+			size = make([]int, len(index))
+		}
+		for d, digits := range index {
 			n, _ := strconv.Atoi(digits)
 			size[d], index[d] = max(size[d], n+1), strconv.Itoa(n)
 		}
@@ -176,25 +177,33 @@ func elements(columns []savedColumn, format string) ([]int, error) {
 		}
 		found[key] = i
 	}
+	if size == nil {
+		return nil, nil
+	}
 	total := 1
 	for _, n := range size {
 		total *= n
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
 	if len(found) != total {
-		return nil, fmt.Errorf("%d columns %s, want %d: one for each index", len(found), strings.ReplaceAll(format, "%d", "…"), total)
+		return nil, fmt.Errorf("%d columns %s, want %d: one for each index", len(found), shown, total)
 	}
 	at := make([]int, total)
 	for i := range at {
-		index, rest := make([]string, len(size)), i
-		for d := len(size) - 1; d >= 0; d-- {
-			index[d], rest = strconv.Itoa(rest%size[d]), rest/size[d]
-		}
-		at[i] = found[strings.Join(index, " ")] // the number of columns is right, and none occurs twice
+		key := strings.Trim(fmt.Sprint(place(i, size)), "[]")
+		at[i] = found[key] // the number of columns is right, and none occurs twice
 	}
 	return at, nil
+}
+
+// formatted returns a function that finds the indices in names of a format, such as "member_%d_mean".
+func formatted(format string) func(name string) []string {
+	pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(format), "%d", `(\d{1,7})`) + "$")
+	return func(name string) []string {
+		if m := pattern.FindStringSubmatch(name); m != nil {
+			return m[1:]
+		}
+		return nil
+	}
 }
 
 // rowReader reads the picked columns of a table.

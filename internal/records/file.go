@@ -46,8 +46,8 @@ type Row struct {
 	Values []float64
 }
 
-// rowHead is the size in bytes of what a row has before its texts and values: the length of the path, the length of the
-// error, the number of values, and the label.
+// rowHead is the size in bytes of the head of a row. The head holds the lengths of path and error, the number of values,
+// and the label. Texts and values follow.
 const rowHead = 4 + 4 + 4 + 8
 
 // append appends the row to b.

@@ -81,7 +81,7 @@ type Saved struct {
 }
 
 // Check checks the head of a file whose checksums are right, and returns a function that checks each row. The file may
-// come from anywhere, so Check must refuse what no run writes. The function may also keep the values of the rows.
+// come from anywhere, so Check must refuse heads and rows that no run writes. The function may also keep the values of the rows.
 type Check func(*Head) (func(*Row) error, error)
 
 // ErrDamaged is the error for a file that is incomplete or corrupt. Its rows must be computed again.
@@ -117,8 +117,8 @@ func (s *Saved) Each(f func(*Row) error) error {
 // Differences describes how the rows differ from those that a job wants.
 func (s *Saved) Differences(now *Head) []string { return s.Head.differences(now) }
 
-// Unlike lists the differences that show that s and other belong to different runs. If there are none, s drops its own
-// copy of what all parts have in common. This saves memory, because a run may have many parts.
+// Unlike lists the differences that show that s and other belong to different runs. If there are none, s shares the
+// parameters and the schema of other. This saves memory, because a run may have many parts.
 func (s *Saved) Unlike(other *Saved) []string {
 	d := other.Parameters.Differences(s.Parameters)
 	if d == nil && !bytes.Equal(s.Schema, other.Schema) {

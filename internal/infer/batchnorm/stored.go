@@ -56,8 +56,8 @@ func (r *recorder) Run(ctx context.Context, k int) (b bnupdate.Batch, err error)
 	return b, err
 }
 
-// row fills in the row of batch k: the number of images and of layers, then for each layer the number of channels and
-// of dimensions, the means, the variances, and the shape of the layer's input.
+// row fills in the row of batch k. The row begins with the number of images. For each layer it has the numbers of
+// channels and of dimensions, the means, the variances, and the shape of the layer's input.
 func (p pass) row(k int, r *records.Row) {
 	b := p[k]
 	r.Values = append(r.Values[:0], float64(b.Images))
