@@ -77,9 +77,9 @@ func (c *Check) Off() (off []int) {
 // show something else.
 func (c *Check) FirstOff() bool { return len(c.Layers) > 0 && c.Score(0) > maxScore }
 
-// Check compares the statistics that the checkpoints store with fresh. fresh holds recomputations from the same
-// batches for the last of these checkpoints, oldest first. stored has a row for each checkpoint, in the order of
-// training. Each row is in the layout's order.
+// Check compares the statistics that the checkpoints store with fresh ones. The argument fresh holds recomputations from
+// the same batches for the last of these checkpoints, oldest first. The argument stored has a row for each checkpoint, in
+// the order of training. Each row is in the layout's order.
 //
 // Check returns nil if there are fewer than 2 batches, because then the noise of the images is unknown.
 //
@@ -173,8 +173,8 @@ func scatter(batches []Batch, value func(Batch) float64) (mean, squaredError flo
 // FirstShift compares the means and variances of a batch at the first layer with the statistics that the last
 // checkpoint stores for it.
 //
-// mean and variance are root mean squares over the channels. mean is in stored standard deviations, and variance is
-// of the logarithms of the ratios. spread is the mean logarithm of the ratios of standard deviations.
+// The results mean and variance are root mean squares over the channels. The mean is in stored standard deviations. The
+// variance is of the logarithms of the ratios. The spread is the mean logarithm of the ratios of standard deviations.
 func (p *Plan) FirstShift(stored, means, variances []float32) (layer string, mean, variance, spread float64) {
 	l := p.layers[0]
 	n := float64(l.mean.Len())

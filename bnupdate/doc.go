@@ -1,8 +1,8 @@
 // Package bnupdate recomputes batch-norm statistics for weights that no training run ever visited: the SWA solution,
 // or a member drawn from a posterior.
 //
-// [NewPlan] rewrites a network so that every batch norm normalises by its current batch and outputs the batch's
-// statistics. [Recompute] runs it once over the training batches, through a [Runner], and combines the batches'
+// [NewPlan] rewrites a network. Every batch norm then normalises by its current batch, and outputs the batch's
+// statistics. The function [Recompute] runs it once over the training batches, through a [Runner], and combines the batches'
 // statistics into running statistics.
 //
 // The default rule is that of the reference implementation (github.com/wjmaddox/swa_gaussian, swag/utils.py,
@@ -12,8 +12,9 @@
 //
 // with s²_k the variance within batch k, unbiased over its m_k = b_k·H·W elements per channel.
 //
-// [Plan.Check] shows whether the images are those of training, from the statistics that the last checkpoints store.
-// [Plan.Split] gives the statistics of two halves of the batches, which show how well they are known. Layers whose statistics were frozen in training keep them
+// The method [Plan.Check] shows whether the images are those of training, from the statistics that the last checkpoints
+// store. The method [Plan.Split] gives the statistics of two halves of the batches, which show how well they are known.
+// Layers whose statistics were frozen in training keep them
 // ([Keep]).
 //
 // # Invariants

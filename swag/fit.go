@@ -1,6 +1,7 @@
 package swag
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,12 +39,7 @@ type Checkpoint struct {
 	Statistics weights.Vector `json:"-"`
 }
 
-func (c Checkpoint) String() string {
-	if c.Given != "" {
-		return c.Given
-	}
-	return c.Path
-}
+func (c Checkpoint) String() string { return cmp.Or(c.Given, c.Path) }
 
 // Card is the model card. It describes the network's inputs and outputs, and is given once, when the posterior is
 // made.
@@ -200,12 +196,7 @@ func newFitter(in Input, opts FitOptions) (*fitter, error) {
 	if in.Theta0 != nil {
 		f.models = append([]Checkpoint{*in.Theta0}, in.Checkpoints...)
 	}
-	if f.opts.Rank == 0 {
-		f.opts.Rank = DefaultRank
-	}
-	if f.opts.Deviations == "" {
-		f.opts.Deviations = Running
-	}
+	f.opts.Rank, f.opts.Deviations = cmp.Or(opts.Rank, DefaultRank), cmp.Or(opts.Deviations, Running)
 	if f.opts.Workers <= 0 {
 		f.opts.Workers = runtime.GOMAXPROCS(0)
 	}

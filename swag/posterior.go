@@ -233,22 +233,16 @@ func (p *Posterior) Verify() error {
 
 // possible checks the numbers of all sections.
 func (p *Posterior) possible() error {
-	for _, s := range p.file.Sections {
-		q, known := measures[s.Name]
-		if !known {
+	for _, s := range p.Options.sections(p.Layout, len(p.Checkpoints)) {
+		if !s.wanted || s.DType == weights.U8 {
 			continue
 		}
-		if err := p.section(s.Name, q); err != nil {
+		if err := p.section(s.Name, s.quantity); err != nil {
 			return fmt.Errorf("%s: section %q: %w", p.Path, s.Name, err)
 		}
 	}
 	return nil
 }
-
-// measures gives the quantity that each section holds.
-var measures = map[string]weights.Quantity{meanSection: weights.Weight, varianceSection: weights.Variance, beforeSection: weights.Weight,
-	deviationsSection: weights.Deviation, lastSection: weights.Weight, mixingSection: weights.Number, trajectorySection: weights.Weight,
-	statisticsSection: weights.Number}
 
 // section checks the numbers of one section.
 func (p *Posterior) section(name string, q weights.Quantity) error {
@@ -293,8 +287,8 @@ func (p *Posterior) Mean(dst []float64, off int64) {
 	p.read(8 * int64(len(dst)))
 }
 
-// Variance reads the diagonal of Σ_diag, [off : off+len(dst)]: the variance of
-// the iterates, with their number as divisor.
+// Variance reads elements [off, off+len(dst)) of the diagonal of Σ_diag. It is the variance of the iterates, with their
+// number as divisor.
 func (p *Posterior) Variance(dst []float64, off int64) {
 	p.variance.Float64s(dst, off)
 	p.read(8 * int64(len(dst)))

@@ -12,27 +12,28 @@ import (
 // A section is a section of a posterior file. A posterior that does not need it leaves it out.
 type section struct {
 	weights.Section
-	wanted bool
+	quantity weights.Quantity // of its numbers
+	wanted   bool
 }
 
 // sections lists the sections of a posterior file, widest elements first, so that each is aligned. Sections of free
 // length have no shape.
 func (o Options) sections(l *weights.Layout, checkpoints int) []section {
 	d, columns, models := l.Len(weights.Parameter), int64(o.Columns), int64(o.Models)
-	of := func(name string, dtype weights.DType, wanted bool, shape ...int64) section {
-		return section{weights.Section{Name: name, DType: dtype, Shape: shape}, wanted}
+	of := func(name string, dtype weights.DType, q weights.Quantity, wanted bool, shape ...int64) section {
+		return section{weights.Section{Name: name, DType: dtype, Shape: shape}, q, wanted}
 	}
 	return []section{
-		of(meanSection, weights.F64, true, d),
-		of(varianceSection, weights.F64, true, d),
-		of(beforeSection, weights.F64, o.keepsBefore(), d),
-		of(mixingSection, weights.F64, o.mixes(), columns, models),
-		of(deviationsSection, weights.F32, columns > 0 && !o.Referenced, columns, d),
-		of(lastSection, weights.F32, o.keepsLast(), d),
-		of(trajectorySection, weights.F32, true, models, trajectoryLen(d)),
-		of(statisticsSection, weights.F32, true, int64(checkpoints), l.Len(weights.Statistic)),
-		of(healthSection, weights.U8, true),
-		of(graphSection, weights.U8, true),
+		of(meanSection, weights.F64, weights.Weight, true, d),
+		of(varianceSection, weights.F64, weights.Variance, true, d),
+		of(beforeSection, weights.F64, weights.Weight, o.keepsBefore(), d),
+		of(mixingSection, weights.F64, weights.Number, o.mixes(), columns, models),
+		of(deviationsSection, weights.F32, weights.Deviation, columns > 0 && !o.Referenced, columns, d),
+		of(lastSection, weights.F32, weights.Weight, o.keepsLast(), d),
+		of(trajectorySection, weights.F32, weights.Weight, true, models, trajectoryLen(d)),
+		of(statisticsSection, weights.F32, weights.Number, true, int64(checkpoints), l.Len(weights.Statistic)),
+		of(healthSection, weights.U8, weights.Number, true),
+		of(graphSection, weights.U8, weights.Number, true),
 	}
 }
 

@@ -37,17 +37,12 @@ func Map(path string) (*Mapping, error) {
 
 // MapFile maps the regular file f. It keeps f open until Close, to see whether it changes: see [Changed]. If MapFile
 // fails, it has closed f.
-func MapFile(f *os.File) (*Mapping, error) {
-	m, err := mapWhole(f)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	live.add(m)
-	return m, nil
-}
-
-func mapWhole(f *os.File) (*Mapping, error) {
+func MapFile(f *os.File) (m *Mapping, err error) {
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -60,13 +55,13 @@ func mapWhole(f *os.File) (*Mapping, error) {
 			return nil, err
 		}
 	}
-	m := &Mapping{Path: f.Name(), watch: watch(f, fi)}
-	if fi.Size() == 0 { // mmap refuses a length of 0
-		return m, nil
+	m = &Mapping{Path: f.Name(), watch: Watch{f, fi.Size(), fi.ModTime()}}
+	if fi.Size() > 0 { // mmap refuses a length of 0
+		if m.Data, m.unmap, err = mapFile(f, fi.Size()); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
 	}
-	if m.Data, m.unmap, err = mapFile(f, fi.Size()); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
-	}
+	live.add(m)
 	return m, nil
 }
 

@@ -30,10 +30,8 @@ func NewWatch(f *os.File) (Watch, error) {
 	if err != nil {
 		return Watch{}, err
 	}
-	return watch(f, fi), nil
+	return Watch{f, fi.Size(), fi.ModTime()}, nil
 }
-
-func watch(f *os.File, fi os.FileInfo) Watch { return Watch{f, fi.Size(), fi.ModTime()} }
 
 // Changed returns a [*ChangedError] if the size or modification time of the file differs from when the Watch began.
 // It does not compare the time of the last change of status, which a new name for the file changes too.
@@ -88,7 +86,11 @@ func (r *registry) remove(m *Mapping) bool {
 	return true
 }
 
-func (r *registry) changed() error {
+// Changed returns a [*ChangedError] if another program changed a file while this process had it mapped. It checks the
+// files that are still mapped, and those closed since the last call of Changed. Call it before keeping a result: some
+// of it may come from the old content and some from the new.
+func Changed() error {
+	r := &live
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	closed := r.closed
@@ -103,8 +105,3 @@ func (r *registry) changed() error {
 	}
 	return nil
 }
-
-// Changed returns a [*ChangedError] if another program changed a file while this process had it mapped. It checks the
-// files that are still mapped, and those closed since the last call of Changed. Call it before keeping a result: some
-// of it may come from the old content and some from the new.
-func Changed() error { return live.changed() }
