@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/shell"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -22,7 +23,7 @@ import (
 
 // app is one run of the program.
 type app struct {
-	*flags.Env
+	*inputs.Env
 	parsed func() // called when an action begins
 }
 
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	parsed := sync.OnceFunc(parsing.Unlock)
 	defer parsed()
 	file.Forget()
-	a := &app{&flags.Env{Stdout: flags.NewStdout(stdout), Stderr: stderr}, parsed}
+	a := &app{&inputs.Env{Env: &flags.Env{Stdout: flags.NewStdout(stdout), Stderr: stderr}}, parsed}
 	program := a.cli()
 	err := weights.Guarded(func() error { return program.RunContext(ctx, flags.Anywhere(program, args)) })()
 	err = a.Stdout.Outcome(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -222,7 +223,7 @@ func (a *app) openPredictions(c *cli.Context, path, of, flag string) (*calibrati
 		return nil, flags.BadInput(err, "--"+flag+" FILE reads them from a file of their own")
 	}
 	if err != nil {
-		return nil, flags.WrongKind(c, err, path, flags.Predictions)
+		return nil, inputs.WrongKind(c, err, path, inputs.Predictions)
 	}
 	what := report.Plural(p.Len(), "row") + ", " + p.Task.Size()
 	if p.From != "" {

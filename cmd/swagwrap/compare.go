@@ -86,7 +86,7 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	defer settings.abort()
 
-	in, err := a.OpenInputs(c, posteriors, true)
+	in, err := a.OpenStudy(c, posteriors, true)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 )
@@ -17,14 +18,14 @@ var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior 
 func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
-		return nil, flags.WrongKind(c, err, path, flags.Ensemble)
+		return nil, inputs.WrongKind(c, err, path, inputs.Ensemble)
 	}
 	for i, part := range e.Components {
 		var members []string
 		for _, ck := range part.Checkpoints {
 			members = append(members, e.CheckpointPath(ck))
 		}
-		if err := flags.InputPosterior(e.PosteriorPath(i), members...); err != nil {
+		if err := inputs.InputPosterior(e.PosteriorPath(i), members...); err != nil {
 			return nil, err
 		}
 		if r := part.Intake; r != nil {

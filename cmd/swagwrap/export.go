@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -66,7 +67,7 @@ func (a *app) export(c *cli.Context) error {
 		return err
 	}
 	path := c.Args().First()
-	out := &modelOutput{Env: a.Env, path: c.String("output"), force: c.Bool("force")}
+	out := &modelOutput{Env: a.Env.Env, path: c.String("output"), force: c.Bool("force")}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
@@ -75,7 +76,7 @@ func (a *app) export(c *cli.Context) error {
 	if path == "" {
 		return a.exportCheckpoint(c, out)
 	}
-	posterior := flags.KindOf(path) == flags.Posterior
+	posterior := inputs.KindOf(path) == inputs.Posterior
 	if !c.IsSet("member") && !posterior {
 		return a.exportEnsemble(c, out, path)
 	}
@@ -116,7 +117,7 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 	if err := flags.Refuse(c, "", "--* is for an ENSEMBLE", ofEnsembles...); err != nil {
 		return err
 	}
-	source, err := flags.OpenSource(c, nil)
+	source, err := inputs.OpenSource(c, nil)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 	if err != nil {
 		return err
 	}
-	defer flags.CloseModels(models)
+	defer inputs.CloseModels(models)
 	if err := checkpoints.Sound(models[0]); err != nil {
 		return flags.BadInput(err)
 	}
@@ -229,7 +230,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		return nil, nil, nil, err
 	}
 	if checkpoint := c.String("checkpoint"); checkpoint != "" {
-		source, err := flags.OpenSource(c, n.Template())
+		source, err := inputs.OpenSource(c, n.Template())
 		if err != nil {
 			return n, nil, nil, err
 		}
@@ -354,14 +355,14 @@ func (a *app) openCheck(c *cli.Context, engine *infer.Engine, j *ensemble.Fused)
 	if err != nil {
 		return nil, err
 	}
-	data, err := flags.OpenData(c, []string{path}, "", j.Networks[0], p)
+	data, err := inputs.OpenData(c, []string{path}, "", j.Networks[0], p)
 	if err != nil {
 		return nil, err
 	}
 	if err := batchOf(engine, e); err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(c, engine, flags.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake})
+	_, err = a.CheckIntake(c, engine, inputs.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake})
 	return data, err
 }
 
@@ -376,7 +377,7 @@ func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Ne
 		if err != nil {
 			return flags.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
 		}
-		if _, err := a.CheckIntake(c, e, flags.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+		if _, err := a.CheckIntake(c, e, inputs.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
 			return err
 		}
 	}

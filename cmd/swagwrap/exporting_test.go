@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -73,7 +74,7 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer flags.CloseModels(models)
+	defer inputs.CloseModels(models)
 	d, err := diagnosis.Of(t.Context(), models)
 	if err != nil {
 		t.Fatal(err)

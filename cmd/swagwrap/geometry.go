@@ -54,7 +54,7 @@ func (a *app) geometry(c *cli.Context) error {
 		return err
 	}
 	defer pages.Abort()
-	in, err := a.OpenInputs(c, c.Args().Slice()[:1], false)
+	in, err := a.OpenStudy(c, c.Args().Slice()[:1], false)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -55,10 +56,10 @@ func (a *app) inspect(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(paths) == 1 && flags.IsOurs(paths[0]) {
+	if len(paths) == 1 && inputs.IsOurs(paths[0]) {
 		return a.inspectSafetensors(c, paths[0])
 	}
-	source, err := flags.OpenSource(c, nil)
+	source, err := inputs.OpenSource(c, nil)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (a *app) inspect(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer flags.CloseModels(models)
+	defer inputs.CloseModels(models)
 	d, err := diagnosis.Of(c.Context, models)
 	if err != nil {
 		return flags.BadInput(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -68,7 +69,7 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 }
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
-func (a *app) writeTemplate(c *cli.Context, paths []string, source *flags.Source) error {
+func (a *app) writeTemplate(c *cli.Context, paths []string, source *inputs.Source) error {
 	files, err := describeTorch(c, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
@@ -86,7 +87,7 @@ func describeTorch(c *cli.Context, paths []string) (files []torchFile, err error
 	for _, path := range paths {
 		f, err := torch.Open(path)
 		if err != nil {
-			return nil, flags.WrongKind(c, err, path, flags.Checkpoint)
+			return nil, inputs.WrongKind(c, err, path, inputs.Checkpoint)
 		}
 		defer f.Close()
 		d := torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: passedOver(f.Ignored)}

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -65,7 +66,7 @@ func (a *app) list(c *cli.Context) error {
 	})
 	switch {
 	case err != nil:
-		return flags.WrongData(c, err, c.Args().Slice()...)
+		return inputs.WrongData(c, err, c.Args().Slice()...)
 	case failed != nil && !skipErrors(c):
 		return flags.BadInput(failed, "--on-error skip lists it with the error")
 	case c.Context.Err() != nil:

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -168,7 +169,7 @@ func (s *shared) readParts(a *app, c *cli.Context, output string, paths []string
 		p, err := s.read(path)
 		switch {
 		case errors.Is(err, records.ErrDamaged) && isOther(path, s.file):
-			return nil, flags.WrongKind(c, err, path, s.file)
+			return nil, inputs.WrongKind(c, err, path, s.file)
 		case errors.Is(err, records.ErrDamaged), errors.Is(err, fs.ErrNotExist):
 			broken = cmp.Or(broken, err)
 			continue
@@ -246,9 +247,9 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 }
 
 // isOther reports whether a file that cannot be read as a part has another kind, and is not just damaged.
-func isOther(path string, part flags.Kind) bool {
-	kind := flags.KindOf(path)
-	return kind != part && kind != flags.Unknown && kind != flags.WorkFile
+func isOther(path string, part inputs.Kind) bool {
+	kind := inputs.KindOf(path)
+	return kind != part && kind != inputs.Unknown && kind != inputs.WorkFile
 }
 
 // warnProcessors warns if the work was done on several kinds of processors. done describes the work.

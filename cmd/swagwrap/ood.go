@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -72,7 +73,7 @@ func (a *app) ood(c *cli.Context) error {
 // detection runs the methods on the images.
 func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	n := len(args) - 2
-	in, err := a.OpenInputs(c, args[:n], true)
+	in, err := a.OpenStudy(c, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 			return measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
-			return nil, flags.WrongKind(c, err, path, flags.Predictions)
+			return nil, inputs.WrongKind(c, err, path, inputs.Predictions)
 		}
 		if i > 0 && p.Classes != classes {
 			return nil, flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, p.Classes, classes, in))

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -82,14 +83,14 @@ func ownIndex() (index string, err error) {
 // shared is a command whose work several jobs can share. Each job leaves the file of a part.
 type shared struct {
 	kind        records.Kind
-	file        flags.Kind
+	file        inputs.Kind
 	read        func(path string) (*records.Saved, error) // reads and checks the file of a part
 	done, makes string                                    // what a job does to its rows, for messages
 }
 
 var (
-	sharedScore  = &shared{records.ScorePart, flags.ScorePart, predictions.ReadPart, "scored", "scores"}
-	sharedSample = &shared{records.SamplePart, flags.EnsemblePart, ensemble.ReadPart, "drawn", "draws"}
+	sharedScore  = &shared{records.ScorePart, inputs.ScorePart, predictions.ReadPart, "scored", "scores"}
+	sharedSample = &shared{records.SamplePart, inputs.EnsemblePart, ensemble.ReadPart, "drawn", "draws"}
 )
 
 // run makes the file of a part. compute appends its rows. run continues the work of an earlier run, because a scheduler

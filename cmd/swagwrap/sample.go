@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -198,7 +199,7 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 	for i, n := range networks {
 		at := func(ck swag.Checkpoint) string { return infer.CheckpointPath(n.Posterior, ck, folders[i]) }
 		if err := e.AddCheckpoints(c.Context, i, n, at, record); err != nil {
-			return flags.BadInput(err, flags.CheckpointHint(err)...)
+			return flags.BadInput(err, inputs.CheckpointHint(err)...)
 		}
 	}
 	return nil
@@ -227,7 +228,7 @@ func (a *app) noteTraining(c *cli.Context, networks []*infer.Network, e *ensembl
 }
 
 // checkTraining checks the training data. The ensemble keeps the findings, and score compares other data with them.
-func (a *app) checkTraining(c *cli.Context, engine *infer.Engine, bn *flags.BatchNorm, e *ensemble.Ensemble) error {
+func (a *app) checkTraining(c *cli.Context, engine *infer.Engine, bn *inputs.BatchNorm, e *ensemble.Ensemble) error {
 	err := a.CheckStudy(c, engine, bn, nil, nil, "")
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r

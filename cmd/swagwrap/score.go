@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -140,7 +141,7 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
-	if err := a.checkScored(c, job, engine, scoring, flags.Shortened(images)); err != nil {
+	if err := a.checkScored(c, job, engine, scoring, inputs.Shortened(images)); err != nil {
 		return err
 	}
 	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
@@ -229,7 +230,7 @@ func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.
 func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
-	opts, err := flags.DataOptions(c, c.String("labels"), n, scoring.Preprocess)
+	opts, err := inputs.DataOptions(c, c.String("labels"), n, scoring.Preprocess)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 		opts.ClassNames, opts.Unlabelled = nil, true
 		d, err = dataset.Open(images, opts)
 	}
-	return d, flags.WrongData(c, err, images...)
+	return d, inputs.WrongData(c, err, images...)
 }
 
 // checkScored checks the data and the networks' scores on it. All parts check the same examples, which are spread over
@@ -262,7 +263,7 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scorin
 	if err := batchOf(e, job.ensemble); err != nil {
 		return err
 	}
-	in := flags.Intake{Networks: scoring.Networks, Data: data, Path: path, SkipErrors: scoring.SkipErrors, Trained: job.ensemble.Components[0].Intake}
+	in := inputs.Intake{Networks: scoring.Networks, Data: data, Path: path, SkipErrors: scoring.SkipErrors, Trained: job.ensemble.Components[0].Intake}
 	job.intake, err = a.CheckIntake(c, e, in)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -92,7 +93,7 @@ func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
 	}
 	found, err := ensemble.ParseSettings(js)
 	if err != nil {
-		return s, flags.WrongKind(c, fmt.Errorf("%s: %w", path, err), path, flags.Settings)
+		return s, inputs.WrongKind(c, fmt.Errorf("%s: %w", path, err), path, inputs.Settings)
 	}
 	// The seed also sets the order of batch-norm images.
 	return chosenSettings{found.Settings, found.Posterior}, c.Set("seed", strconv.FormatUint(found.Seed, 10))

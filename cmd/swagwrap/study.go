@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/swag"
@@ -13,7 +14,7 @@ import (
 
 // startStudy opens ONNX Runtime and the store of a study, and makes the study's inputs ready. how says how members are
 // drawn, and path is the name of the data in messages. results are flags whose outputs a part does not make.
-func (a *app) startStudy(c *cli.Context, in *flags.Inputs, how swag.SampleOptions, data dataset.Dataset, path string, results ...string) (*infer.Engine, error) {
+func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOptions, data dataset.Dataset, path string, results ...string) (*infer.Engine, error) {
 	engine, err := a.Engine(c)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, ru
 }
 
 // openScored opens labelled data that many networks read. --samples limits it.
-func openScored(c *cli.Context, in *flags.Inputs, path string) (dataset.Dataset, error) {
+func openScored(c *cli.Context, in *inputs.Study, path string) (dataset.Dataset, error) {
 	d, err := in.Open(c, path, c.String("labels"), true)
 	if n := c.Int("samples"); err == nil && n > 0 && n < d.Len() {
 		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: n})

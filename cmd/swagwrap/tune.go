@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -36,7 +37,7 @@ func openTuned(c *cli.Context) (*tunedSettings, error) {
 }
 
 // tune runs a sweep to choose how SWAG's members are drawn.
-func (a *app) tune(c *cli.Context, t *tunedSettings, in *flags.Inputs, e *infer.Engine) error {
+func (a *app) tune(c *cli.Context, t *tunedSettings, in *inputs.Study, e *infer.Engine) error {
 	if t.out == nil {
 		return nil
 	}

@@ -99,10 +99,10 @@ var rules = map[string]rule{
 	"internal/testfile":           {own: none, third: none, pure: true},
 	"internal/promise":            {own: none, third: none, pure: true},
 	"internal/promise/forge":      {own: []string{"weights", "internal/promise"}, third: none, pure: true},
-	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/study/diagnosis", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
+	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio": {own: none, third: none},
 	"cmd/swagwrap/internal/shell": {own: []string{"internal/word", "cmd/swagwrap/internal/flags"}},
-	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/montage", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration")},
+	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/montage", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration")},
 	"fixtures/bench/measure":      {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench/benchtest":    {own: []string{"fixtures/bench/measure"}, pure: true},
 	"fixtures/bench/fit":          {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},
@@ -111,6 +111,8 @@ var rules = map[string]rule{
 	"fixtures/results":            {own: []string{"calibrate", "internal/numpy", "internal/predictions", "internal/report", "fixtures/bench/measure"}, pure: true},
 	"fixtures/large":              {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":   {own: none, third: none, pure: true},
+
+	"cmd/swagwrap/internal/inputs": {own: append(slices.Clone(tables), "internal/study/diagnosis", "cmd/swagwrap/internal/flags")},
 }
 
 // Libraries never log, print or exit. Flags belong to the program.

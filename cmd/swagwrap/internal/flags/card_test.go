@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -82,11 +81,5 @@ func TestCard(t *testing.T) {
 	}
 	if !OnCard("mean") || OnCard("members") {
 		t.Error("the card's flags are not known")
-	}
-	if hints := DataHints(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "--input-size") {
-		t.Errorf("hints %q", hints)
-	}
-	if DataHints(errors.New("other")) != nil {
-		t.Error("another error has the hint of sizes")
 	}
 }

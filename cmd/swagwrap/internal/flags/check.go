@@ -70,7 +70,7 @@ func Positive(f *cli.Float64Flag) *cli.Float64Flag {
 
 // NotNegative refuses numbers below 0, or not finite.
 func NotNegative(f *cli.Float64Flag) *cli.Float64Flag {
-	return number(f, "", "a number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
+	return number(f, "", "a finite number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
 }
 
 // Share refuses numbers outside of (0, 1].

@@ -21,8 +21,8 @@ func columnsFlag(preset string) cli.Flag {
 
 var padFlag = &cli.StringFlag{Name: "pad", Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the tokenizer's pad token, masks with 0"}
 
-// readColumns reads --columns, or returns the columns of the model card.
-func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
+// ReadColumns reads --columns, or returns the columns of the model card.
+func ReadColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 	said := c.StringSlice("columns")
 	if len(said) == 0 {
 		return card.Columns, nil
@@ -67,8 +67,8 @@ func splitInput(text string) (input, value string) {
 	return "", text
 }
 
-// byInput returns the columns and the padding of a model card by the names of the network's inputs.
-func byInput(card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
+// ByInput returns the columns and the padding of a model card by the names of the network's inputs.
+func ByInput(card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
 	if columns, err = ofInputs("columns", card.Columns, g); err != nil {
 		return nil, nil, err
 	}

@@ -1,5 +1,5 @@
-// Package flags holds the common parts of the commands: flags, opening inputs, writing outputs, errors and exit codes,
-// and messages.
+// Package flags holds the common parts of the commands: flags, outputs, errors and exit codes, and messages. Package
+// inputs opens what commands read.
 package flags
 
 import (

@@ -1,4 +1,4 @@
-package flags
+package inputs
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
@@ -52,7 +53,7 @@ var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "
 func inFolder(dir string, template bool) (found, over []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, BadInput(err)
+		return nil, nil, flags.BadInput(err)
 	}
 	var onnx, files, folders []string
 	for _, e := range entries {
@@ -85,9 +86,9 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 	if len(found) == 0 {
 		var refused *torch.Error
 		if _, err := torch.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
-			return nil, nil, BadInput(err)
+			return nil, nil, flags.BadInput(err)
 		}
-		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
+		return nil, nil, flags.BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
 	slices.SortFunc(found, natural.Compare)
 	return found, over, nil

@@ -1,4 +1,4 @@
-package flags
+package inputs
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -23,22 +24,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// MethodFlags say which methods run, and how.
-var MethodFlags = Join([]cli.Flag{
-	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ","), DefaultText: "those that the inputs allow, without isotropic"}, func(s string) error {
-		_, err := baseline.Parse(s)
-		return err
-	}),
-	&cli.StringSliceFlag{Name: "iterates", Usage: "run an ensemble of other checkpoints too, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'; may be repeated"},
-	&cli.BoolFlag{Name: "recompute-iterates", Usage: "show those with recomputed batch-norm statistics too; they must be of the posterior's network"},
-	&cli.StringFlag{Name: "val", Usage: "fit temperatures and the like on the labelled data in `FILE`"},
-	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
-	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
-	NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
-}, TemplateFlags, SamplingFlags, BatchNormFlags, DataFlags, RunFlags)
-
-// Inputs are the common inputs of the studies, with their files open.
-type Inputs struct {
+// Study holds the common inputs of the studies, with their files open.
+type Study struct {
 	baseline.Inputs
 	Validation dataset.Dataset // nil without --val
 	BatchNorm  *BatchNorm
@@ -47,10 +34,10 @@ type Inputs struct {
 	source *Source // of External
 }
 
-// OpenInputs opens the posteriors and everything else except the data to predict. withMethods says that the methods of
+// OpenStudy opens the posteriors and everything else except the data to predict. withMethods says that the methods of
 // baselines run, not SWAG alone. The caller closes the inputs.
-func (a *Env) OpenInputs(c *cli.Context, posteriors []string, withMethods bool) (*Inputs, error) {
-	l := &Inputs{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale"), Members: c.Int("members")}, BatchNorm: &BatchNorm{}}
+func (a *Env) OpenStudy(c *cli.Context, posteriors []string, withMethods bool) (*Study, error) {
+	l := &Study{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale"), Members: c.Int("members")}, BatchNorm: &BatchNorm{}}
 	if err := a.open(c, l, posteriors, withMethods); err != nil {
 		l.Close()
 		return nil, err
@@ -58,7 +45,7 @@ func (a *Env) OpenInputs(c *cli.Context, posteriors []string, withMethods bool) 
 	return l, nil
 }
 
-func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string, withMethods bool) (err error) {
+func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bool) (err error) {
 	for _, path := range posteriors {
 		n, err := a.OpenNetwork(c, path)
 		if err != nil {
@@ -68,9 +55,9 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string, withMethods b
 	}
 	networks := l.Networks()
 	if err := infer.Align(networks); err != nil {
-		return BadInput(err)
+		return flags.BadInput(err)
 	}
-	if l.pre, err = Preprocessing(c, networks[0].Posterior.Card); err != nil {
+	if l.pre, err = flags.Preprocessing(c, networks[0].Posterior.Card); err != nil {
 		return err
 	}
 	recompute := true
@@ -99,13 +86,13 @@ func (a *Env) open(c *cli.Context, l *Inputs, posteriors []string, withMethods b
 
 // openMethods opens the checkpoints of the posteriors, if they can be found, and those of --iterates. It reports
 // whether a chosen method recomputes batch-norm statistics.
-func (a *Env) openMethods(c *cli.Context, l *Inputs) (recompute bool, err error) {
+func (a *Env) openMethods(c *cli.Context, l *Study) (recompute bool, err error) {
 	if list := c.String("methods"); list != "" {
 		l.Asked, _ = baseline.Parse(list) // the flag was checked
 	}
 	folders := c.StringSlice("checkpoints")
 	if len(folders) > 0 && len(folders) != len(l.Runs) {
-		return false, Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
+		return false, flags.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
 	}
 	for i := range l.Runs {
 		n, folder := l.Runs[i].Network, ""
@@ -127,14 +114,14 @@ func (a *Env) openMethods(c *cli.Context, l *Inputs) (recompute bool, err error)
 		return true, nil
 	}
 	if len(methods) > 0 && others {
-		return false, Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
+		return false, flags.Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
 			l.Runs[0].Network.Posterior.Path, strings.Join(methods, ", "))
 	}
 	return !others, nil
 }
 
 // Close closes posteriors and checkpoints.
-func (l *Inputs) Close() {
+func (l *Study) Close() {
 	for _, r := range l.Runs {
 		r.Network.Posterior.Close()
 	}
@@ -156,7 +143,7 @@ func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) (
 		}
 	}
 	models, err := n.OpenAll(c.Context, p.Checkpoints, path)
-	return models, BadInput(err, CheckpointHint(err)...)
+	return models, flags.BadInput(err, CheckpointHint(err)...)
 }
 
 // CheckpointHint returns hints for a checkpoint that is missing or has changed.
@@ -168,24 +155,24 @@ func CheckpointHint(err error) []string {
 }
 
 // openExternal opens the checkpoints that --iterates names.
-func (l *Inputs) openExternal(c *cli.Context) (external []baseline.External, err error) {
+func (l *Study) openExternal(c *cli.Context) (external []baseline.External, err error) {
 	if l.source, err = OpenSource(c, l.Runs[0].Network.Template()); err != nil {
 		return nil, err
 	}
 	for _, spec := range c.StringSlice("iterates") {
 		name, pattern, ok := strings.Cut(spec, "=")
 		if !ok || name == "" || pattern == "" {
-			return external, Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
+			return external, flags.Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
 		}
 		if slices.ContainsFunc(external, func(s baseline.External) bool { return s.Name == name }) {
-			return external, Usagef("", "--iterates: two are called %q", name)
+			return external, flags.Usagef("", "--iterates: two are called %q", name)
 		}
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
-			return external, Usagef("", "--iterates %q: %w", spec, err)
+			return external, flags.Usagef("", "--iterates %q: %w", spec, err)
 		}
 		if len(paths) == 0 {
-			return external, BadInput(fmt.Errorf("%s: no such file", pattern))
+			return external, flags.BadInput(fmt.Errorf("%s: no such file", pattern))
 		}
 		slices.Sort(paths)
 		models, err := l.source.Open(paths)
@@ -199,7 +186,7 @@ func (l *Inputs) openExternal(c *cli.Context) (external []baseline.External, err
 
 // Prepare checks the data of a study, chooses the batch-norm data of its networks, and measures the precision. how says
 // how members are drawn, and path is the name of the data in messages.
-func (a *Env) Prepare(c *cli.Context, l *Inputs, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
+func (a *Env) Prepare(c *cli.Context, l *Study, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
 	if err := a.CheckStudy(c, e, l.BatchNorm, l.Validation, data, path); err != nil {
 		return err
 	}
@@ -209,7 +196,7 @@ func (a *Env) Prepare(c *cli.Context, l *Inputs, e *infer.Engine, how swag.Sampl
 }
 
 // Open opens examples with a cache, so each is decoded once. If labelled is true, they must have labels.
-func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (dataset.Dataset, error) {
+func (l *Study) Open(c *cli.Context, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
 		return OpenLabelled(c, path, labels, l.Runs[0].Network, l.pre)
 	}
@@ -224,12 +211,12 @@ func (l *Inputs) Open(c *cli.Context, path, labels string, labelled bool) (datas
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.
-func (l *Inputs) Provenance(runtime string, predicted ...study.Used) []report.Fact {
+func (l *Study) Provenance(runtime string, predicted ...study.Used) []report.Fact {
 	used := []study.Used{{As: "validation", Data: l.Validation}, {As: "training", Data: l.BatchNorm.Data}}
 	return study.Provenance(runtime, l.Networks(), append(used, predicted...)...)
 }
 
 // Draws says how the members of SWAG are drawn.
-func (l *Inputs) Draws() swag.SampleOptions {
+func (l *Study) Draws() swag.SampleOptions {
 	return swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
 }

@@ -1,4 +1,4 @@
-package flags
+package inputs
 
 import (
 	"errors"
@@ -7,10 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // An Intake is a data set on which networks are about to run.
@@ -43,7 +43,7 @@ func (a *Env) CheckIntake(c *cli.Context, e *infer.Engine, in Intake) ([]*intake
 func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
 	sample, err := intake.Hold(in.Data, e.Budget()/8)
 	if err != nil && (sample == nil || !in.SkipErrors) {
-		return nil, BadInput(err)
+		return nil, flags.BadInput(err)
 	}
 	var reports []*intake.Report
 	for _, n := range in.Networks {
@@ -69,7 +69,7 @@ func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runn
 	}
 	run, err := runners.Of(c.Context, e, n)
 	if err != nil {
-		return nil, BadInput(err)
+		return nil, flags.BadInput(err)
 	}
 	// The checks have this order:
 	// 1. inputs (intake/inputs.go): does the data look like training data?
@@ -94,7 +94,7 @@ func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runn
 func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
 	raw, err := run.Raw(c.Context, sample)
 	if err != nil {
-		return BadInput(err)
+		return flags.BadInput(err)
 	}
 	raw.Foreign = in.Foreign
 	err = run.CheckScores(report, raw)
@@ -103,26 +103,19 @@ func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample 
 	case errors.As(err, &open) && open.Open && in.Training:
 		return nil // the data to score may have labels
 	case errors.As(err, &open):
-		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
+		return flags.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
 	case err != nil:
-		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
+		return flags.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
 	case report.Scores != nil && raw.Known == "" && report.Scores.By != "default":
 		a.Logf(c, "%s: %v (--scores)", run.Posterior.Path, report.Scores)
 	}
 	return nil
 }
 
-// ScoresFlag is the form of a classifier's scores.
-var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"},
-	func(s string) error {
-		_, err := task.ParseForm(s)
-		return err
-	})
-
 // checkInputs compares the network's inputs with training. With batch norm, the batch-norm check judges the training
 // data.
 func checkInputs(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	p, err := Preprocessing(c, run.Posterior.Card)
+	p, err := flags.Preprocessing(c, run.Posterior.Card)
 	if err != nil {
 		return err
 	}
@@ -130,7 +123,7 @@ func checkInputs(c *cli.Context, run *intake.Runner, in Intake, sample *intake.S
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}
-	return BadInput(report.CheckInputs(c.Context, sample, run.Fields(), how))
+	return flags.BadInput(report.CheckInputs(c.Context, sample, run.Fields(), how))
 }
 
 // CheckForeign is like [Env.CheckIntake], for data from another domain than that of the study. It is called after

@@ -1,4 +1,4 @@
-package flags
+package inputs
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -52,13 +53,13 @@ func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOpti
 		err = s.vectors(set, graph, opts.Dropout)
 	}
 	if err != nil {
-		return s, BadInput(err)
+		return s, flags.BadInput(err)
 	}
 	if c.IsSet("theta0") || s.older > 0 && s.previous.Posterior.Theta0 != nil {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
 	}
 	if n := len(s.Checkpoints); s.Previous == nil && n < 2 {
-		return s, Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", n)
+		return s, flags.Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", n)
 	}
 	_, warnings := s.source.Remarks()
 	s.warn(warnings)
@@ -129,7 +130,7 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	for _, c := range p.Models() {
 		m, err := s.previous.Open(c, "")
 		if err != nil {
-			return BadInput(err)
+			return flags.BadInput(err)
 		}
 		s.models = append(s.models, m)
 	}
@@ -143,7 +144,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
 	}
-	if card, err = Card(s.c, card); err != nil {
+	if card, err = flags.Card(s.c, card); err != nil {
 		return card, err
 	}
 	m := s.models[len(s.models)-1]
@@ -152,9 +153,9 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	}
 	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
-		return card, BadInput(err)
+		return card, flags.BadInput(err)
 	}
-	if card.Columns, card.Pad, err = byInput(card, g); err != nil {
+	if card.Columns, card.Pad, err = flags.ByInput(card, g); err != nil {
 		return card, err
 	}
 	if card.Task == "" {
@@ -165,16 +166,16 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		if u.Activation != "" {
 			hints = append(hints, diagnosis.OtherOutputs(m)...)
 		}
-		return card, Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
+		return card, flags.Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
 	}
 	if err != nil {
-		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
+		return card, flags.BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
 	}
 	if f := g.Proven(); f != "" && card.Task != "regression" {
 		card.Scores = string(f)
 	}
 	if err := g.CheckNames(card.ClassNames); err != nil {
-		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err))
+		return card, flags.BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	return card, nil
 }
@@ -192,7 +193,7 @@ func (s *FitInputs) hash() error {
 		return err
 	}
 	for i, m := range s.models {
-		ck := swag.Checkpoint{Path: RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
+		ck := swag.Checkpoint{Path: flags.RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
 		if i < s.older {
 			ck.StateDict = s.previous.Posterior.Models()[i].StateDict
 		}
@@ -210,7 +211,7 @@ func (s *FitInputs) checkContents() error {
 		if i < s.older {
 			p := s.previous.Posterior
 			if old := p.Models()[i].SHA256; ck.SHA256 != old {
-				return BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
+				return flags.BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
 			}
 		}
 		if s.Previous == nil {
@@ -218,7 +219,7 @@ func (s *FitInputs) checkContents() error {
 		}
 		for _, old := range s.Previous.Checkpoints {
 			if ck.SHA256 == old.SHA256 {
-				return BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
+				return flags.BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
 			}
 		}
 	}
@@ -227,7 +228,7 @@ func (s *FitInputs) checkContents() error {
 		if twins[0][0] == twins[0][1] {
 			err = fmt.Errorf("%s: is given twice", twins[0][0])
 		}
-		return BadInput(err, "give every checkpoint once")
+		return flags.BadInput(err, "give every checkpoint once")
 	}
 	return nil
 }
@@ -329,5 +330,5 @@ func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, er
 	case c.Bool("allow-folded"):
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow-folded continues anyway")...)
+	return nil, flags.BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow-folded continues anyway")...)
 }

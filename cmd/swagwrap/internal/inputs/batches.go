@@ -1,10 +1,11 @@
-package flags
+package inputs
 
 import (
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 )
@@ -35,7 +36,7 @@ func (a *Env) checkBatches(c *cli.Context, e *infer.Engine, run *intake.Runner, 
 	}
 	fixed := int(max(run.Input.Shape[0], 0))
 	if e.BatchSize == 0 && fixed == 0 {
-		return BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
+		return flags.BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
 			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with track_running_stats=True, the default",
 			"--batch-size N runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
 	}

@@ -1,4 +1,4 @@
-package flags
+package inputs
 
 import (
 	"errors"
@@ -6,40 +6,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
 )
-
-// PreprocessFlag replaces the preprocessing of the model card for one command.
-var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
-
-// DataFlags say how a command preprocesses its data.
-var DataFlags = []cli.Flag{
-	PreprocessFlag,
-	ColumnsFlag,
-	ScoresFlag,
-	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, func(s string) error {
-		_, err := dataset.ParseArrays(s)
-		return err
-	}),
-}
-
-// Preprocessing returns the preprocessing of a command's data. It comes from --preprocess, or else from the model card.
-func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
-	if file := c.String("preprocess"); file != "" {
-		p, err := preprocess.ReadFile(file)
-		return p, BadInput(err)
-	}
-	p, err := preprocess.Decode(card.Preprocess)
-	if err != nil {
-		err = fmt.Errorf("model card: %w", err)
-	}
-	return p, BadInput(err)
-}
 
 // cacheBytes limits the cache of decoded images. 7,000 images of 224×224 fit.
 const cacheBytes = 1 << 30
@@ -63,7 +36,7 @@ func openCached(c *cli.Context, paths []string, opts dataset.Options) (dataset.D
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
 func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.Settings) (dataset.Options, error) {
 	memory := min(infer.DefaultMemory(), dataset.DefaultMemory)
-	if given := givenMemory(c); given > 0 {
+	if given := flags.Memory(c); given > 0 {
 		memory = infer.MemoryLimit(given)
 	}
 	arrays := dataset.Auto
@@ -72,11 +45,11 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	}
 	card := n.Posterior.Card
 	var err error
-	if card.Columns, err = readColumns(c, card); err != nil {
+	if card.Columns, err = flags.ReadColumns(c, card); err != nil {
 		return dataset.Options{}, err
 	}
 	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
-	opts.Columns, opts.Pad, err = byInput(card, n.Graph)
+	opts.Columns, opts.Pad, err = flags.ByInput(card, n.Graph)
 	return opts, err
 }
 
@@ -84,7 +57,7 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
 	d, err := OpenData(c, []string{path}, labels, n, p)
 	if err == nil && d.Labels().None() {
-		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
+		err = flags.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}
 	if err == nil {
 		err = targetsFit(path, d, n)
@@ -103,7 +76,7 @@ func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
 		err = t.CheckLabel(d.Labels().At(0))
 	}
 	if wrong := (*task.TargetsError)(nil); errors.As(err, &wrong) {
-		return BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
+		return flags.BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
 	}
 	return nil // scoring refuses others
 }

@@ -1,4 +1,4 @@
-package flags
+package inputs
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -26,18 +27,18 @@ var madeBy = map[Kind]string{
 // WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error says
 // so, and the hints say what to do with that file. hints are for files of the wanted or of an unknown kind.
 func WrongKind(c *cli.Context, err error, path string, want Kind, hints ...string) error {
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*Failure)) {
-		return BadInput(err, hints...)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*flags.Failure)) {
+		return flags.BadInput(err, hints...)
 	}
 	is := KindOf(path)
 	switch {
 	case is == want, want == Checkpoint && is == Model, is == Data && (want == Predictions || want == Settings):
-		return BadInput(err, hints...) // probably such a file, but with a fault
+		return flags.BadInput(err, hints...) // probably such a file, but with a fault
 	case is == Unknown:
 		if by := madeBy[want]; by != "" {
 			hints = append(hints, fmt.Sprintf("want %s, which %s writes", want, by))
 		}
-		return BadInput(err, hints...)
+		return flags.BadInput(err, hints...)
 	}
 	wanted := string(want)
 	switch by := madeBy[want]; {
@@ -48,7 +49,7 @@ func WrongKind(c *cli.Context, err error, path string, want Kind, hints ...strin
 	case want == Data:
 		wanted = "data: images, arrays or a table"
 	}
-	return BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), advice(c, path, is, want)...)
+	return flags.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), advice(c, path, is, want)...)
 }
 
 // WrongData is like [WrongKind], for inputs that were opened as data.
@@ -58,7 +59,7 @@ func WrongData(c *cli.Context, err error, paths ...string) error {
 			return WrongKind(c, err, path, Data)
 		}
 	}
-	return BadInput(err, DataHints(err)...)
+	return flags.BadInput(err, DataHints(err)...)
 }
 
 // WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.
@@ -67,7 +68,7 @@ func WrongCheckpoint(c *cli.Context, err error) error {
 	if errors.As(err, &where) {
 		return WrongKind(c, err, where.Path, Checkpoint)
 	}
-	return BadInput(err)
+	return flags.BadInput(err)
 }
 
 const (

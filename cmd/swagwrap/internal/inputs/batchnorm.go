@@ -1,16 +1,15 @@
-package flags
+package inputs
 
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
-	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -19,36 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
 )
-
-// BatchNormFlags say how to recompute batch-norm statistics.
-var BatchNormFlags = []cli.Flag{
-	OneOf(&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
-		"auto", "recompute", "keep"),
-	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`, and hold other data against it: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
-	AugmentFlag("what was said at fit"),
-	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
-		if n, err := strconv.Atoi(s); s != "all" && s != "auto" && (err != nil || n < 1) {
-			return fmt.Errorf("%q: want a number of images, all or auto", s)
-		}
-		return nil
-	}),
-	Share(&cli.Float64Flag{Name: "bn-fraction", Category: Reference, Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
-	OneOf(&cli.StringFlag{Name: "bn-order", Category: Reference, Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
-	Parsed(&cli.StringFlag{Name: "bn-rule", Category: Reference, Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
-		_, err := bnupdate.ParseRule(s)
-		return err
-	}),
-}
-
-// AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
-func AsAsked(c *cli.Context) (args []string) {
-	for _, name := range []string{"bn", "augment", "bn-samples", "bn-fraction", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size"} {
-		if c.IsSet(name) {
-			args = append(args, "--"+name, fmt.Sprint(c.Value(name)))
-		}
-	}
-	return args
-}
 
 // BatchNorm is the data for recomputing statistics.
 type BatchNorm struct {
@@ -73,12 +42,12 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 		}
 		return b, a.openTrainingData(c, b, networks[0], p)
 	case c.IsSet("bn-fraction") && c.IsSet("bn-samples"):
-		return b, Usagef("", "--bn-samples and --bn-fraction both say how many images to use: give one")
+		return b, flags.Usagef("", "--bn-samples and --bn-fraction both say how many images to use: give one")
 	case samples == "auto" && file:
-		return b, Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
+		return b, flags.Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
 			"--bn-samples auto --bn-order file: the first images of a file say nothing about the others")
 	case path == "":
-		return b, Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
+		return b, flags.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
 	}
 	if err := a.openTrainingData(c, b, networks[i], p); err != nil {
@@ -101,7 +70,7 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
 	was := e.Progress
 	defer func() { e.Progress = was }()
-	bar := &Bar{}
+	bar := &flags.Bar{}
 	if b.Data != nil {
 		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the largest possible number
 	}
@@ -109,7 +78,7 @@ func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, me
 	data, records, err := batchnorm.ChooseSampleSize(c.Context, e, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
 	bar.Done()
 	if err != nil {
-		return BadInput(err)
+		return flags.BadInput(err)
 	}
 	b.Training, b.Records = data, records
 	for i, r := range records {
@@ -163,36 +132,10 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	}
 }
 
-// AugmentFlag says how training images were augmented. preset describes the default.
-func AugmentFlag(preset string) cli.Flag {
-	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them or with timm's args.yaml", DefaultText: preset}
-}
-
-// Augmentation reads --augment, or else the model card. told is false if neither has an augmentation.
-func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool, err error) {
-	spec := c.String("augment")
-	switch info, statErr := os.Stat(spec); {
-	case !c.IsSet("augment") && card.Augment == "":
-		return p, false, nil
-	case !c.IsSet("augment"):
-		if p, err = augment.Parse(card.Augment); err != nil {
-			err = BadInput(fmt.Errorf("model card: augment: %w", err))
-		}
-		return p, true, err
-	case statErr == nil && info.Mode().IsRegular():
-		p, err = augment.ReadFile(spec)
-		return p, true, BadInput(err)
-	}
-	if p, err = augment.Parse(spec); err != nil {
-		err = Usagef("", "--augment: %w", err)
-	}
-	return p, true, err
-}
-
 // openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
 func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p preprocess.Settings) error {
-	augmentation, told, err := Augmentation(c, n.Posterior.Card)
+	augmentation, told, err := flags.Augmentation(c, n.Posterior.Card)
 	if err != nil {
 		return err
 	}

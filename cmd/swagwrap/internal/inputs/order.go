@@ -1,4 +1,4 @@
-package flags
+package inputs
 
 import (
 	"cmp"
@@ -10,16 +10,10 @@ import (
 	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
-
-// OrderFlags select checkpoints and their order.
-var OrderFlags = []cli.Flag{
-	OneOf(&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"}, "natural", "given"),
-	AtLeast(1, &cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1}),
-	AtLeast(1, &cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1}),
-}
 
 // CheckpointOrder returns the chosen checkpoints in training order, and the others.
 func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err error) {
@@ -44,7 +38,7 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	}
 	start, every := c.Int("start"), c.Int("every")
 	if start > len(paths) {
-		return nil, nil, Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
+		return nil, nil, flags.Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
 	}
 	for i, path := range paths {
 		if i >= start-1 && (i-start+1)%every == 0 {

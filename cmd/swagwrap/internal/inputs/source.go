@@ -1,19 +1,13 @@
-package flags
+package inputs
 
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
-
-// TemplateFlags say how to read PyTorch checkpoints.
-var TemplateFlags = []cli.Flag{
-	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints (.pt, .pth, .ckpt, .safetensors, ...) against the exported graph in `FILE`"},
-	&cli.StringFlag{Name: "state-dict", Usage: "take the state_dict under `KEY` of their files, such as ema", DefaultText: "the only one"},
-	&cli.StringFlag{Name: "template-checkpoint", Usage: "the graph was exported with the weights in `FILE`, which is none of the checkpoints. The template itself is allowed: then names alone say which weight goes where"},
-}
 
 // A Source opens checkpoints. It holds the template for PyTorch checkpoints, if there is one.
 type Source struct {
@@ -29,7 +23,7 @@ func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error
 	if path == "" {
 		for _, flag := range []string{"state-dict", "template-checkpoint"} {
 			if c.IsSet(flag) && (flag != "state-dict" || posterior == nil) {
-				return nil, Usagef("it goes with --template, the exported graph", "--%s without --template", flag)
+				return nil, flags.Usagef("it goes with --template, the exported graph", "--%s without --template", flag)
 			}
 		}
 		if c.IsSet("state-dict") {

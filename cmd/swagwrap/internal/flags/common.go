@@ -1,0 +1,251 @@
+package flags
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// TemplateFlags say how to read PyTorch checkpoints.
+var TemplateFlags = []cli.Flag{
+	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints (.pt, .pth, .ckpt, .safetensors, ...) against the exported graph in `FILE`"},
+	&cli.StringFlag{Name: "state-dict", Usage: "take the state_dict under `KEY` of their files, such as ema", DefaultText: "the only one"},
+	&cli.StringFlag{Name: "template-checkpoint", Usage: "the graph was exported with the weights in `FILE`, which is none of the checkpoints. The template itself is allowed: then names alone say which weight goes where"},
+}
+
+// OrderFlags select checkpoints and their order.
+var OrderFlags = []cli.Flag{
+	OneOf(&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"}, "natural", "given"),
+	AtLeast(1, &cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1}),
+	AtLeast(1, &cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1}),
+}
+
+// MethodFlags say which methods run, and how.
+var MethodFlags = Join([]cli.Flag{
+	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ","), DefaultText: "those that the inputs allow, without isotropic"}, func(s string) error {
+		_, err := baseline.Parse(s)
+		return err
+	}),
+	&cli.StringSliceFlag{Name: "iterates", Usage: "run an ensemble of other checkpoints too, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'; may be repeated"},
+	&cli.BoolFlag{Name: "recompute-iterates", Usage: "show those with recomputed batch-norm statistics too; they must be of the posterior's network"},
+	&cli.StringFlag{Name: "val", Usage: "fit temperatures and the like on the labelled data in `FILE`"},
+	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
+	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
+	NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
+}, TemplateFlags, SamplingFlags, BatchNormFlags, DataFlags, RunFlags)
+
+// BatchNormFlags say how to recompute batch-norm statistics.
+var BatchNormFlags = []cli.Flag{
+	OneOf(&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
+		"auto", "recompute", "keep"),
+	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`, and hold other data against it: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
+	AugmentFlag("what was said at fit"),
+	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
+		if n, err := strconv.Atoi(s); s != "all" && s != "auto" && (err != nil || n < 1) {
+			return fmt.Errorf("%q: want a number of images, all or auto", s)
+		}
+		return nil
+	}),
+	Share(&cli.Float64Flag{Name: "bn-fraction", Category: Reference, Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
+	OneOf(&cli.StringFlag{Name: "bn-order", Category: Reference, Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
+	Parsed(&cli.StringFlag{Name: "bn-rule", Category: Reference, Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
+		_, err := bnupdate.ParseRule(s)
+		return err
+	}),
+}
+
+// AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
+func AsAsked(c *cli.Context) (args []string) {
+	for _, name := range []string{"bn", "augment", "bn-samples", "bn-fraction", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size"} {
+		if c.IsSet(name) {
+			args = append(args, "--"+name, fmt.Sprint(c.Value(name)))
+		}
+	}
+	return args
+}
+
+// AugmentFlag says how training images were augmented. preset describes the default.
+func AugmentFlag(preset string) cli.Flag {
+	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them or with timm's args.yaml", DefaultText: preset}
+}
+
+// Augmentation reads --augment, or else the model card. told is false if neither has an augmentation.
+func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool, err error) {
+	spec := c.String("augment")
+	switch info, statErr := os.Stat(spec); {
+	case !c.IsSet("augment") && card.Augment == "":
+		return p, false, nil
+	case !c.IsSet("augment"):
+		if p, err = augment.Parse(card.Augment); err != nil {
+			err = BadInput(fmt.Errorf("model card: augment: %w", err))
+		}
+		return p, true, err
+	case statErr == nil && info.Mode().IsRegular():
+		p, err = augment.ReadFile(spec)
+		return p, true, BadInput(err)
+	}
+	if p, err = augment.Parse(spec); err != nil {
+		err = Usagef("", "--augment: %w", err)
+	}
+	return p, true, err
+}
+
+// ScoresFlag is the form of a classifier's scores.
+var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"},
+	func(s string) error {
+		_, err := task.ParseForm(s)
+		return err
+	})
+
+// Flags of several commands.
+var (
+	OutputFlags = []cli.Flag{
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`; - is standard output"},
+		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
+	}
+	ThreadsFlag = AtLeast(0, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
+	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, func(s string) error {
+		_, err := byteSize(s)
+		return err
+	})
+	RunFlags = Join([]cli.Flag{
+		AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)}),
+		ThreadsFlag,
+		MemoryFlag,
+	}, RuntimeFlags)
+	// MembersFlag is the number of members that a command draws.
+	MembersFlag = &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: DefaultMembers, Action: func(_ *cli.Context, n int) error {
+		return CheckMembers(n)
+	}}
+	CovarianceFlags = []cli.Flag{
+		NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"}),
+		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part", DefaultText: "all"},
+		&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
+		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
+	}
+	SamplingFlags = []cli.Flag{
+		MembersFlag,
+		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
+	}
+)
+
+// DefaultMembers is the paper's S.
+const DefaultMembers = 30
+
+// Join concatenates groups of flags.
+func Join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
+
+// Sampling reads the flags for the distribution of the members.
+func Sampling(c *cli.Context) (swag.SampleOptions, error) {
+	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Rank: c.Int("rank"), Antithetic: c.Bool("antithetic")}
+	if c.Bool("diagonal") {
+		opts.Covariance = swag.Diagonal
+		if c.IsSet("rank") {
+			return opts, Usagef("", "--diagonal and --rank: the diagonal alone has no columns, give one of them")
+		}
+	}
+	opts.Scale = opts.Covariance.DefaultScale()
+	if c.IsSet("scale") {
+		opts.Scale = c.Float64("scale")
+	}
+	return opts, nil
+}
+
+// CheckMembers checks a number of members.
+func CheckMembers(n int) error {
+	if n < 1 || n >= swag.MaxMembers {
+		return Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
+	}
+	return nil
+}
+
+// Memory returns --memory in bytes, or 0.
+func Memory(c *cli.Context) int64 {
+	n, _ := byteSize(c.String("memory")) // the flag was checked
+	return n
+}
+
+// byteSize parses sizes such as 1000000, 500M or 4G. The units are powers of 1,024. An empty text is 0.
+func byteSize(s string) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	digits, shift := s, 0
+	if i := strings.IndexByte("KMGT", s[len(s)-1]&^0x20); i >= 0 {
+		digits, shift = s[:len(s)-1], 10*(i+1)
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 1 || n > 1<<62>>shift {
+		return 0, fmt.Errorf("%q: want a number of bytes, such as 500M or 4G", s)
+	}
+	return n << shift, nil
+}
+
+const auto = "auto"
+
+var precisions = []string{auto, ort.F32, ort.BF16}
+
+var (
+	// ProviderFlag selects the library that computes.
+	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, or with Intel's, which swagwrap setup --provider openvino fetches: " + strings.Join(ort.Names, "|"), Value: ort.CPU}, ort.Names...)
+	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
+	RuntimeFlags = []cli.Flag{
+		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
+		ProviderFlag,
+		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; with --provider openvino auto is bf16 where the processor has instructions for it and it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
+	}
+)
+
+// Provider reads --provider and --precision. free says that the program may choose the precision. It is float32 until
+// [Env.Precision] has measured the effect of a lower one.
+func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
+	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision")}
+	switch {
+	case p.Precision == ort.BF16 && p.Name == ort.CPU:
+		return p, false, Usagef("--provider openvino computes in bf16", "--precision bf16: --provider cpu computes in f32")
+	case p.Precision == auto:
+		p.Precision, free = ort.F32, true
+	}
+	return p, free, nil
+}
+
+// PreprocessFlag replaces the preprocessing of the model card for one command.
+var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
+
+// DataFlags say how a command preprocesses its data.
+var DataFlags = []cli.Flag{
+	PreprocessFlag,
+	ColumnsFlag,
+	ScoresFlag,
+	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, func(s string) error {
+		_, err := dataset.ParseArrays(s)
+		return err
+	}),
+}
+
+// Preprocessing returns the preprocessing of a command's data. It comes from --preprocess, or else from the model card.
+func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
+	if file := c.String("preprocess"); file != "" {
+		p, err := preprocess.ReadFile(file)
+		return p, BadInput(err)
+	}
+	p, err := preprocess.Decode(card.Preprocess)
+	if err != nil {
+		err = fmt.Errorf("model card: %w", err)
+	}
+	return p, BadInput(err)
+}

@@ -1,0 +1,121 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Engine opens ONNX Runtime.
+func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
+	provider, _, err := flags.Provider(c)
+	if err != nil {
+		return nil, err
+	}
+	passes := ort.Provider{}
+	if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
+		if passes = provider; ort.FastBF16() == "" {
+			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
+		}
+	}
+	rt, err := a.openRuntime(c, provider)
+	if err != nil {
+		return nil, err
+	}
+	memory := flags.Memory(c)
+	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
+	e.Slow = func(inside time.Duration, loops bool) {
+		why := ""
+		if loops {
+			why = ": it has a Loop, which may not end"
+		}
+		a.Warnf(c, "one batch has been inside the network for %v%s", inside, why)
+	}
+	e.Placed = func(model string, p ort.Placement) {
+		if others := p.String(); others != "" {
+			a.Logf(c, "%s: %s", model, others)
+		} else {
+			a.Debugf(c, "%s: provider %s takes all nodes", model, provider.Name)
+		}
+	}
+	return e, rt.Limit(infer.MemoryLimit(memory))
+}
+
+// OpenNetwork opens a posterior and its graph.
+func (a *Env) OpenNetwork(c *cli.Context, path string) (*infer.Network, error) {
+	p, err := swag.Open(path)
+	if err != nil {
+		return nil, WrongKind(c, err, path, Posterior)
+	}
+	return a.Network(c, p)
+}
+
+// Network checks a posterior and opens its network. After an error the posterior is closed.
+func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err error) {
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	for _, w := range p.Warnings {
+		a.Warnf(c, "%s: %s", p.Path, w)
+	}
+	if err := p.Verify(); errors.As(err, new(*weights.ImplausibleError)) {
+		return nil, flags.BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
+	} else if err != nil {
+		return nil, flags.BadInput(err)
+	}
+	if scores := c.String("scores"); scores != "" {
+		if was := p.Card.Scores; was != "" && was != scores {
+			return nil, flags.Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
+		}
+		p.Card.Scores = scores
+	}
+	which := infer.RecomputeTrained
+	if word := c.String("bn"); word != "" {
+		if which, err = infer.ParseStatistics(word); err != nil {
+			return nil, err
+		}
+	}
+	if n, err = infer.NewNetwork(p, which, c.String("output-name")); err != nil {
+		return nil, flags.BadInput(err)
+	}
+	if len(p.Needs()) > 0 {
+		if err := n.Attach(c.Context); err != nil {
+			return nil, flags.BadInput(fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err))
+		}
+	}
+	if _, err := n.Gives(); errors.As(err, new(*task.AmbiguousTask)) { // a posterior of an older version
+		a.Warnf(c, "%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
+	}
+	return n, nil
+}
+
+// InputPosterior registers the posterior at path as an input, with the checkpoints that hold its deviations, and those
+// that are members. It does not read the files further.
+func InputPosterior(path string, members ...string) error {
+	p, err := swag.Open(path)
+	if err == nil {
+		defer p.Close()
+		for _, c := range p.Needs() {
+			members = append(members, infer.CheckpointPath(p, c, ""))
+		}
+	}
+	for _, m := range members {
+		err = errors.Join(err, inputCheckpoint(m))
+	}
+	if both := (*file.Conflict)(nil); errors.As(err, &both) {
+		return both
+	}
+	return nil // a later reader reports the error
+}
