@@ -157,9 +157,6 @@ func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
 			return card, BadInput(err)
 		}
 	}
-	if card.Columns, err = ReadColumns(c, card); err != nil {
-		return card, err
-	}
 	if card.Pad, err = readPad(c, card); err != nil {
 		return card, err
 	}

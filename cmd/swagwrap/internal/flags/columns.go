@@ -21,8 +21,8 @@ func columnsFlag(preset string) cli.Flag {
 
 var padFlag = &cli.StringFlag{Name: "pad", Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the tokenizer's pad token, masks with 0"}
 
-// ReadColumns reads --columns, or returns the columns of the model card.
-func ReadColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
+// readColumns reads --columns, or returns the columns of the model card.
+func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 	said := c.StringSlice("columns")
 	if len(said) == 0 {
 		return card.Columns, nil
@@ -67,9 +67,13 @@ func splitInput(text string) (input, value string) {
 	return "", text
 }
 
-// ByInput returns the columns and the padding of a model card by the names of the network's inputs.
-func ByInput(card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
-	if columns, err = ofInputs("columns", card.Columns, g); err != nil {
+// Columns reads --columns, or returns the columns of the model card, by the names of the network's inputs. It returns
+// the padding of the model card likewise.
+func Columns(c *cli.Context, card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
+	if columns, err = readColumns(c, card); err != nil {
+		return nil, nil, err
+	}
+	if columns, err = ofInputs("columns", columns, g); err != nil {
 		return nil, nil, err
 	}
 	pad, err = ofInputs("pad", card.Pad, g)

@@ -44,12 +44,9 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 		arrays, _ = dataset.ParseArrays(c.String("arrays")) // the flag was checked
 	}
 	card := n.Posterior.Card
+	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	var err error
-	if card.Columns, err = flags.ReadColumns(c, card); err != nil {
-		return dataset.Options{}, err
-	}
-	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(n.Posterior.Card.Task), Preprocess: p, ClassNames: n.Posterior.Card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
-	opts.Columns, opts.Pad, err = flags.ByInput(card, n.Graph)
+	opts.Columns, opts.Pad, err = flags.Columns(c, card, n.Graph)
 	return opts, err
 }
 

@@ -155,7 +155,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err != nil {
 		return card, flags.BadInput(err)
 	}
-	if card.Columns, card.Pad, err = flags.ByInput(card, g); err != nil {
+	if card.Columns, card.Pad, err = flags.Columns(s.c, card, g); err != nil {
 		return card, err
 	}
 	if card.Task == "" {
