@@ -75,40 +75,32 @@ func (t *Table) Note(note string) { t.notes = append(t.notes, text.Clean(note)) 
 
 // WriteText writes the table with aligned columns, two spaces apart.
 func (t *Table) WriteText(w io.Writer) error {
-	// Pad cells around the decimal point first. After that only widths matter.
+	runes := utf8.RuneCountInString
 	cells := make([][]string, len(t.rows)+1)
 	for r := range cells {
 		cells[r] = make([]string, len(t.cols))
 	}
 	for c, col := range t.cols {
-		before := 0
+		before, block := 0, 0 // widths of the part before the decimal point, and of all cells but the header
 		for _, row := range t.rows {
 			before = max(before, intWidth(row[c]))
 		}
-		width := utf8.RuneCountInString(col.Header)
+		cells[0][c] = col.Header
 		for r, row := range t.rows {
 			s := row[c]
 			if col.Align == Decimal {
 				s = pad(before-intWidth(s)) + s
 			}
-			cells[r+1][c] = s
-			width = max(width, utf8.RuneCountInString(s))
+			cells[r+1][c], block = s, max(block, runes(s))
 		}
-		// Under a wide header, a decimal column is a block at the right.
-		block := 0
-		for _, row := range cells[1:] {
-			block = max(block, utf8.RuneCountInString(row[c]))
-		}
-		cells[0][c] = col.Header
 		for r, row := range cells {
-			gap := width - utf8.RuneCountInString(row[c])
-			switch {
-			case col.Align == Left:
-				row[c] += pad(gap)
-			case col.Align == Right || r == 0:
-				row[c] = pad(gap) + row[c]
-			default:
-				row[c] = pad(width-block) + row[c] + pad(gap-(width-block))
+			if col.Align == Decimal && r > 0 { // under a wide header the column is a block at the right
+				row[c] += pad(block - runes(row[c]))
+			}
+			if gap := pad(max(block, runes(col.Header)) - runes(row[c])); col.Align == Left {
+				row[c] += gap
+			} else {
+				row[c] = gap + row[c]
 			}
 		}
 	}

@@ -119,9 +119,9 @@ func (ds *Differences) axis(rows []Difference) axis {
 		}
 		reach = append(reach, far)
 	}
-	for i, near := range closeOnes(reach, farOff) {
-		if near {
-			ends = append(ends, rows[i].Value, rows[i].Lower, rows[i].Upper)
+	for i, row := range rows {
+		if reach[i] <= reachOf(reach, farOff) {
+			ends = append(ends, row.Value, row.Lower, row.Upper)
 		}
 	}
 	return spanAxis(ds.Label, true, ends).padded(0.08)
@@ -139,9 +139,8 @@ func (f *Figure) difference(row *Difference, y float64) {
 		return
 	}
 	if row.hasInterval() {
-		low, high := f.x.at(row.Lower), f.x.at(row.Upper)
-		half := (high - low) / 2
-		f.add(&plotter.XErrorBars{XYs: plotter.XYs{{X: low + half, Y: f.y.at(y)}}, XErrors: plotter.XErrors{{Low: half, High: half}}, LineStyle: v.pen(), CapWidth: 8})
+		low := f.place(plotter.XY{X: row.Lower, Y: y})
+		f.add(&plotter.XErrorBars{XYs: plotter.XYs{low}, XErrors: plotter.XErrors{{High: f.x.at(row.Upper) - low.X}}, LineStyle: v.pen(), CapWidth: 8})
 	}
 	f.marks(v.glyph(), at)
 }

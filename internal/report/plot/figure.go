@@ -13,10 +13,10 @@
 package plot
 
 import (
-	"cmp"
 	"image/color"
 	"iter"
 	"slices"
+	"strings"
 
 	xfont "golang.org/x/image/font"
 	gonum "gonum.org/v1/plot"
@@ -99,12 +99,11 @@ func fitted(s string, width, size float64) string {
 
 // wrapped breaks a text into lines of at most a width.
 func wrapped(s string, width, size float64) string {
-	perRune := textWidth("abcdefghijklmnopqrstuvwxyz", size) / 26
-	out := ""
-	for _, line := range text.Wrap(text.Clean(s), int(width/perRune)) {
-		out += fitted(line, width, size) + "\n"
+	lines := text.WrapTo(text.Clean(s), func(line string) bool { return textWidth(line, size) <= width })
+	for i, line := range lines {
+		lines[i] = fitted(line, width, size)
 	}
-	return out[:max(0, len(out)-1)]
+	return strings.Join(lines, "\n")
 }
 
 // newFigure returns axes without data. The area within the axes has the given height, and the figure has the given
@@ -338,15 +337,16 @@ func (f *Figure) series(i int, points []estimate) {
 	if len(points) <= maxBars {
 		f.bars(i, points)
 	}
-	f.marks(seriesMark(i), someOf(centres(points))...)
+	marked := centres(points)
+	if len(points) > maxBars {
+		marked = someOf(marked)
+	}
+	f.marks(seriesMark(i), marked...)
 }
 
 // someOf returns a few of many points, so that a line is identified by more than its colour.
 func someOf(points plotter.XYs) plotter.XYs {
 	last := len(points) - 1
-	if last < maxBars {
-		return points
-	}
 	return plotter.XYs{points[last/4], points[last/2], points[last*3/4], points[last]}
 }
 
@@ -355,9 +355,9 @@ func (f *Figure) bars(i int, points []estimate) {
 	e := &plotter.YErrorBars{LineStyle: pen(roleOf(i), 1.2, 0), CapWidth: 5}
 	for _, p := range points {
 		if p.hasInterval() {
-			x, half := f.x.at(p.X), (f.y.at(p.upper)-f.y.at(p.lower))/2
-			e.XYs = append(e.XYs, plotter.XY{X: x, Y: f.y.at(p.lower) + half})
-			e.YErrors = append(e.YErrors, struct{ Low, High float64 }{half, half})
+			low := f.place(plotter.XY{X: p.X, Y: p.lower})
+			e.XYs = append(e.XYs, low)
+			e.YErrors = append(e.YErrors, struct{ Low, High float64 }{High: f.y.at(p.upper) - low.Y})
 		}
 	}
 	f.add(e)
@@ -379,15 +379,11 @@ func (f *Figure) seriesKey(i int, name string) {
 	f.key(name, &plotter.Line{LineStyle: seriesPen(i)}, &plotter.Scatter{GlyphStyle: seriesMark(i)})
 }
 
-// closeOnes reports for each value whether it is at most a multiple of the median. A distant one would squeeze the others
-// together if they shared an axis.
-func closeOnes(values []float64, times float64) []bool {
-	out := make([]bool, len(values))
-	sorted := slices.SortedFunc(slices.Values(values), cmp.Compare[float64])
-	for i, v := range values {
-		out[i] = v <= times*sorted[(len(sorted)-1)/2]
-	}
-	return out
+// reachOf returns a multiple of the median distance. Axes do not reach further, because distant values would squeeze the
+// others together.
+func reachOf(distances []float64, times float64) float64 {
+	sorted := slices.Sorted(slices.Values(distances))
+	return times * sorted[(len(sorted)-1)/2]
 }
 
 // drawAll returns the figures that are not empty.

@@ -96,7 +96,8 @@ func seriesPen(i int) draw.LineStyle { return pen(roleOf(i), 1.8, i/seriesRoles%
 const markSize = 4.2
 
 func seriesMark(i int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: roleOf(i), Radius: markSize, Shape: marks[(i+i/seriesRoles)%len(marks)]}
+	shape := i + i/seriesRoles
+	return draw.GlyphStyle{Color: roleOf(i), Radius: markSize, Shape: mark{shapes[shape%len(shapes)], shape/len(shapes)%2 == 1, false}}
 }
 
 // A mark is one of gonum's glyphs, which may be hollow or have a light outline that is visible on any colour.
@@ -105,9 +106,9 @@ type mark struct {
 	hollow, outlined bool
 }
 
-var marks = [...]mark{{disc, false, false}, {square, false, false}, {triangle, false, false}, {disc, true, false}, {square, true, false}, {triangle, true, false}}
-
 var disc, square, triangle = draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}
+
+var shapes = []draw.GlyphDrawer{disc, square, triangle}
 
 // DrawGlyph implements [draw.GlyphDrawer].
 func (m mark) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {

@@ -48,17 +48,16 @@ func DrawRisk(methods []Method) []*Figure {
 	var total []float64
 	for i, m := range methods {
 		if points := riskPoints(m.RiskCoverage); len(points) > 0 {
-			last := len(points) - 1
-			lines = append(lines, methodLine{i, m.Name, m.Minor, points, plotter.XYs{points[last/4], points[last/2], points[last*3/4], points[last]}})
-			total = append(total, points[last].Y)
+			lines = append(lines, methodLine{i, m.Name, m.Minor, points, someOf(points)})
+			total = append(total, points[len(points)-1].Y)
 		}
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	for i, is := range closeOnes(total, 3) {
-		if is {
-			near = append(near, lines[i])
+	for i, l := range lines {
+		if total[i] <= reachOf(total, 3) {
+			near = append(near, l)
 		}
 	}
 	figures := []*Figure{drawRisks("Risk over coverage", lines)}

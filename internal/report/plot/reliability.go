@@ -41,15 +41,14 @@ func DrawReliability(methods []Method) (figures []*Figure) {
 			}
 			all, reach = append(all, p), append(reach, p.reach)
 		}
-		isNear := closeOnes(reach, farOff)
-		for i, p := range all {
-			if isNear[i] {
+		for _, p := range all {
+			if p.reach <= reachOf(reach, farOff) {
 				near = append(near, p)
 			}
 		}
-		for i, p := range all {
+		for _, p := range all {
 			shared, note := near, ""
-			if !isNear[i] {
+			if p.reach > reachOf(reach, farOff) {
 				shared, note = all, " On a wider scale than the others."
 			}
 			f := p.draw(shared)

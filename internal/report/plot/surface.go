@@ -156,7 +156,7 @@ func (f *Figure) outlined(points plotter.XYs, opacity, wide, thin float64) {
 	f.curve(pen(ink, thin, 0), points...)
 }
 
-// points draws the marked points within the axes. The first set has triangles, the second discs.
+// points draws the marked points within the axes. The first set has triangles.
 func (f *Figure) points(i int, set *PointSet) {
 	points := make(plotter.XYs, min(len(set.X), len(set.Y)))
 	for k := range points {
@@ -165,7 +165,7 @@ func (f *Figure) points(i int, set *PointSet) {
 	if set.Path {
 		f.outlined(points, 0.7, 2.4, 0.9)
 	}
-	glyph := draw.GlyphStyle{Color: ink, Radius: 4.2, Shape: mark{[]draw.GlyphDrawer{triangle, disc, square}[i%3], false, true}}
+	glyph := draw.GlyphStyle{Color: ink, Radius: 4.2, Shape: mark{shapes[(i+2)%len(shapes)], false, true}}
 	f.marks(glyph, f.inside(points)...)
 	f.key(set.Name, &plotter.Scatter{GlyphStyle: glyph})
 }
