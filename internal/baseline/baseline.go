@@ -113,7 +113,7 @@ func Parse(list string) ([]string, error) {
 }
 
 func find(key string) *Method {
-	if i := slices.IndexFunc(methods, func(m *Method) bool { return m.Key == key }); i >= 0 {
+	if i := place(key); i >= 0 {
 		return methods[i]
 	}
 	return nil

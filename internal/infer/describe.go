@@ -28,30 +28,26 @@ func (g *Graph) pictures() (preprocess.Settings, bool) {
 
 // Takes describes the inputs in words: whether examples can be pictures, and how many come at a time.
 func (g *Graph) Takes() string {
-	var each []string
-	take := dataset.Pictures(g.Fields(), preprocess.Settings{})
-	for i, f := range g.Fields() {
-		s := fmt.Sprintf("%q: %s %s", f.Name, f.Type, onnxio.FormatShape(f.Shape, f.Dims))
-		if take[i] {
-			s += " (or pictures)"
+	var what string
+	if fields := g.Fields(); len(fields) > 1 {
+		var each []string
+		take := dataset.Pictures(fields, preprocess.Settings{})
+		for i, f := range fields {
+			s := fmt.Sprintf("%q: %s %s", f.Name, f.Type, onnxio.FormatShape(f.Shape, f.Dims))
+			if take[i] {
+				s += " (or pictures)"
+			}
+			each = append(each, s)
 		}
-		each = append(each, s)
-	}
-	if len(each) > 1 {
-		what := "arrays of the names " + strings.Join(each, ", ")
-		if n := g.Input.Shape[0]; n >= 0 {
-			what += fmt.Sprintf(", in batches of %d only", n)
+		what = "arrays of the names " + strings.Join(each, ", ")
+	} else {
+		what = "arrays of shape " + onnxio.FormatShape(g.Input.Shape[1:], g.Input.Dims[1:])
+		if s, may := g.pictures(); may {
+			what = map[string]string{"rgb": "coloured", "grey": "grey"}[s.Channels] + " pictures, or " + what
 		}
-		return what
-	}
-	shape := g.Input.Shape[1:]
-	what := fmt.Sprintf("arrays of shape %s", onnxio.FormatShape(shape, g.Input.Dims[1:]))
-	if s, may := g.pictures(); may {
-		colours := map[string]string{"rgb": "coloured", "grey": "grey"}[s.Channels]
-		what = colours + " pictures, or " + what
 	}
 	if n := g.Input.Shape[0]; n >= 0 {
-		return fmt.Sprintf("%s, in batches of %d only", what, n)
+		what += fmt.Sprintf(", in batches of %d only", n)
 	}
 	return what
 }

@@ -33,7 +33,7 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 		case n >= 0:
 			batch, fixed = n, v.Name
 		}
-		if len(g.Inputs) > 1 && !feeds(typeOf(v)) {
+		if len(g.Inputs) > 1 && !feeds(ort.DType(v.ElemType)) {
 			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: fmt.Sprintf("an input of type %v, want a float type, an integer type or bool", v.ElemType)}
 		}
 		size := int64(1)
@@ -58,22 +58,11 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 // maxRecord bounds the elements of an example, so that their product does not overflow.
 const maxRecord = 1 << 40
 
-// typeOf returns the type of an input, by the names of [dataset.Field].
-func typeOf(v onnxio.Value) string {
-	switch v.ElemType {
-	case onnxio.Float:
-		return "float32"
-	case onnxio.Double:
-		return "float64"
-	}
-	return v.ElemType.String()
-}
-
 // Fields returns the inputs, for [dataset.Options].
 func (g *Graph) Fields() []dataset.Field {
 	var out []dataset.Field
 	for _, v := range g.Inputs {
-		out = append(out, dataset.Field{Name: v.Name, Shape: v.Shape[1:], Dims: v.Dims[1:], Type: typeOf(v), Rows: g.rows[v.Name]})
+		out = append(out, dataset.Field{Name: v.Name, Shape: v.Shape[1:], Dims: v.Dims[1:], Type: ort.DType(v.ElemType), Rows: g.rows[v.Name]})
 	}
 	return out
 }

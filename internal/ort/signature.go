@@ -24,12 +24,13 @@ type ValueInfo struct {
 func valueInfos(values []onnxio.Value) []ValueInfo {
 	list := make([]ValueInfo, len(values))
 	for i, v := range values {
-		list[i] = ValueInfo{strings.Clone(v.Name), dtypeName(v.ElemType), v.Shape, v.Dims}
+		list[i] = ValueInfo{strings.Clone(v.Name), DType(v.ElemType), v.Shape, v.Dims}
 	}
 	return list
 }
 
-func dtypeName(e onnxio.ElemType) string {
+// DType returns the name of a type in [ValueInfo]: "" if it is not declared.
+func DType(e onnxio.ElemType) string {
 	switch e {
 	case 0:
 		return ""
