@@ -9,10 +9,10 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// passing are operators that do not change values.
+// passing lists the operators that do not change values.
 var passing = []string{"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"}
 
-// activation returns which activation function a value comes out of.
+// activation returns the activation function that computes a value, or "".
 func activation(m *onnxio.Model, value string) string {
 	for range m.Graph.Nodes { // a graph from elsewhere may have cycles
 		n := m.Graph.Producer(value)
@@ -30,21 +30,21 @@ func activation(m *onnxio.Model, value string) string {
 	return ""
 }
 
-// An Ending is what a graph proves about its scores before it is run.
+// An Ending holds the properties of the scores that a graph proves without a run.
 type Ending struct {
 	Low, High float64 // no score lies outside of these; they may be infinite
-	// Affine says that the scores come out of a layer with stored weights that takes
-	// values of any size: logits, as long as nothing speaks against it.
+	// Affine says that a layer with stored weights computes the scores, from inputs without bounds. Such scores are
+	// logits, unless other evidence contradicts that.
 	Affine bool
 	// Half says that the network computes in a 16-bit type somewhere.
 	Half bool
-	// Op is the operator that the scores come out of. Operators that reshape, clip, scale or
-	// shift by a constant are passed over.
+	// Op is the operator that computes the scores. Operators that reshape, clip, scale or shift by a constant are
+	// skipped.
 	Op string
 }
 
-// Ending reads the end of the network's graph. Values of weights are not known: they
-// differ between members.
+// Ending analyses the end of the network's graph. It does not use the values of weights, because they differ between
+// members.
 func (n *Network) Ending() Ending {
 	e := newEndings(n.skeleton, n.Posterior.Layout)
 	return e.ending(n.Output())
@@ -55,8 +55,8 @@ func (e *endings) ending(value string) Ending {
 	return Ending{Low: r.low, High: r.high, Affine: e.affine(value, 0), Half: half(e.m), Op: e.operator(value)}
 }
 
-// Undecided reports whether what the scores are must still be seen: nobody said it, and the
-// graph does not end in an activation or in a layer that gives logits.
+// Undecided reports whether only a run can show the form of the scores. Then nobody named the form, and the graph ends
+// neither in an activation nor in a layer that gives logits.
 func (n *Network) Undecided() bool {
 	return n.Form() == "" && n.Posterior.Card.Task != "regression" && !n.Ending().Affine
 }
@@ -82,7 +82,7 @@ func (s span) union(o span) span { return span{min(s.low, o.low), max(s.high, o.
 
 func (s span) add(o span) span { return sound(s.low+o.low, s.high+o.high) }
 
-// mul is the range of products, in which 0·∞ is 0.
+// mul returns the range of products, where 0·∞ is 0.
 func (s span) mul(o span) span {
 	p := func(a, b float64) float64 {
 		if a == 0 || b == 0 {
@@ -94,7 +94,7 @@ func (s span) mul(o span) span {
 	return sound(slices.Min(all), slices.Max(all))
 }
 
-// inverse is the range of 1/x.
+// inverse returns the range of 1/x.
 func (s span) inverse() span {
 	if s.low < 0 && s.high > 0 {
 		return anything
@@ -105,12 +105,12 @@ func (s span) inverse() span {
 	return sound(1/s.high, 1/s.low).union(span{math.Inf(-1), 0})
 }
 
-// by is the range of a function that grows.
+// by returns the range of a monotonic function.
 func (s span) by(f func(float64) float64) span { return sound(f(s.low), f(s.high)) }
 
 func (s span) within(o span) bool { return s.low >= o.low && s.high <= o.high }
 
-// sound turns what is no number into no bound.
+// sound replaces NaN bounds by infinite ones.
 func sound(low, high float64) span {
 	if low != low {
 		low = math.Inf(-1)
@@ -121,7 +121,7 @@ func sound(low, high float64) span {
 	return span{low, high}
 }
 
-// endings finds the ranges of a graph's values.
+// endings computes the ranges of a graph's values.
 type endings struct {
 	m      *onnxio.Model
 	layout *weights.Layout
@@ -130,7 +130,7 @@ type endings struct {
 	steps  int
 }
 
-// deepest bounds how far from its end a graph is read.
+// deepest is the largest number of nodes that are followed back from the end of a graph.
 const deepest = 256
 
 func newEndings(m *onnxio.Model, l *weights.Layout) *endings {
@@ -160,7 +160,7 @@ func (e *endings) of(value string) span {
 	return s
 }
 
-// in returns the range of an input of a node: of a constant that of its elements.
+// in returns the range of input k of a node. For a constant it is the range of the elements.
 func (e *endings) in(p onnxio.Place, k int) span {
 	if k >= len(p.Node.Inputs) || p.Node.Inputs[k] == "" {
 		return anything
@@ -171,7 +171,7 @@ func (e *endings) in(p onnxio.Place, k int) span {
 	return e.of(p.Node.Inputs[k])
 }
 
-// largestConstant is how many elements of a constant are looked at.
+// largestConstant is the largest number of elements of a constant whose range is computed.
 const largestConstant = 1 << 16
 
 func (e *endings) constant(t *onnxio.Tensor) span {
@@ -199,8 +199,8 @@ func (e *endings) stored(p onnxio.Place, k int) bool {
 	return ok && slices.Contains([]string{"Transpose", "Cast", "Reshape", "Identity"}, q.Node.OpType) && e.stored(q, 0)
 }
 
-// affine reports whether a value comes out of a layer with stored weights that takes
-// anything, maybe scaled, averaged, or in another shape.
+// affine reports whether a layer with stored weights and unbounded inputs computes the value. The value may be scaled,
+// averaged or reshaped afterwards.
 func (e *endings) affine(value string, depth int) bool {
 	p, ok := e.nodes[value]
 	if !ok || depth > deepest || len(p.Node.Inputs) == 0 {
@@ -227,7 +227,7 @@ func (e *endings) affine(value string, depth int) bool {
 	return slices.Contains(passing, p.Node.OpType) && next(0)
 }
 
-// source goes back over nodes that change a value's shape, or guard it against 0.
+// source skips nodes that only reshape a value or guard it against 0, and returns the node before them.
 func (e *endings) source(value string) (onnxio.Place, bool) {
 	p, ok := e.nodes[value]
 	for i := 0; ok && i < deepest && len(p.Node.Inputs) > 0 &&

@@ -46,7 +46,8 @@ type Engine struct {
 	// several goroutines.
 	Progress func(images int)
 	// Slow, if not nil, is called when a batch has been inside a network for a minute, and again whenever that time
-	// has doubled. loops says that the network has a Loop, which may not end. Slow is called from several goroutines.
+	// has doubled. The argument loops says that the network has a Loop, which may not end. Slow is called from several
+	// goroutines.
 	Slow func(inside time.Duration, loops bool)
 }
 

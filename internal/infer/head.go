@@ -9,13 +9,12 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// Positive reports whether an operator of the graph keeps the scores at 0 or above. A layer
-// that is only clipped does not count.
+// Positive reports whether an operator of the graph keeps the scores at 0 or above. A layer whose output is only
+// clipped does not count.
 func (e Ending) Positive() bool { return e.Low >= 0 && !e.Affine }
 
-// Halves is what the graph proves about the first and about the second half of the scores.
-// Where the graph does not join two halves at its end, both are what it proves about all
-// scores.
+// Halves returns the properties that the graph proves of the first and of the second half of the scores. If the graph
+// does not join two halves at its end, both are the properties of all scores.
 func (n *Network) Halves() (first, second Ending) {
 	e := newEndings(n.skeleton, n.Posterior.Layout)
 	p, ok := e.halves(n.Output(), n.layout.Count == 2)
@@ -27,10 +26,9 @@ func (n *Network) Halves() (first, second Ending) {
 	return e.joined(p.Node.Inputs[:k/2]), e.joined(p.Node.Inputs[k/2:])
 }
 
-// halves finds the Concat that joins an even number of values to the scores. The values must
-// stand one behind the other. The last axis of values [batch, targets, 1] would alternate
-// between them, so only axis 1 counts, or the last one of values without a new axis. Two
-// scores have one order only.
+// halves finds the Concat that joins an even number of values to the scores. The values must be consecutive. The last
+// axis of values [batch, targets, 1] would alternate between them. So the axis must be 1, or the last one of values
+// without a new axis. Two scores have one order only.
 func (e *endings) halves(value string, two bool) (onnxio.Place, bool) {
 	p, ok := e.nodes[value]
 	for i := 0; ok && i < deepest && len(p.Node.Inputs) > 0 && slices.Contains(passing, p.Node.OpType); i++ {
@@ -47,7 +45,7 @@ func (e *endings) halves(value string, two bool) (onnxio.Place, bool) {
 	return p, two || axis == 1 || plain
 }
 
-// Union is what holds for the scores of both.
+// Union returns the properties that hold for the scores of both.
 func (e Ending) Union(o Ending) Ending {
 	e.Low, e.High, e.Affine, e.Half = min(e.Low, o.Low), max(e.High, o.High), e.Affine && o.Affine, e.Half || o.Half
 	if o.Op != e.Op {
@@ -56,7 +54,7 @@ func (e Ending) Union(o Ending) Ending {
 	return e
 }
 
-// joined is what holds for all of the values.
+// joined returns the properties that hold for all values.
 func (e *endings) joined(values []string) Ending {
 	all := e.ending(values[0])
 	for _, value := range values[1:] {
@@ -65,7 +63,7 @@ func (e *endings) joined(values []string) Ending {
 	return all
 }
 
-// operator is that of [Ending.Op].
+// operator returns [Ending.Op] of a value.
 func (e *endings) operator(value string) string {
 	for range deepest {
 		p, ok := e.source(value)
@@ -88,7 +86,7 @@ func (e *endings) operator(value string) string {
 	return ""
 }
 
-// root says Sqrt of exp(x/2), which is the square root of exp(x).
+// root returns the operator of a node, and Sqrt for exp(x/2), which is the square root of exp(x).
 func (e *endings) root(p onnxio.Place) string {
 	if p.Node.OpType != "Exp" {
 		return p.Node.OpType
@@ -105,7 +103,7 @@ func (e *endings) root(p onnxio.Place) string {
 // constant reports whether the range is one number.
 func (s span) constant() bool { return s.low == s.high && s.high-s.low == 0 && !math.IsInf(s.low, 0) }
 
-// checkHead fails where the graph disproves what the model card says of the variances.
+// checkHead fails if the graph contradicts the model card's variance head.
 func (n *Network) checkHead() error {
 	head := regression.VarianceHead("")
 	if n.scores.Regression != nil {

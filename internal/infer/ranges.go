@@ -7,7 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// ranges are those of functions, whatever they are given.
+// ranges holds the ranges of functions for any input.
 var ranges = map[string]span{
 	"Softmax": unit, "Sigmoid": unit, "HardSigmoid": unit, "Hardmax": unit,
 	"Equal": unit, "Greater": unit, "GreaterOrEqual": unit, "Less": unit, "LessOrEqual": unit, "Not": unit, "And": unit, "Or": unit,
@@ -16,8 +16,7 @@ var ranges = map[string]span{
 	"ReduceL1": {0, math.Inf(1)}, "ReduceL2": {0, math.Inf(1)}, "ReduceSumSquare": {0, math.Inf(1)}, "LpNormalization": {-1, 1},
 }
 
-// growing are functions that grow with what they are given, and keep its range's ends in
-// order.
+// growing holds monotonic functions. They map the ends of a range to the ends of the result.
 var growing = map[string]func(float64) float64{
 	"Exp": math.Exp, "Floor": math.Floor, "Ceil": math.Ceil, "Round": math.RoundToEven,
 	"Relu": func(x float64) float64 { return max(x, 0) },
@@ -25,15 +24,14 @@ var growing = map[string]func(float64) float64{
 	"Sqrt": func(x float64) float64 { return math.Sqrt(max(x, 0)) },
 }
 
-// keeping are operators whose results are among the values of their first input, or
-// averages of them.
+// keeping lists operators whose results are among the values of their first input, or averages of them.
 var keeping = []string{"Transpose", "Slice", "Gather", "GatherElements", "Expand", "Tile", "Dropout", "MaxPool", "GlobalMaxPool", "GlobalAveragePool",
 	"ReduceMean", "ReduceMax", "ReduceMin", "Split"}
 
-// pairs are operators on two values.
+// pairs lists operators on two values.
 var pairs = []string{"Add", "Sub", "Mul", "Div", "Pow"}
 
-// node returns the range of what a node gives out.
+// node returns the range of a node's output.
 func (e *endings) node(p onnxio.Place) span {
 	n := p.Node
 	if s, ok := ranges[n.OpType]; ok {
@@ -91,7 +89,7 @@ func (e *endings) node(p onnxio.Place) span {
 	return anything
 }
 
-// several is the range of operators that choose among their inputs, or average them.
+// several returns the range of an operator that chooses among its inputs, or averages them.
 func (e *endings) several(p onnxio.Place) span {
 	first := 0
 	if p.Node.OpType == "Where" {
@@ -115,7 +113,7 @@ func (e *endings) several(p onnxio.Place) span {
 	return s
 }
 
-// clip takes its bounds from inputs, or in old graphs from attributes.
+// clip returns the range of a Clip. Its bounds are inputs, or attributes in old graphs.
 func (e *endings) clip(p onnxio.Place) span {
 	x := e.in(p, 0)
 	low, high := span{p.Node.Float("min", math.Inf(-1)), 0}, span{0, p.Node.Float("max", math.Inf(1))}
@@ -128,7 +126,7 @@ func (e *endings) clip(p onnxio.Place) span {
 	return span{min(max(x.low, low.low), high.high), max(min(x.high, high.high), low.low)}
 }
 
-// power is the range of a power with a known exponent.
+// power returns the range of a power with a known exponent.
 func (e *endings) power(p onnxio.Place) span {
 	x, to := e.in(p, 0), e.in(p, 1)
 	switch {
@@ -140,7 +138,7 @@ func (e *endings) power(p onnxio.Place) span {
 	return anything
 }
 
-// difference knows x − max x and x − log Σ exp x, which are never above 0.
+// difference returns the range of a subtraction. It recognizes x − max x and x − log Σ exp x, which are never above 0.
 func (e *endings) difference(p onnxio.Place) span {
 	a, b := e.in(p, 0), e.in(p, 1)
 	s := a.add(b.mul(span{-1, -1}))
@@ -152,7 +150,8 @@ func (e *endings) difference(p onnxio.Place) span {
 	return s
 }
 
-// quotient knows a/(a + b) and a/Σa of what is not negative, which lie in [0, 1], and x/‖x‖.
+// quotient returns the range of a division. It recognizes a/(a + b) and a/Σa for a, b ≥ 0, which lie in [0, 1], and
+// x/‖x‖.
 func (e *endings) quotient(p onnxio.Place) span {
 	a, b := e.in(p, 0), e.in(p, 1)
 	numerator := p.Node.Inputs[0]

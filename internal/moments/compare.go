@@ -116,8 +116,8 @@ func Compare(training Summary, s *Sample) Difference {
 	return d
 }
 
-// ofStd returns a difference of means in standard deviations. A group that was constant in
-// training has none: then any difference is infinitely large.
+// ofStd returns a difference of means in standard deviations. The result is infinite if the group was constant in
+// training.
 func ofStd(difference, std float64) float64 {
 	if difference == 0 {
 		return 0

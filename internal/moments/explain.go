@@ -290,8 +290,8 @@ func (e *Explanation) swapped(training Summary, s *Sample) {
 	})
 }
 
-// varies reports whether a column has no value that most examples share. The ranks of a
-// column that is nearly constant depend on a few examples, and so do its correlations.
+// varies reports whether no single value fills most examples of a column. The ranks of a nearly constant column depend
+// on a few examples, and so do its correlations.
 func varies(g Group) bool {
 	longest, length := 0, 0
 	for k, q := range g.Quantiles {

@@ -1,12 +1,12 @@
 // Package moments compares the values that a network receives with those of training. It finds the change that would
 // make the two alike.
 //
-// A [Sample] holds the sums of a few hundred examples of one input. A [Summary] is the part
-// that a file keeps for training examples. [Compare] tests a sample against such a
-// summary, and [Explain] tries changes, such as "normalise once less", on the sample.
+// A [Sample] holds the sums of a few hundred examples of one input. A [Summary] is the part that a file keeps for
+// training examples. [Compare] tests a sample against a summary. [Explain] tries changes on the sample, such as
+// "normalise once less".
 //
-// The unit of chance is the example. Pixels of one picture are alike. So the noise of a mean comes from the means of
-// the examples, not from the number of pixels.
+// The unit of chance is the example, since the pixels of one picture are alike. So the noise of a mean comes from the
+// means of the examples, not from the number of pixels.
 //
 // # Invariants
 //

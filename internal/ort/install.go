@@ -230,7 +230,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readerSHA256 returns the SHA-256 of what is left to read, in hex.
+// readerSHA256 returns the SHA-256 of the rest of r, in hex.
 func readerSHA256(r io.Reader) (string, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, r); err != nil {

@@ -1,9 +1,9 @@
 // Package batchnorm recomputes the batch-norm statistics of networks, by running them on training batches.
 //
-// [Training] is the data. [ChooseSampleSize] makes it ready for the members of networks. It compares the data with the
-// statistics that the checkpoints store, and chooses how many images are enough. [Record] holds what is then known
-// about the statistics. [Recompute] makes one pass, for given weights. Package bnupdate computes the statistics of a
-// batch, and combines batches into running statistics.
+// [Training] is the data. [ChooseSampleSize] makes it ready for the members of networks: it compares the data with the
+// statistics of the checkpoints, and chooses the number of images. [Record] holds the facts about the statistics.
+// [Recompute] makes one pass, for given weights. Package bnupdate computes the statistics of a batch, and combines
+// batches into running statistics.
 //
 // # Invariants
 //

@@ -89,7 +89,7 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	return d, ctx.Err()
 }
 
-// longest is the example whose lists are the longest, or −1 where none are filled up.
+// longest returns the index of the example with the longest lists, or −1 if no lists are padded.
 func longest(s *Sample) int {
 	best, at := 0, -1
 	for i := range s.Len() {
@@ -104,7 +104,7 @@ func longest(s *Sample) int {
 	return at
 }
 
-// trial is the batch that others are compared with.
+// trial holds the reference batch, with which other batches are compared.
 type trial struct {
 	ctx     context.Context
 	r       *Runner
@@ -141,9 +141,8 @@ func (t *trial) reference() bool {
 	return true
 }
 
-// change is the largest difference between the scores of example k of another batch and
-// those of example at of the reference; 0 if rounding explains it, or if one of the two
-// has no usable scores.
+// change returns the largest difference between the scores of example k of another batch and of example at of the
+// reference. It returns 0 if rounding explains the difference, or if one of the two has no usable scores.
 func (t *trial) change(batch []int, k, at int) (largest float64) {
 	count, scores, err := t.r.Run(t.ctx, t.s, batch)
 	if err != nil || count != t.count {
@@ -161,7 +160,7 @@ func (t *trial) change(batch []int, k, at int) (largest float64) {
 	return largest
 }
 
-// half reports whether weights are of 16 bits.
+// half reports whether some weights have 16 bits.
 func (r *Runner) half() bool {
 	return slices.ContainsFunc(r.Posterior.Layout.Tensors, func(t weights.Tensor) bool { return t.DType.Size() == 2 })
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// fault is what may be wrong with an input: its Change undoes it, and fix says what to do.
+// fault is a possible mistake in the preparation of an input. Its Change undoes the mistake, and fix tells the user
+// what to do.
 type fault struct {
 	moments.Change
 	fix string
-	// content says that the range of the values does not show it, but what they show.
+	// content says that the range of the values does not show the fault, only their content does.
 	content bool
 }
 
-// normalise returns the change that mean and standard deviation of a preprocessing make, or
-// with undo the one that takes them out.
+// normalise returns the change by mean and standard deviation of a preprocessing. With undo it returns the inverse.
 func (p part) normalise(s preprocess.Settings, undo bool) (c moments.Change) {
 	for g := range p.sample.Groups() {
 		k := g
@@ -45,8 +45,8 @@ func multiplied(factor, shift float64) moments.Change {
 	return moments.Change{Scale: []float64{factor}, Shift: []float64{shift}}
 }
 
-// faults lists what may be wrong with an input, likely causes first: of two that explain a
-// difference equally well the first is named.
+// faults lists the possible faults of an input, likely causes first. If two explain a difference equally well, the
+// first one is named.
 func (p part) faults(s preprocess.Settings) (all []fault) {
 	if p.sample.Kind == moments.Tokens {
 		for _, by := range []float64{1, -1} {
@@ -117,7 +117,7 @@ const (
 	fixTwice255 = "multiply the array by 255 and save it as uint8"
 )
 
-// fixTwice says what to do about data that was normalised twice.
+// fixTwice returns the advice for data that was normalised twice.
 func (p part) fixTwice() string {
 	switch p.prepared {
 	case normalised:
@@ -128,7 +128,7 @@ func (p part) fixTwice() string {
 	return "save the array after it was normalised once"
 }
 
-// fixRaw says what to do about data that was not normalised.
+// fixRaw returns the advice for data that was not normalised.
 func (p part) fixRaw(s preprocess.Settings) string {
 	if p.prepared == unchanged {
 		return "--arrays pixels, which normalises the array as the model card says"
@@ -136,7 +136,7 @@ func (p part) fixRaw(s preprocess.Settings) string {
 	return fmt.Sprintf("save pixels from 0 to 1, or uint8: mean %v and standard deviation %v are then applied", s.Mean, s.Std)
 }
 
-// fixScale says what to do about data that is 255 times too large, or too small.
+// fixScale returns the advice for data that is 255 times too large, or too small.
 func (p part) fixScale(large bool) string {
 	switch {
 	case large && !p.picture:

@@ -12,27 +12,26 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// Inputs says what the check of inputs holds a sample against.
+// Inputs holds the references for the check of a sample's inputs.
 type Inputs struct {
 	Preprocess preprocess.Settings // of the data
-	// Trained is what training had, and From names it; nil where nobody knows.
+	// Trained summarizes the training data, and From is its name. Trained is nil if it is unknown.
 	Trained []moments.Summary
 	From    string
-	// Foreign data is from another domain on purpose. Only a known fault is reported.
+	// Foreign says that the data is deliberately from another domain. Then only a known fault is reported.
 	Foreign bool
-	// Training data is noted in the report, for other data to be compared with it. Noted says
-	// that nothing else is to be done, since another check judges it.
+	// Training says that the sample is training data: its summary goes into the report. Noted skips the comparison,
+	// because the batch-norm check judges the data.
 	Training, Noted bool
-	// Run compares with the first batch-norm layer, where Trained is nil; or it is nil.
+	// Run compares the data with training at the first batch-norm layer if Trained is nil. It may be nil.
 	Run *Runner
 }
 
-// CheckInputs compares what the network receives with what it received in training, and
-// warns where they differ by more than chance, augmentation and mixtures of classes explain.
-// A warning names the fault that was undone by the change that makes the two alike.
+// CheckInputs compares the network's inputs with those of training. It warns if they differ by more than chance,
+// augmentation and other shares of the classes explain. The warning names the fault that explains the difference.
 //
-// It compares with Trained, else with the first batch-norm layer, else with what the mean and
-// the standard deviation of the preprocessing imply for pictures.
+// The reference is Trained if it is known, else the first batch-norm layer. For pictures without either, it is the
+// range that the mean and the standard deviation of the preprocessing imply.
 func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Field, how Inputs) error {
 	all := parts(s, fields, how.Preprocess)
 	if how.Training {
@@ -78,7 +77,7 @@ type part struct {
 	prepared how
 }
 
-// how the data came to be what the network receives.
+// how says how the values were prepared for the network.
 type how int
 
 const (
@@ -87,7 +86,7 @@ const (
 	decoded               // image files and uint8 arrays of pictures
 )
 
-// parts are the inputs of a sample.
+// parts returns the inputs of a sample.
 func parts(s *Sample, fields []dataset.Field, p preprocess.Settings) (all []part) {
 	pictures := dataset.Pictures(fields, p)
 	for i, f := range fields {
@@ -106,10 +105,10 @@ func parts(s *Sample, fields []dataset.Field, p preprocess.Settings) (all []part
 	return all
 }
 
-// maxColumns is how many elements a row of numbers may have to be compared column by column.
+// maxColumns is the largest number of elements of a row that are compared column by column.
 const maxColumns = 256
 
-// maxCodes is how many whole numbers an example may have that are columns, not tokens.
+// maxCodes is the largest number of whole numbers in an example that count as columns and not as tokens.
 const maxCodes = 16
 
 // newPart reads field i from a sample.
@@ -138,7 +137,7 @@ func newPart(s *Sample, fields []dataset.Field, i int, picture bool, pre preproc
 	return p
 }
 
-// ids are the token ids of a field, without those that only fill up.
+// ids returns the token ids of a field, without the padding.
 func (p part) ids(s *Sample, f dataset.Field, field int) (out [][]int64) {
 	for k := range s.Len() {
 		v := p.own(s.Values(k))
@@ -160,8 +159,7 @@ func converted[To, From float32 | int64](values []From) []To {
 	return out
 }
 
-// layout says which elements of a shape belong together: the pixels of a channel, else the
-// columns of a row, else what lies along the axis of features.
+// layout groups the elements of a shape: by channel for pictures, by column for rows, else along the axis of features.
 func layout(shape, declared []int64, picture bool, pre preprocess.Settings) (kind moments.Kind, groups, step int) {
 	elements := 1
 	for _, d := range shape {
@@ -187,7 +185,7 @@ func layout(shape, declared []int64, picture bool, pre preprocess.Settings) (kin
 	return moments.Channels, 1, elements
 }
 
-// of names the input in messages.
+// of names the input for messages.
 func (p part) of() string {
 	if p.name == "" {
 		return ""
@@ -195,7 +193,7 @@ func (p part) of() string {
 	return fmt.Sprintf(" of input %q", p.name)
 }
 
-// against holds an input against what training had.
+// against compares an input with training. It returns a warning, or "".
 func (p part) against(trained moments.Summary, how Inputs) string {
 	faults := p.faults(how.Preprocess)
 	var changes []moments.Change
@@ -229,7 +227,7 @@ func (p part) against(trained moments.Summary, how Inputs) string {
 
 const tokenizer = "make the ids with the tokenizer that training used"
 
-// frequent tells how often the most frequent ids of training are here.
+// frequent describes the shares of training's most frequent ids in this sample.
 func (p part) frequent(trained moments.Summary) string {
 	now := map[int64]float64{}
 	for _, f := range p.sample.Summary().Tokens.Frequent {
@@ -306,7 +304,7 @@ func (p part) columns(trained moments.Summary, e moments.Explanation, from strin
 	return p.warning(cause+". "+said, fix)
 }
 
-// moment writes a mean and a standard deviation. A mean that only rounding keeps from 0 is 0.
+// moment formats a mean and a standard deviation. A mean that differs from 0 only by rounding is shown as 0.
 func moment(mean, std float64) string {
 	if math.Abs(mean) < 1e-3*std {
 		mean = 0
@@ -324,8 +322,8 @@ func back(all []moments.ColumnChange, c moments.ColumnChange) int {
 	return c.From
 }
 
-// plausible holds pictures against what mean and standard deviation of the preprocessing
-// imply: without them pixels lie in [0, 1], and dark pixels are negative before that.
+// plausible checks pictures against the range that mean and standard deviation of the preprocessing imply. Without
+// normalisation pixels lie in [0, 1]. With it dark pixels are negative.
 func (p part) plausible(how Inputs) string {
 	m, s := how.Preprocess.Mean, how.Preprocess.Std
 	if !p.picture || m == nil && s == nil {
@@ -373,7 +371,7 @@ func (p part) plausible(how Inputs) string {
 
 func at(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
 
-// inside is the share of the values that lie in [0, 1] after a change, within a tolerance.
+// inside returns the share of the values that lie in [0, 1] after a change, within a tolerance.
 func (p part) inside(c moments.Change) float64 {
 	count, all := 0, 0
 	groups := p.sample.Groups()
@@ -389,8 +387,8 @@ func (p part) inside(c moments.Change) float64 {
 	return float64(count) / float64(max(all, 1))
 }
 
-// againstLayer holds the examples against the first batch-norm layer. Faults are undone one
-// by one, and the examples run again.
+// againstLayer compares the examples at the first batch-norm layer with training. It undoes one possible fault after
+// the other, and runs the examples again.
 func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (string, error) {
 	layer, err := how.Run.firstLayer(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 )
 
-// A shift is how the values at the first batch-norm layer differ from those of training, as
-// root mean squares over its channels.
+// A shift is the difference between the values at the first batch-norm layer and those of training. Its numbers are
+// root mean squares over the channels of the layer.
 type shift struct {
 	layer     string
 	means     float64 // in standard deviations
@@ -25,11 +25,11 @@ const (
 
 func (s shift) score() float64 { return max(s.means/maxshift, s.variances/maxLogRatio) }
 
-// shifted is the number of examples from which a layer's shift can be judged.
+// shifted is the least number of examples for judging the shift of a layer.
 const shifted = 16
 
-// firstLayer is a network that gives the statistics of its first batch-norm layer out, with
-// the weights of the last checkpoint, to which the stored statistics belong.
+// firstLayer is the network of the last checkpoint, and returns the statistics of its first batch-norm layer. The
+// stored statistics belong to its weights.
 type firstLayer struct {
 	*Runner
 	session *infer.Session
@@ -51,9 +51,9 @@ const (
 	batches    = 8
 )
 
-// shift runs a sample in a few batches, and compares what arrives at the layer with what the
-// last checkpoint stores. It returns the medians over the batches: a fault is in all of them,
-// and an example with a very large value in one.
+// shift runs a sample in a few batches, and compares the statistics at the layer with those that the last checkpoint
+// stores. It returns the medians over the batches. A fault is in all batches, but an example with a very large value
+// is in one.
 func (l *firstLayer) shift(ctx context.Context, s *Sample) (shift, error) {
 	size, err := l.Batch(s)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// numbers is what a check of a regression looks at.
+// numbers holds the scores and the targets of a regression for its checks.
 type numbers struct {
 	*Raw
 	task.RegressionSpec
@@ -24,12 +24,12 @@ type numbers struct {
 	second  infer.Ending // of the second half
 }
 
-// fewestTargets is how many examples with targets make a comparison certain.
+// fewestTargets is the least number of examples with targets for a comparison.
 const fewestTargets = 30
 
-// CheckNumbers looks at the scores of a regression, and compares them with the targets where
-// there are some. It warns where the scores are likely not what the model card says. It fails
-// where they cannot be that. [infer.NewNetwork] has refused what the graph alone disproves.
+// CheckNumbers checks the scores of a regression, and compares them with the targets if there are some. It warns if
+// the scores are probably not what the model card says. It fails if they cannot be that. [infer.NewNetwork] has
+// refused networks whose graph alone disproves the model card.
 func (r *Raw) CheckNumbers(report *Report, said task.RegressionSpec, first, second infer.Ending) error {
 	n := &numbers{Raw: r, RegressionSpec: said, targets: r.Count, means: first.Union(second), second: second}
 	if said.Head != "" {
@@ -95,7 +95,7 @@ func (n *numbers) noNumbers() error {
 	return nil
 }
 
-// unsaid warns of what looks like a variance or a quantile that the model card does not name.
+// unsaid warns of scores that look like variances or quantiles although the model card names none.
 func (n *numbers) unsaid(report *Report) {
 	switch {
 	case n.Head == gauss.ByVariance && n.second.Op == "Sqrt":
@@ -110,7 +110,7 @@ func (n *numbers) unsaid(report *Report) {
 	}
 }
 
-// negative refuses variances below 0. told is what the targets say of them.
+// negative refuses variances below 0. told is the warning of the comparison with the targets.
 func (n *numbers) negative(told string) error {
 	if n.Head != gauss.ByVariance {
 		return nil
@@ -133,7 +133,7 @@ func (n *numbers) negative(told string) error {
 	return refused(hint, "%d of %d variances are negative, down to %.4g", bad, len(n.rows)*n.targets, least)
 }
 
-// units are those of target k.
+// units returns the units of target k.
 func (n *numbers) units(k int) gauss.Units {
 	switch len(n.Units) {
 	case 0:
@@ -160,7 +160,7 @@ func (n *numbers) known(k int) (out []float64) {
 	return out
 }
 
-// outside refuses means that the graph keeps away from nearly all targets.
+// outside refuses a network whose graph bounds the means to a range that misses nearly all targets.
 func (n *numbers) outside(k int) error {
 	const nearly = 0.9
 	u, y := n.units(k), n.known(k)
@@ -188,7 +188,7 @@ const (
 	far        = 4.   // of the targets' variance, where a straight line of any slope is named
 )
 
-// reading is another meaning of the scores.
+// A reading is another meaning of the scores.
 type reading struct {
 	values    []float64
 	what, fix string
@@ -266,7 +266,7 @@ func (n *numbers) mean(k int) string {
 	return fmt.Sprintf("target %d: %s fits the targets better than the predictions do (RMSE %.4g, not %.4g). %s", k, best.what, math.Sqrt(least), math.Sqrt(plain), best.fix)
 }
 
-// distance is the mean squared error.
+// distance returns the mean squared error.
 func distance(y, predicted []float64) (mean float64) {
 	for i := range y {
 		d := y[i] - predicted[i]
@@ -275,7 +275,7 @@ func distance(y, predicted []float64) (mean float64) {
 	return mean
 }
 
-// line is the straight line of least squares, y = a + b·x. It rises.
+// line returns the straight line of least squares, y = a + b·x, with b > 0. It returns NaN for b if there is none.
 func line(x, y []float64) (a, b float64) {
 	if a, b = stat.LinearRegression(x, y, nil, false); !(b > 0) || stat.PopVariance(x, nil) == 0 {
 		return 0, math.NaN()
@@ -296,8 +296,8 @@ const (
 	tie = 0.3
 )
 
-// spread returns a warning if the residuals of target k are of another size than the standard
-// deviations say. It names the reading of the scores that fits.
+// spread returns a warning if the residuals of target k do not fit the standard deviations. It names the meaning of
+// the scores that fits.
 func (n *numbers) spread(k int) string {
 	u, y, z := n.units(k), n.known(k), n.column(k)
 	off := make([]float64, len(y))
@@ -351,14 +351,14 @@ func (n *numbers) spread(k int) string {
 	return fmt.Sprintf("%s (--variance-head %s). The targets fit %s", said, n.Head, best)
 }
 
-// ratio says in words how large residuals are.
+// ratio describes the size of residuals in words.
 func ratio(r float64) string {
 	return fmt.Sprintf("the errors are typically %.3g times as large as expected", math.Sqrt(r))
 }
 
-// judged returns the median of squared standardised residuals, as a part of that of a
-// Gaussian, and the negative log-likelihood, also after the best factor of all variances. All
-// are NaN if a variance is not positive.
+// judged returns the median r of the squared standardised residuals, as a multiple of the median of a Gaussian. It
+// also returns the negative log-likelihood nll, and the same after all variances have been scaled by the best factor.
+// All are NaN if a variance is not positive.
 func judged(off, raw []float64, variance func(float64) float64) (r, nll, scaled float64) {
 	squares, logs := make([]float64, len(off)), 0.0
 	for i, d := range off {
@@ -374,7 +374,7 @@ func judged(off, raw []float64, variance func(float64) float64) (r, nll, scaled 
 	return squares[len(squares)/2] / medianSquare, (logs + mean) / 2, (logs + math.Log(mean) + 1) / 2
 }
 
-// A spreading is a reading of the second half of the scores.
+// A spreading is a possible meaning of the second half of the scores.
 type spreading struct {
 	head     gauss.VarianceHead
 	fix      string // "" where the head says it all
@@ -388,7 +388,7 @@ func (s spreading) String() string {
 	return "--variance-head " + string(s.head)
 }
 
-// variance is the variance that a head makes of a score, and NaN of one that it refuses.
+// variance returns the function from a score to a variance. It gives NaN for scores that the head refuses.
 func variance(h gauss.VarianceHead) func(float64) float64 {
 	return func(x float64) float64 {
 		v, err := h.Variance(x)
@@ -399,8 +399,8 @@ func variance(h gauss.VarianceHead) func(float64) float64 {
 	}
 }
 
-// readings lists what the second half of the scores may be. What the graph keeps at 0 or above
-// is no logarithm.
+// readings lists the possible meanings of the second half of the scores. Scores that the graph keeps at 0 or above are
+// no logarithms.
 func (n *numbers) readings() (all []spreading) {
 	all = []spreading{
 		{gauss.ByVariance, "", variance(gauss.ByVariance)},

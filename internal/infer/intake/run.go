@@ -58,7 +58,7 @@ func (o *Runners) Close() {
 	o.last = nil
 }
 
-// Batch is the batch size that the command's own runs have.
+// Batch returns the batch size of the command's own runs.
 func (r *Runner) Batch(data dataset.Dataset) (int, error) {
 	return r.engine.BatchUnit(r.model, data)
 }
@@ -79,8 +79,8 @@ func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (coun
 	return count, scores[:count*len(idx)], nil
 }
 
-// Raw runs every example of a sample, in batches of the command's own size. It returns the scores, with what is known
-// about them.
+// Raw runs every example of a sample, in batches of the command's own size. It returns the scores, and the facts that
+// the graph and the model card give about them.
 func (r *Runner) Raw(ctx context.Context, s *Sample) (*Raw, error) {
 	size, err := r.Batch(s)
 	if err != nil {

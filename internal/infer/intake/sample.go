@@ -1,10 +1,8 @@
-// Package intake checks what goes into a run before its results are trusted: what the
-// scores of a network are, whether the examples look like those of training, and whether
-// an example's scores depend on the others in its batch.
+// Package intake checks a network and its data before a run is trusted. It decides the form of the scores, compares
+// the examples with those of training, and tests whether an example's scores depend on its batch.
 //
-// Every check looks at a [Sample], a few examples from all over the data. A check adds to
-// a [Report]. A report holds the decisions that a run keeps and the warnings that stay
-// with its results.
+// Every check looks at a [Sample], a few examples from all over the data. A check adds to a [Report]. A report holds
+// the decisions that a run keeps and the warnings that stay with its results.
 //
 // # Concurrency
 //
@@ -19,7 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Examples is how many examples a Sample holds, where there are so many and memory allows.
+// Examples is the number of examples in a Sample, if the data has as many and memory allows.
 const Examples = 256
 
 // seed chooses the examples: "intake" in ASCII. It is fixed, so that all jobs that share
@@ -37,12 +35,12 @@ type Sample struct {
 	labels truth.Truth
 }
 
-// Hold reads up to [Examples] examples into at most so many bytes, but one example at
-// least. The data is cut into stretches of equal length, and a fixed seed chooses one
-// example of each, so a sample of sorted data holds every class that is not rare.
+// Hold reads up to [Examples] examples into at most so many bytes, but at least one example. It cuts the data into
+// stretches of equal length, and a fixed seed chooses one example of each. So a sample of sorted data holds every
+// class that is not rare.
 //
-// Examples that cannot be read are counted. If none can be read, the sample is empty, and the
-// error is that of the first. An error of [dataset.Fatal] ends the reading.
+// Examples that cannot be read are counted. If none can be read, the sample is empty, and the error is that of the
+// first. An error of [dataset.Fatal] ends the reading.
 func Hold(d dataset.Dataset, bytes int64) (*Sample, error) {
 	size, err := dataset.SizeOf(d)
 	if err != nil {
@@ -79,23 +77,23 @@ func Hold(d dataset.Dataset, bytes int64) (*Sample, error) {
 	return s, nil
 }
 
-// Len is how many examples the sample holds.
+// Len returns the number of examples in the sample.
 func (s *Sample) Len() int { return len(s.rows) }
 
 // Values are those of example i, in the order of [dataset.Dataset.Read]. They must not be
 // changed.
 func (s *Sample) Values(i int) dataset.Values { return s.values[i] }
 
-// Labels are those of the examples that the sample holds.
+// Labels returns the labels of the examples.
 func (s *Sample) Labels() truth.Truth { return s.labels }
 
-// Name is that of example i in the data.
+// Name returns the name that example i has in the data.
 func (s *Sample) Name(i int) string { return s.Dataset.Name(s.rows[i]) }
 
-// Fields are those of the data.
+// Fields returns the fields of the data.
 func (s *Sample) Fields() []dataset.Field { return dataset.Fields(s.Dataset) }
 
-// Length is that of example i in the data.
+// Length returns the length that example i has in the data.
 func (s *Sample) Length(field, i int) int { return dataset.Length(s.Dataset, field, s.rows[i]) }
 
 // Read copies example i.

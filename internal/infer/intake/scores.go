@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Raw is what a network returned for the examples of a sample, with what is known about it.
+// Raw holds the scores of a network for the examples of a sample, and the facts that decide their meaning.
 type Raw struct {
 	Task   string    // the name of the task
 	Count  int       // scores of an example
@@ -29,13 +29,13 @@ type Raw struct {
 	Proven bool
 }
 
-// A Decision is what the scores are, and why.
+// A Decision says whether scores are logits, probabilities or log-probabilities, and why.
 type Decision struct {
 	Form task.Form `json:"form"`
-	// By is what decided: "graph", "card", "values" or "labels". "default" stands for
-	// logits where nothing speaks for anything else.
+	// By names the source of the decision: "graph", "card", "values" or "labels". "default" stands for logits, because
+	// no check found anything else.
 	By string `json:"by"`
-	// Why says it in words.
+	// Why is the reason in words.
 	Why string `json:"why"`
 }
 
@@ -43,32 +43,32 @@ type Decision struct {
 // model card and the values disagree. A user decides with --scores.
 type Unclear struct {
 	What string
-	// Open says that nothing was decided yet: more examples or labels may do that.
+	// Open says that no check decided. More examples or labels may help.
 	Open  bool
 	hints []string
 }
 
 func (e *Unclear) Error() string { return e.What }
 
-// Hints say what to type.
+// Hints returns the hint lines for the user.
 func (e *Unclear) Hints() []string { return e.hints }
 
-// unclear makes an error whose hint is the flag.
+// unclear returns an error that tells the user to give --scores.
 func unclear(format string, args ...any) *Unclear {
 	return refused("say at fit what the scores are: --scores logits, --scores probabilities or --scores log-probabilities; sample, score and the studies take it too where fit was not told", format, args...)
 }
 
-// refused is unclear where no flag helps.
+// refused returns an error with its own hint, for cases where --scores does not help.
 func refused(hint, format string, args ...any) *Unclear {
 	return &Unclear{What: fmt.Sprintf(format, args...), hints: strings.Split(hint, "\n")}
 }
 
-// Decide says what scores of a classifier are. It looks at the values first: rows that are
-// not negative and add up to 1 are probabilities, rows whose exponentials add up to 1 are
-// log-probabilities. Scores in [0, 1] that need not add up to 1 are decided by the graph
-// ([infer.Ending]) or by the labels. An [*Unclear] error says that nothing decides, or
-// that the values contradict what was known. The scores of a regression have no
-// form: see [Raw.CheckNumbers].
+// Decide finds the form of a classifier's scores. It looks at the values first. Rows that are not negative and add up
+// to 1 are probabilities. Rows whose exponentials add up to 1 are log-probabilities. For a single score, or
+// independent labels, the graph ([infer.Ending]) or the labels decide.
+//
+// An [*Unclear] error says that no check decides, or that the values contradict the graph or the model card. The
+// scores of a regression have no form: see [Raw.CheckNumbers].
 func (r *Raw) Decide() (*Decision, error) {
 	if r.Task == "regression" {
 		return nil, nil
@@ -94,14 +94,14 @@ func (r *Raw) usable() (rows [][]float32) {
 	return rows
 }
 
-// values is what rows of scores look like.
+// values summarizes rows of scores.
 type values struct {
 	low, high float64
-	distinct  int     // different rows, but no more than enough of them
+	distinct  int     // number of different rows, at most enough
 	spread    float64 // standard deviation of a score between rows, in root mean square
 }
 
-// enough is how many different rows are enough to tell chance from a rule.
+// enough is the number of different rows for which a common sum is no coincidence.
 const enough = 8
 
 func look(rows [][]float32) values {
@@ -117,8 +117,7 @@ func look(rows [][]float32) values {
 	return v
 }
 
-// spread is the standard deviation of f(score) between rows, in root mean square over the
-// columns.
+// spread returns the standard deviation of f(score) over the rows, as the root mean square of the columns.
 func spread(rows [][]float32, f func(float64) float64) float64 {
 	column, total := make([]float64, len(rows)), 0.0
 	for k := range rows[0] {
@@ -137,8 +136,8 @@ func spread(rows [][]float32, f func(float64) float64) float64 {
 const (
 	fewTolerance  = 1e-5
 	halfTolerance = 1e-3 // of a few rows of a 16-bit type
-	// steady is how little sums must vary, as a part of how much the scores do. Logits that
-	// hardly differ between examples have sums that hardly differ either.
+	// steady bounds the variation of the sums, as a share of the variation of the scores. The sums of logits that
+	// hardly differ between examples hardly differ either.
 	steady = 0.02
 )
 
@@ -152,8 +151,7 @@ func (r *Raw) tolerance(v values) float64 {
 	return fewTolerance
 }
 
-// sums describes Σ f(score) over the rows: whether all are the same but for rounding, and
-// what they are.
+// sums returns the mean of Σ f(score) over the rows, and whether all rows have this sum up to rounding.
 func (r *Raw) sums(rows [][]float32, v values, f func(float64) float64) (same bool, mean float64) {
 	totals, worst := make([]float64, len(rows)), 0.0
 	for i, row := range rows {
@@ -177,14 +175,14 @@ func total(row []float32, f func(float64) float64) (sum float64) {
 	return sum
 }
 
-// near reports whether every row adds up to 1, as the task wants probabilities to.
+// near reports whether every row adds up to 1, within the tolerance of the task.
 func near(rows [][]float32) bool {
 	return !slices.ContainsFunc(rows, func(row []float32) bool { return math.Abs(total(row, itself)-1) > task.SumTolerance })
 }
 
 func itself(x float64) float64 { return x }
 
-// classes decides about rows of several classes that exclude each other.
+// classes decides the form of scores for several classes that exclude each other.
 func (r *Raw) classes(rows [][]float32, v values) (*Decision, error) {
 	if v.low >= -task.Rounding {
 		same, sum := r.sums(rows, v, itself)
@@ -242,7 +240,7 @@ const (
 	clampedSum    = 0.1
 )
 
-// classLogs refuses logarithms of probabilities to another base than e.
+// classLogs refuses logarithms of probabilities whose base is not e.
 func (r *Raw) classLogs(rows [][]float32, v values) error {
 	if v.high > tinyAboveZero || v.distinct < 2 || r.Known == task.Logits {
 		return nil
@@ -255,7 +253,7 @@ func (r *Raw) classLogs(rows [][]float32, v values) error {
 	return nil
 }
 
-// contradicted is the error of values that are not what was known of them.
+// contradicted returns the error for scores that contradict the graph or the model card.
 func (r *Raw) contradicted(format string, args ...any) *Unclear {
 	who := "the model card says"
 	if r.Proven {
@@ -284,7 +282,7 @@ func (r *Raw) overBatch(rows [][]float32) bool {
 	return true
 }
 
-// some reports whether so many rows add up to 1 that it is no chance, but not all.
+// some reports whether too many rows add up to 1 for chance, although not all do.
 func (r *Raw) some(rows [][]float32) bool {
 	count := 0
 	for _, row := range rows {
@@ -295,7 +293,7 @@ func (r *Raw) some(rows [][]float32) bool {
 	return count >= enough && count*10 >= len(rows)
 }
 
-// each decides about scores that stand alone: one of class 1, or one for each label.
+// each decides the form of independent scores: a single score of class 1, or one score for each label.
 func (r *Raw) each(rows [][]float32, v values) (*Decision, error) {
 	inside := v.low >= -task.Rounding && v.high <= 1+task.Rounding
 	switch {
@@ -327,7 +325,7 @@ func (r *Raw) each(rows [][]float32, v values) (*Decision, error) {
 	return r.decided(task.Logits, "default", "nothing speaks against logits"), nil
 }
 
-// decided says what the scores are. What was known stays what it was.
+// decided returns a Decision. A form that was known before keeps its own reason.
 func (r *Raw) decided(f task.Form, by, why string) *Decision {
 	switch {
 	case r.Known == f && r.Proven:
@@ -349,7 +347,7 @@ func (r *Raw) byLabels(rows [][]float32, v values) (*Decision, error) {
 	return nil, e
 }
 
-// labelled returns the scores whose label is known, with that.
+// labelled returns the scores whose label is known, and these labels.
 func (r *Raw) labelled(rows [][]float32) (scores []float64, labels []bool) {
 	if len(rows)*r.Count != len(r.Scores) || r.Labels.Len() != len(rows) {
 		return nil, nil
@@ -384,9 +382,9 @@ const (
 	fewestKnown = 16
 )
 
-// tell decides whether scores in [0, 1] are probabilities or logits, by how often labels
-// are 1 where scores are low, and where they are high. As logits they promise ½ to ¾
-// everywhere, so a share of ones well below ½ rules logits out, and so does one near 1.
+// tell decides whether scores in [0, 1] are probabilities or logits. It counts how often the label is 1, for low
+// scores and for high ones. Logits in [0, 1] stand for probabilities from ½ to ¾. So a share of ones well below ½
+// rules logits out, and so does a share near 1.
 func tell(scores []float64, labels []bool) (task.Form, bool) {
 	if len(scores) < fewestKnown {
 		return "", false
@@ -429,7 +427,7 @@ func tell(scores []float64, labels []bool) (task.Form, bool) {
 	return "", false
 }
 
-// String says it in a line.
+// String describes the decision in one line.
 func (d *Decision) String() string {
 	return fmt.Sprintf("the scores are taken for %s: %s", d.Form, strings.TrimSuffix(d.Why, "."))
 }

@@ -265,9 +265,9 @@ func average(strata []stratum) []float64 {
 }
 
 // monteCarlo returns the root mean square, over the numbers of an outcome, of the standard error of the average over
-// all members. The standard error is √(Σ w²·s²/n) over the strata. s² is the unbiased variance over the independent
-// draws of a stratum, and n is the number of draws among all its members. A stratum with a single draw has no such
-// error.
+// all members. The standard error is √(Σ w²·s²/n) over the strata. Here s² is the unbiased variance over the
+// independent draws of a stratum. The number of draws among all its members is n. A stratum with a single draw has no
+// such error.
 func monteCarlo(strata []stratum) float64 {
 	total, sum := 0.0, 0.0
 	for _, s := range strata {
