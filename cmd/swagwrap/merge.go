@@ -261,7 +261,7 @@ func (a *app) warnProcessors(c *cli.Context, done string, kinds []string) {
 
 // hasOutcomes reports whether rows have all columns for the averaged outcomes of a task.
 func hasOutcomes(t task.Task, s *predictions.Schema) bool {
-	for _, want := range t.Columns(task.Want{Outcomes: true}) {
+	for _, want := range t.Columns(task.RowOptions{Outcomes: true}) {
 		if !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Name == want.Name }) {
 			return false
 		}

@@ -208,7 +208,7 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 		return nil, s, err
 	}
 	s.SkipErrors = skipErrors(c)
-	s.Want = task.Want{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz"}
+	s.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz"}
 	if c.Bool("keep-members") {
 		s.Want.Members = 1
 	}

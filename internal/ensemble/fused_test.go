@@ -163,7 +163,7 @@ func outputs(t *testing.T, e *infer.Engine, model onnxio.Filled, data dataset.Da
 // scored is what rows say, as score writes them.
 func scored(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*infer.Network, data dataset.Dataset) said {
 	t.Helper()
-	s, err := ensemble.NewScorer(t.Context(), e, ensemble.Scoring{Ensemble: mix, Networks: networks, Data: data, Want: task.Want{Outcomes: true}})
+	s, err := ensemble.NewScorer(t.Context(), e, ensemble.Scoring{Ensemble: mix, Networks: networks, Data: data, Want: task.RowOptions{Outcomes: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

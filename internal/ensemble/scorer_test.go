@@ -83,7 +83,7 @@ func (c flawed) Read(dst dataset.Values, i int) error {
 	return c.Bytes.Read(dst, i)
 }
 
-var everything = task.Want{Top: 3, Outcomes: true, Members: 1}
+var everything = task.RowOptions{Top: 3, Outcomes: true, Members: 1}
 
 // Neither the number of threads nor the memory at hand can be seen in any bit of a
 // row, nor that a run was stopped and went on from its work file. What is kept of
@@ -156,7 +156,7 @@ func TestScorerSameBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	columns, next := networks[0].Known().Columns(task.Want{Top: 3, Outcomes: true, Members: 5}), 0
+	columns, next := networks[0].Known().Columns(task.RowOptions{Top: 3, Outcomes: true, Members: 5}), 0
 	err = r.Each(func(row *records.Row) error {
 		if got := named(columns, row); !same(got, want[next]) {
 			t.Fatalf("row %d, resumed: %+v, want %+v", next, got, want[next])

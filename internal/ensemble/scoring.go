@@ -27,7 +27,7 @@ type Scoring struct {
 	// names of the data are used.
 	Preprocess preprocess.Settings
 	ClassNames []string
-	Want       task.Want // Members only says whether to keep them; its value is ignored
+	Want       task.RowOptions // Members only says whether to keep them; its value is ignored
 	// Threshold replaces the threshold of the ensemble. 0 keeps that one.
 	Threshold float64
 	// SkipErrors gives an example a row with an error if it cannot be read or its scores are unusable. Without

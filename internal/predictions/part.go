@@ -15,7 +15,7 @@ import (
 type outline struct {
 	Task           string
 	Width          int
-	Want           task.Want
+	Want           task.RowOptions
 	Hidden         []string // columns that no file shows
 	Top            int      // number of ranked classes that files show
 	ClassNames     []string

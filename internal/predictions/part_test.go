@@ -23,7 +23,7 @@ import (
 )
 
 // aPart is the head of a part of a task's rows, and chunks of its rows.
-func aPart(t testing.TB, name string, width int, want task.Want) (*records.Head, *Schema, [][]Row) {
+func aPart(t testing.TB, name string, width int, want task.RowOptions) (*records.Head, *Schema, [][]Row) {
 	t.Helper()
 	of, err := task.OfWidth(name, width)
 	if err != nil {
@@ -82,12 +82,12 @@ func someParts(t testing.TB) map[string]*forge.Rows {
 	for _, tc := range []struct {
 		task  string
 		width int
-		want  task.Want
+		want  task.RowOptions
 	}{
-		{"classes", 3, task.Want{Top: 2, Outcomes: true, Members: 2}},
-		{"binary", 2, task.Want{Top: 1}},
-		{"labels", 6, task.Want{Top: 1, Truth: true}},
-		{"regression", 6, task.Want{Top: 1, Members: 2, Truth: true}},
+		{"classes", 3, task.RowOptions{Top: 2, Outcomes: true, Members: 2}},
+		{"binary", 2, task.RowOptions{Top: 1}},
+		{"labels", 6, task.RowOptions{Top: 1, Truth: true}},
+		{"regression", 6, task.RowOptions{Top: 1, Members: 2, Truth: true}},
 	} {
 		h, _, chunks := aPart(t, tc.task, tc.width, tc.want)
 		path := filepath.Join(t.TempDir(), "p")

@@ -34,11 +34,11 @@ type Row = records.Row
 
 // Schema describes the contents of rows.
 type Schema struct {
-	Columns    []task.Column // of Values, in their order
-	Want       task.Want     // the request that the task made the columns for
-	ClassNames []string      // nil for none
-	Labels     bool          // examples have labels
-	Errors     bool          // there is a column for errors
+	Columns    []task.Column   // of Values, in their order
+	Want       task.RowOptions // the request that the task made the columns for
+	ClassNames []string        // nil for none
+	Labels     bool            // examples have labels
+	Errors     bool            // there is a column for errors
 	// Width is the number of values in an outcome, also if rows do not store them. It sets the size of the row groups
 	// in Parquet files.
 	Width int

@@ -25,7 +25,7 @@ import (
 var update = flag.Bool("update", false, "write testdata/rows.* anew; then run testdata/read_rows.py")
 
 // classColumns are the columns of three classes. A ranking of one is not shown.
-func classColumns(want task.Want) []task.Column {
+func classColumns(want task.RowOptions) []task.Column {
 	three, err := task.Of("", task.OutputSpec{Count: 3})
 	if err != nil {
 		panic(err)
@@ -47,7 +47,7 @@ func inventedRows() (*Schema, []Row) {
 		{Index: 2, Path: "<c>&.png", Label: 1, Values: []float64{1, 1. / 3, math.Log(3), 1.5e-300, 0, nan, nan,
 			1, 1. / 3, 0, 1. / 3, 1. / 3, 1. / 3, 1. / 3, third, third, third, 1, 0, little}},
 	}
-	return &Schema{Columns: classColumns(task.Want{Top: 2, Outcomes: true, Members: 2}), Width: 3,
+	return &Schema{Columns: classColumns(task.RowOptions{Top: 2, Outcomes: true, Members: 2}), Width: 3,
 		Labels: true, Errors: true, ClassNames: []string{"cat", "dog, or wolf", "鳥"}}, rows
 }
 
@@ -161,7 +161,7 @@ func TestPythonReads(t *testing.T) {
 // Columns that are not asked for are not there.
 func TestPlainColumns(t *testing.T) {
 	_, rows := inventedRows()
-	schema := &Schema{Columns: classColumns(task.Want{Top: 1}), Width: 3}
+	schema := &Schema{Columns: classColumns(task.RowOptions{Top: 1}), Width: 3}
 	rows = rows[:1]
 	rows[0].Label, rows[0].Values = -1, rows[0].Values[:9]
 	want := map[string]string{

@@ -103,12 +103,12 @@ func (t binary) Decide(outcomes []float64, labels truth.Truth, by calibrate.Crit
 }
 
 // Columns lists the columns of two classes, and the probability of class 1.
-func (t binary) Columns(want Want) []Column {
+func (t binary) Columns(want RowOptions) []Column {
 	return append(t.classes.Columns(want), Column{Name: "class_1_probability"}, Column{Name: "complement", Hidden: true})
 }
 
 // Values appends a row. The threshold decides the prediction. The confidence is the probability of the predicted class.
-func (t binary) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
+func (t binary) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
 	at := len(dst)
 	dst = t.classes.Values(dst, want, a, label)
 	p, row := a.Outcome, dst[at:]

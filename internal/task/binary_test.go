@@ -35,7 +35,7 @@ func TestBinaryThreshold(t *testing.T) {
 			at = 0.5
 		}
 		s, wrong := x.NewEvaluator(task.EvaluateOptions{MainOnly: true}), 0.0
-		want := task.Want{Top: 2, Outcomes: true}
+		want := task.RowOptions{Top: 2, Outcomes: true}
 		for i := range known.Len() {
 			p := slices.Clone(outcomes[2*i:][:2])
 			values := x.Values(nil, want, task.Average{Outcome: p, Threshold: threshold}, known.At(i))
@@ -118,7 +118,7 @@ func TestBinaryAreas(t *testing.T) {
 		t.Errorf("%v, %v", e, err)
 	}
 	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
-	s.AddRow(x.Values(nil, task.Want{}, task.Average{Outcome: []float64{0.5, 0.5}}, class(1)), 1)
+	s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: []float64{0.5, 0.5}}, class(1)), 1)
 	if e := s.Evaluation(); len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0].Error(), "all labels are of one class") || !math.IsNaN(e.Value("auroc")) {
 		t.Errorf("warns %q, AUROC %v", e.Warnings, e.Value("auroc"))
 	}

@@ -121,7 +121,7 @@ const (
 	ranked
 )
 
-func (t classes) Columns(want Want) []Column {
+func (t classes) Columns(want RowOptions) []Column {
 	list := []Column{
 		{Name: "prediction", Kind: Class},
 		{Name: "confidence"},
@@ -142,11 +142,11 @@ func (t classes) Columns(want Want) []Column {
 }
 
 // top returns the number of ranked classes.
-func (t classes) top(want Want) int { return min(max(want.Top, 1), t.count) }
+func (t classes) top(want RowOptions) int { return min(max(want.Top, 1), t.count) }
 
 // Values appends a row. The predictive entropy is computed from the calibrated average. The expected entropy and the
 // mutual information are computed from the uncalibrated members.
-func (t classes) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
+func (t classes) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
 	at := len(dst)
 	p := a.Outcome
 	mutual := calibrate.MutualInformation(nil, p, t.count, []float64{a.Entropy})[0]

@@ -1,7 +1,7 @@
 package task
 
-// Want selects the columns of rows in addition to the prediction and its uncertainty.
-type Want struct {
+// RowOptions selects the columns of rows in addition to the prediction and its uncertainty.
+type RowOptions struct {
 	Top      int  `json:"top"`      // number of ranked classes, the most probable first
 	Outcomes bool `json:"outcomes"` // the averaged outcome
 	Members  int  `json:"members"`  // number of members whose outcomes are stored
@@ -50,7 +50,7 @@ func (c Column) Len() int {
 	return n
 }
 
-// Bytes returns the size of these values in memory and in work files.
+// Bytes returns the size of these values in memory and in Parquet files.
 func (c Column) Bytes() int {
 	switch c.Kind {
 	case Float32, Class:

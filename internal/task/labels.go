@@ -161,7 +161,7 @@ func (t labels) pairs(outcomes []float64) []float64 {
 	return out
 }
 
-func (t labels) Columns(want Want) []Column {
+func (t labels) Columns(want RowOptions) []Column {
 	each := []int{t.Count}
 	list := []Column{
 		{Name: "labels", Cell: "label_%d", Kind: Class, Shape: each, Hidden: !want.Truth, Truth: true},
@@ -181,7 +181,7 @@ func (t labels) Columns(want Want) []Column {
 
 // Values appends a row. The predictive entropies are computed from the calibrated averages. The other values are
 // computed from the uncalibrated members.
-func (t labels) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
+func (t labels) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
 	for k := range t.Count {
 		v := float64(truth.Unknown)
 		if label.Width == t.Count {

@@ -139,7 +139,7 @@ func TestLabelsValues(t *testing.T) {
 	outcomes, _, of, entropies := drawn(t, x, 1)
 	members := make([]float32, 18)
 	members[1], members[11] = 0.25, 0.75 // label 1 of the first member, label 2 of the second
-	want := task.Want{Members: 2, Truth: true}
+	want := task.RowOptions{Members: 2, Truth: true}
 	row := x.Values([]float64{-7}, want, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0], Members: members}, of)[1:]
 	got, at := map[string][]float64{}, 0
 	for _, c := range x.Columns(want) {
@@ -174,8 +174,8 @@ func TestLabelsValues(t *testing.T) {
 	if u := us[1].Of(outcomes, entropies)[0]; math.Abs(u-mutual) > 1e-14 || !us[1].Members {
 		t.Errorf("disagreement %v, want %v", u, mutual)
 	}
-	unlabelled := x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0]}, truth.Truth{})
-	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.Want{})[0].Hidden || x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) {
+	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0]}, truth.Truth{})
+	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.RowOptions{})[0].Hidden || x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) {
 		t.Errorf("of an example without labels %v is known", unlabelled[:3])
 	}
 }
@@ -214,7 +214,7 @@ func TestLabelsEvaluate(t *testing.T) {
 	}
 	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
 	for i := range 400 {
-		s.AddRow(x.Values(nil, task.Want{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1)
+		s.AddRow(x.Values(nil, task.RowOptions{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1)
 	}
 	for _, score := range s.Evaluation().Scores {
 		if want := e.Value(score.Key); math.Abs(score.Value-want) > 1e-12 {

@@ -124,7 +124,7 @@ func TestFitNoiseWarns(t *testing.T) {
 // Rows without noise show means and what comes of members differing, and nothing of a scale.
 func TestNoiselessColumns(t *testing.T) {
 	x := must(t, "regression", twoMeans)
-	want := task.Want{Members: 2, Truth: true}
+	want := task.RowOptions{Members: 2, Truth: true}
 	var shown []string
 	for _, c := range x.Columns(want) {
 		if !c.Hidden {

@@ -228,7 +228,7 @@ func (t regression) each(name string) Column {
 // Columns are in the targets' units. An interval holds 95 %: of the mixture where its
 // members are kept, else of the Gaussian with its moments. Without noise there are means
 // and what comes of members differing.
-func (t regression) Columns(want Want) []Column {
+func (t regression) Columns(want RowOptions) []Column {
 	known := t.each("target")
 	known.Truth, known.Hidden = true, !want.Truth
 	interval := "gaussian"
@@ -264,7 +264,7 @@ func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mix
 
 // Values appends a row. What calibrates an average scales both parts of its variance, and
 // draws out the mixture likewise; members themselves are as they are.
-func (t regression) Values(dst []float64, want Want, a Average, label truth.Truth) []float64 {
+func (t regression) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
 	scaling := t.factors(a)
 	nan := math.NaN()
 	columns := make([][]float64, 8)

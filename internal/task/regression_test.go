@@ -110,7 +110,7 @@ func TestRegressionValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	var scores []regression.Score
-	want := task.Want{Members: 3, Truth: true}
+	want := task.RowOptions{Members: 3, Truth: true}
 	summary := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
 	for i := range 50 {
 		a := task.Average{Outcome: slices.Clone(outcomes[6*i:][:6]), Members: members[i], Weights: all[0].Weights}
@@ -168,8 +168,8 @@ func TestRegressionValues(t *testing.T) {
 			t.Errorf("summary: %+v, want %v", s, w)
 		}
 	}
-	unlabelled := x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, truth.Truth{})
-	if x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) || !x.Columns(task.Want{})[0].Hidden || x.Columns(task.Want{})[5].Name != "gaussian_low" {
+	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, truth.Truth{})
+	if x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) || !x.Columns(task.RowOptions{})[0].Hidden || x.Columns(task.RowOptions{})[5].Name != "gaussian_low" {
 		t.Errorf("of an example without targets something is known: %v", unlabelled)
 	}
 	if low, high := unlabelled[10], unlabelled[12]; !alike(high-low, 2*1.96*unlabelled[4]) {
@@ -203,7 +203,7 @@ func TestRegressionCalibrators(t *testing.T) {
 		t.Errorf("fitted again: %+v, %v", again, err)
 	}
 	average := task.Average{Outcome: slices.Clone(outcomes[:6]), Members: members[0], Weights: all[0].Weights, Calibrate: func(o []float64) { x.Apply(o, s, o) }}
-	row := x.Values(nil, task.Want{Members: 3}, average, truth.Truth{})
+	row := x.Values(nil, task.RowOptions{Members: 3}, average, truth.Truth{})
 	for k := range 2 {
 		low, high := regression.VarianceScaling{Factor: factor}.Mixture(regression.Mixture{}, all[k]).Interval(0.95)
 		if math.Abs(row[10+k]-low) > 1e-5 || math.Abs(row[12+k]-high) > 1e-5 || !alike(row[4+k], math.Sqrt(factor)*all[k].Moments().Std()) {

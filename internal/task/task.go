@@ -68,8 +68,8 @@ type Task interface {
 	CheckLabel(label truth.Truth) error
 	// Columns lists the columns of a row of predictions. Values appends the numbers of a row to dst, in that order.
 	// label belongs to this example, and may be unknown.
-	Columns(want Want) []Column
-	Values(dst []float64, want Want, a Average, label truth.Truth) []float64
+	Columns(want RowOptions) []Column
+	Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64
 	// Shown returns the numbers of n outcomes that users see, width for each.
 	Shown(outcomes []float64) (values []float64, width int)
 	// NewEvaluator returns an evaluator of no examples. See also [Evaluate].

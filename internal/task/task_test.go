@@ -152,7 +152,7 @@ func TestProbabilities(t *testing.T) {
 // A row's values lie where its columns say, and are what calibrate computes.
 func TestValues(t *testing.T) {
 	x := must(t, "", task.OutputSpec{Count: 4})
-	want := task.Want{Top: 3, Outcomes: true, Members: 2}
+	want := task.RowOptions{Top: 3, Outcomes: true, Members: 2}
 	p := []float64{0.1, 0.4, 0.4, 0.1}
 	members := []float32{0.1, 0.5, 0.3, 0.1, 0.1, 0.3, 0.5, 0.1}
 	values := x.Values([]float64{-7}, want, task.Average{Outcome: slices.Clone(p), Entropy: 1, Members: members}, class(2))
@@ -183,7 +183,7 @@ func TestValues(t *testing.T) {
 	}
 	// Calibration changes the prediction's uncertainty, not that of the members.
 	flat := func(p []float64) { copy(p, []float64{0.25, 0.25, 0.25, 0.25}) }
-	values = x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, truth.Truth{})
+	values = x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, truth.Truth{})
 	if values[1] != 0.25 || values[2] != math.Log(4) || values[4] != h-1 || !math.IsNaN(values[5]) || !math.IsNaN(values[6]) {
 		t.Errorf("calibrated: %v", values)
 	}
@@ -205,7 +205,7 @@ func TestRanked(t *testing.T) {
 		}
 		sort.SliceStable(order, func(i, j int) bool { return p[order[i]] > p[order[j]] })
 		k := 1 + rng.IntN(n+2)
-		values := x.Values(nil, task.Want{Top: k}, task.Average{Outcome: slices.Clone(p)}, class(-1))[7:]
+		values := x.Values(nil, task.RowOptions{Top: k}, task.Average{Outcome: slices.Clone(p)}, class(-1))[7:]
 		if len(values) != 2*min(k, n) {
 			t.Fatalf("top %d of %d: %v", k, n, values)
 		}
@@ -227,7 +227,7 @@ func TestSummary(t *testing.T) {
 	for range 500 {
 		p := calibrate.Softmax(nil, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}, 3, 1)
 		label := rng.IntN(3)
-		s.AddRow(x.Values(nil, task.Want{}, task.Average{Outcome: slices.Clone(p)}, class(label)), label)
+		s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p)}, class(label)), label)
 		all, labels = append(all, p...), append(labels, label)
 	}
 	e, err := task.Evaluate(x, all, truth.Truth{Classes: labels}, task.EvaluateOptions{})
@@ -242,7 +242,7 @@ func TestSummary(t *testing.T) {
 	if w := s.Evaluation().Warnings; w != nil {
 		t.Errorf("warns: %s", w)
 	}
-	s.AddRow(x.Values(nil, task.Want{}, task.Average{Outcome: []float64{1, 0, 0}}, class(2)), 2)
+	s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: []float64{1, 0, 0}}, class(2)), 2)
 	if w, want := s.Evaluation().Warnings, "NLL is infinite: 1 of 501 labels have probability 0"; len(w) != 1 || !strings.HasPrefix(w[0].Error(), want) {
 		t.Errorf("warns %q, want %q", w, want)
 	}

@@ -11,7 +11,7 @@ import (
 
 func tile(t *testing.T, x task.Task, a task.Average, known truth.Truth) task.Tile {
 	t.Helper()
-	values := x.Values(nil, task.Want{Top: 3, Truth: known.Width > 0}, a, known)
+	values := x.Values(nil, task.RowOptions{Top: 3, Truth: known.Width > 0}, a, known)
 	label := -1
 	if known.Classes != nil {
 		label = known.Classes[0]
