@@ -77,9 +77,9 @@ func (c *Check) Off() (off []int) {
 // show something else.
 func (c *Check) FirstOff() bool { return len(c.Layers) > 0 && c.Score(0) > maxScore }
 
-// Check compares the statistics that the checkpoints store with fresh ones. The argument fresh holds recomputations from
-// the same batches for the last of these checkpoints, oldest first. The argument stored has a row for each checkpoint, in
-// the order of training. Each row is in the layout's order.
+// Check compares the statistics that the checkpoints store with fresh ones. The argument fresh holds recomputations
+// from the same batches for the last of these checkpoints, oldest first. The argument stored has a row for each
+// checkpoint, in the order of training. Each row is in the layout's order.
 //
 // Check returns nil if there are fewer than 2 batches, because then the noise of the images is unknown.
 //

@@ -2,8 +2,8 @@
 // or a member drawn from a posterior.
 //
 // [NewPlan] rewrites a network. Every batch norm then normalises by its current batch, and outputs the batch's
-// statistics. The function [Recompute] runs it once over the training batches, through a [Runner], and combines the batches'
-// statistics into running statistics.
+// statistics. The function [Recompute] runs it once over the training batches, through a [Runner], and combines the
+// batches' statistics into running statistics.
 //
 // The default rule is that of the reference implementation (github.com/wjmaddox/swa_gaussian, swag/utils.py,
 // bn_update): momentum b/(n+b) for a batch of b images after n. This amounts to
@@ -14,8 +14,7 @@
 //
 // The method [Plan.Check] shows whether the images are those of training, from the statistics that the last checkpoints
 // store. The method [Plan.Split] gives the statistics of two halves of the batches, which show how well they are known.
-// Layers whose statistics were frozen in training keep them
-// ([Keep]).
+// Layers whose statistics were frozen in training keep them ([Keep]).
 //
 // # Invariants
 //

@@ -16,8 +16,8 @@ type Block struct {
 
 // Reduce reads the posterior once, in blocks of length weights, several blocks at the same time. Blocks have the
 // given number of columns of D̂: those that a fit of that rank would have kept. The function part computes the
-// contribution of a block in a T, which may hold the contribution of an earlier block. The function add takes the contributions in order, so sums do
-// not depend on the number of workers. The first error stops Reduce.
+// contribution of a block in a T, which may hold the contribution of an earlier block. The function add takes the
+// contributions in order, so sums do not depend on the number of workers. The first error stops Reduce.
 func Reduce[T any](ctx context.Context, p *Posterior, columns, length int, part func(b *Block, of *T), add func(of *T)) error {
 	type buffer struct {
 		Block

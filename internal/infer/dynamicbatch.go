@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// DynamicBatch returns the exporter's model with a free batch, for a network that takes batches of one size only. It fails
-// unless the model computes the same on the data.
+// DynamicBatch returns the exporter's model with a free batch, for a network that takes batches of one size only. It
+// fails unless the model computes the same on the data.
 func (e *Engine) DynamicBatch(ctx context.Context, n *Network, data dataset.Dataset) (*onnxio.Model, error) {
 	p, edit := n.Posterior, n.skeleton.Edit()
 	edit.DynamicBatch()

@@ -43,7 +43,7 @@ type Graph interface {
 // of 0 finite. So 0·log 0 is 0.
 const tiny = 1.2e-38
 
-// fusing holds what all tasks need to fuse members.
+// fusing adds the operators that all tasks need to fuse members.
 type fusing struct {
 	Graph
 	weights []float64

@@ -18,8 +18,8 @@ type Training struct {
 	Order dataset.Order
 	Rule  bnupdate.Rule
 
-	// members and controls are set by [ChooseSampleSize]: how many images of the order members see, if fewer than all, and what
-	// corrects their statistics.
+	// members and controls are set by [ChooseSampleSize]: how many images of the order members see, if fewer than all,
+	// and what corrects their statistics.
 	members  int
 	controls map[*infer.Network]bnupdate.Control
 }

@@ -38,11 +38,11 @@ type SampleSizing struct {
 	Resize func(images int64)
 }
 
-// ChooseSampleSize makes batch-norm data ready for the members of the networks. It compares the images with the statistics that
-// each network's last checkpoints store, and estimates the cost of the number of images.
+// ChooseSampleSize makes batch-norm data ready for the members of the networks. It compares the images with the
+// statistics that each network's last checkpoints store, and estimates the cost of the number of images.
 //
-// If ChooseSampleSize chooses that number, SWA sees as many images as are needed to know its predictions. Members see fewer,
-// since SWA's pass shows the noise of these images: see [bnupdate.Control].
+// If ChooseSampleSize chooses that number, SWA sees as many images as are needed to know its predictions. Members see
+// fewer, since SWA's pass shows the noise of these images: see [bnupdate.Control].
 //
 // ChooseSampleSize returns a record of each network's statistics, nil for networks without batch norm.
 func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Network, data Training, how SampleSizing) (Training, []*Record, error) {

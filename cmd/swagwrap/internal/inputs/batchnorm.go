@@ -65,8 +65,8 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 	return b, nil
 }
 
-// ChooseSampleSize compares the images with the statistics in the checkpoints. With --bn-samples auto it also chooses how many
-// images SWA and the members see.
+// ChooseSampleSize compares the images with the statistics in the checkpoints. With --bn-samples auto it also chooses
+// how many images SWA and the members see.
 func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
 	was := e.Progress
 	defer func() { e.Progress = was }()
