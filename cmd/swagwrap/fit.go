@@ -78,10 +78,10 @@ func (a *app) fit(c *cli.Context) error {
 	defer out.Abort()
 
 	in, err := a.OpenFit(c, paths, others, &opts)
-	defer in.Close()
 	if err != nil {
 		return err
 	}
+	defer in.Close()
 	bar, last := &flags.Bar{}, int64(0)
 	opts.Progress = func(done, total int64) {
 		if last == 0 {

@@ -40,33 +40,41 @@ func (s *FitInputs) Close() {
 }
 
 // OpenFit opens all inputs of a fit. paths are the checkpoints to fit, and others those of the same run that are left
-// out. With --extend it copies the options of the older posterior. The caller closes the inputs, also after an error.
+// out. With --extend it copies the options of the older posterior. The caller closes the inputs.
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before paths.
 func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
-	s := &FitInputs{Env: a, c: c}
+	s, done := &FitInputs{Env: a, c: c}, false
+	defer func() {
+		if !done { // also after a panic, which a file that became shorter causes
+			s.Close()
+		}
+	}()
 	if err := s.open(paths, others, opts); err != nil {
-		return s, err
+		return nil, err
 	}
 	set, graph, err := s.match(opts.Roles)
 	if err == nil {
 		err = s.vectors(set, graph, opts.Dropout)
 	}
 	if err != nil {
-		return s, flags.BadInput(err)
+		return nil, flags.BadInput(err)
 	}
 	if c.IsSet("theta0") || s.older > 0 && s.previous.Posterior.Theta0 != nil {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
 	}
 	if n := len(s.Checkpoints); s.Previous == nil && n < 2 {
-		return s, flags.Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", n)
+		return nil, flags.Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", n)
 	}
 	_, warnings := s.source.Remarks()
 	s.warn(warnings)
 	if recipe := s.source.recipe(); recipe != nil {
-		s.Template, err = json.Marshal(recipe)
+		if s.Template, err = json.Marshal(recipe); err != nil {
+			return nil, err
+		}
 	}
-	return s, err
+	done = true
+	return s, nil
 }
 
 // open opens the older posterior and all checkpoints, and checks them. It makes the model card.
