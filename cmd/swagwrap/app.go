@@ -104,6 +104,9 @@ No training framework is needed, no Python, and no gradients.`,
 		action := cmd.Action
 		cmd.Action = func(c *cli.Context) error {
 			a.parsed()
+			if err := flags.Positionals(c); err != nil {
+				return err
+			}
 			return action(c)
 		}
 	}
@@ -175,9 +178,6 @@ With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Int
 disk. Commands use it with --provider openvino.`,
 		Flags: []cli.Flag{flags.ProviderFlag},
 		Action: func(c *cli.Context) error {
-			if err := flags.Positionals(c); err != nil {
-				return err
-			}
 			p := ort.Provider{Name: c.String("provider")}
 			path, err := p.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
 			if err != nil {

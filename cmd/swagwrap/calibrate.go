@@ -83,9 +83,6 @@ type calibrationJob struct {
 }
 
 func (a *app) calibrate(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	job, err := a.newCalibrationJob(c)
 	if err != nil {
 		return err

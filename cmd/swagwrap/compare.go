@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/predictions"
-	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -60,9 +59,6 @@ settings are --val's alone; the test data takes no part.
 }
 
 func (a *app) compare(c *cli.Context) error {
-	if c.NArg() < 2 {
-		return flags.Usagef("swagwrap compare --help shows an example", "%s, want POSTERIOR... TEST", report.Plural(c.NArg(), "argument"))
-	}
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
 	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics, ECE: binning(c)}

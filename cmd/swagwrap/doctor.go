@@ -27,9 +27,6 @@ With no usable ONNX Runtime it says so, and ends with 69. With --provider openvi
 			flags.RuntimeFlags[0], flags.ProviderFlag,
 		},
 		Action: func(c *cli.Context) error {
-			if err := flags.Positionals(c); err != nil {
-				return err
-			}
 			found, err := ort.Check(c.Context, ort.Provider{Name: c.String("provider")}, c.String("ort-lib"))
 			a.printCheckup(c, found)
 			return err

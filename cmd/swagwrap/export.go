@@ -63,9 +63,6 @@ External data goes into a file beside the model, as in the checkpoints.`,
 }
 
 func (a *app) export(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	path := c.Args().First()
 	out := &modelOutput{Env: a.Env.Env, path: c.String("output"), force: c.Bool("force")}
 	defer out.abort()

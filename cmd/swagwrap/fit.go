@@ -60,9 +60,6 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 }
 
 func (a *app) fit(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	opts, err := fitOptions(c)
 	if err != nil {
 		return err

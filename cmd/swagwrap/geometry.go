@@ -42,9 +42,6 @@ scale and the diagonal part of the covariance.`,
 }
 
 func (a *app) geometry(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	l := &landscape.Landscape{Scale: c.Float64("scale"), Directions: c.Int("directions"), Grid: c.Int("grid"), Extent: c.Float64("extent"), Decay: c.Float64("weight-decay")}
 	if l.Grid < 3 || l.Grid%2 == 0 {
 		return flags.Usagef("an odd number has SWA in the middle", "--grid %d: want an odd number of at least 3", l.Grid)

@@ -49,9 +49,6 @@ warnings, or not usable and why; then the exit code is 65.
 
 // inspect prints. It need not check for failed writes: [flags.Stdout] remembers the first one.
 func (a *app) inspect(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	paths, err := a.Models(c, c.Args().Slice())
 	if err != nil {
 		return err

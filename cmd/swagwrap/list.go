@@ -47,9 +47,6 @@ func (a *app) list(c *cli.Context) error {
 			return flags.Usagef("say where the listing goes: -o files.parquet, or -o - for CSV on standard output", "%w", err)
 		}
 	}
-	if !c.Args().Present() {
-		return flags.Usagef("swagwrap list --help has examples", "want images to list")
-	}
 	out, err := a.CreateResult(output, c.Bool("force"), true)
 	if err != nil {
 		return err

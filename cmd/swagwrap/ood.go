@@ -23,7 +23,7 @@ func (a *app) oodCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ood",
 		Usage:     "show how well uncertainty tells images of another domain from those of the training domain",
-		ArgsUsage: "POSTERIOR... IN OUT",
+		ArgsUsage: "[POSTERIOR...] IN OUT",
 		Description: `Runs the methods of compare over images of the training domain, IN, and of another one, OUT, which need no labels, and
 prints how well each method's uncertainty tells the two apart.
 
@@ -50,9 +50,6 @@ mean, which no choice of units changes the order of.
 
 func (a *app) ood(c *cli.Context) error {
 	args := c.Args().Slice()
-	if len(args) < 2 {
-		return flags.Usagef("swagwrap ood --help shows an example", "%s, want POSTERIOR... IN OUT, or two files of predictions", report.Plural(len(args), "argument"))
-	}
 	pages, err := a.OpenPages(c)
 	if err != nil {
 		return err

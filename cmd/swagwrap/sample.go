@@ -59,9 +59,6 @@ but their input and their classes.
 }
 
 func (a *app) sample(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	settings, err := readSettings(c)
 	if err != nil {
 		return err

@@ -93,9 +93,6 @@ type scoreJob struct {
 }
 
 func (a *app) score(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	began := time.Now()
 	job, scoring, err := a.scoreFlags(c)
 	if err != nil {

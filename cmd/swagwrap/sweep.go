@@ -51,9 +51,6 @@ change is within --tolerance, or else within a quarter of the standard error tha
 }
 
 func (a *app) sweep(c *cli.Context) error {
-	if err := flags.Positionals(c); err != nil {
-		return err
-	}
 	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid"), AllTest: c.Bool("all-test"), Tolerance: c.Float64("tolerance"), ECE: binning(c)}
 	estimate := flags.DefaultMembers
 	if n := c.String("members"); n != "auto" {

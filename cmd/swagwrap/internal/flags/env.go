@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
@@ -35,13 +36,14 @@ func Version() string {
 	return "(devel)"
 }
 
-// Positionals checks the number of arguments against ArgsUsage. A last name that ends in "..." may occur several times.
+// Positionals checks the number of arguments against ArgsUsage. A name in brackets may be missing. One with "..." may
+// occur several times.
 func Positionals(c *cli.Context) error {
 	want := strings.Fields(c.Command.ArgsUsage)
 	least := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s[0] == '[' }))
-	many := strings.HasSuffix(c.Command.ArgsUsage, "...")
+	many := strings.Contains(c.Command.ArgsUsage, "...")
 	if n := c.NArg(); n < least || n > len(want) && !many {
-		return Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%d arguments, want %s", n, c.Command.ArgsUsage)
+		return Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%s, want %s", report.Plural(n, "argument"), c.Command.ArgsUsage)
 	}
 	return nil
 }

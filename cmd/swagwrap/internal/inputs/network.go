@@ -1,3 +1,4 @@
+// Package inputs opens the files that commands read: models, posteriors and data. It checks them, and prints the findings.
 package inputs
 
 import (
@@ -15,6 +16,9 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
+
+// Env opens files for one run of the program.
+type Env struct{ *flags.Env }
 
 // Engine opens ONNX Runtime.
 func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {

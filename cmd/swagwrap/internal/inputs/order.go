@@ -108,27 +108,19 @@ func common(names []string) (prefix, suffix string) {
 	if len(names) < 2 {
 		return "", ""
 	}
-	shared := func(a, b string) int {
-		n := 0
-		for n < len(a) && n < len(b) && a[n] == b[n] {
-			n++
-		}
-		return n
-	}
+	const digits = "0123456789"
 	prefix = names[0]
 	for _, name := range names {
-		prefix = prefix[:shared(prefix, name)]
+		for !strings.HasPrefix(name, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
 	}
-	prefix = strings.TrimRight(prefix, "0123456789")
-	suffix = reversed(names[0][len(prefix):])
+	prefix = strings.TrimRight(prefix, digits)
+	suffix = names[0][len(prefix):]
 	for _, name := range names {
-		suffix = suffix[:shared(suffix, reversed(name[len(prefix):]))]
+		for !strings.HasSuffix(name[len(prefix):], suffix) {
+			suffix = suffix[1:]
+		}
 	}
-	return prefix, strings.TrimLeft(reversed(suffix), "0123456789")
-}
-
-func reversed(s string) string {
-	b := []byte(s)
-	slices.Reverse(b)
-	return string(b)
+	return prefix, strings.TrimLeft(suffix, digits)
 }

@@ -63,9 +63,6 @@ func Completion() *cli.Command {
    source <(swagwrap completion zsh)           # ~/.zshrc, after compinit
    swagwrap completion fish | source           # ~/.config/fish/config.fish`,
 		Action: func(c *cli.Context) error {
-			if err := flags.Positionals(c); err != nil {
-				return err
-			}
 			script, err := completion(c.App, c.Args().First())
 			if err != nil {
 				return err
@@ -108,9 +105,6 @@ func Man(exitStatus string) *cli.Command {
 		Hidden:      true,
 		Description: "   swagwrap man > swagwrap.1",
 		Action: func(c *cli.Context) error {
-			if err := flags.Positionals(c); err != nil {
-				return err
-			}
 			page, err := manualPage(c.App, exitStatus)
 			if err != nil {
 				return err
