@@ -7,12 +7,13 @@
 //   - lists of image files, with or without labels: .txt, .csv, .tsv
 //   - tars in the layout of WebDataset
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
-//   - listings of all these, made once by [listing.List]; see package filelist. A listed image
-//     is not opened before it is read, and then its size is compared with the listing
+//   - listings of all these, made once by [listing.List]; see package filelist
 //   - arrays: .npy, .npz, IDX; see package numpy
 //   - for a network with several inputs, an .npz file with an array for each, or a folder
 //     of .npy files, where images may replace arrays
 //   - tables whose rows are examples; see package table
+//
+// A listed image is not opened before it is read. Then its size is compared with the listing.
 //
 // Arrays may be uint8, float32 or float64, and uint8 arrays may be images. Labels may have any integer type. Arrays are
 // held in memory. Images are read and decoded on demand. Package preprocess turns them into the values that the network
@@ -228,7 +229,7 @@ type examples struct {
 	asSeen     bool          // the values reach the network unchanged
 	decoded    []bool        // for each field: it comes from image files, or from uint8 arrays that are normalised
 	cache      *cache        // of pixels; nil without one
-	loaded     *listing.Part // the listing whose rows are partly loaded; or nil
+	loaded     *listing.Partial // the listing whose rows are partly loaded; or nil
 }
 
 func (e *examples) Len() int             { return e.n }
@@ -286,8 +287,8 @@ func of(d Dataset) *examples {
 // it reports this for those that take images.
 func AsSeen(d Dataset) bool { return of(d).asSeen }
 
-// Decoded reports whether an input of a dataset that [Open] returned comes from image files, or from uint8 arrays that
-// are normalised. field is 0 if there is only one input.
+// Decoded reports whether a field of a dataset that [Open] returned comes from image files or normalised uint8 arrays.
+// field is 0 if there is only one input.
 func Decoded(d Dataset, field int) bool {
 	e := of(d)
 	return field < len(e.decoded) && e.decoded[field]

@@ -39,7 +39,7 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 // openPart opens an existing listing when only a part of it is used. It returns nil if the classes are known only after
 // reading all rows.
 func openPart(input, path string, opts Options) (Dataset, error) {
-	p, err := listing.OpenPart(input, path, opts.Labels == "", opts.listing())
+	p, err := listing.OpenPartial(input, path, opts.Labels == "", opts.listing())
 	if p == nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
 // Package filelist reads and writes listings of images. A listing is a file with a row for each image: the position of
-// its bytes, and their number. With a listing, a job that works on a part of a million images need not search for the
+// its bytes, and their number. With a listing, a job that works on a part of a million images does not search for the
 // others. docs/formats.md describes the columns. A listing is a Parquet file, which allows reading a range of rows, or
 // a CSV file, which people can read.
 //

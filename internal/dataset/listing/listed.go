@@ -119,8 +119,8 @@ type ListOptions struct {
 	Pipes context.Context
 }
 
-// List lists the images of the inputs, as [Read] does, and returns the head and the rows of a listing. failed is the
-// error of the first image that cannot be read, or nil.
+// List lists the images of the inputs, as [Read] does. It returns the head and the rows of a listing. failed is the error
+// of the first image that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
 	l.spool, l.sizes = newSpool(opts.Pipes), []int64{}

@@ -10,7 +10,7 @@
 // # Concurrency
 //
 // A Listing does not change after [Read]. Any number of goroutines may call its methods and those of an [Example]. A
-// [Part] must not be read while it is loaded.
+// [Partial] must not be read while it is loaded.
 package listing
 
 import (

@@ -7,8 +7,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Part is an existing listing with only some rows in memory.
-type Part struct {
+// Partial is an existing listing with only some rows in memory.
+type Partial struct {
 	Input      Input
 	ClassNames []string
 
@@ -23,9 +23,9 @@ type Part struct {
 	labels   truth.Truth
 }
 
-// OpenPart opens the listing at path without reading its rows. It returns nil if the classes are known only after
-// reading the rows. input is the name of the listing as the caller gave it. labels says whether labels are wanted.
-func OpenPart(input, path string, labels bool, opts Options) (*Part, error) {
+// OpenPartial opens the listing at path without reading its rows. It returns nil if the classes are known only after
+// reading the rows. The caller named the listing input. labels says whether labels are wanted.
+func OpenPartial(input, path string, labels bool, opts Options) (*Partial, error) {
 	in, err := filelist.Open(path)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func OpenPart(input, path string, labels bool, opts Options) (*Part, error) {
 	if err := l.addListing(in, 0, 0, nil); err != nil {
 		return nil, err
 	}
-	p := &Part{Input: Input{input, in.SHA256, in.Rows}, ClassNames: opts.ClassNames, listing: in, opts: opts,
+	p := &Partial{Input: Input{input, in.SHA256, in.Rows}, ClassNames: opts.ClassNames, listing: in, opts: opts,
 		labelled: labels && !opts.Unlabelled && len(in.Labels) > 0}
 	switch {
 	case p.labelled && opts.Truth != truth.Classes && in.Bare > 0:
@@ -52,7 +52,7 @@ func OpenPart(input, path string, labels bool, opts Options) (*Part, error) {
 }
 
 // At returns example i, or nil if it is not loaded.
-func (p *Part) At(i int) *Example {
+func (p *Partial) At(i int) *Example {
 	if p.rows != nil {
 		if at, loaded := slices.BinarySearch(p.rows, i); loaded {
 			return &p.examples[at]
@@ -67,7 +67,7 @@ func (p *Part) At(i int) *Example {
 
 // Load reads the rows [first, end), and drops all others. It does not read rows again that are already loaded, so
 // commands that make images run once.
-func (p *Part) Load(first, end int) error {
+func (p *Partial) Load(first, end int) error {
 	if p.rows == nil && p.first == first && len(p.examples) == end-first {
 		return nil
 	}
@@ -75,12 +75,12 @@ func (p *Part) Load(first, end int) error {
 }
 
 // LoadRows reads the given rows, in ascending order, and drops all others. It returns their true values.
-func (p *Part) LoadRows(rows []int) (truth.Truth, error) {
+func (p *Partial) LoadRows(rows []int) (truth.Truth, error) {
 	err := p.load(rows[0], rows[len(rows)-1]+1, rows)
 	return p.labels, err
 }
 
-func (p *Part) load(first, end int, only []int) error {
+func (p *Partial) load(first, end int, only []int) error {
 	l := p.opts.newListing()
 	l.beginSource(p.listing.Path)
 	if err := l.addListing(p.listing, first, end, only); err != nil {
@@ -110,7 +110,7 @@ func (p *Part) load(first, end int, only []int) error {
 }
 
 // Labels returns the true values of the loaded examples [first, end). It returns none if no example has any.
-func (p *Part) Labels(first, end int) truth.Truth {
+func (p *Partial) Labels(first, end int) truth.Truth {
 	if p.labels.None() {
 		return p.labels
 	}
