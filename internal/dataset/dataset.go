@@ -226,9 +226,9 @@ type examples struct {
 	id         string
 	name       func(i int) string
 	augmented  bool
-	asSeen     bool          // the values reach the network unchanged
-	decoded    []bool        // for each field: it comes from image files, or from uint8 arrays that are normalised
-	cache      *cache        // of pixels; nil without one
+	asSeen     bool             // the values reach the network unchanged
+	decoded    []bool           // for each field: it comes from image files, or from uint8 arrays that are normalised
+	cache      *cache           // of pixels; nil without one
 	loaded     *listing.Partial // the listing whose rows are partly loaded; or nil
 }
 
