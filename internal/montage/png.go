@@ -55,7 +55,10 @@ func (m *Montage) WritePNG(w io.Writer) error {
 	s.box(0, 0, sheetWidth, height, paper)
 	const room = sheetWidth - 2*margin
 	s.pair(margin, margin, room, m.Title, m.Note, s.title, ink)
-	s.pair(margin, margin+lineHeight, room, m.Words.Legend, "", s.body, soft)
+	fits := func(line string) bool { return font.MeasureString(s.body, line).Ceil() <= room }
+	for i, line := range text.WrapTo(m.Words.Legend, fits) { // at most two lines
+		s.pair(margin, margin+(i+1)*lineHeight, room, line, "", s.body, soft)
+	}
 	y := margin + headHeight
 	for _, p := range sections {
 		s.pair(margin, y, room, p.Heading, "", s.title, ink)
