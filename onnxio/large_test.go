@@ -253,7 +253,7 @@ func TestMisplacedHoles(t *testing.T) {
 func TestReleasing(t *testing.T) {
 	released := 0
 	r := &releasing{w: io.Discard, release: []func(){func() { released++ }}}
-	data := make([]byte, 5*releaseBytes/2)
+	data := make([]byte, 10*releaseChunk) // two and a half times what is released at once
 	for i, want := range []int{2, 5, 7} {
 		if n, err := r.Write(data); n != len(data) || err != nil || released != want {
 			t.Errorf("write %d: %d bytes, %v; released %d times, want %d", i, n, err, released, want)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -359,33 +360,33 @@ func (h fileHeader) file(data []byte) (templateFile, error) {
 	return f, nil
 }
 
-// releaseBytes is how many bytes are written before the memory that reading them took is given back.
-const releaseBytes = 64 << 20
-
 // A releasing writer gives the memory of mapped files back from time to time. Otherwise all that is written from them
 // would count as this process's memory.
 type releasing struct {
-	w       io.Writer
-	release []func()
-	pending int
+	w          io.Writer
+	release    []func()
+	unreleased weights.Unreleased
 }
 
+// releaseChunk is the number of bytes that are written at a time.
+const releaseChunk = 16 << 20
+
 func (r *releasing) Write(p []byte) (done int, err error) {
-	for done < len(p) && err == nil {
-		next := p[done:min(len(p), done+releaseBytes-r.pending)]
-		n, failed := r.w.Write(next)
-		if err = failed; n < len(next) && err == nil {
-			err = io.ErrShortWrite
+	for chunk := range slices.Chunk(p, releaseChunk) {
+		n, err := r.w.Write(chunk)
+		if done += n; err != nil {
+			return done, err
 		}
-		done += n
-		if r.pending += n; r.pending >= releaseBytes {
+		if n < len(chunk) {
+			return done, io.ErrShortWrite
+		}
+		r.unreleased.Read(int64(n), func() {
 			for _, release := range r.release {
 				release()
 			}
-			r.pending = 0
-		}
+		})
 	}
-	return done, err
+	return done, nil
 }
 
 // releaser returns a function that gives a vector's memory back.

@@ -181,9 +181,9 @@ type fitter struct {
 	kept    int // columns taken from that posterior
 
 	out        *writer
-	width      int64         // bytes of one model's parameters
-	done       int64         // weights read, over all passes
-	unreleased int64         // bytes read since the last Release
+	width      int64 // bytes of one model's parameters
+	done       int64 // weights read, over all passes
+	unreleased weights.Unreleased
 	gram       *mat.SymDense // of all models' deviations from θ_SWA, for Final
 	mixing     [][]float64
 	trajectory [][]float32 // a row for each model, including those of Previous
@@ -462,14 +462,7 @@ func (f *fitter) mixed(b *block) error {
 // progress reports a block that has been read.
 func (f *fitter) progress(b *block) {
 	f.done += int64(b.n)
-	if read := int64(len(f.models)) * int64(b.n) * f.width / f.d; f.unreleased+read < releaseBytes {
-		f.unreleased += read
-	} else {
-		f.unreleased = 0
-		if f.in.Release != nil {
-			f.in.Release()
-		}
-	}
+	f.unreleased.Read(int64(len(f.models))*int64(b.n)*f.width/f.d, f.in.Release)
 	if f.opts.Progress != nil {
 		passes := int64(1)
 		if f.options.Deviations == Final && !f.options.Referenced {

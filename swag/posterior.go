@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 	"github.com/swagwrap/swagwrap/weights"
@@ -37,9 +36,6 @@ const templateKey = "template"
 
 // compatReference is the value of [Options.Compat] for a posterior computed like the authors' code.
 const compatReference = "reference"
-
-// releaseBytes is how many bytes of mapped files are read before their memory is given back.
-const releaseBytes = 64 << 20
 
 // Options are the choices of a fit, as the posterior's file records them.
 type Options struct {
@@ -87,7 +83,7 @@ type Posterior struct {
 	scratch  sync.Pool // of *rebuilding
 
 	onClose    []func() error
-	unreleased atomic.Int64 // bytes read since the memory was last given back
+	unreleased weights.Unreleased
 }
 
 // Open maps the posterior file at path and checks its header. It does not read
@@ -330,12 +326,10 @@ func (p *Posterior) trajectoryRow(t int) []float32 {
 
 // read notes that n bytes of mapped files have been read. It gives their memory back once there are many.
 func (p *Posterior) read(n int64) {
-	if p.unreleased.Add(n) < releaseBytes {
-		return
-	}
-	p.unreleased.Store(0)
-	p.file.Release()
-	if p.released != nil {
-		p.released()
-	}
+	p.unreleased.Read(n, func() {
+		p.file.Release()
+		if p.released != nil {
+			p.released()
+		}
+	})
 }

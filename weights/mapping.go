@@ -66,8 +66,8 @@ func MapFile(f *os.File) (m *Mapping, err error) {
 }
 
 // Release takes the file's pages out of this process's memory. Pages that are read again come back from the system's
-// cache. Readers of Data may continue meanwhile. A pass over large files calls Release from time to time, because
-// otherwise all pages that it has read count as its memory.
+// cache. Readers of Data may continue meanwhile. A pass over large files calls Release from time to time: see
+// [Unreleased].
 func (m *Mapping) Release() {
 	if len(m.Data) > 0 {
 		release(m.Data)

@@ -161,7 +161,7 @@ const maxTried = 1 << 22
 // byName pairs the tensors of the same name, and compares their elements if wanted.
 func (t *Template) byName(s *state, names naming, compare bool) (*matching, error) {
 	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
-	graph, compared := namesOf(t.model), int64(0)
+	graph, unreleased := namesOf(t.model), weights.Unreleased{}
 	for _, x := range s.dict.Tensors {
 		into := graph[names.graph(x.Short)]
 		if into == nil {
@@ -181,11 +181,10 @@ func (t *Template) byName(s *state, names naming, compare bool) (*matching, erro
 		if !same {
 			m.other = append(m.other, into)
 		}
-		if compared += 8 * x.Len(); compared > releaseBytes {
+		unreleased.Read(8*x.Len(), func() {
 			t.model.Release()
 			s.file.Release()
-			compared = 0
-		}
+		})
 	}
 	return m, nil
 }

@@ -23,7 +23,7 @@ type Set struct {
 	// nodes.
 	ByPlace bool
 
-	unreleased int // bytes
+	unreleased weights.Unreleased
 }
 
 // New compares the checkpoints of one network and decides which tensors form the flat vector. It gives each
@@ -193,17 +193,13 @@ const (
 	compareStretch = 1 << 20
 )
 
-// releaseBytes is how many bytes are read before their memory is given back.
-const releaseBytes = 64 << 20
-
 // read notes that n bytes were read, and gives their memory back from time to time.
 func (s *Set) read(n int) {
-	if s.unreleased += n; s.unreleased >= releaseBytes {
-		s.unreleased = 0
+	s.unreleased.Read(int64(n), func() {
 		for _, m := range s.Models {
 			m.Release()
 		}
-	}
+	})
 }
 
 // A tieKey is equal for tensors that have the same elements in the same order in every model. Another key is equal

@@ -7,10 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-const (
-	blockLen     = 1 << 14  // weights of an iterate that are read together
-	releaseBytes = 64 << 20 // read before release is called
-)
+const blockLen = 1 << 14 // weights of an iterate that are read together
 
 // Step describes one iterate and its distance from the previous one.
 type Step struct {
@@ -29,7 +26,7 @@ func Steps(ctx context.Context, iterates []weights.Vector, release func()) ([]St
 		return steps, nil
 	}
 	block, before := make([]float32, blockLen), make([]float32, blockLen)
-	unreleased := int64(0)
+	var unreleased weights.Unreleased
 	for off, d := int64(0), iterates[0].Len(); off < d; off += blockLen {
 		n := min(blockLen, d-off)
 		for t, theta := range iterates {
@@ -55,10 +52,7 @@ func Steps(ctx context.Context, iterates []weights.Vector, release func()) ([]St
 			}
 			block, before = before, block
 		}
-		if unreleased += 4 * n * int64(len(iterates)); unreleased > releaseBytes && release != nil {
-			release()
-			unreleased = 0
-		}
+		unreleased.Read(4*n*int64(len(iterates)), release)
 	}
 	for t := range steps {
 		steps[t].Norm, steps[t].Moved = math.Sqrt(steps[t].Norm), math.Sqrt(steps[t].Moved)
