@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -335,18 +334,4 @@ func (v VectorScaling) Warnings(rows int) (list []error) {
 		addf("%d numbers are fitted on fewer than %d rows: a temperature is safer", 2*classes, want)
 	}
 	return list
-}
-
-// Check returns an error unless v can be applied to rows with the given number of classes. Call it for scales that
-// were read from a file.
-func (v VectorScaling) Check(classes int) error {
-	if len(v.Scale) != classes || len(v.Bias) != classes {
-		return errors.New("number of scales or biases is not that of the classes")
-	}
-	for _, x := range slices.Concat(v.Scale, v.Bias) {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return errors.New("a scale or bias is not a finite number")
-		}
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package calibrate_test
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -85,10 +84,6 @@ func TestFitVectorScalingExtremes(t *testing.T) {
 		"one class":        {[]float64{4, 5}, 1, []int{0, 0}},
 	} {
 		v := p.fitVector(t)
-		if err := v.Check(p.classes); err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
 		if !v.Converged || v.NLL > v.NLLBefore {
 			t.Errorf("%s: %+v", name, v)
 		}
@@ -114,16 +109,5 @@ func TestFitVectorScalingExtremes(t *testing.T) {
 	}
 	if v := (problem{[]float64{2, 0, 2, 0}, 2, []int{0, 1}}).fitVector(t); v.Separated || v.Absent != nil {
 		t.Errorf("not separable: %+v", v)
-	}
-}
-
-func TestVectorScalingCheck(t *testing.T) {
-	for want, v := range map[string]calibrate.VectorScaling{
-		"number of scales": {Scale: []float64{1}, Bias: []float64{0, 0}},
-		"not a finite":     {Scale: []float64{1, math.NaN()}, Bias: []float64{0, 0}},
-	} {
-		if err := v.Check(2); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want an error with %q", v, err, want)
-		}
 	}
 }

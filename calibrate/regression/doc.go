@@ -6,12 +6,12 @@
 //
 //	mean μ* = mean μ_s,   aleatoric = mean v_s,   epistemic = mean μ_s² − μ*²
 //
-// do not: [Running] adds them up member by member, and [MomentsOf] computes them from three sums. The SWAG paper
+// do not: [MomentsOf] computes them from three sums. The SWAG paper
 // evaluates the [Gaussian] with these moments (Maddox et al. 2019, appendix on regression). Results include both, by
 // name.
 //
 // [VarianceHead] converts the output of a network to variances, and [Units] convert between the units of training and
-// those of the user. If networks predict no variance, [FitNoise] and [FitMixtureNoise] estimate it, and
+// those of the user. If networks predict no variance, [FitMixtureNoise] estimates it, and
 // [FitMomentNoise] does so from moments alone.
 //
 // Scores compare predictions with true values: [Mixture.Score] scores one prediction, and [Evaluate] many. They

@@ -97,16 +97,6 @@ func TestMixtures(t *testing.T) {
 			diff(t, "mean", moments.Mean, want.Mean)
 			diff(t, "aleatoric", moments.Aleatoric, want.Aleatoric)
 			diff(t, "epistemic", moments.Epistemic, want.Epistemic)
-			var r regression.Running
-			for s := range want.Means {
-				w := 1.0
-				if want.Weights != nil {
-					w = want.Weights[s]
-				}
-				r.Add(w, want.Means[s], want.Variances[s])
-			}
-			diff(t, "running moments", r.Moments(), moments)
-
 			diff(t, "log density", each(want.Y, m.LogDensity), want.LogDensity)
 			diff(t, "CDF", each(want.Y, m.CDF), want.CDF)
 			diff(t, "CRPS", each(want.Y, m.CRPS), want.CRPS)
@@ -191,12 +181,6 @@ func TestNoise(t *testing.T) {
 			t.Fatal(err)
 		}
 		diff(t, "variance", got, want.Variance)
-		if want.Members == 1 {
-			one, err := regression.FitNoise(want.Y, want.Means)
-			if err != nil || one != got {
-				t.Errorf("one network: %v, %v, want %v", one, err, got)
-			}
-		}
 	}
 }
 

@@ -9,13 +9,6 @@ import (
 // because a likelihood can have several maxima.
 const noisePoints = 64
 
-// FitNoise returns the variance σ² that maximises the likelihood of N(μ, σ²) for the targets y, given the means that
-// one network predicts: mean((y−μ)²). It is for networks without a variance head; use validation data.
-//
-// It returns an error, which names the first bad row, if there is no row, a number is not finite, or every prediction
-// is exact. It panics if the lengths disagree.
-func FitNoise(y, means []float64) (float64, error) { return FitMixtureNoise(y, means, 1, nil) }
-
 // FitMixtureNoise returns the variance σ² that maximises the mean log-likelihood of the mixtures Σ_s w_s N(μ_s, σ²)
 // for the n targets y. The means are n × members, row-major. The members have the given weights, or equal ones if
 // nil.
