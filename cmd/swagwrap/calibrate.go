@@ -57,7 +57,7 @@ row is scored by what was fitted without it. That number comes first; the NLL of
 Of labels the arrays are probabilities or logits, and labels; of regressions target, mean, std (or aleatoric_std and
 epistemic_std), and member_mean and member_std; columns have these names, with _0, _1 … of several.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"},
+			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"}, "auto", "classes", "labels", "regression"),
 			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
 			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number: "),
 			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
@@ -66,7 +66,7 @@ epistemic_std), and member_mean and member_std; columns have these names, with _
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` that carries what was fitted"},
 			&cli.StringFlag{Name: "apply", Usage: "write the calibrated probabilities, or means and deviations, of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
-			&cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5},
+			flags.AtLeast(2, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
 		}),
 		Action: a.calibrate,
@@ -140,12 +140,7 @@ func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	job := &calibrationJob{Study: calibration.Study{Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
 	apply := c.String("apply")
-	if err := flags.Word(c, "task", "auto", "classes", "labels", "regression"); err != nil {
-		return nil, err
-	}
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case job.Folds < 2:
-		return nil, flags.Usagef("", "--folds %d: want at least 2", job.Folds)
 	case c.String("test-labels") != "" && c.String("test") == "":
 		return nil, flags.Usagef("", "--test-labels without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":

@@ -75,12 +75,12 @@ func (a *app) compare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer saved.abort()
+	defer saved.out.Abort()
 	settings, err := openTuned(c)
 	if err != nil {
 		return err
 	}
-	defer settings.abort()
+	defer settings.out.Abort()
 
 	in, err := a.OpenStudy(c, posteriors, true)
 	if err != nil {
@@ -176,12 +176,6 @@ func (s *savedPredictions) finish(labels truth.Truth) error {
 		return flags.BadOutput(err)
 	}
 	return flags.BadOutput(s.archive.Close())
-}
-
-func (s *savedPredictions) abort() {
-	if s.out != nil {
-		s.out.Abort()
-	}
 }
 
 // bins are the choices of --ece.

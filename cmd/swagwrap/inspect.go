@@ -47,7 +47,7 @@ warnings, or not usable and why; then the exit code is 65.
 	}
 }
 
-// inspect prints. It need not check for failed writes: [flags.Stdout] remembers the first one.
+// inspect prints without a check for failed writes, because [flags.Stdout] remembers the first one.
 func (a *app) inspect(c *cli.Context) error {
 	paths, err := a.Models(c, c.Args().Slice())
 	if err != nil {

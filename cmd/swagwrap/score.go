@@ -151,9 +151,7 @@ func (a *app) score(c *cli.Context) error {
 		return a.runEstimate(c, job, engine, scoring, began)
 	}
 	err = saveBatch(c, job, networks[0])
-	if job.batch != nil {
-		defer job.batch.Abort()
-	}
+	defer job.batch.Abort()
 	if err != nil {
 		return err
 	}

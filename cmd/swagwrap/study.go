@@ -12,8 +12,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// startStudy opens ONNX Runtime and the store of a study, and makes the study's inputs ready. how says how members are
-// drawn, and path is the name of the data in messages. results are flags whose outputs a part does not make.
+// startStudy opens ONNX Runtime and the store of a study, and prepares the study's inputs. Members are drawn as how says.
+// Messages call the data path. The flags results have outputs that a part does not make.
 func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOptions, data dataset.Dataset, path string, results ...string) (*infer.Engine, error) {
 	engine, err := a.Engine(c)
 	if err != nil {

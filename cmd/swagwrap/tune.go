@@ -80,9 +80,3 @@ func (t *tunedSettings) finish(r *compare.Result) (*flags.Output, error) {
 	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, flags.Producer())
 	return t.out, flags.BadOutput(flags.WriteJSON(t.out, file))
 }
-
-func (t *tunedSettings) abort() {
-	if t.out != nil {
-		t.out.Abort()
-	}
-}

@@ -67,8 +67,8 @@ func splitInput(text string) (input, value string) {
 	return "", text
 }
 
-// Columns reads --columns, or returns the columns of the model card, by the names of the network's inputs. It returns
-// the padding of the model card likewise.
+// Columns reads --columns, or returns the columns of the model card, by the names of the network's inputs. It also
+// returns the padding of the model card by these names.
 func Columns(c *cli.Context, card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
 	if columns, err = readColumns(c, card); err != nil {
 		return nil, nil, err

@@ -129,7 +129,10 @@ var (
 	}, RuntimeFlags)
 	// MembersFlag is the number of members that a command draws.
 	MembersFlag = &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: DefaultMembers, Action: func(_ *cli.Context, n int) error {
-		return CheckMembers(n)
+		if n < 1 || n >= swag.MaxMembers {
+			return Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
+		}
+		return nil
 	}}
 	CovarianceFlags = []cli.Flag{
 		NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"}),
@@ -163,14 +166,6 @@ func Sampling(c *cli.Context) (swag.SampleOptions, error) {
 		opts.Scale = c.Float64("scale")
 	}
 	return opts, nil
-}
-
-// CheckMembers checks a number of members.
-func CheckMembers(n int) error {
-	if n < 1 || n >= swag.MaxMembers {
-		return Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
-	}
-	return nil
 }
 
 // Memory returns --memory in bytes, or 0.

@@ -13,7 +13,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
-	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -44,14 +43,6 @@ func Positionals(c *cli.Context) error {
 	many := strings.Contains(c.Command.ArgsUsage, "...")
 	if n := c.NArg(); n < least || n > len(want) && !many {
 		return Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%s, want %s", report.Plural(n, "argument"), c.Command.ArgsUsage)
-	}
-	return nil
-}
-
-// Word checks the word of a flag.
-func Word(c *cli.Context, flag string, want ...string) error {
-	if err := word.Check(c.String(flag), want...); err != nil {
-		return Usagef("", "--%s %w", flag, err)
 	}
 	return nil
 }

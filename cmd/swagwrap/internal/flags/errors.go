@@ -153,7 +153,7 @@ func isTemporary(err error) bool {
 	return slices.ContainsFunc(errnos, func(errno error) bool { return errors.Is(err, errno) })
 }
 
-// PrintError writes one "error:" line, then a "hint:" line for each hint. It prints nothing if the reader of standard
+// PrintError writes a line with the error, then a line for each hint. It prints nothing if the reader of standard
 // output has gone.
 func PrintError(w io.Writer, ctx context.Context, err error) {
 	if gone(err) {

@@ -135,8 +135,11 @@ func (o *Output) copyOut() error {
 	return BadOutput(err)
 }
 
-// Abort removes the unfinished file. After Commit it does nothing.
+// Abort removes the unfinished file. It does nothing after Commit, and for a nil Output.
 func (o *Output) Abort() {
+	if o == nil {
+		return
+	}
 	// Close the file last: without its lock, others would take it for a dead process's file. After Commit the name is
 	// gone, or belongs to another process.
 	if _, err := o.Stat(); err == nil {

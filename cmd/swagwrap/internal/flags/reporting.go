@@ -66,9 +66,7 @@ func (a *Env) OpenPages(c *cli.Context) (*Pages, error) {
 // Abort removes unfinished pages and figures. After Show it does nothing.
 func (r *Pages) Abort() {
 	for _, out := range append(r.plots, r.page) {
-		if out != nil {
-			out.Abort()
-		}
+		out.Abort()
 	}
 	if r.made {
 		os.Remove(r.folder) // only if it is empty

@@ -24,8 +24,8 @@ var madeBy = map[Kind]string{
 	Predictions:  "swagwrap score",
 }
 
-// WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error says
-// so, and the hints say what to do with that file. hints are for files of the wanted or of an unknown kind.
+// WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error names
+// that kind. The hints then say what to do with the file. hints are for files of the wanted or of an unknown kind.
 func WrongKind(c *cli.Context, err error, path string, want Kind, hints ...string) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*flags.Failure)) {
 		return flags.BadInput(err, hints...)

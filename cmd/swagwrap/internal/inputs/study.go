@@ -184,8 +184,8 @@ func (l *Study) openExternal(c *cli.Context) (external []baseline.External, err 
 	return external, nil
 }
 
-// Prepare checks the data of a study, chooses the batch-norm data of its networks, and measures the precision. how says
-// how members are drawn, and path is the name of the data in messages.
+// Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
+// Messages call the data path.
 func (a *Env) Prepare(c *cli.Context, l *Study, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
 	if err := a.CheckStudy(c, e, l.BatchNorm, l.Validation, data, path); err != nil {
 		return err
