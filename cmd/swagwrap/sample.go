@@ -233,7 +233,7 @@ func (a *app) checkTraining(c *cli.Context, engine *infer.Engine, bn *inputs.Bat
 	return err
 }
 
-// noteScores stores the meaning of the networks' scores, as far as it is known, in the ensemble.
+// noteScores stores the known meaning of the networks' scores in the ensemble.
 func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 	for i, n := range networks {
 		e.Components[i].Scores = string(n.Form())

@@ -104,7 +104,7 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 	return notes, nil
 }
 
-// Fill runs the engine's share of the methods' networks and puts their outputs into its store. Methods that need only
+// Fill runs the engine's shard of the methods' networks and puts their outputs into its store. Methods that need only
 // one pass over a network's features, such as Laplace, are left to Predict.
 func Fill(ctx context.Context, e *infer.Engine, in *Inputs, t Targets) error {
 	_, err := Predict(ctx, e, in, t, func(*Predicted) error { return nil })

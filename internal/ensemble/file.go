@@ -48,7 +48,9 @@ const (
 )
 
 // MaxPosteriors is the largest number of posteriors of an ensemble.
+//
 // maxValues is the largest number of values in one JSON text of its metadata.
+//
 // maxComponents is the limit for "components", whose values take more memory. A checkpoint that is a member takes three
 // values.
 const (

@@ -155,8 +155,8 @@ func pickWanted(columns []savedColumn, wanted []Wanted) (picks []pick, err error
 	return picks, nil
 }
 
-// elements finds the columns whose names have indices, which must be complete from 0 on. indices returns the indices in
-// a name, or nil. shown is the names' format, for messages. It returns the columns in row-major order.
+// elements returns the columns whose names have indices, in row-major order. The indices must be complete from 0 on.
+// indices returns the indices in a name, or nil. Messages show the format of the names as shown.
 func elements(columns []savedColumn, shown string, indices func(name string) []string) ([]int, error) {
 	found, size := map[string]int{}, []int(nil)
 	for i, c := range columns {

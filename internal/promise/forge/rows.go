@@ -52,28 +52,24 @@ func (f *Rows) Mutated(r *rand.Rand) *Rows {
 		return m
 	}
 	k := r.IntN(len(m.Frames))
-	frame := append(slices.Clone(m.Frames[k]), 0)
+	frame := slices.Clone(m.Frames[k])
 	for range 1 + r.IntN(3) {
-		at := r.IntN(len(frame))
+		at := r.IntN(len(frame) + 1)
 		end := min(len(frame), at+1+r.IntN(40))
-		switch r.IntN(5) {
+		switch r.IntN(4) {
 		case 0: // a length or a label
 			v := []uint32{0, 1, 13, 1 << 20, 1 << 31, 1<<32 - 1}[r.IntN(6)]
 			copy(frame[at:], binary.LittleEndian.AppendUint32(nil, v))
 		case 1:
-			frame = append(frame[:at:at], frame[end:]...)
+			frame = slices.Delete(frame, at, end)
 		case 2:
-			frame = slices.Concat(frame[:at], make([]byte, r.IntN(100)), frame[at:])
-		case 3:
-			frame[at] = []byte{0, 0xff, 0x7f, 0x80}[r.IntN(4)]
+			frame = slices.Insert(frame, at, make([]byte, r.IntN(100))...)
 		default:
-			frame[at] ^= 1 << r.IntN(8)
+			for i := range frame[at:end] {
+				frame[at+i] ^= []byte{1, 0x80, 0xff}[r.IntN(3)]
+			}
 		}
-		frame = append(frame, 0)
 	}
-	m.Frames[k] = frame[:r.IntN(len(frame))]
-	if r.IntN(4) > 0 && len(frame) > len(f.Frames[k]) {
-		m.Frames[k] = frame[:len(f.Frames[k])]
-	}
+	m.Frames[k] = frame
 	return m
 }

@@ -116,7 +116,7 @@ func (c *Comparison) targets() baseline.Targets {
 // Images returns about how many images Run sends through networks.
 func (c *Comparison) Images() int64 { return c.Inputs.Images(c.targets()) }
 
-// Fill runs the engine's share of the methods' networks and puts their outputs into its store.
+// Fill runs the engine's shard of the methods' networks and puts their outputs into its store.
 func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 	return baseline.Fill(ctx, e, &c.Inputs, c.targets())
 }

@@ -71,7 +71,7 @@ func (d *Detection) targets() baseline.Targets {
 // Images returns about how many images Run sends through networks.
 func (d *Detection) Images() int64 { t := d.targets(); return d.Inputs.Images(t) }
 
-// Fill runs the engine's share of the methods' networks and puts their outputs into its store.
+// Fill runs the engine's shard of the methods' networks and puts their outputs into its store.
 func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
 	t := d.targets()
 	return baseline.Fill(ctx, e, &d.Inputs, t)

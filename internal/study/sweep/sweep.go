@@ -275,7 +275,7 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	return r, ctx.Err()
 }
 
-// Fill runs the engine's share of all members and puts their outputs into its store. The number of members must be
+// Fill runs the engine's shard of all members and puts their outputs into its store. The number of members must be
 // given.
 func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
 	for _, set := range s.Settings() {
