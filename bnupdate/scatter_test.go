@@ -36,20 +36,6 @@ func TestScatter(t *testing.T) {
 	}
 }
 
-// noise gives batches of 8 images of random elements, in order.
-func noise(layers, batches int, seed uint64) *inputs {
-	r := rand.New(rand.NewPCG(seed, 3))
-	in := &inputs{layers: layers}
-	for range batches {
-		x := make([]float64, 8*6)
-		for i := range x {
-			x[i] = 2 + r.ExpFloat64() // skewed, as activations are
-		}
-		in.Data, in.Shapes = append(in.Data, x), append(in.Shapes, []int64{8, 6})
-	}
-	return in
-}
-
 // The noise of a layer is how far statistics of random batches really are from
 // those of endless data: Gaussian elements of mean 0 and variance 1, 50 batches
 // of 40 elements, whose mean has the squared standard error 1/2000, and whose

@@ -71,6 +71,7 @@ func (t Temperature) Warnings() []error {
 	if !t.AtBound {
 		return nil
 	}
+	//lint:ignore ST1005 T is a symbol.
 	return []error{fmt.Errorf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)}
 }
 
