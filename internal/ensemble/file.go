@@ -326,11 +326,15 @@ func (e *Ensemble) SoundStatistics(i int, n *infer.Network) error {
 
 // PosteriorPath returns the path of the posterior of component i at the time when the ensemble was written.
 func (e *Ensemble) PosteriorPath(i int) string {
-	path := e.Components[i].Posterior.Path
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(e.Path), path)
+	return e.beside(e.Components[i].Posterior.Path)
+}
+
+// beside resolves a path that the ensemble file holds.
+func (e *Ensemble) beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
 	}
-	return path
+	return filepath.Join(filepath.Dir(e.Path), path)
 }
 
 // OpenPosterior opens the posterior of component i. It takes the file in moved that has the right content, in any

@@ -13,11 +13,7 @@ import (
 
 // CheckpointPath returns the path of a member's checkpoint at the time when the ensemble was written.
 func (e *Ensemble) CheckpointPath(c swag.Checkpoint) string {
-	path := filepath.FromSlash(c.Path)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(e.Path), path)
-	}
-	return path
+	return e.beside(filepath.FromSlash(c.Path))
 }
 
 // iterates are members that are checkpoints.

@@ -183,7 +183,7 @@ type trial struct {
 	values dataset.Values
 	inputs []ort.Tensor // of the values
 	cost   cost
-	check  func(ort.Tensor) error
+	run    func(context.Context) error
 }
 
 // try opens a model and runs it. The memory of runs is measured. A run that reuses freed memory measures too little,
@@ -202,11 +202,8 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t := &trial{group: g, model: g.sessions[0]}
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
-	t.check = func(out ort.Tensor) error {
-		layout, _, err := of.Scores(out, batch)
-		if err == nil {
-			_, err = s.learn(t.model, layout)
-		}
+	t.run = func(ctx context.Context) error {
+		_, _, _, err := s.scores(ctx, t.model, t.inputs, batch)
 		return err
 	}
 	t.values = s.buffer(batch)
@@ -231,14 +228,6 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		return nil, fmt.Errorf("%s: %w", t.model.Name, err)
 	}
 	return t, nil
-}
-
-func (t *trial) run(ctx context.Context) error {
-	out, err := t.model.Run(ctx, t.inputs)
-	if err != nil {
-		return err
-	}
-	return t.check(out[0])
 }
 
 // minTuned is the least work for which it pays to try numbers of threads.

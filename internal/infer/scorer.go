@@ -253,15 +253,7 @@ type batch struct {
 // run adds the outcomes of model k for the batch to the chunk. Examples that could not be read are left out. It fails
 // with the first example whose scores are not usable, unless these are skipped.
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
-	out, err := m.Run(ctx, inputs)
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
-	}
-	layout, scores, err := m.Scores(out[0], b.n)
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
-	}
-	t, err := b.learn(m, layout)
+	t, layout, scores, err := b.scores(ctx, m, inputs, b.n)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -310,18 +302,25 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 	return inputs, values, err
 }
 
-// learn returns the task of a model's scores. Its outcomes must have the same width as those of the first run.
-func (s *Scorer) learn(m *loaded, l Layout) (task.Task, error) {
-	t, err := m.Task(l)
+// scores runs a model over n examples, and returns its scores and their task. Its outcomes must have the same width as
+// those of the first run.
+func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor, n int) (t task.Task, l Layout, values []float32, err error) {
+	out, err := m.Run(ctx, inputs)
+	if err == nil {
+		l, values, err = m.Scores(out[0], n)
+	}
+	if err == nil {
+		t, err = m.Task(l)
+	}
 	if err != nil {
-		return nil, err
+		return nil, l, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.task == nil {
 		s.first, s.task = m.Name, t
 	}
-	return t, m.agrees(t, s.task, s.first)
+	return t, l, values, m.agrees(t, s.task, s.first)
 }
 
 // agrees fails if the outcomes cannot be averaged with those of the model first.
