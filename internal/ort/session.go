@@ -79,9 +79,15 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 		return nil, err
 	}
 
-	if opts.onThisThread {
+	open := func() (*Session, error) {
 		session, err := r.create(model, names(inputs), names(outputs), dir, size, sig.Nodes, opts)
-		return &Session{runtime: r, inputs: inputs, outputs: outputs, session: session}, err
+		if err != nil {
+			return nil, err
+		}
+		return &Session{runtime: r, inputs: inputs, outputs: outputs, session: session}, nil
+	}
+	if opts.onThisThread {
+		return open()
 	}
 	if err := r.room(int64(len(model))); err != nil { // data files are mapped and need no room
 		return nil, err
@@ -91,27 +97,24 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 	defer abandon(nil)
 	defer r.watch(abandon)()
 	type result struct {
-		session *binding.DynamicAdvancedSession
-		err     error
+		*Session
+		err error
 	}
 	loaded := make(chan result)
 	go weights.Guarded(func() error {
-		session, err := r.create(model, names(inputs), names(outputs), dir, size, sig.Nodes, opts)
+		s, err := open()
 		select {
-		case loaded <- result{session, err}:
+		case loaded <- result{s, err}:
 		case <-ctx.Done():
 			if err == nil {
-				session.Destroy()
+				s.Close()
 			}
 		}
 		return nil
 	})()
 	select {
 	case l := <-loaded:
-		if l.err != nil {
-			return nil, l.err
-		}
-		return &Session{runtime: r, inputs: inputs, outputs: outputs, session: l.session}, nil
+		return l.Session, l.err
 	case <-ctx.Done():
 		return nil, ended(outer, ctx)
 	}
