@@ -155,7 +155,8 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
 		}
 	}
-	return &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors, Width: s.Task().Width()}
+	return &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors,
+		Width: s.Task().Width(), Positions: task.Positions(s.Task())}
 }
 
 // Rows iterates over the rows of a chunk. All rows share the same memory.

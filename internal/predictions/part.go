@@ -15,6 +15,7 @@ import (
 type outline struct {
 	Task           string
 	Width          int
+	Positions      int `json:",omitempty"` // of an example, if there are several
 	Want           task.RowOptions
 	Hidden         []string // columns that no file shows
 	Top            int      // number of ranked classes that files show
@@ -35,6 +36,9 @@ func (s *Schema) Head(name string, part records.Part, p records.Parameters) (*re
 			o.Top = c.Shown
 		}
 	}
+	if s.Positions > 1 {
+		o.Positions = s.Positions
+	}
 	var err error
 	h.Schema, err = json.Marshal(o)
 	return h, err
@@ -46,10 +50,10 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 	if err := json.Unmarshal(h.Schema, &o); err != nil {
 		return nil, nil, err
 	}
-	if o.Width < 1 || o.Want.Members < 0 || o.Top < 0 {
+	if o.Width < 1 || o.Want.Members < 0 || o.Top < 0 || o.Positions < 0 {
 		return nil, nil, errors.New("nothing says what its rows hold")
 	}
-	t, err := task.OfWidth(o.Task, o.Width)
+	t, err := task.OfWidth(o.Task, o.Width, max(1, o.Positions))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +68,7 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 			c.Shown = o.Top
 		}
 	}
-	s := &Schema{Columns: columns, Want: o.Want, ClassNames: o.ClassNames, Labels: o.Labels, Errors: o.Errors, Width: o.Width}
+	s := &Schema{Columns: columns, Want: o.Want, ClassNames: o.ClassNames, Labels: o.Labels, Errors: o.Errors, Width: o.Width, Positions: o.Positions}
 	return t, s, s.checkSize()
 }
 

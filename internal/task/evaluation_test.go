@@ -102,6 +102,53 @@ func TestAlign(t *testing.T) {
 	}
 }
 
+// Examples that are added to two evaluators, which are then merged, have the evaluation of all. Without outcomes of
+// all examples the main metrics are the same.
+func TestMerge(t *testing.T) {
+	classes, known := twoClasses(60)
+	two, three := must(t, "regression", twoTargets), must(t, "labels", task.OutputSpec{Count: 3})
+	numbers, _, _, targets := mixtures(t, two, 60)
+	probs, _, of, _ := drawn(t, three, 60)
+	for name, tt := range map[string]struct {
+		task     task.Task
+		outcomes []float64
+		targets  truth.Truth
+	}{
+		"classes":    {must(t, "", task.OutputSpec{Count: 2}), classes, known},
+		"binary":     {must(t, "", task.OutputSpec{Count: 1}), classes, known},
+		"labels":     {three, probs, of},
+		"regression": {two, numbers, targets},
+	} {
+		width := tt.task.Width()
+		for _, opts := range []task.EvaluateOptions{{}, {MainOnly: true}, {MainOnly: true, NoLosses: true}} {
+			want, err := task.Evaluate(tt.task, tt.outcomes, tt.targets, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, second := tt.task.NewEvaluator(opts), tt.task.NewEvaluator(opts)
+			for i := range 60 {
+				e := first
+				if i >= 25 {
+					e = second
+				}
+				if err := e.Add(tt.outcomes[i*width:][:width], tt.targets.At(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			first.Merge(second)
+			got := first.Evaluation()
+			if (got.Losses == nil) != opts.NoLosses || !slices.EqualFunc(got.Losses, want.Losses, func(a, b task.Loss) bool { return a.Key == b.Key && slices.Equal(a.Values, b.Values) }) {
+				t.Errorf("%s: losses %v, want %v", name, got.Losses, want.Losses)
+			}
+			for i, s := range got.Scores {
+				if w := want.Scores[i]; s.Metric != w.Metric || math.Abs(s.Value-w.Value) > 1e-12 || math.IsNaN(s.Value) != math.IsNaN(w.Value) {
+					t.Errorf("%s: %+v, want %v", name, s, w.Value)
+				}
+			}
+		}
+	}
+}
+
 // What is less certain has the larger number, by every measure.
 func TestUncertainties(t *testing.T) {
 	x := must(t, "", task.OutputSpec{Count: 3})

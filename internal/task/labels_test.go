@@ -65,7 +65,7 @@ func TestLabelsOf(t *testing.T) {
 	if x.Width() != 9 || x.ClassNames() != 3 || x.Size() != "3 labels" || task.Truth("labels") != truth.Labels || x.Describe() != `output "y": 3 labels, a logit for each` {
 		t.Errorf("%d, %d, %s, %s", x.Width(), x.ClassNames(), x.Size(), x.Describe())
 	}
-	if again, err := task.OfWidth("labels", 9); err != nil || again.Size() != x.Size() {
+	if again, err := task.OfWidth("labels", 9, 1); err != nil || again.Size() != x.Size() {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {

@@ -56,7 +56,7 @@ func TestRegressionOf(t *testing.T) {
 	if x.Width() != 6 || x.Size() != "2 targets" || x.ClassNames() != 0 || task.Truth("regression") != truth.Numbers || x.Describe() != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
 		t.Errorf("%d, %s, %s", x.Width(), x.Size(), x.Describe())
 	}
-	if again, err := task.OfWidth("regression", 6); err != nil || again.Size() != x.Size() {
+	if again, err := task.OfWidth("regression", 6, 1); err != nil || again.Size() != x.Size() {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {

@@ -175,10 +175,19 @@ func Of(name string, s OutputSpec) (Task, error) {
 	return nil, fmt.Errorf("tensor %q: %d numbers for an example are scores for no task", s.Output, s.Count)
 }
 
-// OfWidth returns the named task whose outcomes have the given number of values.
-func OfWidth(name string, width int) (Task, error) {
-	for _, count := range []int{width, width - 1, width / 3} { // binary: one score, width 2; labels, regression: three numbers each
-		if t, err := Of(name, OutputSpec{Count: count}); err == nil && t.Width() == width {
+// Positions returns the number of positions of an example. A task with several has a method of this name.
+func Positions(t Task) int {
+	if several, ok := t.(interface{ Positions() int }); ok {
+		return several.Positions()
+	}
+	return 1
+}
+
+// OfWidth returns the named task whose outcomes have the given number of values, for so many positions.
+func OfWidth(name string, width, positions int) (Task, error) {
+	each := width / max(1, positions)
+	for _, count := range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
+		if t, err := Of(name, OutputSpec{Count: count, Positions: positions}); err == nil && t.Width() == width {
 			return t, nil
 		}
 	}
