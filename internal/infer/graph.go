@@ -102,8 +102,8 @@ func RegressionSpec(card swag.Card) (*task.RegressionSpec, error) {
 	return n, nil
 }
 
-// Layout is how the scores of an example lie in an output. A position is what is scored: a pixel, a token, and for most
-// networks the example itself. A number that the graph leaves open is 0.
+// Layout is how the scores of an example lie in an output. A pixel or a token is a
+// position. For most networks the example itself is the only position. A number that the graph leaves open is 0.
 type Layout struct {
 	Count     int `json:"scores"`    // of a position
 	Positions int `json:"positions"` // of an example

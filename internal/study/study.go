@@ -241,6 +241,21 @@ func Scores(prefix string, scores []task.Score) (o Object) {
 	return o
 }
 
+// Columns returns the columns of a table for metrics. Cells returns their cells.
+func Columns(scores []task.Score) (columns []report.Column) {
+	for _, s := range scores {
+		columns = append(columns, report.Column{Header: s.Header, Align: report.Decimal})
+	}
+	return columns
+}
+
+func Cells(scores []task.Score) (cells []string) {
+	for _, s := range scores {
+		cells = append(cells, Cell(s))
+	}
+	return cells
+}
+
 // Cell formats a score for a table.
 func Cell(s task.Score) string {
 	v, m := s.Value, s.Metric

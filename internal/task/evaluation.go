@@ -99,7 +99,7 @@ type Evaluator interface {
 	Metrics() []Metric
 	// Losses returns the losses of the examples in their order. The first loss decides verdicts.
 	Losses() []Loss
-	// Evaluation scores the examples, of which there must be one.
+	// Evaluation scores the examples. There must be at least one.
 	Evaluation() *Evaluation
 }
 
@@ -218,6 +218,14 @@ func (e *Evaluation) Score(key string) Score {
 func (e *Evaluation) Value(key string) float64 { return e.Score(key).Value }
 
 func (e *Evaluation) set(key string, value float64) { e.Scores[e.find(key)].Value = value }
+
+// Only returns the scores of the given metrics.
+func (e *Evaluation) Only(metrics []Metric) (some []Score) {
+	for _, m := range metrics {
+		some = append(some, e.Score(m.Key))
+	}
+	return some
+}
 
 // Main returns the metrics that every table shows.
 func (e *Evaluation) Main() []Score {

@@ -12,20 +12,20 @@ import (
 
 // RegressionSpec is what the graph of a regression does not tell.
 type RegressionSpec struct {
-	// Head says what the second half of the scores is, the first being the means of the
-	// targets; "" where all are means.
+	// Head is the form of the second half of the scores. The first half holds the means of the targets. "" says that
+	// all scores are means.
 	Head gauss.VarianceHead
-	// Units are those of the targets beside the network's, one for each or for all; nil
-	// where both are the same.
+	// Units convert the network's units to those of the targets. There is one for each target or one for all. nil
+	// says that both are the same.
 	Units []gauss.Units
-	// Noise is the standard deviation of each target, or of all, about its mean where
-	// there is no head, in the targets' units; nil where that is to be fitted: see [Noisy].
+	// Noise is the standard deviation of each target, or of all, about its mean, in the targets' units. It is for
+	// networks without a head. nil says that it must be fitted: see [Noisy].
 	Noise []float64
 }
 
-// regression is the means of targets, or their means and variances. An outcome is, for
-// each target, the mean μ, μ² and the variance v, in the network's units: averages of
-// these are all that the moments of a mixture of members take.
+// regression is the task of networks that give the means of targets, or their means and variances. An outcome has the
+// mean μ, μ² and the variance v of each target, in the network's units. The averages of these give the moments of a
+// mixture of members.
 type regression struct {
 	OutputSpec
 	targets int
@@ -61,7 +61,7 @@ func (t regression) numbers() RegressionSpec {
 	return *t.Regression
 }
 
-// of returns what is given for target k, or for all of them.
+// of returns the element for target k. A list of one element is for all targets.
 func of[T any](given []T, k int, none T) T {
 	switch len(given) {
 	case 0:
@@ -331,7 +331,7 @@ func (t regression) check(outcomes []float64, known truth.Truth) error {
 	return nil
 }
 
-// checkTruth refuses what is known of other outcomes.
+// checkTruth refuses targets that do not fit the outcomes.
 func (t regression) checkTruth(outcomes []float64, known truth.Truth) error {
 	if n := len(outcomes) / t.Width(); known.Width != t.targets || known.Len() != n || n == 0 {
 		return fmt.Errorf("truth about %d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)

@@ -29,9 +29,8 @@ func (t regression) half(g Graph, scores string, part int) string {
 	return g.Rowwise("Gather", scores, g.Integers(columns...))
 }
 
-// Fuse implements [Fusable]. Sums are in the network's units, in which numbers are of order 1,
-// and the variance of the means is that of what they differ by: float32 would lose it in a
-// difference of squares.
+// Fuse implements [Fusable]. Sums are in the network's units, where numbers are of order 1. The variance of the means
+// is computed from their differences, because float32 would lose it in a difference of squares.
 func (t regression) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
 	var means, variances []string

@@ -313,7 +313,10 @@ func (r *Result) scale(by task.Calibrator, outcomes, validation []float64) ([]fl
 // loss returns the loss that decides verdicts.
 func (r *Result) loss() task.Loss { return r.Methods[0].Losses[0] }
 
-// main returns the difference in that loss.
+// value returns the mean of that loss for a method.
+func (r *Result) value(m *Method) float64 { return m.Value(r.loss().Key) }
+
+// main returns the difference of a method in that loss.
 func (r *Result) main(m *Method) Difference { return m.Differences[r.loss().Key] }
 
 // errorLoss is the key of the loss that counts errors. Some tasks have none.

@@ -33,13 +33,12 @@ func (m *Method) deploy(fitted *task.Fitted) {
 // baseline. It also returns the commands for the recommended method.
 func (r *Result) deployLines(base *Method) []string {
 	loss := r.loss()
-	value := func(m *Method) float64 { return m.Value(loss.Key) }
 	costs := func(m *Method) string { return report.Plural(m.Networks, "network") + " for each prediction" }
 	best := r.deployable()
-	if best == nil || base.Deploy == nil || !(value(best) <= value(base)) {
+	if best == nil || base.Deploy == nil || !(r.value(best) <= r.value(base)) {
 		return nil
 	}
-	choice, line := best, fmt.Sprintf("Of what can be deployed, %s has the lowest %s, %s, and takes %s", best.Name, loss.Name, report.Fixed(value(best), 4), costs(best))
+	choice, line := best, fmt.Sprintf("Of what can be deployed, %s has the lowest %s, %s, and takes %s", best.Name, loss.Name, report.Fixed(r.value(best), 4), costs(best))
 	switch sign, _ := r.told(best, loss.Key); {
 	case best == base:
 		line += "."
@@ -56,9 +55,8 @@ func (r *Result) deployLines(base *Method) []string {
 
 // deployable returns the method with the lowest first loss among those that can be an ensemble, or nil.
 func (r *Result) deployable() (best *Method) {
-	value := func(m *Method) float64 { return m.Value(r.loss().Key) }
 	for i := range r.Methods {
-		if m := &r.Methods[i]; m.Deploy != nil && !m.StaleBN && (best == nil || value(m) < value(best)) {
+		if m := &r.Methods[i]; m.Deploy != nil && !m.StaleBN && (best == nil || r.value(m) < r.value(best)) {
 			best = m
 		}
 	}

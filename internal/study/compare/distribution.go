@@ -68,26 +68,11 @@ func (r *Result) recalibrationTable() *report.Table {
 	if !ok {
 		return nil
 	}
-	columns := []report.Column{{Header: "method"}}
-	for _, c := range how.Columns {
-		columns = append(columns, decimal(r.Methods[0].Score(c.Key).Header))
-	}
-	for _, c := range how.Columns {
-		columns = append(columns, decimal(c.Header))
-	}
-	table := report.NewTable(columns...)
+	columns := append([]report.Column{{Header: "method"}}, study.Columns(r.Methods[0].Only(how.Columns))...)
+	table := report.NewTable(append(columns, named(how.Columns)...)...)
 	for _, m := range r.Methods {
-		cells := []string{m.Name}
-		for _, e := range []*task.Evaluation{m.Evaluation, m.Recalibrated} {
-			for _, c := range how.Columns {
-				if e == nil { // scaled already
-					cells = append(cells, "")
-				} else {
-					cells = append(cells, study.Cell(task.Score{Metric: c, Value: e.Value(c.Key)}))
-				}
-			}
-		}
-		table.Row(cells...)
+		cells := append([]string{m.Name}, study.Cells(m.Only(how.Columns))...)
+		table.Row(append(cells, calibrated(m.Recalibrated, how.Columns)...)...) // nil if it is scaled already
 	}
 	table.Note(how.Words + " is fitted on " + r.fittedOn() + "; it moves quantiles and intervals, and leaves no density: there is no NLL after it")
 	return table
@@ -101,19 +86,11 @@ func (r *Result) partsTable() *report.Table {
 	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
 		return nil
 	}
-	columns := []report.Column{{Header: " ", Empty: " "}, {Header: "method"}}
-	for _, m := range r.Methods[0].Main() {
-		columns = append(columns, decimal(m.Header))
-	}
-	t := report.NewTable(columns...)
+	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(r.Methods[0].Main())...)...)
 	for k, part := range r.Methods[0].Parts {
 		name := part.Name
 		for _, m := range r.Methods {
-			cells := []string{name, m.Name}
-			for i := range m.Main() {
-				cells = append(cells, study.Cell(m.Parts[k].Scores[i]))
-			}
-			t.Row(cells...)
+			t.Row(append([]string{name, m.Name}, study.Cells(m.Parts[k].Scores[:len(m.Main())])...)...)
 			name = ""
 		}
 	}

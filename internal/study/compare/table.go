@@ -176,13 +176,12 @@ func (r *Result) noteWarnings(t *report.Table) {
 
 // furtherTable shows the metrics that the other tables leave out.
 func (r *Result) furtherTable() *report.Table {
-	return r.metricsTable([]report.Column{{Header: "method"}, decimal("members")}, func(m *Method) []string { return []string{m.Name, report.Thousands(m.Members)} },
-		func(m task.Metric) bool { return m.Further && !m.Decision })
+	return r.metricsTable("method", true, func(s task.Score) bool { return s.Further && !s.Decision })
 }
 
 // decisionsTable shows the decisions of the methods by their thresholds.
 func (r *Result) decisionsTable() *report.Table {
-	t := r.metricsTable([]report.Column{{Header: "by a threshold"}}, func(m *Method) []string { return []string{m.Name} }, func(m task.Metric) bool { return m.Decision })
+	t := r.metricsTable("by a threshold", false, func(s task.Score) bool { return s.Decision })
 	note := "class 1 is predicted where its probability is the threshold or more"
 	if (r.By != calibrate.Criterion{}) {
 		note += fmt.Sprintf("; of each method it is chosen by %v on the validation images", r.By)
@@ -191,70 +190,83 @@ func (r *Result) decisionsTable() *report.Table {
 	return t
 }
 
-// metricsTable shows some metrics of all methods. It begins with the given columns, which describe the method.
-func (r *Result) metricsTable(columns []report.Column, begin func(*Method) []string, shown func(task.Metric) bool) *report.Table {
-	for _, m := range r.Methods[0].Scores {
-		if shown(m.Metric) {
-			columns = append(columns, decimal(m.Header))
-		}
-	}
-	t := report.NewTable(columns...)
-	for k := range r.Methods {
-		cells := begin(&r.Methods[k])
-		for _, s := range r.Methods[k].Scores {
-			if shown(s.Metric) {
-				cells = append(cells, study.Cell(s))
+// metricsTable shows some metrics of all methods. The first column has the names of the methods, and the second the
+// numbers of members if they are wanted.
+func (r *Result) metricsTable(header string, members bool, shown func(task.Score) bool) *report.Table {
+	pick := func(e *task.Evaluation) (some []task.Score) {
+		for _, s := range e.Scores {
+			if shown(s) {
+				some = append(some, s)
 			}
 		}
-		t.Row(cells...)
+		return some
 	}
-	for _, m := range r.Methods[0].Scores {
-		if shown(m.Metric) && m.Note != "" {
-			t.Note(m.Note)
+	columns := []report.Column{{Header: header}}
+	if members {
+		columns = append(columns, decimal("members"))
+	}
+	first := pick(r.Methods[0].Evaluation)
+	t := report.NewTable(append(columns, study.Columns(first)...)...)
+	for _, m := range r.Methods {
+		cells := []string{m.Name}
+		if members {
+			cells = append(cells, report.Thousands(m.Members))
+		}
+		t.Row(append(cells, study.Cells(pick(m.Evaluation))...)...)
+	}
+	for _, s := range first {
+		if s.Note != "" {
+			t.Note(s.Note)
 		}
 	}
 	return t
 }
 
+// calibrated returns the cells of metrics after a calibration, which are empty without one. The calibration gives the
+// metrics their headers.
+func calibrated(e *task.Evaluation, columns []task.Metric) []string {
+	cells := make([]string, len(columns))
+	for i, c := range columns {
+		if e != nil {
+			cells[i] = study.Cell(task.Score{Metric: c, Value: e.Value(c.Key)})
+		}
+	}
+	return cells
+}
+
+// named returns table columns with the headers that a calibration gives to metrics.
+func named(metrics []task.Metric) (columns []report.Column) {
+	for _, m := range metrics {
+		columns = append(columns, decimal(m.Header))
+	}
+	return columns
+}
+
 // scalingsTable shows each method with its own calibrators.
 func (r *Result) scalingsTable() *report.Table {
-	own := r.first().Columns // metrics of the unscaled method that its first calibrator changes
-	columns := []report.Column{{Header: "method"}}
-	for _, c := range own {
-		columns = append(columns, decimal(r.Methods[0].Score(c.Key).Header))
-	}
+	own := r.first().Columns // metrics that the first calibrator changes
+	columns := append([]report.Column{{Header: "method"}}, study.Columns(r.Methods[0].Only(own))...)
 	for i, c := range r.calibrators() {
 		if i == 0 {
 			columns = append(columns, decimal(r.first().Symbol))
 		}
-		for _, m := range c.Columns {
-			columns = append(columns, decimal(m.Header))
-		}
+		columns = append(columns, named(c.Columns)...)
 	}
 	t := report.NewTable(columns...)
 	crossed := false
 	for _, m := range r.Methods {
-		cells := []string{m.Name}
-		for _, c := range own {
-			cells = append(cells, study.Cell(m.Score(c.Key)))
-		}
+		cells := append([]string{m.Name}, study.Cells(m.Only(own))...)
 		for i, c := range r.calibrators() {
-			var s *Scaled
-			if m.Scaled != nil {
-				s = m.Scaled[i]
+			var e *task.Evaluation
+			numbers := ""
+			if m.Scaled != nil && m.Scaled[i] != nil {
+				s := m.Scaled[i]
+				e, numbers, crossed = s.Evaluation, s.Fitted.Numbers(), crossed || i == 0 && s.Fitted.CrossFitted()
 			}
-			if i == 0 && s == nil {
-				cells = append(cells, "")
-			} else if i == 0 {
-				cells, crossed = append(cells, s.Fitted.Numbers()), crossed || s.Fitted.CrossFitted()
+			if i == 0 {
+				cells = append(cells, numbers)
 			}
-			for _, x := range c.Columns {
-				if s == nil {
-					cells = append(cells, "")
-				} else {
-					cells = append(cells, study.Cell(task.Score{Metric: x, Value: s.Value(x.Key)}))
-				}
-			}
+			cells = append(cells, calibrated(e, c.Columns)...)
 		}
 		t.Row(cells...)
 	}

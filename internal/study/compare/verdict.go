@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -195,20 +196,19 @@ func (r *Result) sides(but, base *Method) []string {
 			down = append(down, text)
 		}
 	}
-	var lines []string
-	for _, side := range []struct {
-		what string
-		who  []string
-	}{{"Better than " + r.words(base), up}, {"Worse than " + r.words(base), down}, {"Borderline, beside " + r.words(base), nearly}} {
-		if side.who != nil {
-			lines = append(lines, fmt.Sprintf("%s: %s.", side.what, strings.Join(side.who, ", ")))
-		}
+	return slices.Concat(listed("Better than "+r.words(base), up), listed("Worse than "+r.words(base), down), listed("Borderline, beside "+r.words(base), nearly))
+}
+
+// listed returns a line that lists methods, or none if there are no methods.
+func listed(what string, methods []string) []string {
+	if methods == nil {
+		return nil
 	}
-	return lines
+	return []string{fmt.Sprintf("%s: %s.", what, strings.Join(methods, ", "))}
 }
 
 // accuracyLines lists the methods whose accuracy differs from the baseline's. A temperature does not change accuracy.
-func (r *Result) accuracyLines(base *Method) (lines []string) {
+func (r *Result) accuracyLines(base *Method) []string {
 	var higher, lower []string
 	for i := range r.Methods {
 		m := &r.Methods[i]
@@ -227,15 +227,7 @@ func (r *Result) accuracyLines(base *Method) (lines []string) {
 			higher = append(higher, text+")")
 		}
 	}
-	for _, side := range []struct {
-		what string
-		who  []string
-	}{{"higher", higher}, {"lower", lower}} {
-		if side.who != nil {
-			lines = append(lines, fmt.Sprintf("Accuracy is %s than that of %s: %s.", side.what, r.words(base), strings.Join(side.who, ", ")))
-		}
-	}
-	return lines
+	return append(listed("Accuracy is higher than that of "+r.words(base), higher), listed("Accuracy is lower than that of "+r.words(base), lower)...)
 }
 
 // staleLine describes the cost of skipping the batch-norm update.

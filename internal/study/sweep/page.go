@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -129,15 +130,7 @@ func (r *Result) rankCurve() plot.Curve {
 // not reach the default's NLL, the difference is more than chance.
 func (r *Result) series(name string, keep func(Point) bool, x func(Point) float64) plot.Series {
 	points := slices.Clone(r.Points)
-	slices.SortStableFunc(points, func(a, b Point) int {
-		switch {
-		case x(a) < x(b):
-			return -1
-		case x(a) > x(b):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(x(a), x(b)) })
 	s := plot.Series{Name: name}
 	e, _, ok := r.drawn(r.Default())
 	if !ok {

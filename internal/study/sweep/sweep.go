@@ -144,7 +144,7 @@ func (s *Sweep) Default() Setting {
 }
 
 // Sampling returns the sampling options of the default.
-func (s *Sweep) Sampling() swag.SampleOptions { return s.sampling(s.Default()) }
+func (s *Sweep) Sampling() swag.SampleOptions { return s.Draws(s.Default()) }
 
 // Settings returns the settings of the sweep, SWA and the default first.
 func (s *Sweep) Settings() []Setting {
@@ -211,14 +211,15 @@ func (s *Sweep) images(settings []Setting, members int) (total int64) {
 // Check fails if a setting cannot be sampled from the posterior.
 func (s *Sweep) Check() error {
 	for _, set := range s.Settings() {
-		if _, err := swag.NewSampler(s.Network.Posterior, s.sampling(set)); err != nil {
+		if _, err := swag.NewSampler(s.Network.Posterior, s.Draws(set)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Sweep) sampling(set Setting) swag.SampleOptions {
+// Draws returns the sampling options of a setting.
+func (s *Sweep) Draws(set Setting) swag.SampleOptions {
 	opts := swag.SampleOptions{Seed: s.Seed, Scale: set.Scale, Covariance: set.Covariance, Rank: set.Rank}
 	if opts.Rank == s.Network.Posterior.Options.Columns {
 		opts.Rank = 0 // all columns, whatever the divisor
@@ -361,7 +362,7 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 	if a.setting.SWA() {
 		a.members = 1
 	}
-	err := infer.EachMember(ctx, s.Network.Posterior, s.sampling(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
+	err := infer.EachMember(ctx, s.Network.Posterior, s.Draws(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
 		if !e.Shard.Mine() {
 			return nil
 		}

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,9 +36,7 @@ func (r *Result) settingsTable() *report.Table {
 	if r.Validation != nil {
 		columns = append(append(columns, report.Column{Header: "validation " + loss.Name, Align: report.Decimal}), difference("validation ")...)
 	}
-	for _, m := range r.Points[0].Main() {
-		columns = append(columns, report.Column{Header: m.Header, Align: report.Decimal})
-	}
+	columns = append(columns, study.Columns(r.Points[0].Main())...)
 	t := report.NewTable(append(append(columns, difference("")...), report.Column{Header: " ", Empty: " "})...)
 	hidden := 0
 	for i := range r.Points {
@@ -53,20 +52,11 @@ func (r *Result) settingsTable() *report.Table {
 		if p.Validation != nil {
 			cells = append(append(cells, report.Fixed(r.nll(p.Validation), 4)), r.differenceCells(p.ValidationDifferences)...)
 		}
-		if !r.shown(p) {
-			hidden++
-		}
-		for _, s := range p.Main() {
-			if r.shown(p) {
-				cells = append(cells, study.Cell(s))
-			} else {
-				cells = append(cells, "")
-			}
-		}
 		if r.shown(p) {
-			cells = append(cells, r.differenceCells(p.Differences)...)
+			cells = append(append(cells, study.Cells(p.Main())...), r.differenceCells(p.Differences)...)
 		} else {
-			cells = append(cells, "", "")
+			cells = append(cells, make([]string, len(p.Main())+2)...)
+			hidden++
 		}
 		t.Row(append(cells, strings.Join(marks, ", "))...)
 	}
@@ -153,13 +143,13 @@ func (r *Result) JSON() any {
 func (r *Result) pointJSON(p *Point) study.Object {
 	shown := r.shown(p)
 	row := append(settingJSON(p.Setting), study.Fields("members", p.Members)...)
-	for _, s := range p.Main() {
-		var v *float64
-		if shown {
-			v = study.Finite(s.Value)
+	main := slices.Clone(p.Main())
+	for i := range main {
+		if !shown {
+			main[i].Value = math.NaN()
 		}
-		row = append(row, study.Fields(s.Key, v)...)
 	}
+	row = append(row, study.Scores("", main)...)
 	row = append(row, study.Fields("default", p.Default, "test_shown", shown)...)
 	differences := func(prefix string, of map[string]calibrate.Interval, shown bool) {
 		for _, l := range p.Losses {

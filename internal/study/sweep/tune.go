@@ -9,7 +9,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // UsualScales are the scales of a sweep by default.
@@ -74,9 +73,6 @@ func (s *Sweep) TuneImages() int64 {
 	on.Test, on.Validation = s.Validation, nil
 	return on.images(on.fresh(), s.Members)
 }
-
-// Draws returns the sampling options of a setting.
-func (s *Sweep) Draws(set Setting) swag.SampleOptions { return s.sampling(set) }
 
 // fresh returns the settings with recomputed statistics, which are those that can be chosen.
 func (s *Sweep) fresh() (list []Setting) {
