@@ -35,7 +35,6 @@ type Landscape struct {
 	// Gaussian prior. ‖θ‖ is the norm of the weights in the posterior.
 	Decay float64
 
-	task  task.Task // known after the first point
 	known map[string]Point
 	drawn []float32 // buffer for the weights at a point, if they fit
 }
@@ -125,8 +124,6 @@ type Result struct {
 	Planes     []Plane
 	Statistics study.BatchNorm
 	Runtime    string // the version of ONNX Runtime
-
-	task task.Task
 }
 
 // Run computes the loss on the lines and planes.
@@ -160,7 +157,6 @@ func (l *Landscape) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		}
 		r.Planes = append(r.Planes, plane)
 	}
-	r.task = l.task
 	return r, nil
 }
 
@@ -215,7 +211,6 @@ func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p P
 	if err := e.Predict(ctx, model, l.Data, sums); err != nil {
 		return p, err
 	}
-	l.task = sums.Task
 	evaluation, err := sums.Evaluate(l.Data.Labels(), task.EvaluateOptions{MainOnly: true})
 	if err != nil {
 		return p, err
