@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -69,9 +71,24 @@ func RestoreClasses(values []float64, classes int, probabilities bool, labels []
 		return nil, err
 	}
 	if probabilities {
-		values = calibrate.LogProbs(nil, values) // their sum is 1 within rounding
+		values = normalised(values, classes)
+	} else {
+		values = calibrate.Softmax(nil, values, classes, 1)
 	}
-	return &Saved{Task: t, Outcomes: calibrate.Softmax(nil, values, classes, 1), Known: truth.Truth{Classes: labels}}, nil
+	return &Saved{Task: t, Outcomes: values, Known: truth.Truth{Classes: labels}}, nil
+}
+
+// normalised divides each row of probabilities by its sum. A row whose sum is 1 as far as float64 can tell keeps its
+// bits, so that a fit to saved predictions has the bits of a fit in the same process.
+func normalised(probs []float64, classes int) []float64 {
+	out := slices.Clone(probs)
+	for i := 0; i < len(out); i += classes {
+		row := out[i : i+classes]
+		if sum := floats.Sum(row); math.Abs(sum-1) > 1e-12 {
+			floats.Scale(1/sum, row)
+		}
+	}
+	return out
 }
 
 // Written is a column or an array of calibrated predictions, with the names that score uses.
