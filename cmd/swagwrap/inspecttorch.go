@@ -64,7 +64,8 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 	if len(legacy) > 0 {
 		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
 	}
-	text.Line(a.Stdout, "\nwhether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
+	fmt.Fprintln(a.Stdout)
+	text.Line(a.Stdout, "whether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
 	return nil
 }
 
