@@ -230,7 +230,11 @@ func (g *Graph) Form() task.Form {
 }
 
 // Proven returns the form of the scores that the final activation proves, or "".
-func (g *Graph) Proven() task.Form { return g.scores.Proven() }
+func (g *Graph) Proven() task.Form {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.scores.Proven()
+}
 
 // Decide sets the form of the scores, before the first run. It fails if the graph disproves it.
 func (g *Graph) Decide(f task.Form) error {
@@ -269,7 +273,7 @@ func (g *Graph) Task(l Layout) (task.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.task, g.scores = t, s
+		g.task, g.scores.Count, g.scores.Positions = t, s.Count, s.Positions // other fields are read without the lock
 	}
 	return g.task, nil
 }
