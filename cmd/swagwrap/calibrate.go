@@ -102,7 +102,7 @@ func (a *app) calibrate(c *cli.Context) error {
 			return flags.BadInput(fmt.Errorf("%s: %w", job.of, err))
 		}
 		var hints []string
-		if job.Fit.Task.ClassNames() > 0 {
+		if job.Fit.Task.About().Classes > 0 {
 			hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
 		}
 		if job.Fit.LeftOut > 0 {
@@ -217,7 +217,7 @@ func (a *app) openPredictions(c *cli.Context, path, of, flag string) (*calibrati
 	if err != nil {
 		return nil, inputs.WrongKind(c, err, path, inputs.Predictions)
 	}
-	what := report.Plural(p.Len(), "row") + ", " + p.Task.Size()
+	what := report.Plural(p.Len(), "row") + ", " + p.Task.About().Size
 	if p.From != "" {
 		what += ", " + p.From
 	}
@@ -261,8 +261,8 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		}
 	}
 	switch chosen := c.String("threshold") != ""; {
-	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.Name()):
-		return flags.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.Name()))
+	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.About().Name):
+		return flags.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.About().Name))
 	case chosen && e.Card.Task != "binary":
 		return flags.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, e.Card.Task))
 	case !chosen && e.Threshold > 0:

@@ -284,7 +284,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	if job.montage != nil {
 		var ok bool
 		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
-			return flags.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().Name())
+			return flags.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().About().Name)
 		}
 	}
 	job.provider = engine.Provider
@@ -500,7 +500,7 @@ func (job *scoreJob) head() (*records.Head, error) {
 	if job.part != nil {
 		part = *job.part
 	}
-	return job.schema.Head(job.scorer.Task().Name(), part, job.parameters)
+	return job.schema.Head(job.scorer.Task().About().Name, part, job.parameters)
 }
 
 // scorePart writes the rows of a part to its file.

@@ -268,7 +268,7 @@ func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, into []
 	sums.Members += 2 * pairs
 	sums.Weight += float64(2 * pairs)
 	return eachPart(ctx, len(s.rows), func(from, to int) {
-		p, logits := make([]float64, k.task.Width()), make([]float64, scores)
+		p, logits := make([]float64, k.task.About().Width), make([]float64, scores)
 		for i := from; i < to; i++ {
 			r := s.rows[i]
 			for m := range pairs {

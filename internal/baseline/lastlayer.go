@@ -47,7 +47,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	}
 	var ok bool
 	if l.task, ok = t.(task.Curved); !ok {
-		return nil, &unfit{err: fmt.Errorf("the loss of the task %q has no curvature that is known", t.Name())}
+		return nil, &unfit{err: fmt.Errorf("the loss of the task %q has no curvature that is known", t.About().Name)}
 	}
 	template, err := onnxio.HeadTemplate(n.Skeleton(), head, n.Posterior.Layout)
 	if err != nil {
@@ -184,7 +184,7 @@ func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 	if _, c := logits.Dims(); c != layout.Size() {
 		return &unfit{err: fmt.Errorf("its last layer gives %d scores, and the network %d", c, layout.Size())}
 	}
-	ours, theirs := make([]float64, l.task.Width()), make([]float64, l.task.Width())
+	ours, theirs := make([]float64, l.task.About().Width), make([]float64, l.task.About().Width)
 	for i := range n {
 		l.task.Link(ours, logits.RawRowView(i))
 		if _, err := l.task.Outcome(theirs, scores[i*layout.Size():][:layout.Size()]); err != nil {

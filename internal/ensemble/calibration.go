@@ -9,7 +9,7 @@ import (
 // checkThreshold refuses a threshold for any task except binary classification.
 func checkThreshold(path string, threshold float64, t task.Task) error {
 	if _, ok := t.(task.Decided); threshold > 0 && !ok {
-		return fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, t.Name())
+		return fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, t.About().Name)
 	}
 	return nil
 }

@@ -109,10 +109,10 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 		}
 		fusable, ok := t.(task.Fusable)
 		if !ok {
-			return fmt.Errorf("%s: members of the task %q cannot be one model yet", j.Ensemble.Path, t.Name())
+			return fmt.Errorf("%s: members of the task %q cannot be one model yet", j.Ensemble.Path, t.About().Name)
 		}
-		if first := append(j.tasks, fusable)[0]; fusable.Width() != first.Width() {
-			return fmt.Errorf("%s: %s, want %s as in %s", n.Posterior.Path, fusable.Describe(), first.Describe(), j.Networks[0].Posterior.Path)
+		if first := append(j.tasks, fusable)[0]; fusable.About().Width != first.About().Width {
+			return fmt.Errorf("%s: %s, want %s as in %s", n.Posterior.Path, fusable.About().Meaning, first.About().Meaning, j.Networks[0].Posterior.Path)
 		}
 		j.tasks = append(j.tasks, fusable)
 	}
@@ -168,7 +168,7 @@ func (j *Fused) metadata() (map[string]string, error) {
 	out := map[string]string{
 		"swagwrap.ensemble":   e.ID,
 		"swagwrap.members":    Ranges(j.Members),
-		"swagwrap.task":       j.tasks[0].Name(),
+		"swagwrap.task":       j.tasks[0].About().Name,
 		"swagwrap.model_card": string(card),
 		"swagwrap.storage":    storage,
 	}

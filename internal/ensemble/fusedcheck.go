@@ -57,7 +57,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 		if err := weights.Changed(); err != nil {
 			return err
 		}
-		want := make([]float64, s.Task().Width())
+		want := make([]float64, s.Task().About().Width)
 		for from := 0; from < c.Len; from += batch {
 			rows := make([]int, min(batch, c.Len-from))
 			for i := range rows {
@@ -90,7 +90,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 
 // compared returns the names of the outputs that together hold the numbers of [task.Task.Shown].
 func compared(outputs []onnxio.Value, t task.Task) (names []string) {
-	_, width := t.Shown(make([]float64, t.Width()))
+	_, width := t.Shown(make([]float64, t.About().Width))
 	for _, o := range outputs {
 		if width <= 0 {
 			break

@@ -176,7 +176,7 @@ func averaged(t *testing.T, e *infer.Engine, model *onnxio.Model, l *weights.Lay
 	if err != nil {
 		t.Fatal(err)
 	}
-	width := what.Width()
+	width := what.About().Width
 	mean, expected := make([]float64, x.Len()*width), make([]float64, x.Len())
 	for k, v := range members {
 		filled, err := template.Fill(l, v, weights.Slice{})

@@ -102,7 +102,7 @@ func score(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*in
 	sums := &infer.Sums{}
 	err = s.Run(t.Context(), 0, func(c *infer.Chunk) error {
 		sums.Init("", data.Len(), c.Task)
-		copy(sums.Outcome[c.First*c.Task.Width():], c.Outcome)
+		copy(sums.Outcome[c.First*c.Task.About().Width:], c.Outcome)
 		copy(sums.Entropy[c.First:], c.Entropy)
 		sums.Members, sums.Weight = c.Sums.Members, c.Weight
 		return nil
@@ -196,7 +196,7 @@ func TestGoldenMixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums := score(t, e, mixture(t, e, networks, components, ensemble.Sampling{Covariance: swag.Diagonal.String()}, infertest.Training(t)), networks, test)
-	p, err := calibrate.NewPredictions(sums.Mean(), sums.Task.Width(), test.Labels().Classes)
+	p, err := calibrate.NewPredictions(sums.Mean(), sums.Task.About().Width, test.Labels().Classes)
 	if err != nil {
 		t.Fatal(err)
 	}

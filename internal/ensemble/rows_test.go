@@ -59,7 +59,7 @@ func named(columns []task.Column, r *predictions.Row) Row {
 // describe returns the row of example i of sums, calibrated as e says.
 func describe(sums *infer.Sums, i int, e *ensemble.Ensemble, label int) Row {
 	want := task.RowOptions{Outcomes: true}
-	average := sums.Average(make([]float64, sums.Task.Width()), i)
+	average := sums.Average(make([]float64, sums.Task.About().Width), i)
 	average.Calibrate = e.CalibrateClasses
 	values := sums.Task.Values(nil, want, average, truth.Truth{Classes: []int{label}})
 	return named(sums.Task.Columns(want), &predictions.Row{Index: i, Values: values})

@@ -130,7 +130,7 @@ func TestScorerSameBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, err := s.Schema(3).Head(s.Task().Name(), records.Part{}, parameters)
+		head, err := s.Schema(3).Head(s.Task().About().Name, records.Part{}, parameters)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,8 +235,8 @@ func TestScorerBinary(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []string{": output \"logits\": the logit of class 1 of 2", ": output \"logits\": the probability of class 1 of 2"}[k]
-		if got := s.Tasks(); len(got) != 1 || !strings.HasSuffix(got[0], want) || s.Task().ClassNames() != 2 {
-			t.Errorf("%s: %q, %s", name, got, s.Task().Size())
+		if got := s.Tasks(); len(got) != 1 || !strings.HasSuffix(got[0], want) || s.Task().About().Classes != 2 {
+			t.Errorf("%s: %q, %s", name, got, s.Task().About().Size)
 		}
 		rows[k] = collect(t, engine, job, 0)
 	}

@@ -129,8 +129,8 @@ func (s *Scorer) name() error {
 	if s.job.ClassNames != nil {
 		names = s.job.ClassNames
 	}
-	if want := s.Task().ClassNames(); names != nil && len(names) != want {
-		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().Size()))
+	if want := s.Task().About().Classes; names != nil && len(names) != want {
+		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().About().Size))
 		return nil
 	}
 	for i := range labels.Len() {
@@ -156,14 +156,14 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 		}
 	}
 	return &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors,
-		Width: s.Task().Width(), Positions: task.Positions(s.Task())}
+		Width: s.Task().About().Width, Positions: task.Positions(s.Task())}
 }
 
 // Rows iterates over the rows of a chunk. All rows share the same memory.
 func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 	return func(yield func(*predictions.Row) bool) {
 		var row predictions.Row
-		outcome := make([]float64, s.Task().Width())
+		outcome := make([]float64, s.Task().About().Width)
 		for i := range c.Len {
 			if s.row(c, i, outcome, &row); !yield(&row) {
 				return
@@ -196,7 +196,7 @@ func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Ro
 func (s *Scorer) Tasks() []string {
 	var out []string
 	for _, n := range s.job.Networks {
-		out = append(out, n.Posterior.Path+": "+n.Known().Describe())
+		out = append(out, n.Posterior.Path+": "+n.Known().About().Meaning)
 	}
 	return out
 }
@@ -206,7 +206,7 @@ func (s *Scorer) Tasks() []string {
 func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	var tasks []string
 	for _, n := range s.job.Networks {
-		tasks = append(tasks, n.Known().Describe())
+		tasks = append(tasks, n.Known().About().Meaning)
 	}
 	examples := s.job.Data.Len()
 	if s.job.Part != nil {

@@ -69,5 +69,5 @@ func (g *Graph) Gives() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.Describe(), nil
+	return t.About().Meaning, nil
 }

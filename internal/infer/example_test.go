@@ -47,6 +47,6 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	fmt.Printf("%d members, %d examples, %s\n", sums.Members, images.Len(), sums.Task.Size())
+	fmt.Printf("%d members, %d examples, %s\n", sums.Members, images.Len(), sums.Task.About().Size)
 	// Output: 2 members, 10 examples, 3 classes
 }

@@ -212,8 +212,8 @@ func (g *Graph) CheckNames(names []string) error {
 		return nil
 	}
 	t, err := g.Task(g.layout)
-	if err == nil && len(names) != t.ClassNames() {
-		err = fmt.Errorf("%d class names, and the network has %s", len(names), t.Size())
+	if err == nil && len(names) != t.About().Classes {
+		err = fmt.Errorf("%d class names, and the network has %s", len(names), t.About().Size)
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func TestCard(t *testing.T) {
 	_, err := infer.ReadGraph(m, "", swag.Card{Task: "binary"})
 	infertest.WantError(t, err, `3 numbers for an example, and the task binary has one score`)
 	g, err := infer.ReadGraph(m, "", swag.Card{Task: "classes"})
-	if err != nil || g.Known().Name() != "classes" {
+	if err != nil || g.Known().About().Name != "classes" {
 		t.Fatalf("%v, %v", g, err)
 	}
 	if g.CheckNames(nil) != nil || g.CheckNames([]string{"a", "b", "c"}) != nil {

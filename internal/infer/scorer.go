@@ -102,7 +102,7 @@ func (s *Scorer) width() int {
 	if s.task == nil {
 		return 0
 	}
-	return s.task.Width()
+	return s.task.About().Width
 }
 
 // newScorer returns a Scorer with a plan that needs no run.
@@ -259,7 +259,7 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	}
 	b.engine.Report(b.n)
 	c.make()
-	outcome, size := make([]float64, t.Width()), layout.Size()
+	outcome, size := make([]float64, t.About().Width), layout.Size()
 	for i := range b.n {
 		row := b.from + i
 		if c.Errs[row] != nil {
@@ -325,8 +325,8 @@ func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor, n i
 
 // agrees fails if the outcomes cannot be averaged with those of the model first.
 func (g *Graph) agrees(t, with task.Task, first string) error {
-	if t.Width() != with.Width() {
-		return fmt.Errorf("tensor %q: %s, want %s as in %s", g.Output(), t.Size(), with.Size(), first)
+	if t.About().Width != with.About().Width {
+		return fmt.Errorf("tensor %q: %s, want %s as in %s", g.Output(), t.About().Size, with.About().Size, first)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func collect(t *testing.T, e *infer.Engine, m infer.MemberSource, data dataset.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &scored{width: s.Task().Width()}
+	out := &scored{width: s.Task().About().Width}
 	err = s.Run(t.Context(), first, func(c *infer.Chunk) error {
 		if c.First != first+len(out.errs) {
 			t.Errorf("a chunk from %d, want from %d", c.First, first+len(out.errs))
@@ -356,8 +356,8 @@ func TestPredict(t *testing.T) {
 			mean[k] += w / 4 * p
 		}
 	}
-	if sums.Members != 2 || sums.Weight != 4 || sums.Task.Width() != 3 {
-		t.Errorf("%d members of weight %v, %s", sums.Members, sums.Weight, sums.Task.Size())
+	if sums.Members != 2 || sums.Weight != 4 || sums.Task.About().Width != 3 {
+		t.Errorf("%d members of weight %v, %s", sums.Members, sums.Weight, sums.Task.About().Size)
 	}
 	for k, p := range sums.Mean() {
 		if math.Abs(p-mean[k]) > 1e-15 {
@@ -413,7 +413,7 @@ func TestPlan(t *testing.T) {
 	if got, want := s.Plan(), "2 threads; batches of 4, chunks of 12; sessions all opened once"; got != want {
 		t.Errorf("plan %q, want %q", got, want)
 	}
-	if s.Members() != 3 || !slices.Equal(s.BatchSizes(), []int{4}) || m.Known() != s.Task() || s.Task().Width() != 3 {
+	if s.Members() != 3 || !slices.Equal(s.BatchSizes(), []int{4}) || m.Known() != s.Task() || s.Task().About().Width != 3 {
 		t.Errorf("%d members in batches of %v, %v", s.Members(), s.BatchSizes(), s.Task())
 	}
 	if err := s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil }); err != nil || seen.Load() != 30 {

@@ -88,7 +88,7 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	if _, err := compute(); err != nil {
 		return nil, err
 	}
-	width := one.Task.Width()
+	width := one.Task.About().Width
 	return one, e.Store.Put(k, Note{m.Name, m.measured()}, data.Len(), func(i int, r *records.Row) {
 		r.Values = append(append(r.Values[:0], one.Outcome[i*width:][:width]...), one.Entropy[i])
 	})
@@ -118,7 +118,7 @@ func (s *Sums) recall(m Model, n int, h *records.Head) (func(*records.Row) error
 	if err != nil {
 		return nil, err
 	}
-	width := t.Width()
+	width := t.About().Width
 	if h.Part.Rows() != n {
 		return nil, fmt.Errorf("%d rows, want %d", h.Part.Rows(), n)
 	}

@@ -19,7 +19,7 @@ type Sums struct {
 // Init makes room for n examples, unless it was called before. first names the first model.
 func (s *Sums) Init(first string, n int, t task.Task) {
 	if s.Task == nil {
-		s.first, s.Task, s.Outcome, s.Entropy = first, t, make([]float64, n*t.Width()), make([]float64, n)
+		s.first, s.Task, s.Outcome, s.Entropy = first, t, make([]float64, n*t.About().Width), make([]float64, n)
 	}
 }
 
@@ -34,8 +34,9 @@ func (s *Sums) Add(i int, outcome []float64, entropy, w float64) {
 
 // addRows adds the sums of o to the examples starting at first. It does not add the weight.
 func (s *Sums) addRows(first int, o *Sums) {
+	at := first * s.Task.About().Width
 	for i, v := range o.Outcome {
-		s.Outcome[first*s.Task.Width()+i] += v
+		s.Outcome[at+i] += v
 	}
 	for i, v := range o.Entropy {
 		s.Entropy[first+i] += v
@@ -79,7 +80,7 @@ func (s *Sums) ExpectedEntropy() []float64 { return divided(s.Entropy, s.Weight)
 
 // Evaluate scores the average outcomes against the targets of the examples.
 func (s *Sums) Evaluate(targets truth.Truth, opts task.EvaluateOptions) (*task.Evaluation, error) {
-	e, outcome := s.Task.NewEvaluator(opts), make([]float64, s.Task.Width())
+	e, outcome := s.Task.NewEvaluator(opts), make([]float64, s.Task.About().Width)
 	for i := range s.Entropy {
 		if err := e.Add(s.Average(outcome, i).Outcome, targets.At(i)); err != nil {
 			return nil, err

@@ -57,8 +57,8 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.ClassNames != nil && len(o.ClassNames) != t.ClassNames() {
-		return nil, nil, fmt.Errorf("%d names for %d classes", len(o.ClassNames), t.ClassNames())
+	if o.ClassNames != nil && len(o.ClassNames) != t.About().Classes {
+		return nil, nil, fmt.Errorf("%d names for %d classes", len(o.ClassNames), t.About().Classes)
 	}
 	columns := t.Columns(o.Want)
 	for i := range columns {
@@ -103,7 +103,7 @@ func ReadPart(path string) (*records.Saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		check := rowCheck{schema.fields(), schema.size(), t.ClassNames()}
+		check := rowCheck{schema.fields(), schema.size(), t.About().Classes}
 		return check.row, nil
 	})
 }

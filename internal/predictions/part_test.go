@@ -37,7 +37,7 @@ func aPart(t testing.TB, name string, width int, want task.RowOptions) (*records
 			c.Shown = want.Top
 		}
 	}
-	for i := range of.ClassNames() {
+	for i := range of.About().Classes {
 		schema.ClassNames = append(schema.ClassNames, fmt.Sprintf("class %d", i))
 	}
 	h, err := schema.Head(name, records.Part{Index: 1, Of: 3, First: 8, End: 21, All: 30}, someParameters)
@@ -50,7 +50,7 @@ func aPart(t testing.TB, name string, width int, want task.RowOptions) (*records
 	for first, n := range map[int]int{0: 8, 8: 5} {
 		var rows []Row
 		for i := range n {
-			r := Row{Index: first + i, Path: fmt.Sprintf("images/%d.png", first+i), Label: min((first+i)%4, of.ClassNames()) - 1}
+			r := Row{Index: first + i, Path: fmt.Sprintf("images/%d.png", first+i), Label: min((first+i)%4, of.About().Classes) - 1}
 			if r.Index%7 == 3 {
 				r.Error = fmt.Sprintf("image %d: is broken", r.Index)
 			} else {

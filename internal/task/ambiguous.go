@@ -57,7 +57,7 @@ func InferTask(s OutputSpec, names int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return t.Name(), nil
+		return t.About().Name, nil
 	case s.Activation == "sigmoid":
 		return "binary", nil // the first run refuses more than one
 	}

@@ -17,13 +17,8 @@ import (
 type binary struct{ classes }
 
 func newBinary(s OutputSpec) (Task, bool, error) {
-	return binary{classes{s, 2}}, s.Count == 1 && !strings.HasSuffix(s.Activation, "softmax"), nil
-}
-
-func (t binary) Name() string { return "binary" }
-
-func (t binary) Describe() string {
-	return fmt.Sprintf("output %q: the %s of class 1 of 2", t.Output, t.one())
+	about := &About{"binary", fmt.Sprintf("output %q: the %s of class 1 of 2", s.Output, s.one()), "2 classes", 2, 2}
+	return binary{classes{described{about}, s, 2}}, s.Count == 1 && !strings.HasSuffix(s.Activation, "softmax"), nil
 }
 
 func (t binary) Outcome(dst []float64, scores []float32) (float64, error) {

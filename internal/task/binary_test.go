@@ -104,7 +104,7 @@ func TestBinaryAreas(t *testing.T) {
 	for _, is := range []task.Task{x, two} {
 		e, err := task.Evaluate(is, outcomes, known, task.EvaluateOptions{})
 		if got := e.Value("auroc"); err != nil || got != 1 {
-			t.Errorf("%s: AUROC %v, %v, want 1", is.Describe(), got, err)
+			t.Errorf("%s: AUROC %v, %v, want 1", is.About().Meaning, got, err)
 		}
 	}
 	three := must(t, "", task.OutputSpec{Count: 3})

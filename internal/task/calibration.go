@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -191,14 +193,14 @@ func (c *Calibration) Check(t Task) error {
 		return err
 	}
 	if _, ok := Find(t, c.Method); !ok {
-		return fmt.Errorf("calibration %q: is not for the task %s", c.Method, t.Name())
+		return fmt.Errorf("calibration %q: is not for the task %s", c.Method, t.About().Name)
 	}
-	want := t.ClassNames()
+	want := t.About().Classes
 	if want == 0 {
-		want = t.Width() / perTarget
+		want = t.About().Width / perTarget
 	}
 	if have := len(c.Scale) + len(c.Factors); have != want && c.Method != ByTemperature && c.Method != ByVariance {
-		return fmt.Errorf("calibration %q: for %d, and the networks have %s", c.Method, have, t.Size())
+		return fmt.Errorf("calibration %q: for %d, and the networks have %s", c.Method, have, t.About().Size)
 	}
 	return nil
 }
@@ -273,7 +275,7 @@ func (f *Fitted) Apply(t Task, outcomes []float64) []float64 {
 	if f.Folds == nil {
 		return t.Apply(nil, f.Each[0], outcomes)
 	}
-	dst, width := make([]float64, len(outcomes)), t.Width()
+	dst, width := make([]float64, len(outcomes)), t.About().Width
 	for k, rows := range f.Folds {
 		for _, i := range rows {
 			t.Apply(dst[i*width:][:width], f.Each[k], outcomes[i*width:][:width])
@@ -285,14 +287,14 @@ func (f *Fitted) Apply(t Task, outcomes []float64) []float64 {
 // Pick returns the outcomes and the targets of some examples.
 func Pick(t Task, outcomes []float64, labels truth.Truth, rows []int) (picked []float64, some truth.Truth) {
 	for _, i := range rows {
-		picked = append(picked, outcomes[i*t.Width():][:t.Width()]...)
+		picked = append(picked, outcomes[i*t.About().Width:][:t.About().Width]...)
 	}
 	return picked, labels.Pick(rows)
 }
 
 // checkRows refuses outcomes and targets that cannot be split into folds.
 func checkRows(t Task, outcomes []float64, labels truth.Truth, folds int) error {
-	n := len(outcomes) / t.Width()
+	n := len(outcomes) / t.About().Width
 	if labels.Len() != n {
 		return fmt.Errorf("%d rows, and the truth about %d", n, labels.Len())
 	}
@@ -334,8 +336,8 @@ func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, se
 	})
 }
 
-// nllOf returns the mean NLL of some rows after calibration. It is NaN for a calibration without densities. c may be
-// nil.
+// nllOf returns the mean NLL of some rows after calibration, in nats. It is NaN for a calibration without densities,
+// and for outcomes that have none. c may be nil.
 func nllOf(t Task, c *Calibration, outcomes []float64, labels truth.Truth, rows []int) float64 {
 	picked, some := Pick(t, outcomes, labels, rows)
 	switch {
@@ -345,7 +347,16 @@ func nllOf(t Task, c *Calibration, outcomes []float64, labels truth.Truth, rows 
 	default:
 		picked = t.Apply(picked, c, picked)
 	}
-	return t.NLL(picked, some)
+	return NLL(t, picked, some)
+}
+
+// NLL returns the mean of the first loss over the examples, in nats, or NaN if the outcomes have no likelihood.
+func NLL(t Task, outcomes []float64, labels truth.Truth) float64 {
+	losses, err := Losses(t, outcomes, labels, EvaluateOptions{})
+	if err != nil {
+		return math.NaN()
+	}
+	return stat.Mean(losses[0].Values, nil)
 }
 
 // Incomplete is a task whose networks may leave a number open, which must be fitted before outcomes have a likelihood:

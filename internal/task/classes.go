@@ -15,6 +15,7 @@ import (
 
 // classes is the task with mutually exclusive classes. An outcome holds their probabilities.
 type classes struct {
+	described
 	OutputSpec
 	count int
 }
@@ -23,20 +24,9 @@ func newClasses(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("classes", s); err != nil {
 		return nil, false, err
 	}
-	return classes{s, s.Count}, s.Count > 1, nil
+	about := &About{"classes", fmt.Sprintf("output %q: %d classes, a %s for each", s.Output, s.Count, s.one()), fmt.Sprintf("%d classes", s.Count), s.Count, s.Count}
+	return classes{described{about}, s, s.Count}, s.Count > 1, nil
 }
-
-func (t classes) Name() string { return "classes" }
-
-func (t classes) Describe() string {
-	return fmt.Sprintf("output %q: %d classes, a %s for each", t.Output, t.count, t.one())
-}
-
-func (t classes) Size() string { return fmt.Sprintf("%d classes", t.count) }
-
-func (t classes) Width() int { return t.count }
-
-func (t classes) ClassNames() int { return t.count }
 
 func (t classes) CheckLabel(label truth.Truth) error {
 	if c := label.Class(); c >= t.count {
@@ -245,10 +235,6 @@ func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []floa
 		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Apply(logits, logits)
 	}
 	return calibrate.Softmax(logits, logits, t.count, c.Temperature)
-}
-
-func (t classes) NLL(outcomes []float64, labels truth.Truth) float64 {
-	return calibrate.NegLogLikelihood(calibrate.Predictions{Classes: t.count, Probs: outcomes, Labels: labels.Classes})
 }
 
 // Say implements [Fusable].

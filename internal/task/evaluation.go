@@ -123,7 +123,7 @@ func Losses(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOption
 }
 
 func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (Evaluator, error) {
-	width := t.Width()
+	width := t.About().Width
 	if n := targets.Len(); n == 0 || len(outcomes) != n*width {
 		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
 	}

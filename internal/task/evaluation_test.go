@@ -119,7 +119,7 @@ func TestMerge(t *testing.T) {
 		"labels":     {three, probs, of},
 		"regression": {two, numbers, targets},
 	} {
-		width := tt.task.Width()
+		width := tt.task.About().Width
 		for _, opts := range []task.EvaluateOptions{{}, {MainOnly: true}, {MainOnly: true, NoLosses: true}} {
 			want, err := task.Evaluate(tt.task, tt.outcomes, tt.targets, opts)
 			if err != nil {
@@ -213,7 +213,7 @@ func TestCalibrators(t *testing.T) {
 				t.Errorf("%s: %v of probabilities that are right: %v", by.Name, repaired, p)
 			}
 		}
-		if c, err := task.CrossFits(x, by, many, of, 1); err != nil || c.Splits != calibrate.Splits || c.Folds != 2 || !near(c.NLLBefore, x.NLL(many, of)) {
+		if c, err := task.CrossFits(x, by, many, of, 1); err != nil || c.Splits != calibrate.Splits || c.Folds != 2 || !near(c.NLLBefore, task.NLL(x, many, of)) {
 			t.Errorf("%s: %+v, %v", by.Name, c, err)
 		}
 		crossed, err := task.CrossFit(x, by, many, of, 2, 1)

@@ -16,31 +16,21 @@ import (
 // three parts, each with a number per label. They are the probability that the example has the label, its complement,
 // and the entropy. A loss near probability 1 needs the second part. Mutual information by label needs the average of
 // the third part.
-type labels struct{ OutputSpec }
+type labels struct {
+	described
+	OutputSpec
+}
 
 func newLabels(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("labels", s); err != nil {
 		return nil, false, err
 	}
-	return labels{s}, s.Count > 0, nil
-}
-
-func (t labels) Name() string { return "labels" }
-
-func (t labels) Describe() string {
-	return fmt.Sprintf("output %q: %s, a %s for each", t.Output, t.Size(), t.one())
-}
-
-func (t labels) Size() string {
-	if t.Count == 1 {
-		return "1 label"
+	size := fmt.Sprintf("%d labels", s.Count)
+	if s.Count == 1 {
+		size = "1 label"
 	}
-	return fmt.Sprintf("%d labels", t.Count)
+	return labels{described{&About{"labels", fmt.Sprintf("output %q: %s, a %s for each", s.Output, size, s.one()), size, 3 * s.Count, s.Count}}, s}, s.Count > 0, nil
 }
-
-func (t labels) Width() int { return 3 * t.Count }
-
-func (t labels) ClassNames() int { return t.Count }
 
 func (t labels) CheckLabel(label truth.Truth) error {
 	if label.Width != t.Count {
@@ -48,6 +38,8 @@ func (t labels) CheckLabel(label truth.Truth) error {
 	}
 	return truth.Labels.Check(label.Values)
 }
+
+func (t labels) width() int { return 3 * t.Count }
 
 // parts returns the probabilities of an outcome, their complements, and the entropies.
 func (t labels) parts(outcome []float64) (p, q, h []float64) {
@@ -81,7 +73,7 @@ func (t labels) Outcome(dst []float64, scores []float32) (entropy float64, err e
 // columns returns one part of n outcomes, n×Count. Part 0 is the probabilities, 1 their complements, 2 the entropies.
 func (t labels) columns(outcomes []float64, part int) []float64 {
 	out := make([]float64, 0, len(outcomes)/3)
-	for row := range slices.Chunk(outcomes, t.Width()) {
+	for row := range slices.Chunk(outcomes, t.width()) {
 		out = append(out, row[part*t.Count:][:t.Count]...)
 	}
 	return out
@@ -199,7 +191,7 @@ func (t labels) Values(dst []float64, want RowOptions, a Average, label truth.Tr
 	dst = append(dst, judge.Sums(nil, entropies, t.Count)[0], expected, total)
 	dst = slices.Concat(dst, p, entropies, mutual, q)
 	if want.Members > 0 {
-		for one := range slices.Chunk(a.Members, t.Width()) {
+		for one := range slices.Chunk(a.Members, t.width()) {
 			for _, v := range one[:t.Count] {
 				dst = append(dst, float64(v))
 			}
@@ -330,21 +322,11 @@ func (t labels) Apply(dst []float64, c *Calibration, outcomes []float64) []float
 		z[i] = -z[i]
 	}
 	q := judge.Sigmoid(z, z)
-	for i := range len(outcomes) / t.Width() {
-		copy(dst[i*t.Width():], p[i*t.Count:][:t.Count])
-		copy(dst[i*t.Width()+t.Count:], q[i*t.Count:][:t.Count])
+	for i := range len(outcomes) / t.width() {
+		copy(dst[i*t.width():], p[i*t.Count:][:t.Count])
+		copy(dst[i*t.width()+t.Count:], q[i*t.Count:][:t.Count])
 	}
 	return dst
-}
-
-// NLL returns the mean over the known labels.
-func (t labels) NLL(outcomes []float64, of truth.Truth) (mean float64) {
-	p := judge.Predictions{Labels: t.Count, Probs: t.columns(outcomes, 0), Complements: t.columns(outcomes, 1), Truth: known(of)}
-	losses := t.perExample(judge.NegLogLikelihoods(nil, p), p.Truth)
-	for _, v := range losses {
-		mean += v / float64(len(losses))
-	}
-	return mean
 }
 
 // Say implements [Fusable].

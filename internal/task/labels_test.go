@@ -22,9 +22,9 @@ func drawn(t *testing.T, x task.Task, n int) (outcomes, odds []float64, of truth
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	of.Width = 3
-	one := make([]float64, x.Width())
+	one := make([]float64, x.About().Width)
 	for range n {
-		sum, h := make([]float64, x.Width()), 0.0
+		sum, h := make([]float64, x.About().Width), 0.0
 		for range 2 {
 			scores := make([]float32, 3)
 			for k := range scores {
@@ -62,10 +62,10 @@ func truths(of truth.Truth) (out []int) {
 
 func TestLabelsOf(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Output: "y", Count: 3})
-	if x.Width() != 9 || x.ClassNames() != 3 || x.Size() != "3 labels" || task.Truth("labels") != truth.Labels || x.Describe() != `output "y": 3 labels, a logit for each` {
-		t.Errorf("%d, %d, %s, %s", x.Width(), x.ClassNames(), x.Size(), x.Describe())
+	if x.About().Width != 9 || x.About().Classes != 3 || x.About().Size != "3 labels" || task.Truth("labels") != truth.Labels || x.About().Meaning != `output "y": 3 labels, a logit for each` {
+		t.Errorf("%d, %d, %s, %s", x.About().Width, x.About().Classes, x.About().Size, x.About().Meaning)
 	}
-	if again, err := task.OfWidth("labels", 9, 1); err != nil || again.Size() != x.Size() {
+	if again, err := task.OfWidth("labels", 9, 1); err != nil || again.About().Size != x.About().Size {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {
@@ -293,7 +293,7 @@ func TestLabelsCalibrators(t *testing.T) {
 			t.Errorf("%s: row %d is %v, want %v by what fits the other half", by, row, crossed[9*row:][:9], want)
 		}
 		several, err := task.CrossFits(x, c, outcomes, of, 7)
-		if err != nil || !near(several.NLLBefore, x.NLL(outcomes, of)) || !(several.NLLAfter < several.NLLBefore) || !(several.Spread > 0) {
+		if err != nil || !near(several.NLLBefore, task.NLL(x, outcomes, of)) || !(several.NLLAfter < several.NLLBefore) || !(several.Spread > 0) {
 			t.Errorf("%s: %+v, %v", by, several, err)
 		}
 		in := slices.Clone(outcomes)

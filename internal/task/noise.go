@@ -32,7 +32,7 @@ func (t regression) fitNoise(outcomes []float64, known truth.Truth) (*Calibratio
 	for k := range t.targets {
 		var y, means, epistemic []float64
 		for i := range known.Len() {
-			m := t.moments(outcomes[i*t.Width():], k)
+			m := t.moments(outcomes[i*t.width():], k)
 			// Sums of groups of members are in float32, whose rounding can leave it below 0.
 			y, means, epistemic = append(y, known.Values[i*t.targets+k]), append(means, m.Mean), append(epistemic, max(0, m.Epistemic))
 		}

@@ -27,6 +27,7 @@ type RegressionSpec struct {
 // mean μ, μ² and the variance v of each target, in the network's units. The averages of these give the moments of a
 // mixture of members.
 type regression struct {
+	described
 	OutputSpec
 	targets int
 }
@@ -38,7 +39,7 @@ func newRegression(s OutputSpec) (Task, bool, error) {
 	if strings.HasSuffix(s.Activation, "softmax") {
 		return nil, false, fmt.Errorf("tensor %q: comes out of a %s, which gives probabilities of classes and no numbers of a regression", s.Output, s.Activation)
 	}
-	t := regression{s, s.Count}
+	t := regression{OutputSpec: s, targets: s.Count}
 	n := t.numbers()
 	if n.Head != "" {
 		if s.Count%2 != 0 {
@@ -46,13 +47,31 @@ func newRegression(s OutputSpec) (Task, bool, error) {
 		}
 		t.targets = s.Count / 2
 	}
+	t.describe()
 	for what, given := range map[string]int{"units": len(n.Units), "the noise": len(n.Noise)} {
 		if given > 1 && given != t.targets {
-			return nil, false, fmt.Errorf("tensor %q: %s, and %s of %d", s.Output, t.Size(), what, given)
+			return nil, false, fmt.Errorf("tensor %q: %s, and %s of %d", s.Output, t.about.Size, what, given)
 		}
 	}
 	return t, s.Count > 0, nil
 }
+
+// describe sets what [Task.About] returns.
+func (t *regression) describe() {
+	size, what := fmt.Sprintf("%d targets", t.targets), "a mean for each"
+	if t.targets == 1 {
+		size = "1 target"
+	}
+	if t.lacksNoise() {
+		what += ", of noise that is to be fitted"
+	}
+	if head := t.numbers().Head; head != "" {
+		what = fmt.Sprintf("a mean and a variance (%s) for each", head)
+	}
+	t.about = &About{"regression", fmt.Sprintf("output %q: %s, %s", t.Output, size, what), size, t.width(), 0}
+}
+
+func (t regression) width() int { return perTarget * t.targets }
 
 func (t regression) numbers() RegressionSpec {
 	if t.Regression == nil {
@@ -75,30 +94,6 @@ func of[T any](given []T, k int, none T) T {
 func (t regression) units(k int) gauss.Units {
 	return of(t.numbers().Units, k, gauss.Units{Std: 1})
 }
-
-func (t regression) Name() string { return "regression" }
-
-func (t regression) Describe() string {
-	what := "a mean for each"
-	if t.lacksNoise() {
-		what += ", of noise that is to be fitted"
-	}
-	if head := t.numbers().Head; head != "" {
-		what = fmt.Sprintf("a mean and a variance (%s) for each", head)
-	}
-	return fmt.Sprintf("output %q: %s, %s", t.Output, t.Size(), what)
-}
-
-func (t regression) Size() string {
-	if t.targets == 1 {
-		return "1 target"
-	}
-	return fmt.Sprintf("%d targets", t.targets)
-}
-
-func (t regression) Width() int { return perTarget * t.targets }
-
-func (t regression) ClassNames() int { return 0 }
 
 func (t regression) CheckLabel(label truth.Truth) error {
 	if label.Width != t.targets {
@@ -164,7 +159,7 @@ func (t regression) moments(outcome []float64, k int) gauss.Moments {
 func (t regression) scores(outcomes []float64, known truth.Truth) []gauss.Score {
 	out := make([]gauss.Score, len(known.Values))
 	for i, y := range known.Values {
-		out[i] = t.moments(outcomes[i/t.targets*t.Width():], i%t.targets).Score(y)
+		out[i] = t.moments(outcomes[i/t.targets*t.width():], i%t.targets).Score(y)
 	}
 	return out
 }
@@ -185,10 +180,10 @@ func (t regression) Uncertainties() []Uncertainty {
 	// of all targets together, each in the network's units
 	root := func(part func(gauss.Moments) float64) func(outcomes, _ []float64) []float64 {
 		return func(outcomes, _ []float64) []float64 {
-			out := make([]float64, len(outcomes)/t.Width())
+			out := make([]float64, len(outcomes)/t.width())
 			for i := range out {
 				for k := range t.targets {
-					o := outcomes[i*t.Width()+perTarget*k:]
+					o := outcomes[i*t.width()+perTarget*k:]
 					out[i] += part(gauss.MomentsOf(o[0], o[1], o[2])) / float64(t.targets)
 				}
 				out[i] = math.Sqrt(out[i])
@@ -208,7 +203,7 @@ func (t regression) Divergence(a, b []float64) (mean float64) {
 	if t.noiseless(a) || t.noiseless(b) {
 		return math.NaN()
 	}
-	n := float64(len(a) / t.Width())
+	n := float64(len(a) / t.width())
 	for i := 0; i < len(a); i += perTarget {
 		p, q := gauss.MomentsOf(a[i], a[i+1], a[i+2]), gauss.MomentsOf(b[i], b[i+1], b[i+2])
 		v, w, d := p.Variance(), q.Variance(), p.Mean-q.Mean
@@ -253,7 +248,7 @@ func (t regression) Columns(want RowOptions) []Column {
 // mixture is what members say of target k, in its units.
 func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mixture {
 	m := gauss.Mixture{Weights: a.Weights}
-	for at := perTarget * k; at < len(a.Members); at += t.Width() {
+	for at := perTarget * k; at < len(a.Members); at += t.width() {
 		m.Means, m.Variances = append(m.Means, float64(a.Members[at])), append(m.Variances, float64(a.Members[at+2]))
 	}
 	if s.Factor != 1 {
@@ -309,7 +304,7 @@ func (t regression) Values(dst []float64, want RowOptions, a Average, label trut
 
 // Shown are means and standard deviations, in the targets' units.
 func (t regression) Shown(outcomes []float64) (values []float64, width int) {
-	for i := 0; i < len(outcomes); i += t.Width() {
+	for i := 0; i < len(outcomes); i += t.width() {
 		for k := range t.targets {
 			values = append(values, t.moments(outcomes[i:], k).Mean)
 		}
@@ -333,18 +328,10 @@ func (t regression) check(outcomes []float64, known truth.Truth) error {
 
 // checkTruth refuses targets that do not fit the outcomes.
 func (t regression) checkTruth(outcomes []float64, known truth.Truth) error {
-	if n := len(outcomes) / t.Width(); known.Width != t.targets || known.Len() != n || n == 0 {
+	if n := len(outcomes) / t.width(); known.Width != t.targets || known.Len() != n || n == 0 {
 		return fmt.Errorf("truth about %d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)
 	}
 	return truth.Numbers.Check(known.Values)
-}
-
-func (t regression) NLL(outcomes []float64, known truth.Truth) (mean float64) {
-	scores := t.scores(outcomes, known)
-	for _, s := range scores {
-		mean -= s.Gaussian.LogLikelihood / float64(len(scores))
-	}
-	return mean
 }
 
 func (t regression) Calibrators() []Calibrator {
@@ -363,7 +350,7 @@ func (t regression) fitVariance(outcomes []float64, known truth.Truth) (*Calibra
 	}
 	var means, variances []float64
 	for i := range known.Values {
-		m := t.moments(outcomes[i/t.targets*t.Width():], i%t.targets)
+		m := t.moments(outcomes[i/t.targets*t.width():], i%t.targets)
 		means, variances = append(means, m.Mean), append(variances, m.Variance())
 	}
 	s, err := gauss.FitVarianceScaling(known.Values, means, variances)
@@ -382,7 +369,7 @@ func (t regression) fitVariances(outcomes []float64, known truth.Truth) (*Calibr
 	for k := range t.targets {
 		y, means, variances := make([]float64, n), make([]float64, n), make([]float64, n)
 		for i := range n {
-			m := t.moments(outcomes[i*t.Width():], k)
+			m := t.moments(outcomes[i*t.width():], k)
 			y[i], means[i], variances[i] = known.Values[i*t.targets+k], m.Mean, m.Variance()
 		}
 		s, err := gauss.FitVarianceScaling(y, means, variances)

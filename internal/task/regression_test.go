@@ -53,10 +53,10 @@ func mixtures(t *testing.T, x task.Task, n int) (outcomes []float64, members [][
 
 func TestRegressionOf(t *testing.T) {
 	x := must(t, "regression", twoTargets)
-	if x.Width() != 6 || x.Size() != "2 targets" || x.ClassNames() != 0 || task.Truth("regression") != truth.Numbers || x.Describe() != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
-		t.Errorf("%d, %s, %s", x.Width(), x.Size(), x.Describe())
+	if x.About().Width != 6 || x.About().Size != "2 targets" || x.About().Classes != 0 || task.Truth("regression") != truth.Numbers || x.About().Meaning != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
+		t.Errorf("%d, %s, %s", x.About().Width, x.About().Size, x.About().Meaning)
 	}
-	if again, err := task.OfWidth("regression", 6, 1); err != nil || again.Size() != x.Size() {
+	if again, err := task.OfWidth("regression", 6, 1); err != nil || again.About().Size != x.About().Size {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {
@@ -195,8 +195,8 @@ func TestRegressionCalibrators(t *testing.T) {
 		mo := m.Moments()
 		factor += math.Pow(known.Values[i]-mo.Mean, 2) / mo.Variance() / float64(len(all))
 	}
-	if !alike(s.Factors[0], factor) || !(x.NLL(x.Apply(nil, s, outcomes), known) < x.NLL(outcomes, known)) {
-		t.Errorf("s² = %v, want %v; NLL %v after %v", s.Factors, factor, x.NLL(x.Apply(nil, s, outcomes), known), x.NLL(outcomes, known))
+	if !alike(s.Factors[0], factor) || !(task.NLL(x, x.Apply(nil, s, outcomes), known) < task.NLL(x, outcomes, known)) {
+		t.Errorf("s² = %v, want %v; NLL %v after %v", s.Factors, factor, task.NLL(x, x.Apply(nil, s, outcomes), known), task.NLL(x, outcomes, known))
 	}
 	scaled := x.Apply(nil, s, outcomes)
 	if again, err := by.Fit(scaled, known); err != nil || math.Abs(again.Factors[0]-1) > 1e-9 {
@@ -214,7 +214,7 @@ func TestRegressionCalibrators(t *testing.T) {
 	if err != nil || len(fit.Apply(x, outcomes)) != len(outcomes) || len(fit.Values()) != 2 {
 		t.Errorf("%+v, %v", fit, err)
 	}
-	if several, err := task.CrossFits(x, by, outcomes, known, 3); err != nil || several.NLLBefore != x.NLL(outcomes, known) || !(several.Spread > 0) {
+	if several, err := task.CrossFits(x, by, outcomes, known, 3); err != nil || several.NLLBefore != task.NLL(x, outcomes, known) || !(several.Spread > 0) {
 		t.Errorf("%+v, %v", several, err)
 	}
 	if _, ok := task.Find(x, task.ByVector); ok {

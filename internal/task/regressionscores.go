@@ -148,15 +148,15 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 		}
 	}
 	for _, m := range members {
-		if len(m) != known.Len()*t.Width() {
-			return fmt.Errorf("members say %d numbers, want %d", len(m), known.Len()*t.Width())
+		if len(m) != known.Len()*t.width() {
+			return fmt.Errorf("members say %d numbers, want %d", len(m), known.Len()*t.width())
 		}
 	}
 	scores := make([]gauss.Score, len(known.Values))
-	row := make([]float32, len(members)*t.Width())
+	row := make([]float32, len(members)*t.width())
 	for i := range known.Len() {
 		for s, m := range members {
-			copy(row[s*t.Width():], m[i*t.Width():][:t.Width()])
+			copy(row[s*t.width():], m[i*t.width():][:t.width()])
 		}
 		for k := range t.targets {
 			scores[i*t.targets+k] = t.mixture(Average{Members: row, Weights: weights}, k, scaling[k]).Score(known.Values[i*t.targets+k])

@@ -105,10 +105,10 @@ type Written struct {
 // or mean and the given 95 % interval if it is not nil.
 func (s *Saved) Written(outcomes, low, high []float64) []Written {
 	if classes := s.Known.Classes; classes != nil {
-		return []Written{{Name: "labels", Column: "label", Width: 1, Ints: classes}, {Name: "probs", Cell: "p_%d", Width: s.Task.Width(), Values: outcomes}}
+		return []Written{{Name: "labels", Column: "label", Width: 1, Ints: classes}, {Name: "probs", Cell: "p_%d", Width: s.Task.About().Width, Values: outcomes}}
 	}
 	width := s.Known.Width
-	if s.Task.ClassNames() > 0 {
+	if s.Task.About().Classes > 0 {
 		probs, _ := s.Task.Shown(outcomes)
 		return []Written{{Name: "labels", Cell: "label_%d", Width: width, Values: s.Known.Values}, {Name: "probabilities", Cell: "probability_%d", Width: width, Values: probs}}
 	}
@@ -210,8 +210,11 @@ func restoreLabels(c Columns) (*Saved, error) {
 	case c.width("labels") != n:
 		return nil, fmt.Errorf("%d labels are known, and %s are of %d", c.width("labels"), from, n)
 	}
-	scores := OutputSpec{Output: from, Count: n}
-	t := labels{scores}
+	x, err := Of("labels", OutputSpec{Output: from, Count: n})
+	if err != nil {
+		return nil, err
+	}
+	t := x.(labels)
 	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
 	for i := range c.Len {
 		if c.empty(from, i) {
@@ -227,7 +230,7 @@ func restoreLabels(c Columns) (*Saved, error) {
 		if err := truth.Labels.Check(known); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
-		outcome := make([]float64, t.Width())
+		outcome := make([]float64, t.About().Width)
 		p, q, _ := t.parts(outcome)
 		for k, v := range c.row(from, i) {
 			switch {
@@ -272,10 +275,11 @@ func restoreRegression(c Columns) (*Saved, error) {
 		}
 	}
 	r := restoring{Columns: c, n: n}
-	r.t = regression{OutputSpec{Output: "mean", Count: n, Regression: &RegressionSpec{Units: r.units()}}, n}
+	r.t = regression{OutputSpec: OutputSpec{Output: "mean", Count: n, Regression: &RegressionSpec{Units: r.units()}}, targets: n}
 	if c.Values["std"] != nil || c.Values["aleatoric_std"] != nil {
 		r.t.Count, r.t.Regression.Head = 2*n, gauss.ByVariance
 	}
+	r.t.describe()
 	out := &Saved{Task: r.t, Known: truth.Truth{Width: n}}
 	if m := c.width("member_mean"); m > 0 {
 		if m%n != 0 || c.Values["member_std"] != nil && c.width("member_std") != m {
@@ -442,5 +446,5 @@ func (s *Saved) Mixture(i, k int, weights []float64, c *Calibration) gauss.Mixtu
 // Moments returns the moments of target k of a regression's averaged outcome, in the units of the target.
 func (s *Saved) Moments(outcomes []float64, i, k int) gauss.Moments {
 	t := s.Task.(regression)
-	return t.moments(outcomes[i*t.Width():], k)
+	return t.moments(outcomes[i*t.About().Width:], k)
 }

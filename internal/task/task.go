@@ -40,14 +40,8 @@ type OutputSpec struct {
 
 // Task is the meaning of scores.
 type Task interface {
-	// Name returns the task's word in a model card.
-	Name() string
-	// Describe describes the meaning of the scores in words.
-	Describe() string
-	// Size describes in words what networks must have in common to be averaged, such as "10 classes".
-	Size() string
-	// Width returns the number of values in the outcome of an example, with all its positions.
-	Width() int
+	// About describes the task.
+	About() *About
 
 	// Outcome computes the outcome for the scores of one example. It stores it in dst, and returns its entropy in nats.
 	// It fails if scores are not finite, or do not have the declared form.
@@ -62,8 +56,6 @@ type Task interface {
 	// has n×Width numbers.
 	Divergence(a, b []float64) float64
 
-	// ClassNames returns the number of classes, or 0 for a task without classes.
-	ClassNames() int
 	// CheckLabel returns an error if no example can have this label. label belongs to one example.
 	CheckLabel(label truth.Truth) error
 	// Columns lists the columns of a row of predictions. Values appends the numbers of a row to dst, in that order.
@@ -75,13 +67,25 @@ type Task interface {
 	// NewEvaluator returns an evaluator of no examples. See also [Evaluate].
 	NewEvaluator(opts EvaluateOptions) Evaluator
 
-	// NLL returns the mean of the first loss over the examples, in nats.
-	NLL(outcomes []float64, labels truth.Truth) float64
 	// Calibrators lists the ways to calibrate averaged outcomes. Apply stores calibrated outcomes in dst, which may be
 	// outcomes or nil. A map of a distribution function has no outcomes; see [EvaluateOptions].
 	Calibrators() []Calibrator
 	Apply(dst []float64, c *Calibration, outcomes []float64) []float64
 }
+
+// About describes a task.
+type About struct {
+	Name    string // in a model card
+	Meaning string // of the scores, in words
+	Size    string // what networks must have in common to be averaged, such as "10 classes"
+	Width   int    // number of values in the outcome of an example, with all its positions
+	Classes int    // number of classes or labels, or 0 for a task without them
+}
+
+// described implements a method of [Task].
+type described struct{ about *About }
+
+func (d described) About() *About { return d.about }
 
 // Curved is a task whose scores are the parameters of an exponential family. The Laplace approximation needs this.
 type Curved interface {
@@ -187,7 +191,7 @@ func Positions(t Task) int {
 func OfWidth(name string, width, positions int) (Task, error) {
 	each := width / max(1, positions)
 	for _, count := range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
-		if t, err := Of(name, OutputSpec{Count: count, Positions: positions}); err == nil && t.Width() == width {
+		if t, err := Of(name, OutputSpec{Count: count, Positions: positions}); err == nil && t.About().Width == width {
 			return t, nil
 		}
 	}

@@ -49,10 +49,10 @@ func TestOf(t *testing.T) {
 			if tt.width > 0 || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%+v: %v, want %q", tt.s, err, tt.want)
 			}
-		case got.Describe() != tt.want || got.Width() != tt.width || got.ClassNames() != tt.width || got.Size() != fmt.Sprintf("%d classes", tt.width):
-			t.Errorf("%+v: %q of width %d, want %q of %d", tt.s, got.Describe(), got.Width(), tt.want, tt.width)
-		case tt.name != "" && got.Name() != tt.name:
-			t.Errorf("%+v: task %q, want %q", tt.s, got.Name(), tt.name)
+		case got.About().Meaning != tt.want || got.About().Width != tt.width || got.About().Classes != tt.width || got.About().Size != fmt.Sprintf("%d classes", tt.width):
+			t.Errorf("%+v: %q of width %d, want %q of %d", tt.s, got.About().Meaning, got.About().Width, tt.want, tt.width)
+		case tt.name != "" && got.About().Name != tt.name:
+			t.Errorf("%+v: task %q, want %q", tt.s, got.About().Name, tt.name)
 		case got.CheckLabel(class(tt.width-1)) != nil || got.CheckLabel(class(tt.width)) == nil:
 			t.Errorf("%+v: labels from 0 to %d are not those that are taken", tt.s, tt.width-1)
 		}
@@ -80,7 +80,7 @@ func TestOutcome(t *testing.T) {
 		{task.OutputSpec{Count: 1, Activation: "sigmoid"}, []float32{1.5}, nil, "taken for probabilities, but one is 1.5"},
 	} {
 		x := must(t, "", tt.s)
-		got := make([]float64, x.Width())
+		got := make([]float64, x.About().Width)
 		entropy, err := x.Outcome(got, tt.scores)
 		if err != nil || tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -130,7 +130,7 @@ func TestProbabilities(t *testing.T) {
 		{"softmax", []float32{1.5, -0.5}, nil, "the least is -0.5"},
 	} {
 		x := must(t, "", task.OutputSpec{Count: len(tc.scores), Activation: tc.activation})
-		got := make([]float64, x.Width())
+		got := make([]float64, x.About().Width)
 		_, err := x.Outcome(got, tc.scores)
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
@@ -274,9 +274,9 @@ func TestCurvature(t *testing.T) {
 		hessian := mat.NewDense(k, k, nil)
 		x.AddCurvature(hessian, mat.NewDense(2, k, slices.Concat(scores, scores)))
 		got := hessian.RawMatrix().Data
-		p := make([]float64, x.Width())
+		p := make([]float64, x.About().Width)
 		outcome := func(z []float64) []float64 {
-			out := make([]float64, x.Width())
+			out := make([]float64, x.About().Width)
 			x.Link(out, z)
 			return out
 		}
@@ -307,9 +307,9 @@ func TestCurvature(t *testing.T) {
 
 func Example() {
 	t, _ := task.Of("", task.OutputSpec{Output: "logits", Count: 3})
-	p := make([]float64, t.Width())
+	p := make([]float64, t.About().Width)
 	entropy, _ := t.Outcome(p, []float32{2, 0, 1})
-	fmt.Println(t.Describe())
+	fmt.Println(t.About().Meaning)
 	fmt.Printf("%.3f %.3f\n", p, entropy)
 	// Output:
 	// output "logits": 3 classes, a logit for each
@@ -390,7 +390,7 @@ func TestContradictions(t *testing.T) {
 			got, err := task.Of(name, s)
 			switch {
 			case want == takes:
-				if err != nil || got.Name() != name {
+				if err != nil || got.About().Name != name {
 					t.Errorf("%d of %q as %s: %v", tt.count, tt.activation, name, err)
 				}
 				if taken++; name == "labels" && tt.count == 1 || name == "regression" && tt.activation != "" {

@@ -48,7 +48,7 @@ func TestLabelTile(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Count: 3, Activation: "sigmoid"})
 	outcome := func(p ...float64) task.Average {
 		scores := []float32{float32(p[0]), float32(p[1]), float32(p[2])}
-		out := make([]float64, x.Width())
+		out := make([]float64, x.About().Width)
 		h, err := x.Outcome(out, scores)
 		if err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestLabelTile(t *testing.T) {
 	}
 	// Of many labels some are shown.
 	many := must(t, "labels", task.OutputSpec{Count: 9, Activation: "sigmoid"})
-	out := make([]float64, many.Width())
+	out := make([]float64, many.About().Width)
 	if _, err := many.Outcome(out, []float32{1, 1, 1, 1, 1, 1, 1, 1, 1}); err != nil {
 		t.Fatal(err)
 	}

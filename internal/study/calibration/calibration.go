@@ -63,7 +63,7 @@ func (s *Study) CheckMethod() error {
 		if _, may := s.Fit.Task.(task.Incomplete); may {
 			lacks = map[bool]string{true: " with standard deviations", false: " without standard deviations"}[task.Missing(s.Fit.Task) == nil]
 		}
-		return fmt.Errorf("method %q: %s has predictions of %s%s; want %s", s.Method, s.Fit.Path, s.Fit.Task.Size(), lacks, strings.Join(names, " or "))
+		return fmt.Errorf("method %q: %s has predictions of %s%s; want %s", s.Method, s.Fit.Path, s.Fit.Task.About().Size, lacks, strings.Join(names, " or "))
 	}
 	if by := task.Missing(s.Fit.Task); by != nil {
 		s.by = *by
@@ -76,8 +76,8 @@ func (s *Study) CheckMethod() error {
 // Check returns an error if the predictions do not fit together.
 func (s *Study) Check() error {
 	if t := s.Test; t != nil {
-		if s.Fit.Task.Size() != t.Task.Size() {
-			return fmt.Errorf("%s: %s, want %s as in %s", t.Path, t.Task.Size(), s.Fit.Task.Size(), s.Fit.Path)
+		if s.Fit.Task.About().Size != t.Task.About().Size {
+			return fmt.Errorf("%s: %s, want %s as in %s", t.Path, t.Task.About().Size, s.Fit.Task.About().Size, s.Fit.Path)
 		}
 		if (task.Missing(t.Task) != nil) != (task.Missing(s.Fit.Task) != nil) {
 			return fmt.Errorf("%s: standard deviations in one of the files only, the other being %s", t.Path, s.Fit.Path)

@@ -112,7 +112,7 @@ func (k *Result) align() {
 
 // known is the word for the targets in sentences.
 func (k *Result) known() string {
-	if k.study.Fit.Task.ClassNames() > 0 {
+	if k.study.Fit.Task.About().Classes > 0 {
 		return "labels"
 	}
 	return "targets"
@@ -255,9 +255,9 @@ func (k *Result) table(first string, metrics []task.Metric, differences bool) *r
 // JSON returns all numbers, unrounded. Numbers that are not finite become null.
 func (k *Result) JSON() any {
 	s, f := k.study, k.study.Fit
-	out := study.Fields("kind", "swagwrap.calibration", "format_version", 1, "producer", k.producer, "task", f.Task.Name(), "method", s.Method)
+	out := study.Fields("kind", "swagwrap.calibration", "format_version", 1, "producer", k.producer, "task", f.Task.About().Name, "method", s.Method)
 	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
-	add("size", f.Task.Size())
+	add("size", f.Task.About().Size)
 	if k.Fitted != nil {
 		out = append(out, fields(k.Fitted)[1:]...) // the method stands above
 	}

@@ -45,7 +45,7 @@ func (k *Result) choose(outcomes []float64) error {
 	}
 	t, ok := s.Fit.Task.(task.Decided)
 	if !ok {
-		return &NoThreshold{s.Fit.Task.Size()}
+		return &NoThreshold{s.Fit.Task.About().Size}
 	}
 	if s.Threshold > 0 {
 		k.Threshold = &Threshold{Value: s.Threshold}

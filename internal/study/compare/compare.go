@@ -162,7 +162,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	by, ok := task.Find(r.task, p.By)
 	if p.By != "" && !ok {
 		if slices.Contains(r.Inputs.Asked, p.Key) {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %s scaling is not for the task %s", p.Name, p.By, r.task.Name()))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %s scaling is not for the task %s", p.Name, p.By, r.task.About().Name))
 		}
 		return nil
 	}

@@ -110,7 +110,7 @@ func (r *Result) fitCommands(m *Method) []string {
 	switch {
 	case m.Noise != nil:
 		score = append(score, "--keep-members")
-	case task.Truth(r.task.Name()) != truth.Classes:
+	case task.Truth(r.task.About().Name) != truth.Classes:
 	default:
 		fit = append(fit, "--method", string(m.Scaling.By.Method))
 	}

@@ -23,7 +23,7 @@ func (r *Result) decide(m *Method, validation []float64) error {
 	case r.Threshold == 0 && r.By == calibrate.Criterion{}:
 		return nil
 	case !ok:
-		return fmt.Errorf("a threshold is on the probability of class 1 of the task binary, and the task is %s", r.task.Name())
+		return fmt.Errorf("a threshold is on the probability of class 1 of the task binary, and the task is %s", r.task.About().Name)
 	case r.Threshold > 0:
 		m.Threshold = r.Threshold
 	default:

@@ -118,7 +118,7 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 	if p.By != "" {
 		by, ok := task.Find(t, p.By)
 		if !ok {
-			return x, fmt.Errorf("%s: the task %s has no %s scaling", p.Name, t.Name(), p.By)
+			return x, fmt.Errorf("%s: the task %s has no %s scaling", p.Name, t.About().Name, p.By)
 		}
 		c, err := by.Fit(p.Validation.Mean(), d.Validation.Labels())
 		if err != nil {
@@ -141,7 +141,7 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 func Of(t task.Task, in, out []float64) *Result {
 	x := Detected{Name: "predictions", Baseline: true}
 	x.score(t, in, out, nil, nil)
-	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.Width(), len(out) / t.Width()}, task: t}
+	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.About().Width, len(out) / t.About().Width}, task: t}
 	r.bin()
 	return r
 }
