@@ -18,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
@@ -413,7 +412,7 @@ func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine
 	a.Logf(c, "%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
 	switch {
 	case data == nil:
-	case task.Truth(j.Ensemble.Card.Task) == truth.Numbers:
+	case task.Numeric(j.Ensemble.Card.Task):
 		a.Logf(c, "%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
 			out.path, report.Plural(d.Examples, "example"), d.Largest)
 	default:

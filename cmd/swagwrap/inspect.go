@@ -19,7 +19,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -209,7 +208,7 @@ func writeCard(w io.Writer, js string) error {
 	}
 	slices.Sort(inputs)
 	scores := ""
-	if task.Truth(card.Task) != truth.Numbers {
+	if !task.Numeric(card.Task) {
 		scores = cmp.Or(card.Scores, "what the values say, as a run looks at them (--scores)")
 	}
 	fmt.Fprintln(w, "\nmodel card")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -58,7 +59,7 @@ func (e *endings) ending(value string) Ending {
 // Undecided reports whether only a run can show the form of the scores. Then nobody named the form, and the graph ends
 // neither in an activation nor in a layer that gives logits.
 func (n *Network) Undecided() bool {
-	return n.Form() == "" && n.Posterior.Card.Task != "regression" && !n.Ending().Affine
+	return n.Form() == "" && !task.Numeric(n.Posterior.Card.Task) && !n.Ending().Affine
 }
 
 // half reports whether a model has weights or a Cast of a 16-bit type.

@@ -221,7 +221,7 @@ func (g *Graph) CheckNames(names []string) error {
 // Form is what the scores were decided to be, or what the graph proves, or "". A regression
 // has none, also behind a sigmoid.
 func (g *Graph) Form() task.Form {
-	if g.card == "regression" {
+	if task.Numeric(g.card) {
 		return ""
 	}
 	g.mu.Lock()

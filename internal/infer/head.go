@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -109,7 +110,7 @@ func (n *Network) checkHead() error {
 	if n.scores.Regression != nil {
 		head = n.scores.Regression.Head
 	}
-	if head == "" || n.card != "regression" {
+	if head == "" || !task.Numeric(n.card) {
 		return nil
 	}
 	means, variances := n.Halves()

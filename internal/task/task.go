@@ -153,6 +153,9 @@ func ScoreAxis(name string) int {
 	return 0
 }
 
+// Numeric reports whether the named task predicts numbers. Its scores have no [Form].
+func Numeric(name string) bool { return Truth(name) == truth.Numbers }
+
 // Of returns the task for the scores. name is the name in a model card, or "" to choose by the scores.
 func Of(name string, s OutputSpec) (Task, error) {
 	for _, k := range kinds {

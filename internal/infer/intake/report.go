@@ -3,6 +3,7 @@ package intake
 import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/moments"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // A Report is what the checks of one data set found for one network. It is kept in the
@@ -28,7 +29,7 @@ func (r *Report) Warn(what string) { r.Warnings = append(r.Warnings, what) }
 // regression it checks the numbers. An [*Unclear] error says that nothing decides, or that the
 // model card is wrong.
 func (r *Runner) CheckScores(report *Report, raw *Raw) error {
-	if raw.Task == "regression" {
+	if task.Numeric(raw.Task) {
 		said, err := infer.RegressionSpec(r.Posterior.Card)
 		if err != nil || said == nil {
 			return err

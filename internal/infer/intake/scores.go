@@ -70,7 +70,7 @@ func refused(hint, format string, args ...any) *Unclear {
 // An [*Unclear] error says that no check decides, or that the values contradict the graph or the model card. The
 // scores of a regression have no form: see [Raw.CheckNumbers].
 func (r *Raw) Decide() (*Decision, error) {
-	if r.Task == "regression" {
+	if task.Numeric(r.Task) {
 		return nil, nil
 	}
 	rows := r.usable()

@@ -21,7 +21,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Comparison describes the methods and the data of a comparison.
@@ -110,7 +109,7 @@ type Scaled struct {
 
 func (c *Comparison) targets() baseline.Targets {
 	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, Noise: true,
-		Members: task.Truth(c.Runs[0].Network.Posterior.Card.Task) == truth.Numbers} // for other tasks the average suffices
+		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
 }
 
 // Images returns about how many images Run sends through networks.

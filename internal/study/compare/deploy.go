@@ -12,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // deploy gives the method's ensemble the number that was fitted for the method. Two numbers, fitted on halves of the
@@ -100,7 +99,7 @@ func (r *Result) Commands(m *Method) []string {
 }
 
 // fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no
-// flag for. For other tasks than classes, calibrate makes the same choices as compare.
+// flag for. Without --method, calibrate fits what the first calibrator of the task fits.
 func (r *Result) fitCommands(m *Method) []string {
 	val := "LABELLED"
 	if r.Validation != nil {
@@ -110,7 +109,7 @@ func (r *Result) fitCommands(m *Method) []string {
 	switch {
 	case m.Noise != nil:
 		score = append(score, "--keep-members")
-	case task.Truth(r.task.About().Name) != truth.Classes:
+	case m.Scaling.By.Method == r.first().Method: // what calibrate does by default
 	default:
 		fit = append(fit, "--method", string(m.Scaling.By.Method))
 	}

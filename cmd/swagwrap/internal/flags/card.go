@@ -67,7 +67,7 @@ var targetFlags = []cli.Flag{
 
 // targets makes the part of the model card about targets.
 func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
-	if card.Task != "regression" {
+	if !task.Numeric(card.Task) {
 		if slices.ContainsFunc(targetFlags, func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
 			return nil, Usagef("say that it is one: --task regression", "--variance-head, --target-mean, --target-std, --target-units and --noise-std are for a regression")
 		}

@@ -179,7 +179,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err != nil {
 		return card, flags.BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
 	}
-	if f := g.Proven(); f != "" && card.Task != "regression" {
+	if f := g.Proven(); f != "" && !task.Numeric(card.Task) {
 		card.Scores = string(f)
 	}
 	if err := g.CheckNames(card.ClassNames); err != nil {
