@@ -261,7 +261,9 @@ func (a *app) warnProcessors(c *cli.Context, done string, kinds []string) {
 
 // hasOutcomes reports whether rows have all columns for the averaged outcomes of a task.
 func hasOutcomes(t task.Task, s *predictions.Schema) bool {
-	for _, want := range t.Columns(task.RowOptions{Outcomes: true}) {
+	options := s.Want
+	options.Outcomes = true
+	for _, want := range t.Columns(options) {
 		if !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Name == want.Name }) {
 			return false
 		}
