@@ -5,12 +5,16 @@ import "github.com/swagwrap/swagwrap/swag/internal/dense"
 const Z2Index = z2Index
 
 var (
-	Normals   = normals
-	Z2        = z2
-	LowRank   = lowRank
-	LowRankGo = lowRankGo
-	Welford   = welford
-	WelfordGo = welfordGo
+	Normals    = normals
+	Z2         = z2
+	LowRank    = lowRank
+	LowRankGo  = lowRankGo
+	Combine    = combine
+	CombineGo  = combineGo
+	Welford    = welford
+	WelfordGo  = welfordGo
+	Subtract   = subtract
+	SubtractGo = subtractGo
 )
 
 // Rows returns n rows of the given length, as kernels want them.

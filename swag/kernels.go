@@ -1,7 +1,8 @@
 package swag
 
-// These are the inner loops of fits and draws. If the processor has vector instructions for them, welford and lowRank
-// use these, with the same bits. Explicit conversions keep compilers from fusing a product and a sum.
+// These are the inner loops of fits and draws. If the processor has vector instructions for them, welford, subtract,
+// lowRank and combine use these, with the same bits. Explicit conversions keep compilers from fusing a product and a
+// sum.
 
 // welfordGo updates mean and variance with one more iterate, whose share of the models is 1/n.
 func welfordGo(mean, variance []float64, row []float32, share float64) {
@@ -13,8 +14,8 @@ func welfordGo(mean, variance []float64, row []float32, share float64) {
 	}
 }
 
-// subtract sets dst to row − mean, computed in float64.
-func subtract(dst, row []float32, mean []float64) {
+// subtractGo sets dst to row − mean, computed in float64.
+func subtractGo(dst, row []float32, mean []float64) {
 	dst, mean = dst[:len(row)], mean[:len(row)]
 	for i, v := range row {
 		dst[i] = float32(float64(v) - mean[i])
@@ -34,8 +35,8 @@ func lowRankGo(dst []float32, rows [][]float32, z []float32, first int) {
 	}
 }
 
-// combine sets dst to mean + (sd·z + lowRank), computed in float64.
-func combine(dst []float32, mean, sd, z []float64, lowRank []float32) {
+// combineGo sets dst to mean + (sd·z + lowRank), computed in float64.
+func combineGo(dst []float32, mean, sd, z []float64, lowRank []float32) {
 	mean, sd, z, lowRank = mean[:len(dst)], sd[:len(dst)], z[:len(dst)], lowRank[:len(dst)]
 	for i := range dst {
 		dst[i] = float32(mean[i] + (float64(sd[i]*z[i]) + float64(lowRank[i])))

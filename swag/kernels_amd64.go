@@ -10,7 +10,13 @@ import (
 func welfordAVX2(mean, variance *float64, row *float32, n int, share float64)
 
 //go:noescape
+func subtractAVX2(dst, row *float32, mean *float64, n int)
+
+//go:noescape
 func lowRankAVX2(dst, rows *float32, stride int, z *float32, k, n int)
+
+//go:noescape
+func combineAVX2(dst *float32, mean, sd, z *float64, lowRank *float32, n int)
 
 // whole returns how many of n weights the vector instructions process, in steps of some weights.
 func whole(n, some int) int {
@@ -27,6 +33,15 @@ func welford(mean, variance []float64, row []float32, share float64) {
 		welfordAVX2(&mean[0], &variance[0], &row[0], n, share)
 	}
 	welfordGo(mean[n:], variance[n:], row[n:], share)
+}
+
+func subtract(dst, row []float32, mean []float64) {
+	n := whole(len(row), 4)
+	dst, mean = dst[:len(row)], mean[:len(row)]
+	if n > 0 {
+		subtractAVX2(&dst[0], &row[0], &mean[0], n)
+	}
+	subtractGo(dst[n:], row[n:], mean[n:])
 }
 
 func lowRank(dst []float32, rows [][]float32, z []float32) {
@@ -46,4 +61,13 @@ func lowRank(dst []float32, rows [][]float32, z []float32) {
 		lowRankAVX2(&dst[0], &rows[0][0], stride, &z[0], len(rows), n)
 	}
 	lowRankGo(dst[n:], rows, z, n)
+}
+
+func combine(dst []float32, mean, sd, z []float64, lowRank []float32) {
+	n := whole(len(dst), 4)
+	mean, sd, z, lowRank = mean[:len(dst)], sd[:len(dst)], z[:len(dst)], lowRank[:len(dst)]
+	if n > 0 {
+		combineAVX2(&dst[0], &mean[0], &sd[0], &z[0], &lowRank[0], n)
+	}
+	combineGo(dst[n:], mean[n:], sd[n:], z[n:], lowRank[n:])
 }

@@ -32,6 +32,25 @@ loop:
 	VZEROUPPER
 	RET
 
+// func subtractAVX2(dst, row *float32, mean *float64, n int)
+TEXT ·subtractAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ row+8(FP), DX
+	MOVQ mean+16(FP), SI
+	MOVQ n+24(FP), CX
+	XORQ AX, AX
+
+loop:
+	VCVTPS2PD  (DX)(AX*4), Y0
+	VSUBPD     (SI)(AX*8), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (DI)(AX*4)
+	ADDQ       $4, AX
+	CMPQ       AX, CX
+	JLT        loop
+	VZEROUPPER
+	RET
+
 // func lowRankAVX2(dst, rows *float32, stride int, z *float32, k, n int)
 //
 // 32 weights at a time, so that four sums are under way.
@@ -74,5 +93,29 @@ columns:
 	ADDQ    $32, AX
 	CMPQ    AX, CX
 	JLT     weights
+	VZEROUPPER
+	RET
+
+// func combineAVX2(dst *float32, mean, sd, z *float64, lowRank *float32, n int)
+TEXT ·combineAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ mean+8(FP), SI
+	MOVQ sd+16(FP), DX
+	MOVQ z+24(FP), BX
+	MOVQ lowRank+32(FP), R8
+	MOVQ n+40(FP), CX
+	XORQ AX, AX
+
+loop:
+	VMOVUPD    (BX)(AX*8), Y0
+	VMULPD     (DX)(AX*8), Y0, Y0
+	VCVTPS2PD  (R8)(AX*4), Y1
+	VADDPD     Y1, Y0, Y0
+	VADDPD     (SI)(AX*8), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (DI)(AX*4)
+	ADDQ       $4, AX
+	CMPQ       AX, CX
+	JLT        loop
 	VZEROUPPER
 	RET

@@ -25,7 +25,7 @@ func TestKernelsSameBits(t *testing.T) {
 	}
 	for round := range 2000 {
 		n := round % 150
-		row := make([]float32, n)
+		row, dst, wantDst := make([]float32, n), make([]float32, n), make([]float32, n)
 		mean, variance := make([]float64, n), make([]float64, n)
 		for i := range row {
 			row[i] = float32(r.NormFloat64() * math.Pow(10, float64(r.IntN(60)-30)))
@@ -41,6 +41,14 @@ func TestKernelsSameBits(t *testing.T) {
 		if !slices.Equal(bits(mean), bits(wantMean)) || !slices.Equal(bits(variance), bits(wantVariance)) {
 			t.Fatalf("%d weights: mean %v, want %v; variance %v, want %v", n, mean, wantMean, variance, wantVariance)
 		}
+		swag.Subtract(dst, row, mean)
+		swag.SubtractGo(wantDst, row, mean)
+		for i := range dst {
+			if a, b := dst[i], wantDst[i]; math.Float32bits(a) != math.Float32bits(b) && (a == a || b == b) {
+				t.Fatalf("%d weights: %v − %v = %v, want %v", n, row[i], mean[i], a, b)
+			}
+		}
+
 		k := r.IntN(25)
 		z, low, wantLow := make([]float32, k), make([]float32, n), make([]float32, n)
 		columns := swag.Rows(k, n+r.IntN(20))
@@ -54,6 +62,15 @@ func TestKernelsSameBits(t *testing.T) {
 		swag.LowRankGo(wantLow, columns, z, 0)
 		if !slices.Equal(low, wantLow) {
 			t.Fatalf("%d weights, %d columns: %v, want %v", n, k, low, wantLow)
+		}
+		normals := make([]float64, n)
+		swag.Normals(normals, uint64(round), 0, 0)
+		swag.Combine(dst, wantMean, wantVariance, normals, low)
+		swag.CombineGo(wantDst, wantMean, wantVariance, normals, low)
+		for i := range dst {
+			if a, b := dst[i], wantDst[i]; math.Float32bits(a) != math.Float32bits(b) && (a == a || b == b) {
+				t.Fatalf("%d weights: combined to %v, want %v", n, a, b)
+			}
 		}
 	}
 }
