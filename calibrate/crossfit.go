@@ -74,11 +74,11 @@ func (c CrossFitted) Best() float64 { return min(c.NLLBefore, c.NLLAfter) }
 
 // CrossFits repeats [CrossFit] over several random splits of n examples, as in the test-time cross-validation of
 // Ashukha et al. (2020). The result then depends less on a single split. The first split is that of [Folds]. nll
-// returns the mean NLL of some rows with a fit, or without one if fitted is nil.
+// returns the mean NLL of some rows with a fit, or without one if fitted is the zero value.
 //
 // Zero folds mean 2, and zero splits mean [Splits]. Fewer examples than folds are an error. CrossFits panics if splits
 // is negative, or if folds is negative or 1.
-func CrossFits[F any](n, folds, splits int, seed uint64, fit func(rows []int) (F, error), nll func(fitted *F, rows []int) float64) (CrossFitted, error) {
+func CrossFits[F any](n, folds, splits int, seed uint64, fit func(rows []int) (F, error), nll func(fitted F, rows []int) float64) (CrossFitted, error) {
 	out := CrossFitted{Splits: cmp.Or(splits, Splits), Folds: cmp.Or(folds, 2)}
 	if out.Splits < 0 {
 		panic(badSplits)
@@ -89,12 +89,13 @@ func CrossFits[F any](n, folds, splits int, seed uint64, fit func(rows []int) (F
 	if n < out.Folds {
 		return CrossFitted{}, fmt.Errorf("%d rows for %d folds", n, out.Folds)
 	}
-	out.NLLBefore = nll(nil, allRows(n))
+	var none F
+	out.NLLBefore = nll(none, allRows(n))
 	rng := rand.New(rand.NewPCG(seed, foldStream))
 	after := make([]float64, out.Splits)
 	for k := range after {
 		err := CrossFit(foldsOf(rng.Perm(n), out.Folds), fit, func(fitted F, rows []int) {
-			after[k] += nll(&fitted, rows) * float64(len(rows)) / float64(n)
+			after[k] += nll(fitted, rows) * float64(len(rows)) / float64(n)
 		})
 		if err != nil {
 			return CrossFitted{}, err

@@ -1,6 +1,7 @@
 package calibrate_test
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -41,12 +42,7 @@ func (p problem) crossFits(folds, splits int, seed uint64) (calibrate.CrossFitte
 		q := p.pick(rows...)
 		T, err := calibrate.FitTemperature(q.logits, q.classes, q.labels)
 		return T.T, err
-	}, func(fitted *float64, rows []int) float64 {
-		if fitted == nil {
-			return p.pick(rows...).nll(1)
-		}
-		return p.pick(rows...).nll(*fitted)
-	})
+	}, func(T float64, rows []int) float64 { return p.pick(rows...).nll(cmp.Or(T, 1)) })
 }
 
 // With as many folds as images the split is known, up to its order.

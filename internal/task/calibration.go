@@ -210,8 +210,6 @@ type Fitted struct {
 	By    Calibrator
 	Each  []*Calibration
 	Folds [][]int // the examples that each calibrates; nil if one calibrates all
-	// NLLAfter is the mean NLL of the examples that each fit has not seen. It is 0 without folds.
-	NLLAfter float64
 }
 
 // CrossFitted reports whether each example was calibrated by a fit without it.
@@ -310,41 +308,28 @@ func CrossFit(t Task, by Calibrator, outcomes []float64, labels truth.Truth, fol
 	if err := checkRows(t, outcomes, labels, folds); err != nil {
 		return nil, err
 	}
-	n := labels.Len()
-	out := &Fitted{By: by, Folds: calibrate.Folds(n, folds, seed)}
+	out := &Fitted{By: by, Folds: calibrate.Folds(labels.Len(), folds, seed)}
 	err := calibrate.CrossFit(out.Folds, func(rows []int) (*Calibration, error) {
 		return by.Fit(Pick(t, outcomes, labels, rows))
-	}, func(c *Calibration, rows []int) {
-		out.Each = append(out.Each, c)
-		out.NLLAfter += nllOf(t, c, outcomes, labels, rows) * float64(len(rows)) / float64(n)
-	})
+	}, func(c *Calibration, _ []int) { out.Each = append(out.Each, c) })
 	return out, err
 }
 
-// CrossFits measures the gain of a calibration over several random splits into halves; see [calibrate.CrossFits].
+// CrossFits measures the gain of a calibration over several random splits into halves; see [calibrate.CrossFits]. The
+// calibrator must leave a density, which a map does not.
 func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
 	if err := checkRows(t, outcomes, labels, 2); err != nil {
 		return calibrate.CrossFitted{}, err
 	}
 	return calibrate.CrossFits(labels.Len(), 2, calibrate.Splits, seed, func(rows []int) (*Calibration, error) {
 		return by.Fit(Pick(t, outcomes, labels, rows))
-	}, func(c **Calibration, rows []int) float64 {
-		if c == nil {
-			return nllOf(t, nil, outcomes, labels, rows)
-		}
-		return nllOf(t, *c, outcomes, labels, rows)
-	})
+	}, func(c *Calibration, rows []int) float64 { return nllOf(t, c, outcomes, labels, rows) })
 }
 
-// nllOf returns the mean NLL of some rows after calibration, in nats. It is NaN for a calibration without densities,
-// and for outcomes that have none. c may be nil.
+// nllOf returns the mean NLL of some rows after calibration, in nats. c may be nil.
 func nllOf(t Task, c *Calibration, outcomes []float64, labels truth.Truth, rows []int) float64 {
 	picked, some := Pick(t, outcomes, labels, rows)
-	switch {
-	case c == nil:
-	case c.Method == ByIsotonic:
-		return math.NaN()
-	default:
+	if c != nil {
 		picked = t.Apply(picked, c, picked)
 	}
 	return NLL(t, picked, some)

@@ -32,8 +32,6 @@ type Study struct {
 	// threshold.
 	Criterion calibrate.Criterion
 	Threshold float64
-
-	by task.Calibrator
 }
 
 // Methods returns the methods that fit the predictions. The first is the default.
@@ -64,11 +62,6 @@ func (s *Study) CheckMethod() error {
 			lacks = map[bool]string{true: " with standard deviations", false: " without standard deviations"}[task.Missing(s.Fit.Task) == nil]
 		}
 		return fmt.Errorf("method %q: %s has predictions of %s%s; want %s", s.Method, s.Fit.Path, s.Fit.Task.About().Size, lacks, strings.Join(names, " or "))
-	}
-	if by := task.Missing(s.Fit.Task); by != nil {
-		s.by = *by
-	} else {
-		s.by, _ = task.Find(s.Fit.Task, s.Method)
 	}
 	return nil
 }
@@ -102,7 +95,11 @@ func (s *Study) fit(p *task.Saved) (*task.Calibration, error) {
 	if s.Method == None {
 		return nil, nil
 	}
-	return p.Fit(s.by, s.Weights)
+	if by := task.Missing(p.Task); by != nil {
+		return p.Fit(*by, s.Weights)
+	}
+	by, _ := task.Find(p.Task, s.Method) // CheckMethod has found it
+	return p.Fit(by, s.Weights)
 }
 
 // applied holds predictions after a calibration, by example and target. Fields that do not apply are nil.
