@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What differs is told in the order of the names.
+// Differences are listed in the order of the names.
 func TestParameters(t *testing.T) {
 	was, err := NewParameters(map[string]any{"data": []int{1}, "a": strings.Repeat("x", 700), "gone": 1})
 	check(t, err)

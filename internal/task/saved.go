@@ -78,8 +78,8 @@ func RestoreClasses(values []float64, classes int, probabilities bool, labels []
 	return &Saved{Task: t, Outcomes: values, Known: truth.Truth{Classes: labels}}, nil
 }
 
-// normalised divides each row of probabilities by its sum. A row whose sum is 1 as far as float64 can tell keeps its
-// bits, so that a fit to saved predictions has the bits of a fit in the same process.
+// normalised divides each row of probabilities by its sum. If the sum of a row differs from 1 by float64
+// rounding only, the row keeps its bits. Then a fit to saved predictions has the bits of a fit in the same process.
 func normalised(probs []float64, classes int) []float64 {
 	out := slices.Clone(probs)
 	for i := 0; i < len(out); i += classes {

@@ -29,8 +29,8 @@ func pairs(t *testing.T, n int, seed uint64) *Predictions {
 	return of(t, values, 2, false, labels)
 }
 
-// What is chosen is what the criterion chooses on calibrated probabilities, and what is shown
-// of the test is what it decides there; rows that it was chosen on are decided without it.
+// The criterion chooses the threshold on calibrated probabilities. The row of the test shows the decisions by that
+// threshold. Each fitting row is decided by a threshold that was chosen without it.
 func TestThreshold(t *testing.T) {
 	by := calibrate.Criterion{Name: calibrate.ByRecall, Want: 0.9}
 	fit, test := pairs(t, 400, 1), pairs(t, 300, 2)
@@ -62,7 +62,7 @@ func TestThreshold(t *testing.T) {
 			math.Abs(last["auroc"]-calibrate.AUROC(in, out)) > 1e-12 || math.Abs(last["average_precision"]-calibrate.AUPR(in, out)) > 1e-12 {
 			t.Errorf("%s: %s", method, text(t, k.JSON()))
 		}
-		// Each of the 5 folds has a threshold of 320 rows: near 0.9, but not what all rows choose.
+		// Each of the 5 folds has a threshold from 320 rows. Its recall is near 0.9, but differs from that of all rows.
 		if crossed := k.rows[1].values["sensitivity"]; crossed == want.Sensitivity() || math.Abs(crossed-0.9) > 0.05 {
 			t.Errorf("%s: cross-fitted recall %v", method, crossed)
 		}

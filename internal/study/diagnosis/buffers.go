@@ -15,10 +15,9 @@ import (
 // overrule says how a user changes what was found.
 const overrule = "fit --role NAME=parameter would average them"
 
-// Buffers says which tensors of l differ between checkpoints and are kept out of the
-// average, and what members have instead. It warns of those that nothing brings into step
-// with a member's weights. rows are the statistics and buffers of each checkpoint. m has
-// the graph, with the names of l.
+// Buffers lists the tensors of l that differ between checkpoints and are kept out of the average. It says what members
+// have in their place, and warns if nothing fits a buffer to the weights of a member. The argument rows has the
+// statistics and buffers of each checkpoint. The argument m has the graph, with the names of l.
 func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warnings []string) {
 	norms := bnupdate.NewSpectralNorms(m, l)
 	if n := norms.Weights(); len(n) > 0 {

@@ -21,9 +21,9 @@ var why = map[weights.Role]string{
 	weights.Constant:  "equal in all checkpoints",
 }
 
-// WriteTensors prints the tensors with their roles: in groups of one role and one reason,
-// and each by itself where they are few or all is set. files is the number of
-// checkpoints: with one, nothing can be seen to differ.
+// WriteTensors prints the tensors with their roles. It groups tensors with the same role and reason. If there are few
+// tensors, or if all is set, each has its own line. The argument files is the number of checkpoints. One checkpoint
+// cannot show which tensors differ.
 func WriteTensors(w io.Writer, tensors []weights.Tensor, files int, all bool) error {
 	if len(tensors) == 0 {
 		return nil
