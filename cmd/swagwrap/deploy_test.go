@@ -36,7 +36,7 @@ func TestDeployed(t *testing.T) {
 		methods    []string // with every change, and every night
 		posteriors []string
 	}{
-		{[]string{"sgd-ensemble swa-vector swag-temp swag-tuned", "sgd sgd-ensemble swa swa-temp swa-vector swag-diag swag swag-temp swag-tuned"}, []string{at("p.safetensors")}},
+		{[]string{"sgd-temp sgd-vector sgd-ensemble swa-vector swag-temp swag-tuned", "sgd sgd-temp sgd-vector sgd-ensemble swa swa-temp swa-vector swag-diag swag swag-temp swag-tuned"}, []string{at("p.safetensors")}},
 		{[]string{"deep-swa", "deep-sgd deep-swa multiswag"}, []string{at("p.safetensors"), at("q.safetensors")}},
 	} {
 		methods := runs.methods[promise.Figure(0, 1)]

@@ -65,10 +65,12 @@ type Cost struct {
 }
 
 // methods are in the order of tables.
-var methods = []*Method{sgd, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
+var methods = []*Method{sgd, sgdTemp, sgdVector, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
 
 // Keys of methods that studies mention.
 const (
+	SGD       = "sgd"
+	SGDTemp   = "sgd-temp"
 	SWA       = "swa"
 	SWATemp   = "swa-temp"
 	StaleSWA  = "swa-stale"
@@ -252,6 +254,16 @@ func called(name string) func(*Inputs) string { return func(*Inputs) string { re
 func oneNetwork(_ *Inputs, c Cost) int64 { return c.Data }
 
 func eachMember(in *Inputs, c Cost) int64 { return int64(in.Members) * (c.Data + c.BatchNorm) }
+
+// shared returns the cost of a method that adds no network to the result of [Method.From].
+func shared(cost func(*Inputs, Cost) int64) func(*Inputs, Cost) int64 {
+	return func(in *Inputs, c Cost) int64 {
+		if c.Begun {
+			return 0
+		}
+		return cost(in, c)
+	}
+}
 
 func always(*Inputs) bool { return true }
 

@@ -250,7 +250,7 @@ func TestMissing(t *testing.T) {
 	in, _ := tiny(t, "ckpt")
 	in.Runs[0].Checkpoints, in.BatchNorm.Data = nil, nil
 	for key, want := range map[string]string{
-		baseline.SGD: "the checkpoints", baseline.SGDEnsemble: "the checkpoints", baseline.Iterates: "checkpoints from elsewhere",
+		baseline.SGD: "the checkpoints", baseline.SGDTemp: "the checkpoints", "sgd-vector": "the checkpoints", baseline.SGDEnsemble: "the checkpoints", baseline.Iterates: "checkpoints from elsewhere",
 		baseline.Laplace: "training images", baseline.DeepSGD: "several posteriors", baseline.DeepSWA: "several posteriors",
 		baseline.MultiSWAG: "several posteriors", baseline.SWA: "", baseline.SWAG: "", baseline.SWATemp: "",
 	} {

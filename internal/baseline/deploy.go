@@ -42,6 +42,8 @@ func allCheckpoints(*Inputs) *ensemble.Settings {
 	return &ensemble.Settings{Method: ensemble.Iterates, Seed: 1}
 }
 
+func lastCheckpoint(*Inputs) *ensemble.Settings { return lastCheckpoints(1) }
+
 // lastCheckpoints returns the settings for the last checkpoint of each run.
 func lastCheckpoints(runs int) *ensemble.Settings {
 	return &ensemble.Settings{Method: ensemble.Iterates, Members: runs, Seed: 1}

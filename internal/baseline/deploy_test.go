@@ -67,7 +67,7 @@ func TestDeploy(t *testing.T) {
 	in.Members, in.Seed, in.Tuned = 3, 7, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
 	in.Runs = append(in.Runs, in.Runs[0])
 	want := map[string]string{
-		baseline.SGD: "--method iterates --members 1", baseline.SGDEnsemble: "--method iterates",
+		baseline.SGD: "--method iterates --members 1", baseline.SGDTemp: "--method iterates --members 1", "sgd-vector": "--method iterates --members 1", baseline.SGDEnsemble: "--method iterates",
 		baseline.SWA: "--method swa --seed 7", baseline.SWATemp: "--method swa --seed 7", "swa-vector": "--method swa --seed 7",
 		baseline.SWAG: "--method swag --members 3 --seed 7", baseline.SWAGTemp: "--method swag --members 3 --seed 7",
 		baseline.SWAGDiag: "--method swag-diag --members 3 --seed 7", baseline.SWAGTuned: "--method swag-diag --scale 0.25 --members 3 --seed 7",

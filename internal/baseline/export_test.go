@@ -12,7 +12,6 @@ import (
 
 // Keys that nobody outside speaks about.
 const (
-	SGD         = "sgd"
 	SGDEnsemble = "sgd-ensemble"
 	Iterates    = "iterates"
 	Isotropic   = "isotropic"

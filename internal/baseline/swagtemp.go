@@ -6,11 +6,6 @@ import "github.com/swagwrap/swagwrap/internal/task"
 // softmax(log p̄ / T).
 var swagTemp = &Method{
 	Key: SWAGTemp, From: fromSWAG, Name: called("SWAG-Temp"), Needs: needsDeviations, Deploy: likeSWAG,
-	Cost: func(in *Inputs, c Cost) int64 {
-		if c.Begun {
-			return 0
-		}
-		return eachMember(in, c)
-	},
-	Run: func(w *work) error { return w.scaled(w.swagOf, task.OneNumber) },
+	Cost: shared(eachMember),
+	Run:  func(w *work) error { return w.scaled(w.swagOf, task.OneNumber) },
 }

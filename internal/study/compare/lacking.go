@@ -32,11 +32,8 @@ func (r *Result) idle(p *baseline.Predicted) string {
 	if p.By != task.OneNumber || task.Missing(r.task) == nil {
 		return ""
 	}
-	name := strings.TrimSuffix(p.Name, "-Temp") + "-" + r.first().Name
-	if p.Members == 1 {
-		return fmt.Sprintf("%s is left out: noise that is fitted has its scale already (%s would be 1). SWA with it is the baseline", name, r.first().Symbol)
-	}
-	return fmt.Sprintf("%s is left out: noise that is fitted on the same data takes its place", name)
+	name := strings.TrimSuffix(p.Name, "-Temp")
+	return fmt.Sprintf("%s-%s is left out: the noise of %s is fitted on the same data and takes its place", name, r.first().Name, name)
 }
 
 // warnOfNoise adds the warnings of the noise, without repetition.

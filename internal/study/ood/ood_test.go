@@ -58,7 +58,7 @@ func TestDetection(t *testing.T) {
 			}
 		}
 	}
-	if got, want := strings.Join(keys, " "), "sgd sgd-ensemble swa swa-temp swa-laplace swag-diag swag swag-temp deep-sgd deep-swa multiswag"; got != want {
+	if got, want := strings.Join(keys, " "), "sgd sgd-temp sgd-ensemble swa swa-temp swa-laplace swag-diag swag swag-temp deep-sgd deep-swa multiswag"; got != want {
 		t.Errorf("methods %s, want %s", got, want)
 	}
 	// The same numbers from the sums alone.
