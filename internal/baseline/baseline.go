@@ -65,7 +65,7 @@ type Cost struct {
 }
 
 // methods are in the order of tables.
-var methods = []*Method{sgd, sgdTemp, sgdVector, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
+var methods = []*Method{sgd, sgdTemp, sgdVector, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagMemberTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
 
 // Keys of methods that studies mention.
 const (

@@ -124,6 +124,7 @@ func TestPredict(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
 	in.Asked, in.Members, in.Tuned = baseline.Keys(), 3, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
+	targets.Noise = true
 	in.External = []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints}}
 	var seen atomic.Int64
 	e := engine(t)
@@ -203,6 +204,7 @@ func TestPredictCancelled(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
 	other, _ := tiny(t, "ckpt")
+	targets.Noise = true
 	in.Runs, in.Members, in.Tuned = append(in.Runs, other.Runs...), 3, &swag.SampleOptions{Scale: 0.25}
 	in.External = []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints, Recompute: true}}
 	rt, no := infertest.Runtime(t), errors.New("no")

@@ -6,8 +6,7 @@ import (
 )
 
 // Deploy returns the settings with which sample makes the ensemble of a method, and the runs that it needs. It
-// returns nil for MC dropout, the Laplace approximation, external checkpoints and controls, which cannot be saved as
-// ensembles.
+// returns nil for methods that cannot be saved as ensembles, such as MC dropout and the Laplace approximation.
 func (in *Inputs) Deploy(key string) (*ensemble.Settings, []Run) {
 	m := find(key)
 	if m.Deploy == nil {

@@ -23,6 +23,7 @@ var (
 	Dropout     = dropout.Key
 	Draws       = draws
 	HeadWeights = headWeights
+	Lowest      = lowest
 )
 
 // LastLayer is that of the first run's SWA, open.

@@ -38,6 +38,7 @@ var glossary = []term{
 	{Name: "set size", Meaning: "Mean number of classes in a conformal prediction set that holds the true one as often as its level says. The level is above the accuracy: below it the most probable class alone is right too often, and some sets must be empty. Lower is better."},
 	{Name: "SWAG", Meaning: "Stochastic weight averaging, Gaussian: predictions averaged over members, networks drawn from a normal distribution around the SWA weights."},
 	{Name: "SWAG-Temp", Meaning: "SWAG with temperature scaling of the averaged probabilities."},
+	{Name: "SWAG-MemberTemp", Meaning: "SWAG with one temperature for the probabilities of each member, before they are averaged. It cannot be an ensemble."},
 	{Name: "SWAG-Diag", Meaning: "SWAG whose normal distribution has no covariances: each weight varies by itself."},
 	{Name: "MultiSWAG", Meaning: "Predictions averaged over the members of several SWAG posteriors, each of a training run of its own."},
 	{Name: "SWA", Meaning: "Stochastic weight averaging: the network at the mean of the checkpoints."},

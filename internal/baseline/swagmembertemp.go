@@ -1,0 +1,135 @@
+package baseline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// swagMemberTemp is SWAG with a temperature before the average, Σ_m softmax(log p_m / T) / S. All members have the same
+// T. It minimises the NLL of the average (Rahaman and Thiery 2021; Wu and Gales, arXiv 2101.05397). SWAG-Temp has its
+// temperature after the average.
+var swagMemberTemp = &Method{
+	Key: "swag-member-temp", From: fromSWAG, Name: called("SWAG-MemberTemp"), Needs: needsDeviations, Scores: true,
+	Cost: shared(eachMember), Run: (*work).memberTemp,
+}
+
+func (w *work) memberTemp() error {
+	swag, err := w.swagOf()
+	if err != nil || w.engine.Shard != nil {
+		return err
+	}
+	t := swag.Data[0].Task
+	switch by := t.Calibrators()[0]; {
+	case by.Method != task.ByTemperature:
+		return &unfit{err: fmt.Errorf("members of the task %s have no temperature", t.About().Name), plain: true}
+	case !w.targets.Noise:
+		return &unfit{err: errors.New("only compare has this method"), plain: true}
+	case len(swag.Groups) != swag.Members:
+		return &unfit{err: fmt.Errorf("the predictions of %d members need more than %d MiB", swag.Members, groupBytes>>20)}
+	}
+	fitted, err := w.fitMembers(t, swag.Groups)
+	if err != nil {
+		return err
+	}
+	p := w.random()
+	p.Name, p.Notes = fmt.Sprintf("%s (T = %s)", p.Name, fitted.Numbers()), fitted.Warnings()
+	for k, g := range swag.Groups {
+		one := w.predicted()
+		one.Members = 1
+		for i, outcomes := range Average(g) {
+			sums := one.sums()[i]
+			sums.Init("SWAG", w.targets.all()[i].Len(), t)
+			sums.Outcome = fitted.Apply(t, outcomes)
+			sums.Entropy = t.Uncertainties()[0].Of(sums.Outcome, nil)
+			sums.Members, sums.Weight = 1, 1
+		}
+		p.Take(one, k)
+	}
+	return w.yield(p)
+}
+
+// fitMembers fits the temperature of members to the validation data. Without validation data it fits to each half of
+// the data for the other half.
+func (w *work) fitMembers(t task.Task, members []*Group) (*task.Fitted, error) {
+	sets, out := w.targets.all(), &task.Fitted{By: t.Calibrators()[0]}
+	set := len(sets) - 1
+	labels, n := sets[set].Labels(), sets[set].Len()
+	fit := func(rows []int) (*task.Calibration, error) {
+		some, failed := labels.Pick(rows), error(nil)
+		best, nll := lowest(func(temperature float64) float64 {
+			pooled, err := w.pooled(t, members, set, rows, &task.Calibration{Method: task.ByTemperature, Temperature: temperature})
+			failed = cmp.Or(failed, err)
+			return task.NLL(t, pooled, some)
+		})
+		if failed == nil && !(nll < math.Inf(1)) {
+			failed = &unfit{err: errors.New("the NLL of the members' average is not finite at any temperature")}
+		}
+		c := calibrate.Temperature{T: best, AtBound: best == calibrate.MinTemperature || best == calibrate.MaxTemperature}
+		return &task.Calibration{Method: task.ByTemperature, Temperature: c.T, AtBound: c.AtBound, Warnings: c.Warnings()}, failed
+	}
+	use := func(c *task.Calibration, _ []int) { out.Each = append(out.Each, c) }
+	if w.targets.Validation == nil {
+		out.Folds = calibrate.Folds(n, 2, w.Seed)
+		return out, calibrate.CrossFit(out.Folds, fit, use)
+	}
+	c, err := fit(dataset.Order{}.Indices(n))
+	use(c, nil)
+	return out, err
+}
+
+// pooled returns the average of the members' calibrated outcomes for some rows of a data set, rows×Width.
+func (w *work) pooled(t task.Task, members []*Group, set int, rows []int, c *task.Calibration) ([]float64, error) {
+	width := t.About().Width
+	out := make([]float64, len(rows)*width)
+	return out, eachPart(w.ctx, len(rows), func(from, to int) {
+		one := make([]float64, (to-from)*width)
+		for _, g := range members {
+			for i, r := range rows[from:to] {
+				for k, v := range g.outcome[set][r*width:][:width] {
+					one[i*width+k] = float64(v / g.Weight)
+				}
+			}
+			for i, v := range t.Apply(one, c, one) {
+				out[from*width+i] += v / float64(len(members))
+			}
+		}
+	})
+}
+
+// lowest returns the temperature with the lowest NLL, and that NLL. It looks at three temperatures for each power of ten,
+// and then narrows the interval around the best of them by the golden section, to a relative error of T below 1e-4. The
+// NLL of an average need not be convex in 1/T, so a search from T = 1 could end elsewhere.
+func lowest(nll func(temperature float64) float64) (temperature, least float64) {
+	best, least := 0, nll(1)
+	const bound = 9 // 10^(9/3) is MaxTemperature, and 10^(−9/3) MinTemperature
+	at := func(k float64) float64 { return nll(math.Pow(10, k/3)) }
+	for k := -bound; k <= bound; k++ {
+		if v := at(float64(k)); v < least {
+			best, least = k, v
+		}
+	}
+	if best == -bound || best == bound {
+		return math.Pow(10, float64(best)/3), least
+	}
+	low, high := float64(best-1), float64(best+1)
+	a, b := high-(high-low)/math.Phi, low+(high-low)/math.Phi
+	atA, atB := at(a), at(b)
+	for high-low > 1e-4 {
+		if atA < atB {
+			high, b, atB = b, a, atA
+			a = high - (high-low)/math.Phi
+			atA = at(a)
+		} else {
+			low, a, atA = a, b, atB
+			b = low + (high-low)/math.Phi
+			atB = at(b)
+		}
+	}
+	return math.Pow(10, (low+high)/6), min(least, atA, atB)
+}
