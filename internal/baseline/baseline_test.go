@@ -20,19 +20,16 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// scores are the metrics of one method in golden.json. Repeated methods have
-// them under mean and std.
+// scores holds the metrics of one method in golden.json. Repeated methods have them under mean and std.
 type scores struct {
 	Accuracy, NLL, Brier, ECE float64
 	Temperature               float64
 	Mean, Std                 *scores
 }
 
-// Every method's scores against PyTorch's. Methods without random numbers
-// differ by float32 arithmetic alone: NLL within 1e-4, and at most one of 5,000
-// images may change sides. The others must lie within three standard
-// deviations of PyTorch's ten repeats. Of the three methods of 30 networks one runs
-// with every change.
+// Every method has the scores of PyTorch. Methods without random numbers differ by float32 rounding only: the NLL by
+// 1e-4, and at most one of 5,000 predictions. The others must lie within three standard deviations of PyTorch's ten
+// repeats.
 func TestGoldenMethods(t *testing.T) {
 	t.Parallel()
 	var golden struct{ Metrics map[string]scores }
@@ -42,7 +39,7 @@ func TestGoldenMethods(t *testing.T) {
 		BatchNorm: infertest.Training(t), Members: 30, Seed: 1, Scale: swag.LowRankPlusDiagonal.DefaultScale(),
 	}
 	test, val := infertest.Digits(t, "test.npz"), infertest.Digits(t, "val.npz")
-	// Only scalings need validation data.
+	// only scalings need validation data
 	asked := []string{baseline.SGD, baseline.StaleSWA, baseline.SWAG, baseline.SWAGDiag, baseline.SGDEnsemble}
 	in.Asked = asked[:promise.Figure(3, len(asked))]
 	all, notes := predicted(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
@@ -94,8 +91,8 @@ func TestGoldenMethods(t *testing.T) {
 	}
 }
 
-// Deep ensembles of two halves of a run against PyTorch's, float32 against
-// float64; MultiSWAG at scale 0 is the ensemble of the SWAs.
+// Deep ensembles of two halves of a run have the scores of PyTorch, up to float32 rounding. MultiSWAG at scale 0 is the
+// ensemble of the SWAs.
 func TestDeepEnsembles(t *testing.T) {
 	t.Parallel()
 	want := readGolden(t)
@@ -118,8 +115,7 @@ func TestDeepEnsembles(t *testing.T) {
 	}
 }
 
-// All methods of a single run come in their order, and send through networks what
-// was announced.
+// All methods of a single run come in their order. They send as many images through networks as Images returns.
 func TestPredict(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
@@ -131,7 +127,7 @@ func TestPredict(t *testing.T) {
 	e.Progress = func(images int) { seen.Add(int64(images)) }
 	methods, notes := predicted(t, e, in, targets)
 	if images := in.Images(targets); images < 100 || seen.Load() != images {
-		t.Errorf("%d images announced, and %d went through networks", images, seen.Load())
+		t.Errorf("%d images announced, but %d went through networks", images, seen.Load())
 	}
 	var keys []string
 	outcomes := map[string][]float64{}
@@ -146,7 +142,7 @@ func TestPredict(t *testing.T) {
 		t.Errorf("methods %q, notes %q", keys, notes)
 	}
 	if !slices.Equal(outcomes[baseline.SGDEnsemble], outcomes[baseline.Iterates]) {
-		t.Error("the same checkpoints give other predictions")
+		t.Error("the same checkpoints give different predictions")
 	}
 	// Isotropic noise and SWAG share z1 but nothing else.
 	if slices.Equal(outcomes[baseline.Isotropic], outcomes[baseline.SWAG]) || slices.Equal(outcomes[baseline.SWAG], outcomes[baseline.SWAGDiag]) {
@@ -157,8 +153,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// Checkpoints from elsewhere, with their own statistics and with recomputed ones:
-// those of training-1.onnx and training-2.onnx are random, so the two differ.
+// External checkpoints run with their own batch-norm statistics and with recomputed ones. The statistics in
+// training-1.onnx and training-2.onnx are random, so the predictions differ.
 func TestRecomputedIterates(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
@@ -198,8 +194,7 @@ func TestRecomputedIterates(t *testing.T) {
 	}
 }
 
-// Wherever a run is cancelled, it ends with that error; and what the receiver says
-// ends it, too. One that has all it needs by then may end well.
+// A cancelled run ends with that error, unless it needs nothing more. An error of the receiver ends a run.
 func TestPredictCancelled(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
@@ -246,7 +241,7 @@ func TestParse(t *testing.T) {
 	infertest.WantError(t, err, `method "swog": want one of sgd`)
 }
 
-// What methods lack, and what runs unless it is asked for.
+// Methods report what they lack. Some run only if asked for.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	in, _ := tiny(t, "ckpt")
@@ -261,7 +256,7 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	if in.Wants(baseline.Isotropic) {
-		t.Error("isotropic noise runs unasked")
+		t.Error("isotropic noise runs without being asked for")
 	}
 	in.Runs = append(in.Runs, in.Runs[0])
 	if got := in.Missing(baseline.DeepSGD); got != "the checkpoints of "+in.Runs[0].Network.Posterior.Path {

@@ -14,8 +14,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// SWAG-Temp is SWAG's own average, bit for bit, drawn once for both, at the temperature
-// that a search over the NLL of softmax(log p̄ / T) finds, which knows nothing of the fit.
+// SWAG and SWAG-Temp share the same average, bit for bit. The temperature is the one that a search over the NLL of
+// softmax(log p̄ / T) finds.
 func TestSWAGTemp(t *testing.T) {
 	t.Parallel()
 	val := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 300})
@@ -60,7 +60,7 @@ func TestSWAGTemp(t *testing.T) {
 	}
 }
 
-// Each method knows what sample makes it by, and what it costs.
+// Each method has the settings with which sample makes it, and the number of its networks.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
@@ -91,7 +91,7 @@ func TestDeploy(t *testing.T) {
 	in.Asked = []string{baseline.SWA, baseline.SWAGTuned}
 	methods, _ := predicted(t, engine(t), in, targets)
 	if !slices.Equal(methods[0].Data[0].Outcome, methods[1].Data[0].Outcome) || methods[1].Name != "SWAG, tuned: SWA" || methods[1].Networks() != 1 {
-		t.Errorf("a scale of 0 is not SWA: %+v", methods[1])
+		t.Errorf("scale 0 does not give SWA: %+v", methods[1])
 	}
 	s, _ := in.Deploy(baseline.SWAGTuned)
 	if got := strings.Join(s.Flags(), " "); got != "--method swa --seed 7" {

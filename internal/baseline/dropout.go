@@ -52,7 +52,7 @@ func (w *work) dropout() error {
 			return err
 		}
 		if w.engine.Shard == nil && first == 0 && len(passes) > 1 && slices.Equal(passes[0].Data[0].Outcome, passes[1].Data[0].Outcome) {
-			return &unfit{err: errors.New("its layers drop nothing")}
+			return &unfit{err: errors.New("its Dropout layers drop nothing")}
 		}
 		for _, pass := range passes {
 			if pass == nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// Dropout's average is that over all its masks, which PyTorch's layer would draw
-// from; it is on, and the same in every run and for any number of workers.
+// The average of MC dropout is that over all masks. It is the same in every run and for any number of workers.
 func TestDropout(t *testing.T) {
 	t.Parallel()
 	passes := promise.Figure(300, 1500)
@@ -39,14 +38,14 @@ func TestDropout(t *testing.T) {
 	}
 	in.Seed = 2
 	if slices.Equal(by(1).Data[0].Outcome, seven.Data[0].Outcome) {
-		t.Error("another seed drops the same")
+		t.Error("another seed drops the same units")
 	}
-	// The checkpoints are not needed.
+	// The checkpoints are unnecessary.
 	in.Seed, in.Runs[0].Checkpoints = 1, nil
 	if !slices.Equal(by(1).Data[0].Outcome, seven.Data[0].Outcome) {
 		t.Error("without checkpoints other units are dropped")
 	}
-	// A network without Dropout has no such row, and those who asked for it are told.
+	// A network without Dropout leaves the method out, with a note if it was asked for.
 	in, targets = tiny(t, "ckpt")
 	in.Asked, in.Members = []string{baseline.Dropout}, 1
 	if got, notes := predicted(t, engine(t), in, targets); len(got) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "keeps no Dropout") {
@@ -54,8 +53,7 @@ func TestDropout(t *testing.T) {
 	}
 }
 
-// Dropout stays on in a network that ONNX Runtime would take it out of, because
-// other operators stand around it.
+// Dropout stays active between other operators, although ONNX Runtime would remove it there.
 func TestDropoutInNetwork(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(infertest.Path("fixtures/results/checkpoints/mnist-250-seed-1/epoch-*.onnx"))

@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Keys that nobody outside speaks about.
+// Keys that no other package needs.
 const (
 	SGDEnsemble = "sgd-ensemble"
 	Iterates    = "iterates"
@@ -26,7 +26,7 @@ var (
 	Lowest      = lowest
 )
 
-// LastLayer is that of the first run's SWA, open.
+// LastLayer is the open last layer of the first run's SWA.
 type LastLayer struct {
 	w *work
 	*lastLayer
@@ -43,19 +43,19 @@ func OpenLastLayer(ctx context.Context, e *infer.Engine, in *Inputs) (*LastLayer
 	return &LastLayer{w, l}, err
 }
 
-// Mean is the layer's weights, scores×columns; the bias is the last column.
+// Mean returns the layer's weights, scores×columns, with the bias in the last column.
 func (l *LastLayer) Mean() *mat.Dense { return l.mean }
 
-// Compare holds the layer against what the network gives for the first n examples.
+// Compare compares the outputs of the layer with those of the network, for the first n examples.
 func (l *LastLayer) Compare(d dataset.Dataset, n int) error {
 	batches := [][]int{dataset.Order{Limit: n}.Indices(d.Len())}
 	return l.w.eachBatch(l.lastLayer, d, batches, func(int, *mat.Dense) error { return nil })
 }
 
-// Curvature is the layer's on the training images.
+// Curvature returns the layer's curvature on the training images.
 func (l *LastLayer) Curvature() (*KFAC, error) { return l.w.curvature(l.lastLayer) }
 
-// Average adds so many members to sums, for all examples of a data set.
+// Average returns the sums of some members for all examples of a data set.
 func (l *LastLayer) Average(k *KFAC, d dataset.Dataset, tau float64, members int) (*infer.Sums, error) {
 	set, err := l.w.features(l.lastLayer, d)
 	if err != nil {
@@ -77,7 +77,7 @@ func (k *kfac) add(ctx context.Context, set *featureSet, rows []int, tau float64
 // KFAC is a Gaussian over the weights of a last layer.
 type KFAC = kfac
 
-// Covariance is that of the weights, row by row of scores×columns.
+// Covariance returns the covariance of the weights in row-major order, scores×columns.
 func (k *kfac) Covariance(tau float64) (*mat.Dense, error) {
 	u, v, err := k.at(tau)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *kfac) Covariance(tau float64) (*mat.Dense, error) {
 	return &out, nil
 }
 
-// Equal is what one pair of draws says of equal images, with one weight and one score.
+// Equal returns the predictions of one pair of draws for equal images, with one weight and one score.
 func Equal(ctx context.Context, images int, t task.Task) (*infer.Sums, error) {
 	one := mat.NewSymDense(1, []float64{1})
 	k := &kfac{task: t.(task.Curved), mean: mat.NewDense(1, 1, nil), images: 1, a: one, g: one}

@@ -344,9 +344,9 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	labels, n := last.data.Labels(), last.data.Len()
 	switch {
 	case w.targets.Validation == nil && len(sets) > 1 || labels.None():
-		return &unfit{err: errors.New("its prior precision is fitted on validation data (--val)"), plain: true}
+		return &unfit{err: errors.New("its prior precision must be fitted on validation data (--val)"), plain: true}
 	case n < 2:
-		return &unfit{err: errors.New("its prior precision cannot be fitted on one image")}
+		return &unfit{err: errors.New("its prior precision cannot be fitted on one example")}
 	}
 	for i := range n {
 		if err := k.task.CheckLabel(labels.At(i)); err != nil {
@@ -406,7 +406,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 func (w *work) prior(p *Predicted, k *kfac, set *featureSet, rows []int) (float64, error) {
 	tau, atBound, err := k.tune(w.ctx, set, rows, w.Seed)
 	if atBound && len(p.Notes) == 0 {
-		p.Notes = append(p.Notes, errors.New("the prior precision is at the end of its grid: the data that it is fitted on does not determine it"))
+		p.Notes = append(p.Notes, errors.New("the prior precision is at the end of its grid, because the data does not determine it"))
 	}
 	return tau, err
 }

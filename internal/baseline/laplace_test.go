@@ -30,8 +30,7 @@ type golden struct {
 	DeepSWA scores `json:"deep_swa"`
 }
 
-// moments are those of each image's probabilities, under one draw of the weights
-// or the masks.
+// moments holds the mean and the standard deviation of each image's probabilities over draws of weights or masks.
 type moments struct{ Mean, SD [][]float64 }
 
 func readGolden(t *testing.T) (g golden) {
@@ -40,9 +39,8 @@ func readGolden(t *testing.T) (g golden) {
 	return g
 }
 
-// within fails unless the averages of members are those of the distribution that
-// want describes, to five standard errors: of 30 numbers one is farther off once
-// in 60,000 seeds.
+// within compares the averages of members with the means of want, to five standard errors. One of 30 numbers exceeds
+// that in one of 60,000 seeds.
 func (want moments) within(t *testing.T, got *infer.Sums, slack float64) {
 	t.Helper()
 	probs := got.Mean()
@@ -56,8 +54,7 @@ func (want moments) within(t *testing.T, got *infer.Sums, slack float64) {
 	}
 }
 
-// openLayer opens the last layer of the first run's SWA, and its Laplace
-// approximation.
+// openLayer opens the last layer of the first run's SWA, and returns its Laplace approximation.
 func openLayer(t *testing.T, in *baseline.Inputs) (*baseline.LastLayer, *baseline.KFAC) {
 	t.Helper()
 	layer, err := baseline.OpenLastLayer(t.Context(), engine(t), in)
@@ -72,9 +69,8 @@ func openLayer(t *testing.T, in *baseline.Inputs) (*baseline.LastLayer, *baselin
 	return layer, k
 }
 
-// The covariance of the last layer is the dense one, written out by NumPy, to
-// what float32 features are off; and the average over draws is that of the
-// Gaussian, to its standard error.
+// The covariance of the last layer is NumPy's dense matrix, up to the float32 rounding of features. The average over
+// draws is that of the Gaussian, up to its standard error.
 func TestLaplace(t *testing.T) {
 	t.Parallel()
 	want := readGolden(t).Laplace
@@ -86,7 +82,7 @@ func TestLaplace(t *testing.T) {
 	}
 	for i, row := range want.Covariance {
 		for j, v := range row {
-			// Relative to the standard deviations of the two weights.
+			// relative to the standard deviations of the two weights
 			if tol := 1e-5 * math.Sqrt(want.Covariance[i][i]*want.Covariance[j][j]); math.Abs(got.At(i, j)-v) > tol {
 				t.Errorf("covariance of weights %d and %d: %v, want %v", i, j, got.At(i, j), v)
 			}
@@ -96,12 +92,11 @@ func TestLaplace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.within(t, sums, 5*0.3/math.Sqrt(want.Draws)) // NumPy's draws are as many, and no more
+	want.within(t, sums, 5*0.3/math.Sqrt(want.Draws)) // NumPy used want.Draws draws
 }
 
-// Draws have the covariance of the inverse, here ((1, −1.2), (−1.2, 2))/0.56; the
-// standard error of a second moment of n draws is √((σ_ii σ_jj + σ_ij²)/n).
-// Kills: solving with L in place of its transpose.
+// Draws have the covariance of the inverse, here ((1, −1.2), (−1.2, 2))/0.56. The standard error of a second moment of n
+// draws is √((σ_ii σ_jj + σ_ij²)/n). Solving with L instead of its transpose fails here.
 func TestLaplaceDraws(t *testing.T) {
 	t.Parallel()
 	var u mat.Cholesky
@@ -124,7 +119,7 @@ func TestLaplaceDraws(t *testing.T) {
 	}
 }
 
-// A member's draw is not the same for all images, or its luck would be theirs.
+// Each image has its own draw of a member, so that one unlucky draw does not affect all images.
 func TestLaplacePool(t *testing.T) {
 	t.Parallel()
 	binary, err := task.Of("binary", task.OutputSpec{Count: 1})
@@ -140,8 +135,8 @@ func TestLaplacePool(t *testing.T) {
 	}
 }
 
-// The prior precision is fitted on labels that are not those it is judged by, and
-// the draws are the same for any number of workers. A strong prior gives SWA.
+// Without validation data the prior precision is fitted on the other half. The draws are the same for any number of
+// workers. A strong prior gives SWA.
 func TestLaplacePrior(t *testing.T) {
 	t.Parallel()
 	in := &baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, BatchNorm: infertest.Training(t),
@@ -157,7 +152,7 @@ func TestLaplacePrior(t *testing.T) {
 	}
 	nll := func(s *infer.Sums) float64 { return metrics(t, s.Task, s.Mean(), val.Labels())["nll"] }
 	if swa, laplace := nll(crossed[0].Data[0]), nll(crossed[1].Data[0]); !(laplace < swa) {
-		t.Errorf("NLL %v, and of SWA, which is too sure of itself, %v", laplace, swa)
+		t.Errorf("NLL %v, but SWA is overconfident and has %v", laplace, swa)
 	}
 	layer, k := openLayer(t, in)
 	sums, err := layer.Average(k, val, 1e16, 2)
@@ -167,13 +162,12 @@ func TestLaplacePrior(t *testing.T) {
 	want := crossed[0].Data[0].Mean()
 	for i, p := range sums.Mean() {
 		if math.Abs(p-want[i]) > 1e-3 {
-			t.Fatalf("probability %d with a prior that holds the weights fast: %v, want SWA's %v", i, p, want[i])
+			t.Fatalf("probability %d with a strong prior: %v, want SWA's %v", i, p, want[i])
 		}
 	}
 }
 
-// Where there is validation data the precision is fitted on it, for all data sets;
-// where there is none, and no halves to cross, the method is left out.
+// The precision is fitted on validation data, for all data sets. Without it, several data sets leave the method out.
 func TestLaplaceValidation(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "ckpt")
@@ -184,7 +178,7 @@ func TestLaplaceValidation(t *testing.T) {
 	}
 	in.Asked, in.Preset = nil, []string{baseline.Laplace}
 	if out, notes := predicted(t, engine(t), in, targets); len(out) != 0 || len(notes) != 0 {
-		t.Errorf("nobody asked: %d methods, notes %q", len(out), notes)
+		t.Errorf("not asked for: %d methods, notes %q", len(out), notes)
 	}
 	targets.Validation = targets.Data[0]
 	p := one(t, engine(t), in, targets)
@@ -195,7 +189,7 @@ func TestLaplaceValidation(t *testing.T) {
 		t.Error("the same data gives other predictions")
 	}
 	single := dataset.Subset(targets.Data[0], dataset.Order{Limit: 1})
-	if _, notes := predicted(t, engine(t), &baseline.Inputs{Runs: in.Runs, BatchNorm: in.BatchNorm, Asked: []string{baseline.Laplace}}, baseline.Targets{Data: []dataset.Dataset{single}}); len(notes) != 1 || !strings.Contains(notes[0], "cannot be fitted on one image") {
+	if _, notes := predicted(t, engine(t), &baseline.Inputs{Runs: in.Runs, BatchNorm: in.BatchNorm, Asked: []string{baseline.Laplace}}, baseline.Targets{Data: []dataset.Dataset{single}}); len(notes) != 1 || !strings.Contains(notes[0], "cannot be fitted on one example") {
 		t.Errorf("notes %q", notes)
 	}
 }

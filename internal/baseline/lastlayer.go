@@ -31,7 +31,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	n := w.Runs[0].Network
 	head, err := n.Skeleton().Head(n.Output())
 	if f := n.Form(); err == nil && f != n.Proven() && f != task.Logits && f != "" {
-		err = fmt.Errorf("its scores are %s, and no activation stands between them and the last linear layer", f)
+		err = fmt.Errorf("its scores are %s, but it has no activation after the last linear layer", f)
 	}
 	if err != nil {
 		return nil, &unfit{err: err}
@@ -47,7 +47,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	}
 	var ok bool
 	if l.task, ok = t.(task.Curved); !ok {
-		return nil, &unfit{err: fmt.Errorf("the loss of the task %q has no curvature that is known", t.About().Name)}
+		return nil, &unfit{err: fmt.Errorf("the Laplace approximation is not for the task %s", t.About().Name)}
 	}
 	template, err := onnxio.HeadTemplate(n.Skeleton(), head, n.Posterior.Layout)
 	if err != nil {
@@ -66,7 +66,7 @@ func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (
 	read := func(name string) ([]float64, error) {
 		t, ok := l.Find(name)
 		if !ok || t.Role != weights.Parameter || t.Tied != "" {
-			return nil, &unfit{err: fmt.Errorf("tensor %q of its last layer is no parameter of its own in the posterior", name)}
+			return nil, &unfit{err: fmt.Errorf("tensor %q of its last layer is not a separate parameter of the posterior", name)}
 		}
 		values := make([]float32, t.Len())
 		err := parameters.ReadAt(values, t.Offset)
@@ -148,7 +148,7 @@ func (l *lastLayer) rows(out ort.Tensor, n int) (*mat.Dense, error) {
 	}
 	width := int(l.head.Width)
 	if len(out.Shape) != 2 || out.Shape[0] < int64(n) || out.Shape[1] != int64(width) {
-		return nil, &unfit{err: fmt.Errorf("features of shape %v for %d examples, want [%d %d]", out.Shape, n, n, width)}
+		return nil, &unfit{err: fmt.Errorf("the features of its last layer have the shape %v for %d examples, want [%d %d]", out.Shape, n, n, width)}
 	}
 	_, columns := l.mean.Dims()
 	x := mat.NewDense(n, columns, nil)
@@ -156,7 +156,7 @@ func (l *lastLayer) rows(out ort.Tensor, n int) (*mat.Dense, error) {
 		row := x.RawRowView(i)
 		for j, v := range values[i*width:][:width] {
 			if v-v != 0 {
-				return nil, fmt.Errorf("tensor %q: not finite", l.head.Features)
+				return nil, fmt.Errorf("tensor %q: a value is not finite", l.head.Features)
 			}
 			row[j] = float64(v)
 		}
@@ -182,7 +182,7 @@ func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 	var logits mat.Dense
 	logits.Mul(features, l.mean.T())
 	if _, c := logits.Dims(); c != layout.Size() {
-		return &unfit{err: fmt.Errorf("its last layer gives %d scores, and the network %d", c, layout.Size())}
+		return &unfit{err: fmt.Errorf("its last layer has %d scores, but the network has %d", c, layout.Size())}
 	}
 	ours, theirs := make([]float64, l.task.About().Width), make([]float64, l.task.About().Width)
 	for i := range n {
@@ -192,7 +192,7 @@ func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 		}
 		for c := range ours {
 			if math.Abs(ours[c]-theirs[c]) > headTolerance {
-				return &unfit{err: fmt.Errorf("something after its last layer changes the output: class %d has the probability %.3g, and %.3g by the layer", c, theirs[c], ours[c])}
+				return &unfit{err: fmt.Errorf("a node after its last layer changes the output: the probability of class %d is %.3g, and %.3g without the node", c, theirs[c], ours[c])}
 			}
 		}
 	}

@@ -33,8 +33,7 @@ func (d noise) Read(dst dataset.Values, i int) error {
 	return nil
 }
 
-// The last layer of every exporter's file, computed by us of the features that
-// the network gives out, is what the network gives out.
+// For every exporter's file, the outputs computed from the features and the last layer are those of the network.
 func TestLastLayerOfExporters(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{
@@ -59,16 +58,16 @@ func TestLastLayerOfExporters(t *testing.T) {
 			if err := layer.Compare(noise{shape}, 8); err != nil {
 				t.Error(err)
 			}
-			// Another bias is not what the network has.
+			// The network does not have this bias.
 			m := layer.Mean()
 			c, columns := m.Dims()
 			m.Set(c-1, columns-1, m.At(c-1, columns-1)+3)
-			infertest.WantError(t, layer.Compare(noise{shape}, 8), "something after its last layer changes the output")
+			infertest.WantError(t, layer.Compare(noise{shape}, 8), "a node after its last layer changes the output")
 		})
 	}
 }
 
-// A layer whose weights are in no vector of the posterior does not suit.
+// The layer must have its weights in the posterior.
 func TestHeadWeightsRefused(t *testing.T) {
 	t.Parallel()
 	layout, err := weights.NewLayout([]weights.Tensor{{Name: "w", Shape: []int64{3, 2}, DType: weights.F32, Role: weights.Constant}})
@@ -76,5 +75,5 @@ func TestHeadWeightsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = baseline.HeadWeights(layout, &onnxio.Head{Weight: "w", Scores: 3, Width: 2, Alpha: 1}, weights.Slice{})
-	infertest.WantError(t, err, `tensor "w" of its last layer is no parameter of its own`)
+	infertest.WantError(t, err, `tensor "w" of its last layer is not a separate parameter of the posterior`)
 }

@@ -15,13 +15,13 @@ import (
 
 func TestMain(m *testing.M) { infertest.Main(m) }
 
-// engine is one of ordinary settings.
+// engine returns an engine with default settings.
 func engine(t *testing.T) *infer.Engine {
 	t.Helper()
 	return &infer.Engine{Runtime: infertest.Runtime(t)}
 }
 
-// tiny is the inputs of one run of two small checkpoints, and its data.
+// tiny returns the inputs of a run of two small checkpoints, and its data.
 func tiny(t *testing.T, kind string) (*baseline.Inputs, baseline.Targets) {
 	t.Helper()
 	models := infertest.Two(t, kind)
@@ -31,7 +31,7 @@ func tiny(t *testing.T, kind string) (*baseline.Inputs, baseline.Targets) {
 	return in, baseline.Targets{Data: []dataset.Dataset{d}}
 }
 
-// predicted runs methods, and returns what they say and which were left out.
+// predicted runs methods. It returns their results, and notes about the methods that were left out.
 func predicted(t *testing.T, e *infer.Engine, in *baseline.Inputs, targets baseline.Targets) (out []*baseline.Predicted, notes []string) {
 	t.Helper()
 	notes, err := baseline.Predict(t.Context(), e, in, targets, func(p *baseline.Predicted) error { out = append(out, p); return nil })
@@ -51,12 +51,12 @@ func one(t *testing.T, e *infer.Engine, in *baseline.Inputs, targets baseline.Ta
 	return out[0]
 }
 
-// same reports whether sums are of the same bits.
+// same reports whether sums are equal, bit for bit.
 func same(a, b *infer.Sums) bool {
 	return slices.Equal(a.Outcome, b.Outcome) && slices.Equal(a.Entropy, b.Entropy) && a.Members == b.Members && a.Weight == b.Weight && a.Task == b.Task
 }
 
-// metrics are the main ones of outcomes, by their keys.
+// metrics returns the main metrics of outcomes by their keys.
 func metrics(t *testing.T, x task.Task, outcomes []float64, labels truth.Truth) map[string]float64 {
 	t.Helper()
 	e, err := task.Evaluate(x, outcomes, labels, task.EvaluateOptions{MainOnly: true})

@@ -102,9 +102,9 @@ func (w *work) pooled(t task.Task, members []*Group, set int, rows []int, c *tas
 	})
 }
 
-// lowest returns the temperature with the lowest NLL, and that NLL. It looks at three temperatures for each power of ten,
-// and then narrows the interval around the best of them by the golden section, to a relative error of T below 1e-4. The
-// NLL of an average need not be convex in 1/T, so a search from T = 1 could end elsewhere.
+// lowest returns the temperature with the lowest NLL, and that NLL. It tries three temperatures for each power of ten.
+// Then it narrows the interval around the best one by the golden section, to a relative error of T below 1e-4. The NLL
+// of an average may have several minima, which a search from T = 1 would miss.
 func lowest(nll func(temperature float64) float64) (temperature, least float64) {
 	best, least := 0, nll(1)
 	const bound = 9 // 10^(9/3) is MaxTemperature, and 10^(−9/3) MinTemperature
