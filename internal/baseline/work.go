@@ -267,13 +267,6 @@ func (w *work) share(make func(*Predicted) error) (*Predicted, error) {
 	return p, nil
 }
 
-// as returns a shared result under the method's own name.
-func (w *work) as(p *Predicted) *Predicted {
-	own := *p
-	own.Key, own.Name = w.method.Key, w.method.Name(w.Inputs)
-	return &own
-}
-
 // lastIterate returns the predictions of the first run's last checkpoint.
 func (w *work) lastIterate() (*Predicted, error) {
 	return w.share(func(p *Predicted) error { return w.checkpoint(p, last(w.Runs[0])) })
@@ -303,13 +296,13 @@ func (w *work) swagOf() (*Predicted, error) {
 	})
 }
 
-// scaled yields the result of begin, which is to be calibrated by the given method, or "" for none.
+// scaled yields the result of begin under the name of the method, to be calibrated by the given method or "" for none.
 func (w *work) scaled(begin func() (*Predicted, error), by task.Method) error {
 	p, err := begin()
 	if err != nil {
 		return err
 	}
-	p = w.as(p)
-	p.By = by
-	return w.yield(p)
+	own := *p
+	own.Key, own.Name, own.By = w.method.Key, w.method.Name(w.Inputs), by
+	return w.yield(&own)
 }
