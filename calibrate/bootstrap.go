@@ -56,23 +56,6 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	return opts.interval(mean, means)
 }
 
-// Counts calls f for each resample with the number of times that it contains each of n images and each of m others.
-// The slices are reused.
-func (o BootstrapOptions) Counts(n, m int, f func(images, others []float64)) {
-	o.check()
-	images, others := make([]float64, n), make([]float64, m)
-	rng := rand.New(rand.NewPCG(o.Seed, bootstrapStream))
-	for range o.resamples() {
-		for _, counts := range [][]float64{images, others} {
-			clear(counts)
-			for range counts {
-				counts[rng.IntN(len(counts))]++
-			}
-		}
-		f(images, others)
-	}
-}
-
 // resample calls f with the rows of each resample of n images. The slice is reused.
 func (o BootstrapOptions) resample(n int, f func(rows []int)) {
 	resample(rand.New(rand.NewPCG(o.Seed, bootstrapStream)), n, o.resamples(), f)

@@ -13,9 +13,9 @@
 // detects images of another domain. Scores of class 1 of two classes are decided by a threshold: [Decide] counts its
 // decisions, a [Criterion] chooses it, and [OperatingPoints] lists all of them.
 //
-// [PairedBootstrap] and [AUROCDifference] compare two methods on the same images. The function [NewDifference] also
-// includes the random draws, measured by [Jackknife] and [Replicated], and the temperatures, which [Tempered] fits
-// again in each resample. For several such comparisons, use [Holm]. The function [Choose] picks one of several
+// [PairedBootstrap], [AUROCDifference] and [NewDifference] compare two methods on the same images. [RefitVariances]
+// measures what the fit of a temperature adds, and [NewDraws] and [Replicated] what other random draws would change.
+// For several such comparisons, use [Holm]. The function [Choose] picks one of several
 // settings and measures the value of the choice. The function [NewMonteCarloError] compares an average over few
 // members with that over infinitely many.
 //

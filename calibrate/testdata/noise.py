@@ -1,15 +1,14 @@
-"""Writes noise.json, the golden numbers of TestHolm, TestSignTest, TestRefit, TestJackknife and TestDifference.
+"""Writes noise.json, the golden numbers of TestHolm, TestSignTest, TestRefitVariances, TestDraws and TestDifference.
 
     pip install numpy==2.4.6 scipy==1.17.1 statsmodels==0.15.0
     python calibrate/testdata/noise.py
 
-Temperatures are SciPy's bounded minimisation of the NLL, in float64, to 1e-10; Holm's
-p-values and McNemar's exact test are statsmodels'. The jackknife is written out from its formula in exact
-rational arithmetic, on losses that are rational.
+Temperatures are SciPy's bounded minimisation of the NLL, in float64, to 1e-10. Their variance and the slopes of the
+losses come from analytic derivatives. Holm's p-values and McNemar's exact test are statsmodels'. The jackknife is
+written out from its formulas with loops over pairs of groups.
 """
 import json
 import pathlib
-from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -30,62 +29,68 @@ for n in [1, 2, 5, 20]:
 
 out["sign"] = [{"won": a, "lost": b, "p": float(mcnemar([[0, a], [b, 0]], exact=True).pvalue)} for a, b in [(9, 1), (1, 9), (0, 3), (5, 5), (60, 85), (400, 401)]]
 
-# Temperatures of resamples, and the losses at them.
+# A temperature, and what its fit adds to the variance of the NLL and of the Brier score of other examples.
 n, m, classes = 60, 80, 4
 fit, test = rng.normal(0, 2, (n, classes)), rng.normal(0, 2, (m, classes))
 label = lambda z: [int(rng.choice(classes, p=np.exp(log_softmax(row / 1.7)))) for row in z]
 fit_labels, test_labels = label(fit), label(test)
+nll = lambda z, labels, x: -log_softmax(z * np.exp(-x), axis=1)[np.arange(len(z)), labels]
+x = minimize_scalar(lambda x: nll(fit, fit_labels, x).sum(), bounds=(-3, 3), method="bounded", options={"xatol": 1e-10}).x
 
 
-def nll(z, labels, t, counts):
-    return float(-(counts * log_softmax(z / t, axis=1)[np.arange(len(z)), labels]).sum())
+def derivatives(z, labels):
+    """Slopes and curvatures of the NLL and the Brier score in x = log T, by example."""
+    u = z * np.exp(-x)  # du/dx = -u
+    p = np.exp(log_softmax(u, axis=1))
+    mean = (p * u).sum(1)
+    y = np.arange(len(z)), labels
+    second = (p * u * u).sum(1) - mean**2  # variance of u
+    slope, curvature = u[y] - mean, -u[y] + mean + second
+    dp = -p * (u - mean[:, None])  # dp/dx
+    dmean = -mean - second
+    ddp = -dp * (u - mean[:, None]) - p * (-u - dmean[:, None])
+    e = p.copy()
+    e[y] -= 1
+    return (slope, curvature), (2 * (e * dp).sum(1), 2 * (dp * dp + e * ddp).sum(1))
 
 
-def best(counts):
-    found = minimize_scalar(lambda x: nll(fit, fit_labels, np.exp(x), counts), bounds=(-3, 3), method="bounded", options={"xatol": 1e-10})
-    return float(np.exp(found.x))
+(s, h), _ = derivatives(fit, fit_labels)
+v = (s**2).sum() / (n * h.mean()) ** 2
+out["refit"] = {"classes": classes, "fit": fit.ravel().tolist(), "fit_labels": fit_labels, "test": test.ravel().tolist(), "test_labels": test_labels, "t": float(np.exp(x)),
+                "variances": [float((h.mean() * v) ** 2 / 2) for _, h in derivatives(test, test_labels)]}
 
+# Influences of groups of unequal size on the NLL of an average, and the effects of pairs.
+weights, images = np.array([3.0, 3, 2, 1, 1]), 7
+p = rng.beta(2, 1, (len(weights), images))
+total = weights.sum()
+nll_of = lambda w: -np.log(w @ p / w.sum())
+loss = nll_of(weights)
+without = np.array([nll_of(np.where(np.arange(len(weights)) == g, 0, weights)) for g in range(len(weights))])
+groups, share = len(weights), total / weights
+d = (share - 1)[:, None] * (without - loss)
+bias = float((d.mean(1) / share).sum())
+v1 = sum((a - bias) ** 2 / (k - 1) for a, k in zip(d.mean(1), share)) / groups
+c = d - d.mean(0)
+v1 -= sum((c[g] ** 2).sum() / (share[g] - 1) for g in range(groups)) / groups / images**2
+k, noise = [], []
+for g in range(groups):
+    for o in range(g):
+        k.append((c[g] * c[o]).mean())
+        noise.append((c[g] * c[o]).var(ddof=1) / images)
+v2 = max(0, np.var(k, ddof=1) - np.mean(noise)) / 2 / groups**2
+out["draws"] = {"all": loss.tolist(), "without": without.tolist(), "weights": weights.tolist(), "bias": bias, "variance": float(max(v1 - v2, v2 / 2, 0))}
 
-resamples = []
-for _ in range(8):
-    a, b = rng.multinomial(n, np.full(n, 1 / n)), rng.multinomial(m, np.full(m, 1 / m))
-    t = best(a)
-    resamples.append({"fit": a.tolist(), "test": b.tolist(), "t": t, "nll": nll(test, test_labels, t, b)})
-out["refit"] = {"classes": classes, "fit": fit.ravel().tolist(), "fit_labels": fit_labels, "test": test.ravel().tolist(), "test_labels": test_labels, "t": best(np.ones(n)), "resamples": resamples}
-
-# Busing, Meijer and van der Leeden 1999, equations 5 and 6, on one mean and on each image.
-weights = [3, 3, 2, 1]
-images = 6
-total = [Fraction(int(rng.integers(10, 90)), 64) for _ in range(images)]
-without = [[x + Fraction(int(rng.integers(-9, 12)), 64) for x in total] for _ in weights]
-
-
-def jackknife(theta, thetas):
-    n, g = sum(weights), len(weights)
-    corrected = g * theta - sum((1 - Fraction(m, n)) * x for m, x in zip(weights, thetas))
-    h = [Fraction(n, m) for m in weights]
-    variance = sum((h_j * theta - (h_j - 1) * x - corrected) ** 2 / (h_j - 1) for h_j, x in zip(h, thetas)) / g
-    return corrected, variance
-
-
-mean = lambda x: sum(x) / images
-corrected, variance = jackknife(mean(total), [mean(x) for x in without])
-each = [jackknife(total[i], [x[i] for x in without]) for i in range(images)]
-out["jackknife"] = {
-    "all": [float(x) for x in total], "without": [[float(x) for x in g] for g in without], "weights": weights,
-    "bias": float(mean(total) - corrected), "variance": float(variance), "own": float(sum(v for _, v in each) / images**2), "corrected": [float(c) for c, _ in each],
-}
-
-# Student's intervals with Satterthwaite's degrees of freedom.
+# Student's intervals, with Satterthwaite's degrees of freedom where draws add to them.
 out["difference"] = []
-for mu, v, n, w, own, dof, bias in [(0.0055, 3e-6, 5000, 1e-6, 2e-7, 9, 0.001), (-0.002, 3e-6, 200, 0, 0, 0, 0), (0.01, 1e-6, 50, 4e-6, 1e-6, 4, -0.001), (0.001, 1e-6, 5000, 1e-6, 0, 9, 0.002)]:
-    more = w - own
-    nu = (v + more) ** 2 / (v * v / (n - 1) + (more * more / dof if dof else 0))
-    s, center = np.sqrt(v + more), mu - bias
-    half = student.ppf(0.975, nu) * s
-    least = min(abs(mu), abs(center)) if mu * center > 0 else 0
-    out["difference"].append({"mean": mu, "images": v, "n": n, "draws": w, "own": own, "dof": dof, "bias": bias, "low": float(center - half), "high": float(center + half),
-                              "p": float(2 * student.sf(least / max(s, np.sqrt(w)), nu))})
+for n, fits, w, dof, bias in [(50, 0, 0, 0, 0), (50, 4e-4, 1e-3, 9, 0.01), (200, 0, 3e-3, 29, -0.002)]:
+    x = rng.normal(0.05, 0.3, n)
+    v = x.var(ddof=1) / n + fits
+    half = student.ppf(0.975, n - 1) * np.sqrt(v)
+    nu = (v + w) ** 2 / (v * v / (n - 1) + (w * w / dof if dof else 0))
+    more = student.ppf(0.975, nu) * np.sqrt(v + w)
+    mu = x.mean()
+    out["difference"].append({"losses": x.tolist(), "fits": fits, "draws": w, "dof": dof, "bias": bias, "low": mu - half, "high": mu + half, "p": float(2 * student.sf(abs(mu) / np.sqrt(v), n - 1)),
+                              "other": [mu - more, mu + more], "many": [mu - bias - more, mu - bias + more]})
 
 path = pathlib.Path(__file__).with_name("noise.json")
 path.write_text(json.dumps(out, indent=1) + "\n")

@@ -30,7 +30,7 @@ var deepSGD = &Method{
 			return err
 		}
 		p := w.predicted()
-		p.merge(first)
+		p.Take(first, 0)
 		for _, r := range w.Runs[1:] {
 			if err := w.checkpoint(p, last(r)); err != nil {
 				return err

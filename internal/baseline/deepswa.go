@@ -23,7 +23,7 @@ var deepSWA = &Method{
 			return err
 		}
 		p := w.predicted()
-		p.merge(first)
+		p.Take(first, 0)
 		for i := 1; i < len(w.Runs); i++ {
 			m, err := w.swa(i)
 			if err == nil {

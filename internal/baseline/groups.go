@@ -2,12 +2,12 @@ package baseline
 
 import "github.com/swagwrap/swagwrap/internal/infer"
 
-// Members from random draws are also summed in groups. A study leaves out one group at a time to estimate the effect
-// of the draws: see [github.com/swagwrap/swagwrap/calibrate.Jackknife]. Memory grows with the groups, not with the
-// members.
+// Predictions of members are also kept in groups. A study leaves out one group at a time to estimate the effect of
+// random draws: see [github.com/swagwrap/swagwrap/calibrate.NewDraws]. Each member is a group of its own if the memory
+// suffices.
 const (
-	groups = 10
-	// groupBytes bounds the memory of groups. Above it there are fewer groups, but at least fewestGroups.
+	// groupBytes bounds the memory of a method's groups. Above it members share groups, but there are at least
+	// fewestGroups.
 	groupBytes   = 1 << 30
 	fewestGroups = 5
 	// otherOrders is the number of extra runs of SWA, each with another order of the batch-norm images.
@@ -16,6 +16,7 @@ const (
 
 // Group is the sum of some members' predictions in float32, which is precise enough for differences between averages.
 type Group struct {
+	Members int
 	Weight  float32     // Σ w, rounded like outcome: so averages of values up to 1 stay up to 1
 	outcome [][]float32 // Σ w·outcome by data set, with the validation data last
 }
@@ -34,18 +35,22 @@ func (g *Group) add(p *Predicted) {
 			g.outcome[i][j] += float32(v)
 		}
 	}
+	g.Members += p.Members
 	g.Weight += float32(sums[0].Weight)
 }
 
-// Take adds the members of o to p and to its group k.
+// Take adds the members of o to p and, if p has groups, to its group k.
 func (p *Predicted) Take(o *Predicted, k int) {
-	if p.Drawn {
+	if p.Grouped {
 		for len(p.Groups) <= k {
 			p.Groups = append(p.Groups, &Group{})
 		}
 		p.Groups[k].add(o)
 	}
-	p.merge(o)
+	for i, s := range o.sums() {
+		p.sums()[i].Merge(s)
+	}
+	p.Members += o.Members
 }
 
 // group returns the group of the next member.
@@ -54,7 +59,27 @@ func (p *Predicted) group(o *Predicted) int {
 	for _, s := range o.sums() {
 		bytes += 4 * len(s.Outcome)
 	}
-	return p.Members % min(groups, max(fewestGroups, groupBytes/max(1, bytes)))
+	return p.Members % max(fewestGroups, groupBytes/max(1, bytes))
+}
+
+// Single returns the groups if each has one member, and nil otherwise.
+func (p *Predicted) Single() []*Group {
+	if len(p.Groups) != p.Members {
+		return nil
+	}
+	return p.Groups
+}
+
+// Mean returns the average outcomes of the group for the first data set, n×Width.
+func (g *Group) Mean() []float32 {
+	if g.Weight == 1 {
+		return g.outcome[0]
+	}
+	out := make([]float32, len(g.outcome[0]))
+	for i, v := range g.outcome[0] {
+		out[i] = v / g.Weight
+	}
+	return out
 }
 
 // Average returns the average outcomes of some groups. They are n×width for each data set, with the validation data

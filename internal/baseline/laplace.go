@@ -201,9 +201,10 @@ func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error)
 // pairs per image, from a pool of drawPool draws. A pair is a draw and its negative, which cancels the odd part of
 // the noise.
 const (
-	laplacePairs = 25
-	drawPool     = 500
-	tuningPairs  = 5 // the same pairs at every precision
+	laplaceGroups = 10
+	laplacePairs  = 25
+	drawPool      = 500
+	tuningPairs   = 5 // the same pairs at every precision
 )
 
 // scatter is the distribution of the scores of some images at one prior precision.
@@ -224,7 +225,7 @@ func (k *kfac) scatter(ctx context.Context, set *featureSet, rows []int, tau flo
 		return nil, err
 	}
 	out := &scatter{rows: rows, spread: make([]float64, len(rows)), pool: pool}
-	if out.drawn, err = draws(&u, seed, groups*pool); err != nil {
+	if out.drawn, err = draws(&u, seed, laplaceGroups*pool); err != nil {
 		return nil, err
 	}
 	return out, eachPart(ctx, len(rows), func(from, to int) {
@@ -302,12 +303,12 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 	rows = rows[:min(len(rows), tuningRows)]
 	least, power := math.Inf(1), 0.0
 	try := func(at float64) error {
-		s, err := k.scatter(ctx, set, rows, math.Pow(10, at), seed, groups, drawPool)
+		s, err := k.scatter(ctx, set, rows, math.Pow(10, at), seed, laplaceGroups, drawPool)
 		if err != nil {
 			return err
 		}
 		sums := &infer.Sums{}
-		for g := range groups {
+		for g := range laplaceGroups {
 			if err := k.average(ctx, set, s, dataset.Order{}.Indices(len(rows)), g, tuningPairs, sums); err != nil {
 				return err
 			}
@@ -356,7 +357,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	order := rand.New(rand.NewPCG(w.Seed^laplaceStream, math.MaxUint64)).Perm(n)
 	scatters := make([][]*scatter, len(sets))
 	add := func(i int, rows []int, tau float64) error {
-		s, err := k.scatter(w.ctx, sets[i], rows, tau, w.Seed, groups, drawPool)
+		s, err := k.scatter(w.ctx, sets[i], rows, tau, w.Seed, laplaceGroups, drawPool)
 		scatters[i] = append(scatters[i], s)
 		return err
 	}
@@ -385,7 +386,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 		}
 		p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g, %.2g)", taus[0], taus[1])
 	}
-	for g := range groups {
+	for g := range laplaceGroups {
 		part := w.predicted()
 		for i, sums := range part.sums() {
 			sums.Init("Laplace", sets[i].data.Len(), k.task)

@@ -24,7 +24,7 @@ var sgdEnsemble = &Method{
 				return err
 			}
 		}
-		all.merge(last)
+		all.Take(last, all.group(last))
 		return w.yield(all)
 	},
 }

@@ -23,15 +23,15 @@ type Predicted struct {
 	Data      []*infer.Sums // by data set
 	// Validation is nil without validation data.
 	Validation *infer.Sums
-	// Groups holds the members of a method with random draws, in groups. Reordered holds, for a method without draws,
-	// one group for each other order of the batch-norm images. Both are nil unless Targets.Noise is set.
+	// Groups holds the predictions of single members, or of groups of members, if Grouped is set. Reordered holds, for
+	// a method without draws, one group for each other order of the batch-norm images. It is nil unless Targets.Noise
+	// is set.
 	Groups, Reordered []*Group
-	// Kept holds the predictions of each network for the first data set. It is nil unless Targets.Members is set, and
-	// also if it would exceed keptBytes or the method has no single networks.
-	Kept []Kept
 	// By is the calibration that the method applies to these predictions, or "".
-	By    task.Method
-	Drawn bool // Take also adds to groups
+	By task.Method
+	// Drawn reports that the members are random draws, and that Targets.Noise is set. Grouped reports that Take also
+	// adds members to groups.
+	Drawn, Grouped bool
 }
 
 // sums returns the sums of all data sets, with the validation data last.
@@ -40,38 +40,6 @@ func (p *Predicted) sums() []*infer.Sums {
 		return p.Data
 	}
 	return append(slices.Clone(p.Data), p.Validation)
-}
-
-// Kept holds the predictions of one network.
-type Kept struct {
-	Weight   float64
-	Outcomes []float32 // n×Width
-}
-
-// keptBytes bounds the kept predictions of one method.
-const keptBytes = 1 << 30
-
-// keep stores the predictions of the only network.
-func (p *Predicted) keep() {
-	k := Kept{Weight: p.Data[0].Weight, Outcomes: make([]float32, len(p.Data[0].Outcome))}
-	for i, v := range p.Data[0].Outcome {
-		k.Outcomes[i] = float32(v / k.Weight)
-	}
-	p.Kept = append(p.Kept, k)
-}
-
-// merge adds the members of o.
-func (p *Predicted) merge(o *Predicted) {
-	switch {
-	case len(p.Kept) < p.Members || len(o.Kept) < o.Members || 4*(len(p.Kept)+len(o.Kept))*len(o.Data[0].Outcome) > keptBytes:
-		p.Kept = nil // the list would be incomplete
-	default:
-		p.Kept = append(p.Kept, o.Kept...)
-	}
-	for i, s := range o.sums() {
-		p.sums()[i].Merge(s)
-	}
-	p.Members += o.Members
 }
 
 // Predict runs the methods on the data, in the order of tables, and calls f with each result. It returns notes about
@@ -134,7 +102,7 @@ type work struct {
 
 // predicted returns an empty result for the method.
 func (w *work) predicted() *Predicted {
-	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs)}
+	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs), Grouped: w.targets.Members}
 	for range w.targets.Data {
 		p.Data = append(p.Data, &infer.Sums{})
 	}
@@ -150,8 +118,8 @@ func (w *work) mine() bool { return w.engine.Shard.Mine() }
 
 // run adds the predictions of a model for all data to p.
 func (w *work) run(p *Predicted, m infer.Model) error {
-	one, apart := p, p.Drawn || w.targets.Members
-	if apart {
+	one := p
+	if p.Grouped {
 		one = w.predicted()
 	}
 	for i, d := range w.targets.all() {
@@ -159,11 +127,7 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 			return err
 		}
 	}
-	one.Members++
-	if w.targets.Members {
-		one.keep()
-	}
-	if apart {
+	if one.Members++; p.Grouped {
 		p.Take(one, p.group(one))
 	}
 	return nil
@@ -207,8 +171,12 @@ func (w *work) recomputed(n *infer.Network, who string, parameters weights.Vecto
 // random returns an empty result for a method with random draws.
 func (w *work) random() *Predicted {
 	p := w.predicted()
-	p.Drawn = w.targets.Noise
+	p.draws(w.targets)
 	return p
+}
+
+func (p *Predicted) draws(t Targets) {
+	p.Drawn, p.Grouped = t.Noise, t.Noise || t.Members
 }
 
 // sampled yields the predictions of members of the first run's posterior.
@@ -291,7 +259,7 @@ func (w *work) swaOf() (*Predicted, error) {
 // swagOf returns the predictions of the first run's SWAG.
 func (w *work) swagOf() (*Predicted, error) {
 	return w.share(func(p *Predicted) error {
-		p.Drawn = w.targets.Noise
+		p.draws(w.targets)
 		return w.sample(p, w.swag())
 	})
 }

@@ -70,8 +70,12 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Note adds a line below the table.
-func (t *Table) Note(note string) { t.notes = append(t.notes, text.Clean(note)) }
+// Note adds a line below the table, unless it is empty.
+func (t *Table) Note(note string) {
+	if note != "" {
+		t.notes = append(t.notes, text.Clean(note))
+	}
+}
 
 // WriteText writes the table with aligned columns, two spaces apart.
 func (t *Table) WriteText(w io.Writer) error {

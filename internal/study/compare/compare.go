@@ -2,9 +2,10 @@
 //
 // # Invariants
 //
-// Differences are between methods on the same images. Their intervals include the uncertainty from the choice of the
-// images, of the random draws and of the temperature. Every method is also shown at its own temperature, so that none
-// wins by a temperature alone (Ashukha et al. 2020).
+// Differences are between methods on the same examples. An interval is for the difference of the same networks on new
+// examples: the seed makes these networks again, so their draws are no source of chance. How other draws would differ is
+// a separate figure. Every method is also shown at its own temperature, so that none wins by a temperature alone
+// (Ashukha et al. 2020).
 package compare
 
 import (
@@ -50,6 +51,8 @@ type Comparison struct {
 type Result struct {
 	*Comparison
 	Methods   []Method // in the order of the tables
+	Steps     []Step   // the price list
+	Tests     int      // the number of differences that p-values are adjusted for
 	Notes     []string // methods that were left out, with the reason
 	BatchNorm study.BatchNorm
 	Runtime   string // the version of ONNX Runtime
@@ -85,9 +88,12 @@ type Method struct {
 	Scaling *task.Fitted
 	// Noise is the fitted noise if the networks predict none.
 	Noise *task.Fitted
-	// Differences are the differences to the baseline by the key of the loss; nil for the baseline itself.
+	// Differences are the differences to the baseline by the key of the loss; nil for the baseline itself. They are
+	// between these networks with these draws.
 	Differences map[string]Difference
-	StaleBN     bool // the batch-norm statistics do not belong to the weights
+	// Draws is the effect of the random draws of both methods on the difference in the first loss.
+	Draws   calibrate.Draws
+	StaleBN bool // the batch-norm statistics do not belong to the weights
 
 	noise
 	doubts []error // warnings from before the evaluation
@@ -176,7 +182,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	}
 	own := outcomes // outcomes of the method before scaling
 	if m.Noise = noise; noise != nil {
-		if m.parts, err = r.tempered(&m, noise, test.Mean(), r.validation(p)); err != nil {
+		if m.fits, err = r.refits(&m, noise, test.Mean(), r.validation(p)); err != nil {
 			return err
 		}
 		m.deploy(noise)
@@ -191,7 +197,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 		if err := r.decide(&m, r.applied(s, validation)); err != nil {
 			return err
 		}
-		if m.parts, err = r.tempered(&m, s, outcomes, validation); err != nil {
+		if m.fits, err = r.refits(&m, s, outcomes, validation); err != nil {
 			return err
 		}
 		outcomes, m.Scaling, m.Name = scaled, s, r.named(p.Name, s)

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -28,41 +26,36 @@ func (m *Method) deploy(fitted *task.Fitted) {
 	}
 }
 
-// deployLines names the best method that sample can make, with its cost, and says whether it differs from the
-// baseline. It also returns the commands for the recommended method.
-func (r *Result) deployLines(base *Method) []string {
-	loss := r.loss()
-	costs := func(m *Method) string { return report.Plural(m.Networks, "network") + " for each prediction" }
-	best := r.deployable()
-	if best == nil || base.Deploy == nil || !(r.value(best) <= r.value(base)) {
-		return nil
-	}
-	choice, line := best, fmt.Sprintf("Of what can be deployed, %s has the lowest %s, %s, and takes %s", best.Name, loss.Name, report.Fixed(r.value(best), 4), costs(best))
-	switch sign, _ := r.told(best, loss.Key); {
-	case best == base:
-		line += "."
-	case sign < 0:
-		line += fmt.Sprintf("; %s is worse, and takes %s.", base.Name, costs(base))
-	default:
-		line += fmt.Sprintf("; %s is not told apart from it, and takes %s.", base.Name, costs(base))
-		if base.Networks <= best.Networks {
-			choice = base
-		}
-	}
-	return []string{line, fmt.Sprintf("To deploy %s: %s", choice.Name, strings.Join(r.Commands(choice), "; "))}
-}
-
-// deployable returns the method with the lowest first loss among those that can be an ensemble, or nil.
-func (r *Result) deployable() (best *Method) {
+// choice returns the method to deploy: the baseline, or the one with the lowest first loss of those that are
+// significantly better. It returns nil if no method can be an ensemble.
+func (r *Result) choice() *Method {
+	base := &r.Methods[r.baseline()]
+	var best *Method
 	for i := range r.Methods {
-		if m := &r.Methods[i]; m.Deploy != nil && !m.StaleBN && (best == nil || r.value(m) < r.value(best)) {
+		m := &r.Methods[i]
+		if m.Deploy == nil || m.StaleBN {
+			continue
+		}
+		sign, _ := r.told(m, r.loss().Key)
+		if (m == base || sign < 0 || base.Deploy == nil) && (best == nil || r.value(m) < r.value(best)) {
 			best = m
 		}
 	}
 	return best
 }
 
-// Commands returns the commands that make the ensemble of a method. Its scores are those of the comparison. It
+// Next returns the commands that deploy the recommended method.
+func (r *Result) Next() []string {
+	if len(r.Methods) < 2 {
+		return nil
+	}
+	if m := r.choice(); m != nil {
+		return r.Commands(m)
+	}
+	return nil
+}
+
+// Commands returns the commands that make the ensemble of a method and export it. Its scores are those of the comparison. It
 // returns none if no ensemble is equivalent to the method.
 func (r *Result) Commands(m *Method) []string {
 	out := []string{}
@@ -91,11 +84,11 @@ func (r *Result) Commands(m *Method) []string {
 	for _, run := range m.Posteriors {
 		args = append(args, run.Network.Posterior.Path)
 	}
-	out = append(out, line(args))
-	if !calibrates && (m.Noise == nil || !m.Noise.CrossFitted()) {
-		return out
+	out, ensemble := append(out, line(args)), "ensemble.safetensors"
+	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
+		out, ensemble = append(out, r.fitCommands(m)...), "calibrated.safetensors"
 	}
-	return append(out, r.fitCommands(m)...)
+	return append(out, line([]string{"swagwrap", "export", "-o", "ensemble.onnx", ensemble}))
 }
 
 // fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no

@@ -15,17 +15,17 @@ import (
 // than one noise was fitted.
 func (r *Result) mix(m *Method, p *baseline.Predicted) error {
 	t, ok := r.task.(task.Mixed)
-	if !ok || len(p.Kept) == 0 || len(p.Kept) != p.Members || m.Noise != nil && m.Noise.CrossFitted() || m.Scaling != nil && m.Scaling.CrossFitted() {
+	if !ok || p.Single() == nil || m.Noise != nil && m.Noise.CrossFitted() || m.Scaling != nil && m.Scaling.CrossFitted() {
 		return nil
 	}
 	var members [][]float32
 	var weights []float64
-	for _, k := range p.Kept {
-		outcomes := k.Outcomes
+	for _, g := range p.Single() {
+		outcomes := g.Mean()
 		if m.Noise != nil {
 			outcomes = withNoise(r.task, m.Noise, outcomes)
 		}
-		members, weights = append(members, outcomes), append(weights, k.Weight/p.Data[0].Weight)
+		members, weights = append(members, outcomes), append(weights, float64(g.Weight)/p.Data[0].Weight)
 	}
 	return t.EvaluateMixture(m.Evaluation, members, weights, r.Test.Labels(), m.Scaling.Single())
 }

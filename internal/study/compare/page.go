@@ -17,7 +17,7 @@ func (r *Result) Page() *report.Report {
 	page.Provenance = study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
 		study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test})
 	page.Tables = []report.NamedTable{
-		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own, on images that it was not fitted on. Intervals are of infinitely many members on all images like these; draws: what other draws would change on the same images.", Table: r.mainTable()},
+		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own, on images that it was not fitted on. An interval is for the difference of these networks on new images. Other seeds: what other draws would change on the same images.", Table: r.mainTable()},
 	}
 	if _, ok := r.task.(task.Decided); ok {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
@@ -61,9 +61,6 @@ func (r *Result) differences() (all []plot.Differences) {
 				if ranked {
 					sign, _ = r.told(m, loss.Key)
 				}
-				if x.Mean < x.Low || x.Mean > x.High {
-					d.Note = "A point outside of its interval is that of few members; the interval is that of infinitely many."
-				}
 				d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: unit * x.Mean, Lower: unit * x.Low, Upper: unit * x.High, Open: sign == 0})
 			}
 		}
@@ -82,7 +79,7 @@ const mostNamed = 4
 // among these, SWA.
 func (r *Result) major(i int) bool {
 	named := []int{0, r.baseline()}
-	for _, m := range []*Method{r.candidate(), r.deployable()} {
+	for _, m := range []*Method{r.candidate(), r.choice()} {
 		if m != nil && !slices.Contains(named, r.find(m.Key)) {
 			named = append(named, r.find(m.Key))
 		}
@@ -118,8 +115,8 @@ func (r *Result) JSON() any {
 	}
 	return study.Fields(
 		"images", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", r.ECE.Name(), "best_t_splits", calibrate.Splits, "validation_images", validation, "posteriors", paths, "methods", methods, "tuned", r.Tuned,
-		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(),
+		"ece_binning", r.ECE.Name(), "best_t_splits", calibrate.Splits, "validation_images", validation, "posteriors", paths, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
+		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(), "next", append([]string{}, r.Next()...),
 	)
 }
 
@@ -166,15 +163,34 @@ func (r *Result) methodJSON(m *Method) study.Object {
 		}
 		add(l.Key+"_difference", d)
 	}
+	add(r.loss().Key+"_draws", r.drawsJSON(m))
 	add("networks", m.Networks, "deploy", r.Commands(m))
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out
 }
 
-// differenceJSON returns the difference with its interval and the parts of its error.
+// differenceJSON returns the difference of these networks with its interval.
 func differenceJSON(d Difference) study.Object {
-	return append(study.Interval("value", d.Interval), study.Fields("images_standard_error", study.Finite(d.Images), "draws_standard_error", study.Finite(d.Standard()),
-		"draws_bias", study.Finite(d.Bias), "p", study.Finite(d.P), "p_holm", study.Finite(d.Adjusted))...)
+	return append(study.Interval("value", d.Interval), study.Fields("standard_error", study.Finite(d.Standard), "p", study.Finite(d.P), "p_holm", study.Finite(d.Adjusted))...)
+}
+
+// drawsJSON returns the difference that other draws of as many members would have, and very many members.
+func (r *Result) drawsJSON(m *Method) any {
+	if m.Differences == nil || m.Draws.DoF == 0 {
+		return nil
+	}
+	d := r.main(m)
+	return study.Fields("standard_error", study.Finite(m.Draws.Standard()), "bias", study.Finite(m.Draws.Bias),
+		"other_seeds", study.Interval("value", d.OtherDraws(m.Draws)), "very_many_members", study.Interval("value", d.ManyDraws(m.Draws)))
+}
+
+// stepsJSON returns the price list.
+func (r *Result) stepsJSON() []study.Object {
+	out := []study.Object{}
+	for _, s := range r.Steps {
+		out = append(out, append(study.Fields("from", s.From.Key, "to", s.To.Key), differenceJSON(s.Difference)...))
+	}
+	return out
 }
 
 func (s *Scaled) json() study.Object {

@@ -55,7 +55,11 @@ func (r *Result) fittedOn() string {
 
 // Tables returns the printed tables.
 func (r *Result) Tables() []*report.Table {
-	tables := []*report.Table{r.mainTable()}
+	var tables []*report.Table
+	if r.Steps != nil {
+		tables = append(tables, r.stepsTable())
+	}
+	tables = append(tables, r.mainTable())
 	if t := r.partsTable(); t != nil && (r.AllMetrics || len(r.Methods[0].Parts) <= mostParts) {
 		tables = append(tables, t)
 	}
@@ -77,67 +81,85 @@ func decimal(header string) report.Column {
 
 // mainTable shows the main metrics, and the differences in the first loss.
 func (r *Result) mainTable() *report.Table {
-	loss := r.loss()
+	loss, base := r.loss(), r.baselineName()
 	columns := []report.Column{{Header: "method"}}
 	for _, m := range r.Methods[0].Main() {
 		columns = append(columns, decimal(m.Header))
 		if m.Key == loss.Key {
-			columns = append(columns, decimal("at best "+r.first().Symbol))
+			columns = append(columns, decimal("minus "+base+" [95 %]"))
 		}
 	}
 	lacks := task.Missing(r.task) != nil
 	if lacks {
 		columns = append(columns, decimal("noise"))
 	}
-	columns = append(columns, decimal(loss.Name+" − "+loss.Name+"("+r.baselineName()+") [95 %]"), decimal("draws"), report.Column{Header: " ", Empty: " "})
+	columns = append(columns, decimal("at best "+r.first().Symbol), decimal("other seeds"), decimal("very many members"), report.Column{Header: " ", Empty: " "})
 	t := report.NewTable(columns...)
-	for _, m := range r.Methods {
+	for i := range r.Methods {
+		m := &r.Methods[i]
 		cells := []string{m.Name}
 		for _, s := range m.Main() {
 			cells = append(cells, study.Cell(s))
 			if s.Key == loss.Key {
-				cells = append(cells, report.Fixed(m.AtBestT, s.Digits))
+				cells = append(cells, r.differenceCell(m))
 			}
 		}
 		if lacks {
 			cells = append(cells, m.noiseCell())
 		}
-		if d, ok := m.Differences[loss.Key]; ok {
-			cells = append(cells, report.Signed(d.Mean, 4)+" "+report.Interval(d.Low, d.High, 4), drawn(d.Draws))
-		} else {
-			cells = append(cells, "", "")
-		}
-		t.Row(append(cells, m.marks())...)
+		cells = append(cells, report.Fixed(m.AtBestT, 4))
+		t.Row(append(append(cells, r.drawsCells(m)...), m.marks())...)
 	}
-	note := fmt.Sprintf("at best %s: fitted on one half of the test images and applied to the other, mean over %d random splits; as it is where that is better", r.first().Symbol, calibrate.Splits)
+	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss.Name, loss.Name, base, "images")
 	if r.classError() {
-		note += fmt.Sprintf(". ECE in %v", r.ECE)
+		note += fmt.Sprintf(" ECE in %v.", r.ECE)
 	}
 	t.Note(note)
+	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test images and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, calibrate.Splits))
+	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same images. very many members: %s with very many members, with its standard error", loss.Name, loss.Name))
 	if lacks {
-		t.Note("noise: the standard deviation of targets about their means, where networks give none, that makes the data it is fitted on most likely; of one network the RMSE there")
+		t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
 	}
 	if r.find(baseline.Laplace) >= 0 {
 		t.Note(baseline.TauNote)
 	}
-	for _, m := range r.Methods {
-		if m.StaleBN {
-			t.Note("! batch-norm statistics do not belong to these weights: shown to tell what leaving out the BN update costs")
-		}
-	}
-	if r.Tuned != "" {
-		t.Note(r.Tuned)
-	}
+	t.Note(r.staleNote())
+	t.Note(r.Tuned)
 	r.noteWarnings(t)
 	return t
 }
 
-// drawn returns the standard error from the choice of the draws on the same images, or "" if there is none.
-func drawn(d calibrate.Draws) string {
-	if d.Variance == 0 {
+// differenceCell returns the difference to the baseline in the first loss with its interval.
+func (r *Result) differenceCell(m *Method) string {
+	if m.Differences == nil {
 		return ""
 	}
-	return "±" + report.Fixed(d.Standard(), 4)
+	return r.main(m).text()
+}
+
+// drawsCells returns how the first loss varies with other draws, and what it would be with very many members. Both are
+// empty for a method without random draws.
+func (r *Result) drawsCells(m *Method) []string {
+	if len(m.without) < 2 {
+		return []string{"", ""}
+	}
+	d := calibrate.NewDraws(m.Losses[0].Values, m.without, m.weights)
+	error := "±" + report.Fixed(d.Standard(), 4)
+	return []string{error, report.Fixed(r.value(m)-d.Bias, 4) + " " + error}
+}
+
+// staleNote says what SWA costs without batch-norm statistics of its own, or is "".
+func (r *Result) staleNote() string {
+	stale, fresh := r.find(baseline.StaleSWA), r.find(baseline.SWA)
+	if stale < 0 {
+		return ""
+	}
+	note := "! these batch-norm statistics do not belong to the averaged weights"
+	if fresh >= 0 && r.countsErrors() {
+		accuracy := func(i int) string { return report.Percent(r.Methods[i].Value("accuracy"), 1) }
+		note += fmt.Sprintf(": with the last checkpoint's, SWA's accuracy is %s instead of %s", accuracy(stale), accuracy(fresh))
+	}
+	return note
 }
 
 // marks returns the marks that refer to the notes below a table.

@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -14,61 +13,62 @@ import (
 )
 
 const (
-	// fewImages is the number of test images below which differences between methods are rarely visible.
-	fewImages = 1000
+	// fewExamples is the number of test examples below which differences between methods are rarely visible.
+	fewExamples = 1000
 	// fewErrors is the number of errors that at least one of two methods must make. With fewer errors a loss depends
-	// on a handful of images, and the normal approximation fails.
+	// on a handful of examples, and the normal approximation fails.
 	fewErrors = 30
+	// fewMembers is the number of members below which nothing is said about a method: the effect of the draws cannot
+	// be estimated.
+	fewMembers = 10
 
 	significant = 0.05
-	// Adjusted p-values between these are reported as borderline, because another seed can move them across.
+	// Adjusted p-values between these are reported as borderline, because other examples can move them across.
 	clearly, hardly = 0.02, 0.1
 )
 
-// Verdict returns the result in plain words. The first line is the headline. It claims a difference only where Holm's
-// procedure allows it.
+// Verdict returns the result in plain words, in at most six lines. The first line is the headline: which method to
+// deploy. A difference is claimed only where Holm's procedure allows it.
 func (r *Result) Verdict() []string {
-	images := r.Test.Len()
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
 	}
 	base := &r.Methods[r.baseline()]
 	if line := r.unranked(base); line != "" {
-		return append([]string{line}, r.staleLine()...)
+		return []string{line}
 	}
-	var lines []string
-	candidate := r.candidate()
-	if candidate != nil {
-		lines = append(lines, r.headline(candidate, base)...)
+	lines := []string{r.headline(base)}
+	lines = append(lines, r.drawLines(base)...)
+	lines = append(lines, r.others(base)...)
+	lines = append(lines, r.accuracyLine(base)...)
+	if r.Tests > 1 {
+		lines = append(lines, fmt.Sprintf("What is called better or worse is adjusted for %d tests (Holm). The intervals are for single comparisons.", r.Tests))
 	}
-	lines = append(lines, r.sides(candidate, base)...)
-	if len(lines) == 0 {
-		lines = append(lines, fmt.Sprintf("%s test images tell no other method from %s, which is not to say that they are equal.", report.Thousands(images), r.words(base)))
-	}
-	lines = append(lines, r.accuracyLines(base)...)
-	lines = append(append(lines, r.deployLines(base)...), r.staleLine()...)
-	lines = append(lines, r.familyLine()...)
-	if images < fewImages {
-		lines = append(lines, fmt.Sprintf("%s test images are few: only large differences can show.", report.Thousands(images)))
+	if n := r.Test.Len(); n < fewExamples {
+		lines = append(lines, fmt.Sprintf("%s are few: only large differences can show.", r.testExamples()))
 	}
 	return lines
 }
 
+// testExamples returns the number of test examples in words.
+func (r *Result) testExamples() string { return report.Thousands(r.Test.Len()) + " test images" }
+
 // baselineName returns the name of the baseline without its temperature.
-func (r *Result) baselineName() string {
-	m := &r.Methods[r.baseline()]
-	if m.Key == baseline.SWATemp {
-		return "SWA-" + r.first().Name
-	}
-	return m.Name
+func (r *Result) baselineName() string { return r.Methods[r.baseline()].short() }
+
+// short returns the name of a method without its number.
+func (m *Method) short() string {
+	name, _, _ := strings.Cut(m.Name, " (")
+	return name
 }
 
 // first returns the calibrator with a single number.
 func (r *Result) first() task.Calibrator { return r.task.Calibrators()[0] }
 
-// candidate returns the method of the headline: SWAG, or the most similar method if SWAG is missing.
+// candidate returns the ensemble that the headline compares with the baseline: SWAG with a temperature like the
+// baseline, or the most similar method if that is missing.
 func (r *Result) candidate() *Method {
-	for _, key := range []string{baseline.SWAG, baseline.SWAGDiag, baseline.MultiSWAG} {
+	for _, key := range []string{baseline.SWAGTemp, baseline.SWAG, baseline.SWAGDiag, baseline.MultiSWAG} {
 		if i := r.find(key); i >= 0 && i != r.baseline() {
 			return &r.Methods[i]
 		}
@@ -76,18 +76,10 @@ func (r *Result) candidate() *Method {
 	return nil
 }
 
-// words returns the name of a method in a sentence.
-func (r *Result) words(m *Method) string {
-	if m.Key == baseline.SWATemp {
-		return r.first().Words
-	}
-	return m.Name
-}
-
 // unranked returns the reason why nothing is ranked against the baseline, or "".
 func (r *Result) unranked(base *Method) string {
 	if s := base.Scaling; s != nil && s.AtBound() {
-		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s), so the images that it is fitted on do not determine it, and what it gives is no standard.", r.baselineName(), s.Numbers())
+		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s). The data that it is fitted on does not determine it.", r.baselineName(), s.Numbers())
 	}
 	most := 0
 	for i := range r.Methods {
@@ -100,9 +92,9 @@ func (r *Result) unranked(base *Method) string {
 		}
 	}
 	if most == 0 {
-		return fmt.Sprintf("Nothing is ranked: every method puts all %s test images right. Compare on harder ones, or on more.", report.Thousands(r.Test.Len()))
+		return fmt.Sprintf("Nothing is ranked: every method predicts all %s correctly. Compare on harder ones, or on more.", r.testExamples())
 	}
-	return fmt.Sprintf("Nothing is ranked: no method errs on more than %d of %s test images, and with fewer than %d errors a handful of images decides. Compare on more.", most, report.Thousands(r.Test.Len()), fewErrors)
+	return fmt.Sprintf("Nothing is ranked: no method makes more than %d errors on %s. With fewer than %d errors a handful decides. Compare on more.", most, r.testExamples(), fewErrors)
 }
 
 // wrong returns the number of a method's errors, or −1 for a task without errors.
@@ -128,45 +120,58 @@ func (r *Result) told(m *Method, loss string) (sign int, borderline bool) {
 	if !ok || m.StaleBN || !r.enough(m, &r.Methods[r.baseline()]) {
 		return 0, false
 	}
-	switch {
-	case d.Adjusted < significant && d.Mean > 0:
-		sign = 1
-	case d.Adjusted < significant:
-		sign = -1
-	}
-	return sign, clearly <= d.Adjusted && d.Adjusted < hardly
+	return d.sign(), clearly <= d.Adjusted && d.Adjusted < hardly
 }
 
-// headline compares a method with the baseline. If the method is not better, it also compares their costs.
-func (r *Result) headline(m, base *Method) []string {
-	d, loss := r.main(m), r.loss().Name
-	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
-		return []string{fmt.Sprintf("%s and %s cannot be compared by %s: it is infinite, because a true class has probability 0.", m.Name, r.words(base), loss)}
-	}
-	found := fmt.Sprintf("%s %s %s", loss, report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
-	sign, borderline := r.told(m, r.loss().Key)
-	why := "They may differ by as much as that."
-	if !r.enough(m, base) {
-		why, borderline = fmt.Sprintf("Both err on fewer than %d of them, and a handful decides.", fewErrors), false
-	}
-	line := fmt.Sprintf("%s test images do not tell %s and %s apart: %s. %s", report.Thousands(r.Test.Len()), m.Name, r.words(base), found, why)
-	but := ""
-	if borderline {
-		but = fmt.Sprintf(" That is borderline (p = %s): other images or draws may well tell otherwise.", probability(r.main(m).Adjusted))
-	}
+// sign returns 1 or −1 for a significant difference, and 0 otherwise.
+func (d Difference) sign() int {
 	switch {
-	case math.IsInf(d.Draws.Variance, 1):
-		line = fmt.Sprintf("%s and %s cannot be told apart with %s: what other draws would give is not known.", m.Name, r.words(base), report.Plural(m.Members, "member"))
+	case !(d.Adjusted < significant):
+		return 0
+	case d.Mean > 0:
+		return 1
+	}
+	return -1
+}
+
+// headline says which method to deploy, and compares SWAG with the baseline.
+func (r *Result) headline(base *Method) string {
+	loss, choice, m := r.loss(), r.choice(), r.candidate()
+	deploy := ""
+	if choice != nil {
+		deploy = fmt.Sprintf("Deploy %s: %s %s with %s for each prediction.", choice.short(), loss.Name, report.Fixed(r.value(choice), 4), report.Plural(choice.Networks, "network"))
+	}
+	if choice != nil && choice != base && choice.Networks > base.Networks {
+		m = choice // it is better than the baseline
+	}
+	if m == nil {
+		if choice == nil {
+			return fmt.Sprintf("No method here can be saved as an ensemble. The table compares them with %s.", r.baselineName())
+		}
+		return deploy
+	}
+	d := r.main(m)
+	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
+		return strings.TrimSpace(deploy + fmt.Sprintf(" %s and %s cannot be compared by %s: it is infinite, because a true class has probability 0.", m.short(), base.short(), loss.Name))
+	}
+	sign, borderline := r.told(m, loss.Key)
+	name, with := m.short(), fmt.Sprintf(" with %s", report.Thousands(m.Networks))
+	if m == choice {
+		name, with = "It", ""
+	}
+	text := fmt.Sprintf("%s show no difference between %s%s and %s: %s.", r.testExamples(), m.short(), with, base.short(), d.text())
+	switch {
+	case !r.enough(m, base):
+		text, borderline = fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", m.short(), base.short(), fewErrors), false
 	case sign < 0:
-		return []string{fmt.Sprintf("%s is better than %s on this data: %s.%s", m.Name, r.words(base), found, but)}
+		text = fmt.Sprintf("%s%s is better than %s: %s.", name, with, base.short(), d.text())
 	case sign > 0:
-		line = fmt.Sprintf("%s is worse than %s on this data: %s.", m.Name, r.words(base), found)
+		text = fmt.Sprintf("%s%s is worse than %s: %s.", name, with, base.short(), d.text())
 	}
-	lines := []string{line + but}
-	if m.Members > base.Members {
-		lines = append(lines, fmt.Sprintf("Of the two, %s is cheaper: %s for each prediction, not %s.", r.words(base), report.Plural(base.Members, "network"), report.Thousands(m.Members)))
+	if borderline {
+		text += fmt.Sprintf(" That is borderline (p = %s, adjusted for %d tests).", probability(d.Adjusted), r.Tests)
 	}
-	return lines
+	return strings.TrimSpace(deploy + " " + text)
 }
 
 // probability formats a p-value; only its magnitude matters.
@@ -177,39 +182,69 @@ func probability(p float64) string {
 	return report.Fixed(p, 3)
 }
 
-// sides lists the other methods that differ from the baseline in the first loss, significantly or borderline.
-func (r *Result) sides(but, base *Method) []string {
-	var up, down, nearly []string
+// drawLines says whether the candidate differs from the baseline with other draws too, and what would settle it.
+func (r *Result) drawLines(base *Method) []string {
+	m := r.candidate()
+	if m == nil || m.without == nil {
+		return nil
+	}
+	d := r.main(m)
+	if m.Members < fewMembers || math.IsInf(m.Draws.Variance, 1) {
+		return []string{fmt.Sprintf("%s are too few for a verdict about %s with another seed. Use --members 30.", report.Plural(m.Members, "member"), m.short())}
+	}
+	if math.IsNaN(d.Low) || !r.enough(m, base) {
+		return nil
+	}
+	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
+	line := fmt.Sprintf("With another seed %s changes %s by %s, with very many members by %s", m.short(), r.loss().Name, intervalText(other), intervalText(many))
+	switch {
+	case other.Low > 0 && many.Low > 0:
+		line += ": the method itself is worse here."
+	case other.High < 0 && many.High < 0:
+		line += ": the method itself is better here."
+	default:
+		line += ": no verdict about the method itself."
+	}
+	if images, draws := d.Standard, m.Draws.Standard(); draws > images {
+		line += fmt.Sprintf(" The draws vary more (±%s) than the images (±%s). Try --members %d.", report.Fixed(draws, 4), report.Fixed(images, 4), settling(m.Members, draws, images))
+	}
+	return []string{line}
+}
+
+// settling returns the number of members with which the standard error of the draws would be half of that of the
+// examples, rounded up to tens. The variance of the draws falls as one over the number of members.
+func settling(members int, draws, examples float64) int {
+	ratio := 2 * draws / examples
+	return 10 * int(math.Ceil(float64(members)*ratio*ratio/10))
+}
+
+// others lists the methods besides the candidate and the choice that are better than the baseline.
+func (r *Result) others(base *Method) []string {
+	var better []string
 	for i := range r.Methods {
 		m := &r.Methods[i]
-		if m == but || m == base {
+		if m == r.candidate() || m == r.choice() {
 			continue
 		}
 		sign, borderline := r.told(m, r.loss().Key)
-		text := fmt.Sprintf("%s (%s)", m.Name, report.Signed(r.main(m).Mean, 4))
-		switch {
-		case borderline:
-			nearly = append(nearly, fmt.Sprintf("%s (%s, p = %s)", m.Name, report.Signed(r.main(m).Mean, 4), probability(r.main(m).Adjusted)))
-		case sign < 0:
-			up = append(up, text)
-		case sign > 0:
-			down = append(down, text)
+		if sign >= 0 {
+			continue
 		}
+		text := fmt.Sprintf("%s (%s", m.short(), report.Signed(r.main(m).Mean, 4))
+		if borderline {
+			text += ", borderline"
+		}
+		better = append(better, text+")")
 	}
-	return slices.Concat(listed("Better than "+r.words(base), up), listed("Worse than "+r.words(base), down), listed("Borderline, beside "+r.words(base), nearly))
-}
-
-// listed returns a line that lists methods, or none if there are no methods.
-func listed(what string, methods []string) []string {
-	if methods == nil {
+	if better == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %s.", what, strings.Join(methods, ", "))}
+	return []string{fmt.Sprintf("Also better than %s: %s.", base.short(), strings.Join(better, ", "))}
 }
 
-// accuracyLines lists the methods whose accuracy differs from the baseline's. A temperature does not change accuracy.
-func (r *Result) accuracyLines(base *Method) []string {
-	var higher, lower []string
+// accuracyLine lists the methods whose accuracy differs from the baseline's. A temperature does not change accuracy.
+func (r *Result) accuracyLine(base *Method) []string {
+	var differ []string
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		sign, borderline := r.told(m, errorLoss)
@@ -217,49 +252,14 @@ func (r *Result) accuracyLines(base *Method) []string {
 			continue
 		}
 		d := m.Differences[errorLoss]
-		text := fmt.Sprintf("%s (%s %s percentage points", m.Name, report.Signed(-100*d.Mean, 2), report.Interval(-100*d.High, -100*d.Low, 2))
+		text := fmt.Sprintf("%s %s %s", m.short(), report.Signed(-100*d.Mean, 2), report.Interval(-100*d.High, -100*d.Low, 2))
 		if borderline {
-			text += fmt.Sprintf(", borderline: p = %s", probability(d.Adjusted))
+			text += " (borderline)"
 		}
-		if sign > 0 {
-			lower = append(lower, text+")")
-		} else {
-			higher = append(higher, text+")")
-		}
+		differ = append(differ, text)
 	}
-	return append(listed("Accuracy is higher than that of "+r.words(base), higher), listed("Accuracy is lower than that of "+r.words(base), lower)...)
-}
-
-// staleLine describes the cost of skipping the batch-norm update.
-func (r *Result) staleLine() []string {
-	stale, fresh := r.find(baseline.StaleSWA), r.find(baseline.SWA)
-	if stale < 0 || fresh < 0 || !r.countsErrors() {
+	if differ == nil {
 		return nil
 	}
-	// The baseline is SWA or has its accuracy.
-	if d := r.Methods[stale].Differences[errorLoss]; !(d.Low > 0) {
-		return nil
-	}
-	accuracy := func(i int) string { return report.Percent(r.Methods[i].Value("accuracy"), 1) }
-	return []string{fmt.Sprintf("Averaged weights need batch-norm statistics of their own: with the last checkpoint's, SWA's accuracy is %s instead of %s.", accuracy(stale), accuracy(fresh))}
-}
-
-// familyLine returns the number of differences from which these sentences choose.
-func (r *Result) familyLine() []string {
-	n := 0
-	for _, m := range r.Methods {
-		for _, d := range m.Differences {
-			if d.Adjusted == d.Adjusted {
-				n++
-			}
-		}
-	}
-	if n < 2 {
-		return nil
-	}
-	in := r.loss().Name
-	if r.countsErrors() {
-		in += " and accuracy"
-	}
-	return []string{fmt.Sprintf("These sentences choose from %d differences, in %s, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.", n, in)}
+	return []string{fmt.Sprintf("Accuracy minus that of %s, in percentage points: %s.", base.short(), strings.Join(differ, ", "))}
 }

@@ -11,110 +11,115 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// A difference is claimed only where Holm's procedure allows it, a borderline one is
-// called so, and what it costs is said where SWAG does not win. What cannot be ranked is not.
+// A difference is claimed only where Holm's procedure allows it. A borderline one is called so. The headline names what to
+// deploy, and nothing is ranked without enough errors.
 func TestVerdict(t *testing.T) {
 	digits, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	nan, inf := math.NaN(), math.Inf(1)
-	// Differences are given as mean, low and high, and the adjusted p-value.
+	// Differences are given as mean, low and high, and the adjusted p-value. The interval gives the standard error.
 	method := func(key, name string, members, errors int, nll ...float64) Method {
-		m := Method{Key: key, Name: name, Members: members, Evaluation: evaluated(0.95, 0.12, float64(errors))}
+		m := Method{Key: key, Name: name, Members: members, Networks: members, Deploy: &ensemble.Settings{}, Evaluation: evaluated(0.95, 0.12, float64(errors))}
+		if members > 1 {
+			m.without = [][]float64{{0}, {0}}
+			m.Draws = calibrate.Draws{Variance: 1e-8, DoF: 29, Bias: 0.0001}
+		}
 		if len(nll) > 0 {
-			m.Differences = map[string]Difference{"nll": {calibrate.Difference{Interval: calibrate.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}}, nll[3]}, errorLoss: {Adjusted: 1}, "brier": {Adjusted: nan}}
+			m.Evaluation = evaluated(0.95, 0.12+nll[0], float64(errors))
+			d := calibrate.Difference{Interval: calibrate.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}, Standard: (nll[2] - nll[1]) / 3.92, DoF: 5000}
+			m.Differences = map[string]Difference{"nll": {d, nll[3]}, errorLoss: {Adjusted: 1}, "brier": {Adjusted: nan}}
 		}
 		return m
 	}
 	const many = 250
 	temp := method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 1, many)
-	stale := method(baseline.StaleSWA, "SWA, stale BN", 1, 4000, 15, 14, 16, nan)
-	stale.StaleBN, stale.Evaluation = true, evaluated(0.162, 15.1, 4000)
-	stale.Differences[errorLoss] = Difference{calibrate.Difference{Interval: calibrate.Interval{Low: 0.77}}, nan}
+	stale := method(baseline.StaleSWA, "SWA, stale BN", 1, 4000, -0.05, -0.06, -0.04, 0.0001)
+	stale.StaleBN = true
 	worse := method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)
 	worse.Differences[errorLoss] = Difference{calibrate.Difference{Interval: calibrate.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
-	one := method(baseline.SWAG, "SWAG", 1, many, 0.003, -inf, inf, 1)
-	unknown := one.Differences["nll"]
-	unknown.Variance = inf
-	one.Differences["nll"] = unknown
 	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), temp
 	bound.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 1000, AtBound: true}}}
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
+	unlucky := method(baseline.SWAG, "SWAG", 30, many, 0.0055, 0.0016, 0.0094, 0.02)
+	unlucky.Draws = calibrate.Draws{Variance: 0.0033 * 0.0033, DoF: 29, Bias: 0.0036}
+	same := method(baseline.SWAG, "SWAG", 30, many, 0.0002, -0.0018, 0.0022, 0.84)
+	scaled := method(baseline.SWAGTemp, "SWAG-Temp (T = 0.90)", 30, many, -0.013, -0.021, -0.005, 0.0004)
+	dropout := method("swa-dropout", "SWA-Dropout", 30, many, -0.05, -0.06, -0.04, 0.0004)
+	dropout.Deploy = nil
 	for name, tc := range map[string]struct {
-		methods []Method
-		images  int
-		want    []string
+		methods  []Method
+		examples int
+		want     []string
 	}{
 		"better": {[]Method{temp, better}, 5000, []string{
-			"SWAG is better than temperature scaling on this data: NLL −0.0120 [−0.0200, −0.0040].",
+			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction. It is better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
+			"With another seed SWAG changes NLL by −0.0120 [−0.0200, −0.0040], with very many members by −0.0121 [−0.0201, −0.0041]: the method itself is better here.",
 		}},
-		"not told apart": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.0002, -0.0018, 0.0021, 0.84)}, 5000, []string{
-			"5,000 test images do not tell SWAG and temperature scaling apart: NLL +0.0002 [−0.0018, +0.0021]. They may differ by as much as that.",
-			"Of the two, temperature scaling is cheaper: 1 network for each prediction, not 30.",
+		"alike": {[]Method{temp, same}, 5000, []string{
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction. 5,000 test images show no difference between SWAG with 30 and SWA-Temp: +0.0002 [−0.0018, +0.0022].",
+			"With another seed SWAG changes NLL by +0.0002 [−0.0018, +0.0022], with very many members by +0.0001 [−0.0019, +0.0021]: no verdict about the method itself.",
 		}},
-		"told apart, were it not for the others": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085)}, 5000, []string{
-			"5,000 test images do not tell SWAG and temperature scaling apart: NLL +0.0030 [+0.0001, +0.0059]. They may differ by as much as that. That is borderline (p = 0.085): other images or draws may well tell otherwise.",
-			"Of the two, temperature scaling is cheaper: 1 network for each prediction, not 30.",
+		"an unlucky draw": {[]Method{temp, unlucky}, 5000, []string{
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction. SWAG with 30 is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094]. That is borderline (p = 0.020, adjusted for 2 tests).",
+			"With another seed SWAG changes NLL by +0.0055 [−0.0022, +0.0132], with very many members by +0.0019 [−0.0058, +0.0096]: no verdict about the method itself. The draws vary more (±0.0033) than the images (±0.0020). Try --members 340.",
 		}},
-		"borderline": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, -0.003, -0.0059, -0.0001, 0.044), method(baseline.SWA, "SWA", 1, many, 0.004, 0.0004, 0.0076, 0.04)}, 5000, []string{
-			"SWAG is better than temperature scaling on this data: NLL −0.0030 [−0.0059, −0.0001]. That is borderline (p = 0.044): other images or draws may well tell otherwise.",
-			"Borderline, beside temperature scaling: SWA (+0.0040, p = 0.040).",
-			"These sentences choose from 4 differences, in NLL and accuracy, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.",
+		"borderline": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
+			"Deploy SWA: NLL 0.1160 with 1 network for each prediction. 5,000 test images show no difference between SWAG with 30 and SWA-Temp: +0.0030 [+0.0001, +0.0059]. That is borderline (p = 0.085, adjusted for 2 tests).",
+			"With another seed SWAG changes NLL by +0.0030 [+0.0001, +0.0059], with very many members by +0.0029 [0.0000, +0.0058]: no verdict about the method itself.",
 		}},
 		"worse, and accuracy too": {[]Method{temp, worse}, 5000, []string{
-			"SWAG is worse than temperature scaling on this data: NLL +0.0030 [+0.0010, +0.0050].",
-			"Of the two, temperature scaling is cheaper: 1 network for each prediction, not 30.",
-			"Accuracy is lower than that of temperature scaling: SWAG (−0.40 [−0.70, −0.10] percentage points, borderline: p = 0.030).",
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction. SWAG with 30 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
+			"With another seed SWAG changes NLL by +0.0030 [+0.0010, +0.0050], with very many members by +0.0029 [+0.0009, +0.0049]: the method itself is worse here.",
+			"Accuracy minus that of SWA-Temp, in percentage points: SWAG −0.40 [−0.70, −0.10] (borderline).",
 		}},
-		"others, stale statistics, few images": {[]Method{
-			stale, method(baseline.SWA, "SWA", 1, many, 0.02, 0.01, 0.03, 0), temp,
-			better, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0),
-		}, 500, []string{
-			"SWAG is better than temperature scaling on this data: NLL −0.0120 [−0.0200, −0.0040].",
-			"Better than temperature scaling: MultiSWAG, 3 runs (−0.0200).",
-			"Worse than temperature scaling: SWA (+0.0200).",
-			"Averaged weights need batch-norm statistics of their own: with the last checkpoint's, SWA's accuracy is 16.2 % instead of 95.0 %.",
-			"These sentences choose from 6 differences, in NLL and accuracy, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.",
+		// What cannot be deployed, and what has stale statistics, is not deployed.
+		"others, few examples": {[]Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
+			"Deploy MultiSWAG, 3 runs: NLL 0.1000 with 30 networks for each prediction. It is better than SWA-Temp: −0.0200 [−0.0300, −0.0100].",
+			"With another seed SWAG-Temp changes NLL by −0.0130 [−0.0210, −0.0050], with very many members by −0.0131 [−0.0211, −0.0051]: the method itself is better here.",
+			"Also better than SWA-Temp: SWA-Dropout (−0.0500), SWAG (−0.0120).",
 			"500 test images are few: only large differences can show.",
 		}},
 		"infinite": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, nan, nan, nan, nan)}, 5000, []string{
-			"SWAG and temperature scaling cannot be compared by NLL: it is infinite, because a true class has probability 0.",
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction. SWAG and SWA-Temp cannot be compared by NLL: it is infinite, because a true class has probability 0.",
 		}},
-		"one member": {[]Method{temp, one}, 5000, []string{
-			"SWAG and temperature scaling cannot be told apart with 1 member: what other draws would give is not known.",
+		"seven members": {[]Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction. SWAG with 7 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
+			"7 members are too few for a verdict about SWAG with another seed. Use --members 30.",
 		}},
 		"without SWAG": {[]Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
-			"5,000 test images tell no other method from temperature scaling, which is not to say that they are equal.",
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 		}},
 		"hardly an error": {[]Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
-			"Nothing is ranked: no method errs on more than 9 of 300 test images, and with fewer than 30 errors a handful of images decides. Compare on more.",
+			"Nothing is ranked: no method makes more than 9 errors on 300 test images. With fewer than 30 errors a handful decides. Compare on more.",
 		}},
 		"hardly an error but in one": {[]Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
-			"1,000 test images do not tell SWAG and temperature scaling apart: NLL −0.0120 [−0.0200, −0.0040]. Both err on fewer than 30 of them, and a handful decides.",
-			"Of the two, temperature scaling is cheaper: 1 network for each prediction, not 30.",
-			"Worse than temperature scaling: SWA (+0.2000).",
-			"These sentences choose from 4 differences, in NLL and accuracy, by Holm's procedure: if none were real, all the same at most one such table in twenty would claim one.",
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction. SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 		}},
 		"all right": {[]Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
-			"Nothing is ranked: every method puts all 300 test images right. Compare on harder ones, or on more.",
+			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",
 		}},
 		"at its bound": {[]Method{bound, better}, 5000, []string{
-			"Nothing is ranked: the temperature of SWA-Temp is at its bound (T = 1000.00), so the images that it is fitted on do not determine it, and what it gives is no standard.",
+			"Nothing is ranked: the temperature of SWA-Temp is at its bound (T = 1000.00). The data that it is fitted on does not determine it.",
 		}},
 		"alone": {[]Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
 	} {
-		r := &Result{Comparison: &Comparison{Test: images{n: tc.images}}, Methods: tc.methods, task: digits}
-		got := r.Verdict()
-		if tc.methods[len(tc.methods)-1].Differences != nil && len(tc.methods) == 2 { // one NLL and one accuracy
-			got = slices.DeleteFunc(got, func(line string) bool { return strings.HasPrefix(line, "These sentences choose from 2 ") })
-		}
+		r := &Result{Comparison: &Comparison{Test: images{n: tc.examples}}, Methods: tc.methods, task: digits, Tests: 2}
+		got := slices.DeleteFunc(r.Verdict(), func(line string) bool { return strings.HasPrefix(line, "What is called better") })
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+		if n := len(r.Verdict()); n > 6 {
+			t.Errorf("%s: %d lines", name, n)
+		}
+	}
+	if got := settling(30, 0.0033, 0.002); got != 330 || inf < 0 {
+		t.Errorf("%d members to settle", got)
 	}
 }
 

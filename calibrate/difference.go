@@ -1,0 +1,131 @@
+package calibrate
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Difference is the difference of the mean losses of two predictors on test examples, with its 95 % interval for new
+// examples of the same kind. Both predictors are given: their random draws are no source of chance. Mean is always
+// inside of the interval.
+type Difference struct {
+	Interval
+	Standard float64 // standard error from the choice of the examples, and of the labels of fits
+	DoF      float64 // degrees of freedom of Standard²
+	P        float64 // two-sided probability of a difference at least this large if there is none
+}
+
+// NewDifference returns the difference for the differences of the losses by example. The argument fits is the variance
+// that fitted numbers add: see [RefitVariances]. The interval is Student's,
+//
+//	mean ± t·√(Var/n + fits)
+//
+// All is NaN if the mean is not finite. NewDifference panics without examples.
+func NewDifference(losses []float64, fits float64) Difference {
+	n := float64(len(losses))
+	if n == 0 {
+		panic(badPairs)
+	}
+	mean, variance := stat.MeanVariance(losses, nil)
+	d := Difference{Interval: Interval{mean, math.NaN(), math.NaN()}, Standard: math.NaN(), DoF: n - 1, P: math.NaN()}
+	if math.IsInf(mean, 0) || math.IsNaN(mean) {
+		return d
+	}
+	if n < 2 {
+		d.Low, d.High, d.Standard, d.P = math.Inf(-1), math.Inf(1), math.Inf(1), 1
+		return d
+	}
+	d.Standard = math.Sqrt(variance/n + fits)
+	d.Interval = d.within(mean, d.Standard, d.DoF)
+	switch {
+	case mean == 0:
+		d.P = 1
+	case d.Standard == 0:
+		d.P = 0
+	default:
+		d.P = 2 * student(d.DoF).Survival(math.Abs(mean)/d.Standard)
+	}
+	return d
+}
+
+func student(dof float64) distuv.StudentsT {
+	return distuv.StudentsT{Sigma: 1, Nu: min(max(dof, 1), 1e6)}
+} // normal beyond
+
+func (Difference) within(center, standard, dof float64) Interval {
+	half := student(dof).Quantile(0.975) * standard
+	return Interval{center, center - half, center + half}
+}
+
+// OtherDraws returns the difference that as many other draws would have on new examples, with its 95 % interval. Its
+// mean is the measured difference.
+func (d Difference) OtherDraws(draws Draws) Interval { return d.drawn(d.Mean, draws) }
+
+// ManyDraws returns the difference that infinitely many draws would have on new examples, with its 95 % interval.
+func (d Difference) ManyDraws(draws Draws) Interval { return d.drawn(d.Mean-draws.Bias, draws) }
+
+func (d Difference) drawn(center float64, draws Draws) Interval {
+	if math.IsNaN(d.Low) {
+		return d.Interval
+	}
+	if math.IsInf(draws.Variance, 1) || math.IsInf(d.Standard, 1) {
+		return Interval{center, math.Inf(-1), math.Inf(1)}
+	}
+	v := d.Standard * d.Standard
+	return d.within(center, math.Sqrt(v+draws.Variance), satterthwaite(v, d.DoF, draws.Variance, draws.DoF))
+}
+
+// refitStep is the step in the logarithm of a number for numerical derivatives. Their relative error is of the order
+// of its square, 1e-4.
+const refitStep = 0.01
+
+// RefitVariances returns the variance that the fit of a positive number, such as a temperature, adds to mean losses of
+// other examples, by loss. The function at returns the losses of the examples on which the number was fitted, and the
+// losses of the other examples by loss, for the fitted number times a factor.
+//
+// Let x be the logarithm of the number, s the slopes of the fitted losses, and H their mean curvature. The variance of
+// x is that of an M-estimator with m examples, v = Σ s²/(m·H)² (Huber 1967). With the mean curvature h of a loss of the
+// other examples the result is
+//
+//	½(h·v)²
+//
+// This is the variance of the excess loss ½·h·(x̂−x)². The variance of the losses at the fitted number already has what
+// comes from the choice of both sets of examples. The result is 0 if the examples do not determine the number.
+func RefitVariances(at func(factor float64) (fitted []float64, applied [][]float64, err error)) ([]float64, error) {
+	var fitted [3][]float64
+	var applied [3][][]float64
+	for k := range fitted {
+		var err error
+		if fitted[k], applied[k], err = at(math.Exp(refitStep * float64(k-1))); err != nil {
+			return nil, err
+		}
+	}
+	slopes, curvature := derivatives(fitted)
+	squares, m := 0.0, float64(len(slopes))
+	for _, s := range slopes {
+		squares += s * s
+	}
+	v := squares / (m * m * curvature * curvature)
+	out := make([]float64, len(applied[0]))
+	for l := range out {
+		_, h := derivatives([3][]float64{applied[0][l], applied[1][l], applied[2][l]})
+		out[l] = h * v * h * v / 2
+		if math.IsNaN(out[l]) || math.IsInf(out[l], 0) {
+			out[l] = 0
+		}
+	}
+	return out, nil
+}
+
+// derivatives returns the slopes by example and the mean curvature of losses at −refitStep, 0 and refitStep.
+func derivatives(losses [3][]float64) (slopes []float64, curvature float64) {
+	slopes = make([]float64, len(losses[0]))
+	for i := range slopes {
+		low, middle, high := losses[0][i], losses[1][i], losses[2][i]
+		slopes[i] = (high - low) / (2 * refitStep)
+		curvature += (high - 2*middle + low) / (refitStep * refitStep) / float64(len(slopes))
+	}
+	return slopes, curvature
+}
