@@ -146,7 +146,7 @@ func checkShown(t *testing.T, r *Result) {
 			t.Errorf("%s: %q beside its name", m.Name, m.Label)
 		}
 	}
-	if got := strings.Join(named, "; "); !regexp.MustCompile(`^SGD, last iterate; SGD-Temp \(T = .*\); SWA-Temp \(T = .*\); SWAG-Temp \(T = .*\)$`).MatchString(got) {
+	if got := strings.Join(named, "; "); !regexp.MustCompile(`^SGD, last iterate; SGD-Temp \(T = .*\); SWA-Temp \(T = .*\); SWAG-Temp \(T = .*\); SWAG, tuned: .*$`).MatchString(got) {
 		t.Errorf("figures name %s", got)
 	}
 	if d := page.Differences; len(d) != 2 || len(d[1].Rows) != len(d[0].Rows) || d[1].Rows[0].Value != 100*r.Methods[0].Differences[errorLoss].Mean {

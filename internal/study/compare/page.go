@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -74,20 +73,12 @@ func (r *Result) differences() (all []plot.Differences) {
 // mostNamed is the largest number of methods for which figures name all.
 const mostNamed = 4
 
-// major reports whether figures name method i. If there are many, figures name the first of the table (the network as
-// trained), the baseline, and the method of the headline. They also name the best deployable method or, if it is
-// among these, SWA.
+// major reports whether figures name method i. If there are many methods, figures name those of the price list, and the
+// method to deploy.
 func (r *Result) major(i int) bool {
-	named := []int{0, r.baseline()}
-	for _, m := range []*Method{r.candidate(), r.choice()} {
-		if m != nil && !slices.Contains(named, r.find(m.Key)) {
-			named = append(named, r.find(m.Key))
-		}
-	}
-	if len(named) < mostNamed {
-		named = append(named, r.find(baseline.SWA))
-	}
-	return len(r.Methods) <= mostNamed || slices.Contains(named, i)
+	m := &r.Methods[i]
+	return len(r.Methods) <= mostNamed || m == r.choice() || i == r.baseline() ||
+		slices.ContainsFunc(r.Steps, func(s Step) bool { return s.From == m || s.To == m })
 }
 
 // calibrationError returns the calibration error as tables show it, or "" for a task without one.
