@@ -21,6 +21,7 @@ const badGroups = "calibrate: losses of groups are not those of the same example
 type Draws struct {
 	Variance float64 // σ²_draw/S; +Inf if unknown
 	DoF      float64 // degrees of freedom of Variance
+	Third    float64 // third cumulant of the mean loss: positive if few draws give much higher losses
 	// Bias is the part of the loss that comes from the small number of draws. The expected loss of an average over
 	// infinitely many draws is lower by Bias.
 	Bias float64
@@ -29,9 +30,12 @@ type Draws struct {
 // Standard returns the standard error from the choice of the draws.
 func (d Draws) Standard() float64 { return math.Sqrt(d.Variance) }
 
+// Minus returns the effect on the negative of the loss.
+func (d Draws) Minus() Draws { return Draws{d.Variance, d.DoF, -d.Third, -d.Bias} }
+
 // Plus returns the combined effect of independent draws, with Satterthwaite's degrees of freedom.
 func (d Draws) Plus(o Draws) Draws {
-	return Draws{d.Variance + o.Variance, satterthwaite(d.Variance, d.DoF, o.Variance, o.DoF), d.Bias + o.Bias}
+	return Draws{d.Variance + o.Variance, satterthwaite(d.Variance, d.DoF, o.Variance, o.DoF), d.Third + o.Third, d.Bias + o.Bias}
 }
 
 // satterthwaite returns the degrees of freedom of the sum of two variances
@@ -78,6 +82,8 @@ func satterthwaite(v, vDoF, w, wDoF float64) float64 {
 //
 //	Variance = max(V1 − V2, V2/2)
 //
+// Third is the unbiased third central moment of −a_g, divided by G².
+//
 // With fewer than two groups, Variance is +Inf. NewDraws panics if the numbers of examples differ, or if weights does
 // not match the groups.
 func NewDraws(all []float64, without [][]float64, weights []float64) Draws {
@@ -111,6 +117,9 @@ func NewDraws(all []float64, without [][]float64, weights []float64) Draws {
 	v1 := 0.0
 	for g, a := range means {
 		v1 += (a - out.Bias) * (a - out.Bias) / (total/weights[g] - 1) / float64(groups)
+	}
+	for _, a := range means {
+		out.Third -= math.Pow(a-out.Bias, 3) / float64(groups*(groups-1)*max(1, groups-2))
 	}
 	center(influence)
 	own, squares, fourths := 0.0, make([]float64, n), 0.0 // squares are Σ_g D² of an example

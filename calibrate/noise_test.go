@@ -32,16 +32,16 @@ type noiseGolden struct {
 	}
 
 	Draws struct {
-		All            []float64
-		Without        [][]float64
-		Weights        []float64
-		Bias, Variance float64
+		All                   []float64
+		Without               [][]float64
+		Weights               []float64
+		Bias, Variance, Third float64
 	}
 
 	Difference []struct {
-		Losses                               []float64
-		Fits, Draws, DoF, Bias, Low, High, P float64
-		Other, Many                          [2]float64
+		Losses                                      []float64
+		Fits, Draws, DoF, Bias, Third, Low, High, P float64
+		Other, Many                                 [2]float64
 	}
 }
 
@@ -99,6 +99,7 @@ func TestDraws(t *testing.T) {
 	got := calibrate.NewDraws(want.All, want.Without, want.Weights)
 	diff(t, "bias", got.Bias, want.Bias)
 	diff(t, "variance", got.Variance, want.Variance)
+	diff(t, "third cumulant", got.Third, want.Third)
 	if got.DoF != float64(len(want.Weights)-1) {
 		t.Errorf("%v degrees of freedom", got.DoF)
 	}
@@ -177,7 +178,7 @@ func TestReplicated(t *testing.T) {
 func TestDifference(t *testing.T) {
 	for i, want := range readNoise(t).Difference {
 		got := calibrate.NewDifference(want.Losses, want.Fits)
-		draws := calibrate.Draws{Variance: want.Draws, DoF: want.DoF, Bias: want.Bias}
+		draws := calibrate.Draws{Variance: want.Draws, DoF: want.DoF, Bias: want.Bias, Third: want.Third}
 		other, many := got.OtherDraws(draws), got.ManyDraws(draws)
 		for what, pair := range map[string][2]float64{"low": {got.Low, want.Low}, "high": {got.High, want.High}, "p": {got.P, want.P}, "other low": {other.Low, want.Other[0]},
 			"other high": {other.High, want.Other[1]}, "many low": {many.Low, want.Many[0]}, "many high": {many.High, want.Many[1]}} {

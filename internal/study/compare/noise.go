@@ -169,9 +169,7 @@ func draws(m, base *Method) (d calibrate.Draws) {
 			d = calibrate.NewDraws(own, a, m.weights)
 		}
 		if len(b) > 0 {
-			minus := calibrate.NewDraws(other, b, base.weights)
-			minus.Bias = -minus.Bias
-			d = d.Plus(minus)
+			d = d.Plus(calibrate.NewDraws(other, b, base.weights).Minus())
 		}
 	}
 	a, b := append(slices.Clip(m.reordered), own), append(slices.Clip(base.reordered), other)

@@ -215,19 +215,23 @@ func (p population) deployed(tr trial, rng *rand.Rand) (sum float64) {
 // several. At night the limits allow for the chance of the repetitions: three binomial standard errors.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
+	repetitions, sizes, counts, slack := promise.Figure(6, 1000), []int{1000}, []int{30}, 0.4
+	if repetitions > 100 {
+		sizes, counts, slack = []int{500, 5000, 50_000}, []int{10, 30, 100}, 0.02
+	}
 	for name, p := range map[string]population{
 		"alike":  {spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3},
 		"worse":  {spread: 4, truth: 0.8, scatter: 2.2, growth: 0.3},
 		"better": {spread: 3, scatter: 3, growth: 0.8},
 	} {
 		many := p.loss(p.members)
-		for _, examples := range promise.Figure([]int{1000}, []int{500, 5000, 50_000}) {
-			for _, members := range promise.Figure([]int{30}, []int{10, 30, 100}) {
+		for _, examples := range sizes {
+			for _, members := range counts {
 				t.Run(fmt.Sprintf("%s/%d examples/%d members", name, examples, members), func(t *testing.T) {
 					t.Parallel()
-					repetitions, slack := promise.Figure(6, 1000), promise.Figure(0.4, 0.0)
+					repetitions := repetitions
 					if examples == 50_000 {
-						repetitions = 200
+						repetitions = min(repetitions, 200)
 					}
 					few, wrong, swaTemp := p.few(members), 0, 0.0
 					intervals := map[string][]calibrate.Interval{}
