@@ -38,7 +38,14 @@ func (w *work) memberTemp() error {
 		return err
 	}
 	p := w.random()
-	p.Name, p.Notes = fmt.Sprintf("%s (T = %s)", p.Name, fitted.Numbers()), fitted.Warnings()
+	p.Name, p.Notes, p.Fitted = fmt.Sprintf("%s (T = %s)", p.Name, fitted.Numbers()), fitted.Warnings(), fitted
+	p.With = func(c *task.Calibration) (data, validation []float64, err error) {
+		data, err = w.pooled(t, swag.Groups, 0, dataset.Order{}.Indices(w.targets.Data[0].Len()), c)
+		if v := w.targets.Validation; v != nil && err == nil {
+			validation, err = w.pooled(t, swag.Groups, len(w.targets.Data), dataset.Order{}.Indices(v.Len()), c)
+		}
+		return data, validation, err
+	}
 	for k, g := range swag.Groups {
 		one := w.predicted()
 		one.Members = 1

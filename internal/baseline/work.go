@@ -29,10 +29,16 @@ type Predicted struct {
 	Groups, Reordered []*Group
 	// By is the calibration that the method applies to these predictions, or "".
 	By task.Method
+	// Fitted is the calibration of single members in these predictions, and With changes it. Both are nil without one.
+	Fitted *task.Fitted
+	With   With
 	// Drawn reports that the members are random draws, and that Targets.Noise is set. Grouped reports that Take also
 	// adds members to groups.
 	Drawn, Grouped bool
 }
+
+// With returns the outcomes of the first data set and of the validation data with another calibration.
+type With func(c *task.Calibration) (data, validation []float64, err error)
 
 // sums returns the sums of all data sets, with the validation data last.
 func (p *Predicted) sums() []*infer.Sums {

@@ -204,6 +204,11 @@ func (r *Result) add(p *baseline.Predicted) error {
 	} else if err := r.decide(&m, validation); err != nil {
 		return err
 	}
+	if p.Fitted != nil {
+		if m.fits, err = r.refitsWith(&m, p.Fitted, p.With); err != nil {
+			return err
+		}
+	}
 	if err := r.evaluate(&m, outcomes); err != nil {
 		return err
 	}

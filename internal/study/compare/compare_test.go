@@ -349,3 +349,28 @@ func smallImages(t *testing.T) dataset.Dataset {
 	t.Helper()
 	return infertest.Data(t, infertest.Path(infertest.Small, "images.npz"), dataset.Options{Shape: []int64{1, 4, 4}})
 }
+
+// For a single member, the place of the temperature makes no difference, also to the interval. The search for one of the
+// two temperatures ends with a relative error of 1e-4.
+func TestMemberTemp(t *testing.T) {
+	t.Parallel()
+	some := func(name string) dataset.Dataset {
+		return dataset.Subset(infertest.Digits(t, name), dataset.Order{Limit: 300})
+	}
+	for _, validation := range []dataset.Dataset{some("val.npz"), nil} {
+		c := &Comparison{Inputs: baseline.Inputs{
+			Runs:    []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}},
+			Members: 1, Scale: 0.5, Asked: []string{baseline.SWA, baseline.SWAGTemp, "swag-member-temp"},
+			BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
+		}, Validation: validation, Test: some("test.npz")}
+		r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, before := r.main(&r.Methods[1]), r.main(&r.Methods[2])
+		images := calibrate.NewDifference(difference(r.Methods[1].Losses[0].Values, r.Methods[0].Losses[0].Values), 0).Standard
+		if math.Abs(after.Mean-before.Mean) > 1e-6 || math.Abs(after.Standard-before.Standard) > 1e-4*after.Standard || !(after.Standard > images) {
+			t.Errorf("a temperature after the average gives %+v, and before it %+v; images alone %v", after, before, images)
+		}
+	}
+}

@@ -24,35 +24,47 @@ type noise struct {
 	fits []float64
 }
 
-// refits returns, by loss, the variance that the fit of a number adds. It returns nil for a calibration without a
+// refits returns, by loss, the variance that the fit of a calibration of outcomes adds: see [Result.refitsWith].
+func (r *Result) refits(m *Method, fitted *task.Fitted, outcomes, validation []float64) ([]float64, error) {
+	return r.refitsWith(m, fitted, func(c *task.Calibration) ([]float64, []float64, error) {
+		return r.task.Apply(nil, c, outcomes), r.task.Apply(nil, c, validation), nil
+	})
+}
+
+// refitsWith returns, by loss, the variance that the fit of a number adds. It returns nil for a calibration without a
 // single number. A refit of noise changes one factor of the variances of all targets. A number that is fitted on other
-// folds of the test data affects the losses of its fold.
-func (r *Result) refits(m *Method, fitted *task.Fitted, outcomes, validation []float64) (variances []float64, err error) {
+// folds of the test data affects the losses of its fold. The function with returns the outcomes of the test and the
+// validation data with another calibration.
+func (r *Result) refitsWith(m *Method, fitted *task.Fitted, with baseline.With) (variances []float64, err error) {
 	for k, c := range fitted.Each {
 		number, ok := c.Number()
 		if !ok {
 			return nil, nil
 		}
-		on, labels, of, judged := validation, truth.Truth{}, outcomes, r.Test.Labels()
-		if fitted.CrossFitted() {
-			on, labels = task.Pick(r.task, outcomes, judged, calibrate.Others(fitted.Folds, k))
-			of, judged = task.Pick(r.task, outcomes, judged, fitted.Folds[k])
-		} else {
-			labels = r.Validation.Labels()
-		}
-		each, err := calibrate.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
-			scaled := c.With(number * factor)
-			fitted, err := r.losses(m, r.task.Apply(nil, scaled, on), labels)
+		share := 1.0
+		each, err := calibrate.RefitVariances(func(factor float64) (on []float64, of [][]float64, err error) {
+			test, validation, err := with(c.With(number * factor))
 			if err != nil {
 				return nil, nil, err
 			}
-			losses, err := r.losses(m, r.task.Apply(nil, scaled, of), judged)
-			return fitted[0], losses, err
+			labels, judged := truth.Truth{}, r.Test.Labels()
+			if fitted.CrossFitted() {
+				validation, labels = task.Pick(r.task, test, judged, calibrate.Others(fitted.Folds, k))
+				test, judged = task.Pick(r.task, test, judged, fitted.Folds[k])
+				share = float64(judged.Len()) / float64(r.Test.Len())
+			} else {
+				labels = r.Validation.Labels()
+			}
+			all, err := r.losses(m, validation, labels)
+			if err != nil {
+				return nil, nil, err
+			}
+			of, err = r.losses(m, test, judged)
+			return all[0], of, err
 		})
 		if err != nil {
 			return nil, err
 		}
-		share := float64(judged.Len()) / float64(r.Test.Len())
 		floats.Scale(share*share, each)
 		if variances == nil {
 			variances = make([]float64, len(each))
