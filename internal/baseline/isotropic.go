@@ -6,5 +6,7 @@ import "github.com/swagwrap/swagwrap/swag"
 // costs as much as SWAG.
 var isotropic = &Method{
 	Key: "isotropic", Name: called("isotropic noise"), Asked: true, Needs: needsDeviations, Cost: eachMember,
-	Run: func(w *work) error { return w.sampled(swag.SampleOptions{Covariance: swag.Isotropic, Scale: w.Scale}) },
+	Run: func(w *work) error {
+		return w.scaled(w.sampled(swag.SampleOptions{Covariance: swag.Isotropic, Scale: w.Scale}), "")
+	},
 }

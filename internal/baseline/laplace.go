@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/blas"
@@ -349,43 +351,36 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	case n < 2:
 		return &unfit{err: errors.New("its prior precision cannot be fitted on one example")}
 	}
-	for i := range n {
-		if err := k.task.CheckLabel(labels.At(i)); err != nil {
-			return err
+	scatters := make([][]*scatter, len(sets))
+	var taus []string
+	var err error
+	fit := func(rows []int) (float64, error) { return w.prior(p, k, last, rows) }
+	use := func(tau float64, rows []int) {
+		taus = append(taus, fmt.Sprintf("%.2g", tau))
+		for i, set := range sets {
+			if w.targets.Validation != nil {
+				rows = dataset.Order{}.Indices(set.data.Len())
+			}
+			s, failed := k.scatter(w.ctx, set, rows, tau, w.Seed, laplaceGroups, drawPool)
+			scatters[i], err = append(scatters[i], s), cmp.Or(err, failed)
 		}
 	}
-	order := rand.New(rand.NewPCG(w.Seed^laplaceStream, math.MaxUint64)).Perm(n)
-	scatters := make([][]*scatter, len(sets))
-	add := func(i int, rows []int, tau float64) error {
-		s, err := k.scatter(w.ctx, sets[i], rows, tau, w.Seed, laplaceGroups, drawPool)
-		scatters[i] = append(scatters[i], s)
-		return err
-	}
-	if w.targets.Validation != nil {
-		tau, err := w.prior(p, k, last, order)
+	folds := calibrate.Folds(n, 2, w.Seed)
+	if w.targets.Validation == nil {
+		if err := calibrate.CrossFit(folds, fit, use); err != nil {
+			return err
+		}
+	} else {
+		tau, err := fit(slices.Concat(folds...))
 		if err != nil {
 			return err
 		}
-		p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g)", tau)
-		for i, set := range sets {
-			if err := add(i, dataset.Order{}.Indices(set.data.Len()), tau); err != nil {
-				return err
-			}
-		}
-	} else {
-		var taus [2]float64
-		halves := [2][]int{order[:n/2], order[n/2:]}
-		for i, rows := range halves {
-			var err error
-			if taus[i], err = w.prior(p, k, last, halves[1-i]); err == nil {
-				err = add(0, rows, taus[i])
-			}
-			if err != nil {
-				return err
-			}
-		}
-		p.Name = fmt.Sprintf("SWA-Laplace (τ = %.2g, %.2g)", taus[0], taus[1])
+		use(tau, nil)
 	}
+	if err != nil {
+		return err
+	}
+	p.Name = fmt.Sprintf("SWA-Laplace (τ = %s)", strings.Join(taus, ", "))
 	for g := range laplaceGroups {
 		part := w.predicted()
 		for i, sums := range part.sums() {

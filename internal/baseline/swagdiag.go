@@ -9,7 +9,7 @@ import (
 var swagDiag = &Method{
 	Key: SWAGDiag, Name: called("SWAG-Diag"), Cost: eachMember,
 	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(diagonal) },
-	Run:    func(w *work) error { return w.sampled(diagonal) },
+	Run:    func(w *work) error { return w.scaled(w.sampled(diagonal), "") },
 }
 
 var diagonal = swag.SampleOptions{Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}

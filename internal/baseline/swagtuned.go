@@ -36,12 +36,10 @@ var swagTuned = &Method{
 	},
 	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(*in.Tuned) },
 	Run: func(w *work) error {
+		begin := w.sampled(*w.Tuned)
 		if w.Tuned.Scale == 0 {
-			return w.scaled(w.swaOf, task.OneNumber)
+			begin = w.swaOf
 		}
-		return w.scaled(func() (*Predicted, error) {
-			p := w.random()
-			return p, w.sample(p, *w.Tuned)
-		}, task.OneNumber)
+		return w.scaled(begin, task.OneNumber)
 	},
 }

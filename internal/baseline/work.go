@@ -177,30 +177,19 @@ func (w *work) recomputed(n *infer.Network, who string, parameters weights.Vecto
 // random returns an empty result for a method with random draws.
 func (w *work) random() *Predicted {
 	p := w.predicted()
-	p.draws(w.targets)
+	p.Drawn, p.Grouped = w.targets.Noise, w.targets.Noise || w.targets.Members
 	return p
 }
 
-func (p *Predicted) draws(t Targets) {
-	p.Drawn, p.Grouped = t.Noise, t.Noise || t.Members
-}
-
-// sampled yields the predictions of members of the first run's posterior.
-func (w *work) sampled(how swag.SampleOptions) error {
-	p := w.random()
-	if err := w.sample(p, how); err != nil {
-		return err
-	}
-	return w.yield(p)
-}
-
-// sample adds members of the first run's posterior to p.
-func (w *work) sample(p *Predicted, how swag.SampleOptions) error {
-	n := w.Runs[0].Network
+// sampled returns a function that predicts with members of the first run's posterior.
+func (w *work) sampled(how swag.SampleOptions) func() (*Predicted, error) {
 	how.Seed = w.Seed
-	return infer.EachMember(w.ctx, n.Posterior, how, 0, w.Members, func(k int, parameters weights.Vector) error {
-		return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
-	})
+	return func() (*Predicted, error) {
+		p, n := w.random(), w.Runs[0].Network
+		return p, infer.EachMember(w.ctx, n.Posterior, how, 0, w.Members, func(k int, parameters weights.Vector) error {
+			return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
+		})
+	}
 }
 
 // swa returns the SWA network of a run. It makes that of the first run once.
@@ -227,48 +216,43 @@ const (
 	fromSWAG = "SWAG"
 )
 
-// share calls make with an empty result, once for all methods that start from it, and returns that result.
-func (w *work) share(make func(*Predicted) error) (*Predicted, error) {
-	what := w.method.From
-	if p := w.shared[what]; p != nil {
-		return p, nil
+// share calls make once for all methods that start from its result, and returns that result.
+func (w *work) share(make func() (*Predicted, error)) (p *Predicted, err error) {
+	if p = w.shared[w.method.From]; p == nil {
+		if p, err = make(); err == nil {
+			w.shared[w.method.From] = p
+		}
 	}
-	p := w.predicted()
-	if err := make(p); err != nil {
-		return nil, err
-	}
-	w.shared[what] = p
-	return p, nil
+	return p, err
 }
 
 // lastIterate returns the predictions of the first run's last checkpoint.
 func (w *work) lastIterate() (*Predicted, error) {
-	return w.share(func(p *Predicted) error { return w.checkpoint(p, last(w.Runs[0])) })
+	return w.share(func() (*Predicted, error) {
+		p := w.predicted()
+		return p, w.checkpoint(p, last(w.Runs[0]))
+	})
 }
 
 func last(r Run) *onnxio.Model { return r.Checkpoints[len(r.Checkpoints)-1] }
 
 // swaOf returns the predictions of the first run's SWA.
 func (w *work) swaOf() (*Predicted, error) {
-	return w.share(func(p *Predicted) error {
+	return w.share(func() (*Predicted, error) {
+		p := w.predicted()
 		m, err := w.swa(0)
-		if err != nil {
-			return err
+		if err == nil {
+			err = w.add(p, func() (infer.Model, error) { return m, nil })
 		}
-		if err := w.add(p, func() (infer.Model, error) { return m, nil }); err != nil {
-			return err
+		if err == nil {
+			err = w.reorder(p, m)
 		}
-		return w.reorder(p, m)
+		return p, err
 	})
 }
 
 // swagOf returns the predictions of the first run's SWAG.
-func (w *work) swagOf() (*Predicted, error) {
-	return w.share(func(p *Predicted) error {
-		p.draws(w.targets)
-		return w.sample(p, w.swag())
-	})
-}
+func (w *work) swagOf() (*Predicted, error) { return w.share(w.sampled(w.swag())) }
 
 // scaled yields the result of begin under the name of the method, to be calibrated by the given method or "" for none.
 func (w *work) scaled(begin func() (*Predicted, error), by task.Method) error {
