@@ -129,7 +129,7 @@ func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		if err := t.WriteText(out); err != nil {
+		if err := t.WriteText(out, a.Screen(c)); err != nil {
 			return flags.BadOutput(err)
 		}
 	}

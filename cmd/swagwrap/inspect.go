@@ -120,7 +120,7 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 		t.Row(s.Name, strings.Trim(fmt.Sprint(s.Shape), "[]"), s.DType.String())
 	}
 	fmt.Fprintln(a.Stdout)
-	t.WriteText(a.Stdout)
+	t.WriteText(a.Stdout, report.Screen{})
 	if st.Metadata["kind"] != swag.PosteriorKind {
 		return nil
 	}

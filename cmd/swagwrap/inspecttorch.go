@@ -139,7 +139,7 @@ func (a *app) writeTorch(files []torchFile, tensors bool) {
 			t.Row(f.Path, count(f.Epoch), count(f.Step), sd.key(), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
 		}
 	}
-	t.WriteText(a.Stdout)
+	t.WriteText(a.Stdout, report.Screen{})
 	var over []string
 	for _, o := range files[0].PassedOver {
 		over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.What))
@@ -176,7 +176,7 @@ func (a *app) writeTensors(sd stateDict) {
 	for _, x := range sd.Tensors {
 		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
 	}
-	t.WriteText(a.Stdout)
+	t.WriteText(a.Stdout, report.Screen{})
 }
 
 // key returns the key of a state_dict in the form that --state-dict takes.

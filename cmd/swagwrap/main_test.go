@@ -71,6 +71,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 	fixtures := absolute(t, "..", "..", "fixtures", "mnist")
 	few := fewImages(t, fixtures, 300)
 	p.Setup = func(env *testscript.Env) error {
+		env.Setenv("COLUMNS", "500") // tables with all their columns
 		env.Setenv(ort.LibraryEnv, library.Path)
 		env.Setenv("CACHED", "swagwrap/onnxruntime-"+ort.Version) // the folder of the library in a user's cache
 		env.Setenv("FIXTURES", fixtures)

@@ -18,7 +18,7 @@ func Example() {
 	t.Row("SWA-Temp", report.Percent(0.951, 1), report.Fixed(0.1436, 4)) // the reference
 	t.Row("SWAG", report.Percent(0.952, 1), report.Fixed(0.1438, 4), report.Signed(0.0002, 4))
 	t.Note(report.Thousands(5000) + " test images")
-	if err := t.WriteText(os.Stdout); err != nil {
+	if err := t.WriteText(os.Stdout, report.Screen{Verbose: true}); err != nil {
 		log.Fatal(err)
 	}
 	// Output:

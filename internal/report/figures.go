@@ -33,6 +33,9 @@ func (r *Report) parts() []part {
 		{"surfaces", "Loss surface and posterior density", surfacesLead, plot.DrawSurfaces(r.Surfaces)},
 	}
 	taken := map[string]bool{}
+	if r.Lead != nil {
+		taken[r.Lead.Name] = true
+	}
 	for _, p := range all {
 		for _, f := range p.Figures {
 			name := f.Name
@@ -79,6 +82,9 @@ func (r *Report) reliabilityLead() string {
 
 // Plots returns the figures of the report in the page's order. Each has a unique name.
 func (r *Report) Plots() (figures []*plot.Figure) {
+	if r.Lead != nil {
+		figures = append(figures, r.Lead)
+	}
 	for _, part := range r.parts() {
 		figures = append(figures, part.Figures...)
 	}

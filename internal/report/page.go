@@ -7,14 +7,19 @@ import (
 )
 
 // Report is the content of a page as plain numbers and words. Empty fields are left out of the page, so each command
-// fills the fields that it knows.
+// fills the fields that it knows. The first screen has the answer, what to do, the lead figure, and the findings about
+// the checkpoints. Tables, figures and settings follow.
 type Report struct {
 	Title string
-	// Verdict is the result in plain words; the first string is the headline.
+	// Verdict is the result in plain words. The first sentence is the answer, on the first screen; the others follow it.
 	Verdict []string
-	// Warnings stand right below the verdict. They are not failures, but the reader must see them.
+	// Do are the commands to run next, in their order, in the syntax of a shell.
+	Do []string
+	// Lead is the figure of the first screen, with all methods and their intervals. It is none of the others.
+	Lead *plot.Figure
+	// Warnings stand right below the answer. They are not failures, but the reader must see them.
 	Warnings []string
-	// Findings stand next to the verdict. They describe the checkpoints, on which all numbers depend.
+	// Findings describe the health of the checkpoints, on which all numbers depend.
 	Findings []Finding
 	// Facts are the main settings that the numbers depend on, such as the number of test images, members, scale, rank
 	// and seed.
@@ -50,8 +55,9 @@ type Finding struct {
 }
 
 // NamedTable is a table with a heading and a line of explanation, which may be empty. The table's notes stand below
-// it.
+// it. A Folded table is hidden until the reader opens it.
 type NamedTable struct {
 	Title, Explanation string
 	Table              *Table
+	Folded             bool
 }

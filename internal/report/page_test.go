@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/xml"
 	"flag"
 	"io"
@@ -80,7 +82,7 @@ func hostileReport() *Report {
 	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
 	return &Report{
 		Title: hostile, Verdict: []string{hostile, long}, Findings: []Finding{{hostile, true}, {long, false}}, Warnings: []string{hostile}, Facts: []Fact{{hostile, long}},
-		Tables:      []NamedTable{{hostile, hostile, table}, {Title: "none"}},
+		Tables:      []NamedTable{{Title: hostile, Explanation: hostile, Table: table}, {Title: "none"}},
 		Differences: []plot.Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []plot.Difference{{Name: hostile, Value: nan, Lower: 0, Upper: 0}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf, Upper: 0}, {Name: "y", Value: 0, Lower: 0, Upper: 0}}}, {Title: "none"}},
 		Methods: []plot.Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
 			{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}},
@@ -103,9 +105,10 @@ func hostileReport() *Report {
 func TestReportHTML(t *testing.T) {
 	allowed := map[string][]string{
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": {"id"}, "style": nil, "body": nil, "header": nil, "main": nil,
-		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href", "class", "title"}, "h1": nil, "h2": {"id"}, "p": {"class"}, "span": {"class", "aria-hidden"}, "section": {"class", "aria-labelledby"},
+		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href", "class", "title"}, "h1": nil, "h2": {"id"}, "p": {"class", "aria-hidden"}, "span": {"class", "aria-hidden"}, "section": {"class", "aria-labelledby"},
 		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": {"id"}, "dd": nil, "table": {"class"}, "thead": nil, "tbody": nil, "tr": nil,
-		"details": {"class"}, "summary": nil, "th": {"scope", "class"}, "td": {"class", "data-name"}, "figure": nil, "figcaption": nil,
+		"details": {"class"}, "summary": nil, "pre": {"class", "tabindex", "role", "aria-labelledby"}, "button": {"type", "class", "hidden"}, "script": nil,
+		"th": {"scope", "class"}, "td": {"class", "data-name"}, "figure": nil, "figcaption": nil,
 		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"}, "g": {"transform"},
 		"path": {"d", "style"}, "text": {"x", "y", "transform", "style", "textLength", "lengthAdjust"},
 	}
@@ -117,6 +120,9 @@ func TestReportHTML(t *testing.T) {
 			attributes, ok := allowed[e.name]
 			if !ok {
 				t.Errorf("%s: element %s", name, e.name)
+			}
+			if hash := sha256.Sum256([]byte(script)); e.attr["http-equiv"] != "" && !strings.HasSuffix(e.attr["content"], "; script-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+"'") {
+				t.Errorf("%s: the page does not allow its script: %s", name, e.attr["content"])
 			}
 			for a := range e.attr {
 				if !slices.Contains(attributes, a) {
@@ -139,7 +145,7 @@ func TestReportHTML(t *testing.T) {
 				t.Errorf("%s: nothing has the id %s", name, id)
 			}
 		}
-		outside := strings.ReplaceAll(string(page), `xmlns="http://www.w3.org/2000/svg"`, "")
+		outside := strings.NewReplacer(`xmlns="http://www.w3.org/2000/svg"`, "", "<script>"+script+"</script>", "").Replace(string(page))
 		if m := regexp.MustCompile(`(?i)https?://|url\(|@import|<script|javascript:`).FindString(strings.ReplaceAll(outside, "&lt;script", "")); m != "" {
 			t.Errorf("%s: the page holds %q", name, m)
 		}
@@ -153,7 +159,7 @@ func TestReportContents(t *testing.T) {
 	page := string(pageOf(t, sampleReport(12)))
 	last := -1
 	for _, want := range []string{
-		"Before you rely on these numbers", "</a> is better than <a class=\"word\" href=\"#word-", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
+		"</a> is better than <a class=\"word\" href=\"#word-", "Before you rely on these numbers", ">What to do</h2>", "swagwrap sample", "<figcaption>NLL against temperature scaling", ">Health of the checkpoints</h2>", "MultiSWAG", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
 		">Reliability</h2>", "<figcaption>SWAG: ECE 0.0", "<summary>The other 8 methods", "<figcaption>MultiSWAG: ECE 0.0", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
 		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz", "2026-11-21 12:00 UTC",
 		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", `<dt id="word-2">NLL</dt>`,
@@ -175,7 +181,7 @@ func TestReportContents(t *testing.T) {
 	// A report that says nothing of ensembles explains none of their words.
 	table := NewTable(Column{Header: "method"}, Column{Header: "Brier"})
 	table.Row("a", "0.1")
-	small := string(pageOf(t, &Report{Tables: []NamedTable{{"Scores", "", table}}}))
+	small := string(pageOf(t, &Report{Tables: []NamedTable{{Title: "Scores", Table: table}}}))
 	if !strings.Contains(small, ">Brier</dt>") || strings.Contains(small, ">AURC</dt>") || strings.Contains(small, "<nav") {
 		t.Errorf("glossary or contents of a small report: %s", small[strings.Index(small, "<body>"):])
 	}

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"html/template"
 	"io"
 	"strings"
@@ -14,6 +16,9 @@ import (
 //go:embed page.html
 var pageText string
 
+//go:embed page.js
+var script string
+
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"clean": text.Clean,
 	"prose": prose,
@@ -25,8 +30,9 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // checkpoints.
 const maxProvenance = 12
 
-// WriteHTML writes a self-contained file without scripts. The page follows the reader's light or dark setting, fits a
-// phone, and prints. Texts are escaped. The same report gives the same bytes.
+// WriteHTML writes a self-contained file. Its only script copies commands and says where a box scrolls; the page is
+// complete without it. The page follows the reader's light or dark setting, fits a phone, and prints. Texts are escaped.
+// The same report gives the same bytes.
 func (r *Report) WriteHTML(w io.Writer) error {
 	parts := r.parts()
 	var tables []htmlTable
@@ -34,15 +40,24 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		tables = append(tables, t.html())
 	}
 	seen := map[*term]bool{} // the terms at the top of the page
+	answer, rest := "", r.Verdict
+	if len(rest) > 0 {
+		answer, rest = rest[0], rest[1:]
+	}
+	hash := sha256.Sum256([]byte(script))
 	return pageTemplate.Execute(w, struct {
 		*Report
+		Answer      string
+		Rest        []string
+		Script      template.JS
+		ScriptHash  string
 		Top         func(string) []word
 		Shown       []htmlTable
 		Parts       []part
 		Glossary    []term
 		Folded      bool // Provenance is long
 		Light, Dark template.CSS
-	}{r, func(s string) []word { return words(prose(s), seen) }, tables, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
+	}{r, answer, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word { return words(prose(s), seen) }, tables, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
 		template.CSS(plot.PaletteCSS(false)), template.CSS(plot.PaletteCSS(true))})
 }
 

@@ -30,7 +30,7 @@ func compareTable() *Table {
 
 func TestGolden(t *testing.T) {
 	for file, write := range map[string]func(*Table, *strings.Builder) error{
-		"testdata/compare.txt": func(t *Table, b *strings.Builder) error { return t.WriteText(b) },
+		"testdata/compare.txt": func(t *Table, b *strings.Builder) error { return t.WriteText(b, Screen{Verbose: true}) },
 		"testdata/compare.md":  func(t *Table, b *strings.Builder) error { return t.WriteMarkdown(b) },
 	} {
 		var b strings.Builder
@@ -69,7 +69,7 @@ func TestTableEdges(t *testing.T) {
 				tab.Row(r...)
 			}
 			var b strings.Builder
-			if err := tab.WriteText(&b); err != nil {
+			if err := tab.WriteText(&b, Screen{Verbose: true}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, b.String()); diff != "" {
@@ -92,7 +92,7 @@ var errBroken = errors.New("broken")
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriteError(t *testing.T) {
-	if err := compareTable().WriteText(brokenWriter{}); !errors.Is(err, errBroken) {
+	if err := compareTable().WriteText(brokenWriter{}, Screen{}); !errors.Is(err, errBroken) {
 		t.Error(err)
 	}
 	if err := compareTable().WriteMarkdown(brokenWriter{}); !errors.Is(err, errBroken) {

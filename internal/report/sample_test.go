@@ -19,6 +19,7 @@ func sampleReport(n int) *Report {
 		Title: "compare: posterior.safetensors on test.npz",
 		Verdict: []string{"SWAG is better than temperature scaling on this data: NLL −0.012 [−0.020, −0.004].",
 			"MultiSWAG is better still, at three times the cost of training. Accuracy is the same for all methods but stale batch-norm statistics."},
+		Do:       []string{"swagwrap sample -o ensemble.safetensors --scale 0.5 --bn-data train.npz posterior.safetensors", "swagwrap export -o ensemble.onnx ensemble.safetensors"},
 		Warnings: []string{"SWA, stale BN: batch-norm statistics do not belong to these weights; recompute them (--bn-data)", "ECE: 2 of 20 bins of SGD, all iterates are empty, because confidences are equal or few"},
 		Findings: []Finding{{"The 30 checkpoints count for 2.1 independent ones: the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints.", false}},
 		Facts: []Fact{{"test images", "5,000"}, {"members", "30"}, {"scale", "0.5"}, {"rank", "20"}, {"seed", "1"}, {"validation images", "2,000"},
@@ -55,6 +56,9 @@ func sampleReport(n int) *Report {
 	table.Note("5,000 test images, 30 members, scale 0.5, rank 20, seed 1; T fitted on 2,000 validation images")
 	table.Note("! batch-norm statistics do not belong to these weights: recompute them (--bn-data)")
 	r.Tables = []NamedTable{{Title: "Scores", Explanation: "All methods on the same test images.", Table: table}}
+	if lead := plot.DrawDifferences([]plot.Differences{differences}); lead != nil {
+		r.Lead, differences.Title = lead[0], "Error rate against temperature scaling"
+	}
 	r.Differences = []plot.Differences{differences}
 	r.Sweeps = sampleSweeps(random)
 	spectrum := plot.Curve{Title: "Spectrum", XLabel: "direction", YLabel: "variance along the direction", LogY: true, Series: make([]plot.Series, 1), Note: "The low-rank part holds 38 % of the variance, the diagonal part 62 %. Effective number of directions: 6.4."}

@@ -5,7 +5,7 @@
 //
 // # Invariants
 //
-// Output depends only on the input, not on terminal, locale or clock. Width is counted in runes, so wide and
+// Output depends only on the input, not on the terminal, the locale or the clock: a [Screen] is an input. Width is counted in runes, so wide and
 // combining characters shift the text after them. Control characters in cells are shown as "�", so a file name cannot
 // move the cursor. A cell of more than 200 characters loses its middle. In a page all text is escaped. Negative numbers
 // have a true minus sign (U+2212).
@@ -17,9 +17,9 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
@@ -38,13 +38,16 @@ type Column struct {
 	Header string
 	Align  Align
 	Empty  string // shown for an empty cell; "" means "—", " " leaves it blank
+	// Optional columns are left out where a table is too wide for the screen: those with the highest number first, and
+	// of equal ones the last. A column with 0 is always shown.
+	Optional int
 }
 
 // Table collects rows of cells.
 type Table struct {
-	cols  []Column
-	rows  [][]string
-	notes []string
+	cols            []Column
+	rows            [][]string
+	warnings, notes []string
 }
 
 // NewTable returns a table without rows.
@@ -70,53 +73,29 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
-// Note adds a line below the table, unless it is empty.
+// Note adds a line of background below the table, such as the meaning of a column, unless it is empty. A terminal shows
+// it with -v only.
 func (t *Table) Note(note string) {
 	if note != "" {
 		t.notes = append(t.notes, text.Clean(note))
 	}
 }
 
-// WriteText writes the table with aligned columns, two spaces apart.
-func (t *Table) WriteText(w io.Writer) error {
-	runes := utf8.RuneCountInString
-	cells := make([][]string, len(t.rows)+1)
-	for r := range cells {
-		cells[r] = make([]string, len(t.cols))
+// Warn adds a line below the table that always stands there, unless it is empty.
+func (t *Table) Warn(warning string) {
+	if warning != "" {
+		t.warnings = append(t.warnings, text.Clean(warning))
 	}
-	for c, col := range t.cols {
-		before, block := 0, 0 // widths of the part before the decimal point, and of all cells but the header
-		for _, row := range t.rows {
-			before = max(before, intWidth(row[c]))
-		}
-		cells[0][c] = col.Header
-		for r, row := range t.rows {
-			s := row[c]
-			if col.Align == Decimal {
-				s = pad(before-intWidth(s)) + s
-			}
-			cells[r+1][c], block = s, max(block, runes(s))
-		}
-		for r, row := range cells {
-			if col.Align == Decimal && r > 0 { // under a wide header the column is a block at the right
-				row[c] += pad(block - runes(row[c]))
-			}
-			if gap := pad(max(block, runes(col.Header)) - runes(row[c])); col.Align == Left {
-				row[c] += gap
-			} else {
-				row[c] = gap + row[c]
-			}
+}
+
+// filled returns the places of the columns in which any row has something. The first column always has.
+func (t *Table) filled() (places []int) {
+	for c := range t.cols {
+		if c == 0 || len(t.rows) == 0 || slices.ContainsFunc(t.rows, func(row []string) bool { return strings.Trim(row[c], "— ") != "" }) {
+			places = append(places, c)
 		}
 	}
-	var b strings.Builder
-	for _, row := range cells {
-		b.WriteString(strings.TrimRight(strings.Join(row, "  "), " ") + "\n")
-	}
-	for _, n := range t.notes {
-		b.WriteString(n + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return places
 }
 
 func pad(n int) string { return strings.Repeat(" ", n) }
@@ -126,20 +105,20 @@ func pad(n int) string { return strings.Repeat(" ", n) }
 func intWidth(s string) int {
 	i := strings.IndexFunc(s, unicode.IsDigit)
 	if i < 0 {
-		return utf8.RuneCountInString(s)
+		return runes(s)
 	}
 	j := strings.IndexFunc(s[i:], func(r rune) bool { return !unicode.IsDigit(r) && r != ',' })
 	if j < 0 {
 		j = len(s) - i
 	}
-	return utf8.RuneCountInString(s[:i+j])
+	return runes(s[:i+j])
 }
 
 // WriteMarkdown writes a GitHub Markdown table, and each note as a paragraph.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	line := func(cell func(c int) string) {
-		for c := range t.cols {
+		for _, c := range t.filled() {
 			b.WriteString("| " + cell(c) + " ")
 		}
 		b.WriteString("|\n")
@@ -154,7 +133,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	for _, row := range t.rows {
 		line(func(c int) string { return escape(strings.TrimSpace(row[c])) })
 	}
-	for _, n := range t.notes {
+	for _, n := range slices.Concat(t.warnings, t.notes) {
 		b.WriteString("\n" + escape(n) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())

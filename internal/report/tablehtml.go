@@ -18,7 +18,8 @@ type htmlTable struct {
 	Beside bool // there is room for the explanation at the right of the table
 	Header []htmlCell
 	Rows   [][]htmlCell
-	Notes  []string
+
+	Warnings, Notes []string
 }
 
 func (n NamedTable) html() htmlTable {
@@ -27,8 +28,10 @@ func (n NamedTable) html() htmlTable {
 	if t == nil {
 		return h
 	}
-	h.Rows, h.Notes, h.Wide, h.Beside = make([][]htmlCell, len(t.rows)), t.notes, len(t.cols) > 4, len(t.cols) <= 11
-	for c, col := range t.cols {
+	places := t.filled()
+	h.Rows, h.Warnings, h.Notes, h.Wide, h.Beside = make([][]htmlCell, len(t.rows)), t.warnings, t.notes, len(places) > 4, len(places) <= 11
+	for _, c := range places {
+		col := t.cols[c]
 		h.Header = append(h.Header, htmlCell{Text: col.Header, Number: col.Align != Left})
 		tail := ""
 		for _, row := range t.rows {

@@ -78,6 +78,9 @@ func (r *Report) glossaryOf(parts []part) []term {
 		}
 	}
 	say(r.Verdict...)
+	if r.Lead != nil {
+		say(r.Lead.Words()...)
+	}
 	for _, f := range r.Findings {
 		say(f.Text)
 	}
@@ -86,12 +89,13 @@ func (r *Report) glossaryOf(parts []part) []term {
 		if t.Table == nil {
 			continue
 		}
-		for _, c := range t.Table.cols {
-			say(c.Header)
+		for _, c := range t.Table.filled() {
+			say(t.Table.cols[c].Header)
 		}
 		for _, row := range t.Table.rows {
 			say(row[0])
 		}
+		say(t.Table.warnings...)
 		say(t.Table.notes...)
 	}
 	for _, f := range r.Facts {

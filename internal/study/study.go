@@ -30,23 +30,51 @@ type Result interface {
 }
 
 // WriteText prints a result: warnings, settings, tables, verdict.
-func WriteText(w io.Writer, warnings []string, r Result) error {
+func WriteText(w io.Writer, s report.Screen, warnings []string, r Result) error {
 	var b bytes.Buffer
 	for _, line := range warnings {
 		fmt.Fprintf(&b, "%s\n\n", strings.Join(text.Hang("! ", line), "\n"))
 	}
-	text.Line(&b, "%s", r.Heading())
+	prose := func(paragraphs ...string) {
+		for _, p := range paragraphs {
+			for _, line := range s.Lines(p) {
+				text.Line(&b, "%s", line)
+			}
+		}
+	}
+	prose(r.Heading())
 	b.WriteByte('\n')
 	for _, t := range r.Tables() {
-		t.WriteText(&b) // writing to memory cannot fail
+		t.WriteText(&b, s) // writing to memory cannot fail
 		b.WriteByte('\n')
 	}
-	for _, line := range r.Verdict() {
-		text.Line(&b, "%s", line)
-	}
+	prose(r.Verdict()...)
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+// Next returns the commands to run after a study, in their order, in the syntax of a shell. A study has them if it has a
+// method Next.
+func Next(r Result) []string {
+	if n, ok := r.(interface{ Next() []string }); ok {
+		return n.Next()
+	}
+	return nil
+}
+
+// Shell returns a command in the syntax of a shell.
+func Shell(args ...string) string {
+	words := slices.Clone(args)
+	for i, arg := range words {
+		if arg == "" || strings.ContainsFunc(arg, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plain are the characters that need no quotes in a shell.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:@%+"
 
 // Fact returns a fact for a page.
 func Fact(name, format string, args ...any) report.Fact {
@@ -128,7 +156,7 @@ func (b *BatchNorm) Recomputed() (out []string) {
 
 // Page begins the page of a result: its verdict, the warnings, what fit found about the checkpoints, and the settings.
 func (b *BatchNorm) Page(title string, r Result, notes []string, settings ...report.Fact) *report.Report {
-	return &report.Report{Title: title, Verdict: r.Verdict(), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
+	return &report.Report{Title: title, Verdict: r.Verdict(), Do: Next(r), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
 		Facts: append(settings, b.Facts()...)}
 }
 

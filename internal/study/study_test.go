@@ -60,7 +60,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriteText(t *testing.T) {
 	var text strings.Builder
-	if err := WriteText(&text, []string{"batch norm: " + strings.Repeat("long ", 30)}, shown{}); err != nil {
+	if err := WriteText(&text, report.Screen{}, []string{"batch norm: " + strings.Repeat("long ", 30)}, shown{}); err != nil {
 		t.Fatal(err)
 	}
 	head, rest, _ := strings.Cut(text.String(), "\n\n")
@@ -70,7 +70,7 @@ func TestWriteText(t *testing.T) {
 	if want := "10 images\n\na\n1\n\nb\n2\n\nFirst.\nSecond.\n"; rest != want {
 		t.Errorf("%q, want %q", rest, want)
 	}
-	if err := WriteText(full{}, nil, shown{}); err == nil {
+	if err := WriteText(full{}, report.Screen{}, nil, shown{}); err == nil {
 		t.Error("a full disk is no error")
 	}
 }
@@ -137,5 +137,11 @@ func TestCell(t *testing.T) {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+func TestShell(t *testing.T) {
+	if got, want := Shell("swagwrap", "compare", "-n", "30", "it's here.npz", "SGLD=a/*.onnx", ""), `swagwrap compare -n 30 'it'\''s here.npz' 'SGLD=a/*.onnx' ''`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

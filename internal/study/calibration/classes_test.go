@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -235,7 +236,7 @@ func TestTable(t *testing.T) {
 	test, truth := drawn(t, 2, 400, 2, false)
 	k := run(t, Study{Method: task.ByTemperature, Folds: 5, Seed: 1, Fit: fit, Test: test})
 	var b strings.Builder
-	if err := k.Tables()[0].WriteText(&b); err != nil {
+	if err := k.Tables()[0].WriteText(&b, report.Screen{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -303,7 +304,7 @@ func TestWarnings(t *testing.T) {
 		c.scaling.Folds, c.scaling.Seed = 2, 1
 		k := run(t, c.scaling)
 		var b strings.Builder
-		if err := k.Tables()[0].WriteText(&b); err != nil {
+		if err := k.Tables()[0].WriteText(&b, report.Screen{Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(k.warnings, func(w string) bool { return strings.Contains(w, c.want) })

@@ -211,7 +211,7 @@ func (k *Result) Tables() []*report.Table {
 		}
 	}
 	for _, w := range k.warnings {
-		t.Note("* " + w)
+		t.Warn("* " + w)
 	}
 	if len(decisions) == 0 {
 		return []*report.Table{t}

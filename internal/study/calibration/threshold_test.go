@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -70,7 +71,7 @@ func TestThreshold(t *testing.T) {
 			t.Errorf("%s: as saved %v", method, saved)
 		}
 		var b bytes.Buffer
-		if err := k.Tables()[1].WriteText(&b); err != nil || !strings.Contains(b.String(), "by recall=0.9") {
+		if err := k.Tables()[1].WriteText(&b, report.Screen{Verbose: true}); err != nil || !strings.Contains(b.String(), "by recall=0.9") {
 			t.Errorf("%v:\n%s", err, b.String())
 		}
 		if !strings.Contains(k.Describe(), "threshold 0.") {

@@ -123,8 +123,8 @@ func (r *Result) mainTable() *report.Table {
 	if r.find(baseline.Laplace) >= 0 {
 		t.Note(baseline.TauNote)
 	}
-	t.Note(r.staleNote())
-	t.Note(r.Tuned)
+	t.Warn(r.staleNote())
+	t.Warn(r.Tuned)
 	r.noteWarnings(t)
 	return t
 }
@@ -192,7 +192,7 @@ func (r *Result) noteWarnings(t *report.Table) {
 		if len(names[text]) == len(r.Methods) && len(r.Methods) > 1 {
 			who = "all"
 		}
-		t.Note(fmt.Sprintf("* %s: %s", who, text))
+		t.Warn(fmt.Sprintf("* %s: %s", who, text))
 	}
 }
 

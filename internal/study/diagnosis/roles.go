@@ -40,7 +40,7 @@ func WriteTensors(w io.Writer, tensors []weights.Tensor, files int, all bool) er
 			}
 			t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), role)
 		}
-		if err := t.WriteText(w); err != nil {
+		if err := t.WriteText(w, report.Screen{Verbose: true}); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)

@@ -82,5 +82,5 @@ func (d *Diagnosis) writeFiles(w io.Writer) error {
 		}
 		t.Row(f.Path, report.Fixed(*f.Norm, 4), moved, broken)
 	}
-	return t.WriteText(w)
+	return t.WriteText(w, report.Screen{Verbose: true})
 }

@@ -53,7 +53,7 @@ func healthLines(h trajectory.Health) []string {
 			bars(h.Spectrum)+"  as concentrated as "+report.Fixed(h.Dimensions, 1)+" equal ones")
 	}
 	var b strings.Builder
-	t.WriteText(&b) // writing to memory cannot fail
+	t.WriteText(&b, report.Screen{Verbose: true}) // writing to memory cannot fail
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 

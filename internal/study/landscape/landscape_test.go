@@ -118,7 +118,7 @@ func checkShown(t *testing.T, r *Result) {
 	t.Helper()
 	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
 	ends := fmt.Sprintf("−2.00 σ       %s", report.Fixed(r.Lines[0].Points[0].NLL(), 4))

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -88,7 +89,7 @@ func checkShown(t *testing.T, r *Result) {
 	r.Settings = append(r.Settings, study.Fact("in the domain", "some digits"), study.Fact("random numbers", "seed %d", 1))
 	r.BatchNorm = study.BatchNorm{Networks: make([]*infer.Network, 1), Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"some digits, seed 1\n\n", "AUROC − AUROC(SWA)", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "OUT is what is to be found, 50 % of the images",
@@ -145,7 +146,7 @@ func TestOf(t *testing.T) {
 	}
 	r := Of(two, []float64{1, 0, 0.9, 0.1}, []float64{0.5, 0.5, 0.5, 0.5})
 	var text bytes.Buffer
-	if err := study.WriteText(&text, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT image is less certain than a random IN image in 100.0 % of pairs.\n"} {
@@ -177,7 +178,7 @@ func TestOfRegression(t *testing.T) {
 		t.Errorf("%+v, AUROC %v", x, x.Scores[0].AUROC)
 	}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"by standard deviation", "standard deviations in 29 bins", lackingNote} {

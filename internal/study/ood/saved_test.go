@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/report"
 )
 
 // What predictions say of themselves is scored as it is; only entropies are in bins.
@@ -20,7 +21,7 @@ func TestMeasured(t *testing.T) {
 		}
 		var b bytes.Buffer
 		for _, table := range r.Tables() {
-			table.WriteText(&b)
+			table.WriteText(&b, report.Screen{Verbose: true})
 		}
 		js, err := json.Marshal(r.JSON())
 		if err != nil {

@@ -64,7 +64,7 @@ func (r *Result) mainTable() *report.Table {
 		t.Note("mean in, mean out: " + label)
 	}
 	if task.Missing(r.task) != nil {
-		t.Note(lackingNote)
+		t.Warn(lackingNote)
 	}
 	for _, x := range r.Methods {
 		if x.Key == baseline.Laplace {
@@ -74,7 +74,7 @@ func (r *Result) mainTable() *report.Table {
 			t.Note(fmt.Sprintf("%s: outside the bins, and so of sym. KL: %s", x.Name, n))
 		}
 		for _, note := range x.Notes {
-			t.Note(fmt.Sprintf("%s: %v", x.Name, note))
+			t.Warn(fmt.Sprintf("%s: %v", x.Name, note))
 		}
 	}
 	return t

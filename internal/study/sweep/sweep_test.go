@@ -132,7 +132,7 @@ func checkHidden(t *testing.T, r *Result) {
 	r.AllTest = false
 	defer func() { r.AllTest = true }()
 	var text bytes.Buffer
-	if err := study.WriteText(&text, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
 	js, err := json.Marshal(r.JSON())
@@ -184,7 +184,7 @@ func checkShown(t *testing.T, r *Result) {
 	t.Helper()
 	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"300 test images, 4 members, seed 3; settings chosen on 200 validation images\n\n", "\nSWAG, scale 0.5, rank 20, stale BN        4 ",
@@ -374,7 +374,7 @@ func TestSweepFewImages(t *testing.T) {
 		t.Errorf("warnings %q", got)
 	}
 	var text bytes.Buffer
-	if err := r.settingsTable().WriteText(&text); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
+	if err := r.settingsTable().WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
 		t.Errorf("%s, %v", &text, err)
 	}
 }

@@ -61,10 +61,10 @@ func (r *Result) settingsTable() *report.Table {
 		t.Row(append(cells, strings.Join(marks, ", "))...)
 	}
 	if hidden > 0 {
-		t.Note(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (--all-test shows them)", report.Plural(hidden, "setting")))
+		t.Warn(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (--all-test shows them)", report.Plural(hidden, "setting")))
 	}
 	for _, w := range r.Warnings {
-		t.Note("* " + w.Error())
+		t.Warn("* " + w.Error())
 	}
 	return t
 }

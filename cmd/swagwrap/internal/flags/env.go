@@ -66,6 +66,18 @@ func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
 	a.Logf(c, "warning: "+format, args...)
 }
 
+// Next prints the commands to run next, in their order, on standard error. All commands end with it.
+func (a *Env) Next(c *cli.Context, commands ...string) {
+	for i, line := range commands {
+		a.Logf(c, "%s%s", []string{"next: ", "      "}[min(i, 1)], line)
+	}
+}
+
+// Screen returns what tables and verdicts are printed for.
+func (a *Env) Screen(c *cli.Context) report.Screen {
+	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: c.Bool("verbose")}
+}
+
 // WarnLong is like [Env.Warnf], for a text of several lines.
 func (a *Env) WarnLong(c *cli.Context, what string) {
 	for _, line := range text.Hang("warning: ", what) {

@@ -75,7 +75,7 @@ func (r *Pages) Abort() {
 
 // write writes the page and the figures. It does not put them in their places.
 func (r *Pages) write(from *report.Report) error {
-	from.Created, from.Program, from.Command = time.Now(), Producer(), commandLine(os.Args)
+	from.Created, from.Program, from.Command = time.Now(), Producer(), study.Shell(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)...)
 	if r.folder != "" {
 		if _, err := os.Lstat(r.folder); err != nil {
 			r.made = true
@@ -107,26 +107,8 @@ func (r *Pages) plot(name string, draw func(io.Writer) error) error {
 	return BadOutput(draw(out))
 }
 
-// commandLine quotes arguments for a shell.
-func commandLine(args []string) string {
-	var words []string
-	for i, arg := range args {
-		if i == 0 {
-			arg = filepath.Base(arg)
-		}
-		if arg == "" || strings.ContainsFunc(arg, func(r rune) bool { return !strings.ContainsRune(plainRunes, r) }) {
-			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-		words = append(words, arg)
-	}
-	return strings.Join(words, " ")
-}
-
-// plainRunes are the characters that need no quotes in a shell.
-const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:@%+"
-
 // Show writes the page and the figures of a study. On standard output it prints JSON with --json, and otherwise
-// warnings, tables and the verdict. The files appear together with the other outputs of the command.
+// warnings, tables, the verdict and the commands to run next. The files appear together with the other outputs of the command.
 func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.Result, others ...*Output) error {
 	if r.page != nil || r.folder != "" {
 		if err := r.write(result.Page()); err != nil {
@@ -137,7 +119,11 @@ func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.R
 		if c.Bool("json") {
 			return WriteJSON(a.Stdout, result.JSON())
 		}
-		return study.WriteText(a.Stdout, bn.Warnings(), result)
+		return study.WriteText(a.Stdout, a.Screen(c), bn.Warnings(), result)
 	}
-	return Together{Print: print}.Commit(append(append(others, r.plots...), r.page)...)
+	if err := (Together{Print: print}).Commit(append(append(others, r.plots...), r.page)...); err != nil {
+		return err
+	}
+	a.Next(c, study.Next(result)...)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"syscall"
 	"unicode/utf8"
 
@@ -76,6 +77,20 @@ func (s *Stdout) write(b []byte) (int, error) {
 
 // Terminal reports whether standard output is a terminal.
 func (s *Stdout) Terminal() bool { return s.terminal }
+
+// pipeWidth is the width for files and pipes, in columns.
+const pipeWidth = 120
+
+// width returns $COLUMNS, or else the width of the terminal, in columns.
+func (s *Stdout) width() int {
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if n, _, err := cwriter.New(s.to).GetTermSize(); err == nil && n > 0 {
+		return n
+	}
+	return pipeWidth
+}
 
 // Outcome returns the final error of a command: err, or the failed write if err is not a failure.
 func (s *Stdout) Outcome(err error) error {

@@ -1,0 +1,186 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
+
+// Screen is what a text is written for. The zero value has no limits and shows no background.
+type Screen struct {
+	Width    int  // in columns, or 0 if it does not matter
+	Terminal bool // prose is broken between words at the width; in files and pipes a paragraph is a line
+	Verbose  bool // show notes of background
+}
+
+// Lines returns a paragraph as lines for the screen, without control characters.
+func (s Screen) Lines(paragraph string) []string {
+	if !s.Terminal || s.Width == 0 {
+		return []string{text.Clean(paragraph)}
+	}
+	return text.Wrap(text.Clean(paragraph), s.Width)
+}
+
+const (
+	// nameWidth is the width to which the texts of a table that is too wide are broken before a column is left out, and
+	// leastName that to which they are broken if no more columns may be left out.
+	nameWidth, leastName = 28, 12
+	between              = "  " // columns
+)
+
+// WriteText writes the table with aligned columns, two spaces apart. In a table that is too wide for the screen headers and
+// texts are broken into lines, and optional columns are left out. Numbers are never broken.
+func (t *Table) WriteText(w io.Writer, s Screen) error {
+	places, most := t.filled(), 1<<20
+	var left []string // headers of the columns that are left out
+	l := t.layout(places, most, false)
+	if s.Width > 0 && l.width() > s.Width {
+		l = t.layout(places, nameWidth, true)
+		for l.width() > s.Width {
+			if c := t.leastOf(places); c > 0 {
+				places = slices.DeleteFunc(places, func(p int) bool { return p == c })
+				left = append(left, t.cols[c].Header)
+				l = t.layout(places, nameWidth, true)
+				continue
+			}
+			for most = nameWidth - 1; most >= leastName && l.width() > s.Width; most-- {
+				l = t.layout(places, most, true)
+			}
+			break
+		}
+	}
+	var b strings.Builder
+	l.write(&b)
+	slices.Reverse(left)
+	notes := slices.Clone(t.warnings)
+	if left != nil {
+		notes = append(notes, fmt.Sprintf("not shown for lack of room: %s (use a wider terminal, --json or --report)", strings.Join(left, ", ")))
+	}
+	if s.Verbose {
+		notes = append(notes, t.notes...)
+	}
+	for _, n := range notes {
+		b.WriteString(strings.Join(s.Lines(n), "\n") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// leastOf returns the column that is left out first, or 0 if none may be.
+func (t *Table) leastOf(places []int) int {
+	c := slices.MaxFunc(places, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.cols[a].Optional, t.cols[b].Optional), cmp.Compare(a, b))
+	})
+	if t.cols[c].Optional == 0 {
+		return 0
+	}
+	return c
+}
+
+// A layout has the columns of a table as blocks of equally wide lines. heights has the number of lines of the header and
+// of each row.
+type layout struct {
+	columns [][][]string // for each column the cells, the header first, as lines
+	heights []int
+}
+
+// layout lays out some columns of the table. Texts are broken into lines of at most the given width, and headers, if
+// asked for, to the width of their columns.
+func (t *Table) layout(places []int, most int, headers bool) layout {
+	l := layout{heights: make([]int, len(t.rows)+1)}
+	for _, c := range places {
+		col := t.cols[c]
+		before, block := 0, 0 // widths of the part before the decimal point, and of all cells but the header
+		for _, row := range t.rows {
+			before = max(before, intWidth(row[c]))
+		}
+		cells := [][]string{{col.Header}}
+		for _, row := range t.rows {
+			cell := []string{row[c]}
+			switch {
+			case col.Align == Decimal:
+				cell[0] = pad(before-intWidth(row[c])) + row[c]
+			case col.Align == Left && runes(row[c]) > most:
+				cell = broken(row[c], most)
+			}
+			cells, block = append(cells, cell), max(block, widest(cell))
+		}
+		if headers {
+			width := max(block, widest(strings.Fields(col.Header)))
+			cells[0] = broken(col.Header, width)
+		}
+		width := max(block, widest(cells[0]))
+		for r, cell := range cells {
+			l.heights[r] = max(l.heights[r], len(cell))
+			for i, line := range cell {
+				if col.Align == Decimal && r > 0 { // under a wide header the column is a block at the right
+					line += pad(block - runes(line))
+				}
+				if gap := pad(width - runes(line)); col.Align == Left {
+					line += gap
+				} else {
+					line = gap + line
+				}
+				cell[i] = line
+			}
+		}
+		l.columns = append(l.columns, cells)
+	}
+	return l
+}
+
+// broken breaks a text into lines. Words that are longer than a line lose their middle. There is at least one line.
+func broken(s string, width int) []string {
+	lines := text.Wrap(s, width)
+	for i, line := range lines {
+		lines[i] = text.Shorten(line, func(s string) bool { return runes(s) <= width })
+	}
+	if lines == nil {
+		return []string{s}
+	}
+	return lines
+}
+
+func (l layout) width() int {
+	n := -len(between)
+	for _, cells := range l.columns {
+		n += len(between) + runes(cells[0][0])
+	}
+	return n
+}
+
+// write writes the rows. A header stands at the bottom of its row, a cell at the top of its own.
+func (l layout) write(b *strings.Builder) {
+	for r, height := range l.heights {
+		for i := range max(1, height) {
+			var line []string
+			for _, cells := range l.columns {
+				k := i
+				if r == 0 {
+					k -= height - len(cells[0])
+				}
+				if k >= 0 && k < len(cells[r]) {
+					line = append(line, cells[r][k])
+				} else {
+					line = append(line, pad(runes(cells[0][0])))
+				}
+			}
+			b.WriteString(strings.TrimRight(strings.Join(line, between), " ") + "\n")
+		}
+	}
+}
+
+func runes(s string) int { return utf8.RuneCountInString(s) }
+
+// widest returns the width of the widest line.
+func widest(lines []string) (width int) {
+	for _, line := range lines {
+		width = max(width, runes(line))
+	}
+	return width
+}

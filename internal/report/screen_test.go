@@ -1,0 +1,81 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A table that is too wide breaks its headers and long names first. Then optional columns go, the highest number first,
+// and last the names become narrower. A column of nothing is never shown.
+func TestScreen(t *testing.T) {
+	number := func(header string, optional int) Column {
+		return Column{Header: header, Align: Decimal, Optional: optional}
+	}
+	table := NewTable(Column{Header: "method"}, number("accuracy", 1), number("loss of one image in nats", 0), number("of nothing", 0), number("ECE", 2), number("Brier", 2), Column{Header: " ", Empty: " "})
+	table.Row("isotropic noise, equal trace", "95.4 %", "0.1448 [0.1, 0.2]", "", "0.01", "0.20")
+	table.Row("SWA", "9.1 %", "15.637", "", "0.1", "0.3")
+	table.Warn("* of few images")
+	table.Note("accuracy: higher is better")
+	for _, tt := range []struct {
+		screen Screen
+		want   string
+	}{
+		{Screen{}, `
+method                        accuracy  loss of one image in nats   ECE  Brier
+isotropic noise, equal trace    95.4 %          0.1448 [0.1, 0.2]  0.01   0.20
+SWA                              9.1 %         15.637              0.1    0.3
+* of few images
+`},
+		{Screen{Width: 74, Verbose: true}, `
+                                         loss of one image
+method                        accuracy             in nats   ECE  Brier
+isotropic noise, equal trace    95.4 %   0.1448 [0.1, 0.2]  0.01   0.20
+SWA                              9.1 %  15.637              0.1    0.3
+* of few images
+accuracy: higher is better
+`},
+		{Screen{Width: 68}, `
+                                         loss of one image
+method                        accuracy             in nats   ECE
+isotropic noise, equal trace    95.4 %   0.1448 [0.1, 0.2]  0.01
+SWA                              9.1 %  15.637              0.1
+* of few images
+not shown for lack of room: Brier (use a wider terminal, --json or --report)
+`},
+		{Screen{Width: 45, Terminal: true}, `
+                         loss of one image
+method                             in nats
+isotropic noise, equal   0.1448 [0.1, 0.2]
+trace
+SWA                     15.637
+* of few images
+not shown for lack of room: accuracy, ECE,
+Brier (use a wider terminal, --json or
+--report)
+`},
+		{Screen{Width: 20}, `
+               loss of one image
+method                   in nats
+isotropic      0.1448 [0.1, 0.2]
+noise, equal
+trace
+SWA           15.637
+* of few images
+not shown for lack of room: accuracy, ECE, Brier (use a wider terminal, --json or --report)
+`},
+	} {
+		var b strings.Builder
+		if err := table.WriteText(&b, tt.screen); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), b.String()); diff != "" {
+			t.Errorf("%+v:\n%s\ngot\n%s", tt.screen, diff, b.String())
+		}
+	}
+	var b strings.Builder
+	if err := table.WriteMarkdown(&b); err != nil || strings.Contains(b.String(), "nothing") || strings.Index(b.String(), "few") > strings.Index(b.String(), "higher") {
+		t.Errorf("%v\n%s", err, &b)
+	}
+}
