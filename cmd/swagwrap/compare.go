@@ -26,12 +26,13 @@ approximation of its last layer, SWAG-Diagonal and SWAG on labelled test data, a
 
    swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
-Temperatures and the like are fitted on --val, or without it on one half of the test data for the other. NLL is the mean
-per image in nats. "at best T" is each method's NLL with a temperature of its own, fitted on one half of the test data and
-applied to the other, so that the comparison is fair: the mean over 10 random splits, or its NLL as it is where that is
-lower. The 95 % intervals are of infinitely many members on all images like
-these: what the choice of the test images, of the draws and of the temperature leaves open is in them. "draws" is how far a
-difference would move with other draws alone. The verdict goes by Holm's procedure over all methods, in NLL and accuracy.
+Temperatures and similar numbers are fitted on --val. Without it they are fitted on one half of the test data for the other.
+NLL is the mean for each example in nats. The first table is a price list: what a temperature, SWA, SWAG and tuned settings
+change, step by step. The interval of a row is for the difference of these networks to SWA-Temp on new examples. The seed makes
+these networks again. "other seeds" is the standard error over other draws, and "very many members" is the NLL that very many
+members would have. --max-members 300 draws more members until their error is small. "at best T" is the NLL with a
+temperature that is fitted on one half of the test data and applied to the other: the mean over 10 random splits. The verdict
+is adjusted for the number of tests by Holm's procedure.
 
 Several posteriors, such as those of runs with different seeds, add deep ensembles of their last iterates and of their
 SWAs, and MultiSWAG, which has as many members in all as SWAG. The other rows are then of the first posterior. The
@@ -50,6 +51,7 @@ settings are --val's alone; the test data takes no part.
 			eceFlag,
 			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
 			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"}, "main", "all"),
+			&cli.IntFlag{Name: "max-members", Usage: "draw up to `S` members of SWAG, until their error is below half of that of the test data"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
@@ -65,6 +67,9 @@ func (a *app) compare(c *cli.Context) error {
 	cmp.Threshold, cmp.By = threshold(c)
 	if cmp.By.Name != "" && c.String("val") == "" {
 		return flags.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
+	}
+	if cmp.MaxMembers = c.Int("max-members"); c.IsSet("max-members") && cmp.MaxMembers < c.Int("members") {
+		return flags.Usagef("", "--max-members %d: below --members %d", cmp.MaxMembers, c.Int("members"))
 	}
 	pages, err := a.OpenPages(c)
 	if err != nil {

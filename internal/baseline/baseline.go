@@ -198,6 +198,9 @@ type Targets struct {
 	Noise bool
 	// Members requests the predictions of each network for the first data set.
 	Members bool
+	// More returns the number of members that a result should have. More members are drawn until it has them. nil
+	// leaves the number as it is.
+	More func(*Predicted) (int, error)
 }
 
 // all returns the data sets, with the validation data last.

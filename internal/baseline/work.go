@@ -181,14 +181,26 @@ func (w *work) random() *Predicted {
 	return p
 }
 
-// sampled returns a function that predicts with members of the first run's posterior.
+// sampled returns a function that predicts with members of the first run's posterior. It draws as many more as
+// [Targets.More] asks for.
 func (w *work) sampled(how swag.SampleOptions) func() (*Predicted, error) {
 	how.Seed = w.Seed
 	return func() (*Predicted, error) {
 		p, n := w.random(), w.Runs[0].Network
-		return p, infer.EachMember(w.ctx, n.Posterior, how, 0, w.Members, func(k int, parameters weights.Vector) error {
-			return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
-		})
+		for drawn, want := 0, w.Members; drawn < want; {
+			err := infer.EachMember(w.ctx, n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
+				return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
+			})
+			if err != nil {
+				return nil, err
+			}
+			if drawn = want; w.targets.More != nil && w.engine.Shard == nil {
+				if want, err = w.targets.More(p); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return p, nil
 	}
 }
 

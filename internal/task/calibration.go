@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -266,6 +267,28 @@ func (c Calibrator) On(outcomes []float64, labels truth.Truth) (*Fitted, error) 
 		return nil, err
 	}
 	return &Fitted{By: c, Each: []*Calibration{one}}, nil
+}
+
+// Rounded returns the fit with its numbers rounded to five significant digits. Users can then repeat them in commands, and
+// get the same bits. The loss changes by less than a billionth.
+func (f *Fitted) Rounded() *Fitted {
+	round := func(v float64) float64 {
+		short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 4, 64), 64) // always a number
+		return short
+	}
+	out := *f
+	out.Each = nil
+	for _, c := range f.Each {
+		each := *c
+		each.Temperature, each.Factors, each.NoiseStd = round(c.Temperature), slices.Clone(c.Factors), slices.Clone(c.NoiseStd)
+		for _, values := range [][]float64{each.Factors, each.NoiseStd} {
+			for i, v := range values {
+				values[i] = round(v)
+			}
+		}
+		out.Each = append(out.Each, &each)
+	}
+	return &out
 }
 
 // Apply returns the calibrated outcomes of all examples, n×Width.

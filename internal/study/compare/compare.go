@@ -41,6 +41,9 @@ type Comparison struct {
 	// Tuned describes how the settings of baseline.Inputs.Tuned were chosen, or is "". Settings is the file that will
 	// contain them.
 	Tuned, Settings string
+	// MaxMembers, if above the number of members, is the limit to which members of SWAG are drawn until their error is
+	// below half of that of the test data.
+	MaxMembers int
 	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
 	Recomputing []string
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
@@ -130,7 +133,11 @@ func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 // is SWA, or else the first method.
 func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Comparison: c, Runtime: e.About()}
-	notes, err := baseline.Predict(ctx, e, &c.Inputs, c.targets(), r.add)
+	targets := c.targets()
+	if c.MaxMembers > c.Members {
+		targets.More = r.more
+	}
+	notes, err := baseline.Predict(ctx, e, &c.Inputs, targets, r.add)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +170,9 @@ func (r *Result) add(p *baseline.Predicted) error {
 	test := p.Data[0]
 	r.task = test.Task
 	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}
-	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
+	if m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key); m.Deploy != nil && p.Drawn {
+		m.Deploy.Members = p.Members
+	}
 	by, ok := task.Find(r.task, p.By)
 	if p.By != "" && !ok {
 		if slices.Contains(r.Inputs.Asked, p.Key) {
@@ -308,7 +317,7 @@ func (r *Result) fit(by task.Calibrator, outcomes, validation []float64) (*task.
 	if err != nil {
 		return nil, fmt.Errorf("validation data: %w", err)
 	}
-	return f, nil
+	return f.Rounded(), nil
 }
 
 // scale returns calibrated outcomes with their fit.

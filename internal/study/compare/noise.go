@@ -124,6 +124,33 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 	return nil
 }
 
+// more returns the number of members at which the error of the draws is below half of that of the test data, at most
+// MaxMembers. It is about the difference to the baseline, which has been added before. Without it no more are drawn.
+func (r *Result) more(p *baseline.Predicted) (int, error) {
+	base := max(r.find(baseline.SWATemp), r.find(baseline.SWA))
+	if base < 0 || len(p.Groups) < fewMembers {
+		return p.Members, nil
+	}
+	m := Method{Members: p.Members}
+	outcomes, _, noise, err := r.settle(p.Data[0].Mean(), r.validation(p))
+	if err != nil {
+		return p.Members, nil // add reports it
+	}
+	m.Noise = noise
+	if m.Evaluation, err = task.Evaluate(r.task, outcomes, r.Test.Labels(), task.EvaluateOptions{MainOnly: true}); err != nil {
+		return 0, err
+	}
+	if err := r.redraw(&m, p); err != nil {
+		return 0, err
+	}
+	m.Differences = r.differ(&m, &r.Methods[base])
+	draws, examples := draws(&m, &r.Methods[base]).Standard(), r.main(&m).Standard
+	if !(draws > examples/2) {
+		return p.Members, nil
+	}
+	return min(r.MaxMembers, max(p.Members+1, settling(p.Members, draws, examples))), nil
+}
+
 // compare compares every method with the baseline, and each step of the price list with the one before.
 func (r *Result) compare() {
 	base := &r.Methods[r.baseline()]
