@@ -6,8 +6,8 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// External holds checkpoints from elsewhere that take the same input, such as iterates of SGLD or of another
-// schedule, or a deep ensemble. Each uses its own batch-norm statistics. Checkpoints of the first run's network can
+// External holds checkpoints of other runs that take the same input: iterates of SGLD or of another schedule, or a deep
+// ensemble. Each uses its own batch-norm statistics. Checkpoints of the first run's network can
 // have a second row with recomputed statistics.
 type External struct {
 	Name      string
@@ -24,7 +24,7 @@ var iterates = &Method{
 	},
 	Needs: func(in *Inputs) string {
 		if len(in.External) == 0 {
-			return "checkpoints from elsewhere"
+			return "external checkpoints (--iterates)"
 		}
 		return ""
 	},

@@ -22,7 +22,7 @@ var multiSWAG = &Method{
 			}
 		}
 		if in.Members < len(in.Runs) {
-			return "a member of each posterior"
+			return "at least one member of each posterior (--members)"
 		}
 		return ""
 	},
