@@ -131,13 +131,7 @@ func (a *app) compare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Show(c, pages, &found.BatchNorm, found, saved.out, tuned); err != nil {
-		return err
-	}
-	for i, command := range found.Next() {
-		a.Logf(c, "%s%s", []string{"next: ", "      "}[min(i, 1)], command)
-	}
-	return nil
+	return a.Show(c, pages, &found.BatchNorm, found, saved.out, tuned)
 }
 
 // savedPredictions is the file of --save.

@@ -45,6 +45,13 @@ type Report struct {
 	Provenance []Fact
 }
 
+// Promote moves the first comparison to the first screen.
+func (r *Report) Promote() {
+	if figures := plot.DrawDifferences(r.Differences); figures != nil {
+		r.Lead, r.Differences = figures[0], r.Differences[1:]
+	}
+}
+
 // Fact is a name with its value.
 type Fact struct{ Name, Value string }
 

@@ -9,12 +9,15 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
@@ -161,7 +164,7 @@ func TestReportContents(t *testing.T) {
 	for _, want := range []string{
 		"</a> is better than <a class=\"word\" href=\"#word-", "Before you rely on these numbers", ">What to do</h2>", "swagwrap sample", "<figcaption>NLL against temperature scaling", ">Health of the checkpoints</h2>", "MultiSWAG", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
 		">Reliability</h2>", "<figcaption>SWAG: ECE 0.0", "<summary>The other 8 methods", "<figcaption>MultiSWAG: ECE 0.0", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
-		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz", "2026-11-21 12:00 UTC",
+		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz --val val.npz", "2026-11-21 12:00 UTC",
 		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", `<dt id="word-2">NLL</dt>`,
 	} {
 		at := strings.Index(page[last+1:], want)
@@ -184,6 +187,33 @@ func TestReportContents(t *testing.T) {
 	small := string(pageOf(t, &Report{Tables: []NamedTable{{Title: "Scores", Table: table}}}))
 	if !strings.Contains(small, ">Brier</dt>") || strings.Contains(small, ">AURC</dt>") || strings.Contains(small, "<nav") {
 		t.Errorf("glossary or contents of a small report: %s", small[strings.Index(small, "<body>"):])
+	}
+}
+
+// A command is broken between its words, and the shell joins it again.
+func TestFolded(t *testing.T) {
+	const command = `swagwrap sample -o 'a name with '\''quotes'\'' in it.safetensors' --scale 0.5 --antithetic --bn-data /a/long/folder/name/in/front/of/the/train.npz p.safetensors`
+	want := []string{"swagwrap sample", `  -o 'a name with '\''quotes'\'' in it.safetensors'`, "  --scale 0.5 --antithetic", "  --bn-data /a/long/folder/name/in/front/of/the/train.npz", "  p.safetensors"}
+	got := folded(command)
+	if diff := cmp.Diff(want, strings.Split(got, " \\\n")); diff != "" {
+		t.Error(diff)
+	}
+	said, err := exec.Command("sh", "-c", "set -- "+got+`; printf '%s\n' "$@"`).CombinedOutput()
+	if whole, failed := exec.Command("sh", "-c", "set -- "+command+`; printf '%s\n' "$@"`).CombinedOutput(); err != nil || failed != nil || string(said) != string(whole) {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// The answer is one sentence.
+func TestAnswer(t *testing.T) {
+	for said, want := range map[string][]string{
+		"Deploy SWAG: NLL 0.12. It takes 30 networks.": {"Deploy SWAG: NLL 0.12.", "It takes 30 networks.", "More."},
+		"One sentence of 0.5 nats.":                    {"One sentence of 0.5 nats.", "More."},
+	} {
+		answer, rest := (&Report{Verdict: []string{said, "More."}}).answer()
+		if diff := cmp.Diff(want, append([]string{answer}, rest...)); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ var script string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"clean": text.Clean,
+	"shell": folded,
 	"prose": prose,
 	"words": func(s string) []word { return words(prose(s), map[*term]bool{}) },
 	"svg":   func(f *plot.Figure) template.HTML { return template.HTML(f.SVG(f.Name)) }, // its text is escaped
@@ -40,10 +42,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		tables = append(tables, t.html())
 	}
 	seen := map[*term]bool{} // the terms at the top of the page
-	answer, rest := "", r.Verdict
-	if len(rest) > 0 {
-		answer, rest = rest[0], rest[1:]
-	}
+	answer, rest := r.answer()
 	hash := sha256.Sum256([]byte(script))
 	return pageTemplate.Execute(w, struct {
 		*Report
@@ -59,6 +58,46 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Light, Dark template.CSS
 	}{r, answer, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word { return words(prose(s), seen) }, tables, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
 		template.CSS(plot.PaletteCSS(false)), template.CSS(plot.PaletteCSS(true))})
+}
+
+// sentence matches a sentence with another one behind it.
+var sentence = regexp.MustCompile(`^(.*?\S{2}[.!?]) (\p{Lu}.*)$`)
+
+// answer returns the first sentence of the verdict, and the rest of it.
+func (r *Report) answer() (first string, rest []string) {
+	if len(r.Verdict) == 0 {
+		return "", nil
+	}
+	if m := sentence.FindStringSubmatch(r.Verdict[0]); m != nil {
+		return m[1], append([]string{m[2]}, r.Verdict[1:]...)
+	}
+	return r.Verdict[0], r.Verdict[1:]
+}
+
+// commandWidth is the width to which commands are broken, in characters: half of a page 1,280 pixels wide.
+const commandWidth = 56
+
+// shellWords matches the words of a command that [study.Shell] wrote.
+var shellWords = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'])+`)
+
+// folded breaks a command into lines, which the shell takes as one. A flag and its value stay together.
+func folded(command string) string {
+	var groups, lines []string
+	for _, word := range shellWords.FindAllString(text.Clean(command), -1) {
+		if last := len(groups) - 1; last >= 0 && groups[last][0] == '-' && !strings.Contains(groups[last], " ") && word[0] != '-' {
+			groups[last] += " " + word
+		} else {
+			groups = append(groups, word)
+		}
+	}
+	for _, g := range groups {
+		if last := len(lines) - 1; last >= 0 && utf8.RuneCountInString(lines[last]+" "+g) <= commandWidth {
+			lines[last] += " " + g
+		} else {
+			lines = append(lines, strings.Repeat("  ", min(len(lines), 1))+g)
+		}
+	}
+	return strings.Join(lines, " \\\n")
 }
 
 // maxProse is the number of runes above which a text is shortened. It suffices for every meaningful text.

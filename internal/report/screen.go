@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/internal/report/text"
@@ -105,7 +106,7 @@ func (t *Table) layout(places []int, most int, headers bool) layout {
 			switch {
 			case col.Align == Decimal:
 				cell[0] = pad(before-intWidth(row[c])) + row[c]
-			case col.Align == Left && runes(row[c]) > most:
+			case col.Align == Left && runes(row[c]) > most && unicode.IsLetter([]rune(row[c])[0]): // no interval
 				cell = broken(row[c], most)
 			}
 			cells, block = append(cells, cell), max(block, widest(cell))

@@ -32,6 +32,7 @@ func (r *Result) Page() *report.Report {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Each target", Table: t})
 	}
 	page.Differences, page.Calibrations = r.differences(), r.calibrations()
+	page.Promote()
 	for i, m := range r.Methods {
 		if m.StaleBN {
 			continue
