@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -71,6 +72,22 @@ func Fields(d Dataset) []Field {
 		return r.Fields()
 	}
 	return nil
+}
+
+// Unit returns the word for one example of d: "image" if a field takes images, else "example". It is "example" for a
+// nil d, such as the data of saved predictions.
+func Unit(d Dataset) string {
+	if d == nil {
+		return "example"
+	}
+	fields := Fields(d)
+	if fields == nil {
+		fields = []Field{{Shape: d.Shape(), Type: "float32"}}
+	}
+	if slices.Contains(Pictures(fields, preprocess.Settings{}), true) {
+		return "image"
+	}
+	return "example"
 }
 
 // inTable fails if v, cast to an integer, is not a row of the input's table.

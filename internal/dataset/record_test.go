@@ -303,6 +303,29 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// Examples are images if they have the shape of one, also in a part of the data. Rows of numbers and predictions are not.
+func TestUnit(t *testing.T) {
+	f := func(dtype string, shape ...int64) Field { return Field{Shape: shape, Type: dtype} }
+	for _, tc := range []struct {
+		want string
+		d    Dataset
+	}{
+		{"example", nil},
+		{"image", &values{examples: &examples{n: 2, shape: []int64{3, 8, 8}}}},
+		{"image", &values{examples: &examples{n: 2, shape: []int64{8, 8, 1}}}},
+		{"example", &values{examples: &examples{n: 2, shape: []int64{8, 8}}}},
+		{"example", &values{examples: &examples{n: 2, shape: []int64{30}}}},
+		{"image", &record{examples: &examples{n: 2, shape: []int64{66}, fields: []Field{f("float32", 2), f("float32", 1, 8, 8)}}}},
+		{"example", &record{examples: &examples{n: 2, shape: []int64{66}, fields: []Field{f("int64", 1, 8, 8)}}}},
+	} {
+		if got := Unit(tc.d); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.d, got, tc.want)
+		} else if tc.d != nil && Unit(Part(tc.d, 0, 1)) != got {
+			t.Errorf("%+v: another word for a part", tc.d)
+		}
+	}
+}
+
 // WriteBatch writes an array for each field, of the input's type, which Open reads again.
 func TestWriteBatchOfRecords(t *testing.T) {
 	fields := slices.Clone(three)
