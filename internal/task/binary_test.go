@@ -67,7 +67,7 @@ func TestBinaryThreshold(t *testing.T) {
 		if sum := average(e.Loss("error")) * 400; math.Abs(sum-wrong) > 1e-9 || math.Abs(e.Value("accuracy")-(1-wrong/400)) > 1e-15 {
 			t.Errorf("%v errors, accuracy %v, want %v", sum, e.Value("accuracy"), wrong)
 		}
-		if n := len(computed(s.Evaluation())); n != 12 {
+		if n := len(computed(s.Evaluation())); n != 15 {
 			t.Errorf("%d scores: %v", n, s.Evaluation().Scores)
 		}
 		for _, score := range computed(s.Evaluation()) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -19,6 +20,30 @@ type classResult struct {
 	averagePrecision float64
 	threshold        float64
 	decided          calibrate.Decisions // by the threshold
+	// calibrated is the ECE of a calibrated model with the same confidences: see [calibrate.NewECENoise].
+	calibrated func() calibrate.Interval
+	bins       []calibrate.ReliabilityBin
+}
+
+// judgeBins sets what the noise of the ECE follows from.
+func (r *classResult) judgeBins(e *classEvaluator) {
+	r.bins, _ = calibrate.TopLabelReliability(e.tops, e.opts.ECE)
+	r.calibrated = sync.OnceValue(func() calibrate.Interval { return calibrate.NewECENoise(e.tops, e.opts.ECE, e.opts.Seed) })
+}
+
+// eceNoise returns the metrics that show how much of an ECE is noise.
+func eceNoise() []measure[*classResult] {
+	metric := func(key, header, note string) Metric {
+		return Metric{Key: key, Header: header, Digits: 4, Further: true, Brief: key != "rmsce_debiased", Note: note}
+	}
+	return []measure[*classResult]{
+		{metric("ece_calibrated", "ECE if calibrated", "ECE if calibrated: mean for a calibrated model with the same confidences. From and to: 95 % of such models lie between. An ECE within this range is no sign of bad calibration"),
+			func(r *classResult) float64 { return r.calibrated().Mean }},
+		{metric("ece_calibrated_low", "from", ""), func(r *classResult) float64 { return r.calibrated().Low }},
+		{metric("ece_calibrated_high", "to", ""), func(r *classResult) float64 { return r.calibrated().High }},
+		{metric("rmsce_debiased", "RMSCE, debiased", "RMSCE, debiased: root of the squared calibration error without what finite bins add (Kumar et al. 2019)"),
+			func(r *classResult) float64 { return calibrate.DebiasedRMSCE(r.bins) }},
+	}
 }
 
 // These measures are of both tasks, classes and binary.
@@ -32,7 +57,7 @@ var (
 	entropyOf  = measure[*classResult]{Metric{Key: "entropy", Header: "entropy", Digits: 4, Further: true}, func(r *classResult) float64 { return r.Entropy }}
 )
 
-var classMeasures = []measure[*classResult]{
+var classMeasures = append([]measure[*classResult]{
 	accuracy,
 	meanNLL,
 	{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
@@ -55,7 +80,7 @@ var classMeasures = []measure[*classResult]{
 	{Metric{Key: "set_empty", Header: "empty sets", Digits: 1, Percent: true, Further: true, Optional: true,
 		Note: "sets of classes (APS) are fitted to hold the true one in 90, 95, 99 or 99.9 %, in the first of these that is above the best accuracy: " +
 			"at a level below it they are the most probable class or none, and tell nothing"}, setsLater},
-}
+}, eceNoise()...)
 
 // setsLater stands for the metrics of prediction sets, which [Align] computes.
 func setsLater(*classResult) float64 { return math.NaN() }
@@ -66,7 +91,7 @@ func decisionMeasure(key, header string, digits int, percent bool, of func(calib
 		func(r *classResult) float64 { return of(r.decided) }}
 }
 
-var binaryMeasures = []measure[*classResult]{
+var binaryMeasures = append([]measure[*classResult]{
 	accuracy,
 	meanNLL,
 	{Metric{Key: "ece", Header: "ECE of class 1", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
@@ -88,7 +113,7 @@ var binaryMeasures = []measure[*classResult]{
 	{Metric{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true, Note: "AURC and risk at 90 % are of the more probable class, whatever the threshold"},
 		func(r *classResult) float64 { return r.SelectiveRisk }},
 	entropyOf,
-}
+}, eceNoise()...)
 
 // lossSum adds up a loss. It also keeps the loss of each example, unless only the mean is needed.
 type lossSum struct {
@@ -212,6 +237,7 @@ func (e *classEvaluator) Evaluation() *Evaluation {
 		out.Reliability, out.RiskCoverage = calibrate.Reliability(e.all, e.opts.ECE), calibrate.RiskCoverage(e.all)
 		out.Warnings, out.sets = r.Warnings, r.Sets
 	}
+	r.judgeBins(e)
 	out.Scores = measured(classMeasures, r, e.opts.MainOnly)
 	Align(out)
 	return out
@@ -314,6 +340,7 @@ func (e *binaryEvaluator) Evaluation() *Evaluation {
 		out.Points = calibrate.OperatingPoints(e.in, e.out)
 	}
 	out.Warnings = append(out.Warnings, e.warnings()...)
+	r.judgeBins(e.classEvaluator)
 	out.Scores = measured(binaryMeasures, r, e.opts.MainOnly)
 	return out
 }
