@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/stat"
@@ -57,7 +58,7 @@ var (
 	entropyOf  = measure[*classResult]{Metric{Key: "entropy", Header: "entropy", Digits: 4, Further: true}, func(r *classResult) float64 { return r.Entropy }}
 )
 
-var classMeasures = append([]measure[*classResult]{
+var classMeasures = slices.Insert([]measure[*classResult]{
 	accuracy,
 	meanNLL,
 	{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
@@ -80,7 +81,7 @@ var classMeasures = append([]measure[*classResult]{
 	{Metric{Key: "set_empty", Header: "empty sets", Digits: 1, Percent: true, Further: true, Optional: true,
 		Note: "sets of classes (APS) are fitted to hold the true one in 90, 95, 99 or 99.9 %, in the first of these that is above the best accuracy: " +
 			"at a level below it they are the most probable class or none, and tell nothing"}, setsLater},
-}, eceNoise()...)
+}, 3, eceNoise()...) // behind the ECE
 
 // setsLater stands for the metrics of prediction sets, which [Align] computes.
 func setsLater(*classResult) float64 { return math.NaN() }
@@ -91,7 +92,7 @@ func decisionMeasure(key, header string, digits int, percent bool, of func(calib
 		func(r *classResult) float64 { return of(r.decided) }}
 }
 
-var binaryMeasures = append([]measure[*classResult]{
+var binaryMeasures = slices.Insert([]measure[*classResult]{
 	accuracy,
 	meanNLL,
 	{Metric{Key: "ece", Header: "ECE of class 1", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
@@ -113,7 +114,7 @@ var binaryMeasures = append([]measure[*classResult]{
 	{Metric{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true, Note: "AURC and risk at 90 % are of the more probable class, whatever the threshold"},
 		func(r *classResult) float64 { return r.SelectiveRisk }},
 	entropyOf,
-}, eceNoise()...)
+}, 3, eceNoise()...) // behind the ECE
 
 // lossSum adds up a loss. It also keeps the loss of each example, unless only the mean is needed.
 type lossSum struct {

@@ -229,10 +229,7 @@ func (e *Evaluation) Only(metrics []Metric) (some []Score) {
 
 // Main returns the metrics that every table shows.
 func (e *Evaluation) Main() []Score {
-	if i := slices.IndexFunc(e.Scores, func(s Score) bool { return s.Further }); i >= 0 {
-		return e.Scores[:i]
-	}
-	return e.Scores
+	return slices.DeleteFunc(slices.Clone(e.Scores), func(s Score) bool { return s.Further })
 }
 
 // Loss returns a loss of each example, or nil if the task has no such loss.

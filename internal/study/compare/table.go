@@ -83,8 +83,12 @@ func decimal(header string) report.Column {
 func (r *Result) mainTable() *report.Table {
 	loss, base := r.loss(), r.baselineName()
 	columns := []report.Column{{Header: "method"}}
-	for _, m := range r.Methods[0].Main() {
-		columns = append(columns, decimal(m.Header))
+	for i, m := range r.Methods[0].Main() {
+		column := decimal(m.Header)
+		if i > 2 {
+			column.Optional = 1 + i
+		}
+		columns = append(columns, column)
 		if m.Key == loss.Key {
 			columns = append(columns, decimal("minus "+base+" [95 %]"))
 		}
@@ -93,13 +97,20 @@ func (r *Result) mainTable() *report.Table {
 	if lacks {
 		columns = append(columns, decimal("noise"))
 	}
-	columns = append(columns, decimal("at best "+r.first().Symbol), decimal("other seeds"), decimal("very many members"), report.Column{Header: " ", Empty: " "})
-	t := report.NewTable(columns...)
+	for i, header := range []string{"other seeds", "very many members", "at best " + r.first().Symbol} {
+		columns = append(columns, report.Column{Header: header, Align: report.Decimal, Optional: []int{1, 2, 9}[i]})
+	}
+	columns = append(columns, report.Column{Header: " ", Empty: " "})
+	t, noisy := report.NewTable(columns...), false
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		cells := []string{m.Name}
 		for _, s := range m.Main() {
-			cells = append(cells, study.Cell(s))
+			cell := study.Cell(s)
+			if s.Key == "ece" && s.Value > m.Value("ece_calibrated_high") {
+				cell, noisy = cell+" ^", true
+			}
+			cells = append(cells, cell)
 			if s.Key == loss.Key {
 				cells = append(cells, r.differenceCell(m))
 			}
@@ -107,8 +118,11 @@ func (r *Result) mainTable() *report.Table {
 		if lacks {
 			cells = append(cells, m.noiseCell())
 		}
-		cells = append(cells, report.Fixed(m.AtBestT, 4))
-		t.Row(append(append(cells, r.drawsCells(m)...), m.marks())...)
+		cells = append(cells, r.drawsCells(m)...)
+		t.Row(append(cells, report.Fixed(m.AtBestT, 4), m.marks())...)
+	}
+	if noisy {
+		t.Warn("^ above the range of a calibrated model with the same confidences")
 	}
 	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss.Name, loss.Name, base, "images")
 	if r.classError() {
