@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -43,9 +42,15 @@ func (t *Table) WriteText(w io.Writer, s Screen) error {
 	if s.Width > 0 && l.width() > s.Width {
 		l = t.layout(places, nameWidth, true)
 		for l.width() > s.Width {
-			if c := t.leastOf(places); c > 0 {
-				places = slices.DeleteFunc(places, func(p int) bool { return p == c })
-				left = append(left, t.cols[c].Header)
+			if n := t.optional(places); n > 0 {
+				var out []string
+				places = slices.DeleteFunc(places, func(c int) bool {
+					if t.cols[c].Optional == n {
+						out = append(out, t.cols[c].Header)
+					}
+					return t.cols[c].Optional == n
+				})
+				left = append(out, left...)
 				l = t.layout(places, nameWidth, true)
 				continue
 			}
@@ -57,7 +62,6 @@ func (t *Table) WriteText(w io.Writer, s Screen) error {
 	}
 	var b strings.Builder
 	l.write(&b)
-	slices.Reverse(left)
 	notes := slices.Clone(t.warnings)
 	if left != nil {
 		notes = append(notes, fmt.Sprintf("not shown for lack of room: %s (use a wider terminal, --json or --report)", strings.Join(left, ", ")))
@@ -72,15 +76,12 @@ func (t *Table) WriteText(w io.Writer, s Screen) error {
 	return err
 }
 
-// leastOf returns the column that is left out first, or 0 if none may be.
-func (t *Table) leastOf(places []int) int {
-	c := slices.MaxFunc(places, func(a, b int) int {
-		return cmp.Or(cmp.Compare(t.cols[a].Optional, t.cols[b].Optional), cmp.Compare(a, b))
-	})
-	if t.cols[c].Optional == 0 {
-		return 0
+// optional returns the highest number of optional columns, or 0 if all columns must be shown.
+func (t *Table) optional(places []int) (n int) {
+	for _, c := range places {
+		n = max(n, t.cols[c].Optional)
 	}
-	return c
+	return n
 }
 
 // A layout has the columns of a table as blocks of equally wide lines. heights has the number of lines of the header and

@@ -13,7 +13,7 @@ func TestScreen(t *testing.T) {
 	number := func(header string, optional int) Column {
 		return Column{Header: header, Align: Decimal, Optional: optional}
 	}
-	table := NewTable(Column{Header: "method"}, number("accuracy", 1), number("loss of one image in nats", 0), number("of nothing", 0), number("ECE", 2), number("Brier", 2), Column{Header: " ", Empty: " "})
+	table := NewTable(Column{Header: "method"}, number("accuracy", 1), number("loss of one image in nats", 0), number("of nothing", 0), number("ECE", 2), number("Brier", 3), Column{Header: " ", Empty: " "})
 	table.Row("isotropic noise, equal trace", "95.4 %", "0.1448 [0.1, 0.2]", "", "0.01", "0.20")
 	table.Row("SWA", "9.1 %", "15.637", "", "0.1", "0.3")
 	table.Warn("* of few images")

@@ -39,7 +39,7 @@ type Column struct {
 	Align  Align
 	Empty  string // shown for an empty cell; "" means "—", " " leaves it blank
 	// Optional columns are left out where a table is too wide for the screen: those with the highest number first, and
-	// of equal ones the last. A column with 0 is always shown.
+	// those with the same number together. A column with 0 is always shown.
 	Optional int
 }
 

@@ -9,9 +9,11 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Differences compares methods with a baseline. Each has a point with an interval. Lower is better.
+// Differences compares methods with a baseline. Each has a point with an interval. Lower is better. Plain rows are
+// values of their own: there is no baseline, no zero and no verdict.
 type Differences struct {
 	Title    string
+	Plain    bool
 	Label    string // of the axis, with its unit: "NLL − NLL(SWA-Temp), nats"
 	Baseline string // the method at zero
 	Rows     []Difference
@@ -91,9 +93,18 @@ func (ds *Differences) draw() *Figure {
 	}
 	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, ds.axis(rows), y)
 	f.Name, f.Note = fileName("difference", ds.Title), ds.Note
-	f.curve(pen(ink, 1.2, 0), plotter.XY{Y: y.min}, plotter.XY{Y: y.max})
+	if ds.Plain {
+		for i := range rows {
+			rows[i].Open = true
+		}
+	} else {
+		f.curve(pen(ink, 1.2, 0), plotter.XY{Y: y.min}, plotter.XY{Y: y.max})
+	}
 	for i := range rows {
 		f.difference(&rows[i], float64(-i))
+	}
+	if ds.Plain {
+		return f
 	}
 	for v, look := range verdictLooks {
 		v := verdict(v)
@@ -111,10 +122,12 @@ func (ds *Differences) draw() *Figure {
 
 // axis returns an axis that contains zero and all rows except those far beyond the others.
 func (ds *Differences) axis(rows []Difference) axis {
-	var reach, ends []float64
+	var reach, ends []float64 // distances from zero, or for plain rows none
 	for _, row := range rows {
 		far := math.Abs(row.Value)
-		if row.hasInterval() {
+		if ds.Plain {
+			far = 0
+		} else if row.hasInterval() {
 			far = max(far, math.Abs(row.Lower), math.Abs(row.Upper))
 		}
 		reach = append(reach, far)
@@ -124,7 +137,7 @@ func (ds *Differences) axis(rows []Difference) axis {
 			ends = append(ends, row.Value, row.Lower, row.Upper)
 		}
 	}
-	return spanAxis(ds.Label, true, ends).padded(0.08)
+	return spanAxis(ds.Label, !ds.Plain, ends).padded(0.08)
 }
 
 // difference draws the value of a row and its interval. A value beyond the axis becomes a number with an arrow.
@@ -148,9 +161,13 @@ func (f *Figure) difference(row *Difference, y float64) {
 func (ds *Differences) describe(rows []Difference) string {
 	desc := ds.Label + "."
 	for _, row := range rows {
-		desc += fmt.Sprintf(" %s: %s", row.Name, signed(row.Value, 4))
+		number := signed
+		if ds.Plain {
+			number = fixed
+		}
+		desc += fmt.Sprintf(" %s: %s", row.Name, number(row.Value, 4))
 		if row.hasInterval() {
-			desc += fmt.Sprintf(" [%s, %s]", signed(row.Lower, 4), signed(row.Upper, 4))
+			desc += fmt.Sprintf(" [%s, %s]", number(row.Lower, 4), number(row.Upper, 4))
 		}
 		desc += "."
 	}

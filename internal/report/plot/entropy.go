@@ -17,6 +17,7 @@ type HistogramPair struct {
 	Name    string // the method
 	In, Out calibrate.Histogram
 	Note    string // such as AUROC and symmetrised KL
+	Minor   bool   // the figure is folded
 	Label   string // of the axis, unless the values are entropies
 }
 
@@ -62,7 +63,7 @@ func (p *HistogramPair) draw(y axis, below, above bool) *Figure {
 	}
 	x, edges := p.axis(below, above)
 	f := newFigure(title+p.Name, "Two histograms as shares of images: in domain and out of domain.", chartWidth, entropyHeight, x, y)
-	f.Name, f.Note = fileName("entropy", p.Name), p.Note
+	f.Name, f.Note, f.Folded = fileName("entropy", p.Name), p.Note, p.Minor
 	for i, of := range []struct {
 		name    string
 		h       *calibrate.Histogram

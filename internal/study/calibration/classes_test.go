@@ -266,7 +266,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for line, want := range []string{"NLL − NLL as saved  [95 %]", "", "−0.", "", "−0."} {
+	for line, want := range []string{"NLL − NLL as saved [95 %]", "", "−0.", "", "−0."} {
 		if strings.Contains(lines[line], "[") != (want != "") || !strings.Contains(lines[line], want) {
 			t.Errorf("line %d: %q, want %q", line, lines[line], want)
 		}

@@ -227,12 +227,19 @@ func (k *Result) Tables() []*report.Table {
 
 func (k *Result) table(first string, metrics []task.Metric, differences bool) *report.Table {
 	columns := []report.Column{{Header: first}}
-	for _, m := range metrics {
-		columns = append(columns, report.Column{Header: m.Header, Align: report.Decimal})
+	for i, m := range metrics {
+		c := report.Column{Header: m.Header, Align: report.Decimal}
+		switch {
+		case m.Further:
+			c.Optional = 2 + i
+		case i > 2 && !m.Decision:
+			c.Optional = 1
+		}
+		columns = append(columns, c)
 	}
 	differences = differences && slices.ContainsFunc(k.rows, func(r row) bool { return r.difference != nil })
 	if differences {
-		columns = append(columns, report.Column{Header: "NLL − NLL as saved  [95 %]", Align: report.Left, Empty: " "})
+		columns = append(columns, report.Column{Header: "NLL − NLL as saved [95 %]", Align: report.Decimal, Empty: " "})
 	}
 	t := report.NewTable(columns...)
 	for _, r := range k.rows {
@@ -245,7 +252,7 @@ func (k *Result) table(first string, metrics []task.Metric, differences bool) *r
 			}
 		}
 		if d := r.difference; d != nil && differences {
-			cells = append(cells, report.Signed(d.Mean, 4)+"  "+report.Interval(d.Low, d.High, 4))
+			cells = append(cells, report.Signed(d.Mean, 4)+" "+report.Interval(d.Low, d.High, 4))
 		}
 		t.Row(cells...)
 	}

@@ -129,7 +129,7 @@ func checkShown(t *testing.T, r *Result) {
 		}
 	}
 	page := r.Page()
-	if len(page.Tables) != 3 || len(page.Lines) != 2 || len(page.Surfaces) != 2 || !slices.Equal(page.Verdict, r.Verdict()) {
+	if len(page.Tables) != 3 || len(page.Lines) != 2 || page.Lead == nil || len(page.Surfaces) != 1 || !page.Tables[0].Folded || !slices.Equal(page.Verdict, r.Verdict()) {
 		t.Errorf("a page of %d tables, %d figures of lines and %d of planes", len(page.Tables), len(page.Lines), len(page.Surfaces))
 	}
 	for i, l := range r.Lines {
@@ -137,8 +137,8 @@ func checkShown(t *testing.T, r *Result) {
 			t.Errorf("the curve of line %d: %+v", i, s)
 		}
 	}
-	for k, p := range r.Planes {
-		s := page.Surfaces[k]
+	for _, p := range r.Planes {
+		s := r.surface(p)
 		if s.Z[2][0] != p.Points[2][0].NLL() || len(s.Ellipses) != 2 || s.Points[0].Name != "SWA" {
 			t.Errorf("plane %d, %d: %+v", p.I, p.J, s)
 		}

@@ -19,9 +19,9 @@ func (g *Result) Page() *report.Report {
 		study.Fact("loss", "%s", g.loss()))
 	page.Provenance = study.Provenance(g.Runtime, g.Statistics.Networks, study.Used{As: "data", Data: g.Data}, study.Used{As: "batch norm", Data: g.BatchNorm.Data})
 	page.Tables = []report.NamedTable{
-		{Title: "Spectrum of the covariance", Table: g.spectrumTable()},
-		{Title: "Loss along the directions", Table: g.linesTable()},
-		{Title: "Accuracy along the directions", Table: g.accuracyTable()},
+		{Title: "Spectrum of the covariance", Table: g.spectrumTable(), Folded: true},
+		{Title: "Loss along the directions", Table: g.linesTable(), Folded: true},
+		{Title: "Accuracy along the directions", Table: g.accuracyTable(), Folded: true},
 	}
 	s := g.Geometry
 	eigenvalues := plot.Series{Name: "eigenvalue"}
@@ -36,6 +36,9 @@ func (g *Result) Page() *report.Report {
 	page.Lines = g.lineCurves()
 	for _, plane := range g.Planes {
 		page.Surfaces = append(page.Surfaces, g.surface(plane))
+	}
+	if figures := plot.DrawSurfaces(page.Surfaces); figures != nil {
+		page.Lead, page.Surfaces = figures[0], page.Surfaces[1:]
 	}
 	return page
 }

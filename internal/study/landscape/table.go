@@ -21,6 +21,15 @@ func (g *Result) Heading() string {
 	return fmt.Sprintf("%s images, %s weights, rank %d, scale %g", report.Thousands(g.Data.Len()), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
 }
 
+// Next returns the command that tries the scales which the figures show.
+func (g *Result) Next() []string {
+	args := []string{"swagwrap", "sweep"}
+	if g.BatchNorm.Data != nil {
+		args = append(args, "--bn-data", g.BatchNorm.Data.Sources()[0].Path)
+	}
+	return []string{study.Shell(append(args, "--val", "VAL", g.Network.Posterior.Path, "TEST")...)}
+}
+
 // Tables returns the spectrum, and the loss and the accuracy along the directions.
 func (g *Result) Tables() []*report.Table {
 	return []*report.Table{g.spectrumTable(), g.linesTable(), g.accuracyTable()}
@@ -32,8 +41,8 @@ func (g *Result) spectrumTable() *report.Table {
 		report.Column{Header: "direction", Align: report.Right},
 		report.Column{Header: "low-rank variance", Align: report.Right},
 		report.Column{Header: "share", Align: report.Decimal},
-		report.Column{Header: "sum", Align: report.Decimal},
-		report.Column{Header: "diagonal variance", Align: report.Right},
+		report.Column{Header: "sum", Align: report.Decimal, Optional: 1},
+		report.Column{Header: "diagonal variance", Align: report.Right, Optional: 2},
 		report.Column{Header: "standard deviation", Align: report.Right},
 	)
 	sum := 0.0
@@ -59,7 +68,7 @@ func (g *Result) accuracyTable() *report.Table {
 func (g *Result) alongTable(what string, cell func(Point) string) *report.Table {
 	cols := []report.Column{{Header: what + " at", Align: report.Decimal}}
 	for _, l := range g.Lines {
-		cols = append(cols, report.Column{Header: fmt.Sprintf("direction %d", l.I+1), Align: report.Decimal})
+		cols = append(cols, report.Column{Header: fmt.Sprintf("direction %d", l.I+1), Align: report.Decimal, Optional: l.I})
 	}
 	t := report.NewTable(cols...)
 	for k := range g.Grid {

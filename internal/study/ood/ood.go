@@ -3,6 +3,7 @@
 package ood
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -28,13 +30,14 @@ type Detection struct {
 
 // Result is the outcome of a detection.
 type Result struct {
-	Methods   []Detected // in the order of the tables
+	Methods   []Detected // the best first, by the AUROC of the main measure
 	Sizes     [2]int     // number of images in the domain, and out of it
 	Notes     []string   // methods that were left out, with the reason
 	BatchNorm study.BatchNorm
 	// Settings are the settings that the numbers depend on, and Provenance the inputs.
 	Settings, Provenance []report.Fact
 
+	next     []string // commands that make and use the ensemble of the best method that can be one
 	task     task.Task
 	measures []task.Uncertainty // of saved predictions with their own measures, instead of the task's
 }
@@ -54,13 +57,14 @@ type Detected struct {
 	// Scores holds a score for each measure of the task. It is nil for measures of disagreement between members if
 	// there is only one network.
 	Scores []*calibrate.Detection
-	// Difference is the AUROC minus that of the baseline, by the main measure, with the interval of DeLong et al.
-	// 1988 over the images. It is zero for the baseline itself.
+	// Difference is the AUROC minus that of the best method, by the main measure, with the interval of DeLong et al.
+	// 1988 over the images. It is zero for the best method itself, which is the Baseline.
 	Difference calibrate.Interval
 	Baseline   bool
 	Notes      []error
 
-	in, out []float64 // values of the main measure
+	in, out     []float64 // values of the main measure
+	temperature float64   // that the scores are divided by, or 0
 }
 
 func (d *Detection) targets() baseline.Targets {
@@ -77,7 +81,7 @@ func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
 	return baseline.Fill(ctx, e, &d.Inputs, t)
 }
 
-// Run scores the methods. The baseline of the differences is SWA, or the first method if SWA is missing.
+// Run scores the methods.
 func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}}
 	targets := d.targets()
@@ -101,14 +105,38 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		return nil, err
 	}
 	r.bin()
-	base := max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == baseline.SWA }))
-	r.Methods[base].Baseline = true
-	for i := range r.Methods {
-		if x := &r.Methods[i]; i != base {
-			x.Difference = calibrate.AUROCDifference(x.in, x.out, r.Methods[base].in, r.Methods[base].out)
+	slices.SortStableFunc(r.Methods, func(a, b Detected) int { return cmp.Compare(b.Scores[0].AUROC, a.Scores[0].AUROC) })
+	best := &r.Methods[0]
+	best.Baseline = true
+	for i := range r.Methods[1:] {
+		x := &r.Methods[1+i]
+		x.Difference = calibrate.AUROCDifference(x.in, x.out, best.in, best.out)
+	}
+	for _, x := range r.Methods {
+		if r.next = d.commands(&x); r.next != nil {
+			break
 		}
 	}
 	return r, nil
+}
+
+// commands returns the commands that make the ensemble of a method and write its uncertainties, or nil if no ensemble is
+// equivalent to the method.
+func (d *Detection) commands(x *Detected) []string {
+	settings, runs := d.Deploy(x.Key)
+	if settings == nil || settings.Method == ensemble.Iterates {
+		return nil
+	}
+	how := *settings
+	how.Temperature = x.temperature
+	sample := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
+	if data := d.BatchNorm.Data; data != nil && slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
+		sample = append(sample, "--bn-data", data.Sources()[0].Path)
+	}
+	for _, run := range runs {
+		sample = append(sample, run.Network.Posterior.Path)
+	}
+	return []string{study.Shell(sample...), study.Shell("swagwrap", "score", "-o", "predictions.csv", "ensemble.safetensors", d.Out.Sources()[0].Path)}
 }
 
 // detected scores the predictions of a method.
@@ -127,6 +155,7 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 		in, out = t.Apply(nil, c, in), t.Apply(nil, c, out)
 		x.Notes = append(x.Notes, c.Warnings...)
 		if v, ok := c.Number(); ok {
+			x.temperature = v
 			if stem, ok := strings.CutSuffix(x.Name, "-Temp"); ok {
 				x.Name = stem + "-" + by.Name
 			}

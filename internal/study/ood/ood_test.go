@@ -3,6 +3,7 @@ package ood
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -44,9 +45,12 @@ func TestDetection(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys []string
-	for _, x := range r.Methods {
+	for i, x := range r.Methods {
 		keys = append(keys, x.Key)
-		if mutual := x.Scores[1]; x.Baseline != (x.Key == baseline.SWA) || (mutual == nil) != (x.Members == 1) {
+		if i > 0 && (x.Scores[0].AUROC > r.Methods[i-1].Scores[0].AUROC || math.Abs(x.Difference.Mean-(x.Scores[0].AUROC-r.Methods[0].Scores[0].AUROC)) > 1e-12) {
+			t.Errorf("%s: AUROC %v after %v, difference %v", x.Name, x.Scores[0].AUROC, r.Methods[i-1].Scores[0].AUROC, x.Difference)
+		}
+		if mutual := x.Scores[1]; x.Baseline != (i == 0) || (mutual == nil) != (x.Members == 1) {
 			t.Errorf("%s: baseline %v, %d members, mutual information %v", x.Name, x.Baseline, x.Members, mutual)
 		}
 		for _, h := range []calibrate.Histogram{x.In, x.Out} {
@@ -59,8 +63,12 @@ func TestDetection(t *testing.T) {
 			}
 		}
 	}
-	if got, want := strings.Join(keys, " "), "sgd sgd-temp sgd-ensemble swa swa-temp swa-laplace swag-diag swag swag-temp deep-sgd deep-swa multiswag"; got != want {
+	slices.Sort(keys)
+	if got, want := strings.Join(keys, " "), "deep-sgd deep-swa multiswag sgd sgd-ensemble sgd-temp swa swa-laplace swa-temp swag swag-diag swag-temp"; got != want {
 		t.Errorf("methods %s, want %s", got, want)
+	}
+	if next := r.Next(); len(next) != 2 || !strings.HasPrefix(next[0], "swagwrap sample -o ensemble.safetensors --method ") || !strings.Contains(next[0], " --bn-data ") || !strings.HasPrefix(next[1], "swagwrap score ") {
+		t.Errorf("%q", next)
 	}
 	// The same numbers from the sums alone.
 	asked := d.Inputs
@@ -87,18 +95,21 @@ func TestDetection(t *testing.T) {
 func checkShown(t *testing.T, r *Result) {
 	t.Helper()
 	r.Settings = append(r.Settings, study.Fact("in the domain", "some digits"), study.Fact("random numbers", "seed %d", 1))
-	r.BatchNorm = study.BatchNorm{Networks: make([]*infer.Network, 1), Records: []*batchnorm.Record{nil}}
+	r.BatchNorm = study.BatchNorm{Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"some digits, seed 1\n\n", "AUROC − AUROC(SWA)", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "OUT is what is to be found, 50 % of the images",
-		"SWAG's entropy tells the two apart ", strings.Join(r.Verdict(), "\n") + "\n"} {
+	for _, want := range []string{"some digits, seed 1\n\n", "AUROC [95 %]", "minus the best [95 %]", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "OUT is what is to be found, 50 % of the images",
+		"\n" + r.Methods[0].Name + " finds the OUT images best, by entropy: AUROC 0.", strings.Join(r.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
 	page := r.Page()
+	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
+		t.Errorf("figure %v, histograms %+v", page.Lead, page.Entropies)
+	}
 	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 2 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Verdict()) {
 		t.Errorf("page %+v", page)
 	}
@@ -113,7 +124,7 @@ func checkShown(t *testing.T, r *Result) {
 			Members     int
 			Entropy     *calibrate.Detection
 			Mutual      *calibrate.Detection                `json:"mutual_information"`
-			Difference  *struct{ Value, Low, High float64 } `json:"auroc_difference"`
+			Difference  *struct{ Value, Low, High float64 } `json:"auroc_minus_best"`
 			Out         struct{ Counts []int }
 			Baseline    bool
 		}
@@ -149,7 +160,7 @@ func TestOf(t *testing.T) {
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT image is less certain than a random IN image in 100.0 % of pairs.\n"} {
+	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT image is less certain than a random IN image in 100.0 % of pairs: AUROC 1.0000 ["} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
@@ -236,29 +247,25 @@ func TestVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := func(key, name string, low, high float64) Detected {
-		return Detected{Key: key, Name: name, Scores: []*calibrate.Detection{{AUROC: 0.9}}, Difference: calibrate.Interval{Mean: (low + high) / 2, Low: low, High: high}}
+	found := func(name string, low, high float64) Detected {
+		mean := (low + high) / 2
+		return Detected{Name: name, Scores: []*calibrate.Detection{{AUROC: 0.9 + mean, Low: 0.85 + mean, High: 0.95 + mean}}, Difference: calibrate.Interval{Mean: mean, Low: low, High: high}}
 	}
-	swa := found(baseline.SWA, "SWA", 0, 0)
-	swa.Baseline = true
+	chosen := "The best method is chosen on these images. On new images its lead is smaller on average."
 	for _, tc := range []struct {
 		found []Detected
 		want  []string
 	}{
-		{[]Detected{found("sgd", "SGD", -0.02, -0.01), swa, found(baseline.SWAGDiag, "SWAG-Diag", 0.02, 0.04), found(baseline.SWAG, "SWAG", 0.01, 0.03)}, []string{
-			"SWAG's entropy tells the two apart better than that of SWA: AUROC 0.9000 against 0.9000, +0.0200 [+0.0100, +0.0300].",
-			"Better than SWA: SWAG-Diag (+0.0300).",
-			"Worse than SWA: SGD (−0.0150).",
-			"3 methods stand against one, each with a 95 % interval: if none differed, chance would still show a difference in up to 14 % of such tables.",
+		{[]Detected{found("SWAG", 0, 0), found("SWA", -0.03, 0.01), found("SGD", -0.03, -0.01)}, []string{
+			"SWAG finds the OUT images best, by entropy: AUROC 0.9000 [0.8500, 0.9500].",
+			"These images do not distinguish it from SWA.",
+			"The other method is worse, by its 95 % interval.", chosen,
 		}},
-		{[]Detected{swa, found(baseline.SWAG, "SWAG", -0.01, 0.01)}, []string{
-			"These images show no difference between SWAG and SWA at telling the two apart: AUROC 0.9000 against 0.9000, 0.0000 [−0.0100, +0.0100].",
+		{[]Detected{found("SWA", 0, 0), found("SWAG", -0.02, -0.01), found("SGD", -0.03, -0.01)}, []string{
+			"SWA finds the OUT images best, by entropy: AUROC 0.9000 [0.8500, 0.9500].",
+			"The other 2 methods are worse, by a 95 % interval for each.", chosen,
 		}},
-		{[]Detected{swa, found(baseline.SWAG, "SWAG", -0.03, -0.01)}, []string{
-			"SWAG's entropy tells the two apart worse than that of SWA: AUROC 0.9000 against 0.9000, −0.0200 [−0.0300, −0.0100].",
-		}},
-		{[]Detected{swa, found("sgd", "SGD", -0.01, 0.01)}, []string{"No method differs from SWA at telling the two apart, as far as these images show."}},
-		{[]Detected{swa}, []string{"A random OUT image is less certain than a random IN image in 90.0 % of pairs."}},
+		{[]Detected{found("SWA", 0, 0)}, []string{"A random OUT image is less certain than a random IN image in 90.0 % of pairs: AUROC 0.9000 [0.8500, 0.9500]."}},
 	} {
 		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, task: two}).Verdict()); diff != "" {
 			t.Error(diff)
@@ -266,30 +273,26 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// An AUROC below 0.5 is no way to find what is out of the domain, and is not called
-// better than a lower one; by any measure, of one method as of many.
+// An AUROC below 0.5 is no way to find what is out of the domain, by any measure, of one method as of many.
 func TestVerdictReversed(t *testing.T) {
 	two, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	swa := Detected{Key: baseline.SWA, Name: "SWA", Baseline: true, Scores: []*calibrate.Detection{{AUROC: 0.3, Low: 0.2, High: 0.4}, nil, {AUROC: 0.7, Low: 0.6, High: 0.8}}}
-	swag := Detected{Key: baseline.SWAG, Name: "SWAG", Scores: []*calibrate.Detection{{AUROC: 0.45, Low: 0.35, High: 0.55}, {AUROC: 0.25, Low: 0.2, High: 0.3}, {AUROC: 0.5, Low: 0.4, High: 0.6}},
-		Difference: calibrate.Interval{Mean: 0.15, Low: 0.1, High: 0.2}}
-	diag := swag
-	diag.Key, diag.Name = baseline.SWAGDiag, "SWAG-Diag"
-	entropy := "Reversed: by entropy the images of OUT are the more certain ones with SWA (AUROC 0.3000, 0.2000 to 0.4000). Are IN and OUT the right way round? If so, this uncertainty does not find OUT."
+	swa := Detected{Name: "SWA", Scores: []*calibrate.Detection{{AUROC: 0.3, Low: 0.2, High: 0.4}, nil, {AUROC: 0.7, Low: 0.6, High: 0.8}}, Difference: calibrate.Interval{Mean: -0.15, Low: -0.2, High: -0.1}}
+	swag := Detected{Name: "SWAG", Scores: []*calibrate.Detection{{AUROC: 0.45, Low: 0.35, High: 0.55}, {AUROC: 0.25, Low: 0.2, High: 0.3}, {AUROC: 0.5, Low: 0.4, High: 0.6}}}
+	entropy, question := "Reversed: by entropy the images of OUT are the more certain ones with SWA (AUROC 0.3000 [0.2000, 0.4000]).", "Are IN and OUT the right way round? If so, this uncertainty does not find OUT."
 	for _, tc := range []struct {
 		found []Detected
 		want  []string
 	}{
-		{[]Detected{swa}, []string{"A random OUT image is less certain than a random IN image in 30.0 % of pairs.", entropy}},
-		{[]Detected{swa, diag, swag}, []string{
-			"Neither SWAG's entropy nor that of SWA tells the two apart: AUROC 0.4500 against 0.3000, +0.1500 [+0.1000, +0.2000].",
+		{[]Detected{swa}, []string{"A random OUT image is less certain than a random IN image in 30.0 % of pairs: AUROC 0.3000 [0.2000, 0.4000].", entropy, question}},
+		{[]Detected{swag, swa}, []string{
+			"No method finds the OUT images by entropy. The best is SWAG: AUROC 0.4500 [0.3500, 0.5500].",
+			"The other method is worse, by its 95 % interval.",
 			entropy,
-			"By entropy the images of OUT are the more certain ones, though these images do not tell it from guessing, with SWAG-Diag (AUROC 0.4500, 0.3500 to 0.5500), SWAG (AUROC 0.4500, 0.3500 to 0.5500).",
-			"Reversed: by mutual information the images of OUT are the more certain ones with SWAG-Diag (AUROC 0.2500, 0.2000 to 0.3000), SWAG (AUROC 0.2500, 0.2000 to 0.3000). Are IN and OUT the right way round? If so, this uncertainty does not find OUT.",
-			"2 methods stand against one, each with a 95 % interval: if none differed, chance would still show a difference in up to 10 % of such tables.",
+			"Reversed: by mutual information the images of OUT are the more certain ones with SWAG (AUROC 0.2500 [0.2000, 0.3000]).", question,
+			"The best method is chosen on these images. On new images its lead is smaller on average.",
 		}},
 	} {
 		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, task: two}).Verdict()); diff != "" {

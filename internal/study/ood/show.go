@@ -35,23 +35,28 @@ func decimal(header string) report.Column {
 }
 
 func (r *Result) mainTable() *report.Table {
-	columns := []report.Column{{Header: "by " + r.main().Name}, decimal("mean in"), decimal("mean out")}
-	if r.binned() {
-		columns = append(columns, decimal("sym. KL"))
+	optional := func(header string, n int) report.Column {
+		return report.Column{Header: header, Align: report.Decimal, Optional: n}
 	}
-	columns = append(columns, decimal("AUROC"), decimal("AUPR"), decimal("FPR@95"))
+	columns := []report.Column{{Header: "by " + r.main().Name}, decimal("AUROC [95 %]")}
 	if len(r.Methods) > 1 {
-		columns = append(columns, decimal("AUROC − AUROC("+r.baseline().Name+")"), report.Column{Header: "[95 %]"})
+		columns = append(columns, decimal("minus the best [95 %]"))
 	}
+	columns = append(columns, optional("FPR@95", 1), optional("AUPR", 2), optional("sym. KL", 4), optional("mean in", 3), optional("mean out", 3))
 	t := report.NewTable(columns...)
 	for _, x := range r.Methods {
-		cells := []string{x.Name, report.Fixed(x.InMean, 4), report.Fixed(x.OutMean, 4)}
-		if r.binned() {
-			cells = append(cells, report.Fixed(x.Distance, 3))
+		d := x.Scores[0]
+		cells := []string{x.Name, report.Fixed(d.AUROC, 4) + " [" + report.Fixed(d.Low, 4) + ", " + report.Fixed(d.High, 4) + "]"}
+		if len(r.Methods) > 1 {
+			difference := ""
+			if !x.Baseline {
+				difference = report.Signed(x.Difference.Mean, 4) + " " + report.Interval(x.Difference.Low, x.Difference.High, 4)
+			}
+			cells = append(cells, difference)
 		}
-		cells = append(cells, scores(x.Scores[0])...)
-		if len(r.Methods) > 1 && !x.Baseline {
-			cells = append(cells, report.Signed(x.Difference.Mean, 4), report.Interval(x.Difference.Low, x.Difference.High, 4))
+		cells = append(cells, scores(d)[2], scores(d)[1], "", report.Fixed(x.InMean, 4), report.Fixed(x.OutMean, 4))
+		if r.binned() {
+			cells[len(cells)-3] = report.Fixed(x.Distance, 3)
 		}
 		t.Row(cells...)
 	}
@@ -121,7 +126,7 @@ func (x *Detected) outside() string {
 func (r *Result) measuresTable() *report.Table {
 	columns := []report.Column{{Header: "by other measures"}}
 	for _, u := range r.uncertainties()[1:] {
-		columns = append(columns, decimal(u.Name+": AUROC"), decimal("AUPR"), decimal("FPR@95"))
+		columns = append(columns, decimal(u.Name+": AUROC"), report.Column{Header: "AUPR", Align: report.Decimal, Optional: 2}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
 	}
 	t := report.NewTable(columns...)
 	for _, x := range r.Methods {
@@ -134,97 +139,70 @@ func (r *Result) measuresTable() *report.Table {
 	return t
 }
 
-func (r *Result) baseline() *Detected {
-	return &r.Methods[max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Baseline }))]
-}
-
-// Verdict returns the result in plain words. It claims a difference only if its interval excludes 0.
+// Verdict returns the result in plain words: the best method, and which others these images cannot distinguish from it.
 func (r *Result) Verdict() []string {
-	base := r.baseline()
+	best := &r.Methods[0]
+	d := best.Scores[0]
+	interval := fmt.Sprintf("AUROC %s [%s, %s]", report.Fixed(d.AUROC, 4), report.Fixed(d.Low, 4), report.Fixed(d.High, 4))
 	if len(r.Methods) == 1 {
-		return append([]string{fmt.Sprintf("A random OUT image is less certain than a random IN image in %s of pairs.", report.Percent(base.Scores[0].AUROC, 1))}, r.reversed()...)
+		return append([]string{fmt.Sprintf("A random OUT image is less certain than a random IN image in %s of pairs: %s.", report.Percent(d.AUROC, 1), interval)}, r.reversed()...)
 	}
-	var lines, better, worse []string
-	candidate := max(0, slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == baseline.SWAG }))
-	if x := r.Methods[candidate]; !x.Baseline {
-		lines = append(lines, r.headline(&x, base))
+	var lines []string
+	switch {
+	case d.AUROC < guessing:
+		lines = append(lines, fmt.Sprintf("No method finds the OUT images by %s. The best is %s: %s.", r.main().Name, best.Name, interval))
+	default:
+		lines = append(lines, fmt.Sprintf("%s finds the OUT images best, by %s: %s.", best.Name, r.main().Name, interval))
 	}
-	for i, x := range r.Methods {
-		text := fmt.Sprintf("%s (%s)", x.Name, report.Signed(x.Difference.Mean, 4))
-		switch {
-		case x.Baseline || i == candidate:
-		case x.Difference.Low > 0 && x.Scores[0].AUROC > guessing:
-			better = append(better, text)
-		case x.Difference.High < 0:
-			worse = append(worse, text)
+	var alike []string
+	for _, x := range r.Methods[1:] {
+		if !(x.Difference.High < 0) {
+			alike = append(alike, x.Name)
 		}
 	}
-	if len(better) > 0 {
-		lines = append(lines, fmt.Sprintf("Better than %s: %s.", base.Name, strings.Join(better, ", ")))
+	if alike != nil {
+		lines = append(lines, fmt.Sprintf("These images do not distinguish it from %s.", strings.Join(alike, ", ")))
 	}
-	if len(worse) > 0 {
-		lines = append(lines, fmt.Sprintf("Worse than %s: %s.", base.Name, strings.Join(worse, ", ")))
-	}
-	if len(lines) == 0 {
-		lines = append(lines, fmt.Sprintf("No method differs from %s at telling the two apart, as far as these images show.", base.Name))
+	if worse := len(r.Methods) - 1 - len(alike); worse > 0 {
+		others := "method is worse, by its 95 % interval."
+		if worse > 1 {
+			others = fmt.Sprintf("%d methods are worse, by a 95 %% interval for each.", worse)
+		}
+		lines = append(lines, "The other "+others)
 	}
 	lines = append(lines, r.reversed()...)
-	if n := len(r.Methods) - 1; n > 1 {
-		lines = append(lines, fmt.Sprintf("%d methods stand against one, each with a 95 %% interval: if none differed, chance would still show a difference in up to %s of such tables.",
-			n, report.Percent(calibrate.FamilywiseError(n), 0)))
-	}
-	return lines
+	return append(lines, "The best method is chosen on these images. On new images its lead is smaller on average.")
 }
+
+// Next returns the commands that use the best method.
+func (r *Result) Next() []string { return r.next }
 
 // guessing is the AUROC of a random score.
 const guessing = 0.5
 
-// reversed lists the measures by which images of OUT are the more certain ones.
+// reversed names the measures by which images of OUT are clearly the more certain ones.
 func (r *Result) reversed() (lines []string) {
 	for i, u := range r.uncertainties() {
-		var sure, perhaps []string
+		var who []string
 		for _, x := range r.Methods {
-			if i >= len(x.Scores) || x.Scores[i] == nil || !(x.Scores[i].AUROC < guessing) {
-				continue
-			}
-			s := x.Scores[i]
-			text := fmt.Sprintf("%s (AUROC %s, %s to %s)", x.Name, report.Fixed(s.AUROC, 4), report.Fixed(s.Low, 4), report.Fixed(s.High, 4))
-			if s.Reversed() {
-				sure = append(sure, text)
-			} else {
-				perhaps = append(perhaps, text)
+			if i < len(x.Scores) && x.Scores[i] != nil && x.Scores[i].Reversed() {
+				s := x.Scores[i]
+				who = append(who, fmt.Sprintf("%s (AUROC %s [%s, %s])", x.Name, report.Fixed(s.AUROC, 4), report.Fixed(s.Low, 4), report.Fixed(s.High, 4)))
 			}
 		}
-		if len(sure) > 0 {
-			lines = append(lines, fmt.Sprintf("Reversed: by %s the images of OUT are the more certain ones with %s. Are IN and OUT the right way round? If so, this uncertainty does not find OUT.",
-				u.Name, strings.Join(sure, ", ")))
+		if who != nil {
+			lines = append(lines, fmt.Sprintf("Reversed: by %s the images of OUT are the more certain ones with %s.", u.Name, strings.Join(who, ", ")))
 		}
-		if len(perhaps) > 0 {
-			lines = append(lines, fmt.Sprintf("By %s the images of OUT are the more certain ones, though these images do not tell it from guessing, with %s.", u.Name, strings.Join(perhaps, ", ")))
-		}
+	}
+	if lines != nil {
+		lines = append(lines, "Are IN and OUT the right way round? If so, this uncertainty does not find OUT.")
 	}
 	return lines
 }
 
-// headline compares a method with the baseline.
-func (r *Result) headline(x, base *Detected) string {
-	d, by := x.Difference, r.main().Name
-	numbers := fmt.Sprintf("AUROC %s against %s, %s %s", report.Fixed(x.Scores[0].AUROC, 4), report.Fixed(base.Scores[0].AUROC, 4),
-		report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
-	switch {
-	case max(x.Scores[0].AUROC, base.Scores[0].AUROC) < guessing:
-		return fmt.Sprintf("Neither %s's %s nor that of %s tells the two apart: %s.", x.Name, by, base.Name, numbers)
-	case d.Low > 0:
-		return fmt.Sprintf("%s's %s tells the two apart better than that of %s: %s.", x.Name, by, base.Name, numbers)
-	case d.High < 0:
-		return fmt.Sprintf("%s's %s tells the two apart worse than that of %s: %s.", x.Name, by, base.Name, numbers)
-	}
-	return fmt.Sprintf("These images show no difference between %s and %s at telling the two apart: %s.", x.Name, base.Name, numbers)
-}
-
 // Page returns the result with figures.
 func (r *Result) Page() *report.Report {
-	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
+	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Do: r.Next(), Findings: study.Findings(r.BatchNorm.Networks...), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
 		Tables: []report.NamedTable{
 			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions tells the images of the other domain.", r.main().Name), Table: r.mainTable()},
@@ -232,15 +210,22 @@ func (r *Result) Page() *report.Report {
 	if len(r.uncertainties()) > 1 {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "By other measures", Table: r.measuresTable()})
 	}
-	for _, x := range r.Methods {
+	values := plot.Differences{Title: "AUROC by " + r.main().Name, Plain: true, Label: "AUROC: 0.5 is guessing, 1 is perfect", Note: "The bars are 95 % intervals over the images."}
+	for i, x := range r.Methods {
+		values.Rows = append(values.Rows, plot.Difference{Name: x.Name, Value: x.Scores[0].AUROC, Lower: x.Scores[0].Low, Upper: x.Scores[0].High})
 		if !r.binned() {
-			break
+			continue
 		}
-		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, In: x.In, Out: x.Out, Label: r.main().Label,
+		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, Minor: i >= mostHistograms, In: x.In, Out: x.Out, Label: r.main().Label,
 			Note: fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Scores[0].AUROC, 3), report.Fixed(x.Distance, 2))})
 	}
+	page.Differences = []plot.Differences{values}
+	page.Promote()
 	return page
 }
+
+// mostHistograms is the largest number of methods with histograms that are not folded.
+const mostHistograms = 4
 
 // JSON returns all numbers, unrounded, with the histograms.
 func (r *Result) JSON() any {
@@ -265,7 +250,7 @@ func (r *Result) JSON() any {
 		if !x.Baseline {
 			difference = study.Interval("value", x.Difference)
 		}
-		add("auroc_difference", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
+		add("auroc_minus_best", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
 		methods = append(methods, row)
 	}
 	out := study.Fields("images_in", r.Sizes[0], "images_out", r.Sizes[1], "smoothing", calibrate.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
