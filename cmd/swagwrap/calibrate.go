@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -116,7 +117,23 @@ func (a *app) calibrate(c *cli.Context) error {
 		}
 	}
 	a.Logf(c, "%s", job.found.Describe())
-	return job.write(c, func() error { return a.showTables(c, job.found.Tables()...) })
+	if err := job.write(c, func() error { return a.showTables(c, job.found.Tables()...) }); err != nil {
+		return err
+	}
+	a.Next(c, job.next(c.String("ensemble"), c.String("output"))...)
+	return nil
+}
+
+// next returns the commands to run next. An ensemble whose calibration does not pay is better without it.
+func (job *calibrationJob) next(ensemble, output string) []string {
+	best := output
+	switch {
+	case job.ensemble == nil:
+		return []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", job.of)}
+	case !job.found.Pays():
+		best = ensemble
+	}
+	return []string{study.Shell("swagwrap", "score", "-o", "predictions.csv", best, "IMAGES"), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", best)}
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error.

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -95,10 +97,19 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	if err := a.describeFit(c, out); err != nil {
+	recomputes, err := a.describeFit(c, out)
+	if err != nil {
 		return err
 	}
-	return out.Commit()
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	next := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
+	if recomputes {
+		next = slices.Insert(next, 2, "--bn-data", "TRAIN")
+	}
+	a.Next(c, study.Shell(next...))
+	return nil
 }
 
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
@@ -140,24 +151,24 @@ func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network)
 }
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
-// the posterior.
-func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
+// the posterior. recomputes reports whether members need batch-norm statistics of their own.
+func (a *app) describeFit(c *cli.Context, out *flags.Output) (recomputes bool, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer p.Close()
 	p.Path = out.Path
 	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
 	if err != nil {
-		return flags.BadInput(err)
+		return false, flags.BadInput(err)
 	}
 	gives, err := network.Gives()
 	if err != nil {
-		return flags.BadInput(err)
+		return false, flags.BadInput(err)
 	}
 	if err := a.describeTargets(c, p.Card.Targets, network); err != nil {
-		return err
+		return false, err
 	}
 	o := p.Options
 	what := fmt.Sprintf("rank %d", o.Columns)
@@ -190,7 +201,7 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
 	}
 	health, err := diagnosis.Trajectory(p)
 	if err != nil {
-		return flags.BadInput(err)
+		return false, flags.BadInput(err)
 	}
 	for _, line := range health {
 		a.Logf(c, "%s", line)
@@ -204,5 +215,5 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) error {
 			a.Logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
 		}
 	}
-	return nil
+	return network.Layers() > 0, nil
 }

@@ -62,7 +62,13 @@ func sentence(e *task.Evaluation) string {
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := &job.summary
 	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.ensemble.Members(), "member"))
-	return a.tell(c, job.output, s)
+	if err := a.tell(c, job.output, s); err != nil {
+		return err
+	}
+	if s.labelled > 0 && (c.Bool("probs") || job.format == ".npz") {
+		a.Next(c, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", c.Args().First(), job.output))
+	}
+	return nil
 }
 
 // tell prints the scores of the rows of the result at path.

@@ -349,7 +349,7 @@ func TestDescribe(t *testing.T) {
 	for want, k := range map[string]*Result{
 		"T = 1.2500: NLL of labels that the fit has not seen falls from 0.5000 to 0.3000 nats (1 row in 5 folds); of those it was fitted to it is 0.2500": {
 			Fitted: &task.Calibration{Method: task.ByTemperature, Temperature: 1.25}, study: study(1, 5), before: 0.5, crossed: 0.3, after: 0.25},
-		"scales from 0.5000 to 2.0000, biases from -1.0000 to 0.1250: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500. It does not pay": {
+		"scales from 0.5000 to 2.0000, biases from -1.0000 to 0.1250: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500. It does not pay: use the predictions without it": {
 			Fitted: &task.Calibration{Method: task.ByVector, Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}}, study: study(1200, 2), before: 0.5, crossed: 0.75, after: 0.25},
 	} {
 		if got := k.Describe(); got != want {

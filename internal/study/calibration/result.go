@@ -118,6 +118,9 @@ func (k *Result) known() string {
 	return "targets"
 }
 
+// Pays reports whether the fit does not make the score worse on rows that it has not seen.
+func (k *Result) Pays() bool { return !(k.crossed > k.before) }
+
 // Describe describes the fit and its effect on rows that it has not seen.
 func (k *Result) Describe() string {
 	if k.Fitted == nil {
@@ -125,8 +128,8 @@ func (k *Result) Describe() string {
 	}
 	in := fmt.Sprintf("(%s in %d folds)", report.Plural(k.study.Fit.Len(), "row"), k.study.Folds)
 	advice := ""
-	if k.crossed > k.before {
-		advice = ". It does not pay"
+	if !k.Pays() {
+		advice = ". It does not pay: use the predictions without it"
 	}
 	if k.Threshold != nil {
 		advice += "; " + k.Threshold.String()

@@ -66,8 +66,12 @@ func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
 	a.Logf(c, "warning: "+format, args...)
 }
 
-// Next prints the commands to run next, in their order, on standard error. All commands end with it.
+// Next prints the commands to run next, in their order, on standard error. All commands end with it. A result on
+// standard output has no name that another command could read, so nothing is printed.
 func (a *Env) Next(c *cli.Context, commands ...string) {
+	if IsStdout(c.String("output")) {
+		return
+	}
 	for i, line := range commands {
 		a.Logf(c, "%s%s", []string{"next: ", "      "}[min(i, 1)], line)
 	}
