@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -16,7 +17,7 @@ func (r *Result) Page() *report.Report {
 	page.Provenance = study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
 		study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test})
 	page.Tables = []report.NamedTable{
-		{Title: "Methods", Explanation: "NLL is the mean per image in nats; lower is better but for accuracy. At best T: with a temperature of its own, on images that it was not fitted on. An interval is for the difference of these networks on new images. Other seeds: what other draws would change on the same images.", Table: r.mainTable()},
+		{Title: "Methods", Explanation: "NLL is the mean for each example in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable()},
 	}
 	if _, ok := r.task.(task.Decided); ok {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
@@ -49,7 +50,7 @@ func (r *Result) Page() *report.Report {
 func (r *Result) differences() (all []plot.Differences) {
 	name, ranked := r.baselineName(), r.unranked(&r.Methods[r.baseline()]) == ""
 	for _, loss := range []task.Loss{r.loss(), {Key: errorLoss}} {
-		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per image", Baseline: name}
+		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per " + dataset.Unit(r.Test), Baseline: name}
 		unit := 1.0
 		if loss.Key == errorLoss {
 			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100

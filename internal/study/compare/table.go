@@ -14,7 +14,7 @@ import (
 
 // Heading returns the settings in one line.
 func (r *Result) Heading() string {
-	s := fmt.Sprintf("%s test images, %s, scale %g, rank %d, seed %d; %s fitted on %s", report.Thousands(r.Test.Len()), report.Plural(r.Members, "member"),
+	s := fmt.Sprintf("%s, %s, scale %g, rank %d, seed %d; %s fitted on %s", r.testExamples(), report.Plural(r.Members, "member"),
 		r.Scale, r.rank(), r.Seed, r.first().Symbol, r.fittedOn())
 	if place := r.noisePlace(); place != "" {
 		s += "; " + place
@@ -28,7 +28,7 @@ func (r *Result) Heading() string {
 // facts returns the settings that the numbers depend on.
 func (r *Result) facts() []report.Fact {
 	facts := []report.Fact{
-		study.Fact("test images", "%s", report.Thousands(r.Test.Len())),
+		study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len())),
 		study.Fact("members", "%d", r.Members),
 		study.Fact("scale", "%g", r.Scale),
 		study.Fact("rank", "%d", r.rank()),
@@ -48,9 +48,9 @@ func (r *Result) rank() int { return r.Runs[0].Network.Posterior.Options.Columns
 
 func (r *Result) fittedOn() string {
 	if r.Validation == nil {
-		return "halves of the test images"
+		return "halves of the test " + r.units()
 	}
-	return report.Thousands(r.Validation.Len()) + " validation images"
+	return report.Thousands(r.Validation.Len()) + " validation " + r.units()
 }
 
 // Tables returns the printed tables.
@@ -124,13 +124,13 @@ func (r *Result) mainTable() *report.Table {
 	if noisy {
 		t.Warn("^ above the range of a calibrated model with the same confidences")
 	}
-	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss.Name, loss.Name, base, "images")
+	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss.Name, loss.Name, base, r.units())
 	if r.classError() {
 		note += fmt.Sprintf(" ECE in %v.", r.ECE)
 	}
 	t.Note(note)
-	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test images and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, calibrate.Splits))
-	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same images. very many members: %s with very many members, with its standard error", loss.Name, loss.Name))
+	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
+	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))
 	if lacks {
 		t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
 	}
@@ -220,7 +220,7 @@ func (r *Result) decisionsTable() *report.Table {
 	t := r.metricsTable("by a threshold", false, func(s task.Score) bool { return s.Decision })
 	note := "class 1 is predicted where its probability is the threshold or more"
 	if (r.By != calibrate.Criterion{}) {
-		note += fmt.Sprintf("; of each method it is chosen by %v on the validation images", r.By)
+		note += fmt.Sprintf("; for each method it is chosen by %v on the validation %s", r.By, r.units())
 	}
 	t.Note(note)
 	return t
@@ -307,9 +307,9 @@ func (r *Result) scalingsTable() *report.Table {
 		t.Row(cells...)
 	}
 	if crossed {
-		t.Note("scalings are fitted on one half of the test images and judged on the other")
+		t.Note("scalings are fitted on one half of the test " + r.units() + " and judged on the other")
 	} else {
-		t.Note("scalings are fitted on the validation images")
+		t.Note("scalings are fitted on the validation " + r.units())
 	}
 	return t
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -51,7 +52,12 @@ func (r *Result) Verdict() []string {
 }
 
 // testExamples returns the number of test examples in words.
-func (r *Result) testExamples() string { return report.Thousands(r.Test.Len()) + " test images" }
+func (r *Result) testExamples() string {
+	return report.Plural(r.Test.Len(), "test "+dataset.Unit(r.Test))
+}
+
+// units returns the word for examples: "images" or "examples".
+func (r *Result) units() string { return dataset.Unit(r.Test) + "s" }
 
 // baselineName returns the name of the baseline without its temperature.
 func (r *Result) baselineName() string { return r.Methods[r.baseline()].short() }
@@ -205,8 +211,8 @@ func (r *Result) drawLines(base *Method) []string {
 	default:
 		line += ": no verdict about the method itself."
 	}
-	if images, draws := d.Standard, m.Draws.Standard(); draws > images {
-		line += fmt.Sprintf(" The draws vary more (±%s) than the images (±%s). Try --members %d.", report.Fixed(draws, 4), report.Fixed(images, 4), settling(m.Members, draws, images))
+	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
+		line += fmt.Sprintf(" The draws vary more (±%s) than the %s (±%s). Try --members %d.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), settling(m.Members, draws, examples))
 	}
 	return []string{line}
 }

@@ -137,4 +137,5 @@ type images struct {
 	n int
 }
 
-func (d images) Len() int { return d.n }
+func (d images) Len() int       { return d.n }
+func (d images) Shape() []int64 { return []int64{3, 32, 32} }
