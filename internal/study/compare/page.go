@@ -16,9 +16,12 @@ func (r *Result) Page() *report.Report {
 	page := r.BatchNorm.Page("SWAG and its alternatives", r, r.Notes, r.facts()...)
 	page.Provenance = study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
 		study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test})
-	page.Tables = []report.NamedTable{
-		{Title: "Methods", Explanation: "NLL is the mean for each example in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable()},
+	if r.Steps != nil {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "What each step buys", Explanation: "From your last checkpoint to the ensemble. An interval compares a step with the one before, on new examples.", Table: r.stepsTable()})
 	}
+	page.Tables = append(page.Tables, report.NamedTable{
+		Title: "Methods", Explanation: "NLL is the mean for each example in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable(),
+	})
 	if _, ok := r.task.(task.Decided); ok {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
 	}
