@@ -14,7 +14,7 @@ const Compared = 5
 // If the images are not those of training, or are prepared differently, the two differ in the same direction at every
 // checkpoint. Then the statistics of SWA and of members are just as wrong.
 type Check struct {
-	Images      int          `json:"images"`      // images that each checkpoint's statistics were recomputed from
+	Examples    int          `json:"examples"`    // examples that each checkpoint's statistics were recomputed from
 	Checkpoints int          `json:"checkpoints"` // number of checkpoints compared
 	Layers      []LayerCheck `json:"layers"`      // in the network's order, starting at its input
 	// Unchecked is the number of layers whose statistics are equal in all checkpoints. They say nothing about the
@@ -103,7 +103,7 @@ func (p *Plan) Check(stored [][]float32, fresh []Result) *Check {
 	if len(last.batches) < 2 {
 		return nil
 	}
-	c := &Check{Images: last.Images, Checkpoints: len(fresh)}
+	c := &Check{Examples: last.Images, Checkpoints: len(fresh)}
 	var tracks []track
 	for i, l := range p.layers {
 		if alike(stored, l.mean) && alike(stored, l.vari) {

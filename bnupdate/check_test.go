@@ -49,7 +49,7 @@ func TestCheckByHand(t *testing.T) {
 			ExpectedVariances: math.Sqrt((15*15+12*12)/16./2 + seVar/16)}},
 	} {
 		c := p.Check(tc.stored, []Result{res})
-		if len(c.Layers) != 1 || c.Images != 40 || c.Checkpoints != 1 || c.Unchecked != 0 {
+		if len(c.Layers) != 1 || c.Examples != 40 || c.Checkpoints != 1 || c.Unchecked != 0 {
 			t.Fatalf("%s: %+v", tc.name, c)
 		}
 		got := c.Layers[0]

@@ -68,7 +68,7 @@ func (a *app) cli() *cli.App {
    swagwrap fit     --task classes -o posterior.safetensors checkpoints/*.onnx
    swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
-Batch-norm statistics are recomputed on training images for every set of weights (--bn-data).
+Batch-norm statistics are recomputed on training data for every set of weights (--bn-data).
 No training framework is needed, no Python, and no gradients.`,
 		Writer:    a.Stdout,
 		ErrWriter: a.Stderr,

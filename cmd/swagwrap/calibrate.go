@@ -29,7 +29,7 @@ func (a *app) calibrateCommand() *cli.Command {
 		Usage:     "fit a temperature, or what else makes saved predictions right",
 		ArgsUsage: "PREDICTIONS",
 		Description: `Reads labelled predictions that any program saved, fits what makes their probabilities right, and shows what it is
-worth. Fit on images that the network was not trained on, and test on others again.
+worth. Fit on examples that the network was not trained on, and test on others again.
 
    swagwrap score --probs -o val.csv ensemble.safetensors val/
    swagwrap calibrate -o calibration.json --test test.csv val.csv

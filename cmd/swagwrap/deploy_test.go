@@ -61,7 +61,7 @@ func deployAll(t *testing.T, dir, test string, methods []string, compare ...stri
 			Deploy            []string
 		}
 		BatchNorm []struct {
-			MemberImages int `json:"member_images"`
+			MemberExamples int `json:"member_examples"`
 		} `json:"batch_norm"`
 	}
 	runJSON(t, &compared, compare...)
@@ -69,8 +69,8 @@ func deployAll(t *testing.T, dir, test string, methods []string, compare ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(compared.BatchNorm) == 1 && compared.BatchNorm[0].MemberImages == 0 {
-		t.Error("members see all images")
+	if len(compared.BatchNorm) == 1 && compared.BatchNorm[0].MemberExamples == 0 {
+		t.Error("members see all examples")
 	}
 	check := func(name, ensemble, key string, nll float64) {
 		t.Helper()

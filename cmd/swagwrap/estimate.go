@@ -26,63 +26,65 @@ import (
 )
 
 var estimateFlags = []cli.Flag{
-	&cli.BoolFlag{Name: "estimate", Usage: "score some images for a few seconds, write nothing, and say how long all take, how much memory, and how many parts make an hour each"},
+	&cli.BoolFlag{Name: "estimate", Usage: "score some of the data for a few seconds, write nothing, and say how long all take, how much memory, and how many parts make an hour each"},
 	&cli.BoolFlag{Name: "json", Usage: "with --estimate: print JSON instead of text"},
 }
 
 // estimate is the output of --estimate.
 type estimate struct {
-	Images     int     `json:"images"`
-	Members    int     `json:"members"`
-	Threads    int     `json:"threads"`
-	Batches    []int   `json:"batch_sizes"`
-	Provider   string  `json:"provider"`
-	Rate       float64 `json:"images_a_second"`
-	Slowest    float64 `json:"images_a_second_in_the_slowest_piece"`
-	Fastest    float64 `json:"images_a_second_in_the_fastest_piece"`
-	Pieces     int     `json:"pieces"`
-	Measured   float64 `json:"measured_seconds"`
-	Reading    float64 `json:"reading_share"` // share of the time
-	Start      float64 `json:"start_seconds"` // time before the first batch
-	Memory     int64   `json:"memory_bytes"`
-	All        float64 `json:"seconds_in_all"`
-	Parts      int     `json:"parts_of_an_hour"`
-	PartImages int     `json:"images_a_part"`
+	Examples int     `json:"examples"`
+	Members  int     `json:"members"`
+	Threads  int     `json:"threads"`
+	Batches  []int   `json:"batch_sizes"`
+	Provider string  `json:"provider"`
+	Rate     float64 `json:"examples_a_second"`
+	Slowest  float64 `json:"examples_a_second_in_the_slowest_piece"`
+	Fastest  float64 `json:"examples_a_second_in_the_fastest_piece"`
+	Pieces   int     `json:"pieces"`
+	Measured float64 `json:"measured_seconds"`
+	Reading  float64 `json:"reading_share"` // share of the time
+	Start    float64 `json:"start_seconds"` // time before the first batch
+	Memory   int64   `json:"memory_bytes"`
+	All      float64 `json:"seconds_in_all"`
+	Parts    int     `json:"parts_of_an_hour"`
+	EachPart int     `json:"examples_a_part"`
+
+	unit string // word for an example
 }
 
 const (
 	// estimateTime is the minimum time for measuring, in seconds.
 	estimateTime = 3
-	// estimatePieces is the largest number of pieces, if few images are scored again and again.
+	// estimatePieces is the largest number of pieces, if few examples are scored again and again.
 	estimatePieces = 100
-	estimateMost   = 4096 // largest number of images in a piece
+	estimateMost   = 4096 // largest number of examples in a piece
 	hour           = 3600
 )
 
-// runEstimate scores pieces of the images, and prints the estimate. Reading and networks share the processor's cores, so
+// runEstimate scores pieces of the data, and prints the estimate. Reading and networks share the processor's cores, so
 // their times add up.
 func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring, began time.Time) error {
-	e := &estimate{Images: job.data.Len(), Members: job.ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: engine.Provider.String(), Slowest: math.Inf(1)}
+	e := &estimate{unit: dataset.Unit(job.data), Examples: job.data.Len(), Members: job.ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: engine.Provider.String(), Slowest: math.Inf(1)}
 	own := *engine
 	own.Workers = e.Threads
 	before := time.Since(began).Seconds()
 	block := e.Threads * slices.Max(e.Batches)
 	var sum timed
 	for at := 0; e.Pieces < estimatePieces && e.Measured < estimateTime; e.Pieces++ {
-		images := 3 * block
+		n := 3 * block
 		if e.Pieces > 0 {
 			left := (estimateTime - e.Measured) / sum.seconds()
-			images = block + int(math.Ceil(min(left, estimateMost)/float64(block)))*block
+			n = block + int(math.Ceil(min(left, estimateMost)/float64(block)))*block
 		}
-		images = min(images, max(estimateMost/block, 2)*block, e.Images)
-		if at+images > e.Images {
+		n = min(n, max(estimateMost/block, 2)*block, e.Examples)
+		if at+n > e.Examples {
 			at = 0
 		}
-		p, err := timePiece(c.Context, &own, job, scoring, at, at+images, block)
+		p, err := timePiece(c.Context, &own, job, scoring, at, at+n, block)
 		if err != nil {
 			return blame(err)
 		}
-		at += images // reading the same images again would be faster
+		at += n // reading the same examples again would be faster
 		if e.Pieces == 0 {
 			e.Start = before + p.opening
 		}
@@ -93,29 +95,29 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, s
 	}
 	e.Rate, e.Reading = 1/sum.seconds(), sum.reading/sum.read/sum.seconds()
 	e.Memory += peakMemory()
-	e.All = e.Start + float64(e.Images)/e.Rate
-	e.PartImages = max(1, int((hour-min(e.Start, hour/2))*e.Rate))
-	e.Parts = (e.Images-1)/e.PartImages + 1
-	e.PartImages = (e.Images-1)/e.Parts + 1
+	e.All = e.Start + float64(e.Examples)/e.Rate
+	e.EachPart = max(1, int((hour-min(e.Start, hour/2))*e.Rate))
+	e.Parts = (e.Examples-1)/e.EachPart + 1
+	e.EachPart = (e.Examples-1)/e.Parts + 1
 	return a.printEstimate(c, e)
 }
 
-// timed is the time that some images took, in seconds.
+// timed is the time that some examples took, in seconds.
 type timed struct {
-	read, reading  float64 // images, and the time for reading them
-	done, networks float64 // images that all members have seen, and the time for that
+	read, reading  float64 // examples, and the time for reading them
+	done, networks float64 // examples that all members have seen, and the time for that
 	opening        float64 // of the networks
-	memory         int64   // of a chunk of the whole run, in addition to a chunk of these images
+	memory         int64   // of a chunk of the whole run, in addition to a chunk of these examples
 }
 
-// seconds returns the time for an image.
+// seconds returns the time for an example.
 func (t timed) seconds() float64 { return t.reading/t.read + t.networks/t.done }
 
 func (t *timed) add(more timed) {
 	t.read, t.reading, t.done, t.networks = t.read+more.read, t.reading+more.reading, t.done+more.done, t.networks+more.networks
 }
 
-// timePiece reads the images in [first, end), and then scores them. The first block of them warms up the runtime, and
+// timePiece reads the examples in [first, end), and then scores them. The first block of them warms up the runtime, and
 // its networks are not timed.
 func timePiece(ctx context.Context, engine *infer.Engine, job *scoreJob, scoring ensemble.Scoring, first, end, block int) (t timed, err error) {
 	if err := dataset.Load(job.data, first, end); err != nil {
@@ -202,13 +204,13 @@ func (a *app) printEstimate(c *cli.Context, e *estimate) error {
 		spread = fmt.Sprintf(" (%s to %s in %d pieces, %s in all)", digits(e.Slowest), digits(e.Fastest), e.Pieces, span(e.Measured))
 	}
 	for _, l := range [][2]string{
-		{"images a second", digits(e.Rate) + spread},
+		{"speed", digits(e.Rate) + " " + e.unit + "s a second" + spread},
 		{"by", fmt.Sprintf("%s, %s, batches of %s, %s", report.Plural(e.Members, "member"), report.Plural(e.Threads, "thread"), strings.Trim(fmt.Sprint(e.Batches), "[]"), e.Provider)},
 		{"reading", report.Percent(e.Reading, 1) + " of the time"},
 		{"start", span(e.Start) + " for each part"},
 		{"memory", report.Bytes(e.Memory)},
-		{"all", fmt.Sprintf("%s in %s on this machine", report.Plural(e.Images, "image"), span(e.All))},
-		{"parts of an hour", fmt.Sprintf("%d, with %s each", e.Parts, report.Plural(e.PartImages, "image"))},
+		{"all", fmt.Sprintf("%s in %s on this machine", report.Plural(e.Examples, e.unit), span(e.All))},
+		{"parts of an hour", fmt.Sprintf("%d, with %s each", e.Parts, report.Plural(e.EachPart, e.unit))},
 	} {
 		text.Line(a.Stdout, "%-16s %s", l[0], l[1])
 	}

@@ -55,7 +55,7 @@ External data goes into a file beside the model, as in the checkpoints.`,
 		}, ensembleFlags, []cli.Flag{
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training images", Value: 1},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training data", Value: 1},
 		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.export,
 	}
@@ -287,7 +287,7 @@ var ensembleFlags = []cli.Flag{
 	flags.OneOf(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32|int8. int8 keeps their mean in float32, and each member's deviations in 8 bits", Value: "f32"}, storages...),
 	&cli.BoolFlag{Name: "external-data", Usage: "put the weights into a file beside the model, as is done above 2 GiB"},
 	&cli.BoolFlag{Name: "with-preprocessing", Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model"},
-	&cli.StringFlag{Name: "check", Usage: "run the images `DATA` through the model and through the members, and say how far they are apart"},
+	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how far they are apart"},
 }
 
 // ofEnsembles and ofPosteriors are flags that apply only to an ensemble or a posterior.

@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
@@ -27,14 +28,14 @@ weight decay of the training. Distances are Euclidean in weight space, or poster
 scale and the diagonal part of the covariance.`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "labels", Usage: "read the labels from `FILE`"},
-			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "take the loss over `N` images, chosen by the seed; 0 for all", Value: 1000}),
+			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "take the loss over `N` examples, chosen by the seed; 0 for all", Value: 1000}),
 			flags.AtLeast(1, &cli.IntFlag{Name: "directions", Usage: "show the loss along the `N` leading eigenvectors", Value: 4}),
 			&cli.IntFlag{Name: "grid", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11},
 			flags.Positive(&cli.Float64Flag{Name: "extent", Usage: "go `X` posterior standard deviations to each side", Value: 2.5}),
 			flags.Positive(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
 			&cli.IntFlag{Name: "rank", Usage: "use the `K` columns that a fit of that rank would have kept", DefaultText: "all"},
 			flags.NotNegative(&cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"}),
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the images", Value: 1},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the examples", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
 		}, flags.ReportFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.geometry,
@@ -67,7 +68,7 @@ func (a *app) geometry(c *cli.Context) error {
 	if l.Data, err = openScored(c, in, c.Args().Get(1)); err != nil {
 		return err
 	}
-	a.Debugf(c, "%d networks, each over %s images", l.Points(), report.Thousands(l.Data.Len()))
+	a.Debugf(c, "%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
 	engine, err := a.startStudy(c, in, in.Draws(), l.Data, c.Args().Get(1))
 	if err != nil {
 		return err

@@ -30,8 +30,8 @@ func (a *app) mergeCommand() *cli.Command {
 		Usage:     "make one file of the parts that score --part or sample --part wrote",
 		ArgsUsage: "[PART...]",
 		Description: `Writes the very file that one run of score or of sample would have written, and for score FILE.meta.json beside it. The
-parts are those of OUT, OUT.part-0000-of-0050 and so on, or the files that are named, in any order. Neither networks nor
-images nor ONNX Runtime are needed.
+parts are those of OUT, OUT.part-0000-of-0050 and so on, or the files that are named, in any order. It needs no network,
+no data and no ONNX Runtime.
 
    swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors images/    # for each of 0 to 49, anywhere
    swagwrap merge -o predictions.csv

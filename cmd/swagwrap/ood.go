@@ -22,15 +22,15 @@ import (
 func (a *app) oodCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ood",
-		Usage:     "show how well uncertainty tells images of another domain from those of the training domain",
+		Usage:     "show how well uncertainty tells data of another domain from data of the training domain",
 		ArgsUsage: "[POSTERIOR...] IN OUT",
-		Description: `Runs the methods of compare over images of the training domain, IN, and of another one, OUT, which need no labels, and
+		Description: `Runs the methods of compare over data of the training domain, IN, and of another one, OUT, which need no labels, and
 prints how well each method's uncertainty tells the two apart.
 
    swagwrap ood --bn-data train.npz --val val.npz posterior.safetensors test.npz letters.npz
 
 By entropy of the averaged probabilities: the symmetrised KL divergence between the histograms of both, in the bins of the
-paper, every count raised by 1e-7; and the scores of detection, in which images of OUT are those to be found: AUROC, AUPR,
+paper, every count raised by 1e-7; and the scores of detection, in which examples of OUT are to be found: AUROC, AUPR,
 and the share of IN taken for others where 95 % of OUT are found. The same by mutual information and by the largest
 probability. Differences of the AUROC have the interval of DeLong et al. Of a regression it is the standard deviation, and its
 epistemic part.
@@ -104,7 +104,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	}
 	found.BatchNorm = in.BatchNorm.BatchNorm
 	found.Settings = []report.Fact{
-		study.Fact("in the domain", "%s images of %s", report.Thousands(d.In.Len()), args[n]),
+		study.Fact("in the domain", "%s of %s", report.Plural(d.In.Len(), dataset.Unit(d.In)), args[n]),
 		study.Fact("out of it", "%s of %s", report.Thousands(d.Out.Len()), args[n+1]),
 		study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale), study.Fact("random numbers", "seed %d", d.Seed),
 	}

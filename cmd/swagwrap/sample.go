@@ -25,7 +25,7 @@ func (a *app) sampleCommand() *cli.Command {
 		Name:      "sample",
 		Usage:     "draw members and recompute their batch-norm statistics",
 		ArgsUsage: "POSTERIOR...",
-		Description: `Draws members from the posterior, recomputes each one's batch-norm statistics on training images, and writes the
+		Description: `Draws members from the posterior, recomputes each one's batch-norm statistics on training data, and writes the
 ensemble: a small file that, with the posterior, is all that scoring needs.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors

@@ -36,11 +36,11 @@ func (a *app) scoreCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "score",
 		Usage:     "predict with an ensemble",
-		ArgsUsage: "ENSEMBLE IMAGES...",
-		Description: `Runs every member over the images, averages their probabilities, and writes a row for each image: the prediction, its
+		ArgsUsage: "ENSEMBLE DATA...",
+		Description: `Runs every member over the data, averages their probabilities, and writes a row for each example: the prediction, its
 confidence, and how uncertain it is (entropies in nats; mutual information is the part that comes from members
-disagreeing). Images are folders, files, tars, lists, patterns for these, or one array (.npz .npy IDX). They are
-preprocessed as the ensemble says. A listing that swagwrap list made stands for all of these.
+disagreeing). DATA is images (folders, files, tars, lists, or patterns for these), one array (.npz .npy IDX), or a table.
+Images are preprocessed as the ensemble says. A listing that swagwrap list made stands for all of them.
 
    swagwrap score -o predictions.csv ensemble.safetensors images/
 
@@ -53,14 +53,14 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
-			onErrorFlag("an image that"),
+			onErrorFlag("an example that"),
 			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
 			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
-			posteriorFlag, partFlag("score of the images"),
+			posteriorFlag, partFlag("score of the data"),
 		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
-			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` images at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large images"},
+			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large ones"},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
 				if n, err := strconv.Atoi(s); s != "auto" && (err != nil || n < 1) {
 					return fmt.Errorf("%q: want a number, or auto", s)
@@ -191,7 +191,7 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	case err != nil:
 		return nil, s, err
 	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
-		return nil, s, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, or f32", "--precision auto is not for a part: each would choose by its own images")
+		return nil, s, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, or f32", "--precision auto is not for a part: each would choose by its own data")
 	case n > 0:
 		job.part = &records.Part{Index: i, Of: n}
 		s.Part = job.part

@@ -76,7 +76,7 @@ func (t *tunedSettings) finish(r *compare.Result) (*flags.Output, error) {
 	}
 	p := r.Runs[0].Network.Posterior
 	chosen := study.Fields("setting", t.chosen.Setting.String(), "of_settings", t.chosen.Candidates, "validation", r.Validation.Sources(),
-		"images", t.chosen.Images, "nll", study.Finite(t.chosen.NLL), "bootstrap_share", t.chosen.Share)
+		"examples", t.chosen.Images, "nll", study.Finite(t.chosen.NLL), "bootstrap_share", t.chosen.Share)
 	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, flags.Producer())
 	return t.out, flags.BadOutput(flags.WriteJSON(t.out, file))
 }

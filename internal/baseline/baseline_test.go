@@ -248,7 +248,7 @@ func TestMissing(t *testing.T) {
 	in.Runs[0].Checkpoints, in.BatchNorm.Data = nil, nil
 	for key, want := range map[string]string{
 		baseline.SGD: "the checkpoints", baseline.SGDTemp: "the checkpoints", "sgd-vector": "the checkpoints", baseline.SGDEnsemble: "the checkpoints", baseline.Iterates: "external checkpoints (--iterates)",
-		baseline.Laplace: "training images (--bn-data)", baseline.DeepSGD: "several posteriors", baseline.DeepSWA: "several posteriors",
+		baseline.Laplace: "training data (--bn-data)", baseline.DeepSGD: "several posteriors", baseline.DeepSWA: "several posteriors",
 		baseline.MultiSWAG: "several posteriors", baseline.SWA: "", baseline.SWAG: "", baseline.SWATemp: "",
 	} {
 		if got := in.Missing(key); got != want || in.Wants(key) != (want == "") {

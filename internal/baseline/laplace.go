@@ -33,7 +33,7 @@ var laplace = &Method{
 	OneNetwork: true,
 	Needs: func(in *Inputs) string {
 		if in.BatchNorm.Data == nil {
-			return "training images (--bn-data)"
+			return "training data (--bn-data)"
 		}
 		return ""
 	},

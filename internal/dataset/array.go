@@ -120,7 +120,7 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	isUint8 := x.Type.Kind == 'u'
 	switch {
 	case len(x.Shape) < 2:
-		return nil, fmt.Errorf("images of shape %d, want the examples along the first of at least 2 dimensions", x.Shape)
+		return nil, fmt.Errorf("an array of shape %d, want the examples along the first of at least 2 dimensions", x.Shape)
 	case opts.Uint8 && !isUint8:
 		return nil, fmt.Errorf("%s values, and the network takes uint8", x.Type.Name)
 	}

@@ -190,8 +190,8 @@ func TestOpenErrors(t *testing.T) {
 		{"pdf", file("a.npy", []byte("%PDF-1.7")), Options{}, `starts with "%PDF-1", want images`},
 		{"zeros", file("zeros", make([]byte, 100)), Options{}, `starts with "\x00\x00\x00\x00\x00\x00", want`},
 
-		{"npy scalar", td("scalar.npy"), Options{}, "images of shape [], want the examples along the first of at least 2 dimensions"},
-		{"npy one dimension", td("y_u1.npy"), Options{}, "images of shape [5], want the examples along"},
+		{"npy scalar", td("scalar.npy"), Options{}, "an array of shape [], want the examples along the first of at least 2 dimensions"},
+		{"npy one dimension", td("y_u1.npy"), Options{}, "an array of shape [5], want the examples along"},
 
 		{"images key of npy", td("u8.npy"), Options{ImagesKey: "x"}, `no arrays with names, want an .npz file for key "x"`},
 		{"labels key of npy", td("u8.npy"), Options{LabelsKey: "y"}, `no arrays with names, want an .npz file for key "y"`},

@@ -394,7 +394,7 @@ func TestLabelsFile(t *testing.T) {
 		t.Error(err)
 	}
 	opts.Labels = td("y_short.npy")
-	if _, err := Open([]string{root}, opts); err == nil || !strings.Contains(err.Error(), "4 labels for 5 images") {
+	if _, err := Open([]string{root}, opts); err == nil || !strings.Contains(err.Error(), "4 labels for 5 examples") {
 		t.Error(err)
 	}
 }

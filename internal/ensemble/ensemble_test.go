@@ -84,7 +84,7 @@ func TestFile(t *testing.T) {
 		}
 		return rows
 	}
-	bn := &batchnorm.Record{Sources: []dataset.Source{{Path: "train.npz", SHA256: "00"}}, Images: 10, BatchSize: 5, Rule: bnupdate.Reference.String(), Shuffle: true, Seed: 7}
+	bn := &batchnorm.Record{Sources: []dataset.Source{{Path: "train.npz", SHA256: "00"}}, Examples: 10, Unit: "image", BatchSize: 5, Rule: bnupdate.Reference.String(), Shuffle: true, Seed: 7}
 	want := &ensemble.Ensemble{
 		Path: filepath.Join(dir, "e.safetensors"),
 		Components: []ensemble.Component{

@@ -128,7 +128,7 @@ func TestStoredPass(t *testing.T) {
 	for _, how := range []string{"empty", "full"} {
 		counts.reads.Store(0)
 		got, again := settled(storing(t, dir))
-		if !slices.Equal(again, statistics) || *got.Loss != *want.Loss || got.Between != want.Between || got.Images != want.Images || got.MemberImages != want.MemberImages {
+		if !slices.Equal(again, statistics) || *got.Loss != *want.Loss || got.Between != want.Between || got.Examples != want.Examples || got.MemberExamples != want.MemberExamples {
 			t.Errorf("%s store: %+v, want %+v", how, got, want)
 		}
 		if n := counts.reads.Load(); (n == 0) != (how == "full") {

@@ -26,7 +26,7 @@ var (
 		OK:   func(t Type) bool { return t.Kind != 0 },
 	}
 	Images = Role{
-		What:  "images",
+		What:  "examples",
 		Names: []string{"images", "image", "x", "data", "inputs", "input"},
 		Want:  "uint8, float32 or float64",
 		OK:    func(t Type) bool { return t.Kind == 'u' && t.Size == 1 || t.Kind == 'f' && t.Size > 2 },
@@ -203,7 +203,7 @@ func (a Array) labels(count int, of string) ([]int, error) {
 		return nil, fmt.Errorf("labels of shape %d, want [%d] or [%d 1] (class numbers, not one-hot)", s, count, count)
 	}
 	if a.Shape[0] != count {
-		return nil, fmt.Errorf("%d labels for %d images in %s", a.Shape[0], count, of)
+		return nil, fmt.Errorf("%d labels for %d examples in %s", a.Shape[0], count, of)
 	}
 	labels := make([]int, count)
 	for i := range labels {

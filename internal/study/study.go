@@ -169,12 +169,12 @@ func (b *BatchNorm) Facts() (facts []report.Fact) {
 		if len(r.Kept) > 0 {
 			facts = append(facts, Fact(b.Whose(i), "%s", Kept(r)))
 		}
-		if r.Images == 0 {
+		if r.Examples == 0 {
 			continue
 		}
-		parts := []string{report.Thousands(r.Images) + " images"}
-		if r.MemberImages > 0 && r.MemberImages < r.Images {
-			parts = append(parts, report.Thousands(r.MemberImages)+" for each member")
+		parts := []string{report.Plural(r.Examples, r.Unit)}
+		if r.MemberExamples > 0 && r.MemberExamples < r.Examples {
+			parts = append(parts, report.Thousands(r.MemberExamples)+" for each member")
 		}
 		switch {
 		case r.AsSeen:
@@ -192,7 +192,7 @@ func (b *BatchNorm) Facts() (facts []report.Fact) {
 // Kept describes the statistics that are not recomputed, and the reason.
 func Kept(r *batchnorm.Record) string {
 	layers := "the statistics of " + report.Plural(len(r.Kept), "layer")
-	if r.Images == 0 {
+	if r.Examples == 0 {
 		layers = "the statistics of all layers"
 	}
 	if r.Stale {

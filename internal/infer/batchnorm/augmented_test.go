@@ -248,7 +248,7 @@ func TestAugmentedCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := records[0].Check
-		if c == nil || c.Images > tc.images || c.Images < tc.images*3/4 || len(c.Layers) != 3 || c.Unchecked != 0 || c.Checkpoints != bnupdate.Compared {
+		if c == nil || c.Examples > tc.images || c.Examples < tc.images*3/4 || len(c.Layers) != 3 || c.Unchecked != 0 || c.Checkpoints != bnupdate.Compared {
 			t.Fatalf("%s: %+v", tc.key, c)
 		}
 		for i, l := range c.Layers {
@@ -274,13 +274,13 @@ func TestCheckOfFewImages(t *testing.T) {
 		}
 		r, checked := records[0], 0
 		if r.Check != nil {
-			checked = r.Check.Images
+			checked = r.Check.Examples
 			if r.Check.Off() != nil {
 				t.Errorf("%d images: %+v is off", tc.images, r.Check)
 			}
 		}
-		if checked != tc.checked || r.MoreImages != tc.more {
-			t.Errorf("%d images: %d were checked and %d more are wanted, want %d and %d", tc.images, checked, r.MoreImages, tc.checked, tc.more)
+		if checked != tc.checked || r.MoreExamples != tc.more {
+			t.Errorf("%d images: %d were checked and %d more are wanted, want %d and %d", tc.images, checked, r.MoreExamples, tc.checked, tc.more)
 		}
 	}
 	// Images that were never divided by 255 are found with the fewest that there may be.
@@ -323,8 +323,8 @@ func TestSampleSizeControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := records[0]; r.Images != all.Images() || r.MemberImages != settled.Images() || 2*r.MemberImages > r.Images {
-		t.Fatalf("SWA sees %d of %d images, members %d, want all and half of them at most", r.Images, all.Images(), r.MemberImages)
+	if r := records[0]; r.Examples != all.Images() || r.MemberExamples != settled.Images() || 2*r.MemberExamples > r.Examples {
+		t.Fatalf("SWA sees %d of %d images, members %d, want all and half of them at most", r.Examples, all.Images(), r.MemberExamples)
 	}
 	if settled.Visited() != all.Images() {
 		t.Errorf("other uses of the images see %d of %d", settled.Visited(), all.Images())

@@ -14,15 +14,17 @@ import (
 // Record gives the source of the members' statistics, and the known facts about their quality.
 type Record struct {
 	// Sources are empty if all statistics are kept.
-	Sources []dataset.Source `json:"sources"`
-	Images  int              `json:"images"`
-	// MemberImages, if not 0, is the number of images that each member saw. Its statistics are corrected by the
+	Sources  []dataset.Source `json:"sources"`
+	Examples int              `json:"examples"`
+	// Unit is the word for one of them; see [dataset.Unit].
+	Unit string `json:"unit,omitempty"`
+	// MemberExamples, if not 0, is the number of examples that each member saw. Its statistics are corrected by the
 	// difference between SWA's statistics from as many images and from all. See [ChooseSampleSize].
-	MemberImages int    `json:"member_images,omitempty"`
-	BatchSize    int    `json:"batch_size"`
-	Rule         string `json:"rule"`
-	Shuffle      bool   `json:"shuffle"`
-	Seed         uint64 `json:"seed"`
+	MemberExamples int    `json:"member_examples,omitempty"`
+	BatchSize      int    `json:"batch_size"`
+	Rule           string `json:"rule"`
+	Shuffle        bool   `json:"shuffle"`
+	Seed           uint64 `json:"seed"`
 	// Augment says how pictures were augmented; "none" if they were not.
 	Augment string `json:"augment,omitempty"`
 	// AsSeen says that the data is arrays of the network's inputs in training. They are used unchanged.
@@ -37,25 +39,25 @@ type Record struct {
 	Kept []string `json:"kept,omitempty"`
 	// Stale says that some of the kept statistics were updated by training, so they do not belong to the weights.
 	Stale bool `json:"stale,omitempty"`
-	// Loss is the estimated cost of the number of images, in nats of NLL for each example, compared with infinitely
-	// many images. Nil if unknown.
+	// Loss is the estimated cost of the number of examples, in nats of NLL for each example, compared with infinitely
+	// many. Nil if unknown.
 	Loss *float64 `json:"loss,omitempty"`
 	// Between is the largest share of a layer's variance that lies between batches.
 	Between float64 `json:"between_batches"`
-	// Check compares the images with the statistics that the checkpoints store; nil if there are too few images.
+	// Check compares the examples with the statistics that the checkpoints store; nil if there are too few.
 	Check *bnupdate.Check `json:"check,omitempty"`
-	// MoreImages is how many more images the check needs; 0 if it was made.
-	MoreImages int `json:"check_needs_images,omitempty"`
+	// MoreExamples is how many more examples the check needs; 0 if it was made.
+	MoreExamples int `json:"check_needs_examples,omitempty"`
 	// Warnings are notes that a user of the statistics must know.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// warn fills in the warnings of a pass over the images.
+// warn fills in the warnings of a pass over the examples.
 func (b *Record) warn(r bnupdate.Result) {
 	b.Between = slices.Max(r.BetweenShare)
-	limit := min(0.2, 8/float64(max(r.BatchSize, 1))) // eight times the share of images in random order
+	limit := min(0.2, 8/float64(max(r.BatchSize, 1))) // eight times the share of examples in random order
 	if worst := b.Between; worst > limit {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: are the images sorted (--bn-order), or the batches small (--batch-size)?", 100*worst))
+		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: is the data sorted (--bn-order), or are the batches small (--batch-size)?", 100*worst))
 	}
 }
 
@@ -73,8 +75,8 @@ func (b *Record) AllWarnings() []string {
 	if found, causes := b.Mismatch(); found != "" {
 		out = append([]string{found + ". " + causes}, out...)
 	}
-	if b.MoreImages > 0 {
-		out = append(out, fmt.Sprintf("these images were not compared with those of training: %d are too few. Give at least %d more (--bn-data, --bn-samples)", b.Images, b.MoreImages))
+	if b.MoreExamples > 0 {
+		out = append(out, fmt.Sprintf("this data was not compared with that of training: %d examples are too few. Give at least %d more (--bn-data, --bn-samples)", b.Examples, b.MoreExamples))
 	}
 	if b.Stale {
 		out = append(out, "statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged or sampled weights")
@@ -97,7 +99,7 @@ func (b *Record) Mismatch() (found, causes string) {
 		most := slices.MaxFunc(off, func(i, j int) int { return cmp.Compare(b.Check.Score(i), b.Check.Score(j)) })
 		where, worst = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers)), b.Check.Layers[most]
 	}
-	found = fmt.Sprintf("these images are not what the network saw in training: %s (%s) the checkpoints store means that are %s standard deviations, and variances that are a factor of %s from what these images give; chance and training explain differences of %s and a factor of %s",
+	found = fmt.Sprintf("this data is not what the network saw in training: %s (%s) the checkpoints store means that are %s standard deviations, and variances that are a factor of %s from what this data gives; chance and training explain differences of %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
 	const (
 		prepared = "another mean and standard deviation (fit --mean, --std), order of channels (fit --channels) or resizing"
@@ -106,7 +108,7 @@ func (b *Record) Mismatch() (found, causes string) {
 	)
 	switch {
 	case !first:
-		return found, "Likely causes: other images than in training, or not all of its classes"
+		return found, "Likely causes: other examples than in training, or not all of its classes"
 	case b.AsSeen:
 		return found, "Likely causes: these batches were saved with other transforms, or the checkpoints are of another training"
 	case worst.Means > 0.5 || worst.Variances > 1.5: // augmentation has a smaller effect
@@ -114,7 +116,7 @@ func (b *Record) Mismatch() (found, causes string) {
 	case b.Augment == "" || b.Augment == "none":
 		return found, "Likely causes: " + plain + "; or " + prepared + "; or " + other
 	}
-	return found, "Likely causes: another augmentation than in training (--augment, none if these images are augmented already); or " + prepared + "; or " + other
+	return found, "Likely causes: another augmentation than in training (--augment, none if this data is augmented already); or " + prepared + "; or " + other
 }
 
 func digits(v float64) string { return fmt.Sprintf("%.2g", v) }

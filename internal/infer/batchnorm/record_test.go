@@ -20,15 +20,15 @@ func TestMismatch(t *testing.T) {
 		found, causes string
 	}{
 		{layers: []bnupdate.LayerCheck{right}},
-		{[]bnupdate.LayerCheck{little, right}, batchnorm.Record{}, "at the first layer (little) the checkpoints store means that are 0.3 standard deviations, and variances that are a factor of 1.5 from what these images give; chance and training explain differences of 0.03 and a factor of 1.1", "Likely causes: training augmented its images and these are plain"},
+		{[]bnupdate.LayerCheck{little, right}, batchnorm.Record{}, "at the first layer (little) the checkpoints store means that are 0.3 standard deviations, and variances that are a factor of 1.5 from what this data gives; chance and training explain differences of 0.03 and a factor of 1.1", "Likely causes: training augmented its images and these are plain"},
 		{[]bnupdate.LayerCheck{little}, batchnorm.Record{Augment: "none"}, "at the first layer", "Likely causes: training augmented its images and these are plain"},
 		{[]bnupdate.LayerCheck{little}, batchnorm.Record{Augment: "RandomHorizontalFlip()"}, "at the first layer", "Likely causes: another augmentation than in training"},
 		{[]bnupdate.LayerCheck{little}, batchnorm.Record{AsSeen: true}, "at the first layer", "Likely causes: these batches were saved with other transforms"},
 		{[]bnupdate.LayerCheck{much}, batchnorm.Record{}, "at the first layer (much)", "Likely causes: another mean and standard deviation (fit --mean, --std)"},
-		{[]bnupdate.LayerCheck{right, little, much}, batchnorm.Record{}, "at 2 of 3 layers, though not at the first, most (much)", "Likely causes: other images than in training, or not all of its classes"},
+		{[]bnupdate.LayerCheck{right, little, much}, batchnorm.Record{}, "at 2 of 3 layers, though not at the first, most (much)", "Likely causes: other examples than in training, or not all of its classes"},
 	} {
 		b := tc.of
-		b.Check = &bnupdate.Check{Images: 100, Layers: tc.layers}
+		b.Check = &bnupdate.Check{Examples: 100, Layers: tc.layers}
 		found, causes := b.Mismatch()
 		if !strings.Contains(found, tc.found) || !strings.HasPrefix(causes, tc.causes) || (found == "") != (tc.found == "") {
 			t.Errorf("%+v: %q, %q", tc, found, causes)
@@ -40,8 +40,8 @@ func TestMismatch(t *testing.T) {
 	if found, causes := (*batchnorm.Record)(nil).Mismatch(); found != "" || causes != "" {
 		t.Errorf("without a record: %q, %q", found, causes)
 	}
-	if w := (&batchnorm.Record{Images: 40, MoreImages: 24}).AllWarnings(); len(w) != 1 || !strings.Contains(w[0], "40 are too few. Give at least 24 more") {
-		t.Errorf("too few images: %q", w)
+	if w := (&batchnorm.Record{Examples: 40, MoreExamples: 24}).AllWarnings(); len(w) != 1 || !strings.Contains(w[0], "40 examples are too few. Give at least 24 more") {
+		t.Errorf("too few examples: %q", w)
 	}
 	if w := (&batchnorm.Record{Stale: true, Warnings: []string{"first"}}).AllWarnings(); len(w) != 2 || w[0] != "first" || !strings.Contains(w[1], "do not belong to averaged or sampled weights") {
 		t.Errorf("stale: %q", w)

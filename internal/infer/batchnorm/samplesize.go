@@ -97,7 +97,7 @@ func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Ne
 		if s.describe(images); members == images {
 			continue
 		}
-		s.record.MemberImages = members
+		s.record.MemberExamples = members
 		if data.controls == nil {
 			data.controls = map[*infer.Network]bnupdate.Control{}
 		}
@@ -128,12 +128,12 @@ func (s *sizing) check(ctx context.Context) (err error) {
 	if s.size, err = s.e.Batch(n.Input.Name, n.Passes.Batch, infer.DefaultBatchSize); err != nil {
 		return fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
-	s.record = &Record{Sources: s.data.Data.Sources(), BatchSize: s.size, Rule: s.data.Rule.String(),
+	s.record = &Record{Sources: s.data.Data.Sources(), Unit: dataset.Unit(s.data.Data), BatchSize: s.size, Rule: s.data.Rule.String(),
 		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
 	if p := provider(s.e, n); s.e.Provider.Name == ort.OpenVINO {
 		s.record.Provider, s.record.ONNXRuntime = p.String(), s.e.Runtime.Version()
 	}
-	s.record.Check, s.record.MoreImages, err = check(ctx, s.e, n, s.data, s.size)
+	s.record.Check, s.record.MoreExamples, err = check(ctx, s.e, n, s.data, s.size)
 	return err
 }
 
@@ -179,7 +179,7 @@ func (s *sizing) describe(images int) {
 	if s.n.Passes.Batch > 0 {
 		images -= images % s.size // a network with a fixed batch takes no shorter batch
 	}
-	s.record.Images = images
+	s.record.Examples = images
 	if loss := s.constant / float64(images); loss-loss == 0 { // neither NaN nor infinite
 		s.record.Loss = &loss
 	}

@@ -56,11 +56,11 @@ var BatchNormFlags = []cli.Flag{
 	AugmentFlag("what was said at fit"),
 	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
 		if n, err := strconv.Atoi(s); s != "all" && s != "auto" && (err != nil || n < 1) {
-			return fmt.Errorf("%q: want a number of images, all or auto", s)
+			return fmt.Errorf("%q: want a number of examples, all or auto", s)
 		}
 		return nil
 	}),
-	Share(&cli.Float64Flag{Name: "bn-fraction", Category: Reference, Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole images"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
+	Share(&cli.Float64Flag{Name: "bn-fraction", Category: Reference, Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole examples"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
 	OneOf(&cli.StringFlag{Name: "bn-order", Category: Reference, Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
 	Parsed(&cli.StringFlag{Name: "bn-rule", Category: Reference, Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
 		_, err := bnupdate.ParseRule(s)
@@ -142,7 +142,7 @@ var (
 	}
 	SamplingFlags = []cli.Flag{
 		MembersFlag,
-		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
+		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
 	}
 )
 

@@ -42,10 +42,10 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 		}
 		return b, a.openTrainingData(c, b, networks[0], p)
 	case c.IsSet("bn-fraction") && c.IsSet("bn-samples"):
-		return b, flags.Usagef("", "--bn-samples and --bn-fraction both say how many images to use: give one")
+		return b, flags.Usagef("", "--bn-samples and --bn-fraction both say how many examples to use: give one")
 	case samples == "auto" && file:
 		return b, flags.Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
-			"--bn-samples auto --bn-order file: the first images of a file say nothing about the others")
+			"--bn-samples auto --bn-order file: the first examples of a file say nothing about the others")
 	case path == "":
 		return b, flags.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
@@ -65,8 +65,8 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 	return b, nil
 }
 
-// ChooseSampleSize compares the images with the statistics in the checkpoints. With --bn-samples auto it also chooses
-// how many images SWA and the members see.
+// ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses
+// how many examples SWA and the members see.
 func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
 	was := e.Progress
 	defer func() { e.Progress = was }()
@@ -85,7 +85,7 @@ func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, me
 		if r == nil {
 			continue
 		}
-		r.Augment, r.AsSeen = b.augment, b.Data != nil && r.Images > 0 && dataset.AsSeen(b.Data)
+		r.Augment, r.AsSeen = b.augment, r.Examples > 0 && dataset.AsSeen(b.Data)
 		a.describeBatchNorm(c, b, i)
 	}
 	for _, w := range b.Recomputed() {
@@ -100,35 +100,35 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	if n := len(r.Kept); n > 0 {
 		a.Logf(c, "%s: %s", what, study.Kept(r))
 	}
-	if r.Images == 0 {
+	if r.Examples == 0 {
 		return
 	}
-	all := b.Data.Len()
+	all := report.Plural(b.Data.Len(), r.Unit)
 	loss := "by an unknown amount"
 	if r.Loss != nil {
 		loss = fmt.Sprintf("by %s at most", report.Fixed(*r.Loss, 5))
 	}
 	switch {
-	case r.MemberImages > 0 && r.MemberImages < r.Images:
-		a.Logf(c, "%s: SWA sees %s of %s images, and each member %s of them, corrected by what SWA's statistics from these lack (infinitely many images would lower the NLL %s)", what,
-			report.Thousands(r.Images), report.Thousands(all), report.Thousands(r.MemberImages), loss)
-	case r.Images < all:
-		a.Logf(c, "%s: %s of %s images (infinitely many would lower the NLL %s)", what, report.Thousands(r.Images), report.Thousands(all), loss)
+	case r.MemberExamples > 0 && r.MemberExamples < r.Examples:
+		a.Logf(c, "%s: SWA sees %s of %s, and each member %s of them, corrected by what SWA's statistics from these lack (infinitely many would lower the NLL %s)", what,
+			report.Thousands(r.Examples), all, report.Thousands(r.MemberExamples), loss)
+	case r.Examples < b.Data.Len():
+		a.Logf(c, "%s: %s of %s (infinitely many would lower the NLL %s)", what, report.Thousands(r.Examples), all, loss)
 	default:
-		a.Debugf(c, "%s: all %s images (infinitely many would lower the NLL %s)", what, report.Thousands(all), loss)
+		a.Debugf(c, "%s: all %s (infinitely many would lower the NLL %s)", what, all, loss)
 	}
 	a.Debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
 	switch {
 	case r.Check == nil: // the record has a warning
 	case len(r.Check.Layers) == 0:
-		a.Logf(c, "%s: all checkpoints store equal statistics, so these images cannot be checked", what)
+		a.Logf(c, "%s: all checkpoints store equal statistics, so this data cannot be checked", what)
 	case len(r.Check.Off()) == 0:
 		first := r.Check.Layers[0]
-		a.Debugf(c, "%s: these images give the statistics that the last %d checkpoints store (first layer: means within %s standard deviations, variances within a factor of %s)", what, r.Check.Checkpoints,
+		a.Debugf(c, "%s: this data gives the statistics that the last %d checkpoints store (first layer: means within %s standard deviations, variances within a factor of %s)", what, r.Check.Checkpoints,
 			fmt.Sprintf("%.4g", first.Means), fmt.Sprintf("%.4g", math.Exp(first.Variances)))
 	}
-	if room, ok := dataset.Room(b.Data); ok && room < r.Images {
-		a.Debugf(c, "%s: %s of these images fit in %d MiB, the others are decoded anew each time", what, report.Thousands(room), cacheBytes>>20)
+	if room, ok := dataset.Room(b.Data); ok && room < r.Examples {
+		a.Debugf(c, "%s: %s of them fit in %d MiB, the others are decoded anew each time", what, report.Thousands(room), cacheBytes>>20)
 	}
 }
 
