@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // A check by hand: one channel, epsilon 1, momentum 0.9, ten batches, and the last

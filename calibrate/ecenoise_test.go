@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/promise"
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // The range of a calibrated model and the debiased error are NumPy's. Of 1,000 simulated sets the mean has a relative

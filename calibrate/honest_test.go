@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // honest is testdata/honest.json; testdata/honest.py says what is in it.

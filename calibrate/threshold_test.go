@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // counts are the decisions in the order of the golden file.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"google.golang.org/protobuf/encoding/protowire"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 var update = flag.Bool("update", false, "write testdata/ours.safetensors anew; run testdata/make.py afterwards")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/labels"
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // approx is the tolerance that testdata/make.py speaks of.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // The noise found from moments is the one that SciPy finds.

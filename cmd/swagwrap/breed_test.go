@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/weights"
 )
 

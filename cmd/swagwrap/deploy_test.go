@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // What compare shows of a method is what its commands deploy: the same probabilities and

@@ -11,8 +11,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
-	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )

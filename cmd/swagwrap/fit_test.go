@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 )
 
 // The real run is sound but for its walk, which is no warning; a shuffled one is.

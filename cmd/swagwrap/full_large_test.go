@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 )
 
 // TestDiskFull scores onto disks of 1 to 8 MB, in memory: the exit code is 75 as long as there is no room, and when there

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 // A write is a command that writes a file of some size.

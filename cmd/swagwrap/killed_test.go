@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 // TestScoreKilled kills score at random points of its run and resumes it, until

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 // TestKilled kills every command that writes, at random points of its run: its output is not there, or whole, and the next

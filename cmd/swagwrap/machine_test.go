@@ -15,8 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/predictions"
-	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/internal/records"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 func TestMain(m *testing.M) {

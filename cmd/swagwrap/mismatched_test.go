@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 )
 
 // TestMismatched: checkpoints that are not of one network are refused with what tells them apart, at most five differences

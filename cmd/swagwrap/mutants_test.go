@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 // TestWorkersAndShards: 1 thread and 8 give the same bytes, and so do images that are scored in 64 parts, whose rows are

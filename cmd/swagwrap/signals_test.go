@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 // TestSignals stops commands by the signals of schedulers at random points: each

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 // TestTogether runs commands with several outputs under a limit on the size of files, as on a full disk. At the smallest limit no

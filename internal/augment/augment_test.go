@@ -13,8 +13,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/picture"
-	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // golden is what testdata/make.py writes; it says what the fields mean.

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
-	"github.com/swagwrap/swagwrap/internal/promise"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 

@@ -9,12 +9,12 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // golden is testdata/baselines.json; make_baselines.py says what each key is.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
-	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 const imageFixtures = "../../fixtures/images"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 )
 
 // TestFusedAllExporters is TestFusedExporters for every fixture.

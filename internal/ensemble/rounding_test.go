@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 )
 
 // One provider and one precision change nothing, and the Monte Carlo error is that of the

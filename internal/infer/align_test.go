@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 

@@ -3,7 +3,7 @@ package infer_test
 import (
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 )
 
 func TestMain(m *testing.M) { infertest.Main(m) }

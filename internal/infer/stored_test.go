@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
-	"github.com/swagwrap/swagwrap/internal/promise"
-	"github.com/swagwrap/swagwrap/internal/promise/forge"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 )
 

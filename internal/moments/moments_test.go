@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // rows cuts values into examples.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // TestManySessions: what a session takes is given back when it closes. Of a thousand, one after the other, hardly

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
-	"github.com/swagwrap/swagwrap/internal/promise/forge"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/promise"
 )
 
 // three are what all files of the test say: a row without predictions between two.

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 var update = flag.Bool("update", false, "write testdata/rows.* anew; then run testdata/read_rows.py")

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/picture"
-	"github.com/swagwrap/swagwrap/internal/testfile"
 )
 
 // TestTransforms compares whole tensors with torchvision's, timm's and

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 

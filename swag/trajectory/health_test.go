@@ -12,7 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
 )

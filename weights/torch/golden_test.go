@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
 

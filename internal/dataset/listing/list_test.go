@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 func TestSplitSpace(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 func TestReadClassNames(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
-	"github.com/swagwrap/swagwrap/internal/testfile"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 func write(t testing.TB, name, text string) string {

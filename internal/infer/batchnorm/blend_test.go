@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 )
 
 // What is between two examples has whole numbers where the network takes such, and others

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"

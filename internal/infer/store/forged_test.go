@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
-	"github.com/swagwrap/swagwrap/internal/promise/forge"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
 )
 
 // entry is a store with one entry: its folder and its file, taken apart.

@@ -13,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/testfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 )

@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/infertest"
 )
 
 // The setting that is chosen is the one whose plain average has the least NLL over all

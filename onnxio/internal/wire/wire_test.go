@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/promise"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
