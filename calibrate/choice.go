@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-const badRows = "calibrate: settings or members of different images, or none"
+const badRows = "calibrate: settings or members of different examples, or none"
 
 const (
 	halvesStream    = 0x68616c766573   // "halves"

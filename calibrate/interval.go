@@ -2,7 +2,7 @@ package calibrate
 
 import "math"
 
-const badCount = "calibrate: number of images is less than 1"
+const badCount = "calibrate: number of examples is less than 1"
 
 // normal975 is the 97.5 % quantile of the normal distribution.
 const normal975 = 1.959963984540054

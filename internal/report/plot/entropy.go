@@ -39,7 +39,7 @@ func sharesOf(h *calibrate.Histogram) []float64 {
 // them.
 func DrawEntropies(pairs []HistogramPair) (figures []*Figure) {
 	var below, above bool
-	y := shareAxis("share of images")
+	y := shareAxis("share of examples")
 	y.max = 0
 	for i := range pairs {
 		p := &pairs[i]
@@ -62,7 +62,7 @@ func (p *HistogramPair) draw(y axis, below, above bool) *Figure {
 		title = "Uncertainty: "
 	}
 	x, edges := p.axis(below, above)
-	f := newFigure(title+p.Name, "Two histograms as shares of images: in domain and out of domain.", chartWidth, entropyHeight, x, y)
+	f := newFigure(title+p.Name, "Two histograms as shares of examples: in domain and out of domain.", chartWidth, entropyHeight, x, y)
 	f.Name, f.Note, f.Folded = fileName("entropy", p.Name), p.Note, p.Minor
 	for i, of := range []struct {
 		name    string

@@ -77,7 +77,7 @@ func drawRisks(title string, lines []methodLine) *Figure {
 	}
 	y := spanAxis("risk: share of errors among them", true, values).padded(0.05)
 	y.percent = true
-	f := newFigure(title, "The share of errors among the most confident predictions, over the share of images kept.", chartWidth, chartHeight, shareAxis("coverage: share of images kept"), y)
+	f := newFigure(title, "The share of errors among the most confident predictions, over the share of examples kept.", chartWidth, chartHeight, shareAxis("coverage: share of examples kept"), y)
 	f.Name = "risk-coverage"
 	f.methodLines(lines)
 	return f

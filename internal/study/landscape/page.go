@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -12,7 +13,7 @@ import (
 // Page returns the result with figures.
 func (g *Result) Page() *report.Report {
 	page := g.Statistics.Page("Geometry of the posterior", g, nil,
-		study.Fact("images", "%s", report.Thousands(g.Data.Len())),
+		study.Fact(dataset.Unit(g.Data)+"s", "%s", report.Thousands(g.Data.Len())),
 		study.Fact("weights", "%s", report.Thousands(int(g.Network.Posterior.Len()))),
 		study.Fact("rank", "%d", g.Geometry.Rank),
 		study.Fact("scale", "%g", g.Scale),

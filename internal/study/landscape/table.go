@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
@@ -18,7 +19,7 @@ func (g *Result) loss() string {
 
 // Heading returns the settings in one line.
 func (g *Result) Heading() string {
-	return fmt.Sprintf("%s images, %s weights, rank %d, scale %g", report.Thousands(g.Data.Len()), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
+	return fmt.Sprintf("%s, %s weights, rank %d, scale %g", report.Plural(g.Data.Len(), dataset.Unit(g.Data)), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
 }
 
 // Next returns the command that tries the scales which the figures show.
@@ -118,7 +119,7 @@ func (g *Result) JSON() any {
 	for _, it := range s.Positions() {
 		iterates = append(iterates, study.Fields("model", it.Model, "at", it.Along, "distance", it.Distance))
 	}
-	return study.Fields("images", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale, "weight_decay", g.Decay,
+	return study.Fields("examples", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale, "weight_decay", g.Decay,
 		"diagonal_trace", s.DiagonalTrace, "low_rank_trace", s.LowRankTrace, "dimension", s.Dimension, "low_rank_dimension", s.LowRankDimension,
 		"spectrum", spectrum, "lines", lines, "planes", planes, "warnings", g.Statistics.Warnings(), "batch_norm", g.Statistics.Records[0],
 		"iterates", iterates, "verdict", g.Verdict())

@@ -1,4 +1,4 @@
-// Package ood measures how well uncertainty detects images outside the training domain: section 5.3 of Maddox et al.
+// Package ood measures how well uncertainty detects examples outside the training domain: section 5.3 of Maddox et al.
 // 2019, and its appendix.
 package ood
 
@@ -21,7 +21,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Detection describes the methods and the images of a comparison.
+// Detection describes the methods and the data of a comparison.
 type Detection struct {
 	baseline.Inputs
 	Validation dataset.Dataset // for SWA-Temp and Laplace, or nil
@@ -31,7 +31,8 @@ type Detection struct {
 // Result is the outcome of a detection.
 type Result struct {
 	Methods   []Detected // the best first, by the AUROC of the main measure
-	Sizes     [2]int     // number of images in the domain, and out of it
+	Sizes     [2]int     // number of examples in the domain, and out of it
+	Unit      string     // word for one of them: "image" or "example"
 	Notes     []string   // methods that were left out, with the reason
 	BatchNorm study.BatchNorm
 	// Settings are the settings that the numbers depend on, and Provenance the inputs.
@@ -42,7 +43,7 @@ type Result struct {
 	measures []task.Uncertainty // of saved predictions with their own measures, instead of the task's
 }
 
-// Detected holds the scores of one method. In all scores, images out of the domain are the positives.
+// Detected holds the scores of one method. In all scores, examples out of the domain are the positives.
 type Detected struct {
 	Key, Name string
 	Members   int
@@ -58,7 +59,7 @@ type Detected struct {
 	// there is only one network.
 	Scores []*calibrate.Detection
 	// Difference is the AUROC minus that of the best method, by the main measure, with the interval of DeLong et al.
-	// 1988 over the images. It is zero for the best method itself, which is the Baseline.
+	// 1988 over the examples. It is zero for the best method itself, which is the Baseline.
 	Difference calibrate.Interval
 	Baseline   bool
 	Notes      []error
@@ -72,7 +73,7 @@ func (d *Detection) targets() baseline.Targets {
 	return baseline.Targets{Data: []dataset.Dataset{d.In, d.Out}, Validation: d.Validation}
 }
 
-// Images returns about how many images Run sends through networks.
+// Images returns about how many examples Run sends through networks.
 func (d *Detection) Images() int64 { t := d.targets(); return d.Inputs.Images(t) }
 
 // Fill runs the engine's shard of the methods' networks and puts their outputs into its store.
@@ -83,7 +84,7 @@ func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
 
 // Run scores the methods.
 func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}}
+	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}, Unit: dataset.Unit(d.In)}
 	targets := d.targets()
 	notes, err := baseline.Predict(ctx, e, &d.Inputs, targets, func(p *baseline.Predicted) error {
 		if p.By != "" && d.Validation == nil {
@@ -166,11 +167,11 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 	return x, nil
 }
 
-// Of scores predictions of images in and out of the domain, from any source.
+// Of scores predictions of examples in and out of the domain, from any source.
 func Of(t task.Task, in, out []float64) *Result {
 	x := Detected{Name: "predictions", Baseline: true}
 	x.score(t, in, out, nil, nil)
-	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.About().Width, len(out) / t.About().Width}, task: t}
+	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.About().Width, len(out) / t.About().Width}, Unit: dataset.Unit(nil), task: t}
 	r.bin()
 	return r
 }

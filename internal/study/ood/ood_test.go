@@ -118,7 +118,7 @@ func checkShown(t *testing.T, r *Result) {
 		t.Fatal(err)
 	}
 	var got struct {
-		In      int `json:"images_in"`
+		In      int `json:"examples_in"`
 		Methods []struct {
 			Key, Method string
 			Members     int
@@ -160,13 +160,13 @@ func TestOf(t *testing.T) {
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT image is less certain than a random IN image in 100.0 % of pairs: AUROC 1.0000 ["} {
+	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT example is less certain than a random IN example in 100.0 % of pairs: AUROC 1.0000 ["} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
 	js, err := json.Marshal(r.JSON())
-	if err != nil || !strings.HasPrefix(string(js), `{"images_in":2,"images_out":2,"smoothing":1e-7,"methods":[{"method":"predictions","stale_bn":false,`) || strings.Contains(string(js), `"key"`) || strings.Contains(string(js), `"batch_norm"`) {
+	if err != nil || !strings.HasPrefix(string(js), `{"examples_in":2,"examples_out":2,"smoothing":1e-7,"methods":[{"method":"predictions","stale_bn":false,`) || strings.Contains(string(js), `"key"`) || strings.Contains(string(js), `"batch_norm"`) {
 		t.Errorf("%s, %v", js, err)
 	}
 	above := Detected{Out: calibrate.Histogram{Edges: []float64{0, 4}, Above: 2000}}
@@ -267,7 +267,7 @@ func TestVerdict(t *testing.T) {
 		}},
 		{[]Detected{found("SWA", 0, 0)}, []string{"A random OUT image is less certain than a random IN image in 90.0 % of pairs: AUROC 0.9000 [0.8500, 0.9500]."}},
 	} {
-		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, task: two}).Verdict()); diff != "" {
+		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two}).Verdict()); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -295,7 +295,7 @@ func TestVerdictReversed(t *testing.T) {
 			"The best method is chosen on these images. On new images its lead is smaller on average.",
 		}},
 	} {
-		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, task: two}).Verdict()); diff != "" {
+		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two}).Verdict()); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -21,7 +22,7 @@ type Measure struct {
 // Measured scores predictions by their own measures of uncertainty, the main measure first.
 func Measured(measures []Measure) *Result {
 	x := Detected{Name: "predictions", Baseline: true, Distance: math.NaN()}
-	r := &Result{Sizes: [2]int{len(measures[0].In), len(measures[0].Out)}}
+	r := &Result{Sizes: [2]int{len(measures[0].In), len(measures[0].Out)}, Unit: dataset.Unit(nil)}
 	for i, m := range measures {
 		s := calibrate.Detect(m.In, m.Out)
 		x.Scores = append(x.Scores, &s)

@@ -60,7 +60,7 @@ func (r *Result) mainTable() *report.Table {
 		}
 		t.Row(cells...)
 	}
-	note := fmt.Sprintf("OUT is what is to be found, %s of the images", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0))
+	note := fmt.Sprintf("OUT is what is to be found, %s of the %ss", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
 	if r.binned() {
 		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), calibrate.DefaultSmoothing)
 	}
@@ -86,7 +86,7 @@ func (r *Result) mainTable() *report.Table {
 }
 
 // lackingNote is the note for a task whose networks predict no noise.
-const lackingNote = "nothing was said of the noise about the means, which is the same for all images and left out: it changes no order of them. A single network tells nothing apart"
+const lackingNote = "the noise about the means is unknown. It is left out, because it is the same for all examples and does not change their order. A single network cannot find OUT"
 
 // bins describes the bins of the histograms.
 func (r *Result) bins() string {
@@ -139,20 +139,20 @@ func (r *Result) measuresTable() *report.Table {
 	return t
 }
 
-// Verdict returns the result in plain words: the best method, and which others these images cannot distinguish from it.
+// Verdict returns the result in plain words: the best method, and which others this data cannot distinguish from it.
 func (r *Result) Verdict() []string {
 	best := &r.Methods[0]
 	d := best.Scores[0]
 	interval := fmt.Sprintf("AUROC %s [%s, %s]", report.Fixed(d.AUROC, 4), report.Fixed(d.Low, 4), report.Fixed(d.High, 4))
 	if len(r.Methods) == 1 {
-		return append([]string{fmt.Sprintf("A random OUT image is less certain than a random IN image in %s of pairs: %s.", report.Percent(d.AUROC, 1), interval)}, r.reversed()...)
+		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit, report.Percent(d.AUROC, 1), interval)}, r.reversed()...)
 	}
 	var lines []string
 	switch {
 	case d.AUROC < guessing:
-		lines = append(lines, fmt.Sprintf("No method finds the OUT images by %s. The best is %s: %s.", r.main().Name, best.Name, interval))
+		lines = append(lines, fmt.Sprintf("No method finds the OUT %ss by %s. The best is %s: %s.", r.Unit, r.main().Name, best.Name, interval))
 	default:
-		lines = append(lines, fmt.Sprintf("%s finds the OUT images best, by %s: %s.", best.Name, r.main().Name, interval))
+		lines = append(lines, fmt.Sprintf("%s finds the OUT %ss best, by %s: %s.", best.Name, r.Unit, r.main().Name, interval))
 	}
 	var alike []string
 	for _, x := range r.Methods[1:] {
@@ -161,7 +161,7 @@ func (r *Result) Verdict() []string {
 		}
 	}
 	if alike != nil {
-		lines = append(lines, fmt.Sprintf("These images do not distinguish it from %s.", strings.Join(alike, ", ")))
+		lines = append(lines, fmt.Sprintf("These %ss do not distinguish it from %s.", r.Unit, strings.Join(alike, ", ")))
 	}
 	if worse := len(r.Methods) - 1 - len(alike); worse > 0 {
 		others := "method is worse, by its 95 % interval."
@@ -171,7 +171,7 @@ func (r *Result) Verdict() []string {
 		lines = append(lines, "The other "+others)
 	}
 	lines = append(lines, r.reversed()...)
-	return append(lines, "The best method is chosen on these images. On new images its lead is smaller on average.")
+	return append(lines, fmt.Sprintf("The best method is chosen on these %ss. On new %[1]ss its lead is smaller on average.", r.Unit))
 }
 
 // Next returns the commands that use the best method.
@@ -180,7 +180,7 @@ func (r *Result) Next() []string { return r.next }
 // guessing is the AUROC of a random score.
 const guessing = 0.5
 
-// reversed names the measures by which images of OUT are clearly the more certain ones.
+// reversed names the measures by which examples of OUT are clearly the more certain ones.
 func (r *Result) reversed() (lines []string) {
 	for i, u := range r.uncertainties() {
 		var who []string
@@ -191,7 +191,7 @@ func (r *Result) reversed() (lines []string) {
 			}
 		}
 		if who != nil {
-			lines = append(lines, fmt.Sprintf("Reversed: by %s the images of OUT are the more certain ones with %s.", u.Name, strings.Join(who, ", ")))
+			lines = append(lines, fmt.Sprintf("Reversed: by %s the %ss of OUT are the more certain ones with %s.", u.Name, r.Unit, strings.Join(who, ", ")))
 		}
 	}
 	if lines != nil {
@@ -205,12 +205,12 @@ func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Do: r.Next(), Findings: study.Findings(r.BatchNorm.Networks...), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
 		Tables: []report.NamedTable{
-			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions tells the images of the other domain.", r.main().Name), Table: r.mainTable()},
+			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions finds the %ss of the other domain.", r.main().Name, r.Unit), Table: r.mainTable()},
 		}}
 	if len(r.uncertainties()) > 1 {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "By other measures", Table: r.measuresTable()})
 	}
-	values := plot.Differences{Title: "AUROC by " + r.main().Name, Plain: true, Label: "AUROC: 0.5 is guessing, 1 is perfect", Note: "The bars are 95 % intervals over the images."}
+	values := plot.Differences{Title: "AUROC by " + r.main().Name, Plain: true, Label: "AUROC: 0.5 is guessing, 1 is perfect", Note: fmt.Sprintf("The bars are 95 %% intervals over the %ss.", r.Unit)}
 	for i, x := range r.Methods {
 		values.Rows = append(values.Rows, plot.Difference{Name: x.Name, Value: x.Scores[0].AUROC, Lower: x.Scores[0].Low, Upper: x.Scores[0].High})
 		if !r.binned() {
@@ -253,7 +253,7 @@ func (r *Result) JSON() any {
 		add("auroc_minus_best", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
 		methods = append(methods, row)
 	}
-	out := study.Fields("images_in", r.Sizes[0], "images_out", r.Sizes[1], "smoothing", calibrate.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
+	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", calibrate.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
 	if len(r.BatchNorm.Records) > 0 {
 		out = append(out, study.Fields("batch_norm", r.BatchNorm.Records)...)
 	}
