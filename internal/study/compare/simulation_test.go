@@ -66,18 +66,22 @@ func (p population) loss(of func(x float64) float64) float64 {
 
 // few is the expected NLL of so many members minus that of infinitely many. Members of an example are independent, so
 // their common effects do not matter here.
-func (p population) few(members int) (sum float64) {
-	const examples = 40_000
+func (p population) few(members, tested int) (sum float64) {
+	examples := fresh(tested)
 	rng := rand.New(rand.NewPCG(99, 0))
 	for range examples {
 		x, q := p.spread*rng.NormFloat64(), 0.0
 		for range members {
 			q += sigmoid(x+math.Hypot(p.scatter, p.growth*x)*rng.NormFloat64()) / float64(members)
 		}
-		sum += (p.nll(x, q) - p.nll(x, p.members(x))) / examples
+		sum += (p.nll(x, q) - p.nll(x, p.members(x))) / float64(examples)
 	}
 	return sum
 }
+
+// fresh is the number of examples for a true difference. Its standard error is then below a third of that of the tested
+// examples.
+func fresh(tested int) int { return max(40_000, 10*tested) }
 
 // sample is a sample of examples.
 type sample struct {
@@ -189,22 +193,21 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 	return out
 }
 
-// deployed is the true difference of this ensemble to SWA, on all examples, with the temperature that was fitted. Its
-// standard error is below a tenth of that of 5,000 test examples.
+// deployed is the true difference of this ensemble to SWA, on all examples, with the temperature that was fitted.
 func (p population) deployed(tr trial, rng *rand.Rand) (sum float64) {
-	const examples = 40_000
+	examples := fresh(tr.Test.Len())
 	beta := 1 / tr.Methods[1].Scaling.Values()[0]
-	fresh := p.sample(rng, examples)
-	for i, x := range fresh.x {
+	unseen := p.sample(rng, examples)
+	for i, x := range unseen.x {
 		q := 0.0
 		for _, d := range tr.draws {
 			z := x * (1 + p.growth*d.v)
-			for k, phi := range fresh.phi[i] {
+			for k, phi := range unseen.phi[i] {
 				z += p.scatter * d.u[k] * phi
 			}
 			q += sigmoid(z) / float64(len(tr.draws))
 		}
-		sum += (p.nll(x, q) - p.nll(x, sigmoid(beta*x))) / examples
+		sum += (p.nll(x, q) - p.nll(x, sigmoid(beta*x))) / float64(examples)
 	}
 	return sum
 }
@@ -233,7 +236,7 @@ func TestSimulation(t *testing.T) {
 					if examples == 50_000 {
 						repetitions = min(repetitions, 200)
 					}
-					few, wrong, swaTemp := p.few(members), 0, 0.0
+					few, wrong, swaTemp := p.few(members, examples), 0, 0.0
 					intervals := map[string][]calibrate.Interval{}
 					var deployed []float64
 					for seed := range repetitions {
