@@ -71,6 +71,14 @@ func resample(rng *rand.Rand, n, resamples int, f func(rows []int)) {
 	}
 }
 
+func meanOf(values []float64, rows []int) float64 {
+	sum := 0.0
+	for _, i := range rows {
+		sum += values[i]
+	}
+	return sum / float64(len(rows))
+}
+
 func (o BootstrapOptions) resamples() int { return cmp.Or(o.Resamples, 2000) }
 
 func (o BootstrapOptions) level() float64 { return cmp.Or(o.Level, 0.95) }

@@ -15,9 +15,8 @@
 //
 // [PairedBootstrap], [AUROCDifference] and [NewDifference] compare two methods on the same images. [RefitVariances]
 // measures what the fit of a temperature adds, and [NewDraws] and [Replicated] what other random draws would change.
-// For several such comparisons, use [Holm]. The function [Choose] picks one of several
-// settings and measures the value of the choice. The function [NewMonteCarloError] compares an average over few
-// members with that over infinitely many.
+// For several such comparisons, use [Holm]. The function [NewMonteCarloError] compares an average over few members with
+// that over infinitely many.
 //
 // The functions take arrays and return numbers. For an ensemble, average the members' probabilities, not their
 // logits, and pass the average. Fit its temperature on [LogProbs] of the average.

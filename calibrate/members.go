@@ -75,6 +75,16 @@ func NewMonteCarloError(truths [][]float64, tolerance float64) MonteCarloError {
 	return out
 }
 
+const badRows = "calibrate: members of different images, or none"
+
+// columns returns the common length of all rows. It panics if the lengths differ or are 0.
+func columns(rows [][]float64) int {
+	if len(rows) == 0 || len(rows[0]) == 0 || slices.ContainsFunc(rows, func(r []float64) bool { return len(r) != len(rows[0]) }) {
+		panic(badRows)
+	}
+	return len(rows[0])
+}
+
 // averageLosses returns the NLL of the members' average for each image.
 func averageLosses(truths [][]float64) []float64 {
 	losses := make([]float64, columns(truths))

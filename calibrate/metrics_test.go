@@ -182,7 +182,6 @@ func TestShapeMistakesPanic(t *testing.T) {
 		"Wilson: no images":          func() { calibrate.Wilson(0, 0) },
 		"members: none":              func() { calibrate.NewMonteCarloError(nil, 0) },
 		"members: ragged":            func() { calibrate.NewMonteCarloError([][]float64{x, x[:1]}, 0) },
-		"settings: no images":        func() { calibrate.Choose([][]float64{{}, {}}, nil, 0, 0) },
 		"AUROC: nothing in":          func() { calibrate.AUROC(nil, x) },
 		"AUPR: nothing out":          func() { calibrate.AUPR(x, nil) },
 		"FPR: rate 0":                func() { calibrate.FPRAt(x, x, 0) },

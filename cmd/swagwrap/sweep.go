@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -19,15 +20,19 @@ func (a *app) sweepCommand() *cli.Command {
 		Name:      "sweep",
 		Usage:     "show what the number of members, scale, rank and the BN update do, and choose",
 		ArgsUsage: "POSTERIOR TEST",
-		Description: `Scores SWAG on labelled test data with other numbers of members, scales and ranks than the paper's, and without
-recomputed batch-norm statistics, one of them at a time. All settings share their random numbers, so that they differ by
-what they are.
+		Description: `Scores SWAG on labelled data with other scales and ranks than the paper's, with other numbers of members, and without
+recomputed batch-norm statistics. All settings share their random numbers.
 
    swagwrap sweep --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
-The setting with the lowest NLL on --val is compared with the paper's on the test data. Without --val each half of the
-test data chooses for the other. NLL is the mean per image in nats; differences have paired bootstrap intervals. Of the test
-scores only those of the paper's setting and of what was chosen are shown: to look at the others is to choose on test data.
+Each setting is scored at its own temperature, so that a scale does not stand in for a temperature. --val chooses the setting
+with the lowest NLL and fits the temperatures. Then the setting is compared with the paper's and with SWA-Temp on the test data.
+Without --val each half of the test data chooses for the other half. compare --tune chooses in the same way. Intervals are for
+other images and other draws of the members. Only the test scores of SWA-Temp, of the paper's setting and of the choice are
+shown: to look at the others is to choose on test data.
+
+If the choice is at the edge of what was tried, the sweep tries its neighbours: the next scales and ranks. It does so --extend
+times at most, and says what that costs.
 
 --members auto draws members until more would no longer matter: until the root mean square of what infinitely many would
 change is within --tolerance, or else within a quarter of the standard error that the number of test images leaves.`,
@@ -40,6 +45,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "ranks", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
+			flags.AtLeast(0, &cli.IntFlag{Name: "extend", Usage: "try the neighbours of a choice at the edge up to `N` times", Value: sweep.UsualExtend}),
 			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting: whoever looks at them chooses on test data"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test images, chosen by the seed", DefaultText: "all"}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
@@ -51,7 +57,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 }
 
 func (a *app) sweep(c *cli.Context) error {
-	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid"), AllTest: c.Bool("all-test"), Tolerance: c.Float64("tolerance"), ECE: binning(c)}
+	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid"), AllTest: c.Bool("all-test"), Extend: c.Int("extend"), Recomputing: flags.AsAsked(c), Tolerance: c.Float64("tolerance"), ECE: binning(c)}
 	estimate := flags.DefaultMembers
 	if n := c.String("members"); n != "auto" {
 		var err error
@@ -95,13 +101,24 @@ func (a *app) sweep(c *cli.Context) error {
 		return err
 	}
 	bar := a.Progress(c, "sweep", s.Images(estimate))
-	s.Resize = bar.Resize
+	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
 	found, err := runStudy(a, c, engine, bar, s.Run)
 	if err != nil {
 		return err
 	}
 	found.Statistics = in.BatchNorm.BatchNorm
 	return a.Show(c, pages, &found.Statistics, found)
+}
+
+// announceExtension returns a function that prints what an extension of a sweep tries, with its cost.
+func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Setting, int64) {
+	return func(choice sweep.Setting, next []sweep.Setting, images int64) {
+		var names []string
+		for _, set := range next {
+			names = append(names, set.String())
+		}
+		a.Logf(c, "%v is the best so far, at the edge of what was tried. Next: %s (%s more images through networks)", choice, strings.Join(names, "; "), report.Thousands(int(images)))
+	}
 }
 
 // sweepScales reads --scales.

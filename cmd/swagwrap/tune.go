@@ -18,7 +18,7 @@ import (
 // tunedSettings is the output of --tune.
 type tunedSettings struct {
 	out    *flags.Output // nil without --tune
-	chosen *sweep.Tuned
+	chosen *sweep.Choice
 }
 
 func openTuned(c *cli.Context) (*tunedSettings, error) {
@@ -43,8 +43,9 @@ func (a *app) tune(c *cli.Context, t *tunedSettings, in *inputs.Study, e *infer.
 	}
 	n := in.Runs[0].Network
 	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed,
-		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns)}
+		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
 	bar := a.Progress(c, "tune", s.TuneImages())
+	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
 	e.Progress = bar.Add
 	var err error
 	t.chosen, err = s.Tune(c.Context, e)
@@ -75,8 +76,7 @@ func (t *tunedSettings) finish(r *compare.Result) (*flags.Output, error) {
 		return nil, nil
 	}
 	p := r.Runs[0].Network.Posterior
-	chosen := study.Fields("setting", t.chosen.Setting.String(), "of_settings", t.chosen.Candidates, "validation", r.Validation.Sources(),
-		"examples", t.chosen.Images, "nll", study.Finite(t.chosen.NLL), "bootstrap_share", t.chosen.Share)
+	chosen := append(t.chosen.JSON(), study.Fields("validation", r.Validation.Sources())...)
 	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, flags.Producer())
 	return t.out, flags.BadOutput(flags.WriteJSON(t.out, file))
 }

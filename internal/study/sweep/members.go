@@ -31,7 +31,7 @@ func (r *Result) averagedLoss() string {
 // there are enough.
 func (c *curve) add(member, all *infer.Sums) error {
 	c.truths = append(c.truths, member.Task.Likelihoods(member.Outcome, c.sweep.Test.Labels()))
-	e, err := c.sweep.evaluate(all, c.sweep.Test)
+	e, err := all.Evaluate(c.sweep.Test.Labels(), c.sweep.options())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package sweep
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -10,7 +11,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // loss returns the loss that ranks settings. nll returns its mean.
@@ -31,10 +31,14 @@ func (r *Result) Page() *report.Report {
 	page := r.Statistics.Page("Settings of SWAG", r, study.Texts(r.Warnings), settings...)
 	page.Provenance = study.Provenance(r.Runtime, r.Statistics.Networks, study.Used{As: "test", Data: r.Test},
 		study.Used{As: "validation", Data: r.Validation}, study.Used{As: "batch norm", Data: r.BatchNorm.Data})
-	page.Tables = []report.NamedTable{
-		{Title: "Settings", Explanation: "Differences of the NLL are to the paper's default setting, with 95 % paired bootstrap intervals over the images.", Table: r.settingsTable()},
-		{Title: "Number of members", Table: r.membersTable()},
+	for i, t := range r.settingsTables() {
+		title := "Settings, test data"
+		if i == 0 && r.Validation != nil {
+			title = "Settings, validation data"
+		}
+		page.Tables = append(page.Tables, report.NamedTable{Title: title, Table: t})
 	}
+	page.Tables = append(page.Tables, report.NamedTable{Title: "Number of members", Table: r.membersTable()})
 	page.Sweeps = append(page.Sweeps, r.membersCurve())
 	for _, c := range []plot.Curve{r.scaleCurve(), r.rankCurve()} {
 		if len(c.Series) > 0 {
@@ -51,37 +55,29 @@ func (r *Result) membersCurve() plot.Curve {
 	if of := r.averagedLoss(); of != r.loss().Name {
 		band.Name += ": " + of
 	}
-	var swa plot.Series
-	swa.Name = "SWA"
 	for _, p := range r.Curve {
 		x := float64(p.Members)
 		line.X, line.Y = append(line.X, x), append(line.Y, r.nll(p.Evaluation))
 		band.X, band.Y = append(band.X, x), append(band.Y, p.AnyOrder.Mean)
 		band.Lower, band.Upper = append(band.Lower, p.AnyOrder.Low), append(band.Upper, p.AnyOrder.High)
-		if r.shown(&r.Points[0]) {
-			swa.X, swa.Y = append(swa.X, x), append(swa.Y, r.nll(r.Points[0].Evaluation))
-		}
 	}
-	c := plot.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL, nats", LogX: true, Series: []plot.Series{line, band}, Note: r.membersVerdict()}
-	if len(swa.X) > 0 {
-		c.Series = append(c.Series, swa)
-	}
+	c := plot.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL without a temperature, nats", LogX: true, Series: []plot.Series{line, band}, Note: r.membersVerdict()}
 	if n := r.Error.Enough; n > 0 && n <= r.Error.Members {
 		c.Marks = []plot.Tick{{At: float64(n), Label: "enough"}}
 	}
 	return c
 }
 
-// drawn returns the scores of a point for figures of all settings. They are those on validation data, or on test data
-// if AllTest is set. Otherwise ok is false.
-func (r *Result) drawn(p *Point) (e *task.Evaluation, differences map[string]calibrate.Interval, ok bool) {
+// drawn returns the NLL of a point for figures of all settings, and the difference to the default. They are those on
+// validation data, or on test data if AllTest is set. Otherwise ok is false.
+func (r *Result) drawn(p *Point) (nll float64, difference calibrate.Interval, ok bool) {
 	switch {
 	case r.AllTest:
-		return p.Evaluation, p.Differences, true
+		return r.nll(p.Evaluation), p.Difference, true
 	case p.Validation != nil:
-		return p.Validation, p.ValidationDifferences, true
+		return r.nll(p.Validation), p.ValidationDifference, true
 	}
-	return nil, nil, false
+	return 0, calibrate.Interval{}, false
 }
 
 // drawnOf names the images of drawn.
@@ -92,57 +88,62 @@ func (r *Result) drawnOf() string {
 	return "validation images"
 }
 
-// scaleCurve returns the paper's figure of the NLL by the scale.
+// scaleCurve returns the paper's figure of the NLL by the scale, with a line for each rank that has several scales.
 func (r *Result) scaleCurve() plot.Curve {
 	d := r.Default()
-	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: "NLL of " + r.drawnOf() + ", nats", LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
-	for _, covariance := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
-		keep := func(p Point) bool {
-			return !p.Stale && !p.SWA() && p.Covariance == covariance && (covariance == swag.Diagonal || p.Rank == d.Rank)
-		}
-		name := map[swag.Covariance]string{swag.LowRankPlusDiagonal: fmt.Sprintf("SWAG, rank %d", d.Rank), swag.Diagonal: "SWAG-Diag"}[covariance]
-		if s := r.series(name, keep, func(p Point) float64 { return p.Scale }); len(s.X) > 1 {
-			c.Series = append(c.Series, s)
+	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: r.yLabel(), LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
+	var ranks []int
+	for _, p := range r.Points {
+		if !p.SWA() && !p.Stale && !slices.Contains(ranks, p.Rank) {
+			ranks = append(ranks, p.Rank)
 		}
 	}
-	if len(c.Series) > 0 {
-		first, last := c.Series[0].X[0], c.Series[0].X[len(c.Series[0].X)-1]
-		if swa, _, ok := r.drawn(&r.Points[0]); ok {
-			c.Series = append(c.Series, plot.Series{Name: "SWA", X: []float64{first, last}, Y: []float64{r.nll(swa), r.nll(swa)}})
+	first, last := math.Inf(1), 0.0
+	for _, rank := range ranks {
+		name := fmt.Sprintf("SWAG, rank %d", rank)
+		if rank == 0 {
+			name = "SWAG-Diag"
 		}
+		s := r.series(name, func(p Point) bool { return !p.SWA() && p.Rank == rank }, func(p Point) float64 { return p.Scale })
+		if len(s.X) > 1 {
+			c.Series = append(c.Series, s)
+			first, last = min(first, s.X[0]), max(last, s.X[len(s.X)-1])
+		}
+	}
+	if swa, _, ok := r.drawn(&r.Points[0]); ok && len(c.Series) > 0 {
+		c.Series = append(c.Series, plot.Series{Name: r.name(Setting{}), X: []float64{first, last}, Y: []float64{swa, swa}})
 	}
 	return c
+}
+
+// yLabel labels the axis of the NLL of [Result.drawn].
+func (r *Result) yLabel() string {
+	return "NLL of " + r.drawnOf() + " at its own " + r.by.Symbol + ", nats"
 }
 
 // rankCurve returns the figure of the NLL by the rank, where 0 means the diagonal alone.
 func (r *Result) rankCurve() plot.Curve {
 	d := r.Default()
-	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: "NLL of " + r.drawnOf() + ", nats", Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
-	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool { return !p.Stale && p.Scale == d.Scale },
-		func(p Point) float64 { return float64(p.Rank) })
+	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: r.yLabel(), Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
+	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool { return p.Scale == d.Scale }, func(p Point) float64 { return float64(p.Rank) })
 	if len(s.X) > 1 {
 		c.Series = []plot.Series{s}
 	}
 	return c
 }
 
-// series returns the NLL of some settings. The bars show the interval of the difference to the default. If a bar does
-// not reach the default's NLL, the difference is more than chance.
+// series returns the NLL of some settings with recomputed statistics. The bars show the interval of the difference to the
+// default. If a bar does not reach the default's NLL, the difference is more than the chance of images and draws.
 func (r *Result) series(name string, keep func(Point) bool, x func(Point) float64) plot.Series {
 	points := slices.Clone(r.Points)
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(x(a), x(b)) })
 	s := plot.Series{Name: name}
-	e, _, ok := r.drawn(r.Default())
-	if !ok {
-		return s
-	}
-	standard := r.nll(e)
+	base, _, ok := r.drawn(r.Default())
 	for _, p := range points {
-		if keep(p) {
-			e, differences, _ := r.drawn(&p)
-			s.X, s.Y = append(s.X, x(p)), append(s.Y, r.nll(e))
-			d := differences[r.loss().Key] // zero for the default
-			s.Lower, s.Upper = append(s.Lower, standard+d.Low), append(s.Upper, standard+d.High)
+		if ok && !p.Stale && keep(p) {
+			nll, d, _ := r.drawn(&p) // the difference is zero for the default
+			s.X, s.Y = append(s.X, x(p)), append(s.Y, nll)
+			s.Lower, s.Upper = append(s.Lower, base+d.Low), append(s.Upper, base+d.High)
 		}
 	}
 	return s

@@ -7,6 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -18,6 +22,22 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
+// UsualScales are the scales of a sweep by default.
+var UsualScales = []float64{0, 0.125, 0.25, 0.5, 1, 2}
+
+// UsualRanks returns the ranks of a sweep by default, for a posterior with the given number of columns.
+func UsualRanks(columns int) (ranks []int) {
+	for _, k := range []int{0, 2, 5, 10, 20} {
+		if k <= columns {
+			ranks = append(ranks, k)
+		}
+	}
+	return ranks
+}
+
+// UsualExtend is Extend of a sweep by default.
+const UsualExtend = 4
+
 // Sweep describes the settings and the data of a sweep.
 //
 // Random numbers are common: member m has the same z1 and z2 at every setting, and every recomputation sees the same
@@ -26,7 +46,8 @@ type Sweep struct {
 	Network   *infer.Network
 	BatchNorm batchnorm.Training
 	Test      dataset.Dataset
-	// Validation is the data for choosing a setting. Without it halves of Test are used: see [Choice].
+	// Validation is the data for choosing a setting and for fitting temperatures. Without it halves of Test are used:
+	// see [Choice].
 	Validation dataset.Dataset
 
 	// Members is S. Zero means as many as make a difference: see [calibrate.MonteCarloError].
@@ -40,13 +61,22 @@ type Sweep struct {
 	// Grid tries every scale with every rank. Without it the sweep changes one setting of the default at a time, and
 	// also tries the scales with the diagonal alone.
 	Grid bool
-	ECE  calibrate.ECEOptions
+	// Extend is the largest number of times that the sweep tries the neighbours of its choice, if it has not tried
+	// them.
+	Extend int
+	ECE    calibrate.ECEOptions
 	// AllTest shows the test scores of every setting. To look at them means to choose on test data, so by default
-	// only those of the default and of the chosen setting are shown.
+	// only those of SWA, of the default and of the chosen setting are shown.
 	AllTest bool
+	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
+	Recomputing []string
 
-	// Resize, if not nil, is called with the total number of images once the number of members is known.
-	Resize func(images int64)
+	// Resize, if not nil, is called with the total number of images whenever that changes. Announce, if not nil, is
+	// called with the choice and its neighbours before these are tried, with the number of images that they add.
+	Resize   func(images int64)
+	Announce func(choice Setting, next []Setting, images int64)
+
+	tunes bool // for a choice only, which needs no stale statistics
 }
 
 // Setting is one way to make members.
@@ -86,19 +116,25 @@ func (s Setting) normal() Setting {
 	return s
 }
 
-// Point is a setting with its scores on the test data.
+// Point is a setting with its scores at its own temperature.
 type Point struct {
 	Setting
 	Members int
 	Default bool
+	// Temperature is fitted on all choosing data; NaN if none can be fitted. NLL is the mean of the first loss there.
+	Temperature, NLL float64
+	// Evaluation holds the scores on the test data, Validation those on the validation data or nil. Without validation
+	// data each half of the test data has the temperature of the other half.
 	*task.Evaluation
-	// Differences are the differences to the default by the key of the loss, with paired bootstrap intervals over the
-	// test images. Negative is better. They are nil for the default itself.
-	Differences map[string]calibrate.Interval
-	// Validation holds the scores on the validation data, which decide the choice. ValidationDifferences are the
-	// differences there. Both are nil without validation data.
-	Validation            *task.Evaluation
-	ValidationDifferences map[string]calibrate.Interval
+	Validation *task.Evaluation
+	// Difference and ValidationDifference are the first loss minus that of the default. The 95 % intervals are for new
+	// images and other draws. Negative is better.
+	Difference, ValidationDifference calibrate.Interval
+
+	choosing  losses    // at the temperature that is fitted to them
+	judged    losses    // on test data, at temperatures that are not fitted to them
+	within    []float64 // on halves of test data, each at its own temperature; nil with validation data
+	influence []float64 // of the members on choosing
 }
 
 // CurvePoint is the default setting with the first Members members.
@@ -122,16 +158,21 @@ type Result struct {
 	Warnings   []error
 	Statistics study.BatchNorm
 
-	task task.Task
+	task    task.Task
+	by      task.Calibrator // of the temperatures
+	weights []float64       // members of each group
+	folds   [][]int         // halves of the test data; nil with validation data
+	curve   *curve          // nil if it is not wanted
+	total   int64           // images with those of extensions
 }
 
 // shown reports whether the test scores of a point are shown.
 func (r *Result) shown(p *Point) bool {
-	return r.AllTest || p.Default || p.Setting == r.Choice.Setting
+	return r.AllTest || p.Default || p.Setting == Setting{} || p.Setting == r.Choice.Setting
 }
 
 // Default returns the default point of the result.
-func (r *Result) Default() *Point { return &r.Points[1] }
+func (r *Result) Default() *Point { return &r.Points[standard] }
 
 // Default returns the paper's setting with recomputed statistics. It is all columns at the scale ½, or the diagonal
 // alone at 1 if the posterior has no deviations.
@@ -148,46 +189,45 @@ func (s *Sweep) Sampling() swag.SampleOptions { return s.Draws(s.Default()) }
 
 // Settings returns the settings of the sweep, SWA and the default first.
 func (s *Sweep) Settings() []Setting {
-	d := s.Default()
-	list := []Setting{{}, d}
-	add := func(x Setting) {
-		x = x.normal()
-		for _, known := range list {
-			if x == known {
-				return
-			}
-		}
-		list = append(list, x)
-	}
-	for _, stale := range []bool{false, true} {
-		if stale && !s.Network.Recomputes() {
-			break
-		}
-		if s.Grid {
-			for _, rank := range append([]int{d.Rank}, s.Ranks...) {
-				for _, scale := range append([]float64{d.Scale}, s.Scales...) {
-					add(Setting{Scale: scale, Rank: rank, Stale: stale})
-				}
-			}
-		} else if !stale {
-			for _, rank := range []int{d.Rank, 0} {
-				for _, scale := range append([]float64{d.Scale}, s.Scales...) {
-					add(Setting{Scale: scale, Rank: rank})
-				}
-			}
-			for _, rank := range s.Ranks {
-				add(Setting{Scale: d.Scale, Rank: rank})
-			}
-		}
-		if stale {
-			add(Setting{Stale: true})
-			add(Setting{Covariance: d.Covariance, Scale: d.Scale, Rank: d.Rank, Stale: true})
-		}
-	}
-	return list
+	fresh, stale := s.settings()
+	return append(fresh, stale...)
 }
 
-// Images returns the number of images that a sweep with the given number of members sends through networks.
+// settings returns the settings with recomputed and with stale statistics.
+func (s *Sweep) settings() (fresh, stale []Setting) {
+	d := s.Default()
+	fresh = []Setting{{}, d}
+	add := func(scale float64, rank int) {
+		if x := (Setting{Scale: scale, Rank: rank}).normal(); !slices.Contains(fresh, x) {
+			fresh = append(fresh, x)
+		}
+	}
+	scales, ranks := append([]float64{d.Scale}, s.Scales...), []int{d.Rank, 0}
+	if s.Grid {
+		ranks = append(ranks[:1], s.Ranks...)
+	}
+	for _, rank := range ranks {
+		for _, scale := range scales {
+			add(scale, rank)
+		}
+	}
+	for _, rank := range s.Ranks {
+		add(d.Scale, rank)
+	}
+	if s.Network.Recomputes() && !s.tunes {
+		stale = slices.Clone(fresh)
+		if !s.Grid {
+			stale = stale[:2]
+		}
+		for i := range stale {
+			stale[i].Stale = true
+		}
+	}
+	return fresh, stale
+}
+
+// Images returns the number of images that a sweep with the given number of members sends through networks, without those
+// of extensions.
 func (s *Sweep) Images(members int) int64 { return s.images(s.Settings(), members) }
 
 func (s *Sweep) images(settings []Setting, members int) (total int64) {
@@ -227,53 +267,143 @@ func (s *Sweep) Draws(set Setting) swag.SampleOptions {
 	return opts
 }
 
-// Run tries all settings. Its memory is that of two averages and every setting's losses, for any number of members.
+// Run tries all settings, and extends the grid until the choice lies inside of it. Its memory is that of two averages, of
+// each setting's losses by group of members, and of the outcomes of one setting's groups: see groupBytes.
 func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Sweep: s, Runtime: e.About()}
-	var judged [][]float64 // losses on the choosing data
-	members := s.Members
-	for i, set := range s.Settings() {
-		a := &average{sweep: s, setting: set, members: members}
-		if i == 1 {
-			a.curve = &curve{sweep: s}
-			if members == 0 {
-				a.members = maxAutoMembers
-			}
-		}
-		if err := a.run(ctx, e); err != nil {
+	r := &Result{Sweep: s, Runtime: e.About(), curve: &curve{sweep: s}}
+	if err := r.explore(ctx, e, s.Members); err != nil {
+		return nil, err
+	}
+	if err := r.curve.finish(ctx, r); err != nil {
+		return nil, err
+	}
+	_, stale := s.settings()
+	for _, set := range stale {
+		if _, err := r.try(ctx, e, set, r.Default().Members); err != nil {
 			return nil, err
 		}
-		r.task = a.test.Task
-		p := Point{Setting: set, Members: a.test.Members, Default: i == 1}
-		var err error
-		if p.Evaluation, err = s.evaluate(&a.test, s.Test); err != nil {
-			return nil, fmt.Errorf("%v: %w", set, err)
-		}
-		if i == 1 {
-			members = a.test.Members
-			if s.Resize != nil {
-				s.Resize(s.Images(members))
-			}
-			if err := a.curve.finish(ctx, r); err != nil {
-				return nil, err
-			}
-			if r.Warnings, err = s.warnings(&a.test); err != nil {
-				return nil, err
-			}
-		}
-		losses := p.Losses[0].Values
-		if s.Validation != nil {
-			if p.Validation, err = s.evaluate(&a.validation, s.Validation); err != nil {
-				return nil, fmt.Errorf("%v: %w", set, err)
-			}
-			losses = p.Validation.Losses[0].Values
-		}
-		judged = append(judged, losses)
-		r.Points = append(r.Points, p)
 	}
-	r.differences()
-	r.choose(judged, s.Validation != nil)
+	for i := range r.Points {
+		p, d := &r.Points[i], r.Default()
+		p.Difference = r.difference(p.judged, d.judged)
+		if p.Validation != nil {
+			p.ValidationDifference = r.difference(p.choosing, d.choosing)
+		}
+	}
 	return r, ctx.Err()
+}
+
+// try runs a setting and appends its point.
+func (r *Result) try(ctx context.Context, e *infer.Engine, set Setting, members int) (*Point, error) {
+	a := &average{sweep: r.Sweep, setting: set, members: members}
+	p := Point{Setting: set, Default: len(r.Points) == standard, Temperature: math.NaN()}
+	if p.Default {
+		if a.curve = r.curve; members == 0 {
+			a.members = maxAutoMembers
+		}
+	}
+	if err := a.run(ctx, e); err != nil {
+		return nil, err
+	}
+	p.Members, r.task = a.test.all.Members, a.test.all.Task
+	if p.Default {
+		for _, g := range a.test.groups {
+			r.weights = append(r.weights, float64(g.Members))
+		}
+		if r.total = r.Images(p.Members); r.Resize != nil {
+			r.Resize(r.total)
+		}
+		var err error
+		if r.Warnings, err = r.warnings(&a.test.all); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.score(&p, a); err != nil {
+		return nil, fmt.Errorf("%v: %w", set, err)
+	}
+	r.Points = append(r.Points, p)
+	return &p, nil
+}
+
+// score fits the temperature of a point, and computes its losses and scores.
+func (r *Result) score(p *Point, a *average) (err error) {
+	r.by = r.task.Calibrators()[0]
+	data, choosing := r.Test, &a.test
+	if r.Validation != nil {
+		data, choosing = r.Validation, &a.validation
+	}
+	// Without a fit a true class has probability 0, which no temperature corrects.
+	fitted, noFit := r.by.On(choosing.all.Mean(), data.Labels())
+	if noFit != nil {
+		fitted = nil
+	} else {
+		fitted = fitted.Rounded()
+		p.Temperature = fitted.Values()[0]
+	}
+	if p.choosing, err = r.losses(choosing, fitted, data); err != nil {
+		return err
+	}
+	p.NLL, p.influence = stat.Mean(p.choosing.own, nil), p.choosing.influence(r.weights)
+	judge := fitted
+	if r.Validation != nil {
+		if p.Validation, err = task.Evaluate(r.task, r.apply(fitted, choosing.all.Mean()), data.Labels(), r.options()); err != nil {
+			return err
+		}
+	} else {
+		r.folds = calibrate.Folds(data.Len(), 2, r.Seed)
+		if judge, noFit = task.CrossFit(r.task, r.by, choosing.all.Mean(), data.Labels(), 2, r.Seed); noFit != nil {
+			judge = nil
+		}
+		own := judge
+		if judge != nil {
+			own = &task.Fitted{By: r.by, Each: []*task.Calibration{judge.Each[1], judge.Each[0]}, Folds: judge.Folds}
+		}
+		within, err := r.losses(&part{all: a.test.all}, own, data)
+		if err != nil {
+			return err
+		}
+		p.within = within.own
+	}
+	if p.judged, err = r.losses(&a.test, judge, r.Test); err != nil {
+		return err
+	}
+	p.Evaluation, err = task.Evaluate(r.task, r.apply(judge, a.test.all.Mean()), r.Test.Labels(), r.options())
+	return err
+}
+
+func (r *Result) apply(f *task.Fitted, outcomes []float64) []float64 {
+	if f == nil {
+		return outcomes
+	}
+	return f.Apply(r.task, outcomes)
+}
+
+// losses returns the first loss of a part's average, and of the averages without each group, after a calibration.
+func (r *Result) losses(p *part, by *task.Fitted, data dataset.Dataset) (out losses, err error) {
+	of := func(sums *infer.Sums) ([]float64, error) {
+		list, err := task.Losses(r.task, r.apply(by, sums.Mean()), data.Labels(), r.options())
+		if err != nil {
+			return nil, err
+		}
+		return list[0].Values, nil
+	}
+	if out.own, err = of(&p.all); err != nil {
+		return out, err
+	}
+	for g := range p.groups {
+		others := &infer.Sums{}
+		for h, group := range p.groups {
+			if h != g || len(p.groups) == 1 { // a single group gives no information
+				others.Merge(group)
+			}
+		}
+		l, err := of(others)
+		if err != nil {
+			return out, err
+		}
+		out.without = append(out.without, l)
+	}
+	return out, nil
 }
 
 // Fill runs the engine's shard of all members and puts their outputs into its store. The number of members must be
@@ -286,11 +416,6 @@ func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
 		}
 	}
 	return nil
-}
-
-// evaluate scores an average on its data.
-func (s *Sweep) evaluate(sums *infer.Sums, data dataset.Dataset) (*task.Evaluation, error) {
-	return sums.Evaluate(data.Labels(), s.options())
 }
 
 func (s *Sweep) options() task.EvaluateOptions {
@@ -313,26 +438,31 @@ func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
 	return out, nil
 }
 
-// differences compares every setting with the default.
-func (r *Result) differences() {
-	d := r.Default()
-	between := func(a, b *task.Evaluation) map[string]calibrate.Interval {
-		out := map[string]calibrate.Interval{}
-		for _, l := range a.Losses {
-			out[l.Key] = calibrate.PairedBootstrap(l.Values, b.Loss(l.Key), calibrate.BootstrapOptions{Seed: r.Seed})
+// groupBytes bounds the memory of the losses of all settings by group, and of the outcomes of one setting's groups. Above
+// it members share groups, but there are at least fewestGroups. someSettings is about the number of settings.
+const (
+	groupBytes   = 1 << 30
+	fewestGroups = 5
+	someSettings = 40
+)
+
+// part holds the sums of a setting on one data set, also by groups of members.
+type part struct {
+	all    infer.Sums
+	groups []*infer.Sums // nil for a single network
+}
+
+// add adds a member, to a group of its own if the memory suffices.
+func (p *part) add(member *infer.Sums, grouped bool) {
+	if grouped {
+		most := groupBytes / (8 * (len(member.Outcome) + someSettings*len(member.Entropy)))
+		k := p.all.Members % max(fewestGroups, most)
+		if k == len(p.groups) {
+			p.groups = append(p.groups, &infer.Sums{})
 		}
-		return out
+		p.groups[k].Merge(member)
 	}
-	for i := range r.Points {
-		p := &r.Points[i]
-		if p.Default {
-			continue
-		}
-		p.Differences = between(p.Evaluation, d.Evaluation)
-		if p.Validation != nil {
-			p.ValidationDifferences = between(p.Validation, d.Validation)
-		}
-	}
+	p.all.Merge(member)
 }
 
 // average is the running average of a setting.
@@ -340,7 +470,7 @@ type average struct {
 	sweep            *Sweep
 	setting          Setting
 	members          int
-	test, validation infer.Sums
+	test, validation part
 	curve            *curve // of the default only
 }
 
@@ -375,20 +505,24 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 		if err != nil {
 			return err
 		}
+		predict := func(data dataset.Dataset, p *part) (*infer.Sums, error) {
+			member := &infer.Sums{}
+			if err := e.Predict(ctx, model, data, member); err != nil {
+				return nil, err
+			}
+			p.add(member, !a.setting.SWA())
+			return member, nil
+		}
 		if s.Validation != nil {
-			if err := e.Predict(ctx, model, s.Validation, &a.validation); err != nil {
+			if _, err := predict(s.Validation, &a.validation); err != nil {
 				return err
 			}
 		}
-		if a.curve == nil {
-			return e.Predict(ctx, model, s.Test, &a.test)
-		}
-		member := &infer.Sums{}
-		if err := e.Predict(ctx, model, s.Test, member); err != nil {
+		member, err := predict(s.Test, &a.test)
+		if err != nil || a.curve == nil {
 			return err
 		}
-		a.test.Merge(member)
-		return a.curve.add(member, &a.test)
+		return a.curve.add(member, &a.test.all)
 	})
 	if errors.Is(err, errEnough) {
 		return nil

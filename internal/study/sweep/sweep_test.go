@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -59,8 +61,21 @@ func plainAverage(t *testing.T, e *infer.Engine, s *Sweep, opts swag.SampleOptio
 	return sums
 }
 
-// Every point of a sweep has the scores of a plain average of the same members,
-// bit for bit: the default is what compare calls SWAG, the scale 0 is SWA.
+// tempered returns probabilities of ten classes at another temperature.
+func tempered(p []float64, temperature float64) []float64 {
+	out := make([]float64, len(p))
+	for i := range p {
+		norm := 0.0
+		for _, v := range p[i/10*10:][:10] {
+			norm += math.Pow(v, 1/temperature)
+		}
+		out[i] = math.Pow(p[i], 1/temperature) / norm
+	}
+	return out
+}
+
+// Every point of a sweep has the scores of a plain average of the same members at the temperature of the point. The
+// default is what compare calls SWAG-Temp, the scale 0 is SWA-Temp.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	s, e := quickSweep(t), &infer.Engine{Runtime: infertest.Runtime(t)}
@@ -97,26 +112,18 @@ func TestSweep(t *testing.T) {
 			continue
 		}
 		sums := plainAverage(t, e, s, w.opts, w.members, w.stale)
-		predictions, err := calibrate.NewPredictions(sums.Mean(), 10, s.Test.Labels().Classes)
+		predictions, err := calibrate.NewPredictions(tempered(sums.Mean(), p.Temperature), 10, s.Test.Labels().Classes)
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := calibrate.Evaluate(predictions, calibrate.EvaluateOptions{})
-		if want := []float64{m.Accuracy, m.NLL, m.ECE, m.Brier}; !slices.Equal(mainValues(p.Evaluation), want) || p.Members != w.members {
+		// The rounding of the scaled probabilities differs.
+		if want := []float64{m.Accuracy, m.NLL, m.ECE, m.Brier}; !floats.EqualApprox(mainValues(p.Evaluation), want, 1e-9) || p.Members != w.members {
 			t.Errorf("%v: %v of %d members, want %v", p, mainValues(p.Evaluation), p.Members, want)
 		}
-		if p.Default != (p.Differences == nil) {
-			t.Errorf("%v: default %v, differences %v", p, p.Default, p.Differences)
-		}
-		if p.Default {
-			continue
-		}
 		d := r.Default()
-		// Losses are better where they are lower, and so are errors in place of the accuracy.
-		for key, want := range map[string]float64{"nll": p.Value("nll") - d.Value("nll"), "error": d.Value("accuracy") - p.Value("accuracy"), "brier": p.Value("brier") - d.Value("brier")} {
-			if got := p.Differences[key].Mean; math.Abs(got-want) > 1e-12 {
-				t.Errorf("%v: difference of the %s %v, want %v", p, key, got, want)
-			}
+		if got, want := p.Difference.Mean, p.Value("nll")-d.Value("nll"); math.Abs(got-want) > 1e-12 || !p.Default && !(p.Difference.Low < got && got < p.Difference.High) {
+			t.Errorf("%v: difference of the NLL %v, want %v", p, p.Difference, want)
 		}
 	}
 	checkCurve(t, s, r, e)
@@ -144,15 +151,15 @@ func checkHidden(t *testing.T, r *Result) {
 	for i := range r.Points {
 		p := &r.Points[i]
 		for where, shown := range map[string]bool{
-			"text":    strings.Contains(text.String(), report.Interval(p.firstDifference().Low, p.firstDifference().High, 4)),
+			"text":    strings.Contains(text.String(), report.Interval(p.Difference.Low, p.Difference.High, 4)),
 			"JSON":    strings.Contains(string(js), fmt.Sprintf(`"nll":%v,`, p.Value("nll"))),
 			"figures": strings.Contains(drawn, fmt.Sprint(p.Value("nll"))),
 		} {
-			if ok := p.Default || p.Setting == r.Choice.Setting; shown && !ok || where == "JSON" && shown != ok || where == "text" && shown != ok && !p.Default {
+			if ok := p.Default || p.Setting == r.Choice.Setting || p.Setting == (Setting{}); shown && !ok || where == "JSON" && shown != ok || where == "text" && shown != ok && !p.Default {
 				t.Errorf("%v: test scores in the %s: %v, want %v", p, where, shown, ok)
 			}
 		}
-		if !strings.Contains(text.String(), "\n"+p.String()+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Value("nll"))) ||
+		if !strings.Contains(text.String(), "\n"+r.name(p.Setting)+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Value("nll"))) ||
 			!strings.Contains(string(js), fmt.Sprintf(`"validation_nll":%v,`, p.Validation.Value("nll"))) {
 			t.Errorf("%v: no validation scores", p)
 		}
@@ -165,18 +172,10 @@ func checkHidden(t *testing.T, r *Result) {
 	}
 	// The differences on validation data are those of the losses there.
 	for _, p := range r.Points {
-		if !p.Default && math.Abs(p.ValidationDifferences["nll"].Mean-(p.Validation.Value("nll")-r.Default().Validation.Value("nll"))) > 1e-12 {
-			t.Errorf("%v: difference %v", p, p.ValidationDifferences["nll"])
+		if math.Abs(p.ValidationDifference.Mean-(p.Validation.Value("nll")-r.Default().Validation.Value("nll"))) > 1e-12 {
+			t.Errorf("%v: difference %v", p, p.ValidationDifference)
 		}
 	}
-}
-
-// firstDifference is the difference of the NLL, that of the default too.
-func (p *Point) firstDifference() calibrate.Interval {
-	if p.Differences == nil {
-		return calibrate.Interval{}
-	}
-	return p.Differences["nll"]
 }
 
 // Text, page and JSON show the same figures.
@@ -187,7 +186,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"300 test images, 4 members, seed 3; settings chosen on 200 validation images\n\n", "\nSWAG, scale 0.5, rank 20, stale BN        4 ",
+	for _, want := range []string{"300 test images, 4 members, seed 3; settings chosen on 200 validation images\n\n", "\nSWA-Temp, stale BN ", "\nSWAG, scale 0.5, rank 20, stale BN ",
 		"\nmembers  accuracy     NLL  any choice", strings.Join(r.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
@@ -198,7 +197,7 @@ func checkShown(t *testing.T, r *Result) {
 	for _, c := range page.Sweeps {
 		titles = append(titles, c.Title)
 	}
-	if want := []string{"NLL by the number of members", "NLL by scale", "NLL by rank"}; !slices.Equal(titles, want) || len(page.Tables) != 2 {
+	if want := []string{"NLL by the number of members", "NLL by scale", "NLL by rank"}; !slices.Equal(titles, want) || len(page.Tables) != 3 {
 		t.Errorf("figures %q, want %q; %d tables", titles, want, len(page.Tables))
 	}
 	if ranks := page.Sweeps[2].Series[0]; !slices.Equal(ranks.X, []float64{0, 5, 20}) || ranks.Y[2] != r.Default().Value("nll") {
@@ -215,7 +214,8 @@ func checkShown(t *testing.T, r *Result) {
 			BN                  bool `json:"bn_recomputed"`
 			Default             bool
 			NLL, ECE            float64
-			Difference          interval `json:"error_difference_95"`
+			Temperature         float64
+			Difference          interval `json:"nll_difference_95"`
 		}
 		Curve   []struct{ Members int } `json:"members_curve"`
 		Choice  struct{ Setting, On string }
@@ -228,11 +228,8 @@ func checkShown(t *testing.T, r *Result) {
 		t.Errorf("%s", js)
 	}
 	for i, p := range r.Points {
-		q, d := got.Settings[i], calibrate.Interval{}
-		if p.Differences != nil {
-			d = p.Differences["error"]
-		}
-		if q.Setting != p.String() || q.BN == p.Stale || q.Default != p.Default || q.NLL != p.Value("nll") || q.ECE != p.Value("ece") || q.Difference != interval(d) || (q.Covariance == "swa") != p.SWA() {
+		q := got.Settings[i]
+		if q.Setting != p.String() || q.BN == p.Stale || q.Default != p.Default || q.NLL != p.Value("nll") || q.ECE != p.Value("ece") || q.Difference != interval(p.Difference) || q.Temperature != p.Temperature || (q.Covariance == "swa") != p.SWA() {
 			t.Errorf("%+v, want %+v", q, p)
 		}
 	}
@@ -247,8 +244,12 @@ func checkShown(t *testing.T, r *Result) {
 func checkCurve(t *testing.T, s *Sweep, r *Result, e *infer.Engine) {
 	t.Helper()
 	last := r.Curve[len(r.Curve)-1]
-	if len(r.Curve) != 4 || last.Members != 4 || !slices.Equal(mainValues(last.Evaluation), mainValues(r.Default().Evaluation)) {
-		t.Errorf("the curve ends in %+v, want %+v", last, r.Default())
+	all, err := calibrate.NewPredictions(plainAverage(t, e, s, swag.SampleOptions{Seed: 3, Scale: 0.5}, 4, false).Mean(), 10, s.Test.Labels().Classes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := calibrate.NegLogLikelihood(all); len(r.Curve) != 4 || last.Members != 4 || last.Value("nll") != want {
+		t.Errorf("the curve ends in %+v, want the NLL %v", last, want)
 	}
 	for _, v := range []float64{last.AnyOrder.Mean, last.AnyOrder.Low, last.AnyOrder.High} {
 		if math.Abs(v-last.Value("nll")) > 1e-12 {
@@ -374,29 +375,8 @@ func TestSweepFewImages(t *testing.T) {
 		t.Errorf("warnings %q", got)
 	}
 	var text bytes.Buffer
-	if err := r.settingsTable().WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
+	if err := r.settingsTables()[0].WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
 		t.Errorf("%s, %v", &text, err)
-	}
-}
-
-// Stale statistics are not there to be chosen, and what was is told by its setting,
-// not by its number among the others.
-func TestChoice(t *testing.T) {
-	t.Parallel()
-	losses := [][]float64{{3, 3, 3, 3}, {2, 2, 2, 2}, {0, 0, 0, 0}, {1, 1, 1, 1}}
-	r := &Result{Sweep: &Sweep{Seed: 1}}
-	for i, set := range []Setting{{}, {Scale: 1}, {Stale: true}, {Scale: 4}} {
-		r.Points = append(r.Points, Point{Setting: set, Evaluation: &task.Evaluation{Losses: []task.Loss{{Key: "nll", Values: losses[i]}}}})
-	}
-	for _, validated := range []bool{true, false} {
-		r.choose(losses, validated)
-		c, chosen := r.Choice, Setting{Scale: 4}
-		if c.Setting != chosen || c.Candidates != 3 || c.Validated != validated || !c.Better() || c.Gain.Mean != -1 || c.Share != 1 || c.DefaultShare != 0 {
-			t.Errorf("validated %v: %+v", validated, c)
-		}
-		if !validated && c.Halves != [2]Setting{chosen, chosen} {
-			t.Errorf("halves chose %v", c.Halves)
-		}
 	}
 }
 

@@ -21,61 +21,92 @@ func (r *Result) Heading() string {
 	return s
 }
 
-// Tables returns the table of settings and the curve of the members.
+// Tables returns the tables of settings and the curve of the members.
 func (r *Result) Tables() []*report.Table {
-	return []*report.Table{r.settingsTable(), r.membersTable()}
+	return append(r.settingsTables(), r.membersTable())
 }
 
-// settingsTable shows first the scores that decided the choice, and then the test scores that may be shown.
-func (r *Result) settingsTable() *report.Table {
-	loss := r.loss()
-	difference := func(where string) []report.Column {
-		return []report.Column{{Header: where + loss.Name + " − " + loss.Name + "(default)", Align: report.Decimal}, {Header: "[95 %]"}}
-	}
-	columns := []report.Column{{Header: "setting"}, {Header: "members", Align: report.Right}}
+// settingsTables returns the scores on the validation data, if there are any, and on the test data. The latter has only
+// the settings that may be shown.
+func (r *Result) settingsTables() (out []*report.Table) {
 	if r.Validation != nil {
-		columns = append(append(columns, report.Column{Header: "validation " + loss.Name, Align: report.Decimal}), difference("validation ")...)
+		out = append(out, r.settingsTable("validation ", func(p *Point) (*task.Evaluation, calibrate.Interval) { return p.Validation, p.ValidationDifference }))
 	}
-	columns = append(columns, study.Columns(r.Points[0].Main())...)
-	t := report.NewTable(append(append(columns, difference("")...), report.Column{Header: " ", Empty: " "})...)
 	hidden := 0
-	for i := range r.Points {
-		p := &r.Points[i]
-		var marks []string
-		if p.Default {
-			marks = append(marks, "default")
-		}
-		if p.Setting == r.Choice.Setting {
-			marks = append(marks, "chosen")
-		}
-		cells := []string{p.String(), report.Thousands(p.Members)}
-		if p.Validation != nil {
-			cells = append(append(cells, report.Fixed(r.nll(p.Validation), 4)), r.differenceCells(p.ValidationDifferences)...)
-		}
-		if r.shown(p) {
-			cells = append(append(cells, study.Cells(p.Main())...), r.differenceCells(p.Differences)...)
-		} else {
-			cells = append(cells, make([]string, len(p.Main())+2)...)
+	t := r.settingsTable("test ", func(p *Point) (*task.Evaluation, calibrate.Interval) {
+		if !r.shown(p) {
 			hidden++
+			return nil, calibrate.Interval{}
 		}
-		t.Row(append(cells, strings.Join(marks, ", "))...)
-	}
+		return p.Evaluation, p.Difference
+	})
 	if hidden > 0 {
 		t.Warn(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (--all-test shows them)", report.Plural(hidden, "setting")))
 	}
 	for _, w := range r.Warnings {
 		t.Warn("* " + w.Error())
 	}
+	return append(out, t)
+}
+
+// settingsTable shows each setting for which of returns scores.
+func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, calibrate.Interval)) *report.Table {
+	loss := r.loss()
+	columns := []report.Column{{Header: "setting"}, {Header: "choice", Empty: " "}, {Header: r.by.Symbol, Align: report.Decimal}}
+	for _, m := range r.Points[0].Main() {
+		c := report.Column{Header: m.Header, Align: report.Decimal, Optional: 2}
+		if m.Key == loss.Key {
+			c.Header, c.Optional = where+c.Header, 0
+		}
+		columns = append(columns, c)
+		if m.Key == loss.Key {
+			columns = append(columns, report.Column{Header: "− default", Align: report.Decimal}, report.Column{Header: "[95 %]", Optional: 1})
+		}
+	}
+	t := report.NewTable(columns...)
+	for i := range r.Points {
+		p := &r.Points[i]
+		e, d := of(p)
+		if e == nil {
+			continue
+		}
+		cells := []string{r.name(p.Setting), r.mark(p), ""}
+		if !math.IsNaN(p.Temperature) {
+			cells[2] = report.Fixed(p.Temperature, 2)
+		}
+		for _, m := range e.Main() {
+			cells = append(cells, study.Cell(m))
+			if m.Key == loss.Key && p.Default {
+				cells = append(cells, "", "")
+			} else if m.Key == loss.Key {
+				cells = append(cells, report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4))
+			}
+		}
+		t.Row(cells...)
+	}
+	t.Note(fmt.Sprintf("Each setting has its own %s. [95 %%] is the interval of %s − %s(default) for new images and other draws of the members.", r.by.Symbol, loss.Name, loss.Name))
 	return t
 }
 
-// differenceCells returns the cells of a difference in the first loss, which are empty for the default.
-func (r *Result) differenceCells(differences map[string]calibrate.Interval) []string {
-	d, ok := differences[r.loss().Key]
-	if !ok {
-		return []string{"", ""}
+// name returns a setting's name. SWA has its own temperature here.
+func (r *Result) name(s Setting) string {
+	if s.SWA() {
+		return strings.Replace(s.String(), "SWA", "SWA-"+r.by.Name, 1)
 	}
-	return []string{report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4)}
+	return s.String()
+}
+
+// mark says whether a point is the default or chosen.
+func (r *Result) mark(p *Point) string {
+	switch chosen := p.Setting == r.Choice.Setting; {
+	case chosen && p.Default:
+		return "chosen, default"
+	case chosen:
+		return "chosen"
+	case p.Default:
+		return "default"
+	}
+	return ""
 }
 
 // membersTable shows the default setting's scores at round numbers of members.
@@ -123,20 +154,12 @@ func (r *Result) JSON() any {
 	for _, p := range r.Curve {
 		curve = append(curve, append(r.scoresJSON(p.Members, p.Evaluation), study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))...))
 	}
-	e, c := r.Error, r.Choice
-	choice := append(settingJSON(c.Setting), study.Fields("of_settings", c.Candidates)...) // without those with stale statistics
-	if c.Validated {
-		choice = append(choice, study.Fields("chosen_on", "validation")...)
-	} else {
-		choice = append(choice, study.Fields("chosen_on", "halves", "halves", []study.Object{settingJSON(c.Halves[0]), settingJSON(c.Halves[1])})...)
-	}
-	choice = append(choice, study.Fields("nll_difference_95", study.Interval("mean", c.Gain), "better_than_default", c.Better(),
-		"bootstrap_share", c.Share, "bootstrap_share_default", c.DefaultShare)...)
+	e := r.Error
 	return study.Fields("images", r.Test.Len(), "validation_images", validation, "seed", r.Seed, "ece_binning", r.ECE.Name(),
 		"settings", points, "members_curve", curve,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
 			"nll_standard_error_of_images", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
-		"choice", choice, "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
+		"choice", r.Choice.JSON(), "next", append([]string{}, r.Next()...), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
 }
 
 // pointJSON returns a point, with null for test scores that are not shown.
@@ -150,20 +173,18 @@ func (r *Result) pointJSON(p *Point) study.Object {
 		}
 	}
 	row = append(row, study.Scores("", main)...)
-	row = append(row, study.Fields("default", p.Default, "test_shown", shown)...)
-	differences := func(prefix string, of map[string]calibrate.Interval, shown bool) {
-		for _, l := range p.Losses {
-			var d any
-			if shown {
-				d = study.Interval("mean", of[l.Key]) // zero for the default
-			}
-			row = append(row, study.Fields(prefix+l.Key+"_difference_95", d)...)
+	row = append(row, study.Fields("temperature", study.Finite(p.Temperature), "default", p.Default, "test_shown", shown)...)
+	difference := func(key string, d calibrate.Interval, shown bool) {
+		var v any
+		if shown {
+			v = study.Interval("mean", d) // zero for the default
 		}
+		row = append(row, study.Fields(key, v)...)
 	}
-	differences("", p.Differences, shown)
+	difference("nll_difference_95", p.Difference, shown)
 	if p.Validation != nil {
 		row = append(row, study.Scores("validation_", p.Validation.Main())...)
-		differences("validation_", p.ValidationDifferences, true)
+		difference("validation_nll_difference_95", p.ValidationDifference, true)
 	}
 	return row
 }

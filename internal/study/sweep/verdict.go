@@ -3,25 +3,26 @@ package sweep
 import (
 	"fmt"
 	"math"
-	"strings"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // Verdict returns the result in plain words, the outcome first.
 func (r *Result) Verdict() []string {
-	out := []string{r.choiceVerdict(), r.sureness()}
-	if r.Choice.Better() {
-		out = append(out, "It is made with: swagwrap sample "+r.flags())
+	out := []string{r.choiceVerdict(), r.Choice.String()}
+	if r.Choice.Setting != (Setting{}) && !r.Choice.Few {
+		d := r.Choice.OverSWA
+		out = append(out, fmt.Sprintf("Compared with %s, the chosen setting changes the NLL by %s %s.", r.name(Setting{}), report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4)))
 	}
 	if !r.Choice.Validated {
 		halves := "Both halves of the test images chose the same."
 		if a, b := r.Choice.Halves[0], r.Choice.Halves[1]; a != b {
 			halves = fmt.Sprintf("The halves of the test images disagree: %v, and %v.", a, b)
 		}
-		out = append(out, halves+" A choice on data of its own is sounder: --val FILE.")
+		out = append(out, halves+" A choice on other data is more reliable: --val FILE.")
 	}
 	out = append(out, r.membersVerdict())
 	if stale := r.staleVerdict(); stale != "" {
@@ -33,56 +34,48 @@ func (r *Result) Verdict() []string {
 // choiceVerdict compares the chosen setting with the default.
 func (r *Result) choiceVerdict() string {
 	c, d := r.Choice, r.Default().Setting
-	gain := fmt.Sprintf("NLL %s %s", report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4))
+	gain := fmt.Sprintf("NLL %s %s on images that took no part in the choice", report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4))
 	switch {
-	case c.Better():
-		return fmt.Sprintf("%v is better than the paper's default, %v: %s on images that took no part in the choice.", c.Setting, d, gain)
 	case c.Setting == d:
-		return fmt.Sprintf("The paper's default, %v, has the lowest NLL of %d settings.", d, c.Candidates)
+		return fmt.Sprintf("The paper's default, %v, has the lowest NLL.", d)
+	case c.Few:
+		return fmt.Sprintf("With %s nobody can say whether another setting is better than the paper's default, %v. Give at least %d: --members %d.", report.Plural(r.Default().Members, "member"), d, fewMembers, ensemble.DefaultMembers)
+	case c.Better():
+		return fmt.Sprintf("%v is better than the paper's default, %v: %s. The interval counts other images and other draws.", c.Setting, d, gain)
 	}
-	return fmt.Sprintf("No setting is better than the paper's default, %v, by more than chance. The lowest NLL of %d settings has %v, with a difference of %s on images that took no part in the choice.",
-		d, c.Candidates, c.Setting, gain)
+	return fmt.Sprintf("No setting is better than the paper's default, %v, by more than the chance of images and draws: %s.", d, gain)
 }
 
-// flags returns the flags of sample that make the members of the choice.
-func (r *Result) flags() string {
-	s := r.Choice.Setting
-	how := swag.SampleOptions{Seed: r.Seed, Scale: s.Scale, Covariance: s.Covariance}
-	if s.Rank != r.Default().Rank { // which uses all columns
-		how.Rank = s.Rank
+// Next returns the commands that make and export the ensemble of the chosen setting if it is better than the default, and
+// of the default otherwise.
+func (r *Result) Next() []string {
+	p := r.Default()
+	if r.Choice.Better() {
+		p = &r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Setting == r.Choice.Setting })]
 	}
-	return strings.Join(ensemble.FromSampling(how, r.Error.Members).Flags(), " ")
-}
-
-// sureness describes how the choice would fare on other images like these.
-func (r *Result) sureness() string {
-	c, images := r.Choice, r.Test.Len()
-	what := "test"
-	if c.Validated {
-		what, images = "validation", r.Validation.Len()
+	how := ensemble.FromSampling(r.Draws(p.Setting), p.Members)
+	if !math.IsNaN(p.Temperature) {
+		how.Temperature = p.Temperature
 	}
-	text := fmt.Sprintf("Chosen on %s %s images: it is the best in %s of bootstrap resamples of them", report.Thousands(images), what, report.Percent(c.Share, 0))
-	if c.Setting != r.Default().Setting {
-		text += ", the default in " + report.Percent(c.DefaultShare, 0)
+	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
+	if d := r.BatchNorm.Data; d != nil {
+		args = append(append(args, "--bn-data", d.Sources()[0].Path), r.Recomputing...)
 	}
-	return text + "."
+	return []string{study.Shell(append(args, r.Network.Posterior.Path)...), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", "ensemble.safetensors")}
 }
 
 // membersVerdict says whether there were enough members.
 func (r *Result) membersVerdict() string {
 	n := r.Error
-	change := fmt.Sprintf("infinitely many would change the %s by about %s, and %s would still be small", r.averagedLoss(), report.Fixed(n.Change(), 4), report.Fixed(n.Tolerance, 4))
-	members, are := report.Plural(n.Members, "member"), "are"
-	if n.Members == 1 {
-		are = "is"
-	}
+	change := fmt.Sprintf("infinitely many would change the %s by about %s, and a change of %s is small", r.averagedLoss(), report.Fixed(n.Change(), 4), report.Fixed(n.Tolerance, 4))
+	members, enough := report.Plural(n.Members, "member"), report.Plural(n.Enough, "member")
 	switch {
 	case n.Enough == 0 || math.IsNaN(n.Change()):
-		return fmt.Sprintf("%s %s too few to tell how many are needed.", members, are)
+		return fmt.Sprintf("The number of members that is enough cannot be estimated from %s.", members)
 	case n.Enough <= n.Members:
-		return fmt.Sprintf("%s %s enough, about %s would do: %s.", members, are, report.Thousands(n.Enough), change)
+		return fmt.Sprintf("The number of members, %s, is enough. About %s would do: %s.", report.Thousands(n.Members), report.Thousands(n.Enough), change)
 	}
-	return fmt.Sprintf("%s %s not quite enough, about %s would be: %s.", members, are, report.Thousands(n.Enough), change)
+	return fmt.Sprintf("The number of members, %s, is too low. About %s would be enough: %s.", report.Thousands(n.Members), enough, change)
 }
 
 // staleVerdict describes the cost of skipping the batch-norm update. That is not a setting to choose, but if there is
@@ -99,7 +92,7 @@ func (r *Result) staleVerdict() string {
 		if p.Validation != nil {
 			what, without, with = " of the validation images", p.Validation, d.Validation
 		}
-		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL%s is %s in place of %s.", what, report.Fixed(r.nll(without), 4), report.Fixed(r.nll(with), 4))
+		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL%s is %s instead of %s, each at its own temperature.", what, report.Fixed(r.nll(without), 4), report.Fixed(r.nll(with), 4))
 	}
 	return ""
 }

@@ -2,11 +2,13 @@ package sweep
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -27,37 +29,41 @@ func scores(nll float64) *task.Evaluation {
 }
 
 func TestSweepVerdict(t *testing.T) {
-	standard := Setting{Scale: 0.5, Rank: 20}
+	t.Parallel()
+	d := Setting{Scale: 0.5, Rank: 20}
 	other := Setting{Scale: 0.25, Rank: 20}
-	stale := standard
+	stale := d
 	stale.Stale = true
 	result := func(c Choice, n calibrate.MonteCarloError) *Result {
-		c.Candidates = 3
-		return &Result{Sweep: &Sweep{Test: images{n: 1000}, Validation: images{n: 200}}, task: digits(t), Choice: c, Error: n, Points: []Point{
-			{}, {Setting: standard, Default: true, Evaluation: scores(0.1)}, {Setting: other}, {Setting: stale, Evaluation: scores(1.5)}}}
+		c.Candidates, c.Images, c.Temperature = 3, 1000, 1.25
+		return &Result{Sweep: &Sweep{Test: images{n: 1000}, Validation: images{n: 200}}, task: digits(t), by: digits(t).Calibrators()[0], Choice: c, Error: n, Points: []Point{
+			{}, {Setting: d, Default: true, Members: n.Members, Evaluation: scores(0.1)}, {Setting: other}, {Setting: stale, Evaluation: scores(1.5)}}}
 	}
 	enough := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.006, Enough: 22}
 	few := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.001, Enough: 400}
+	overSWA := calibrate.Interval{Mean: -0.002, Low: -0.003, High: 0.001}
 	for _, c := range []struct {
 		r    *Result
 		want []string
 	}{
-		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
-			"SWAG, scale 0.25, rank 20 is better than the paper's default, SWAG, scale 0.5, rank 20: NLL −0.0100 [−0.0200, −0.0010] on images that took no part in the choice.",
-			"Chosen on 1,000 test images: it is the best in 90 % of bootstrap resamples of them, the default in 5 %.",
-			"It is made with: swagwrap sample --method swag --scale 0.25",
-			"Both halves of the test images chose the same. A choice on data of its own is sounder: --val FILE.",
-			"30 members are enough, about 22 would do: infinitely many would change the NLL by about 0.0050, and 0.0060 would still be small.",
-			"Without recomputed batch-norm statistics the NLL is 1.5000 in place of 0.1000."}},
-		{result(Choice{Setting: other, Halves: [2]Setting{other, standard}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: 0.001}}, few), []string{
-			"No setting is better than the paper's default, SWAG, scale 0.5, rank 20, by more than chance. The lowest NLL of 3 settings has SWAG, scale 0.25, rank 20, with a difference of NLL −0.0100 [−0.0200, +0.0010] on images that took no part in the choice.",
-			"Chosen on 1,000 test images",
+		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: overSWA, Share: 0.9, DefaultShare: 0.05}, enough), []string{
+			"SWAG, scale 0.25, rank 20 is better than the paper's default, SWAG, scale 0.5, rank 20: NLL −0.0100 [−0.0200, −0.0010] on images that took no part in the choice. The interval counts other images and other draws.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled images. It is the best in 90 % of bootstrap resamples of these images and of the members.",
+			"Compared with SWA-Temp, the chosen setting changes the NLL by −0.0020 [−0.0030, +0.0010].",
+			"Both halves of the test images chose the same. A choice on other data is more reliable: --val FILE.",
+			"The number of members, 30, is enough. About 22 would do: infinitely many would change the NLL by about 0.0050, and a change of 0.0060 is small.",
+			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000, each at its own temperature."}},
+		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
+			"No setting is better than the paper's default, SWAG, scale 0.5, rank 20, by more than the chance of images and draws: NLL −0.0100 [−0.0200, +0.0010] on images that took no part in the choice.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled images. It is the best in 0 % of bootstrap resamples of these images and of the members. The choice is at the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
+			"Compared with SWA-Temp",
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
-			"30 members are not quite enough, about 400 would be"}},
-		{result(Choice{Setting: standard, Validated: true, Share: 0.4}, calibrate.MonteCarloError{Members: 1}), []string{
-			"The paper's default, SWAG, scale 0.5, rank 20, has the lowest NLL of 3 settings.",
-			"Chosen on 200 validation images: it is the best in 40 % of bootstrap resamples of them.",
-			"1 member is too few to tell how many are needed."}},
+			"The number of members, 30, is too low. About 400 members would be enough"}},
+		{result(Choice{Setting: other, Validated: true, Few: true, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, calibrate.MonteCarloError{Members: 1}), []string{
+			"With 1 member nobody can say whether another setting is better than the paper's default, SWAG, scale 0.5, rank 20. Give at least 10: --members 30.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL",
+			"The number of members that is enough cannot be estimated from 1 member."}},
+		{result(Choice{Setting: d, Validated: true}, enough), []string{"The paper's default, SWAG, scale 0.5, rank 20, has the lowest NLL."}},
 	} {
 		got := c.r.Verdict()
 		for i, want := range c.want {
@@ -65,20 +71,32 @@ func TestSweepVerdict(t *testing.T) {
 				t.Errorf("line %d of %q, want %q", i, got, want)
 			}
 		}
+		if len(got) > 6 {
+			t.Errorf("%d lines: %q", len(got), got)
+		}
 	}
 }
 
-func TestSettingFlags(t *testing.T) {
-	for want, s := range map[string]Setting{
-		"--method swag --scale 0.25 --rank 5": {Scale: 0.25, Rank: 5},
-		"--method swag --scale 1":             {Scale: 1, Rank: 20},
-		"--method swag-diag --scale 2":        {Covariance: swag.Diagonal, Scale: 2},
-		"--method swa":                        {},
+// The next commands make the ensemble of the choice if it is better, and of the default otherwise.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	chosen := Setting{Scale: 0.25, Rank: 5}
+	r := &Result{Sweep: &Sweep{Seed: 7, Network: &infer.Network{Posterior: &swag.Posterior{Path: "my posterior.safetensors", Options: swag.Options{Columns: 20}}}},
+		Points: []Point{{Temperature: 2}, {Setting: Setting{Scale: 0.5, Rank: 20}, Members: 20, Temperature: math.NaN()}, {Setting: chosen, Members: 20, Temperature: 1.25}},
+		Choice: Choice{Setting: chosen, Gain: calibrate.Interval{High: -1}}}
+	export := "swagwrap export -o ensemble.onnx ensemble.safetensors"
+	for _, want := range []string{
+		"swagwrap sample -o ensemble.safetensors --method swag --scale 0.25 --rank 5 --members 20 --seed 7 --temperature 1.25 'my posterior.safetensors'",
+		"swagwrap sample -o ensemble.safetensors --method swag --members 20 --seed 7 'my posterior.safetensors'",
 	} {
-		r := &Result{Sweep: &Sweep{Seed: 1}, Points: []Point{{}, {Setting: Setting{Scale: 0.5, Rank: 20}}}, Error: calibrate.MonteCarloError{Members: 30}, Choice: Choice{Setting: s}}
-		if got := r.flags(); got != want {
-			t.Errorf("%v: %q, want %q", s, got, want)
+		if got := r.Next(); !slices.Equal(got, []string{want, export}) {
+			t.Errorf("%q, want %q", got, want)
 		}
+		r.Choice.Few = true
+	}
+	r.Choice = Choice{Gain: calibrate.Interval{High: -1}} // SWA
+	if got, want := r.Next()[0], "swagwrap sample -o ensemble.safetensors --method swa --seed 7 --temperature 2 'my posterior.safetensors'"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -86,9 +104,9 @@ func TestSettingFlags(t *testing.T) {
 // of their differences about the default's NLL.
 func TestScaleCurve(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3)}
-	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Differences: map[string]calibrate.Interval{"nll": {Mean: -0.1, Low: -0.12, High: -0.07}}}
+	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Difference: calibrate.Interval{Mean: -0.1, Low: -0.12, High: -0.07}}
 	diagonal := Point{Setting: Setting{Scale: 1, Covariance: swag.Diagonal}, Evaluation: scores(0.4)}
-	r := &Result{Sweep: &Sweep{AllTest: true}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, low, diagonal}}
+	r := &Result{Sweep: &Sweep{AllTest: true}, task: digits(t), by: digits(t).Calibrators()[0], Points: []Point{{Evaluation: scores(0.5)}, d, low, diagonal}}
 	c := r.scaleCurve()
 	s := c.Series[0]
 	if len(c.Series) != 2 || s.X[0] != 0.25 || s.Y[0] != 0.2 || s.X[1] != 0.5 || math.Abs(s.Lower[0]-0.18) > 1e-12 || math.Abs(s.Upper[0]-0.23) > 1e-12 {
@@ -105,7 +123,7 @@ func TestStaleVerdict(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3), Validation: scores(0.2)}
 	stale := Point{Setting: Setting{Scale: 0.5, Rank: 20, Stale: true}, Evaluation: scores(3), Validation: scores(2)}
 	r := &Result{Sweep: &Sweep{}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, stale}}
-	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL of the validation images is 2.0000 in place of 0.2000."; got != want {
+	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL of the validation images is 2.0000 instead of 0.2000, each at its own temperature."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
