@@ -84,6 +84,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
 		"exits":     exits,
 		"head":      head,
+		"next":      next,
 		"posterior": ofPosterior,
 	}
 	p.RequireExplicitExec = true
@@ -157,6 +158,18 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// next runs the commands that the last command printed as "next: ".
+func next(ts *testscript.TestScript, neg bool, args []string) {
+	_, lines, found := strings.Cut("\n"+ts.ReadFile("stderr"), "\nnext: ")
+	if neg || len(args) > 0 || !found || strings.ContainsAny(lines, "'") {
+		ts.Fatalf("no commands without quotes in %q", ts.ReadFile("stderr"))
+	}
+	for line := range strings.Lines(lines) {
+		words := strings.Fields(line)
+		ts.Check(ts.Exec(words[0], words[1:]...))
 	}
 }
 

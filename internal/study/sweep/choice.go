@@ -36,8 +36,8 @@ type Choice struct {
 	// temperature. Every setting has one fitted number, so the fits favour none.
 	Temperature, NLL float64
 	// Candidates is the number of settings to choose from. It excludes settings with stale statistics, which only
-	// show the cost of skipping the update. Images is the number of images that choose.
-	Candidates, Images int
+	// show the cost of skipping the update. Examples is the number of examples that choose.
+	Candidates, Examples int
 	// Untried are the neighbours of the setting that the sweep did not try because of its limit: see [Sweep.Extend].
 	// Without any the choice lies inside of the grid.
 	Untried []Setting
@@ -61,8 +61,8 @@ func (c *Choice) Better() bool { return c.Gain.High < 0 && !c.Few }
 
 // String describes the choice and its basis.
 func (c *Choice) String() string {
-	s := fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings, each at its own temperature, on %s labelled images. It is the best in %s of bootstrap resamples of these images and of the members.",
-		c.Setting, report.Fixed(c.Temperature, 2), c.Candidates, report.Thousands(c.Images), report.Percent(c.Share, 0))
+	s := fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings, each at its own temperature, on %s labelled examples. It is the best in %s of bootstrap resamples of these examples and of the members.",
+		c.Setting, report.Fixed(c.Temperature, 2), c.Candidates, report.Thousands(c.Examples), report.Percent(c.Share, 0))
 	if len(c.Untried) > 0 {
 		s += fmt.Sprintf(" The choice is at the edge of what was tried: %v was not.", c.Untried[0])
 	}
@@ -81,7 +81,7 @@ func (c *Choice) JSON() study.Object {
 	for _, u := range c.Untried {
 		untried = append(untried, u.String())
 	}
-	return append(settingJSON(c.Setting), study.Fields("temperature", study.Finite(c.Temperature), "nll", study.Finite(c.NLL), "of_settings", c.Candidates, "images", c.Images,
+	return append(settingJSON(c.Setting), study.Fields("temperature", study.Finite(c.Temperature), "nll", study.Finite(c.NLL), "of_settings", c.Candidates, "examples", c.Examples,
 		"inside", len(untried) == 0, "untried", untried, "chosen_on", on, "halves", halves, "nll_difference_95", study.Interval("mean", c.Gain),
 		"nll_difference_swa_95", study.Interval("mean", c.OverSWA), "better_than_default", c.Better(), "bootstrap_share", c.Share, "bootstrap_share_default", c.DefaultShare)...)
 }
@@ -189,7 +189,7 @@ func (r *Result) choose() {
 	best := r.lowest(all, func(p *Point) []float64 { return p.choosing.own })
 	p := &r.Points[best]
 	shares := r.shares()
-	c := Choice{Setting: p.Setting, Temperature: p.Temperature, NLL: p.NLL, Candidates: len(r.Points), Images: len(all), Validated: r.Validation != nil,
+	c := Choice{Setting: p.Setting, Temperature: p.Temperature, NLL: p.NLL, Candidates: len(r.Points), Examples: len(all), Validated: r.Validation != nil,
 		Share: shares[best], DefaultShare: shares[standard], Few: r.Points[standard].Members < fewMembers}
 	chosen := p.judged
 	if !c.Validated {

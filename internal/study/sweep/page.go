@@ -20,13 +20,13 @@ func (r *Result) nll(e *task.Evaluation) float64 { return e.Value(r.loss().Key) 
 // Page returns the result with figures.
 func (r *Result) Page() *report.Report {
 	settings := []report.Fact{
-		study.Fact("test images", "%s", report.Thousands(r.Test.Len())),
+		study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len())),
 		study.Fact("members", "%s", report.Thousands(r.Error.Members)),
 		study.Fact("default", "%v", r.Default()),
 		study.Fact("seed", "%d", r.Seed),
 	}
 	if r.Validation != nil {
-		settings = append(settings, study.Fact("validation images", "%s", report.Thousands(r.Validation.Len())))
+		settings = append(settings, study.Fact("validation "+r.units(), "%s", report.Thousands(r.Validation.Len())))
 	}
 	page := r.Statistics.Page("Settings of SWAG", r, study.Texts(r.Warnings), settings...)
 	page.Provenance = study.Provenance(r.Runtime, r.Statistics.Networks, study.Used{As: "test", Data: r.Test},
@@ -80,12 +80,12 @@ func (r *Result) drawn(p *Point) (nll float64, difference calibrate.Interval, ok
 	return 0, calibrate.Interval{}, false
 }
 
-// drawnOf names the images of drawn.
+// drawnOf names the data of drawn.
 func (r *Result) drawnOf() string {
 	if r.AllTest {
-		return "test images"
+		return "test " + r.units()
 	}
-	return "validation images"
+	return "validation " + r.units()
 }
 
 // scaleCurve returns the paper's figure of the NLL by the scale, with a line for each rank that has several scales.

@@ -124,13 +124,15 @@ type Point struct {
 	// Temperature is fitted on all choosing data; NaN if none can be fitted. NLL is the mean of the first loss there.
 	Temperature, NLL float64
 	// Evaluation holds the scores on the test data, Validation those on the validation data or nil. Without validation
-	// data each half of the test data has the temperature of the other half.
+	// data each half of the test data has the temperature of the other half. Plain holds the scores on the test data
+	// without a temperature.
 	*task.Evaluation
-	Validation *task.Evaluation
+	Validation, Plain *task.Evaluation
 	// Difference and ValidationDifference are the first loss minus that of the default. The 95 % intervals are for new
 	// images and other draws. Negative is better.
 	Difference, ValidationDifference calibrate.Interval
 
+	bound     bool      // Temperature is at the bound of the search
 	choosing  losses    // at the temperature that is fitted to them
 	judged    losses    // on test data, at temperatures that are not fitted to them
 	within    []float64 // on halves of test data, each at its own temperature; nil with validation data
@@ -277,6 +279,11 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	if err := r.curve.finish(ctx, r); err != nil {
 		return nil, err
 	}
+	for i := range r.Points {
+		if p := &r.Points[i]; r.shown(p) && p.bound {
+			r.Warnings = append(r.Warnings, fmt.Errorf("%s: %s is at the bound of the search, so that it only shows the direction", r.name(p.Setting), r.by.Symbol))
+		}
+	}
 	_, stale := s.settings()
 	for _, set := range stale {
 		if _, err := r.try(ctx, e, set, r.Default().Members); err != nil {
@@ -338,7 +345,7 @@ func (r *Result) score(p *Point, a *average) (err error) {
 		fitted = nil
 	} else {
 		fitted = fitted.Rounded()
-		p.Temperature = fitted.Values()[0]
+		p.Temperature, p.bound = fitted.Values()[0], fitted.AtBound()
 	}
 	if p.choosing, err = r.losses(choosing, fitted, data); err != nil {
 		return err
@@ -365,6 +372,9 @@ func (r *Result) score(p *Point, a *average) (err error) {
 		p.within = within.own
 	}
 	if p.judged, err = r.losses(&a.test, judge, r.Test); err != nil {
+		return err
+	}
+	if p.Plain, err = a.test.all.Evaluate(r.Test.Labels(), r.options()); err != nil {
 		return err
 	}
 	p.Evaluation, err = task.Evaluate(r.task, r.apply(judge, a.test.all.Mean()), r.Test.Labels(), r.options())

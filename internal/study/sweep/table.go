@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -14,9 +15,9 @@ import (
 
 // Heading returns the settings in one line.
 func (r *Result) Heading() string {
-	s := fmt.Sprintf("%s test images, %s, seed %d", report.Thousands(r.Test.Len()), report.Plural(r.Error.Members, "member"), r.Seed)
+	s := fmt.Sprintf("%s, %s, seed %d", report.Plural(r.Test.Len(), "test "+dataset.Unit(r.Test)), report.Plural(r.Error.Members, "member"), r.Seed)
 	if r.Validation != nil {
-		s += fmt.Sprintf("; settings chosen on %s validation images", report.Thousands(r.Validation.Len()))
+		s += fmt.Sprintf("; settings chosen on %s", report.Plural(r.Validation.Len(), "validation "+dataset.Unit(r.Validation)))
 	}
 	return s
 }
@@ -84,7 +85,7 @@ func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, 
 		}
 		t.Row(cells...)
 	}
-	t.Note(fmt.Sprintf("Each setting has its own %s. [95 %%] is the interval of %s − %s(default) for new images and other draws of the members.", r.by.Symbol, loss.Name, loss.Name))
+	t.Note(fmt.Sprintf("Each setting has its own %s. [95 %%] is the interval of %s − %s(default) for new %s and other draws of the members.", r.by.Symbol, loss.Name, loss.Name, r.units()))
 	return t
 }
 
@@ -166,14 +167,16 @@ func (r *Result) JSON() any {
 func (r *Result) pointJSON(p *Point) study.Object {
 	shown := r.shown(p)
 	row := append(settingJSON(p.Setting), study.Fields("members", p.Members)...)
-	main := slices.Clone(p.Main())
-	for i := range main {
-		if !shown {
-			main[i].Value = math.NaN()
+	test := func(e *task.Evaluation) study.Object {
+		main := slices.Clone(e.Main())
+		for i := range main {
+			if !shown {
+				main[i].Value = math.NaN()
+			}
 		}
+		return study.Scores("", main)
 	}
-	row = append(row, study.Scores("", main)...)
-	row = append(row, study.Fields("temperature", study.Finite(p.Temperature), "default", p.Default, "test_shown", shown)...)
+	row = append(append(row, test(p.Evaluation)...), study.Fields("temperature", study.Finite(p.Temperature), "without_temperature", test(p.Plain), "default", p.Default, "test_shown", shown)...)
 	difference := func(key string, d calibrate.Interval, shown bool) {
 		var v any
 		if shown {

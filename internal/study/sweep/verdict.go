@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -18,9 +19,9 @@ func (r *Result) Verdict() []string {
 		out = append(out, fmt.Sprintf("Compared with %s, the chosen setting changes the NLL by %s %s.", r.name(Setting{}), report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4)))
 	}
 	if !r.Choice.Validated {
-		halves := "Both halves of the test images chose the same."
+		halves := fmt.Sprintf("Both halves of the test %s chose the same.", r.units())
 		if a, b := r.Choice.Halves[0], r.Choice.Halves[1]; a != b {
-			halves = fmt.Sprintf("The halves of the test images disagree: %v, and %v.", a, b)
+			halves = fmt.Sprintf("The halves of the test %s disagree: %v, and %v.", r.units(), a, b)
 		}
 		out = append(out, halves+" A choice on other data is more reliable: --val FILE.")
 	}
@@ -31,19 +32,22 @@ func (r *Result) Verdict() []string {
 	return out
 }
 
+// units returns the word for examples: "images" or "examples".
+func (r *Result) units() string { return dataset.Unit(r.Test) + "s" }
+
 // choiceVerdict compares the chosen setting with the default.
 func (r *Result) choiceVerdict() string {
 	c, d := r.Choice, r.Default().Setting
-	gain := fmt.Sprintf("NLL %s %s on images that took no part in the choice", report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4))
+	gain := fmt.Sprintf("NLL %s %s on %s that took no part in the choice", report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4), r.units())
 	switch {
 	case c.Setting == d:
 		return fmt.Sprintf("The paper's default, %v, has the lowest NLL.", d)
 	case c.Few:
 		return fmt.Sprintf("With %s nobody can say whether another setting is better than the paper's default, %v. Give at least %d: --members %d.", report.Plural(r.Default().Members, "member"), d, fewMembers, ensemble.DefaultMembers)
 	case c.Better():
-		return fmt.Sprintf("%v is better than the paper's default, %v: %s. The interval counts other images and other draws.", c.Setting, d, gain)
+		return fmt.Sprintf("%v is better than the paper's default, %v: %s. The interval counts other %s and other draws.", c.Setting, d, gain, r.units())
 	}
-	return fmt.Sprintf("No setting is better than the paper's default, %v, by more than the chance of images and draws: %s.", d, gain)
+	return fmt.Sprintf("No setting is better than the paper's default, %v, by more than the chance of %s and draws: %s.", d, r.units(), gain)
 }
 
 // Next returns the commands that make and export the ensemble of the chosen setting if it is better than the default, and
@@ -90,7 +94,7 @@ func (r *Result) staleVerdict() string {
 		}
 		what, without, with := "", p.Evaluation, d.Evaluation
 		if p.Validation != nil {
-			what, without, with = " of the validation images", p.Validation, d.Validation
+			what, without, with = " of the validation "+r.units(), p.Validation, d.Validation
 		}
 		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL%s is %s instead of %s, each at its own temperature.", what, report.Fixed(r.nll(without), 4), report.Fixed(r.nll(with), 4))
 	}

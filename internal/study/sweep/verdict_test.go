@@ -35,7 +35,7 @@ func TestSweepVerdict(t *testing.T) {
 	stale := d
 	stale.Stale = true
 	result := func(c Choice, n calibrate.MonteCarloError) *Result {
-		c.Candidates, c.Images, c.Temperature = 3, 1000, 1.25
+		c.Candidates, c.Examples, c.Temperature = 3, 1000, 1.25
 		return &Result{Sweep: &Sweep{Test: images{n: 1000}, Validation: images{n: 200}}, task: digits(t), by: digits(t).Calibrators()[0], Choice: c, Error: n, Points: []Point{
 			{}, {Setting: d, Default: true, Members: n.Members, Evaluation: scores(0.1)}, {Setting: other}, {Setting: stale, Evaluation: scores(1.5)}}}
 	}
@@ -48,14 +48,14 @@ func TestSweepVerdict(t *testing.T) {
 	}{
 		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: overSWA, Share: 0.9, DefaultShare: 0.05}, enough), []string{
 			"SWAG, scale 0.25, rank 20 is better than the paper's default, SWAG, scale 0.5, rank 20: NLL −0.0100 [−0.0200, −0.0010] on images that took no part in the choice. The interval counts other images and other draws.",
-			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled images. It is the best in 90 % of bootstrap resamples of these images and of the members.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples of these examples and of the members.",
 			"Compared with SWA-Temp, the chosen setting changes the NLL by −0.0020 [−0.0030, +0.0010].",
 			"Both halves of the test images chose the same. A choice on other data is more reliable: --val FILE.",
 			"The number of members, 30, is enough. About 22 would do: infinitely many would change the NLL by about 0.0050, and a change of 0.0060 is small.",
 			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000, each at its own temperature."}},
 		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
 			"No setting is better than the paper's default, SWAG, scale 0.5, rank 20, by more than the chance of images and draws: NLL −0.0100 [−0.0200, +0.0010] on images that took no part in the choice.",
-			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled images. It is the best in 0 % of bootstrap resamples of these images and of the members. The choice is at the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 0 % of bootstrap resamples of these examples and of the members. The choice is at the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
 			"Compared with SWA-Temp",
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
 			"The number of members, 30, is too low. About 400 members would be enough"}},
@@ -122,7 +122,7 @@ func TestScaleCurve(t *testing.T) {
 func TestStaleVerdict(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3), Validation: scores(0.2)}
 	stale := Point{Setting: Setting{Scale: 0.5, Rank: 20, Stale: true}, Evaluation: scores(3), Validation: scores(2)}
-	r := &Result{Sweep: &Sweep{}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, stale}}
+	r := &Result{Sweep: &Sweep{Test: images{}}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, stale}}
 	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL of the validation images is 2.0000 instead of 0.2000, each at its own temperature."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -134,4 +134,5 @@ type images struct {
 	n int
 }
 
-func (d images) Len() int { return d.n }
+func (d images) Len() int       { return d.n }
+func (d images) Shape() []int64 { return []int64{1, 28, 28} }
