@@ -81,7 +81,7 @@ FIGURES = ./calibrate ./internal/ort ./internal/infer ./internal/infer/intake ./
 # exceeded" and writes no input has met a race in Go's own clock (golang/go#75804): run it again.
 FUZZTIME = 30s
 
-nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets
+nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets; pages in Chromium
 	go test -race -count=1 -timeout 180m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
 	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large $(FIGURES)
 	$(MAKE) test-openvino
@@ -109,6 +109,9 @@ cluster: setup build ## parts on a real Slurm of eight nodes on this machine: ki
 
 cluster-kubernetes: setup build ## parts with Kubernetes' own Job controller: kills, drained nodes, mistakes; the first build takes five minutes
 	fixtures/cluster/kubernetes/test.sh
+
+pages: setup ## look at all pages in Chromium, at three widths, light and dark: nothing is cut off; needs Chromium (Debian: apt install chromium), or CHROMIUM=FILE
+	go test $(LEAN) -tags large -count=1 -v -run TestPages ./cmd/swagwrap
 
 bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 	go run ./fixtures/bench fit --python "$(PYTHON)" $(BENCH)
@@ -142,4 +145,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar cases uci results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools
+.PHONY: help setup build demo cifar cases uci results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages

@@ -59,14 +59,14 @@ func (r *Report) uncertainty() string {
 }
 
 const (
-	differencesLead = "Each point is a method's difference to the baseline on the same examples, with its 95 % interval. Left of the line is better. Where the interval holds zero, these examples do not distinguish the two. Each interval is for a single comparison: of many, some exclude zero by chance, so the mark may be open all the same."
-	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence can be taken at its word; above it the network promises too much. The shade is the 95 % interval of each group by itself, and the bars at the bottom are the numbers of examples. The axis is spread towards 1, where most predictions are; bins too close to be told apart there are drawn as one."
-	calibrationLead = "How far the predicted distributions can be taken at their word. On the dark line they are right; bars are the 95 % intervals of each point by itself, so that one in twenty leaves the line out by chance."
-	class1Lead      = "Probability of class 1 minus share of class 1 in each group of predictions of similar probability. On the zero line it can be taken at its word; above it class 1 is promised too often. The shade is the 95 % interval of each group by itself, and the bars at the bottom are the numbers of examples."
+	differencesLead = "Each point is a method's difference to the baseline on the same examples, with its 95 % interval. Left of the line is better. An interval that contains zero shows no clear difference. Each interval is for a single comparison. A mark may be open although its interval leaves out zero: among many intervals some do by chance."
+	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence equals accuracy. Above it the network promises too much. The shade is the 95 % interval of each group, and the bars at the bottom are the numbers of examples. The axis is spread towards 1, where most predictions are. Bins that would overlap there are drawn as one."
+	calibrationLead = "Whether the predicted distributions are right. On the dark line they are. Bars are the 95 % interval of each point, so one in twenty leaves out the line by chance."
+	class1Lead      = "Probability of class 1 minus share of class 1 in each group of predictions of similar probability. On the zero line the two are equal. Above it class 1 is promised too often. The shade is the 95 % interval of each group, and the bars at the bottom are the numbers of examples."
 	entropyLead     = "How uncertain the predictions are. A useful uncertainty is low where the network knows the subject and high where it does not: the less the two histograms overlap, the better."
 	riskLead        = "What is gained if the network may say that it does not know: the share of errors if only the most confident predictions are kept, and the others are handed to a person. Lower is better; at coverage 100 % it is the error of all."
 	operatingLead   = "What any threshold on the probability of class 1 could do. A curve further to the top is better; the threshold only chooses a place on it."
-	sweepLead       = "Each figure changes one setting and keeps the others. Bars and bands are intervals, of 95 % if nothing else is said."
+	sweepLead       = "Each figure changes one setting and keeps the others. Bars and bands are 95 % intervals, unless the figure names another level."
 	spectrumLead    = "Variance of the posterior along its leading directions, that is the eigenvalues of the low-rank part of its covariance."
 	linesLead       = "Loss on a straight line through the SWA weights, with batch-norm statistics recomputed at each point."
 	surfacesLead    = "Loss in planes through the SWA weights. Ellipses are contours of the posterior density; where it fits, they follow the valley of the loss."

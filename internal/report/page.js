@@ -1,6 +1,6 @@
 "use strict";
 for (const button of document.querySelectorAll(".copy")) {
-  const commands = button.nextElementSibling;
+  const commands = button.nextElementSibling.firstElementChild;
   button.hidden = false;
   button.onclick = async () => {
     getSelection().selectAllChildren(commands);
@@ -12,7 +12,12 @@ for (const button of document.querySelectorAll(".copy")) {
     button.textContent = "Copied";
   };
 }
-const watch = new ResizeObserver((boxes) => {
-  for (const { target } of boxes) target.classList.toggle("over", target.scrollWidth > target.clientWidth);
-});
-for (const box of document.querySelectorAll(".scroll")) watch.observe(box);
+const mark = (box) => {
+  box.classList.toggle("over", box.scrollWidth > box.clientWidth + 1);
+  box.classList.toggle("end", box.scrollLeft + box.clientWidth >= box.scrollWidth - 1);
+};
+const watch = new ResizeObserver((boxes) => boxes.forEach(({ target }) => mark(target)));
+for (const box of document.querySelectorAll(".scroll")) {
+  watch.observe(box);
+  box.onscroll = () => mark(box);
+}

@@ -70,7 +70,7 @@ var verdictLooks = [...]struct {
 }{
 	better: {"better than ", seriesRole + 2, mark{disc, false, false}},
 	worse:  {"worse than ", seriesRole + 1, mark{square, false, false}},
-	open:   {"not told apart", soft, mark{disc, true, false}},
+	open:   {"no clear difference", soft, mark{disc, true, false}},
 }
 
 func (v verdict) glyph() draw.GlyphStyle {
@@ -89,7 +89,7 @@ func (ds *Differences) draw() *Figure {
 	n := float64(len(rows))
 	y := axis{min: -n + 0.4, max: 0.6}
 	for i, row := range rows {
-		y.named = append(y.named, Tick{float64(-i), fitted(row.Name, 0.4*chartWidth, textSize)})
+		y.named = append(y.named, Tick{float64(-i), fitted(row.Name, 0.46*chartWidth, textSize)})
 	}
 	f := newFigure(ds.Title, ds.describe(rows), chartWidth, n*differenceRow+6, ds.axis(rows), y)
 	f.Name, f.Note = fileName("difference", ds.Title), ds.Note
