@@ -23,13 +23,13 @@ type BootstrapOptions struct {
 }
 
 // PairedBootstrap returns the mean of a−b and its percentile bootstrap interval (Efron and Tibshirani 1993, chapter
-// 13). The losses a and b are those of two methods on the same images, such as two results of [NegLogLikelihoods],
-// [Briers] or [Errors]. What the images contribute to both cancels, so the interval is much narrower than one for
-// each method. If it does not contain 0, the methods differ on images like these. It is too narrow for fewer than
-// about 30 images, and says nothing about the variation between training runs.
+// 13). The losses a and b are those of two methods on the same examples, such as two results of [NegLogLikelihoods],
+// [Briers] or [Errors]. What the examples contribute to both cancels, so the interval is much narrower than one for
+// each method. If it does not contain 0, the methods differ on examples like these. It is too narrow for fewer than
+// about 30 examples, and says nothing about the variation between training runs.
 //
-// An infinite loss is kept, not clipped. The mean is then infinite, and so is every resample that contains the image.
-// All three numbers are NaN if the mean does not exist. This happens if a loss is NaN, if both losses of an image are
+// An infinite loss is kept, not clipped. The mean is then infinite, and so is every resample that contains the example.
+// All three numbers are NaN if the mean does not exist. This happens if a loss is NaN, if both losses of an example are
 // infinite, or if differences are infinite in both directions.
 //
 // PairedBootstrap panics if a and b differ in length or are empty, or if an option is out of its range.
@@ -40,7 +40,7 @@ func PairedBootstrap(a, b []float64, opts BootstrapOptions) Interval {
 	return MeanBootstrap(difference(a, b), opts)
 }
 
-// MeanBootstrap is [PairedBootstrap] for one method: the mean of its losses and the interval for images like these.
+// MeanBootstrap is [PairedBootstrap] for one method: the mean of its losses and the interval for examples like these.
 // Do not compare two methods by whether their intervals overlap; use PairedBootstrap.
 func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	if len(losses) == 0 {
@@ -56,7 +56,7 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	return opts.interval(mean, means)
 }
 
-// resample calls f with the rows of each resample of n images. The slice is reused.
+// resample calls f with the rows of each resample of n examples. The slice is reused.
 func (o BootstrapOptions) resample(n int, f func(rows []int)) {
 	resample(rand.New(rand.NewPCG(o.Seed, bootstrapStream)), n, o.resamples(), f)
 }

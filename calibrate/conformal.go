@@ -11,7 +11,7 @@ import (
 
 const badSizes = "calibrate: number of sizes is not the number of rows"
 
-// APS makes sets of classes that contain the true class of a new image with probability Level. These are adaptive
+// APS makes sets of classes that contain the true class of a new example with probability Level. These are adaptive
 // prediction sets, the conformal method of Romano, Sesia and Candès (2020), section 2.
 //
 // Order the classes by descending probability. A class whose predecessors have the probabilities π_1 … π_{r−1} has
@@ -19,23 +19,23 @@ const badSizes = "calibrate: number of sizes is not the number of rows"
 //
 //	π_1 + … + π_{r−1} + u·π_r
 //
-// with u uniform in [0, 1), one for each image. The set contains the classes with scores up to Threshold. Of equal
+// with u uniform in [0, 1), one for each example. The set contains the classes with scores up to Threshold. Of equal
 // probabilities the first class comes first.
 //
-// The promise holds on average over images from the distribution of the fit, for any network. For a single class it
+// The promise holds on average over examples from the distribution of the fit, for any network. For a single class it
 // can fail. If a network is confident and right more often than Level, some sets are empty. Otherwise they would
 // contain the true class too often.
 type APS struct {
-	Level     float64 // required share of images whose set contains the true class
+	Level     float64 // required share of examples whose set contains the true class
 	Threshold float64 // from 0 to about 1
-	N         int     // number of images of the fit
+	N         int     // number of examples of the fit
 	Seed      uint64  // of the numbers u
 }
 
 // FitAPS returns the sets of the given level, between 0 and 1, from labelled predictions that the network was not
 // trained on. Threshold is the ⌈(n+1)·level⌉-th smallest score of the n true classes.
 //
-// FitAPS returns an error if n is below level/(1−level), which is 9 images for a level of 0.9. Then there is no such
+// FitAPS returns an error if n is below level/(1−level), which is 9 examples for a level of 0.9. Then there is no such
 // score, and only the set of all classes keeps the promise. FitAPS panics if level is not between 0 and 1.
 func FitAPS(p Predictions, level float64, seed uint64) (APS, error) {
 	p.check()
@@ -73,8 +73,8 @@ func fewest(level float64) int {
 	return n
 }
 
-// Sizes stores the number of classes in the set of each image in dst. dst has the length p.Len(), or is nil. An
-// image's set depends on its row: in another row it may be one class larger or smaller.
+// Sizes stores the number of classes in the set of each example in dst. dst has the length p.Len(), or is nil. An
+// example's set depends on its row: in another row it may be one class larger or smaller.
 func (a APS) Sizes(dst []int, p Predictions) []int {
 	p.check()
 	if dst == nil {
@@ -90,14 +90,14 @@ func (a APS) Sizes(dst []int, p Predictions) []int {
 	return dst
 }
 
-// Coverage returns the share of images whose set contains the true class. For images like those of the fit it is
+// Coverage returns the share of examples whose set contains the true class. For examples like those of the fit it is
 // Level with a standard error of about √(Level·(1−Level)/n).
 func (a APS) Coverage(p Predictions) float64 {
 	p.check()
 	return a.judge(p).Coverage
 }
 
-// Sets summarises the sets of a level over images. All fields but Level are NaN if there are too few images to fit
+// Sets summarises the sets of a level over examples. All fields but Level are NaN if there are too few examples to fit
 // them.
 type Sets struct {
 	Level    float64

@@ -9,12 +9,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// AUROCDifference returns the AUROC of the scores a minus that of b, for the same images, with a 95 % interval. The
-// interval uses the components of DeLong, DeLong and Clarke-Pearson (Biometrics 1988). The component of an image is
-// the share of the other side's images that it is ranked correctly against.
+// AUROCDifference returns the AUROC of the scores a minus that of b, for the same examples, with a 95 % interval. The
+// interval uses the components of DeLong, DeLong and Clarke-Pearson (Biometrics 1988). The component of an example is
+// the share of the other side's examples that it is ranked correctly against.
 //
-// The interval is too narrow for fewer than about 30 images on a side, and NaN for one. It has length 0 if a and b
-// rank all images in the same way. AUROCDifference panics if a and b differ in their number of images, or if a side
+// The interval is too narrow for fewer than about 30 examples on a side, and NaN for one. It has length 0 if a and b
+// rank all examples in the same way. AUROCDifference panics if a and b differ in their number of examples, or if a side
 // is empty.
 func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 	if len(aIn) != len(bIn) || len(aOut) != len(bOut) || len(aIn) == 0 || len(aOut) == 0 {
@@ -35,7 +35,7 @@ func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 }
 
 // AUROCInterval returns [AUROC] with a 95 % interval, by the components of DeLong et al. It is the interval of the
-// difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one image.
+// difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one example.
 func AUROCInterval(in, out []float64) Interval {
 	i := AUROCDifference(in, out, make([]float64, len(in)), make([]float64, len(out)))
 	i.Mean = AUROC(in, out)

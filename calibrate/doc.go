@@ -5,15 +5,15 @@
 // sets. For plotting use [Reliability] and [RiskCoverage]. The function [FitAPS] makes sets of classes that contain
 // the true one with a promised probability.
 //
-// [FitTemperature] and [FitVectorScaling] repair probabilities (Guo et al. 2017, section 4.2). Fit on separate images,
-// or use [CrossFit]: it fits on the test images, but never applies a fit to the labels that it used (Ashukha et al.
-// 2020). [CrossFits] measures the effect over several random splits.
+// [FitTemperature] and [FitVectorScaling] repair probabilities (Guo et al. 2017, section 4.2). Fit on separate
+// examples, or use [CrossFit]: it fits on the test examples, but never applies a fit to the labels that it used
+// (Ashukha et al. 2020). [CrossFits] measures the effect over several random splits.
 //
 // [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] measure how well a score, such as the entropy of averaged predictions,
-// detects images of another domain. Scores of class 1 of two classes are decided by a threshold: [Decide] counts its
+// detects examples of another domain. Scores of class 1 of two classes are decided by a threshold: [Decide] counts its
 // decisions, a [Criterion] chooses it, and [OperatingPoints] lists all of them.
 //
-// [PairedBootstrap], [AUROCDifference] and [NewDifference] compare two methods on the same images. [RefitVariances]
+// [PairedBootstrap], [AUROCDifference] and [NewDifference] compare two methods on the same examples. [RefitVariances]
 // measures what the fit of a temperature adds, and [NewDraws] and [Replicated] what other random draws would change.
 // For several such comparisons, use [Holm]. The function [NewMonteCarloError] compares an average over few members with
 // that over infinitely many.
@@ -23,9 +23,9 @@
 //
 // # Invariants
 //
-//   - Matrices are row-major: n images × Classes columns in one slice. Rows are counted from 0, also in errors and
+//   - Matrices are row-major: n examples × Classes columns in one slice. Rows are counted from 0, also in errors and
 //     warnings.
-//   - Logarithms are natural: losses and entropies are in nats. A loss of many images is their mean, never their sum.
+//   - Logarithms are natural: losses and entropies are in nats. A loss of many examples is their mean, never their sum.
 //   - A probability is never clipped or renormalised. If the true class has probability 0, the loss is +Inf, and
 //     [Evaluate] reports it.
 //   - Slices whose lengths do not match and options out of their range are programming errors: they panic

@@ -134,7 +134,7 @@ func TopLabelReliability(g []TopLabel, opts ECEOptions) ([]ReliabilityBin, []err
 //
 //	1/C Σ_c Σ_b (n_cb/n) |mean p_c − share of label c|
 //
-// over bins of the images by p_c (Kull et al. 2019, equation 4, and Nixon et al. 2019 for bins of equal mass). Unlike
+// over bins of the examples by p_c (Kull et al. 2019, equation 4, and Nixon et al. 2019 for bins of equal mass). Unlike
 // [ECE] it includes the classes that are not the most probable. The error of a class without labels is its mean
 // probability. With many classes nearly all p_c are near 0, and so is the result. Compare it only between predictions
 // of the same classes.

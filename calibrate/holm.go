@@ -32,9 +32,9 @@ func Holm(p []float64) []float64 {
 	return out
 }
 
-// SignTest returns the two-sided p-value of McNemar's exact test (McNemar 1947). It uses the images that exactly one
+// SignTest returns the two-sided p-value of McNemar's exact test (McNemar 1947). It uses the examples that exactly one
 // of two methods classifies correctly: one method won them, the other lost them. If the methods err equally often,
-// each such image is won with probability ½.
+// each such example is won with probability ½.
 func SignTest(won, lost int) float64 {
 	if won == lost {
 		return 1

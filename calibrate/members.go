@@ -13,12 +13,12 @@ const (
 	// MinMonteCarlo is the smallest number of members from which their spread can be estimated.
 	MinMonteCarlo = 5
 	// noticeable is the change of the NLL that counts as small, as a part of the NLL's standard error from the choice
-	// of the images. Such a change adds 6 % to its variance.
+	// of the examples. Such a change adds 6 % to its variance.
 	noticeable = 0.25
 )
 
 // MonteCarloError is the estimated difference between the NLL of an average over S members and that of infinitely
-// many, by the delta method. Let p_mi be member m's probability of image i's true class, and p̄_i the mean over
+// many, by the delta method. Let p_mi be member m's probability of example i's true class, and p̄_i the mean over
 // members. The NLL is that of p̄, and
 //
 //	Variance ≈ Var_m( mean_i p_mi/p̄_i ) / S,   Excess ≈ mean_i Var_m(p_mi)/p̄_i² / 2S
@@ -28,7 +28,7 @@ type MonteCarloError struct {
 	Members  int
 	Standard float64 // standard error of the NLL from the choice of the members, in nats; NaN for one member
 	Excess   float64 // expected NLL minus that of infinitely many members, in nats; NaN for one member
-	// Images is the standard error of the NLL from the choice of the images.
+	// Images is the standard error of the NLL from the choice of the examples.
 	Images float64
 	// Tolerance is the limit for Change.
 	Tolerance float64
@@ -41,8 +41,8 @@ type MonteCarloError struct {
 func (e MonteCarloError) Change() float64 { return math.Hypot(e.Standard, e.Excess) }
 
 // NewMonteCarloError estimates the error for members of equal weight. Each slice of truths holds one member's
-// probabilities of the true classes of the same images. The tolerance is in nats; 0 means a quarter of the standard
-// error from the choice of the images.
+// probabilities of the true classes of the same examples. The tolerance is in nats; 0 means a quarter of the standard
+// error from the choice of the examples.
 func NewMonteCarloError(truths [][]float64, tolerance float64) MonteCarloError {
 	losses := averageLosses(truths)
 	s, n := float64(len(truths)), float64(len(losses))
@@ -85,7 +85,7 @@ func columns(rows [][]float64) int {
 	return len(rows[0])
 }
 
-// averageLosses returns the NLL of the members' average for each image.
+// averageLosses returns the NLL of the members' average for each example.
 func averageLosses(truths [][]float64) []float64 {
 	losses := make([]float64, columns(truths))
 	for i := range losses {
@@ -101,7 +101,7 @@ func averageLosses(truths [][]float64) []float64 {
 const memberOrderStream = 0x6d656d62657273 // "members"
 
 // NLLByMembers returns the mean NLL of averages over 1 … S randomly chosen members, in nats, with the 5th and 95th
-// percentile. Each slice of truths holds one member's probabilities of the true classes of the same images. It uses
+// percentile. Each slice of truths holds one member's probabilities of the true classes of the same examples. It uses
 // 20 to 200 random orders, about 10⁸ logarithms in all. It fails only if ctx ends.
 func NLLByMembers(ctx context.Context, truths [][]float64, seed uint64) ([]Interval, error) {
 	const work, most, least = 100_000_000, 200, 20 // logarithms, orders

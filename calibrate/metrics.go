@@ -20,7 +20,7 @@ type EvaluateOptions struct {
 	ECE      ECEOptions // zero: 20 bins of equal mass
 	Coverage float64    // of SelectiveRisk, above 0 and at most 1; 0 means 0.9
 
-	// Conformal holds sets that were fitted on other images. If it is nil, each random half of the images, cut by
+	// Conformal holds sets that were fitted on other examples. If it is nil, each random half of the examples, cut by
 	// Seed, gets the sets fitted on the other half. Their level is SetLevel, or each of [SetLevels] if SetLevel is 0.
 	Conformal *APS
 	SetLevel  float64
@@ -29,11 +29,11 @@ type EvaluateOptions struct {
 
 // Metrics are the scores of a set of predictions.
 type Metrics struct {
-	N        int     // images
-	Accuracy float64 // share of images, 0 to 1
+	N        int     // examples
+	Accuracy float64 // share of examples, 0 to 1
 	Top5     float64 // the same for the five most probable classes; NaN for at most five classes
-	NLL      float64 // mean per image, nats; +Inf if a true class has probability 0
-	Brier    float64 // mean per image, 0 to 2
+	NLL      float64 // mean per example, nats; +Inf if a true class has probability 0
+	Brier    float64 // mean per example, 0 to 2
 	ECE      float64 // 0 to 1, with EvaluateOptions.ECE
 	Entropy  float64 // mean predictive entropy, nats; 0 to ln(classes)
 
@@ -57,7 +57,7 @@ type Metrics struct {
 //
 // It warns if true classes have probability 0, if there are fewer than 10 predictions per bin, and if bins of equal
 // mass are empty. It also warns if [SwagReference] was requested and leaves predictions out, and if there are too few
-// images for sets.
+// examples for sets.
 func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	p.check()
 	sorted := sortedTopLabels(p)
@@ -146,11 +146,11 @@ func impossible(p Predictions) (count, first int) {
 	return count, first
 }
 
-// Accuracy returns the share of images whose most probable class is the true one. Of equally probable classes the
+// Accuracy returns the share of examples whose most probable class is the true one. Of equally probable classes the
 // first counts, as in NumPy's argmax.
 func Accuracy(p Predictions) float64 { return TopK(p, 1) }
 
-// TopK returns the share of images whose true class is among the k most probable. Of equally probable classes the
+// TopK returns the share of examples whose true class is among the k most probable. Of equally probable classes the
 // first ranks higher. TopK panics if k is less than 1.
 func TopK(p Predictions, k int) float64 {
 	p.check()
@@ -166,13 +166,13 @@ func TopK(p Predictions, k int) float64 {
 	return float64(hits) / float64(p.Len())
 }
 
-// NegLogLikelihood returns the mean of -log p(true class) over the images, in
+// NegLogLikelihood returns the mean of -log p(true class) over the examples, in
 // nats. It is +Inf if any true class has probability 0.
 func NegLogLikelihood(p Predictions) float64 {
 	return stat.Mean(NegLogLikelihoods(nil, p), nil)
 }
 
-// NegLogLikelihoods stores -log p(true class) of each image in dst, in nats. dst
+// NegLogLikelihoods stores -log p(true class) of each example in dst, in nats. dst
 // has the length p.Len().
 func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
 	return p.losses(dst, negLogLikelihood)
@@ -182,13 +182,13 @@ func negLogLikelihood(row []float64, label int) float64 {
 	return 0 - math.Log(row[label]) // a plain minus would turn 0 into -0
 }
 
-// Brier returns the mean over the images of Σ_c (p_c − 1[c is the true class])². This is Brier's original form
+// Brier returns the mean over the examples of Σ_c (p_c − 1[c is the true class])². This is Brier's original form
 // (1950), with values from 0 to 2.
 func Brier(p Predictions) float64 {
 	return stat.Mean(Briers(nil, p), nil)
 }
 
-// Briers stores Σ_c (p_c − 1[c is the true class])² of each image in dst. dst has
+// Briers stores Σ_c (p_c − 1[c is the true class])² of each example in dst. dst has
 // the length p.Len().
 func Briers(dst []float64, p Predictions) []float64 {
 	return p.losses(dst, brier)
@@ -210,13 +210,13 @@ type Judged struct {
 	NLL, Brier float64
 }
 
-// JudgeRow scores the probabilities of one image with its true class.
+// JudgeRow scores the probabilities of one example with its true class.
 func JudgeRow(row []float64, label int) Judged {
 	class, confidence := top(row)
 	return Judged{TopLabel{confidence, class == label}, negLogLikelihood(row, label), brier(row, label)}
 }
 
-// Errors stores 1 in dst for each image whose most probable class is wrong, and 0 for the others. The mean of these
+// Errors stores 1 in dst for each example whose most probable class is wrong, and 0 for the others. The mean of these
 // losses is 1 − [Accuracy]. dst has the length p.Len().
 func Errors(dst []float64, p Predictions) []float64 {
 	return p.losses(dst, func(row []float64, label int) float64 { return float64(min(1, rank(row, label))) })

@@ -14,10 +14,10 @@ const (
 	badSmoothing = "calibrate: smoothing is not a positive number"
 )
 
-// The following functions measure how well a score separates images of the training domain ("in") from others
+// The following functions measure how well a score separates examples of the training domain ("in") from others
 // ("out"). The score, such as the predictive entropy, should be larger for the latter, which are the positives. Only
 // the order of the scores matters. If a score is NaN, the result is NaN. The functions panic if one side has no
-// images.
+// examples.
 
 // AUROC returns the area under the receiver operating characteristic. This is the probability that a random score of
 // out is larger than one of in (Mann and Whitney 1947). Equal scores count one half, so the area is 0.5 if all scores
@@ -40,7 +40,7 @@ func AUROC(in, out []float64) float64 {
 //	Σ_t (recall_t − recall_{t−1}) · precision_t
 //
 // over the distinct scores t in descending order. It does not interpolate, which would be too optimistic (Davis and
-// Goadrich 2006). If all scores are equal, it is the share of out among all images. So compare it only between data
+// Goadrich 2006). If all scores are equal, it is the share of out among all examples. So compare it only between data
 // sets of equal shares.
 func AUPR(in, out []float64) float64 {
 	var area float64
@@ -59,7 +59,7 @@ func AUPR(in, out []float64) float64 {
 // A score at the threshold counts as detected, so the result is 1 if all scores are equal. FPRAt panics unless 0 <
 // tpr ≤ 1.
 //
-// Others take images of the domain as the positives (Liang et al. 2018). That is FPRAt(−out, −in, tpr), a different
+// Others take examples of the domain as the positives (Liang et al. 2018). That is FPRAt(−out, −in, tpr), a different
 // number.
 func FPRAt(in, out []float64, tpr float64) float64 {
 	if !(0 < tpr && tpr <= 1) {
@@ -78,7 +78,7 @@ func FPRAt(in, out []float64, tpr float64) float64 {
 	return fpr
 }
 
-// Detection describes how well a score detects images out of the domain.
+// Detection describes how well a score detects examples out of the domain.
 type Detection struct {
 	AUROC float64 `json:"auroc"`
 	// Low and High are the 95 % interval of AUROC: see [AUROCInterval].
@@ -97,9 +97,9 @@ func Detect(in, out []float64) Detection {
 // Reversed reports whether the score is clearly worse than guessing: the whole interval is below 0.5.
 func (d Detection) Reversed() bool { return d.High < 0.5 }
 
-// outcome counts the images with scores at or above a threshold.
+// outcome counts the examples with scores at or above a threshold.
 type outcome struct {
-	found, alarms int // images out of the domain, and in it
+	found, alarms int // examples out of the domain, and in it
 }
 
 // eachThreshold lowers a threshold through the distinct scores and calls f with the outcome before and after each. It
@@ -229,7 +229,7 @@ const DefaultSmoothing = 1e-7
 // It ignores Below and Above.
 //
 // If a bin is empty in only one histogram, its term is its share times log(count/smoothing). So the result depends on
-// smoothing and on the number of images. Use [DefaultSmoothing] to compare with the paper, and AUROC for anything
+// smoothing and on the number of examples. Use [DefaultSmoothing] to compare with the paper, and AUROC for anything
 // else. The result is NaN if all bins of a or of b are empty. SymmetrizedKL panics if the edges differ or if
 // smoothing is not positive.
 func SymmetrizedKL(a, b Histogram, smoothing float64) float64 {

@@ -18,17 +18,17 @@ const (
 	badDst   = "calibrate: length of dst does not match"
 )
 
-// Predictions are the class probabilities of n labelled images.
+// Predictions are the class probabilities of n labelled examples.
 //
 // [NewPredictions] checks the values. The functions of this package panic if the number of probabilities is not labels
-// × classes or if there is no image. They do not check anything else.
+// × classes or if there is no example. They do not check anything else.
 type Predictions struct {
 	Classes int       // columns, at least 2
 	Probs   []float64 // row-major, n×Classes; each in [0, 1], each row sums to 1
 	Labels  []int     // n true classes, each in [0, Classes)
 }
 
-// NewPredictions returns the predictions probs, n×classes in row-major order, for images whose true classes are
+// NewPredictions returns the predictions probs, n×classes in row-major order, for examples whose true classes are
 // labels. The slices are kept, not copied.
 //
 // It is an error if the lengths disagree, there is no row or only one class, or a label is not in [0, classes). A
@@ -65,10 +65,10 @@ func CheckRow(probs []float64, label int) error {
 	return checkLabel(label, len(probs))
 }
 
-// Len returns the number of images.
+// Len returns the number of examples.
 func (p Predictions) Len() int { return len(p.Labels) }
 
-// Row returns the probabilities of image i, without copying them.
+// Row returns the probabilities of example i, without copying them.
 func (p Predictions) Row(i int) []float64 {
 	return p.Probs[i*p.Classes : (i+1)*p.Classes : (i+1)*p.Classes]
 }

@@ -7,20 +7,20 @@ import (
 
 const badCoverage = "calibrate: coverage is not above 0 and at most 1"
 
-// A RiskPoint is the result of answering only the images with the highest confidence and leaving the others to
+// A RiskPoint is the result of answering only the examples with the highest confidence and leaving the others to
 // someone else.
 type RiskPoint struct {
-	Coverage  float64 // share of answered images, above 0 and at most 1
+	Coverage  float64 // share of answered examples, above 0 and at most 1
 	Risk      float64 // share of wrong answers among them
 	Threshold float64 // the lowest confidence among them
 }
 
 // RiskCoverage returns the risk–coverage curve of p (Geifman and El-Yaniv 2017, section 2). Point k−1 answers the k
-// images with the highest confidence, for k = 1 … n.
+// examples with the highest confidence, for k = 1 … n.
 //
-// If a cut separates images of equal confidence, the choice between them is arbitrary. The risk is then the mean over
-// all choices, so the order of the images does not matter. Of a run of m images with e errors, j images have j·e/m
-// errors.
+// If a cut separates examples of equal confidence, the choice between them is arbitrary. The risk is then the mean over
+// all choices, so the order of the examples does not matter. Of a run of m examples with e errors, j examples have
+// j·e/m errors.
 func RiskCoverage(p Predictions) []RiskPoint {
 	p.check()
 	return riskCoverage(sortedTopLabels(p))
@@ -30,7 +30,7 @@ func RiskCoverage(p Predictions) []RiskPoint {
 func riskCoverage(g []TopLabel) []RiskPoint {
 	n := len(g)
 	points := make([]RiskPoint, 0, n)
-	wrong := 0 // among the images above the run
+	wrong := 0 // among the examples above the run
 	for end := n; end > 0; {
 		start := end - 1
 		for start > 0 && g[start-1].Confidence == g[start].Confidence {
@@ -58,7 +58,7 @@ func riskCoverage(g []TopLabel) []RiskPoint {
 }
 
 // AURC returns the area under the risk–coverage curve of p, the mean of the risks of [RiskCoverage] (Geifman, Uziel
-// and El-Yaniv 2019, section 2). It is 0 if every image is classified correctly, and the error rate if all
+// and El-Yaniv 2019, section 2). It is 0 if every example is classified correctly, and the error rate if all
 // confidences are equal. It is lower if correct predictions have higher confidence than wrong ones.
 func AURC(p Predictions) float64 {
 	p.check()
@@ -73,7 +73,7 @@ func areaUnder(points []RiskPoint) float64 {
 	return sum / float64(len(points))
 }
 
-// SelectiveRisk returns the share of wrong answers among the ⌈coverage·n⌉ images with the highest confidence. See
+// SelectiveRisk returns the share of wrong answers among the ⌈coverage·n⌉ examples with the highest confidence. See
 // [RiskCoverage] for equal confidences. At coverage 1 it is the error rate. SelectiveRisk panics unless 0 < coverage
 // ≤ 1.
 func SelectiveRisk(p Predictions, coverage float64) float64 {

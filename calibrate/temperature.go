@@ -33,15 +33,15 @@ type Temperature struct {
 	// T is the temperature to pass to [Softmax], always positive.
 	T float64
 
-	// NLLBefore and NLLAfter are the mean NLL per image of the fitting set at temperature 1 and at T, in nats.
+	// NLLBefore and NLLAfter are the mean NLL per example of the fitting set at temperature 1 and at T, in nats.
 	// NLLAfter is never the larger.
 	NLLBefore, NLLAfter float64
 
 	Evaluations int // passes over the data
 
 	// AtBound reports that the NLL decreases up to T = [MinTemperature] or [MaxTemperature], so T only shows the
-	// direction. The minimum is reached if every image is classified correctly. The maximum is reached if the logits
-	// do not depend on the labels, or contradict them. Fit on more images.
+	// direction. The minimum is reached if every example is classified correctly. The maximum is reached if the logits
+	// do not depend on the labels, or contradict them. Fit on more examples.
 	AtBound bool
 }
 

@@ -49,9 +49,9 @@ func eachRow(dst, probs []float64, classes int, f func(row []float64) float64) [
 	return dst
 }
 
-// MutualInformation stores H(mean p) − mean H(p) of each image in dst, in nats. This is the part of the uncertainty
+// MutualInformation stores H(mean p) − mean H(p) of each example in dst, in nats. This is the part of the uncertainty
 // that comes from disagreement between members (Houlsby et al. 2011, equation 2). The argument probs holds the
-// members' averaged probabilities, n×classes in row-major order. For each image, expected holds the mean of the
+// members' averaged probabilities, n×classes in row-major order. For each example, expected holds the mean of the
 // members' entropies. dst has length n and may be the same slice as expected.
 //
 // Entropy is concave, so the result is negative only by rounding. Values from −1e-10 to 0 become 0. A lower value

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// VectorRidge is the weight of the ridge in [FitVectorScaling]. In the mean NLL of 1,000 images, moving all scales of
-// 10 classes from 1 to 2 costs as much as 0.05 nats in one image.
+// VectorRidge is the weight of the ridge in [FitVectorScaling]. In the mean NLL of 1,000 examples, moving all scales of
+// 10 classes from 1 to 2 costs as much as 0.05 nats in one example.
 const VectorRidge = 1e-5
 
 const badVector = "calibrate: number of logits is not a multiple of the scales"
@@ -18,7 +18,7 @@ const badVector = "calibrate: number of logits is not a multiple of the scales"
 type VectorScaling struct {
 	Scale, Bias []float64 // one value for each class
 
-	// NLLBefore and NLL are the mean NLL per image of the fitting set before and after scaling, in nats. NLL is never
+	// NLLBefore and NLL are the mean NLL per example of the fitting set before and after scaling, in nats. NLL is never
 	// the larger.
 	NLLBefore, NLL float64
 
@@ -29,7 +29,7 @@ type VectorScaling struct {
 	Absent []int
 
 	// Separated reports that all scaled predictions of the fitting set are correct. The NLL then decreases as the
-	// scales grow, and only the ridge bounds them, so the result is overconfident. Fit on more images.
+	// scales grow, and only the ridge bounds them, so the result is overconfident. Fit on more examples.
 	Separated bool
 }
 
@@ -39,11 +39,11 @@ type VectorScaling struct {
 //
 // over the rows z of logits, n×classes in row-major order, given the n labels (Guo et al. 2017, section 4.2). The
 // ridge is not in the paper. It makes the minimum unique. Without it, adding a constant to b would change nothing,
-// and the bias of a class without images would decrease for ever. It pulls towards the identity, so the NLL of the
+// and the bias of a class without examples would decrease for ever. It pulls towards the identity, so the NLL of the
 // fitting set never rises.
 //
 // Unlike a temperature, vector scaling can change the most probable class, and it has 2·classes parameters. With few
-// images per class, check it with [CrossFit]. Its result also depends on a constant added to a row of logits.
+// examples per class, check it with [CrossFit]. Its result also depends on a constant added to a row of logits.
 // For an ensemble it must depend on the probabilities alone, so pass [LogProbs].
 //
 // The problem is convex. Newton's method minimises it, with conjugate gradients for the steps, so no matrix is
