@@ -173,6 +173,8 @@ func (r *Result) headline(base *Method) string {
 		text = fmt.Sprintf("%s%s is better than %s: %s.", name, with, base.short(), d.text())
 	case sign > 0:
 		text = fmt.Sprintf("%s%s is worse than %s: %s.", name, with, base.short(), d.text())
+	case d.Low > 0 || d.High < 0:
+		text, borderline = fmt.Sprintf("%s%s differs from %s by %s. Among %d tests that may be chance (p = %s).", name, with, base.short(), d.text(), r.Tests, probability(d.Adjusted)), false
 	}
 	if borderline {
 		text += fmt.Sprintf(" That is borderline (p = %s, adjusted for %d tests).", probability(d.Adjusted), r.Tests)
@@ -203,10 +205,10 @@ func (r *Result) drawLines(base *Method) []string {
 	}
 	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
 	line := fmt.Sprintf("With another seed %s changes %s by %s, with very many members by %s", m.short(), r.loss().Name, intervalText(other), intervalText(many))
-	switch {
-	case other.Low > 0 && many.Low > 0:
+	switch sign, _ := r.told(m, r.loss().Key); {
+	case sign > 0 && other.Low > 0 && many.Low > 0:
 		line += ": the method itself is worse here."
-	case other.High < 0 && many.High < 0:
+	case sign < 0 && other.High < 0 && many.High < 0:
 		line += ": the method itself is better here."
 	default:
 		line += ": no verdict about the method itself."

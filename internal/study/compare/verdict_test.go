@@ -70,7 +70,7 @@ func TestVerdict(t *testing.T) {
 			"With another seed SWAG changes NLL by +0.0055 [−0.0022, +0.0132], with very many members by +0.0019 [−0.0058, +0.0096]: no verdict about the method itself. The draws vary more (±0.0033) than the images (±0.0020). Try --members 340.",
 		}},
 		"borderline": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
-			"Deploy SWA: NLL 0.1160 with 1 network for each prediction. 5,000 test images show no difference between SWAG with 30 and SWA-Temp: +0.0030 [+0.0001, +0.0059]. That is borderline (p = 0.085, adjusted for 2 tests).",
+			"Deploy SWA: NLL 0.1160 with 1 network for each prediction. SWAG with 30 differs from SWA-Temp by +0.0030 [+0.0001, +0.0059]. Among 2 tests that may be chance (p = 0.085).",
 			"With another seed SWAG changes NLL by +0.0030 [+0.0001, +0.0059], with very many members by +0.0029 [0.0000, +0.0058]: no verdict about the method itself.",
 		}},
 		"worse, and accuracy too": {[]Method{temp, worse}, 5000, []string{
