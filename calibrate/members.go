@@ -75,7 +75,7 @@ func NewMonteCarloError(truths [][]float64, tolerance float64) MonteCarloError {
 	return out
 }
 
-const badRows = "calibrate: members of different images, or none"
+const badRows = "calibrate: members of different examples, or none"
 
 // columns returns the common length of all rows. It panics if the lengths differ or are 0.
 func columns(rows [][]float64) int {
@@ -105,11 +105,11 @@ const memberOrderStream = 0x6d656d62657273 // "members"
 // 20 to 200 random orders, about 10⁸ logarithms in all. It fails only if ctx ends.
 func NLLByMembers(ctx context.Context, truths [][]float64, seed uint64) ([]Interval, error) {
 	const work, most, least = 100_000_000, 200, 20 // logarithms, orders
-	members, images := len(truths), columns(truths)
-	orders := min(max(work/(members*images), least), most)
+	members, examples := len(truths), columns(truths)
+	orders := min(max(work/(members*examples), least), most)
 	rng := rand.New(rand.NewPCG(seed, memberOrderStream))
 	nll := make([][]float64, members)
-	sum := make([]float64, images)
+	sum := make([]float64, examples)
 	for range orders {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -121,7 +121,7 @@ func NLLByMembers(ctx context.Context, truths [][]float64, seed uint64) ([]Inter
 				sum[i] += p
 				loss -= math.Log(sum[i] / float64(m+1))
 			}
-			nll[m] = append(nll[m], loss/float64(images))
+			nll[m] = append(nll[m], loss/float64(examples))
 		}
 	}
 	out := make([]Interval, members)

@@ -28,27 +28,27 @@ recomputed batch-norm statistics. All settings share their random numbers.
 Each setting is scored at its own temperature, so that a scale does not stand in for a temperature. --val chooses the setting
 with the lowest NLL and fits the temperatures. Then the setting is compared with the paper's and with SWA-Temp on the test data.
 Without --val each half of the test data chooses for the other half. compare --tune chooses in the same way. Intervals are for
-other images and other draws of the members. Only the test scores of SWA-Temp, of the paper's setting and of the choice are
+other examples and other draws of the members. Only the test scores of SWA-Temp, of the paper's setting and of the choice are
 shown: to look at the others is to choose on test data.
 
 If the choice is at the edge of what was tried, the sweep tries its neighbours: the next scales and ranks. It does so --extend
 times at most, and says what that costs.
 
 --members auto draws members until more would no longer matter: until the root mean square of what infinitely many would
-change is within --tolerance, or else within a quarter of the standard error that the number of test images leaves.`,
+change is within --tolerance, or else within a quarter of the standard error that the number of test examples leaves.`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
 			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
 			&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as make a difference", Value: "30"},
-			flags.Positive(&cli.Float64Flag{Name: "tolerance", Usage: "for --members auto, as `NATS` of the NLL", DefaultText: "by the number of images"}),
+			flags.Positive(&cli.Float64Flag{Name: "tolerance", Usage: "for --members auto, as `NATS` of the NLL", DefaultText: "by the number of examples"}),
 			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "ranks", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "extend", Usage: "try the neighbours of a choice at the edge up to `N` times", Value: sweep.UsualExtend}),
 			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting: whoever looks at them chooses on test data"},
-			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test images, chosen by the seed", DefaultText: "all"}),
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training images", Value: 1},
+			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
 			eceFlag,
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
 		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
@@ -112,12 +112,12 @@ func (a *app) sweep(c *cli.Context) error {
 
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.
 func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Setting, int64) {
-	return func(choice sweep.Setting, next []sweep.Setting, images int64) {
+	return func(choice sweep.Setting, next []sweep.Setting, examples int64) {
 		var names []string
 		for _, set := range next {
 			names = append(names, set.String())
 		}
-		a.Logf(c, "%v is the best so far, at the edge of what was tried. Next: %s (%s more images through networks)", choice, strings.Join(names, "; "), report.Thousands(int(images)))
+		a.Logf(c, "%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice, strings.Join(names, "; "), report.Thousands(int(examples)))
 	}
 }
 

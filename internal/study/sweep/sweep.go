@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -432,8 +433,8 @@ func (s *Sweep) options() task.EvaluateOptions {
 	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true}
 }
 
-// fewImages is the number of images below which bootstrap intervals are too narrow.
-const fewImages = 30
+// fewExamples is the number of examples below which bootstrap intervals are too narrow.
+const fewExamples = 30
 
 // warnings returns the problems with the scores of the default, which apply to all settings.
 func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
@@ -442,8 +443,8 @@ func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
 		return nil, err
 	}
 	out := e.Warnings
-	if n := s.Test.Len(); n < fewImages {
-		out = append(out, fmt.Errorf("%d test images: with fewer than %d, intervals are too narrow", n, fewImages))
+	if n := s.Test.Len(); n < fewExamples {
+		out = append(out, fmt.Errorf("%s: with fewer than %d, intervals are too narrow", report.Plural(n, "test "+dataset.Unit(s.Test)), fewExamples))
 	}
 	return out, nil
 }

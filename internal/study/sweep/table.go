@@ -156,10 +156,10 @@ func (r *Result) JSON() any {
 		curve = append(curve, append(r.scoresJSON(p.Members, p.Evaluation), study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))...))
 	}
 	e := r.Error
-	return study.Fields("images", r.Test.Len(), "validation_images", validation, "seed", r.Seed, "ece_binning", r.ECE.Name(),
+	return study.Fields("examples", r.Test.Len(), "validation_examples", validation, "seed", r.Seed, "ece_binning", r.ECE.Name(),
 		"settings", points, "members_curve", curve,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
-			"nll_standard_error_of_images", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
+			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
 		"choice", r.Choice.JSON(), "next", append([]string{}, r.Next()...), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
 }
 
