@@ -223,7 +223,7 @@ func TestValidation(t *testing.T) {
 		t.Errorf("%q", h)
 	}
 	js, err := json.Marshal(r.JSON())
-	if err != nil || !strings.Contains(string(js), `"validation_images":10,`) || !strings.Contains(string(js), `"temperatures":[`) {
+	if err != nil || !strings.Contains(string(js), `"validation_examples":10,`) || !strings.Contains(string(js), `"temperatures":[`) {
 		t.Errorf("%s, %v", js, err)
 	}
 

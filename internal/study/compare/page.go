@@ -110,8 +110,8 @@ func (r *Result) JSON() any {
 		methods = append(methods, r.methodJSON(&r.Methods[i]))
 	}
 	return study.Fields(
-		"images", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", r.ECE.Name(), "best_t_splits", calibrate.Splits, "validation_images", validation, "posteriors", paths, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
+		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
+		"ece_binning", r.ECE.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors", paths, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
 		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(), "next", append([]string{}, r.Next()...),
 	)
 }
