@@ -62,7 +62,7 @@ type Finding struct {
 }
 
 // NamedTable is a table with a heading and a line of explanation, which may be empty. The table's notes stand below
-// it. A Folded table is hidden until the reader opens it.
+// it. A Folded table stands behind the figures, hidden until the reader opens it.
 type NamedTable struct {
 	Title, Explanation string
 	Table              *Table

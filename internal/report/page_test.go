@@ -110,7 +110,7 @@ func TestReportHTML(t *testing.T) {
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": {"id"}, "style": nil, "body": nil, "header": nil, "main": nil,
 		"nav": {"aria-label"}, "ul": nil, "li": nil, "a": {"href", "class", "title"}, "h1": nil, "h2": {"id"}, "p": {"class", "aria-hidden"}, "span": {"class", "aria-hidden"}, "section": {"class", "aria-labelledby"},
 		"div": {"class", "tabindex", "role", "aria-labelledby"}, "dl": {"class"}, "dt": {"id"}, "dd": nil, "table": {"class"}, "thead": nil, "tbody": nil, "tr": nil,
-		"details": {"class"}, "summary": nil, "pre": {"class", "tabindex", "role", "aria-labelledby"}, "button": {"type", "class", "hidden"}, "script": nil,
+		"details": {"class"}, "summary": {"id"}, "pre": {"class", "tabindex", "role", "aria-labelledby"}, "button": {"type", "class", "hidden"}, "script": nil,
 		"th": {"scope", "class"}, "td": {"class", "data-name"}, "figure": nil, "figcaption": nil,
 		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"}, "g": {"transform"},
 		"path": {"d", "style"}, "text": {"x", "y", "transform", "style", "textLength", "lengthAdjust"},
@@ -164,7 +164,7 @@ func TestReportContents(t *testing.T) {
 	for _, want := range []string{
 		"</a> is better than <a class=\"word\" href=\"#word-", "Before you rely on these numbers", ">What to do</h2>", "swagwrap sample", "<figcaption>NLL against temperature scaling", ">Health of the checkpoints</h2>", "MultiSWAG", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
 		">Reliability</h2>", "<figcaption>SWAG: ECE 0.0", "<summary>The other 8 methods", "<figcaption>MultiSWAG: ECE 0.0", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
-		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz --val val.npz", "2026-11-21 12:00 UTC",
+		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">More numbers</h2>", ">Hidden numbers</summary>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz", "2026-11-21 12:00 UTC",
 		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", `<dt id="word-2">NLL</dt>`,
 	} {
 		at := strings.Index(page[last+1:], want)

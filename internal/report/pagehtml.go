@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
 	"regexp"
@@ -37,9 +38,15 @@ const maxProvenance = 12
 // The same report gives the same bytes.
 func (r *Report) WriteHTML(w io.Writer) error {
 	parts := r.parts()
-	var tables []htmlTable
-	for _, t := range r.Tables {
-		tables = append(tables, t.html())
+	var shown, hidden []htmlTable
+	for i, t := range r.Tables {
+		h := t.html()
+		h.ID = fmt.Sprintf("table-%d", i)
+		if t.Folded {
+			hidden = append(hidden, h)
+		} else {
+			shown = append(shown, h)
+		}
 	}
 	seen := map[*term]bool{} // the terms at the top of the page
 	answer, rest := r.answer()
@@ -52,11 +59,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		ScriptHash  string
 		Top         func(string) []word
 		Shown       []htmlTable
+		Hidden      []htmlTable // behind the figures
 		Parts       []part
 		Glossary    []term
 		Folded      bool // Provenance is long
 		Light, Dark template.CSS
-	}{r, answer, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word { return words(prose(s), seen) }, tables, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
+	}{r, answer, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word { return words(prose(s), seen) }, shown, hidden, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
 		template.CSS(plot.PaletteCSS(false)), template.CSS(plot.PaletteCSS(true))})
 }
 
@@ -74,8 +82,8 @@ func (r *Report) answer() (first string, rest []string) {
 	return r.Verdict[0], r.Verdict[1:]
 }
 
-// commandWidth is the width to which commands are broken, in characters: half of a page 1,280 pixels wide.
-const commandWidth = 56
+// commandWidth is the width to which commands are broken, in characters: half of a page 1,024 pixels wide.
+const commandWidth = 46
 
 // shellWords matches the words of a command that [study.Shell] wrote.
 var shellWords = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'])+`)

@@ -55,7 +55,8 @@ func sampleReport(n int) *Report {
 	}
 	table.Note("5,000 test images, 30 members, scale 0.5, rank 20, seed 1; T fitted on 2,000 validation images")
 	table.Note("! batch-norm statistics do not belong to these weights: recompute them (--bn-data)")
-	r.Tables = []NamedTable{{Title: "Scores", Explanation: "All methods on the same test images.", Table: table}}
+	r.Tables = []NamedTable{{Title: "Scores", Explanation: "All methods on the same test images.", Table: table},
+		{Title: "Hidden numbers", Explanation: "Nobody needs them at once.", Table: table, Folded: true}}
 	if lead := plot.DrawDifferences([]plot.Differences{differences}); lead != nil {
 		r.Lead, differences.Title = lead[0], "Error rate against temperature scaling"
 	}

@@ -14,6 +14,7 @@ type htmlCell struct {
 
 type htmlTable struct {
 	NamedTable
+	ID     string
 	Wide   bool // a phone shows each row as a block
 	Beside bool // there is room for the explanation at the right of the table
 	Header []htmlCell
