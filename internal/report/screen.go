@@ -64,7 +64,7 @@ func (t *Table) WriteText(w io.Writer, s Screen) error {
 	l.write(&b)
 	notes := slices.Clone(t.warnings)
 	if left != nil {
-		notes = append(notes, fmt.Sprintf("not shown for lack of room: %s (use a wider terminal, --json or --report)", strings.Join(left, ", ")))
+		notes = append(notes, fmt.Sprintf("not shown for lack of room: %s. A wider terminal, JSON and pages have them.", strings.Join(left, ", ")))
 	}
 	if s.Verbose {
 		notes = append(notes, t.notes...)

@@ -42,7 +42,7 @@ method                        accuracy             in nats   ECE
 isotropic noise, equal trace    95.4 %   0.1448 [0.1, 0.2]  0.01
 SWA                              9.1 %  15.637              0.1
 * of few images
-not shown for lack of room: Brier (use a wider terminal, --json or --report)
+not shown for lack of room: Brier. A wider terminal, JSON and pages have them.
 `},
 		{Screen{Width: 45, Terminal: true}, `
                          loss of one image
@@ -52,8 +52,8 @@ trace
 SWA                     15.637
 * of few images
 not shown for lack of room: accuracy, ECE,
-Brier (use a wider terminal, --json or
---report)
+Brier. A wider terminal, JSON and pages have
+them.
 `},
 		{Screen{Width: 20}, `
                loss of one image
@@ -63,7 +63,7 @@ noise, equal
 trace
 SWA           15.637
 * of few images
-not shown for lack of room: accuracy, ECE, Brier (use a wider terminal, --json or --report)
+not shown for lack of room: accuracy, ECE, Brier. A wider terminal, JSON and pages have them.
 `},
 	} {
 		var b strings.Builder

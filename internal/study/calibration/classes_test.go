@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/numpy"
@@ -235,6 +236,17 @@ func TestTable(t *testing.T) {
 	fit, _ := drawn(t, 1, 500, 2, false)
 	test, truth := drawn(t, 2, 400, 2, false)
 	k := run(t, Study{Method: task.ByTemperature, Folds: 5, Seed: 1, Fit: fit, Test: test})
+	for _, width := range []int{80, 120} {
+		var b strings.Builder
+		if err := k.Tables()[0].WriteText(&b, report.Screen{Width: width, Terminal: true, Verbose: true}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(line) - 1; n > width {
+				t.Errorf("%d of %d columns: %q", n, width, line)
+			}
+		}
+	}
 	var b strings.Builder
 	if err := k.Tables()[0].WriteText(&b, report.Screen{Verbose: true}); err != nil {
 		t.Fatal(err)

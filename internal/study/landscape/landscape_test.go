@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -127,6 +128,24 @@ func checkShown(t *testing.T, r *Result) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
+	}
+	for _, width := range []int{80, 120} {
+		var b strings.Builder
+		if err := study.WriteText(&b, report.Screen{Width: width, Terminal: true, Verbose: true}, nil, r); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(line) - 1; n > width {
+				t.Errorf("%d of %d columns: %q", n, width, line)
+			}
+		}
+	}
+	lines := 0
+	for _, sentence := range r.Verdict() {
+		lines += len(report.Screen{Width: 80, Terminal: true}.Lines(sentence))
+	}
+	if lines > 6 {
+		t.Errorf("a verdict of %d lines: %q", lines, r.Verdict())
 	}
 	page := r.Page()
 	if len(page.Tables) != 3 || len(page.Lines) != 2 || page.Lead == nil || len(page.Surfaces) != 1 || !page.Tables[0].Folded || !slices.Equal(page.Verdict, r.Verdict()) {

@@ -53,6 +53,7 @@ func (g *Result) spectrumTable() *report.Table {
 		t.Row(fmt.Sprint(i+1), fourDigits(v), report.Percent(share, 1), report.Percent(sum, 1), fourDigits(g.Geometry.Diagonal[i][i]), fourDigits(g.Deviation(i)))
 	}
 	t.Note(fmt.Sprintf("Variances are squared Euclidean distances in weight space, without the scale; the standard deviation is a distance, of members at scale %g", g.Scale))
+	t.Note(fmt.Sprintf("the low-rank part is as concentrated as %s equal directions, the whole covariance as %s (participation ratios)", report.Fixed(g.Geometry.LowRankDimension, 1), report.Fixed(g.Geometry.Dimension, 1)))
 	return t
 }
 

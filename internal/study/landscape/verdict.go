@@ -12,8 +12,8 @@ func (g *Result) Verdict() []string {
 	s := g.Geometry
 	total := s.DiagonalTrace + s.LowRankTrace
 	return append(out,
-		fmt.Sprintf("The diagonal part has %s of the variance, spread over all weights; the low-rank part has %s in %s, as concentrated as %s equal ones would be (all of the covariance: %s).",
-			report.Percent(s.DiagonalTrace/total, 1), report.Percent(s.LowRankTrace/total, 1), report.Plural(s.Directions(), "direction"), report.Fixed(s.LowRankDimension, 1), report.Fixed(s.Dimension, 1)),
+		fmt.Sprintf("The low-rank part has %s of the variance, in %s. The diagonal part has %s, spread over all weights.",
+			report.Percent(s.LowRankTrace/total, 1), report.Plural(s.Directions(), "direction"), report.Percent(s.DiagonalTrace/total, 1)),
 	)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,6 +106,24 @@ func checkShown(t *testing.T, r *Result) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
+	}
+	for _, width := range []int{80, 120} {
+		var b strings.Builder
+		if err := study.WriteText(&b, report.Screen{Width: width, Terminal: true, Verbose: true}, nil, r); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(line) - 1; n > width {
+				t.Errorf("%d of %d columns: %q", n, width, line)
+			}
+		}
+	}
+	lines := 0
+	for _, sentence := range r.Verdict() {
+		lines += len(report.Screen{Width: 80, Terminal: true}.Lines(sentence))
+	}
+	if lines > 6 {
+		t.Errorf("a verdict of %d lines: %q", lines, r.Verdict())
 	}
 	page := r.Page()
 	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
@@ -251,7 +270,7 @@ func TestVerdict(t *testing.T) {
 		mean := (low + high) / 2
 		return Detected{Name: name, Scores: []*calibrate.Detection{{AUROC: 0.9 + mean, Low: 0.85 + mean, High: 0.95 + mean}}, Difference: calibrate.Interval{Mean: mean, Low: low, High: high}}
 	}
-	chosen := "The best method is chosen on these images. On new images its lead is smaller on average."
+	chosen := "The best is chosen on these images, so on new ones expect a smaller lead."
 	for _, tc := range []struct {
 		found []Detected
 		want  []string
@@ -292,7 +311,7 @@ func TestVerdictReversed(t *testing.T) {
 			"The other method is worse, by its 95 % interval.",
 			entropy,
 			"Reversed: by mutual information the images of OUT are the more certain ones with SWAG (AUROC 0.2500 [0.2000, 0.3000]).", question,
-			"The best method is chosen on these images. On new images its lead is smaller on average.",
+			"The best is chosen on these images, so on new ones expect a smaller lead.",
 		}},
 	} {
 		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two}).Verdict()); diff != "" {

@@ -155,15 +155,21 @@ func (r *Result) Verdict() []string {
 		lines = append(lines, fmt.Sprintf("%s finds the OUT %ss best, by %s: %s.", best.Name, r.Unit, r.main().Name, interval))
 	}
 	var alike []string
+	worse := 0
 	for _, x := range r.Methods[1:] {
 		if !(x.Difference.High < 0) {
 			alike = append(alike, x.Name)
+		} else {
+			worse++
 		}
+	}
+	if n := len(alike) - mostNamed; n > 1 {
+		alike = append(alike[:mostNamed:mostNamed], fmt.Sprintf("and %d more", n))
 	}
 	if alike != nil {
 		lines = append(lines, fmt.Sprintf("These %ss do not distinguish it from %s.", r.Unit, strings.Join(alike, ", ")))
 	}
-	if worse := len(r.Methods) - 1 - len(alike); worse > 0 {
+	if worse > 0 {
 		others := "method is worse, by its 95 % interval."
 		if worse > 1 {
 			others = fmt.Sprintf("%d methods are worse, by a 95 %% interval for each.", worse)
@@ -171,8 +177,11 @@ func (r *Result) Verdict() []string {
 		lines = append(lines, "The other "+others)
 	}
 	lines = append(lines, r.reversed()...)
-	return append(lines, fmt.Sprintf("The best method is chosen on these %ss. On new %[1]ss its lead is smaller on average.", r.Unit))
+	return append(lines, fmt.Sprintf("The best is chosen on these %ss, so on new ones expect a smaller lead.", r.Unit))
 }
+
+// mostNamed is the largest number of methods that the verdict names beside the best.
+const mostNamed = 4
 
 // Next returns the commands that use the best method.
 func (r *Result) Next() []string { return r.next }
