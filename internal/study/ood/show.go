@@ -214,7 +214,7 @@ func (r *Result) Page() *report.Report {
 	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Do: r.Next(), Findings: study.Findings(r.BatchNorm.Networks...), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
 		Tables: []report.NamedTable{
-			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the two sets. An AUROC of 1 is perfect, 0.5 is guessing.", r.main().Name, r.Unit), Table: r.mainTable()},
+			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is perfect, 0.5 is guessing.", r.main().Name, r.Unit), Table: r.mainTable()},
 		}}
 	if len(r.uncertainties()) > 1 {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "By other measures", Table: r.measuresTable()})

@@ -45,7 +45,22 @@ func (r *Result) Page() *report.Report {
 			page.Sweeps = append(page.Sweeps, c)
 		}
 	}
+	page.Differences = []plot.Differences{r.differences()}
+	page.Promote()
 	return page
+}
+
+// differences returns the figure of all settings that may be shown.
+func (r *Result) differences() plot.Differences {
+	name := r.loss().Name
+	d := plot.Differences{Title: name + " of the settings against the default", Label: name + " − " + name + "(default), nats", Baseline: "the default"}
+	for i := range r.Points {
+		p := &r.Points[i]
+		if _, x, ok := r.drawn(p); ok && !p.Default && !p.Stale {
+			d.Rows = append(d.Rows, plot.Difference{Name: r.name(p.Setting), Value: x.Mean, Lower: x.Low, Upper: x.High})
+		}
+	}
+	return d
 }
 
 // membersCurve returns the paper's figure of the NLL by the number of members.
