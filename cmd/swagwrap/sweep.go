@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -10,8 +11,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -45,6 +49,8 @@ change is within --tolerance, or else within a quarter of the standard error tha
 			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "ranks", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
+			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
+			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "extend", Usage: "try the neighbours of a choice at the edge up to `N` times", Value: sweep.UsualExtend}),
 			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting: whoever looks at them chooses on test data"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
@@ -83,6 +89,9 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := sweepRanks(c, s); err != nil {
 		return err
 	}
+	if err := a.sweepEpochs(c, s); err != nil {
+		return err
+	}
 	if s.Test, err = openScored(c, in, c.Args().Get(1)); err != nil {
 		return err
 	}
@@ -119,6 +128,55 @@ func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Sett
 		}
 		a.Logf(c, "%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice, strings.Join(names, "; "), report.Thousands(int(examples)))
 	}
+}
+
+// sweepEpochs reads --epochs. It opens the checkpoints.
+func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
+	given, err := flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20")
+	if err != nil || given == nil {
+		return err
+	}
+	n := s.Network
+	p := n.Posterior
+	slices.Sort(given)
+	for _, v := range slices.Compact(given) {
+		if v != math.Trunc(v) || v < 2 || v > float64(len(p.Checkpoints)) {
+			return flags.Usagef("", "--epochs: %g: want 2 to %d, the checkpoints of %s", v, len(p.Checkpoints), p.Path)
+		}
+		s.Epochs = append(s.Epochs, int(v))
+	}
+	if s.Validation == nil && !s.AllTest {
+		return flags.Usagef("--val FILE, or --all-test", "--epochs without validation data shows test scores of many settings")
+	}
+	list, first := p.Checkpoints, 0
+	if p.Theta0 != nil {
+		list, first = append([]swag.Checkpoint{*p.Theta0}, list...), 1
+	}
+	models, err := n.OpenAll(c.Context, list, func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, c.String("checkpoints")) })
+	if err != nil {
+		return flags.BadInput(err, inputs.CheckpointHint(err)...)
+	}
+	s.Earlier = func(ctx context.Context, checkpoints int) (*infer.Network, error) {
+		f, err := tempfile.Temporary()
+		if err != nil {
+			return nil, err
+		}
+		defer tempfile.Remove(f.Name()) // the open posterior does not need the name
+		defer f.Close()
+		if err := n.Refit(ctx, f, models[:first+checkpoints]); err != nil {
+			return nil, err
+		}
+		early, err := swag.Open(f.Name())
+		if err != nil {
+			return nil, err
+		}
+		of, err := a.Network(c, early)
+		if form := n.Form(); err == nil && of.Proven() == "" && form != "" {
+			err = of.Decide(form) // as decided for the posterior
+		}
+		return of, err
+	}
+	return nil
 }
 
 // sweepScales reads --scales.

@@ -102,7 +102,7 @@ var rules = map[string]rule{
 	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio": {own: none, third: none},
 	"cmd/swagwrap/internal/shell": {own: []string{"internal/word", "cmd/swagwrap/internal/flags"}},
-	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/montage", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration")},
+	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration")},
 	"fixtures/bench/measure":      {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench/benchtest":    {own: []string{"fixtures/bench/measure"}, pure: true},
 	"fixtures/bench/fit":          {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},

@@ -39,6 +39,10 @@ func (r *Result) Page() *report.Report {
 		page.Tables = append(page.Tables, report.NamedTable{Title: title, Table: t})
 	}
 	page.Tables = append(page.Tables, report.NamedTable{Title: "Number of members", Table: r.membersTable()})
+	if len(r.Collected) > 0 {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "Collected checkpoints", Table: r.collectedTable()})
+		page.Sweeps = append(page.Sweeps, r.collectedCurve())
+	}
 	page.Sweeps = append(page.Sweeps, r.membersCurve())
 	for _, c := range []plot.Curve{r.scaleCurve(), r.rankCurve()} {
 		if len(c.Series) > 0 {

@@ -72,6 +72,11 @@ type Sweep struct {
 	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
 	Recomputing []string
 
+	// Epochs are numbers of checkpoints in ascending order. Earlier returns the network of the posterior of the first
+	// checkpoints, whose posterior Run closes: see [Collected].
+	Epochs  []int
+	Earlier func(ctx context.Context, checkpoints int) (*infer.Network, error)
+
 	// Resize, if not nil, is called with the total number of images whenever that changes. Announce, if not nil, is
 	// called with the choice and its neighbours before these are tried, with the number of images that they add.
 	Resize   func(images int64)
@@ -152,11 +157,13 @@ type CurvePoint struct {
 // Result is the outcome of a sweep.
 type Result struct {
 	*Sweep
-	Points  []Point      // SWA first, then the default, then the others
-	Curve   []CurvePoint // for 1 … S members
-	Error   calibrate.MonteCarloError
-	Choice  Choice
-	Runtime string // the version of ONNX Runtime
+	Points []Point      // SWA first, then the default, then the others
+	Curve  []CurvePoint // for 1 … S members
+	Error  calibrate.MonteCarloError
+	Choice Choice
+	// Collected holds the earlier posteriors.
+	Collected []Collected
+	Runtime   string // the version of ONNX Runtime
 	// Warnings are reasons not to take the scores at face value.
 	Warnings   []error
 	Statistics study.BatchNorm
@@ -231,7 +238,14 @@ func (s *Sweep) settings() (fresh, stale []Setting) {
 
 // Images returns the number of images that a sweep with the given number of members sends through networks, without those
 // of extensions.
-func (s *Sweep) Images(members int) int64 { return s.images(s.Settings(), members) }
+func (s *Sweep) Images(members int) int64 {
+	total := s.images(s.Settings(), members)
+	for _, count := range s.Epochs {
+		sub := s.early(count)
+		total += s.images(sub.Settings(), members)
+	}
+	return total
+}
 
 func (s *Sweep) images(settings []Setting, members int) (total int64) {
 	for _, set := range settings {
@@ -290,6 +304,9 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		if _, err := r.try(ctx, e, set, r.Default().Members); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.collect(ctx, e); err != nil {
+		return nil, err
 	}
 	for i := range r.Points {
 		p, d := &r.Points[i], r.Default()

@@ -2,10 +2,13 @@ package sweep
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -159,7 +162,7 @@ func checkHidden(t *testing.T, r *Result) {
 				t.Errorf("%v: test scores in the %s: %v, want %v", p, where, shown, ok)
 			}
 		}
-		if !strings.Contains(text.String(), "\n"+r.name(p.Setting)+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Value("nll"))) ||
+		if !strings.Contains(text.String(), "\n"+strings.TrimPrefix(r.name(p.Setting), "SWAG, ")+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Value("nll"))) ||
 			!strings.Contains(string(js), fmt.Sprintf(`"validation_nll":%v,`, p.Validation.Value("nll"))) {
 			t.Errorf("%v: no validation scores", p)
 		}
@@ -186,7 +189,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"300 test images, 4 members, seed 3; settings chosen on 200 validation images\n\n", "\nSWA-Temp, stale BN ", "\nSWAG, scale 0.5, rank 20, stale BN ",
+	for _, want := range []string{"300 test images, 4 members, seed 3; settings chosen on 200 validation images\n\n", "\nSWA-Temp, stale BN ", "\nscale 0.5, rank 20, stale BN ",
 		"\nmembers  accuracy     NLL  any choice", strings.Join(r.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
@@ -323,6 +326,54 @@ func TestSweepAuto(t *testing.T) {
 	}
 	if c := r.membersCurve(); len(c.Marks) != 1 || c.Marks[0].At != float64(n.Enough) {
 		t.Errorf("marks %+v, want %d", c.Marks, n.Enough)
+	}
+}
+
+// The posterior of all checkpoints, fitted again, gives the points of the sweep itself. That of the first twelve is the one
+// that fit makes of these.
+func TestCollect(t *testing.T) {
+	t.Parallel()
+	s := quickSweep(t)
+	s.Members, s.Scales, s.AllTest = 2, nil, false
+	last := infertest.Checkpoints(t)
+	s.Network = infertest.Network(t, infertest.Fit(t, last[10:]...))
+	s.Epochs = []int{12, 20}
+	s.Earlier = func(ctx context.Context, checkpoints int) (*infer.Network, error) {
+		f, err := os.Create(filepath.Join(t.TempDir(), "early"))
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if err := s.Network.Refit(ctx, f, last[10:][:checkpoints]); err != nil {
+			return nil, err
+		}
+		p, err := swag.Open(f.Name())
+		if err != nil {
+			return nil, err
+		}
+		return infer.NewNetwork(p, infer.RecomputeTrained, "")
+	}
+	seen := int64(0)
+	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1, Progress: func(images int) { seen += int64(images) }}
+	r, err := s.Run(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen != s.Images(2) {
+		t.Errorf("%d images went through networks, %d were announced", seen, s.Images(2))
+	}
+	for i, name := range []string{"SWA-Temp", "all columns", "SWAG-Diag", "rank 5"} {
+		if got, ok := r.Collected[1].nllOf(name); !ok || got != r.Points[i].Validation.Value("nll") {
+			t.Errorf("%s of all checkpoints: NLL %v, want %v", name, got, r.Points[i].Validation.Value("nll"))
+		}
+	}
+	s.Network, s.Epochs = infertest.Network(t, infertest.Fit(t, last[10:22]...)), nil
+	early, err := s.Run(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := r.Collected[0].nllOf("all columns"); got != early.Default().Validation.Value("nll") || r.Collected[0].Columns != 12 || early.Default().Rank != 12 {
+		t.Errorf("of the first twelve: %v of rank %d, want %v", got, r.Collected[0].Columns, early.Default())
 	}
 }
 

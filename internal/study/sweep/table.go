@@ -24,7 +24,11 @@ func (r *Result) Heading() string {
 
 // Tables returns the tables of settings and the curve of the members.
 func (r *Result) Tables() []*report.Table {
-	return append(r.settingsTables(), r.membersTable())
+	out := append(r.settingsTables(), r.membersTable())
+	if len(r.Collected) > 0 {
+		out = append(out, r.collectedTable())
+	}
+	return out
 }
 
 // settingsTables returns the scores on the validation data, if there are any, and on the test data. The latter has only
@@ -55,13 +59,13 @@ func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, 
 	loss := r.loss()
 	columns := []report.Column{{Header: "setting"}, {Header: "choice", Empty: " "}, {Header: r.by.Symbol, Align: report.Decimal}}
 	for _, m := range r.Points[0].Main() {
-		c := report.Column{Header: m.Header, Align: report.Decimal, Optional: 2}
+		c := report.Column{Header: m.Header, Align: report.Decimal, Optional: 1}
 		if m.Key == loss.Key {
 			c.Header, c.Optional = where+c.Header, 0
 		}
 		columns = append(columns, c)
 		if m.Key == loss.Key {
-			columns = append(columns, report.Column{Header: "− default", Align: report.Decimal}, report.Column{Header: "[95 %]", Optional: 1})
+			columns = append(columns, report.Column{Header: "− default", Align: report.Decimal}, report.Column{Header: "[95 %]"})
 		}
 	}
 	t := report.NewTable(columns...)
@@ -71,7 +75,7 @@ func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, 
 		if e == nil {
 			continue
 		}
-		cells := []string{r.name(p.Setting), r.mark(p), ""}
+		cells := []string{strings.TrimPrefix(r.name(p.Setting), "SWAG, "), r.mark(p), ""}
 		if !math.IsNaN(p.Temperature) {
 			cells[2] = report.Fixed(p.Temperature, 2)
 		}
@@ -85,7 +89,7 @@ func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, 
 		}
 		t.Row(cells...)
 	}
-	t.Note(fmt.Sprintf("Each setting has its own %s. [95 %%] is the interval of %s − %s(default) for new %s and other draws of the members.", r.by.Symbol, loss.Name, loss.Name, r.units()))
+	t.Note(fmt.Sprintf("\"both\" means that the paper's default is chosen. Each setting has its own %s. [95 %%] is the interval of %s − %s(default) for new %s and other draws of the members.", r.by.Symbol, loss.Name, loss.Name, r.units()))
 	return t
 }
 
@@ -101,7 +105,7 @@ func (r *Result) name(s Setting) string {
 func (r *Result) mark(p *Point) string {
 	switch chosen := p.Setting == r.Choice.Setting; {
 	case chosen && p.Default:
-		return "chosen, default"
+		return "both"
 	case chosen:
 		return "chosen"
 	case p.Default:
@@ -155,9 +159,13 @@ func (r *Result) JSON() any {
 	for _, p := range r.Curve {
 		curve = append(curve, append(r.scoresJSON(p.Members, p.Evaluation), study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))...))
 	}
+	collected := []study.Object{}
+	for i := range r.Collected {
+		collected = append(collected, r.Collected[i].json())
+	}
 	e := r.Error
 	return study.Fields("examples", r.Test.Len(), "validation_examples", validation, "seed", r.Seed, "ece_binning", r.ECE.Name(),
-		"settings", points, "members_curve", curve,
+		"settings", points, "members_curve", curve, "collected", collected,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
 			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
 		"choice", r.Choice.JSON(), "next", append([]string{}, r.Next()...), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())

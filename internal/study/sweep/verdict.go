@@ -14,10 +14,11 @@ import (
 // Verdict returns the result in plain words, the outcome first.
 func (r *Result) Verdict() []string {
 	out := []string{r.choiceVerdict(), r.Choice.String()}
-	if r.Choice.Setting != (Setting{}) && !r.Choice.Few {
-		d := r.Choice.OverSWA
-		out = append(out, fmt.Sprintf("Compared with %s, the chosen setting changes the NLL by %s %s.", r.name(Setting{}), report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4)))
+	line := fmt.Sprintf("Recommended: %s.", r.name(r.recommended().Setting))
+	if d := r.Choice.OverSWA; r.Choice.Setting != (Setting{}) && !r.Choice.Few {
+		line = fmt.Sprintf("Compared with %s, which is one network, the chosen setting changes the NLL by %s %s. %s", r.name(Setting{}), report.Signed(d.Mean, 4), report.Interval(d.Low, d.High, 4), line)
 	}
+	out = append(out, line)
 	if !r.Choice.Validated {
 		halves := fmt.Sprintf("Both halves of the test %s chose the same.", r.units())
 		if a, b := r.Choice.Halves[0], r.Choice.Halves[1]; a != b {
@@ -50,13 +51,22 @@ func (r *Result) choiceVerdict() string {
 	return fmt.Sprintf("No setting is better than the paper's default, %v, by more than the chance of %s and draws: %s.", d, r.units(), gain)
 }
 
-// Next returns the commands that make and export the ensemble of the chosen setting if it is better than the default, and
-// of the default otherwise.
-func (r *Result) Next() []string {
-	p := r.Default()
-	if r.Choice.Better() {
-		p = &r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Setting == r.Choice.Setting })]
+// recommended returns the point to deploy. SWA-Temp is one network, so members must be better than it by more than chance,
+// and the choice must also be better than the default.
+func (r *Result) recommended() *Point {
+	d := r.Default()
+	switch {
+	case r.Choice.Better() && r.Choice.OverSWA.High < 0:
+		return &r.Points[slices.IndexFunc(r.Points, func(p Point) bool { return p.Setting == r.Choice.Setting })]
+	case !r.Choice.Few && r.difference(d.judged, r.Points[0].judged).High < 0:
+		return d
 	}
+	return &r.Points[0]
+}
+
+// Next returns the commands that make and export the recommended ensemble.
+func (r *Result) Next() []string {
+	p := r.recommended()
 	how := ensemble.FromSampling(r.Draws(p.Setting), p.Members)
 	if !math.IsNaN(p.Temperature) {
 		how.Temperature = p.Temperature

@@ -37,7 +37,7 @@ func TestSweepVerdict(t *testing.T) {
 	result := func(c Choice, n calibrate.MonteCarloError) *Result {
 		c.Candidates, c.Examples, c.Temperature = 3, 1000, 1.25
 		return &Result{Sweep: &Sweep{Test: images{n: 1000}, Validation: images{n: 200}}, task: digits(t), by: digits(t).Calibrators()[0], Choice: c, Error: n, Points: []Point{
-			{}, {Setting: d, Default: true, Members: n.Members, Evaluation: scores(0.1)}, {Setting: other}, {Setting: stale, Evaluation: scores(1.5)}}}
+			{judged: losses{own: []float64{1, 1}}}, {Setting: d, Default: true, Members: n.Members, Evaluation: scores(0.1), judged: losses{own: []float64{1, 1}}}, {Setting: other}, {Setting: stale, Evaluation: scores(1.5)}}}
 	}
 	enough := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.006, Enough: 22}
 	few := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.001, Enough: 400}
@@ -49,7 +49,7 @@ func TestSweepVerdict(t *testing.T) {
 		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: overSWA, Share: 0.9, DefaultShare: 0.05}, enough), []string{
 			"SWAG, scale 0.25, rank 20 is better than the paper's default, SWAG, scale 0.5, rank 20: NLL −0.0100 [−0.0200, −0.0010] on images that took no part in the choice. The interval counts other images and other draws.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples of these examples and of the members.",
-			"Compared with SWA-Temp, the chosen setting changes the NLL by −0.0020 [−0.0030, +0.0010].",
+			"Compared with SWA-Temp, which is one network, the chosen setting changes the NLL by −0.0020 [−0.0030, +0.0010]. Recommended: SWA-Temp.",
 			"Both halves of the test images chose the same. A choice on other data is more reliable: --val FILE.",
 			"The number of members, 30, is enough. About 22 would do: infinitely many would change the NLL by about 0.0050, and a change of 0.0060 is small.",
 			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000, each at its own temperature."}},
@@ -62,6 +62,7 @@ func TestSweepVerdict(t *testing.T) {
 		{result(Choice{Setting: other, Validated: true, Few: true, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, calibrate.MonteCarloError{Members: 1}), []string{
 			"With 1 member nobody can say whether another setting is better than the paper's default, SWAG, scale 0.5, rank 20. Give at least 10: --members 30.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL",
+			"Recommended: SWA-Temp.",
 			"The number of members that is enough cannot be estimated from 1 member."}},
 		{result(Choice{Setting: d, Validated: true}, enough), []string{"The paper's default, SWAG, scale 0.5, rank 20, has the lowest NLL."}},
 	} {
@@ -77,26 +78,31 @@ func TestSweepVerdict(t *testing.T) {
 	}
 }
 
-// The next commands make the ensemble of the choice if it is better, and of the default otherwise.
+// The next commands make the ensemble of the choice if it is better than SWA-Temp and the default, of the default if that
+// is better than SWA-Temp, and SWA-Temp otherwise.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	chosen := Setting{Scale: 0.25, Rank: 5}
+	of := func(loss float64) losses { return losses{own: []float64{loss, loss + 0.01}} }
 	r := &Result{Sweep: &Sweep{Seed: 7, Network: &infer.Network{Posterior: &swag.Posterior{Path: "my posterior.safetensors", Options: swag.Options{Columns: 20}}}},
-		Points: []Point{{Temperature: 2}, {Setting: Setting{Scale: 0.5, Rank: 20}, Members: 20, Temperature: math.NaN()}, {Setting: chosen, Members: 20, Temperature: 1.25}},
-		Choice: Choice{Setting: chosen, Gain: calibrate.Interval{High: -1}}}
-	export := "swagwrap export -o ensemble.onnx ensemble.safetensors"
-	for _, want := range []string{
-		"swagwrap sample -o ensemble.safetensors --method swag --scale 0.25 --rank 5 --members 20 --seed 7 --temperature 1.25 'my posterior.safetensors'",
-		"swagwrap sample -o ensemble.safetensors --method swag --members 20 --seed 7 'my posterior.safetensors'",
+		Points: []Point{{Temperature: 2, judged: of(1)}, {Setting: Setting{Scale: 0.5, Rank: 20}, Members: 20, Temperature: math.NaN()}, {Setting: chosen, Members: 20, Temperature: 1.25}},
+		Choice: Choice{Setting: chosen}}
+	swa := "swagwrap sample -o ensemble.safetensors --method swa --seed 7 --temperature 2 'my posterior.safetensors'"
+	for _, c := range []struct {
+		standard, gain, overSWA float64
+		few                     bool
+		want                    string
+	}{
+		{0.9, -1, -1, false, "swagwrap sample -o ensemble.safetensors --method swag --scale 0.25 --rank 5 --members 20 --seed 7 --temperature 1.25 'my posterior.safetensors'"},
+		{0.9, 1, -1, false, "swagwrap sample -o ensemble.safetensors --method swag --members 20 --seed 7 'my posterior.safetensors'"},
+		{1.1, -1, 1, false, swa},
+		{0.9, -1, -1, true, swa},
 	} {
-		if got := r.Next(); !slices.Equal(got, []string{want, export}) {
-			t.Errorf("%q, want %q", got, want)
+		r.Points[standard].judged, r.Choice.Few = of(c.standard), c.few
+		r.Choice.Gain.High, r.Choice.OverSWA.High = c.gain, c.overSWA
+		if got, want := r.Next(), []string{c.want, "swagwrap export -o ensemble.onnx ensemble.safetensors"}; !slices.Equal(got, want) {
+			t.Errorf("%+v: %q, want %q", c, got, want)
 		}
-		r.Choice.Few = true
-	}
-	r.Choice = Choice{Gain: calibrate.Interval{High: -1}} // SWA
-	if got, want := r.Next()[0], "swagwrap sample -o ensemble.safetensors --method swa --seed 7 --temperature 2 'my posterior.safetensors'"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 
