@@ -15,11 +15,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
@@ -176,7 +179,7 @@ func extract(archive string, lib library, path string) error {
 	if got := hex.EncodeToString(sum.Sum(nil)); got != lib.sha256 {
 		return fmt.Errorf("%s: %s has SHA-256 %s, want %s", filepath.Base(archive), lib.member, got, lib.sha256)
 	}
-	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync()); err != nil {
+	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync(), os.Chtimes(tmp.Name(), time.Time{}, stamp(lib.sha256))); err != nil {
 		return err
 	}
 	if err := tempfile.Replace(tmp.Name(), path); err != nil {
@@ -230,11 +233,42 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// readerSHA256 returns the SHA-256 of the rest of r, in hex.
-func readerSHA256(r io.Reader) (string, error) {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, r); err != nil {
-		return "", err
+// A damagedError reports a library of the cache that is not the published one.
+type damagedError string
+
+func (e damagedError) Error() string { return "damaged: " + string(e) }
+
+// verify returns a [damagedError] unless the file at path has one of the given SHA-256 sums. A start must not wait for
+// 30 MB to be read. So verify gives a file that was right the modification time [stamp], and later believes it. Each
+// write to a file changes this time. With fresh, verify always reads the file. Errors do not name the path.
+func verify(path string, fresh bool, sums ...string) error {
+	f, info, err := file.Regular(path)
+	if errors.Is(err, file.ErrNotRegular) {
+		return damagedError(file.ErrNotRegular.Error())
 	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !fresh && slices.ContainsFunc(sums, func(sum string) bool { return info.ModTime().Equal(stamp(sum)) }) {
+		return nil
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	sum := hex.EncodeToString(h.Sum(nil))
+	if !slices.Contains(sums, sum) {
+		return damagedError(fmt.Sprintf("%s has SHA-256 %s, want %s", filepath.Base(path), sum, strings.Join(slices.Compact(sums), " or ")))
+	}
+	if now, err := f.Stat(); err == nil && now.ModTime().Equal(info.ModTime()) { // nobody wrote to it meanwhile
+		os.Chtimes(path, time.Time{}, stamp(sum)) // if this is not allowed, each start reads the file
+	}
+	return nil
+}
+
+// stamp returns the modification time of a library that has the given SHA-256: some second between 1970 and 2004.
+func stamp(sum string) time.Time {
+	seconds, _ := strconv.ParseInt(sum[:min(7, len(sum))], 16, 64)
+	return time.Unix(4*seconds, 0)
 }
