@@ -241,9 +241,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
 	if c.IsSet("member") {
-		if opts, err = flags.Sampling(c); err != nil {
-			return n, nil, nil, err
-		}
+		opts = flags.Sampling(c)
 		k = c.Int("member")
 		if k < 0 || k >= swag.MaxMembers {
 			return n, nil, nil, flags.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
@@ -293,7 +291,7 @@ var ensembleFlags = []cli.Flag{
 // ofEnsembles and ofPosteriors are flags that apply only to an ensemble or a posterior.
 var (
 	ofEnsembles  = []string{"members", "storage", "external-data", "with-preprocessing", "check"}
-	ofPosteriors = []string{"seed", "scale", "rank", "diagonal", "antithetic", "bn", "bn-data"}
+	ofPosteriors = []string{"seed", "scale", "rank", "antithetic", "bn", "bn-data"}
 )
 
 // storages are the words of --storage.

@@ -43,8 +43,7 @@ Training went on? --extend takes an older posterior and the checkpoints since:
 The file holds the network's graph too: nothing else is needed to draw members from it. With --reference-checkpoints it
 is a tenth as large, and draws on the checkpoints, which must then stay where they are.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints", Value: swag.DefaultRank},
-			&cli.BoolFlag{Name: "diag-only", Usage: "keep no deviations (SWAG-Diagonal)"},
+			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)", Value: swag.DefaultRank},
 			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 				string(swag.Running), string(swag.Final)),
 			&cli.StringFlag{Name: "theta0", Category: flags.Reference, Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
@@ -113,14 +112,14 @@ func (a *app) fit(c *cli.Context) error {
 }
 
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
-	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Bool("diag-only"), Deviations: swag.Deviations(c.String("deviations")),
+	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: swag.Deviations(c.String("deviations")),
 		Reference: c.String("compat") != "", ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
 		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
-		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "diag-only", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role")
+		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role")
 	case !opts.DiagOnly && opts.Rank < 2:
-		return opts, flags.Usagef("--diag-only keeps no deviations at all", "--rank %d: want at least 2", opts.Rank)
+		return opts, flags.Usagef("", "--rank %d: want 2 or more, or 0 for no deviations at all", opts.Rank)
 	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):
 		return opts, flags.Usagef("", "--compat reference: the authors' code has neither --deviations final nor --reference-checkpoints")
 	}

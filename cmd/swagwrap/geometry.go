@@ -5,6 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
@@ -63,7 +64,7 @@ func (a *app) geometry(c *cli.Context) error {
 		return flags.Usagef("", "--rank %d: want 2 to %d, the columns of %s", rank, columns, p.Path)
 	}
 	if l.Geometry, err = geometry.New(c.Context, p, rank); err != nil {
-		return flags.BadInput(err, "fit without --diag-only keeps the deviations")
+		return flags.BadInput(err, "fit without --rank 0 keeps the deviations")
 	}
 	if l.Data, err = openScored(c, in, c.Args().Get(1)); err != nil {
 		return err
@@ -75,7 +76,7 @@ func (a *app) geometry(c *cli.Context) error {
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
 	if engine.Provider.Precision == ort.BF16 { // no Monte Carlo error hides the rounding in losses of single networks, so auto is float32
-		if err := a.DrawnPrecision(c, engine, in, in.Draws(), flags.DefaultMembers, l.Data); err != nil {
+		if err := a.DrawnPrecision(c, engine, in, in.Draws(), ensemble.DefaultMembers, l.Data); err != nil {
 			return err
 		}
 	}

@@ -176,10 +176,11 @@ func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 	if std == nil {
 		return nil
 	}
-	if err := e.SetNoise(std); err != nil {
-		return flags.Usagef("", "--noise-std: %w", err)
+	err := e.SetNoise(std)
+	if err == nil {
+		err = n.Accepts(e.Card)
 	}
-	if err := n.Accepts(e.Card); err != nil {
+	if err != nil {
 		return flags.Usagef("", "--noise-std: %w", err)
 	}
 	return nil

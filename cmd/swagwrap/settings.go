@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -55,34 +56,28 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 	}
 	switch s.Method {
 	case ensemble.SWA:
-		return s, given("scale", "rank", "diagonal", "antithetic", "members")
+		return s, given("scale", "rank", "antithetic", "members")
 	case ensemble.Iterates:
 		if c.IsSet("members") {
 			s.Members = c.Int("members")
 		}
-		return s, given("scale", "rank", "diagonal", "antithetic")
+		return s, given("scale", "rank", "antithetic")
 	case ensemble.SWAGDiag:
-		if err := c.Set("diagonal", "true"); err != nil {
+		if err := cmp.Or(given("rank"), c.Set("rank", "0")); err != nil {
 			return s, err
 		}
 	case ensemble.SWAG:
-		if c.Bool("diagonal") && c.IsSet("method") {
-			return s, given("diagonal")
-		}
 	default:
 		return s, nil // Check returns the error
 	}
-	opts, err := flags.Sampling(c)
-	if err != nil {
-		return s, err
-	}
+	opts := flags.Sampling(c)
 	return ensemble.Settings{Method: opts.Covariance.String(), Scale: opts.Scale, Rank: opts.Rank, Antithetic: opts.Antithetic, Members: c.Int("members"), Seed: opts.Seed}, nil
 }
 
 // readSettingsFile reads --settings.
 func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
 	err = flags.Refuse(c, "give all that is in the file as flags, or nothing of it", "--settings and --*: the file says how members are made",
-		"method", "scale", "rank", "diagonal", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
+		"method", "scale", "rank", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
 	if err != nil {
 		return s, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
@@ -64,7 +65,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 
 func (a *app) sweep(c *cli.Context) error {
 	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid"), AllTest: c.Bool("all-test"), Extend: c.Int("extend"), Recomputing: flags.AsAsked(c), Tolerance: c.Float64("tolerance"), ECE: binning(c)}
-	estimate := flags.DefaultMembers
+	estimate := ensemble.DefaultMembers
 	if n := c.String("members"); n != "auto" {
 		var err error
 		if s.Members, err = strconv.Atoi(n); err != nil || s.Members < 1 || s.Members >= swag.MaxMembers {

@@ -1,9 +1,12 @@
 package ensemble
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // checkThreshold refuses a threshold for any task except binary classification.
@@ -39,4 +42,48 @@ func (e *Ensemble) calibrate(t task.Task, outcome []float64) {
 	if e.Calibration != nil && !e.Calibration.Identity() {
 		t.Apply(outcome, e.Calibration, outcome)
 	}
+}
+
+// SetNoise adds the noise of a regression to the model card: the standard deviation of the targets around their means.
+// The card must not have noise or a variance head. std is in the units of the targets, with one number for each target
+// or one for all.
+func (e *Ensemble) SetNoise(std []float64) error {
+	t := e.Card.Targets
+	switch {
+	case t == nil:
+		return fmt.Errorf("the model card has the task %q, and noise is a regression's", e.Card.Task)
+	case t.VarianceHead != "":
+		return fmt.Errorf("the networks have a variance head (%s), and noise beside it would count twice", t.VarianceHead)
+	case t.NoiseStd != nil:
+		return fmt.Errorf("the model card has noise already: a standard deviation of %v", t.NoiseStd)
+	}
+	with := *t
+	with.NoiseStd = slices.Clone(std)
+	e.Card.Targets = &with
+	return nil
+}
+
+// addNoise copies the ensemble's noise into the card of a posterior that was fitted before the noise was known.
+func (e *Ensemble) addNoise(p *swag.Posterior) {
+	ours, theirs := e.Card.Targets, p.Card.Targets
+	if ours == nil || theirs == nil || theirs.NoiseStd != nil {
+		return
+	}
+	with := *theirs
+	with.NoiseStd = ours.NoiseStd
+	p.Card.Targets = &with
+}
+
+// checkNoise refuses to scale unknown variances. Without a calibration it only warns that they are unknown.
+func (s *Scorer) checkNoise() error {
+	if task.Missing(s.Task()) == nil {
+		return nil
+	}
+	path := s.job.Ensemble.Path
+	if s.job.Ensemble.Calibration != nil {
+		return fmt.Errorf("%s: scales variances that nothing says anything about: no variance head, and no noise", path)
+	}
+	s.Warnings = append(s.Warnings, errors.New("no variance head, and nothing was said of the noise: rows have means, and how far members differ, but no standard deviations, intervals and likelihoods. "+
+		fmt.Sprintf("swagwrap calibrate -o calibrated.safetensors --ensemble %s PREDICTIONS fits the noise to what score, with --keep-members, says of validation data", path)))
+	return nil
 }

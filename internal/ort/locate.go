@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 const (
@@ -130,21 +132,14 @@ func (p Provider) find(explicit string, fresh bool) (Library, error) {
 	}
 }
 
-func checkRegular(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return errors.New(reason(err))
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("not a regular file")
-	}
-	return nil
-}
-
 // reason removes the path from an error, because the caller's message has it already.
-func reason(err error) string {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
+func reason(err error) string { return file.Cause(err).Error() }
+
+// checkRegular returns an error without the path, unless path is a regular file that can be read.
+func checkRegular(path string) error {
+	f, _, err := file.Regular(path)
+	if err == nil {
+		err = f.Close()
 	}
-	return err.Error()
+	return file.Cause(err)
 }

@@ -182,15 +182,22 @@ func (t regression) fitMaps(outcomes []float64, known truth.Truth) (*Calibration
 	if err := t.check(outcomes, known); err != nil {
 		return nil, err
 	}
-	scores, out := t.scores(outcomes, known), &Calibration{Method: ByIsotonic}
-	for k := range t.targets {
-		m, err := gauss.FitIsotonic(t.pits(scores, k))
+	scores, pits := t.scores(outcomes, known), make([][]float64, t.targets)
+	for k := range pits {
+		pits[k] = t.pits(scores, k)
+	}
+	return mapsOf(pits)
+}
+
+// mapsOf fits a map to the PIT values of each target.
+func mapsOf(pits [][]float64) (*Calibration, error) {
+	out := &Calibration{Method: ByIsotonic}
+	for k := range pits {
+		m, err := gauss.FitIsotonic(pits[k])
 		if err != nil {
 			return nil, fmt.Errorf("target %d: %w", k, err)
 		}
-		if out.Maps = append(out.Maps, m); k == 0 {
-			out.Warnings = m.Warnings
-		}
+		out.Maps, out.Warnings = append(out.Maps, m), append(out.Warnings, m.Warnings...)
 	}
 	return out, nil
 }

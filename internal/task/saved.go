@@ -409,19 +409,11 @@ func (s *Saved) fitNoise(weights []float64) (*Calibration, error) {
 
 // fitMaps fits a map of the distribution function of each target.
 func (s *Saved) fitMaps(weights []float64) (*Calibration, error) {
-	out, targets := &Calibration{Method: ByIsotonic}, s.Known.Width
-	for k := range targets {
-		var pits []float64
-		for i := range s.Len() {
-			pits = append(pits, s.Mixture(i, k, weights, nil).CDF(s.Known.Values[i*targets+k]))
-		}
-		m, err := gauss.FitIsotonic(pits)
-		if err != nil {
-			return nil, fmt.Errorf("target %d: %w", k, err)
-		}
-		out.Maps, out.Warnings = append(out.Maps, m), append(out.Warnings, m.Warnings...)
-	}
-	return out, nil
+	pits := make([][]float64, s.Known.Width)
+	s.EachTarget(func(i, k int, y float64) {
+		pits[k] = append(pits[k], s.Mixture(i, k, weights, nil).CDF(y))
+	})
+	return mapsOf(pits)
 }
 
 // Mixture returns the mixture of the stored members for target k of example i, calibrated by noise or factors of

@@ -2,13 +2,14 @@ package calibration
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -296,19 +297,12 @@ func (k *Result) JSON() any {
 	return out
 }
 
-// fields returns the fields of a calibration in their order.
+// fields returns the fields of a calibration that its method uses, in their order.
 func fields(c *task.Calibration) (out study.Object) {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // fits are finite
-	}
-	var values map[string]json.RawMessage
-	if err := json.Unmarshal(b, &values); err != nil {
-		panic(err)
-	}
-	for _, key := range []string{"method", "temperature", "scale", "bias", "factors", "noise_std", "maps", "at_bound"} {
-		if v, ok := values[key]; ok {
-			out = append(out, study.Field{Key: key, Value: v})
+	v := reflect.ValueOf(*c)
+	for i := range v.NumField() {
+		if key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); key != "-" && !v.Field(i).IsZero() {
+			out = append(out, study.Field{Key: key, Value: v.Field(i).Interface()})
 		}
 	}
 	return out

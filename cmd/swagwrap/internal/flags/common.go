@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -128,16 +129,15 @@ var (
 		MemoryFlag,
 	}, RuntimeFlags)
 	// MembersFlag is the number of members that a command draws.
-	MembersFlag = &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: DefaultMembers, Action: func(_ *cli.Context, n int) error {
+	MembersFlag = &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: ensemble.DefaultMembers, Action: func(_ *cli.Context, n int) error {
 		if n < 1 || n >= swag.MaxMembers {
 			return Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
 		}
 		return nil
 	}}
 	CovarianceFlags = []cli.Flag{
-		NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --diagonal"}),
-		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part", DefaultText: "all"},
-		&cli.BoolFlag{Name: "diagonal", Usage: "leave the low-rank part out (SWAG-Diagonal)"},
+		NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --rank 0"}),
+		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part; 0 leaves it out (SWAG-Diagonal)", DefaultText: "all"},
 		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
 	}
 	SamplingFlags = []cli.Flag{
@@ -146,26 +146,20 @@ var (
 	}
 )
 
-// DefaultMembers is the paper's S.
-const DefaultMembers = 30
-
 // Join concatenates groups of flags.
 func Join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
 // Sampling reads the flags for the distribution of the members.
-func Sampling(c *cli.Context) (swag.SampleOptions, error) {
+func Sampling(c *cli.Context) swag.SampleOptions {
 	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Rank: c.Int("rank"), Antithetic: c.Bool("antithetic")}
-	if c.Bool("diagonal") {
+	if c.IsSet("rank") && opts.Rank == 0 {
 		opts.Covariance = swag.Diagonal
-		if c.IsSet("rank") {
-			return opts, Usagef("", "--diagonal and --rank: the diagonal alone has no columns, give one of them")
-		}
 	}
 	opts.Scale = opts.Covariance.DefaultScale()
 	if c.IsSet("scale") {
 		opts.Scale = c.Float64("scale")
 	}
-	return opts, nil
+	return opts
 }
 
 // Memory returns --memory in bytes, or 0.

@@ -41,7 +41,7 @@ class Posterior:
     variance: NDArray[np.float64]
     """[d] the diagonal of Σ_diag."""
     deviations: NDArray[np.float32] | None
-    """[K, d]; None with --diag-only, and with --reference-checkpoints, which leaves them in the checkpoints."""
+    """[K, d]; None with --rank 0, and with --reference-checkpoints, which leaves them in the checkpoints."""
     divisor: float
     statistics: NDArray[np.float32]
     """[c, s] batch norm's running means and variances that each checkpoint stores."""
