@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -22,9 +23,8 @@ func runJSON(t *testing.T, to any, args ...string) {
 	}
 }
 
-// The default point of a sweep is what compare calls SWAG, the scale 0 what it
-// calls SWA, the scale 1 of the diagonal what it calls SWAG-Diag: number for
-// number.
+// The default point of a sweep is what compare calls SWAG, the scale 0 what it calls SWA, the scale 1 of the diagonal what
+// it calls SWAG-Diag: number for number. compare --tune chooses what sweep chooses.
 func TestSweepIsCompare(t *testing.T) {
 	t.Parallel()
 	mnist := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 300)
@@ -42,21 +42,32 @@ func TestSweepIsCompare(t *testing.T) {
 			Accuracy, NLL, ECE, Brier float64
 		}
 	}
+	type choice struct {
+		Setting        string
+		Temperature    float64
+		NLL            float64
+		OfSettings     int     `json:"of_settings"`
+		BootstrapShare float64 `json:"bootstrap_share"`
+	}
 	var swept struct {
 		Settings []struct {
-			Setting                   string
-			Accuracy, NLL, ECE, Brier float64
+			Setting string
+			Plain   struct {
+				Accuracy, NLL, ECE, Brier float64
+			} `json:"without_temperature"`
 		}
+		Choice choice
 	}
+	var tuned struct{ Chosen choice }
 	runJSON(t, &compared, append(append([]string{"compare", "--methods", "swa,swag-diag,swag"}, common...), data...)...)
-	runJSON(t, &swept, append(append([]string{"sweep", "--all-test", "--scales", "1", "--ranks", "0"}, common...), data...)...)
+	runJSON(t, &swept, append(append([]string{"sweep", "--all-test", "--scales", "1", "--ranks", "0", "--extend", "0"}, common...), data...)...)
 	found := 0
 	for _, m := range compared.Methods {
 		setting := map[string]string{"SWA": "SWA", "SWAG-Diag": "SWAG-Diag, scale 1", "SWAG": "SWAG, scale 0.5, rank 6"}[m.Method]
 		for _, s := range swept.Settings {
 			if s.Setting == setting {
 				found++
-				if s.NLL != m.NLL || s.Accuracy != m.Accuracy || s.ECE != m.ECE || s.Brier != m.Brier {
+				if p := s.Plain; p.NLL != m.NLL || p.Accuracy != m.Accuracy || p.ECE != m.ECE || p.Brier != m.Brier {
 					t.Errorf("compare has %+v, sweep %+v", m, s)
 				}
 			}
@@ -64,5 +75,19 @@ func TestSweepIsCompare(t *testing.T) {
 	}
 	if found != 3 {
 		t.Errorf("%d methods of %+v are settings of %+v, want 3", found, compared, swept)
+	}
+	settings := filepath.Join(t.TempDir(), "settings.json")
+	common = append(common, "--val", filepath.Join(mnist, "test.npz"))
+	runJSON(t, &compared, append(append([]string{"compare", "--methods", "swa-temp", "--tune", settings}, common...), data...)...)
+	runJSON(t, &swept, append(append([]string{"sweep"}, common...), data...)...)
+	js, err := os.ReadFile(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(js, &tuned); err != nil {
+		t.Fatal(err)
+	}
+	if tuned.Chosen != swept.Choice || tuned.Chosen.OfSettings < 10 || !(tuned.Chosen.Temperature > 0) {
+		t.Errorf("compare --tune chooses %+v, sweep %+v", tuned.Chosen, swept.Choice)
 	}
 }
