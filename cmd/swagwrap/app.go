@@ -100,7 +100,7 @@ No training framework is needed, no Python, and no gradients.`,
 		cmd.Description = strings.TrimSpace(cmd.Description) + "\n" + exitStatus
 		cmd.Flags = append(cmd.Flags,
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors only"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print more about what happens"})
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print more about what happens, and notes about the columns of tables"})
 		action := cmd.Action
 		cmd.Action = func(c *cli.Context) error {
 			a.parsed()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -56,12 +57,15 @@ func (r *Result) Page() *report.Report {
 
 // differences returns the figure of all settings that may be shown.
 func (r *Result) differences() plot.Differences {
-	name := r.loss().Name
-	d := plot.Differences{Title: name + " of the settings against the default", Label: name + " − " + name + "(default), nats", Baseline: "the default"}
+	name, data := r.loss().Name, "validation data"
+	if r.AllTest {
+		data = "test data"
+	}
+	d := plot.Differences{Title: name + " of the settings against the default", Label: name + " − " + name + "(default), nats, " + data, Baseline: "the default"}
 	for i := range r.Points {
 		p := &r.Points[i]
 		if _, x, ok := r.drawn(p); ok && !p.Default && !p.Stale {
-			d.Rows = append(d.Rows, plot.Difference{Name: r.name(p.Setting), Value: x.Mean, Lower: x.Low, Upper: x.High})
+			d.Rows = append(d.Rows, plot.Difference{Name: strings.TrimSpace(r.name(p.Setting) + " " + r.mark(p)), Value: x.Mean, Lower: x.Low, Upper: x.High})
 		}
 	}
 	return d
