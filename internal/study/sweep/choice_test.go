@@ -341,7 +341,7 @@ func TestExtend(t *testing.T) {
 		if seen != total || rounds > most || rounds < most && len(r.neighbours()) > 0 || len(r.Choice.Untried) != len(r.neighbours()) {
 			t.Errorf("at most %d: %d rounds, %d images of %d, untried %v of %v", most, rounds, seen, total, r.Choice.Untried, r.Choice.Setting)
 		}
-		if inside := !strings.Contains(r.Choice.String(), "at the edge"); inside != (len(r.Choice.Untried) == 0) {
+		if inside := !strings.Contains(r.Choice.String(), "the edge of what was tried"); inside != (len(r.Choice.Untried) == 0) {
 			t.Errorf("%v", &r.Choice)
 		}
 		t.Logf("at most %d extensions: %d, %v", most, rounds, r.Choice.Setting)

@@ -46,25 +46,23 @@ func TestSweepVerdict(t *testing.T) {
 		r    *Result
 		want []string
 	}{
-		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: overSWA, Share: 0.9, DefaultShare: 0.05}, enough), []string{
-			"SWAG, scale 0.25, rank 20 is better than the paper's default, SWAG, scale 0.5, rank 20: NLL −0.0100 [−0.0200, −0.0010] on images that took no part in the choice. The interval counts other images and other draws.",
-			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples of these examples and of the members.",
-			"Compared with SWA-Temp, which is one network, the chosen setting changes the NLL by −0.0020 [−0.0030, +0.0010]. Recommended: SWA-Temp.",
-			"Both halves of the test images chose the same. A choice on other data is more reliable: --val FILE.",
-			"The number of members, 30, is enough. About 22 would do: infinitely many would change the NLL by about 0.0050, and a change of 0.0060 is small.",
-			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000, each at its own temperature."}},
-		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
-			"No setting is better than the paper's default, SWAG, scale 0.5, rank 20, by more than the chance of images and draws: NLL −0.0100 [−0.0200, +0.0010] on images that took no part in the choice.",
-			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 0 % of bootstrap resamples of these examples and of the members. The choice is at the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
-			"Compared with SWA-Temp",
+		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: calibrate.Interval{Mean: -0.002, Low: -0.003, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
+			"Deploy SWAG, scale 0.25, rank 20: its NLL differs by −0.0020 [−0.0030, −0.0010] from SWA-Temp, −0.0100 [−0.0200, −0.0010] from the default.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples.",
+			"Both halves of the test images chose the same. Better: --val FILE.",
+			"30 members are enough: about 22 would do. More would change the NLL by about 0.0050.",
+			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000."}},
+		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, OverSWA: overSWA, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
+			"Deploy SWA-Temp. No other setting is better by more than the chance of images and draws: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp, −0.0100 [−0.0200, +0.0010] from the default.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 0 % of bootstrap resamples. That is the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
-			"The number of members, 30, is too low. About 400 members would be enough"}},
+			"30 members are too few: about 400 would be enough."}},
 		{result(Choice{Setting: other, Validated: true, Few: true, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, calibrate.MonteCarloError{Members: 1}), []string{
-			"With 1 member nobody can say whether another setting is better than the paper's default, SWAG, scale 0.5, rank 20. Give at least 10: --members 30.",
+			"Deploy SWA-Temp. With 1 member nobody can say whether a setting is better. Give at least 10: --members 30.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL",
-			"Recommended: SWA-Temp.",
 			"The number of members that is enough cannot be estimated from 1 member."}},
-		{result(Choice{Setting: d, Validated: true}, enough), []string{"The paper's default, SWAG, scale 0.5, rank 20, has the lowest NLL."}},
+		{result(Choice{Setting: d, Validated: true, OverSWA: overSWA}, enough), []string{"Deploy SWA-Temp. No other setting is better by more than the chance of images and draws: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp."}},
+		{result(Choice{Validated: true, Gain: overSWA}, enough), []string{"Deploy SWA-Temp: its NLL differs by −0.0020 [−0.0030, +0.0010] from the default."}},
 	} {
 		got := c.r.Verdict()
 		for i, want := range c.want {
@@ -78,8 +76,8 @@ func TestSweepVerdict(t *testing.T) {
 	}
 }
 
-// The next commands make the ensemble of the choice if it is better than SWA-Temp and the default, of the default if that
-// is better than SWA-Temp, and SWA-Temp otherwise.
+// The next commands make the ensemble of the choice if it is better than SWA-Temp, and than the default if that is better
+// than SWA-Temp; else of the default if that is better; SWA-Temp otherwise.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	chosen := Setting{Scale: 0.25, Rank: 5}
@@ -88,13 +86,15 @@ func TestNext(t *testing.T) {
 		Points: []Point{{Temperature: 2, judged: of(1)}, {Setting: Setting{Scale: 0.5, Rank: 20}, Members: 20, Temperature: math.NaN()}, {Setting: chosen, Members: 20, Temperature: 1.25}},
 		Choice: Choice{Setting: chosen}}
 	swa := "swagwrap sample -o ensemble.safetensors --method swa --seed 7 --temperature 2 'my posterior.safetensors'"
+	tuned := "swagwrap sample -o ensemble.safetensors --method swag --scale 0.25 --rank 5 --members 20 --seed 7 --temperature 1.25 'my posterior.safetensors'"
 	for _, c := range []struct {
 		standard, gain, overSWA float64
 		few                     bool
 		want                    string
 	}{
-		{0.9, -1, -1, false, "swagwrap sample -o ensemble.safetensors --method swag --scale 0.25 --rank 5 --members 20 --seed 7 --temperature 1.25 'my posterior.safetensors'"},
+		{0.9, -1, -1, false, tuned},
 		{0.9, 1, -1, false, "swagwrap sample -o ensemble.safetensors --method swag --members 20 --seed 7 'my posterior.safetensors'"},
+		{1.1, 1, -1, false, tuned},
 		{1.1, -1, 1, false, swa},
 		{0.9, -1, -1, true, swa},
 	} {
@@ -129,7 +129,7 @@ func TestStaleVerdict(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3), Validation: scores(0.2)}
 	stale := Point{Setting: Setting{Scale: 0.5, Rank: 20, Stale: true}, Evaluation: scores(3), Validation: scores(2)}
 	r := &Result{Sweep: &Sweep{Test: images{}}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, stale}}
-	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL of the validation images is 2.0000 instead of 0.2000, each at its own temperature."; got != want {
+	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL of the validation images is 2.0000 instead of 0.2000."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
