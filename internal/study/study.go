@@ -25,6 +25,7 @@ type Result interface {
 	Heading() string         // the settings, in one line
 	Tables() []*report.Table // the printed tables
 	Verdict() []string       // in plain words, the result first
+	Next() []string          // the commands to run next, in their order, in the syntax of a shell
 	Page() *report.Report
 	JSON() any
 }
@@ -51,15 +52,6 @@ func WriteText(w io.Writer, s report.Screen, warnings []string, r Result) error 
 	prose(r.Verdict()...)
 	_, err := w.Write(b.Bytes())
 	return err
-}
-
-// Next returns the commands to run after a study, in their order, in the syntax of a shell. A study has them if it has a
-// method Next.
-func Next(r Result) []string {
-	if n, ok := r.(interface{ Next() []string }); ok {
-		return n.Next()
-	}
-	return nil
 }
 
 // Shell returns a command in the syntax of a shell.
@@ -156,7 +148,7 @@ func (b *BatchNorm) Recomputed() (out []string) {
 
 // Page begins the page of a result: its verdict, the warnings, what fit found about the checkpoints, and the settings.
 func (b *BatchNorm) Page(title string, r Result, notes []string, settings ...report.Fact) *report.Report {
-	return &report.Report{Title: title, Verdict: r.Verdict(), Do: Next(r), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
+	return &report.Report{Title: title, Verdict: r.Verdict(), Do: r.Next(), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
 		Facts: append(settings, b.Facts()...)}
 }
 

@@ -50,6 +50,7 @@ func (shown) Tables() []*report.Table {
 	return []*report.Table{a, b}
 }
 func (shown) Verdict() []string    { return []string{"First.", "Second."} }
+func (shown) Next() []string       { return nil }
 func (shown) Page() *report.Report { return nil }
 func (shown) JSON() any            { return nil }
 
