@@ -19,9 +19,6 @@ const (
 	ByPlatt        Scaler = "platt"        // a and b for each label: p = σ(a·z + b)
 )
 
-// Scalers returns all scalers.
-func Scalers() []Scaler { return []Scaler{ByTemperature, ByTemperatures, ByPlatt} }
-
 // Scaling is the result of fitting a [Scaler]: p = σ(A·z + B) for each label. For a temperature T, A is 1/T.
 type Scaling struct {
 	A, B []float64 // one value for each label

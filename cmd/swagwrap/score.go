@@ -539,17 +539,10 @@ func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
 	if len(dataset.Fields(job.data)) > 1 && filepath.Ext(path) != ".npz" {
 		return flags.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(n.Inputs))
 	}
-	size := c.Int("batch-size")
-	if size == 0 {
-		size = infer.DefaultBatchSize
-	}
-	out, err := flags.CreateOutput(path, c.Bool("force") || c.Bool("resume"))
-	if err != nil {
+	size := cmp.Or(c.Int("batch-size"), infer.DefaultBatchSize)
+	var err error
+	if job.batch, err = flags.CreateOutput(path, c.Bool("force") || c.Bool("resume")); err != nil {
 		return err
 	}
-	job.batch = out
-	if err := dataset.WriteBatch(out, job.data, size, n.TakesBytes(), skipErrors(c)); err != nil {
-		return blame(err)
-	}
-	return nil
+	return blame(dataset.WriteBatch(job.batch, job.data, size, n.TakesBytes(), skipErrors(c)))
 }

@@ -19,7 +19,7 @@ var asked = map[string]struct {
 	"internal/infer/head.go":                {1, "the graph of a variance head is checked before there is a task"},
 	"internal/infer/graph.go":               {1, "the form is asked for before there is a task"},
 	"internal/infer/intake/scores.go":       {2, "the check decides what scores are before they belong to a task"},
-	"internal/infer/intake/report.go":       {1, "numbers have a check of their own"},
+	"internal/infer/intake/run.go":          {1, "numbers have a check of their own"},
 	"internal/predictions/rows.go":          {1, "the error names the flag for predictions of that task"},
 	"internal/study/compare/compare.go":     {1, "members are kept before the first run, and only mixtures of numbers need them"},
 	"cmd/swagwrap/calibrate.go":             {3, "an ensemble is compared with predictions whose task it does not have, and a threshold with its card"},

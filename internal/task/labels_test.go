@@ -252,7 +252,7 @@ func TestLabelsEvaluate(t *testing.T) {
 func TestLabelsCalibrators(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Count: 3})
 	outcomes, odds, of, _ := drawn(t, x, 400)
-	for i, by := range judge.Scalers() {
+	for i, by := range []judge.Scaler{judge.ByTemperature, judge.ByTemperatures, judge.ByPlatt} {
 		c := x.Calibrators()[i]
 		if c.Method != task.Method(by) {
 			t.Fatalf("calibrator %d is %s, want %s", i, c.Method, by)

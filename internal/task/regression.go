@@ -91,9 +91,10 @@ func of[T any](given []T, k int, none T) T {
 	return given[k]
 }
 
-func (t regression) units(k int) gauss.Units {
-	return of(t.numbers().Units, k, gauss.Units{Std: 1})
-}
+// UnitsOf returns the units of target k.
+func (s RegressionSpec) UnitsOf(k int) gauss.Units { return of(s.Units, k, gauss.Units{Std: 1}) }
+
+func (t regression) units(k int) gauss.Units { return t.numbers().UnitsOf(k) }
 
 func (t regression) CheckLabel(label truth.Truth) error {
 	if label.Width != t.targets {

@@ -133,17 +133,6 @@ func (n *numbers) negative(told string) error {
 	return refused(hint, "%d of %d variances are negative, down to %.4g", bad, len(n.rows)*n.targets, least)
 }
 
-// units returns the units of target k.
-func (n *numbers) units(k int) gauss.Units {
-	switch len(n.Units) {
-	case 0:
-		return gauss.Units{Std: 1}
-	case 1:
-		return n.Units[0]
-	}
-	return n.Units[k]
-}
-
 // column returns score c of each row.
 func (n *numbers) column(c int) (out []float64) {
 	for _, row := range n.rows {
@@ -163,7 +152,7 @@ func (n *numbers) known(k int) (out []float64) {
 // outside refuses a network whose graph bounds the means to a range that misses nearly all targets.
 func (n *numbers) outside(k int) error {
 	const nearly = 0.9
-	u, y := n.units(k), n.known(k)
+	u, y := n.UnitsOf(k), n.known(k)
 	low, high, count := u.Target(n.means.Low), u.Target(n.means.High), 0.0
 	for _, v := range y {
 		if v < low || v > high {
@@ -197,7 +186,7 @@ type reading struct {
 
 // mean returns a warning if another reading of the scores fits target k much better.
 func (n *numbers) mean(k int) string {
-	y, z, u := n.known(k), n.column(k), n.units(k)
+	y, z, u := n.known(k), n.column(k), n.UnitsOf(k)
 	mapped := func(from []float64, f func(float64) float64) []float64 {
 		out := make([]float64, len(from))
 		for i, v := range from {
@@ -299,7 +288,7 @@ const (
 // spread returns a warning if the residuals of target k do not fit the standard deviations. It names the meaning of
 // the scores that fits.
 func (n *numbers) spread(k int) string {
-	u, y, z := n.units(k), n.known(k), n.column(k)
+	u, y, z := n.UnitsOf(k), n.known(k), n.column(k)
 	off := make([]float64, len(y))
 	for i := range y {
 		off[i] = y[i] - u.Target(z[i])
