@@ -61,7 +61,7 @@ func (c *Choice) Better() bool { return c.Gain.High < 0 && !c.Few }
 
 // String describes the choice and its basis.
 func (c *Choice) String() string {
-	s := fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings, each at its own temperature, on %s labelled examples. It is the best in %s of bootstrap resamples.",
+	s := fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings on %s labelled examples. It is the best in %s of bootstrap resamples.",
 		c.Setting, report.Fixed(c.Temperature, 2), c.Candidates, report.Thousands(c.Examples), report.Percent(c.Share, 0))
 	if len(c.Untried) > 0 {
 		s += fmt.Sprintf(" That is the edge of what was tried: %v was not.", c.Untried[0])

@@ -48,7 +48,7 @@ func (r *Result) recommendation() string {
 	if p.Setting == c.Setting {
 		return fmt.Sprintf("Deploy %s: its NLL differs by %s.", what, differences)
 	}
-	return fmt.Sprintf("Deploy %s. No other setting is better by more than the chance of %s and draws: the lowest NLL differs by %s.", what, r.units(), differences)
+	return fmt.Sprintf("Deploy %s. Nothing is better by more than chance: the lowest NLL differs by %s.", what, differences)
 }
 
 // recommended returns the point to deploy: the choice, the default or SWA-Temp. SWA-Temp is one network, so members must be
@@ -88,9 +88,9 @@ func (r *Result) membersVerdict() string {
 	case n.Enough == 0 || math.IsNaN(n.Change()):
 		return fmt.Sprintf("The number of members that is enough cannot be estimated from %s.", members)
 	case n.Enough <= n.Members:
-		return fmt.Sprintf("%s are enough: about %s would do. More would change the %s by about %s.", members, enough, r.averagedLoss(), report.Fixed(n.Change(), 4))
+		return fmt.Sprintf("%s are enough: about %s would do.", members, enough)
 	}
-	return fmt.Sprintf("%s are too few: about %s would be enough. More would change the %s by about %s.", members, enough, r.averagedLoss(), report.Fixed(n.Change(), 4))
+	return fmt.Sprintf("%s are too few: about %s would be enough.", members, enough)
 }
 
 // staleVerdict describes the cost of skipping the batch-norm update. That is not a setting to choose, but if there is
@@ -103,11 +103,11 @@ func (r *Result) staleVerdict() string {
 		if p.Setting != stale {
 			continue
 		}
-		what, without, with := "", p.Evaluation, d.Evaluation
+		without, with := p.Evaluation, d.Evaluation
 		if p.Validation != nil {
-			what, without, with = " of the validation "+r.units(), p.Validation, d.Validation
+			without, with = p.Validation, d.Validation
 		}
-		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL%s is %s instead of %s.", what, report.Fixed(r.nll(without), 4), report.Fixed(r.nll(with), 4))
+		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL is %s instead of %s.", report.Fixed(r.nll(without), 4), report.Fixed(r.nll(with), 4))
 	}
 	return ""
 }

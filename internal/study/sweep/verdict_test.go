@@ -48,20 +48,20 @@ func TestSweepVerdict(t *testing.T) {
 	}{
 		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: calibrate.Interval{Mean: -0.002, Low: -0.003, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
 			"Deploy SWAG, scale 0.25, rank 20: its NLL differs by −0.0020 [−0.0030, −0.0010] from SWA-Temp, −0.0100 [−0.0200, −0.0010] from the default.",
-			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples.",
 			"Both halves of the test images chose the same. Better: --val FILE.",
-			"30 members are enough: about 22 would do. More would change the NLL by about 0.0050.",
+			"30 members are enough: about 22 would do.",
 			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000."}},
 		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, OverSWA: overSWA, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
-			"Deploy SWA-Temp. No other setting is better by more than the chance of images and draws: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp, −0.0100 [−0.0200, +0.0010] from the default.",
-			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings, each at its own temperature, on 1,000 labelled examples. It is the best in 0 % of bootstrap resamples. That is the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
+			"Deploy SWA-Temp. Nothing is better by more than chance: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp, −0.0100 [−0.0200, +0.0010] from the default.",
+			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings on 1,000 labelled examples. It is the best in 0 % of bootstrap resamples. That is the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
 			"30 members are too few: about 400 would be enough."}},
 		{result(Choice{Setting: other, Validated: true, Few: true, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, calibrate.MonteCarloError{Members: 1}), []string{
 			"Deploy SWA-Temp. With 1 member nobody can say whether a setting is better. Give at least 10: --members 30.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL",
 			"The number of members that is enough cannot be estimated from 1 member."}},
-		{result(Choice{Setting: d, Validated: true, OverSWA: overSWA}, enough), []string{"Deploy SWA-Temp. No other setting is better by more than the chance of images and draws: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp."}},
+		{result(Choice{Setting: d, Validated: true, OverSWA: overSWA}, enough), []string{"Deploy SWA-Temp. Nothing is better by more than chance: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp."}},
 		{result(Choice{Validated: true, Gain: overSWA}, enough), []string{"Deploy SWA-Temp: its NLL differs by −0.0020 [−0.0030, +0.0010] from the default."}},
 	} {
 		got := c.r.Verdict()
@@ -129,7 +129,7 @@ func TestStaleVerdict(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3), Validation: scores(0.2)}
 	stale := Point{Setting: Setting{Scale: 0.5, Rank: 20, Stale: true}, Evaluation: scores(3), Validation: scores(2)}
 	r := &Result{Sweep: &Sweep{Test: images{}}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, stale}}
-	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL of the validation images is 2.0000 instead of 0.2000."; got != want {
+	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL is 2.0000 instead of 0.2000."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
