@@ -25,7 +25,7 @@ func (r *Result) Page() *report.Report {
 	if _, ok := r.task.(task.Decided); ok {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
 	}
-	page.Tables = append(page.Tables, report.NamedTable{Title: "Further metrics", Table: r.furtherTable()})
+	page.Tables = append(page.Tables, report.NamedTable{Title: "Further metrics", Table: r.furtherTable(), Folded: true})
 	if r.Scalings {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
 		if t := r.recalibrationTable(); t != nil {

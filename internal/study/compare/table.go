@@ -129,6 +129,7 @@ func (r *Result) mainTable() *report.Table {
 		note += fmt.Sprintf(" ECE in %v.", r.ECE)
 	}
 	t.Note(note)
+	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))
 	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
 	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))
 	if lacks {

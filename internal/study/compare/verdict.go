@@ -28,8 +28,8 @@ const (
 	clearly, hardly = 0.02, 0.1
 )
 
-// Verdict returns the result in plain words, in at most six lines. The first line is the headline: which method to
-// deploy. A difference is claimed only where Holm's procedure allows it.
+// Verdict returns the result in plain words, in sentences of about a line. The first says which method to deploy. A
+// difference is claimed only where Holm's procedure allows it.
 func (r *Result) Verdict() []string {
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
@@ -38,13 +38,10 @@ func (r *Result) Verdict() []string {
 	if line := r.unranked(base); line != "" {
 		return []string{line}
 	}
-	lines := []string{r.headline(base)}
+	lines := r.headline(base)
 	lines = append(lines, r.drawLines(base)...)
 	lines = append(lines, r.others(base)...)
 	lines = append(lines, r.accuracyLine(base)...)
-	if r.Tests > 1 {
-		lines = append(lines, fmt.Sprintf("What is called better or worse is adjusted for %d tests (Holm). The intervals are for single comparisons.", r.Tests))
-	}
 	if n := r.Test.Len(); n < fewExamples {
 		lines = append(lines, fmt.Sprintf("%s are few: only large differences can show.", r.testExamples()))
 	}
@@ -141,45 +138,40 @@ func (d Difference) sign() int {
 }
 
 // headline says which method to deploy, and compares SWAG with the baseline.
-func (r *Result) headline(base *Method) string {
+func (r *Result) headline(base *Method) (lines []string) {
 	loss, choice, m := r.loss(), r.choice(), r.candidate()
-	deploy := ""
 	if choice != nil {
-		deploy = fmt.Sprintf("Deploy %s: %s %s with %s for each prediction.", choice.short(), loss.Name, report.Fixed(r.value(choice), 4), report.Plural(choice.Networks, "network"))
+		lines = append(lines, fmt.Sprintf("Deploy %s: %s %s with %s for each prediction.", choice.short(), loss.Name, report.Fixed(r.value(choice), 4), report.Plural(choice.Networks, "network")))
 	}
 	if choice != nil && choice != base && choice.Networks > base.Networks {
 		m = choice // it is better than the baseline
 	}
-	if m == nil {
-		if choice == nil {
-			return fmt.Sprintf("No method here can be saved as an ensemble. The table compares them with %s.", r.baselineName())
-		}
-		return deploy
+	switch {
+	case m == nil && choice == nil:
+		return []string{fmt.Sprintf("No method here can be saved as an ensemble. The table compares them with %s.", base.short())}
+	case m == nil:
+		return lines
 	}
 	d := r.main(m)
 	if math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0) {
-		return strings.TrimSpace(deploy + fmt.Sprintf(" %s and %s cannot be compared by %s: it is infinite, because a true class has probability 0.", m.short(), base.short(), loss.Name))
+		return append(lines, fmt.Sprintf("%s and %s have no finite %s difference: a true class has probability 0.", m.short(), base.short(), loss.Name))
+	}
+	if !r.enough(m, base) {
+		return append(lines, fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", m.short(), base.short(), fewErrors))
 	}
 	sign, borderline := r.told(m, loss.Key)
-	name, with := m.short(), fmt.Sprintf(" with %s", report.Thousands(m.Networks))
-	if m == choice {
-		name, with = "It", ""
-	}
-	text := fmt.Sprintf("%s show no difference between %s%s and %s: %s.", r.testExamples(), m.short(), with, base.short(), d.text())
-	switch {
-	case !r.enough(m, base):
-		text, borderline = fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", m.short(), base.short(), fewErrors), false
-	case sign < 0:
-		text = fmt.Sprintf("%s%s is better than %s: %s.", name, with, base.short(), d.text())
-	case sign > 0:
-		text = fmt.Sprintf("%s%s is worse than %s: %s.", name, with, base.short(), d.text())
+	adjusted := fmt.Sprintf("p = %s, adjusted for %d tests", probability(d.Adjusted), r.Tests)
+	text := fmt.Sprintf("%s with %s shows no difference to %s: %s", m.short(), report.Thousands(m.Networks), base.short(), d.text())
+	switch name := fmt.Sprintf("%s with %s", m.short(), report.Thousands(m.Networks)); {
+	case sign != 0:
+		text = fmt.Sprintf("%s is %s than %s: %s", name, map[int]string{-1: "better", 1: "worse"}[sign], base.short(), d.text())
+		if borderline {
+			text += " (borderline: " + adjusted + ")"
+		}
 	case d.Low > 0 || d.High < 0:
-		text, borderline = fmt.Sprintf("%s%s differs from %s by %s. Among %d tests that may be chance (p = %s).", name, with, base.short(), d.text(), r.Tests, probability(d.Adjusted)), false
+		text = fmt.Sprintf("%s differs from %s by %s, perhaps by chance (%s)", name, base.short(), d.text(), adjusted)
 	}
-	if borderline {
-		text += fmt.Sprintf(" That is borderline (p = %s, adjusted for %d tests).", probability(d.Adjusted), r.Tests)
-	}
-	return strings.TrimSpace(deploy + " " + text)
+	return append(lines, text+".")
 }
 
 // probability formats a p-value; only its magnitude matters.
@@ -198,25 +190,24 @@ func (r *Result) drawLines(base *Method) []string {
 	}
 	d := r.main(m)
 	if m.Members < fewMembers || math.IsInf(m.Draws.Variance, 1) {
-		return []string{fmt.Sprintf("%s are too few for a verdict about %s with another seed. Use --members 30.", report.Plural(m.Members, "member"), m.short())}
+		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use --members 30.", report.Plural(m.Members, "member"), m.short())}
 	}
 	if math.IsNaN(d.Low) || !r.enough(m, base) {
 		return nil
 	}
 	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
-	line := fmt.Sprintf("With another seed %s changes %s by %s, with very many members by %s", m.short(), r.loss().Name, intervalText(other), intervalText(many))
+	what := "no verdict about the method"
 	switch sign, _ := r.told(m, r.loss().Key); {
 	case sign > 0 && other.Low > 0 && many.Low > 0:
-		line += ": the method itself is worse here."
+		what = "the method is worse here"
 	case sign < 0 && other.High < 0 && many.High < 0:
-		line += ": the method itself is better here."
-	default:
-		line += ": no verdict about the method itself."
+		what = "the method is better here"
 	}
+	lines := []string{fmt.Sprintf("Another seed gives %s: %s.", intervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
-		line += fmt.Sprintf(" The draws vary more (±%s) than the %s (±%s). Try --members %d.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), settling(m.Members, draws, examples))
+		lines = append(lines, fmt.Sprintf("The draws vary more (±%s) than the %s (±%s). Try --members %d.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), settling(m.Members, draws, examples)))
 	}
-	return []string{line}
+	return lines
 }
 
 // settling returns the number of members with which the standard error of the draws would be half of that of the
@@ -250,24 +241,19 @@ func (r *Result) others(base *Method) []string {
 	return []string{fmt.Sprintf("Also better than %s: %s.", base.short(), strings.Join(better, ", "))}
 }
 
-// accuracyLine lists the methods whose accuracy differs from the baseline's. A temperature does not change accuracy.
+// accuracyLine lists the methods whose accuracy differs from the baseline's, without those that only scale another
+// method by a number: that does not change accuracy.
 func (r *Result) accuracyLine(base *Method) []string {
 	var differ []string
 	for i := range r.Methods {
 		m := &r.Methods[i]
-		sign, borderline := r.told(m, errorLoss)
-		if sign == 0 {
+		if sign, _ := r.told(m, errorLoss); sign == 0 || m.Scaling != nil && m.Scaling.Values() != nil {
 			continue
 		}
-		d := m.Differences[errorLoss]
-		text := fmt.Sprintf("%s %s %s", m.short(), report.Signed(-100*d.Mean, 2), report.Interval(-100*d.High, -100*d.Low, 2))
-		if borderline {
-			text += " (borderline)"
-		}
-		differ = append(differ, text)
+		differ = append(differ, fmt.Sprintf("%s %s", m.short(), report.Signed(-100*m.Differences[errorLoss].Mean, 2)))
 	}
 	if differ == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("Accuracy minus that of %s, in percentage points: %s.", base.short(), strings.Join(differ, ", "))}
+	return []string{fmt.Sprintf("Accuracy against %s, points: %s.", base.short(), strings.Join(differ, ", "))}
 }
