@@ -130,7 +130,7 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 		found = append(found, Finding{false,
 			fmt.Sprintf("the %d checkpoints count for %.1f independent ones", h.Checkpoints, h.Effective),
 			"the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints",
-			"see whether SWAG is better than SWA, as compare tells, and try smaller scales"})
+			"compare SWAG with SWA (swagwrap compare), and try smaller scales"})
 	}
 	return found
 }
