@@ -99,6 +99,7 @@ var rules = map[string]rule{
 	"fixtures/testfile":           {own: none, third: none, pure: true},
 	"fixtures/promise":            {own: none, third: none, pure: true},
 	"fixtures/promise/forge":      {own: []string{"weights", "fixtures/promise"}, third: none, pure: true},
+	"fixtures/screen":             {own: []string{"internal/report", "internal/study"}},
 	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio": {own: none, third: none},
 	"cmd/swagwrap/internal/shell": {own: []string{"internal/word", "cmd/swagwrap/internal/flags"}},

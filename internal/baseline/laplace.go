@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -315,11 +316,11 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 				return err
 			}
 		}
-		e, err := sums.Evaluate(set.data.Labels().Pick(rows), task.EvaluateOptions{MainOnly: true})
+		losses, err := task.Losses(k.task, sums.Mean(), set.data.Labels().Pick(rows), task.EvaluateOptions{})
 		if err != nil {
 			return err
 		}
-		if nll := e.Value("nll"); nll < least {
+		if nll := stat.Mean(losses[0].Values, nil); nll < least {
 			least, power = nll, at
 		}
 		return nil

@@ -30,7 +30,7 @@ func (w *work) memberTemp() error {
 		return &unfit{err: fmt.Errorf("members of the task %s have no temperature", t.About().Name), plain: true}
 	case !w.targets.Noise:
 		return &unfit{err: errors.New("only compare has this method"), plain: true}
-	case len(swag.Groups) != swag.Members:
+	case swag.Single() == nil:
 		return &unfit{err: fmt.Errorf("the predictions of %d members need more than %d MiB", swag.Members, groupBytes>>20)}
 	}
 	fitted, err := w.fitMembers(t, swag.Groups)

@@ -23,12 +23,12 @@ type classResult struct {
 	decided          calibrate.Decisions // by the threshold
 	// calibrated is the ECE of a calibrated model with the same confidences: see [calibrate.NewECENoise].
 	calibrated func() calibrate.Interval
-	bins       []calibrate.ReliabilityBin
+	bins       []calibrate.ReliabilityBin // of the ECE; nil with MainOnly
 }
 
 // judgeBins sets what the noise of the ECE follows from.
-func (r *classResult) judgeBins(e *classEvaluator) {
-	r.bins, _ = calibrate.TopLabelReliability(e.tops, e.opts.ECE)
+func (r *classResult) judgeBins(e *classEvaluator, bins []calibrate.ReliabilityBin) {
+	r.bins = bins
 	r.calibrated = sync.OnceValue(func() calibrate.Interval { return calibrate.NewECENoise(e.tops, e.opts.ECE, e.opts.Seed) })
 }
 
@@ -238,7 +238,7 @@ func (e *classEvaluator) Evaluation() *Evaluation {
 		out.Reliability, out.RiskCoverage = calibrate.Reliability(e.all, e.opts.ECE), calibrate.RiskCoverage(e.all)
 		out.Warnings, out.sets = r.Warnings, r.Sets
 	}
-	r.judgeBins(e)
+	r.judgeBins(e, out.Reliability)
 	out.Scores = measured(classMeasures, r, e.opts.MainOnly)
 	Align(out)
 	return out
@@ -341,7 +341,7 @@ func (e *binaryEvaluator) Evaluation() *Evaluation {
 		out.Points = calibrate.OperatingPoints(e.in, e.out)
 	}
 	out.Warnings = append(out.Warnings, e.warnings()...)
-	r.judgeBins(e.classEvaluator)
+	r.judgeBins(e.classEvaluator, out.Reliability)
 	out.Scores = measured(binaryMeasures, r, e.opts.MainOnly)
 	return out
 }

@@ -2,13 +2,12 @@ package compare
 
 import (
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -84,11 +83,11 @@ func (r *Result) Commands(m *Method) []string {
 	for _, run := range m.Posteriors {
 		args = append(args, run.Network.Posterior.Path)
 	}
-	out, ensemble := append(out, line(args)), "ensemble.safetensors"
+	out, ensemble := append(out, study.Shell(args...)), "ensemble.safetensors"
 	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
 		out, ensemble = append(out, r.fitCommands(m)...), "calibrated.safetensors"
 	}
-	return append(out, line([]string{"swagwrap", "export", "-o", "ensemble.onnx", ensemble}))
+	return append(out, study.Shell("swagwrap", "export", "-o", "ensemble.onnx", ensemble))
 }
 
 // fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no
@@ -109,7 +108,7 @@ func (r *Result) fitCommands(m *Method) []string {
 	if m.Threshold > 0 {
 		fit = append(fit, "--threshold", strconv.FormatFloat(m.Threshold, 'g', -1, 64))
 	}
-	return []string{line(append(score, "-o", "val.npz", "ensemble.safetensors", val)), line(append(fit, "--ensemble", "ensemble.safetensors", "val.npz"))}
+	return []string{study.Shell(append(score, "-o", "val.npz", "ensemble.safetensors", val)...), study.Shell(append(fit, "--ensemble", "ensemble.safetensors", "val.npz")...)}
 }
 
 // moved returns the folders of checkpoints that are not at the paths in their posteriors.
@@ -128,17 +127,4 @@ func moved(runs []baseline.Run) []string {
 		return nil
 	}
 	return out
-}
-
-// plain matches words that need no quotes in a shell.
-var plain = regexp.MustCompile(`^[\w./:=,@%+-]+$`)
-
-// line returns a command in the syntax of a shell.
-func line(args []string) string {
-	for i, a := range args {
-		if !plain.MatchString(a) {
-			args[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(args, " ")
 }

@@ -137,9 +137,11 @@ func (r *Result) more(p *baseline.Predicted) (int, error) {
 		return p.Members, nil // add reports it
 	}
 	m.Noise = noise
-	if m.Evaluation, err = task.Evaluate(r.task, outcomes, r.Test.Labels(), task.EvaluateOptions{MainOnly: true}); err != nil {
+	losses, err := task.Losses(r.task, outcomes, r.Test.Labels(), task.EvaluateOptions{})
+	if err != nil {
 		return 0, err
 	}
+	m.Evaluation = &task.Evaluation{Losses: losses}
 	if err := r.redraw(&m, p); err != nil {
 		return 0, err
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/fixtures/screen"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -122,13 +122,7 @@ func TestVerdict(t *testing.T) {
 		if diff := cmp.Diff(tc.want, r.Verdict()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		lines := 0
-		for _, sentence := range r.Verdict() {
-			lines += len(report.Screen{Width: 80, Terminal: true}.Lines(sentence))
-		}
-		if lines > 6 {
-			t.Errorf("%s: %d lines of 80 columns", name, lines)
-		}
+		screen.Verdict(t, r.Verdict())
 	}
 	if got := settling(30, 0.0033, 0.002); got != 330 || inf < 0 {
 		t.Errorf("%d members to settle", got)

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/screen"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -107,24 +107,7 @@ func checkShown(t *testing.T, r *Result) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	for _, width := range []int{80, 120} {
-		var b strings.Builder
-		if err := study.WriteText(&b, report.Screen{Width: width, Terminal: true, Verbose: true}, nil, r); err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(b.String()) {
-			if n := utf8.RuneCountInString(line) - 1; n > width {
-				t.Errorf("%d of %d columns: %q", n, width, line)
-			}
-		}
-	}
-	lines := 0
-	for _, sentence := range r.Verdict() {
-		lines += len(report.Screen{Width: 80, Terminal: true}.Lines(sentence))
-	}
-	if lines > 6 {
-		t.Errorf("a verdict of %d lines: %q", lines, r.Verdict())
-	}
+	screen.Fits(t, r)
 	page := r.Page()
 	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
 		t.Errorf("figure %v, histograms %+v", page.Lead, page.Entropies)

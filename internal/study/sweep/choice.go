@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -185,7 +186,7 @@ func around[N int | float64](values []N, x, low, high N) (below, above N) {
 
 // choose sets the choice among the points with recomputed statistics.
 func (r *Result) choose() {
-	all := allRows(len(r.Points[0].choosing.own))
+	all := dataset.Order{}.Indices(len(r.Points[0].choosing.own))
 	best := r.lowest(all, func(p *Point) []float64 { return p.choosing.own })
 	p := &r.Points[best]
 	shares := r.shares()
@@ -309,11 +310,4 @@ func meanOf(values []float64, rows []int) float64 {
 		sum += values[i]
 	}
 	return sum / float64(len(rows))
-}
-
-func allRows(n int) (rows []int) {
-	for i := range n {
-		rows = append(rows, i)
-	}
-	return rows
 }
